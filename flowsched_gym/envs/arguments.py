@@ -201,6 +201,12 @@ def configured_by(
             engine: str = "simpy",
             **arguments: Any,
         ) -> None:
+            """Checks the arguments and sets the spaces.
+
+            Raises:
+                ConfigError: An argument has another type or is out of its range, or the network cannot serve the flows.
+                FlowFileError: The flow file has a fault.
+            """
             for name in arguments:
                 if name not in known:
                     owner = type(self).__name__
@@ -210,7 +216,6 @@ def configured_by(
             initialise(self, self.config, workload, render_mode, engine)
 
         __init__.__qualname__, __init__.__module__ = initialise.__qualname__, initialise.__module__
-        __init__.__doc__ = initialise.__doc__
         vars(__init__)["__signature__"] = signature
         return _Constructor(__init__, config)
 

@@ -116,10 +116,6 @@ class ArtemisConfig(EnvConfig):
 def workload_source(config: ArtemisConfig, workload: WorkloadLike) -> WorkloadSource:
     """Finds where an environment draws its flows from.
 
-    Args:
-        config: The arguments of the environment.
-        workload: Name of a workload, mapping that describes one, path of a file, flows, or what draws flows.
-
     Raises:
         ConfigError: There is no such workload, or an argument changes one that cannot be changed.
         FlowFileError: The flow file has a fault.

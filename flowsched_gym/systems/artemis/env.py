@@ -111,12 +111,6 @@ class ArtemisEnv(DecisionEnv[ArtemisRules]):
 
     @configured_by(ArtemisConfig)
     def __init__(self, config: ArtemisConfig, workload: WorkloadLike, render_mode: str | None, engine: str) -> None:
-        """Finds the flows, and sets the network and the spaces.
-
-        Raises:
-            ConfigError: An argument has another type or is out of its range.
-            FlowFileError: The flow file has a fault.
-        """
         rules, source = artemis_rules(config), workload_source(config, workload)
         super().__init__(
             rules,

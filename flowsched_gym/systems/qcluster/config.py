@@ -165,10 +165,6 @@ class QClusterConfig(EnvConfig):
 def qcluster_source(config: QClusterConfig, workload: WorkloadLike) -> WorkloadSource:
     """Finds where an environment draws its messages from; all of them share the port.
 
-    Args:
-        config: The arguments of the environment.
-        workload: Name of a workload, mapping that describes one, path of a file, flows, or what draws flows.
-
     Raises:
         ConfigError: There is no such workload, or an argument changes one that cannot be changed.
         FlowFileError: The flow file has a fault.

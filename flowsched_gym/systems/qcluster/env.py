@@ -101,11 +101,8 @@ class QClusterEnv(PeriodEnv[Any]):
 
     ## Vectorized environment
     ``gym.make_vec(id, num_envs=n)`` makes n of these in compiled code: the same observations, rewards, flags and infos,
-    bit for bit, as ``SyncVectorEnv`` gives. ``autoreset_mode`` is ``NEXT_STEP``, ``SAME_STEP`` or ``DISABLED``;
-    ``reset`` takes ``options={"reset_mask": ...}``. ``infos["finished"]`` and ``infos["episode_metrics"]`` are made
-    when they are first read. ``get_state()`` keeps all episodes, ``state.pick(numbers)`` some, and
-    ``set_state(state, numbers)`` goes on from them. A packet takes some 40 bytes of memory, for this episode and the
-    next one.
+    bit for bit, as ``SyncVectorEnv`` gives; see ``ArtemisEnv`` for autoreset, infos and states. A packet takes some 40
+    bytes of memory, for this episode and the next one.
 
     ## Version History
     * v0: Initial version.
@@ -121,12 +118,6 @@ class QClusterEnv(PeriodEnv[Any]):
 
     @configured_by(QClusterConfig)
     def __init__(self, config: QClusterConfig, workload: WorkloadLike, render_mode: str | None, engine: str) -> None:
-        """Finds the flows, and sets the network and the spaces.
-
-        Raises:
-            ConfigError: An argument has another type or is out of its range.
-            FlowFileError: The flow file has a fault.
-        """
         source = qcluster_source(config, workload)
         traffic = offered_traffic(source, 1)
         self.traffic: Traffic | None = None if traffic is None else traffic[0]

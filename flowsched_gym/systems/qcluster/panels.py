@@ -14,13 +14,7 @@ MOST_QUEUES: Final = 16
 
 
 def qcluster_panels(config: QClusterConfig, scene: Scene, view: PortView) -> View:
-    """Lists what a picture shows.
-
-    Args:
-        config: The arguments of the environment.
-        scene: The episode as it stands.
-        view: The same with its queues.
-    """
+    """Lists what a picture shows."""
     load = "" if config.load is None else f", load {config.load:g}"
     return View(
         banner=scene.banner(

@@ -24,13 +24,7 @@ USUAL_STEP: Final = ALPHA_STEPS.index(1.05)
 
 
 class RandomAction(LayoutPolicy):
-    """Any action, drawn uniformly.
-
-    Args:
-        config: The arguments of the environment.
-        layout: Columns of the observations.
-        seed: Seed of the draws.
-    """
+    """Any action, drawn uniformly."""
 
     def __init__(self, config: QClusterConfig, layout: Layout, *, seed: int = 0) -> None:
         super().__init__(layout, seed=seed)
@@ -54,10 +48,6 @@ class RulePolicy(LayoutPolicy):
 
     Where thresholds are set, they follow from these once in each period, in place of every 200 packets. Where a rule is
     chosen, it is this one, and alpha moves by its usual step.
-
-    Args:
-        config: The arguments of the environment.
-        layout: Columns of the observations.
     """
 
     rule: ClassVar[ThresholdRule]

@@ -61,11 +61,7 @@ POWERS: Final = np.array([float(f"1e{power}") for power in range(13)])
 
 
 class QClusterControl(PeriodControl[Any, PortView]):
-    """Control of the thresholds between a port's queues.
-
-    Args:
-        config: The arguments of the environment.
-    """
+    """Control of the thresholds between a port's queues."""
 
     memory_size = MEMORY_SIZE
     terms = TERMS

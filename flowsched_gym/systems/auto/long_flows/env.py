@@ -132,11 +132,8 @@ class AuTOLongFlowsEnv(PeriodEnv[IntArray], MaskedEnv[IntArray]):
 
     ## Vectorized environment
     ``gym.make_vec(id, num_envs=n)`` makes n of these, whose networks run in one compiled call per step: the same
-    observations, rewards, flags and infos, bit for bit, as ``SyncVectorEnv`` gives. ``autoreset_mode`` is
-    ``NEXT_STEP``, ``SAME_STEP`` or ``DISABLED``; ``reset`` takes ``options={"reset_mask": ...}``; ``action_masks()`` is
-    (n, n_l (K + 3 + paths)). ``infos["finished"]`` and ``infos["episode_metrics"]`` are made when they are first read.
-    ``get_state()`` keeps all episodes, ``state.pick(numbers)`` some, and ``set_state(state, numbers)`` goes on from
-    them.
+    observations, rewards, flags and infos, bit for bit, as ``SyncVectorEnv`` gives; see ``ArtemisEnv`` for autoreset,
+    masks, (n, n_l (K + 3 + paths)), and states.
 
     ## Version History
     * v0: Initial version.
@@ -157,13 +154,6 @@ class AuTOLongFlowsEnv(PeriodEnv[IntArray], MaskedEnv[IntArray]):
     def __init__(
         self, config: AuTOLongFlowsConfig, workload: WorkloadLike, render_mode: str | None, engine: str
     ) -> None:
-        """Finds the flows, and sets the network and the spaces.
-
-        Raises:
-            ConfigError: An argument has another type or is out of its range, or the flows have more hosts than the
-                network.
-            FlowFileError: The flow file has a fault.
-        """
         source = flow_source(
             workload, load=config.load, flows=config.flows, hosts=config.hosts, capacity=config.paths * config.capacity
         )

@@ -149,11 +149,7 @@ def show_paths(
 
 
 def long_flows_layout(config: AuTOLongFlowsConfig) -> Layout:
-    """Lists the columns of an observation.
-
-    Args:
-        config: The arguments of the environment.
-    """
+    """Lists the columns of an observation."""
     further = _further(config.paths) if config.observation is LongFlowsObservation.FULL else ()
     if config.layout is LongFlowsLayout.RECORDED:
         active = _plain(*PLAIN_TUPLE, ("priority", "queue, from 0 for the highest", "queue"))
@@ -176,11 +172,7 @@ def long_flows_layout(config: AuTOLongFlowsConfig) -> Layout:
 
 
 class Observer:
-    """Observations of one environment's configuration.
-
-    Args:
-        config: The arguments of the environment.
-    """
+    """Observations of one environment's configuration."""
 
     def __init__(self, config: AuTOLongFlowsConfig) -> None:
         """Finds where everything is shown, and in which units."""

@@ -18,11 +18,6 @@ NO_LIMIT: Final = len(RATE_STEPS) - 1
 class SteeringPolicy(LayoutPolicy):
     """A choice of queue, rate step and path for each slot; of empty slots the first of each.
 
-    Args:
-        layout: Columns of the observations.
-        config: Arguments of the environment.
-        seed: Seed of policies that draw.
-
     Raises:
         ConfigError: The layout lacks a column that the policy needs.
     """

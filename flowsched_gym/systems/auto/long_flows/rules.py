@@ -31,11 +31,7 @@ MEMORY_SIZE: Final = 3
 
 
 class LongFlowsControl(FluidControl[IntArray]):
-    """Control of the queue, the largest rate and the path of the long flows that an agent sees.
-
-    Args:
-        config: The arguments of the environment.
-    """
+    """Control of the queue, the largest rate and the path of the long flows that an agent sees."""
 
     may_pass: ClassVar[bool] = True
     sets_rate_caps: ClassVar[bool] = True

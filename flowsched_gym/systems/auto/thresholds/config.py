@@ -173,10 +173,6 @@ class AuTOThresholdsConfig(EnvConfig):
 def thresholds_source(config: AuTOThresholdsConfig, workload: WorkloadLike) -> WorkloadSource:
     """Finds where an environment draws its flows from; on one link, its load is that of all hosts together.
 
-    Args:
-        config: The arguments of the environment.
-        workload: Name of a workload, mapping that describes one, path of a file, flows, or what draws flows.
-
     Raises:
         ConfigError: There is no such workload, it has more hosts than the environment, or an argument changes one that
             cannot be changed.

@@ -265,11 +265,7 @@ def _cluster_columns(num_queues: int) -> tuple[Column, ...]:
 
 
 class _FinishedFlows:
-    """An observation of the flows that finished last, the last one first.
-
-    Args:
-        config: The arguments of the environment.
-    """
+    """An observation of the flows that finished last, the last one first."""
 
     def __init__(self, config: AuTOThresholdsConfig) -> None:
         """Takes the units from the configuration."""
@@ -285,11 +281,7 @@ class _FinishedFlows:
 
 
 class _Summary:
-    """An observation of the clusters.
-
-    Args:
-        config: The arguments of the environment.
-    """
+    """An observation of the clusters."""
 
     def __init__(self, config: AuTOThresholdsConfig) -> None:
         """Finds where everything is shown: shares, loads, active flows, and, of heights on logarithmic scales, each."""

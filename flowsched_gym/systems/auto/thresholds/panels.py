@@ -19,13 +19,7 @@ MOST_CLUSTERS: Final = 6
 
 
 def thresholds_panels(config: AuTOThresholdsConfig, scene: Scene, view: NetworkView) -> View:
-    """Lists what a picture shows.
-
-    Args:
-        config: The arguments of the environment.
-        scene: The episode as it stands.
-        view: The same with its queues.
-    """
+    """Lists what a picture shows."""
     load = "" if config.load is None else f", load {config.load:g}"
     period = f"{config.period_flows} flows" if config.period_ms is None else f"{config.period_ms:g} ms"
     clusters = f", {config.clusters} clusters" if config.clusters > 1 else ""

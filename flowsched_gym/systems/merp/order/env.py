@@ -77,10 +77,8 @@ class MERPOrderEnv(DecisionEnv[OrderRules]):
 
     ## Vectorized environment
     ``gym.make_vec(id, num_envs=n)`` makes n of these that are stepped in one compiled call: the same observations,
-    rewards, flags and infos, bit for bit, as ``SyncVectorEnv`` gives. ``autoreset_mode`` is ``NEXT_STEP``,
-    ``SAME_STEP`` or ``DISABLED``; ``reset`` takes ``options={"reset_mask": ...}``; ``action_masks()`` is (n, f).
-    ``infos["finished"]`` and ``infos["episode_metrics"]`` are made when they are first read. ``get_state()`` keeps all
-    episodes, ``state.pick(numbers)`` some, and ``set_state(state, numbers)`` goes on from them.
+    rewards, flags and infos, bit for bit, as ``SyncVectorEnv`` gives; see ``ArtemisEnv`` for autoreset, masks and
+    states.
 
     ## Version History
     * v0: Initial version.
@@ -99,13 +97,6 @@ class MERPOrderEnv(DecisionEnv[OrderRules]):
     def __init__(
         self, config: MERPOrderConfig, workload: WorkloadLike | None, render_mode: str | None, engine: str
     ) -> None:
-        """Finds the flows, and sets the network and the spaces.
-
-        Raises:
-            ConfigError: An argument has another type or is out of its range, or the flows have more hosts than the
-                topology.
-            FlowFileError: The flow file has a fault.
-        """
         capacity = gbps_to_capacity(config.link_gbps)
         source = flow_source(
             DEFAULT_WORKLOADS[config.topology] if workload is None else workload,

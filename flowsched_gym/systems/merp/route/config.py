@@ -134,10 +134,6 @@ def route_source(config: MERPRouteConfig, workload: WorkloadLike) -> WorkloadSou
 
     A named workload between all hosts is one between all hosts of this fat-tree, whatever its arity.
 
-    Args:
-        config: The arguments of the environment.
-        workload: Name of a workload, mapping that describes one, path of a file, flows, or what draws flows.
-
     Raises:
         ConfigError: There is no such workload, it has more hosts than the fat-tree, or an argument changes one that
             cannot be changed.

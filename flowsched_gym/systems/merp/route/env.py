@@ -118,12 +118,6 @@ class MERPRouteEnv(DecisionEnv[RouteRules]):
 
     @configured_by(MERPRouteConfig)
     def __init__(self, config: MERPRouteConfig, workload: WorkloadLike, render_mode: str | None, engine: str) -> None:
-        """Finds the flows, and sets the network and the spaces.
-
-        Raises:
-            ConfigError: An argument has another type or is out of its range.
-            FlowFileError: The flow file has a fault.
-        """
         terms = reward_terms(config.reward)
         super().__init__(
             RouteRules(config.num_paths, "fct" in terms, "slowdown" in terms, config.capacity),

@@ -90,10 +90,8 @@ class TAFETasksEnv(DecisionEnv[TaskRules]):
 
     ## Vectorized environment
     ``gym.make_vec(id, num_envs=n)`` makes n of these that are stepped in one compiled call: the same observations,
-    rewards, flags and infos, bit for bit, as ``SyncVectorEnv`` gives. ``autoreset_mode`` is ``NEXT_STEP``,
-    ``SAME_STEP`` or ``DISABLED``; ``reset`` takes ``options={"reset_mask": ...}``; ``action_masks()`` is (n, f).
-    ``infos["finished"]`` and ``infos["episode_metrics"]`` are made when they are first read. ``get_state()`` keeps all
-    episodes, ``state.pick(numbers)`` some, and ``set_state(state, numbers)`` goes on from them.
+    rewards, flags and infos, bit for bit, as ``SyncVectorEnv`` gives; see ``ArtemisEnv`` for autoreset, masks and
+    states.
 
     ## Version History
     * v0: Initial version.
@@ -109,13 +107,6 @@ class TAFETasksEnv(DecisionEnv[TaskRules]):
 
     @configured_by(TAFETasksConfig)
     def __init__(self, config: TAFETasksConfig, workload: WorkloadLike, render_mode: str | None, engine: str) -> None:
-        """Finds the flows, and sets the network and the spaces.
-
-        Raises:
-            ConfigError: An argument has another type or is out of its range, or the flows have more hosts than the
-                topology.
-            FlowFileError: The flow file has a fault.
-        """
         source = task_source(workload, load=config.load, tasks=config.tasks, capacity=config.capacity)
         super().__init__(
             TaskRules(

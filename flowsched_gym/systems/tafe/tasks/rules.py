@@ -107,11 +107,7 @@ class TaskRules(NamedTuple):
 
 
 def tasks_layout(config: TAFETasksConfig) -> Layout:
-    """Lists the columns that the agent sees.
-
-    Args:
-        config: The arguments of the environment.
-    """
+    """Lists the columns that the agent sees."""
     f, size, time, waiting = float(config.f), config.size_scale, config.time_scale, config.waiting_scale
     context = (
         Column.fraction("on_cpu", "1 if the flows compete for a CPU, 0 if for links"),

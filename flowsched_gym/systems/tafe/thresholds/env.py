@@ -79,11 +79,9 @@ class TAFEThresholdsEnv(PeriodEnv[FloatArray]):
     ```
 
     ## Vectorized environment
-    ``gym.make_vec(id, num_envs=n)`` makes n of these whose networks run in one compiled call per step: the same
-    observations, rewards, flags and infos, bit for bit, as ``SyncVectorEnv`` gives. ``autoreset_mode`` is
-    ``NEXT_STEP``, ``SAME_STEP`` or ``DISABLED``; ``reset`` takes ``options={"reset_mask": ...}``.
-    ``infos["finished"]`` and ``infos["episode_metrics"]`` are made when they are first read. ``get_state()`` keeps all
-    episodes, ``state.pick(numbers)`` some, and ``set_state(state, numbers)`` goes on from them.
+    ``gym.make_vec(id, num_envs=n)`` makes n of these, whose networks run in one compiled call per step: the same
+    observations, rewards, flags and infos, bit for bit, as ``SyncVectorEnv`` gives; see ``ArtemisEnv`` for autoreset,
+    infos and states.
 
     ## Version History
     * v0: Initial version.
@@ -100,13 +98,6 @@ class TAFEThresholdsEnv(PeriodEnv[FloatArray]):
     def __init__(
         self, config: TAFEThresholdsConfig, workload: WorkloadLike, render_mode: str | None, engine: str
     ) -> None:
-        """Finds the flows, and sets the network and the spaces.
-
-        Raises:
-            ConfigError: An argument has another type or is out of its range, or the flows have more hosts than the
-                topology.
-            FlowFileError: The flow file has a fault.
-        """
         control = TAFEThresholdsControl(config)
         source = task_source(workload, load=config.load, tasks=config.tasks, capacity=config.capacity)
         network = control.network(config.make_network(source.num_hosts), config.period)

@@ -19,13 +19,7 @@ from flowsched_gym.systems.tafe.thresholds.rules import (
 
 
 def thresholds_panels(config: TAFEThresholdsConfig, scene: Scene, view: NetworkView) -> View:
-    """Lists what a picture shows.
-
-    Args:
-        config: The arguments of the environment.
-        scene: The episode as it stands.
-        view: The same with its queues.
-    """
+    """Lists what a picture shows."""
     period = f"{config.period_flows} flows" if config.period_ms is None else f"{config.period_ms:g} ms"
     times = task_completion_times(scene.records).tct
     times = times[np.isfinite(times)]

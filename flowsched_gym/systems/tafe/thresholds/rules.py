@@ -28,11 +28,7 @@ SIZE_SCALE: Final = 10 * BYTES_PER_MEGABYTE
 
 
 class TAFEThresholdsControl(FluidControl[FloatArray]):
-    """Control of the thresholds of TAFE's queues.
-
-    Args:
-        config: The arguments of the environment.
-    """
+    """Control of the thresholds of TAFE's queues."""
 
     memory_size = 0
     terms = tuple(str(term) for term in TAFEReward)
