@@ -2,13 +2,13 @@
 
 From the field follow the checks, the signature of the environment, the tables in docstrings and documents, the help of
 the command line and the schemas of configuration files. A config is an ``EnvConfig`` whose fields are set by
-``argument``; an environment takes its arguments by ``configured_by``. Seeds, and the room that vector environments
-take, are checked here too.
+``argument``; an environment takes its arguments by ``configured_by``. What ``load`` and ``flows`` do to a workload
+stands here too, and the check of seeds.
 """
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields, replace
 from enum import StrEnum
 from types import NoneType
 from typing import Any, Final, NamedTuple, TypeVar, get_args, get_type_hints
@@ -18,7 +18,7 @@ import numpy as np
 from flowsched_gym.core.arrays import is_whole
 from flowsched_gym.core.errors import ConfigError, UnknownArgumentError, shown
 from flowsched_gym.core.suggestions import listed
-from flowsched_gym.workload import WorkloadLike, workload_label
+from flowsched_gym.workload import ClusterWorkload, PoissonWorkload, WorkloadLike, WorkloadSource, workload_label
 from flowsched_gym.workload.checks import COUNT_END, check_choice, check_integer, check_number
 
 Value = TypeVar("Value")
@@ -28,10 +28,6 @@ Range = tuple[float, float]
 
 MOST_SLOTS: Final = 10_000
 """Rows of an observation at most: with so many it has up to 100,000 numbers, and takes a millisecond."""
-MOST_ROWS: Final = 2**25
-"""Flows of all episodes that vector environments make room for: 34 million of about 300 B, in two episodes for each."""
-MOST_NUMBERS: Final = 2**28
-"""Numbers in the observations of one step: 1 GB."""
 
 # Smallest and largest values of rates and times; beyond, times lose their digits.
 LINK_GBPS: Final[Range] = (1e-9, 1e6)  # 1 bit/s to 1 Pbit/s
@@ -244,24 +240,47 @@ class _Constructor:
         owner.__doc__ = f"{before.rstrip()}\n\n{HEADING}{text.rstrip()}\n\n{table}\n{mark}{others}"
 
 
-def check_room(num_envs: int, num_rows: int, content: str, observation_size: int) -> None:
-    """Refuses vector environments for which there is no memory.
+def change_arrivals(
+    source: WorkloadSource,
+    workload: WorkloadLike,
+    changes: Mapping[str, object],
+    *,
+    load: float | None,
+    flows: int | None,
+    capacity: float,
+    kinds: tuple[type, ...] = (PoissonWorkload, ClusterWorkload),
+) -> WorkloadSource:
+    """Changes Poisson arrivals by the arguments of an environment.
 
     Args:
-        num_envs: Environments.
-        num_rows: Flows of an episode, or what takes as much memory.
-        content: What they are, in words.
-        observation_size: Numbers of an observation.
+        source: What draws the flows.
+        workload: What it was found by.
+        changes: What is changed besides, by field.
+        load: Offered bytes per s over the capacity; ``None`` for the workload's own.
+        flows: Flows of an episode; ``None`` for the workload's own.
+        capacity: Capacity in B/s that a load is one of.
+        kinds: Workloads that can be changed.
 
     Raises:
-        ConfigError: They are too many.
+        ConfigError: A load or flows are given for a workload that has none to change.
     """
-    most = min(MOST_ROWS // (2 * num_rows), MOST_NUMBERS // observation_size)
-    if num_envs > max(most, 1):
+    if not isinstance(source, kinds):
+        if load is None and flows is None:
+            return source
         raise ConfigError(
-            f"num_envs is {num_envs}: with {content} and observations of {observation_size} numbers it must be "
-            f"an integer from 1 to {max(most, 1)}"
+            f"load and flows change Poisson arrivals: workload {shown(workload_label(workload))} has none"
         )
+    if load is not None and isinstance(source, ClusterWorkload):
+        raise ConfigError(
+            f"load is {shown(load)}: workload {shown(workload_label(workload))} has a load for each cluster"
+        )
+    if load is not None:
+        changes = {**changes, "load": load, "rate": None, "capacity": capacity}
+    if flows is not None:
+        changes = {**changes, "num_flows": flows, "duration": None}
+    changeable: Any = source
+    changed: WorkloadSource = replace(changeable, **changes) if changes else source
+    return changed
 
 
 def check_seed(seed: object, name: str = "seed") -> int | None:

@@ -4,13 +4,13 @@ The model has no ports. Each flow is sent from one port to the port that its id 
 """
 
 import functools
-from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from flowsched_gym.core.arrays import IntArray, ObservationArray
 from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.envs.arguments import change_arrivals
 from flowsched_gym.flows.fields import FlowColumns
 from flowsched_gym.machine_code.decorators import allocating_rule, inlined_rule, rule
 from flowsched_gym.machine_code.sums import pairwise_sum
@@ -137,12 +137,7 @@ def flow_source(
     A load, given here or with the name of a workload, is one of hosts with the environment's capacity; a named workload
     between all hosts is one between all hosts of the environment.
 
-    Args:
-        workload: Name of a workload, mapping that describes one, path of a file, flows, or what draws flows.
-        load: Offered bytes per s over the capacity of the hosts' links, > 0; ``None`` for the workload's own.
-        flows: Flows of an episode, >= 1; ``None`` for the workload's own.
-        hosts: Hosts of the environment.
-        capacity: Capacity in B/s of all sending links of a host together.
+    ``capacity`` is that of all sending links of a host together in B/s.
 
     Raises:
         ConfigError: There is no such workload, it has more hosts than the environment, or an argument changes one that
@@ -150,27 +145,12 @@ def flow_source(
         FlowFileError: The flow file has a fault.
     """
     source = find_source(workload)
-    changes: dict[str, Any] = {}
-    if isinstance(source, (PoissonWorkload, ClusterWorkload)):
-        meshed = isinstance(source, ClusterWorkload) or (
-            source.pattern == "all-to-all" and source.busiest_share is None
-        )
-        for field, own in (("num_hosts", hosts), ("capacity", capacity)):
-            if meshed and leaves_open(workload, field):
-                changes |= {field: own}
-        if load is not None and isinstance(source, ClusterWorkload):
-            raise ConfigError(
-                f"load is {shown(load)}: workload {shown(workload_label(workload))} has a load for each cluster"
-            )
-        if load is not None:
-            changes |= {"load": load, "rate": None, "capacity": capacity}
-        if flows is not None:
-            changes |= {"num_flows": flows, "duration": None}
-        source = replace(source, **changes) if changes else source
-    elif load is not None or flows is not None:
-        raise ConfigError(
-            f"load and flows change Poisson arrivals: workload {shown(workload_label(workload))} has none"
-        )
+    meshed = isinstance(source, ClusterWorkload) or (
+        isinstance(source, PoissonWorkload) and source.pattern == "all-to-all" and source.busiest_share is None
+    )
+    own = {"num_hosts": hosts, "capacity": capacity} if meshed else {}
+    given = {name: value for name, value in own.items() if leaves_open(workload, name)}
+    source = change_arrivals(source, workload, given, load=load, flows=flows, capacity=capacity)
     if source.num_hosts > hosts:
         raise ConfigError(
             f"workload {shown(workload_label(workload))} has {source.num_hosts} hosts: the network has {hosts}"

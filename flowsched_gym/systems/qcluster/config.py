@@ -1,13 +1,22 @@
 """The arguments of QCluster's environment."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.periods import Period
 from flowsched_gym.core.units import SECONDS_PER_MICROSECOND, gbps_to_capacity
-from flowsched_gym.envs.arguments import LINK_GBPS, LOADS, OWN, EnvConfig, argument, limit_argument, workload_argument
+from flowsched_gym.envs.arguments import (
+    LINK_GBPS,
+    LOADS,
+    OWN,
+    EnvConfig,
+    argument,
+    change_arrivals,
+    limit_argument,
+    workload_argument,
+)
 from flowsched_gym.packets.schedulers import PacketSetup, make_scheduler
 from flowsched_gym.packets.schedulers.qcluster import Goal
 from flowsched_gym.packets.schedulers.sketches import Disorder
@@ -19,7 +28,6 @@ from flowsched_gym.workload import (
     WorkloadSource,
     find_source,
     leaves_open,
-    workload_label,
 )
 from flowsched_gym.workload.checks import MOST_FLOWS
 
@@ -170,23 +178,8 @@ def qcluster_source(config: QClusterConfig, workload: WorkloadLike) -> WorkloadS
         FlowFileError: The flow file has a fault.
     """
     source = find_source(workload)
-    if not isinstance(source, (PoissonWorkload, ClusterWorkload)):
-        if config.load is None and config.flows is None:
-            return source
-        raise ConfigError(
-            f"load and flows change Poisson arrivals: workload {shown(workload_label(workload))} has none"
-        )
-    if isinstance(source, ClusterWorkload) and config.load is not None:
-        raise ConfigError(
-            f"load is {shown(config.load)}: workload {shown(workload_label(workload))} has a load for each cluster"
-        )
-    changes: dict[str, Any] = {}
-    if leaves_open(workload, "capacity") or config.load is not None:
-        changes |= {"capacity": config.capacity}
-    if config.load is not None:
-        changes |= {"load": config.load, "rate": None}
-    if config.flows is not None:
-        changes |= {"num_flows": config.flows, "duration": None}
-    if source.busiest_share is None:
-        changes |= {"busiest_share": 1.0}
-    return replace(source, **changes)
+    own: dict[str, Any] = {}
+    if isinstance(source, (PoissonWorkload, ClusterWorkload)):
+        own |= {"capacity": config.capacity} if leaves_open(workload, "capacity") else {}
+        own |= {"busiest_share": 1.0} if source.busiest_share is None else {}
+    return change_arrivals(source, workload, own, load=config.load, flows=config.flows, capacity=config.capacity)
