@@ -3,23 +3,20 @@
 From the field follow the checks, the signature of the environment, the tables in docstrings and documents, the help of
 the command line and the schemas of configuration files. A config is an ``EnvConfig`` whose fields are set by
 ``argument``; an environment takes its arguments by ``configured_by``. What ``load`` and ``flows`` do to a workload
-stands here too, and the check of seeds.
+stands here too.
 """
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
 from enum import StrEnum
 from types import NoneType
 from typing import Any, Final, NamedTuple, TypeVar, get_args, get_type_hints
 
-import numpy as np
-
-from flowsched_gym.core.arrays import is_whole
 from flowsched_gym.core.errors import ConfigError, UnknownArgumentError, shown
 from flowsched_gym.core.suggestions import listed
 from flowsched_gym.workload import ClusterWorkload, PoissonWorkload, WorkloadLike, WorkloadSource, workload_label
-from flowsched_gym.workload.checks import COUNT_END, check_choice, check_integer, check_number
+from flowsched_gym.workload.checks import COUNT_END, MOST_FLOWS, check_choice, check_integer, check_number
 
 Value = TypeVar("Value")
 Env = TypeVar("Env")
@@ -103,6 +100,27 @@ def argument(
 def workload_argument(default: Value) -> Value:
     """Declares the workload; the environment takes any form of it, and the config keeps its name."""
     return argument(default, meaning=WORKLOAD_MEANING)
+
+
+def load_argument(what: str) -> float | None:
+    """Declares the load that a workload offers, over the capacity of something."""
+    return argument(None, none=OWN, between=LOADS, meaning=f"offered bytes per s over the capacity of {what}")
+
+
+def flows_argument(what: str = "flows") -> int | None:
+    """Declares how many flows an episode has."""
+    return argument(None, none=OWN, at_least=1, at_most=MOST_FLOWS, meaning=f"{what} of an episode")
+
+
+def link_argument(default: float, note: str = "") -> float:
+    """Declares the capacity of links, with a note on it."""
+    return argument(default, between=LINK_GBPS, unit="Gbps", meaning=f"capacity of each link{note and f' ({note})'}")
+
+
+def delay_argument(default: float, note: str = "") -> float:
+    """Declares the propagation delay of links, with a note on it."""
+    meaning = f"propagation delay of each link{note and f' ({note})'}"
+    return argument(default, between=LINK_DELAYS_US, unit="us", meaning=meaning)
 
 
 def limit_argument() -> int | None:
@@ -281,35 +299,6 @@ def change_arrivals(
     changeable: Any = source
     changed: WorkloadSource = replace(changeable, **changes) if changes else source
     return changed
-
-
-def check_seed(seed: object, name: str = "seed") -> int | None:
-    """Makes a Python integer of a seed that may be left out.
-
-    Raises:
-        ConfigError: The seed is neither None nor an integer >= 0.
-    """
-    if seed is None:
-        return None
-    if not is_whole(seed) or seed < 0:
-        raise ConfigError(f"{name} is {shown(seed)}: it must be an integer >= 0")
-    return int(seed)
-
-
-def check_seeds(seed: object, count: int) -> list[int | None]:
-    """Makes a seed for each of several environments: ``seed + i``, or the entries of a sequence.
-
-    Raises:
-        ConfigError: A seed is neither None nor an integer >= 0, or there is not one for each environment.
-    """
-    many = isinstance(seed, Sequence) or (isinstance(seed, np.ndarray) and seed.ndim > 0)
-    if isinstance(seed, (str, bytes)) or not many:
-        first = check_seed(seed)
-        return [None if first is None else first + number for number in range(count)]
-    entries = list(seed)  # type: ignore[call-overload]  # it is a sequence
-    if len(entries) != count:
-        raise ConfigError(f"seed has {len(entries)} entries: it must have one for each of {count} environments")
-    return [check_seed(each, f"seed of environment {number}") for number, each in enumerate(entries)]
 
 
 def _signature(config: type[EnvConfig]) -> inspect.Signature:

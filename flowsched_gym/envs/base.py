@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from flowsched_gym.core.errors import ConfigError, SimulationError, shown
 from flowsched_gym.core.seeding import draw_episode_seed
-from flowsched_gym.envs.arguments import check_seed
+from flowsched_gym.envs.actions import check_seed
 from flowsched_gym.envs.columns import Layout
 from flowsched_gym.envs.drawing import Scene, View, draw_frame, write_text
 from flowsched_gym.envs.drawing.panels import Stack

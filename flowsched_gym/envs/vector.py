@@ -11,7 +11,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from flowsched_gym.core.errors import ConfigError, SimulationError, shown
-from flowsched_gym.envs.arguments import check_seeds
+from flowsched_gym.envs.actions import check_seeds
 from flowsched_gym.envs.state import Restored, fingerprint
 from flowsched_gym.envs.vector_infos import VectorInfos
 from flowsched_gym.envs.vector_state import VectorState, read_numbers

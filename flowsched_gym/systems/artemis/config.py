@@ -10,14 +10,14 @@ from flowsched_gym.core.units import gbps_to_capacity
 from flowsched_gym.envs.arguments import (
     BURST_RATES,
     DURATIONS,
-    LINK_DELAYS_US,
-    LINK_GBPS,
     LOADS,
     MOST_SLOTS,
     OWN,
     EnvConfig,
     argument,
+    delay_argument,
     limit_argument,
+    link_argument,
     workload_argument,
 )
 from flowsched_gym.fluid import TransportName, find_transport
@@ -97,12 +97,8 @@ class ArtemisConfig(EnvConfig):
     observation: Observation = argument(Observation.FULL, meaning="what the agent sees")
     reward: Reward = argument(Reward.ON_COMPLETION, meaning="when a met deadline is rewarded")
     defer: Defer = argument(Defer.NONE, meaning="what the agent may do besides granting")
-    link_gbps: float = argument(
-        1.0, between=LINK_GBPS, unit="Gbps", meaning="capacity of each link (thesis, section 4.1.1: 1)"
-    )
-    link_delay_us: float = argument(
-        250.0, between=LINK_DELAYS_US, unit="us", meaning="propagation delay of each link (thesis, section 4.1.1: 250)"
-    )
+    link_gbps: float = link_argument(1.0, "thesis, section 4.1.1: 1")
+    link_delay_us: float = delay_argument(250.0, "thesis, section 4.1.1: 250")
     max_decisions: int | None = limit_argument()
 
     def check(self) -> None:

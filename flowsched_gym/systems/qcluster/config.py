@@ -9,12 +9,12 @@ from flowsched_gym.core.periods import Period
 from flowsched_gym.core.units import SECONDS_PER_MICROSECOND, gbps_to_capacity
 from flowsched_gym.envs.arguments import (
     LINK_GBPS,
-    LOADS,
-    OWN,
     EnvConfig,
     argument,
     change_arrivals,
+    flows_argument,
     limit_argument,
+    load_argument,
     workload_argument,
 )
 from flowsched_gym.packets.schedulers import PacketSetup, make_scheduler
@@ -29,7 +29,6 @@ from flowsched_gym.workload import (
     find_source,
     leaves_open,
 )
-from flowsched_gym.workload.checks import MOST_FLOWS
 
 MOST_QUEUES: Final = 8
 
@@ -61,13 +60,8 @@ class QClusterConfig(EnvConfig):
     """The arguments of QCluster's environment."""
 
     workload: str = workload_argument("qcluster-w4")
-    load: float | None = argument(
-        None,
-        none=OWN,
-        between=LOADS,
-        meaning="offered bytes per s over the capacity of the port",
-    )
-    flows: int | None = argument(None, none=OWN, at_least=1, at_most=MOST_FLOWS, meaning="messages of an episode")
+    load: float | None = load_argument("the port")
+    flows: int | None = flows_argument("messages")
     goal: Goal = argument(Goal.LAS, meaning="what the port schedules for")
     queues: int = argument(
         8, between=(2, MOST_QUEUES), meaning="queues of the port (QCluster: 8); for deadlines at least 3"

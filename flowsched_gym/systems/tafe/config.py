@@ -11,13 +11,13 @@ from flowsched_gym.core.arrays import FloatArray, as_numbers, is_sequence
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.units import SECONDS_PER_MICROSECOND, SECONDS_PER_MILLISECOND, gbps_to_capacity
 from flowsched_gym.envs.arguments import (
-    LINK_DELAYS_US,
-    LINK_GBPS,
     LOADS,
     OWN,
     EnvConfig,
     argument,
+    delay_argument,
     limit_argument,
+    link_argument,
     workload_argument,
 )
 from flowsched_gym.flows.fields import index_tasks
@@ -78,10 +78,8 @@ class TAFEConfig(EnvConfig):
         meaning="when a flow whose CPU work is done may send: at once (``flow``), or when that of its whole task is "
         "done (``task``)",
     )
-    link_gbps: float = argument(
-        1.0, between=LINK_GBPS, unit="Gbps", meaning="capacity of each link (TAFE, section V-A: 1)"
-    )
-    link_delay_us: float = argument(0.0, between=LINK_DELAYS_US, unit="us", meaning="propagation delay of each link")
+    link_gbps: float = link_argument(1.0, "TAFE, section V-A: 1")
+    link_delay_us: float = delay_argument(0.0)
     reward_scale_ms: float = argument(10.0, above=0, unit="ms", meaning="task time that is a reward of -1")
     max_decisions: int | None = limit_argument()
 

@@ -8,19 +8,19 @@ from typing import Any, Final
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.units import SECONDS_PER_MICROSECOND, SECONDS_PER_MILLISECOND, gbps_to_capacity
 from flowsched_gym.envs.arguments import (
-    LINK_DELAYS_US,
-    LINK_GBPS,
-    LOADS,
     MOST_SLOTS,
-    OWN,
     PERIODS_MS,
     EnvConfig,
     argument,
+    delay_argument,
+    flows_argument,
     limit_argument,
+    link_argument,
+    load_argument,
     workload_argument,
 )
 from flowsched_gym.topology.fabrics import MOST_PLANES, MOST_SWITCH_HOSTS
-from flowsched_gym.workload.checks import MOST_FLOWS, as_tuple, check_number
+from flowsched_gym.workload.checks import as_tuple, check_number
 
 MIN_QUEUES: Final = 2
 MAX_QUEUES: Final = 8
@@ -89,13 +89,8 @@ class AuTOLongFlowsConfig(EnvConfig):
     """The arguments of AuTO's environment of long flows."""
 
     workload: str = workload_argument("auto-web-search")
-    load: float | None = argument(
-        None,
-        none=OWN,
-        between=LOADS,
-        meaning="offered bytes per s over the capacity of the hosts' sending links",
-    )
-    flows: int | None = argument(None, none=OWN, at_least=1, at_most=MOST_FLOWS, meaning="flows of an episode")
+    load: float | None = load_argument("the hosts' sending links")
+    flows: int | None = flows_argument()
     hosts: int = argument(32, at_least=2, at_most=MOST_SWITCH_HOSTS, meaning="servers (AuTO, section 6: 32)")
     paths: int = argument(
         3, at_least=1, at_most=MOST_PLANES, meaning="disjoint paths between two servers (AuTO, section 6: 3)"
@@ -128,15 +123,8 @@ class AuTOLongFlowsConfig(EnvConfig):
     observation: LongFlowsObservation = argument(LongFlowsObservation.FULL, meaning="what it sees")
     layout: LongFlowsLayout = argument(LongFlowsLayout.GROUPED, meaning="order and units of the paper's features")
     reward: LongFlowsReward = argument(LongFlowsReward.SLOWDOWN, meaning="term that is the reward")
-    link_gbps: float = argument(
-        1.0, between=LINK_GBPS, unit="Gbps", meaning="capacity of each link (AuTO, section 6: 1)"
-    )
-    link_delay_us: float = argument(
-        25.0,
-        between=LINK_DELAYS_US,
-        unit="us",
-        meaning="propagation delay of each link (AuTO, section 6: 100 us for the round trip)",
-    )
+    link_gbps: float = link_argument(1.0, "AuTO, section 6: 1")
+    link_delay_us: float = delay_argument(25.0, "AuTO, section 6: 100 us for the round trip")
     max_decisions: int | None = limit_argument()
 
     @property

@@ -15,15 +15,15 @@ from flowsched_gym.core.units import (
     gbps_to_capacity,
 )
 from flowsched_gym.envs.arguments import (
-    LINK_DELAYS_US,
-    LINK_GBPS,
-    LOADS,
     MOST_SLOTS,
-    OWN,
     PERIODS_MS,
     EnvConfig,
     argument,
+    delay_argument,
+    flows_argument,
     limit_argument,
+    link_argument,
+    load_argument,
     workload_argument,
 )
 from flowsched_gym.envs.thresholds import ThresholdScale, check_num_thresholds, read_thresholds
@@ -32,7 +32,7 @@ from flowsched_gym.queueing.thresholds import NUM_QUEUES
 from flowsched_gym.systems.auto.flows import flow_source
 from flowsched_gym.topology.fabrics import MOST_SWITCH_HOSTS
 from flowsched_gym.workload import ClusterWorkload, PoissonWorkload, WorkloadLike, WorkloadSource
-from flowsched_gym.workload.checks import MOST_FLOWS, check_one_of_two
+from flowsched_gym.workload.checks import check_one_of_two
 
 LOWEST: Final = BYTES_PER_KILOBYTE
 HIGHEST: Final = 1000 * BYTES_PER_MEGABYTE
@@ -80,13 +80,8 @@ class AuTOThresholdsConfig(EnvConfig):
 
     workload: str = workload_argument("auto-web-search")
     topology: ThresholdsTopology = argument(ThresholdsTopology.BIG_SWITCH, meaning="network on which flows compete")
-    load: float | None = argument(
-        None,
-        none=OWN,
-        between=LOADS,
-        meaning="offered bytes per s over the capacity of the hosts' links, or of the one link",
-    )
-    flows: int | None = argument(None, none=OWN, at_least=1, at_most=MOST_FLOWS, meaning="flows of an episode")
+    load: float | None = load_argument("the hosts' links, or of the one link")
+    flows: int | None = flows_argument()
     hosts: int = argument(32, at_least=2, at_most=MOST_SWITCH_HOSTS, meaning="servers (AuTO, section 6: 32)")
     clusters: int = argument(
         1,
@@ -117,15 +112,8 @@ class AuTOThresholdsConfig(EnvConfig):
         meaning="finished flows that the paper's observation shows (AuTO: 100, 700 numbers)",
     )
     reward: ThresholdsReward = argument(ThresholdsReward.LOG_FCT, meaning="term that is the reward")
-    link_gbps: float = argument(
-        1.0, between=LINK_GBPS, unit="Gbps", meaning="capacity of each link (AuTO, section 6: 1)"
-    )
-    link_delay_us: float = argument(
-        25.0,
-        between=LINK_DELAYS_US,
-        unit="us",
-        meaning="propagation delay of each link (AuTO, section 6: 100 us for the round trip)",
-    )
+    link_gbps: float = link_argument(1.0, "AuTO, section 6: 1")
+    link_delay_us: float = delay_argument(25.0, "AuTO, section 6: 100 us for the round trip")
     max_decisions: int | None = limit_argument()
 
     def check(self) -> None:

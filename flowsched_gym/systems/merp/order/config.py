@@ -5,17 +5,16 @@ from enum import StrEnum
 from typing import Final
 
 from flowsched_gym.envs.arguments import (
-    LINK_DELAYS_US,
-    LINK_GBPS,
-    LOADS,
     MOST_SLOTS,
-    OWN,
     WORKLOAD_MEANING,
     EnvConfig,
     argument,
+    delay_argument,
+    flows_argument,
     limit_argument,
+    link_argument,
+    load_argument,
 )
-from flowsched_gym.workload.checks import MOST_FLOWS
 
 
 class OrderTopology(StrEnum):
@@ -54,17 +53,10 @@ class MERPOrderConfig(EnvConfig):
         meaning=WORKLOAD_MEANING,
     )
     topology: OrderTopology = argument(OrderTopology.ONE_LINK, meaning="network on which flows compete")
-    load: float | None = argument(
-        None,
-        none=OWN,
-        between=LOADS,
-        meaning="offered bytes per s over the capacity of the busiest link",
-    )
-    flows: int | None = argument(None, none=OWN, at_least=1, at_most=MOST_FLOWS, meaning="flows of an episode")
+    load: float | None = load_argument("the busiest link")
+    flows: int | None = flows_argument()
     f: int = argument(16, at_least=1, at_most=MOST_SLOTS, unit="slots", meaning="flows that the agent sees")
     reward: OrderReward = argument(OrderReward.LEXICOGRAPHIC, meaning="term that is the reward")
-    link_gbps: float = argument(
-        1.0, between=LINK_GBPS, unit="Gbps", meaning="capacity of each link (MERP, section 6.1: 1)"
-    )
-    link_delay_us: float = argument(0.0, between=LINK_DELAYS_US, unit="us", meaning="propagation delay of each link")
+    link_gbps: float = link_argument(1.0, "MERP, section 6.1: 1")
+    link_delay_us: float = delay_argument(0.0)
     max_decisions: int | None = limit_argument()

@@ -6,13 +6,14 @@ from enum import StrEnum
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.units import gbps_to_capacity
 from flowsched_gym.envs.arguments import (
-    LINK_DELAYS_US,
-    LINK_GBPS,
-    LOADS,
     OWN,
     EnvConfig,
     argument,
+    delay_argument,
+    flows_argument,
     limit_argument,
+    link_argument,
+    load_argument,
     workload_argument,
 )
 from flowsched_gym.systems.merp.flows import flow_source
@@ -26,7 +27,6 @@ from flowsched_gym.workload import (
     leaves_open,
     workload_label,
 )
-from flowsched_gym.workload.checks import MOST_FLOWS
 
 SMALLEST_ARITY = 4
 """Below it, two hosts have a single path."""
@@ -61,13 +61,8 @@ class MERPRouteConfig(EnvConfig):
     """The arguments of MERP's routing environment."""
 
     workload: str = workload_argument("poisson-fat-tree")
-    load: float | None = argument(
-        None,
-        none=OWN,
-        between=LOADS,
-        meaning="offered bytes per s over the capacity of the hosts' links",
-    )
-    flows: int | None = argument(None, none=OWN, at_least=1, at_most=MOST_FLOWS, meaning="flows in an episode")
+    load: float | None = load_argument("the hosts' links")
+    flows: int | None = flows_argument()
     arity: int = argument(
         4,
         at_least=SMALLEST_ARITY,
@@ -90,12 +85,8 @@ class MERPRouteConfig(EnvConfig):
         "(arity / 2) ** 2, so that each pair of hosts keeps a path",
     )
     reward: RouteReward = argument(RouteReward.SLOWDOWN, meaning="reward for flows that finish")
-    link_gbps: float = argument(
-        1.0, between=LINK_GBPS, unit="Gbps", meaning="capacity of each link (MERP, section 6.2: 1)"
-    )
-    link_delay_us: float = argument(
-        0.0, between=LINK_DELAYS_US, unit="us", meaning="propagation delay of each link (MERP, section 6.2: 10)"
-    )
+    link_gbps: float = link_argument(1.0, "MERP, section 6.2: 1")
+    link_delay_us: float = delay_argument(0.0, "MERP, section 6.2: 10")
     max_decisions: int | None = limit_argument()
 
     def check(self) -> None:
