@@ -7,6 +7,7 @@ stands here too.
 """
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
 from enum import StrEnum
@@ -15,6 +16,7 @@ from typing import Any, Final, NamedTuple, TypeVar, get_args, get_type_hints
 
 from flowsched_gym.core.errors import ConfigError, UnknownArgumentError, shown
 from flowsched_gym.core.suggestions import listed
+from flowsched_gym.envs.columns import Column, Layout
 from flowsched_gym.workload import ClusterWorkload, PoissonWorkload, WorkloadLike, WorkloadSource, workload_label
 from flowsched_gym.workload.checks import COUNT_END, MOST_FLOWS, check_choice, check_integer, check_number
 
@@ -35,6 +37,8 @@ DURATIONS: Final[Range] = (1e-9, 1e9)
 PERIODS_MS: Final[Range] = (1e-6, 1e9)
 
 HEADING: Final = "## Arguments\n"
+COLUMNS: Final = re.compile(r"^\{columns.*\}$", re.MULTILINE)
+GIVEN: Final = re.compile(r'(\w+)="([^"]*)"')
 WORKLOAD: Final = "workload"
 OWN: Final = "the workload's own"
 """What ``None`` stands for in arguments that change a workload."""
@@ -191,16 +195,19 @@ def describe(config: type[EnvConfig]) -> list[Described]:
 
 
 def configured_by(
-    config: type[Config],
+    config: type[Config], layout: Callable[[Config], Layout] | None = None
 ) -> Callable[[Callable[[Env, Config, Any, str | None, str], None]], Callable[..., None]]:
     """Has an ``__init__`` take the arguments of a config, besides ``render_mode`` and ``engine``.
 
     What it decorates gets the config, which is the environment's ``config`` already, the workload in the form in which
     it was given, the render mode and the engine. The decorated one takes the workload first, or by its name, and all
     else by name; its signature lists them, and so does a table at the end of the section ``## Arguments`` of the class.
+    Where the docstring of the class says ``{columns}``, a table of the columns that are observed takes its place; where
+    it says ``{columns: name="value"}``, one of the other columns that there are with this argument.
 
     Args:
         config: Class of the arguments.
+        layout: What lists the columns.
     """
     signature = _signature(config)
     known = list(signature.parameters)[1:]
@@ -231,7 +238,7 @@ def configured_by(
 
         __init__.__qualname__, __init__.__module__ = initialise.__qualname__, initialise.__module__
         vars(__init__)["__signature__"] = signature
-        return _Constructor(__init__, config)
+        return _Constructor(__init__, lambda document: _with_tables(document, config, layout))
 
     return decorate
 
@@ -239,23 +246,18 @@ def configured_by(
 class _Constructor:
     """An ``__init__`` before it is a class's."""
 
-    def __init__(self, function: Callable[..., None], config: type[EnvConfig]) -> None:
+    def __init__(self, function: Callable[..., None], complete: Callable[[str], str]) -> None:
         self._function = function
-        self._config = config
+        self._complete = complete
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         """Calls it."""
         self._function(*args, **kwargs)
 
     def __set_name__(self, owner: type, name: str) -> None:
-        """Takes its place in a class, and lists the arguments in the docstring of the class."""
+        """Takes its place in a class, and completes the docstring of the class."""
         setattr(owner, name, self._function)
-        heads = (Described._fields, ["---"] * len(Described._fields))
-        rows = [each._replace(name=f"``{each.name}``") for each in describe(self._config)]
-        table = "\n".join(f"| {' | '.join(row)} |" for row in (*heads, *rows))
-        before, _, rest = inspect.cleandoc(owner.__doc__ or "").partition(HEADING)
-        text, mark, others = rest.partition("\n## ")
-        owner.__doc__ = f"{before.rstrip()}\n\n{HEADING}{text.rstrip()}\n\n{table}\n{mark}{others}"
+        owner.__doc__ = self._complete(inspect.cleandoc(owner.__doc__ or ""))
 
 
 def change_arrivals(
@@ -299,6 +301,25 @@ def change_arrivals(
     changeable: Any = source
     changed: WorkloadSource = replace(changeable, **changes) if changes else source
     return changed
+
+
+def _with_tables(document: str, config: type[Config], layout: Callable[[Config], Layout] | None) -> str:
+    """Adds the tables of columns and arguments to the docstring of an environment."""
+    described: list[Column] = []
+
+    def columns(match: re.Match[str]) -> str:
+        assert layout is not None
+        found = layout(config(**dict(GIVEN.findall(match[0]))))
+        table = found.table(described)
+        described.extend(found.columns)
+        return table
+
+    before, _, rest = COLUMNS.sub(columns, document).partition(HEADING)
+    text, mark, others = rest.partition("\n## ")
+    heads = (Described._fields, ["---"] * len(Described._fields))
+    rows = [each._replace(name=f"``{each.name}``") for each in describe(config)]
+    table = "\n".join(f"| {' | '.join(row)} |" for row in (*heads, *rows))
+    return f"{before.rstrip()}\n\n{HEADING}{text.rstrip()}\n\n{table}\n{mark}{others}"
 
 
 def _signature(config: type[EnvConfig]) -> inspect.Signature:

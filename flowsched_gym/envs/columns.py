@@ -5,7 +5,7 @@ rows. Values are bounded: what may grow without limit is squashed by ``x / (|x| 
 back.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Self
@@ -137,6 +137,16 @@ class Layout:
     def columns(self) -> tuple[Column, ...]:
         """All columns, those of slots and rows once each."""
         return (*self.context, *self.slot, *(column for rows in self.rows for column in rows.columns))
+
+    def table(self, described: Iterable[Column] = ()) -> str:
+        """Writes a table of its columns in Markdown, those left out that have been described."""
+        rows = [
+            (each.name, each.meaning, each.unit, each.encoding, repr(each.scale).removesuffix(".0"))
+            for each in dict.fromkeys(self.columns)
+            if each not in described
+        ]
+        heads = (("column", "meaning", "unit", "encoding", "scale"), ("---",) * 5)
+        return "\n".join(f"| {' | '.join(row)} |" for row in (*heads, *rows))
 
     @property
     def column_names(self) -> tuple[str, ...]:

@@ -45,19 +45,7 @@ class ArtemisEnv(DecisionEnv[ArtemisRules]):
     ``Box`` of float32 with ``observation="full"``: 4 columns of the destination, then 7 for each slot, (4 + 7 f,).
     Empty slots are 0. Squashed means ``x / (x + scale)``, signed ``x / (|x| + scale)``; ``layout`` decodes both.
 
-    | column | meaning | unit | encoding | scale |
-    | --- | --- | --- | --- | --- |
-    | tokens_free | free tokens over k | 1 | fraction | 1 |
-    | active_flows | tokens held over k | 1 | fraction | 1 |
-    | bytes_in_flight | bytes that flows with a token have not sent yet | B | squashed | 300000 |
-    | queue_length | requests that wait, seen or not; f become one half | requests | squashed | f |
-    | present | 1 if a request waits in the slot | 1 | fraction | 1 |
-    | size | bytes to deliver | B | squashed | 300000 |
-    | deadline_span | time allowed after arrival | s | squashed | 0.02 |
-    | waiting | time since arrival | s | squashed | 0.02 |
-    | time_left | time to the deadline, negative when it has passed | s | signed | 0.02 |
-    | slack | time to the deadline less the time to send at line rate | s | signed | 0.02 |
-    | postponed | 1 if the request was sent to the back once | 1 | fraction | 1 |
+    {columns}
 
     ``observation="paper"``: size and deadline_span of each slot alone, (2 f,).
 
@@ -109,7 +97,7 @@ class ArtemisEnv(DecisionEnv[ArtemisRules]):
 
     config: ArtemisConfig
 
-    @configured_by(ArtemisConfig)
+    @configured_by(ArtemisConfig, artemis_layout)
     def __init__(self, config: ArtemisConfig, workload: WorkloadLike, render_mode: str | None, engine: str) -> None:
         rules, source = artemis_rules(config), workload_source(config, workload)
         super().__init__(
@@ -128,7 +116,7 @@ class ArtemisEnv(DecisionEnv[ArtemisRules]):
                 flow_fields=FLOW_FIELDS,
                 episode_fields=EPISODE_FIELDS,
             ),
-            layout=artemis_layout(config.observation, config.f),
+            layout=artemis_layout(config),
             terms=TERMS,
             final_infos=FINAL_INFOS,
             render_mode=render_mode,

@@ -116,24 +116,19 @@ def artemis_rules(config: ArtemisConfig) -> ArtemisRules:
     )
 
 
-def artemis_layout(observation: Observation, num_slots: int) -> Layout:
-    """Lists the columns that the agent sees.
-
-    Args:
-        observation: ``paper`` or ``full``.
-        num_slots: Visible requests (f), >= 1.
-    """
-    if observation is Observation.PAPER:
-        return Layout(context=(), slot=(SIZE, DEADLINE_SPAN), num_slots=num_slots)
+def artemis_layout(config: ArtemisConfig) -> Layout:
+    """Lists the columns that the agent sees."""
+    if config.observation is Observation.PAPER:
+        return Layout(context=(), slot=(SIZE, DEADLINE_SPAN), num_slots=config.f)
     context = (
         Column.fraction("tokens_free", "free tokens over k"),
         Column.fraction("active_flows", "tokens held over k"),
         Column.squashed("bytes_in_flight", "bytes that flows with a token have not sent yet", "B", SIZE_SCALE),
         Column.squashed(
-            "queue_length", "requests that wait, seen or not; f become one half", "requests", float(num_slots)
+            "queue_length", "requests that wait, seen or not; f become one half", "requests", float(config.f)
         ),
     )
-    return Layout(context=context, slot=SLOT, num_slots=num_slots)
+    return Layout(context=context, slot=SLOT, num_slots=config.f)
 
 
 @inlined_part

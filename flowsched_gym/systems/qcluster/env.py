@@ -7,7 +7,7 @@ from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.systems.qcluster.config import QClusterConfig, qcluster_source
 from flowsched_gym.systems.qcluster.panels import qcluster_panels
-from flowsched_gym.systems.qcluster.rules import QClusterControl
+from flowsched_gym.systems.qcluster.rules import QClusterControl, port_layout
 from flowsched_gym.topology import one_link
 from flowsched_gym.workload import WorkloadLike, offered_traffic
 
@@ -45,32 +45,7 @@ class QClusterEnv(PeriodEnv[Any]):
     to 1 GB, of times from 1 us to 10 s, of alpha from 0.05 to 20. Squashed means ``x / (x + scale)``; ``layout``
     decodes it, to six digits.
 
-    | column | meaning | unit | encoding | scale |
-    | --- | --- | --- | --- | --- |
-    | finished | messages that finished in the step | messages | squashed | 100 |
-    | load | bytes that arrived in the step over what the port could send | 1 | squashed | 1 |
-    | tiny_share | share of messages up to 1 KB in those that finished in the step | 1 | fraction | 1 |
-    | tiny_fct | mean completion time of messages up to 1 KB (log) | 1 | fraction | 1 |
-    | tiny_fct_99 | 99 % quantile of the completion time of messages up to 1 KB (log) | 1 | fraction | 1 |
-    | small_share | share of messages of 1 to 10 KB in those that finished in the step | 1 | fraction | 1 |
-    | small_fct | mean completion time of messages of 1 to 10 KB (log) | 1 | fraction | 1 |
-    | small_fct_99 | 99 % quantile of the completion time of messages of 1 to 10 KB (log) | 1 | fraction | 1 |
-    | medium_share | share of messages of 10 to 100 KB in those that finished in the step | 1 | fraction | 1 |
-    | medium_fct | mean completion time of messages of 10 to 100 KB (log) | 1 | fraction | 1 |
-    | medium_fct_99 | 99 % quantile of the completion time of messages of 10 to 100 KB (log) | 1 | fraction | 1 |
-    | large_share | share of messages above 100 KB in those that finished in the step | 1 | fraction | 1 |
-    | large_fct | mean completion time of messages above 100 KB (log) | 1 | fraction | 1 |
-    | large_fct_99 | 99 % quantile of the completion time of messages above 100 KB (log) | 1 | fraction | 1 |
-    | packets | packets that entered the queue in the step | packets | squashed | 1000 |
-    | size | their bytes on the wire | B | squashed | 1000000 |
-    | waiting | packets that wait in it | packets | squashed | 50 |
-    | delay | mean time that packets sent in the step had waited (log) | 1 | fraction | 1 |
-    | marks | packets marked in the step | packets | squashed | 10 |
-    | drops | packets dropped in the step | packets | squashed | 10 |
-    | weight | weight of the queue: mean weight of its packets, aged (log) | 1 | fraction | 1 |
-    | members | packets that this mean counts, aged | packets | squashed | 1000 |
-    | alpha | exponent between this queue and the next (log), 0 for the last | 1 | fraction | 1 |
-    | threshold | threshold between this queue and the next (log), 1 for the last | 1 | fraction | 1 |
+    {columns}
 
     ## Rewards
     Four terms, all of them in ``info["reward_terms"]``; ``reward`` names the one that is the reward. They concern the
@@ -116,7 +91,7 @@ class QClusterEnv(PeriodEnv[Any]):
 
     config: QClusterConfig
 
-    @configured_by(QClusterConfig)
+    @configured_by(QClusterConfig, port_layout)
     def __init__(self, config: QClusterConfig, workload: WorkloadLike, render_mode: str | None, engine: str) -> None:
         source = qcluster_source(config, workload)
         traffic = offered_traffic(source, 1)

@@ -10,6 +10,7 @@ from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.systems.auto.flows import flow_source
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig
+from flowsched_gym.systems.auto.long_flows.observation import long_flows_layout
 from flowsched_gym.systems.auto.long_flows.panels import long_flows_panels
 from flowsched_gym.systems.auto.long_flows.rules import LongFlowsControl
 from flowsched_gym.topology import Routing, RoutingKind, multi_plane
@@ -45,38 +46,7 @@ class AuTOLongFlowsEnv(PeriodEnv[IntArray], MaskedEnv[IntArray]):
     ``layout`` decodes it, to six digits. ``observation="full"``, 323 numbers by default; with another number of paths,
     as many columns of each kind as there are:
 
-    | column | meaning | unit | encoding | scale |
-    | --- | --- | --- | --- | --- |
-    | source | sending host, counted from 1, over the number of hosts | 1 | fraction | 1 |
-    | source_port | port that it is sent from, over 65535 | 1 | fraction | 1 |
-    | destination | receiving host, counted from 1, over the number of hosts | 1 | fraction | 1 |
-    | destination_port | port that it is sent to, by its id, over 65535 | 1 | fraction | 1 |
-    | protocol | protocol number, that of TCP, over 255 | 1 | fraction | 1 |
-    | priority | queue, counted from 1 for the highest, over the number of queues | 1 | fraction | 1 |
-    | attained | bytes sent | B | squashed | 10000000 |
-    | waiting | time since arrival | s | squashed | 0.1 |
-    | rate | rate over the capacity of a link | 1 | fraction | 1 |
-    | rate_cap | largest rate over it, 1 for none | 1 | fraction | 1 |
-    | path | path, counted from 1, over the number of paths | 1 | fraction | 1 |
-    | long_up_0 | other long flows on the sending host's link of path 0 | flows | squashed | 4 |
-    | long_down_0 | other long flows on the receiving host's link of path 0 | flows | squashed | 4 |
-    | all_up_0 | all other flows on the sending host's link of path 0 | flows | squashed | 4 |
-    | all_down_0 | all other flows on the receiving host's link of path 0 | flows | squashed | 4 |
-    | long_up_1 | other long flows on the sending host's link of path 1 | flows | squashed | 4 |
-    | long_down_1 | other long flows on the receiving host's link of path 1 | flows | squashed | 4 |
-    | all_up_1 | all other flows on the sending host's link of path 1 | flows | squashed | 4 |
-    | all_down_1 | all other flows on the receiving host's link of path 1 | flows | squashed | 4 |
-    | long_up_2 | other long flows on the sending host's link of path 2 | flows | squashed | 4 |
-    | long_down_2 | other long flows on the receiving host's link of path 2 | flows | squashed | 4 |
-    | all_up_2 | all other flows on the sending host's link of path 2 | flows | squashed | 4 |
-    | all_down_2 | all other flows on the receiving host's link of path 2 | flows | squashed | 4 |
-    | finished_source | sending host, counted from 1, over the number of hosts | 1 | fraction | 1 |
-    | finished_source_port | port that it is sent from, over 65535 | 1 | fraction | 1 |
-    | finished_destination | receiving host, counted from 1, over the number of hosts | 1 | fraction | 1 |
-    | finished_destination_port | port that it is sent to, by its id, over 65535 | 1 | fraction | 1 |
-    | finished_protocol | protocol number, that of TCP, over 255 | 1 | fraction | 1 |
-    | finished_size | bytes delivered | B | squashed | 10000000 |
-    | finished_fct | completion time | s | squashed | 0.1 |
+    {columns}
 
     ``observation="paper"`` ends a slot with the priority, (6 n_l + 7 m_l,): the paper's 136 numbers. Sizes of
     active flows are left out, as nobody knows them. With ``layout="recorded"`` the paper's columns are plain numbers,
@@ -84,21 +54,7 @@ class AuTOLongFlowsEnv(PeriodEnv[IntArray], MaskedEnv[IntArray]):
     other slots (there slot 0 comes once more among these); with ``"full"``, what that adds follows, slot by slot.
     (6 + 77 + 60,) = 143 numbers:
 
-    | column | meaning | unit | encoding | scale |
-    | --- | --- | --- | --- | --- |
-    | source | sending host, counted from 1 | host | plain | 65535 |
-    | source_port | port that it is sent from | port | plain | 65535 |
-    | destination | receiving host, counted from 1 | host | plain | 65535 |
-    | destination_port | port that it is sent to, by its id | port | plain | 65535 |
-    | protocol | protocol number, that of TCP | number | plain | 255 |
-    | priority | queue, from 0 for the highest | queue | plain | 255 |
-    | finished_source | sending host, counted from 1 | host | plain | 65535 |
-    | finished_source_port | port that it is sent from | port | plain | 65535 |
-    | finished_destination | receiving host, counted from 1 | host | plain | 65535 |
-    | finished_destination_port | port that it is sent to, by its id | port | plain | 65535 |
-    | finished_protocol | protocol number, that of TCP | number | plain | 255 |
-    | finished_size | bytes delivered | B | plain | 1000000000000 |
-    | finished_fct | completion time | us | plain | 1000000000000 |
+    {columns: layout="recorded"}
 
     ## Rewards
     Four terms, all of them in ``info["reward_terms"]``; ``reward`` names the one that is the reward. They concern long
@@ -150,7 +106,7 @@ class AuTOLongFlowsEnv(PeriodEnv[IntArray], MaskedEnv[IntArray]):
     config: AuTOLongFlowsConfig
     _control: LongFlowsControl
 
-    @configured_by(AuTOLongFlowsConfig)
+    @configured_by(AuTOLongFlowsConfig, long_flows_layout)
     def __init__(
         self, config: AuTOLongFlowsConfig, workload: WorkloadLike, render_mode: str | None, engine: str
     ) -> None:

@@ -10,6 +10,7 @@ from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.systems.auto.flows import USUAL_LOAD, qlas_thresholds
 from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig, thresholds_source
+from flowsched_gym.systems.auto.thresholds.observation import thresholds_layout
 from flowsched_gym.systems.auto.thresholds.panels import thresholds_panels
 from flowsched_gym.systems.auto.thresholds.rules import ThresholdsControl
 from flowsched_gym.topology import make_topology
@@ -44,47 +45,12 @@ class AuTOThresholdsEnv(PeriodEnv[npt.NDArray[np.float64]]):
     none. What ends in (log) is the position, from 0 to 1, on a logarithmic scale: of sizes from 1 KB to 1 GB, of times
     from 10 us to 10 s. Squashed means ``x / (x + scale)``; ``layout`` decodes it, to six digits.
 
-    | column | meaning | unit | encoding | scale |
-    | --- | --- | --- | --- | --- |
-    | finished | flows that finished in the step | flows | squashed | 500 |
-    | small_share | share of its flows up to 100 KB in all that finished in the step | 1 | fraction | 1 |
-    | small_size_50 | 50 % quantile of the size of flows up to 100 KB (log) | 1 | fraction | 1 |
-    | small_size_90 | 90 % quantile of the size of flows up to 100 KB (log) | 1 | fraction | 1 |
-    | small_fct_50 | 50 % quantile of the completion time of flows up to 100 KB (log) | 1 | fraction | 1 |
-    | small_fct_90 | 90 % quantile of the completion time of flows up to 100 KB (log) | 1 | fraction | 1 |
-    | medium_share | share of its flows of 100 KB to 10 MB in all that finished in the step | 1 | fraction | 1 |
-    | medium_size_50 | 50 % quantile of the size of flows of 100 KB to 10 MB (log) | 1 | fraction | 1 |
-    | medium_size_90 | 90 % quantile of the size of flows of 100 KB to 10 MB (log) | 1 | fraction | 1 |
-    | medium_fct_50 | 50 % quantile of the completion time of flows of 100 KB to 10 MB (log) | 1 | fraction | 1 |
-    | medium_fct_90 | 90 % quantile of the completion time of flows of 100 KB to 10 MB (log) | 1 | fraction | 1 |
-    | large_share | share of its flows above 10 MB in all that finished in the step | 1 | fraction | 1 |
-    | large_size_50 | 50 % quantile of the size of flows above 10 MB (log) | 1 | fraction | 1 |
-    | large_size_90 | 90 % quantile of the size of flows above 10 MB (log) | 1 | fraction | 1 |
-    | large_fct_50 | 50 % quantile of the completion time of flows above 10 MB (log) | 1 | fraction | 1 |
-    | large_fct_90 | 90 % quantile of the completion time of flows above 10 MB (log) | 1 | fraction | 1 |
-    | mean_fct | mean completion time of its flows (log) | 1 | fraction | 1 |
-    | load | bytes that arrived in the step over what its links could send | 1 | squashed | 1 |
-    | live_0 | active flows in queue 0 | flows | squashed | 10 |
-    | live_1 | active flows in queue 1 | flows | squashed | 10 |
-    | live_2 | active flows in queue 2 | flows | squashed | 10 |
-    | live_3 | active flows in queue 3 | flows | squashed | 10 |
-    | left | bytes left to send | B | squashed | 100000000 |
-    | threshold_1 | threshold 1 (log) | 1 | fraction | 1 |
-    | threshold_2 | threshold 2 (log) | 1 | fraction | 1 |
-    | threshold_3 | threshold 3 (log) | 1 | fraction | 1 |
+    {columns}
 
     ``observation="paper"``: the ``m_s`` flows that finished last, of all servers, the last one first, (7 m_s,): 700
     numbers, zeros where there are fewer.
 
-    | column | meaning | unit | encoding | scale |
-    | --- | --- | --- | --- | --- |
-    | source | sending host, counted from 1, over the number of hosts | 1 | fraction | 1 |
-    | source_port | port that it is sent from, over 65535 | 1 | fraction | 1 |
-    | destination | receiving host, counted from 1, over the number of hosts | 1 | fraction | 1 |
-    | destination_port | port that it is sent to, by its id, over 65535 | 1 | fraction | 1 |
-    | protocol | protocol number, that of TCP, over 255 | 1 | fraction | 1 |
-    | size | bytes of the flow | B | squashed | 1000000 |
-    | fct | its completion time | s | squashed | 0.01 |
+    {columns: observation="paper"}
 
     ## Rewards
     Three terms, all of them in ``info["reward_terms"]``; ``reward`` names the one that is the reward. They concern the
@@ -129,7 +95,7 @@ class AuTOThresholdsEnv(PeriodEnv[npt.NDArray[np.float64]]):
 
     config: AuTOThresholdsConfig
 
-    @configured_by(AuTOThresholdsConfig)
+    @configured_by(AuTOThresholdsConfig, thresholds_layout)
     def __init__(
         self, config: AuTOThresholdsConfig, workload: WorkloadLike, render_mode: str | None, engine: str
     ) -> None:

@@ -36,20 +36,7 @@ class MERPOrderEnv(DecisionEnv[OrderRules]):
     ``Box`` of float32: 5 columns of the contest, then 7 for each slot, (5 + 7 f,). Empty slots are 0. Squashed means
     ``x / (x + scale)``; ``layout`` decodes it, to six digits.
 
-    | column | meaning | unit | encoding | scale |
-    | --- | --- | --- | --- | --- |
-    | competing | flows that compete, seen or not; f become one half | flows | squashed | f |
-    | live | flows that have not sent their last byte; f become one half | flows | squashed | f |
-    | backlog | bytes left on the most loaded link of the competing flows | B | squashed | 1500000 |
-    | max_slowdown | largest slowdown of the flows that have been rewarded, 0 before the first | 1 | squashed | 5 |
-    | max_slowdown_so_far | largest slowdown so far among active flows | 1 | squashed | 5 |
-    | present | 1 if a flow competes in the slot | 1 | fraction | 1 |
-    | size | bytes to deliver | B | squashed | 1500000 |
-    | remaining | bytes left to send | B | squashed | 1500000 |
-    | waiting | time since arrival | s | squashed | 0.02 |
-    | ideal_fct | flow completion time alone on the empty network | s | squashed | 0.02 |
-    | slowdown_so_far | time since arrival over the ideal flow completion time | 1 | squashed | 5 |
-    | slowdown_if_last | slowdown if served last on its most loaded link, delays left out | 1 | squashed | 5 |
+    {columns}
 
     ## Rewards
     Four terms, all of them in ``info["reward_terms"]``; ``reward`` names the one that is the reward. They concern the
@@ -93,7 +80,7 @@ class MERPOrderEnv(DecisionEnv[OrderRules]):
 
     config: MERPOrderConfig
 
-    @configured_by(MERPOrderConfig)
+    @configured_by(MERPOrderConfig, order_layout)
     def __init__(
         self, config: MERPOrderConfig, workload: WorkloadLike | None, render_mode: str | None, engine: str
     ) -> None:
@@ -120,7 +107,7 @@ class MERPOrderEnv(DecisionEnv[OrderRules]):
                 flow_fields=FLOW_FIELDS,
                 episode_fields=EPISODE_FIELDS,
             ),
-            layout=order_layout(config.f),
+            layout=order_layout(config),
             terms=TERMS,
             render_mode=render_mode,
             max_decisions=config.max_decisions,

@@ -11,7 +11,7 @@ from flowsched_gym.fluid.decision import Decision
 from flowsched_gym.fluid.rules.ordering.first import mask_slots, serve_slot
 from flowsched_gym.machine_code.decorators import allocating_part, inlined_part
 from flowsched_gym.machine_code.scaling import squash
-from flowsched_gym.systems.merp.order.config import OrderReward
+from flowsched_gym.systems.merp.order.config import MERPOrderConfig, OrderReward
 
 SIZE_SCALE: Final = 1500 * BYTES_PER_KILOBYTE
 """Size in B that becomes one half: the mean size of MERP's flows (section 6.1.1)."""
@@ -92,13 +92,9 @@ class OrderRules(NamedTuple):
         """Adds nothing."""
 
 
-def order_layout(num_slots: int) -> Layout:
-    """Lists the columns that the agent sees.
-
-    Args:
-        num_slots: Visible flows (f), >= 1.
-    """
-    f = float(num_slots)
+def order_layout(config: MERPOrderConfig) -> Layout:
+    """Lists the columns that the agent sees."""
+    f = float(config.f)
     context = (
         Column.squashed("competing", "flows that compete, seen or not; f become one half", "flows", f),
         Column.squashed("live", "flows that have not sent their last byte; f become one half", "flows", f),
@@ -111,7 +107,7 @@ def order_layout(num_slots: int) -> Layout:
         ),
         Column.squashed("max_slowdown_so_far", "largest slowdown so far among active flows", "1", RATIO_SCALE),
     )
-    return Layout(context=context, slot=SLOT, num_slots=num_slots)
+    return Layout(context=context, slot=SLOT, num_slots=config.f)
 
 
 @inlined_part

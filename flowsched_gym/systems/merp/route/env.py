@@ -39,35 +39,7 @@ class MERPRouteEnv(DecisionEnv[RouteRules]):
     means ``x / (x + scale)``; ``layout`` decodes it. ``bytes_left``, ``num_flows`` and ``utilisation`` leave out the
     links that all paths that are up share. A path that is down has the utilisation 1 and an infinite expansion ratio.
 
-    | column | meaning | unit | encoding | scale |
-    | --- | --- | --- | --- | --- |
-    | size | bytes to deliver | B | squashed | 1500000 |
-    | ideal_fct | completion time alone on the empty network | s | squashed | 0.012 |
-    | live_flows | flows that send in the whole network | flows | squashed | 32 |
-    | same_pod | 1 if source and destination are in one pod | 1 | fraction | 1 |
-    | present | 1 if the path exists | 1 | fraction | 1 |
-    | live | 1 if all of its links are up | 1 | fraction | 1 |
-    | bytes_left | bytes left of the flows on its most loaded link | B | squashed | 1500000 |
-    | num_flows | flows on that link | flows | squashed | 4 |
-    | utilisation | largest share of a link's capacity that is in use | 1 | fraction | 1 |
-    | expansion_ratio | largest expansion ratio that MERP's order would give the flow (GPE) | 1 | squashed | 4 |
-    | expected_rate | least rate to expect over the capacity of a link (GMER) | 1 | fraction | 1 |
-    | edge_up_flows | flows on the link from edge to aggregation | flows | squashed | 4 |
-    | edge_up_bytes | bytes that they have left | B | squashed | 1500000 |
-    | edge_up_rate | least rate to expect there over its capacity | 1 | fraction | 1 |
-    | edge_up_live | 1 if the link is up | 1 | fraction | 1 |
-    | core_up_flows | flows on the link from aggregation to core | flows | squashed | 4 |
-    | core_up_bytes | bytes that they have left | B | squashed | 1500000 |
-    | core_up_rate | least rate to expect there over its capacity | 1 | fraction | 1 |
-    | core_up_live | 1 if the link is up | 1 | fraction | 1 |
-    | core_down_flows | flows on the link from core to aggregation | flows | squashed | 4 |
-    | core_down_bytes | bytes that they have left | B | squashed | 1500000 |
-    | core_down_rate | least rate to expect there over its capacity | 1 | fraction | 1 |
-    | core_down_live | 1 if the link is up | 1 | fraction | 1 |
-    | edge_down_flows | flows on the link from aggregation to edge | flows | squashed | 4 |
-    | edge_down_bytes | bytes that they have left | B | squashed | 1500000 |
-    | edge_down_rate | least rate to expect there over its capacity | 1 | fraction | 1 |
-    | edge_down_live | 1 if the link is up | 1 | fraction | 1 |
+    {columns}
 
     ## Rewards
     Given to the action after which flows finish; those before the first decision to the first action. ``slowdown``:
@@ -116,7 +88,7 @@ class MERPRouteEnv(DecisionEnv[RouteRules]):
 
     config: MERPRouteConfig
 
-    @configured_by(MERPRouteConfig)
+    @configured_by(MERPRouteConfig, route_layout)
     def __init__(self, config: MERPRouteConfig, workload: WorkloadLike, render_mode: str | None, engine: str) -> None:
         terms = reward_terms(config.reward)
         super().__init__(
@@ -130,7 +102,7 @@ class MERPRouteEnv(DecisionEnv[RouteRules]):
                 asks=DecisionKind.PATH,
                 flow_fields=FLOW_FIELDS,
             ),
-            layout=route_layout(config.num_paths),
+            layout=route_layout(config),
             terms=terms,
             render_mode=render_mode,
             max_decisions=config.max_decisions,

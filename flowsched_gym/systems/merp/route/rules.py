@@ -19,7 +19,7 @@ from flowsched_gym.fluid.rules.routing.candidates import shared_ends
 from flowsched_gym.fluid.rules.routing.memr import expect_on_links, expect_on_path
 from flowsched_gym.machine_code.decorators import allocating_part, inlined_part
 from flowsched_gym.machine_code.scaling import squash
-from flowsched_gym.systems.merp.route.config import RouteReward
+from flowsched_gym.systems.merp.route.config import MERPRouteConfig, RouteReward
 
 SIZE_SCALE: Final = 1500 * BYTES_PER_KILOBYTE
 """Size in B that becomes one half: the mean of MERP's flows (section 6.1.1)."""
@@ -139,13 +139,9 @@ def _link_columns(role: str, where: str) -> tuple[Column, ...]:
 SLOT: Final = (*PATH, *(column for role, where in ROLES.items() for column in _link_columns(role, where)))
 
 
-def route_layout(num_slots: int) -> Layout:
-    """Lists the columns that the agent sees.
-
-    Args:
-        num_slots: Most paths between two hosts, >= 1.
-    """
-    return Layout(context=CONTEXT, slot=SLOT, num_slots=num_slots)
+def route_layout(config: MERPRouteConfig) -> Layout:
+    """Lists the columns that the agent sees."""
+    return Layout(context=CONTEXT, slot=SLOT, num_slots=config.num_paths)
 
 
 @inlined_part

@@ -39,30 +39,11 @@ class TAFETasksEnv(DecisionEnv[TaskRules]):
     (4 + 13 f,). Empty slots are 0. Squashed means ``x / (x + scale)``; ``layout`` decodes it, to six digits. Scales are
     those of ``typical_kb=1000`` and ``link_gbps=1``.
 
-    | column | meaning | unit | encoding | scale |
-    | --- | --- | --- | --- | --- |
-    | on_cpu | 1 if the flows compete for a CPU, 0 if for links | 1 | fraction | 1 |
-    | competing | flows that compete, seen or not; f become one half | flows | squashed | f |
-    | active | flows that run or send, or wait to be served; f become one half | flows | squashed | f |
-    | tasks | tasks of these flows; f become one half | tasks | squashed | f |
-    | present | 1 if a flow competes in the slot | 1 | fraction | 1 |
-    | waiting | time since the flow was ready | s | squashed | 0.08 |
-    | attained | time that what it has had of this stage takes alone | s | squashed | 0.008 |
-    | task_time | time since the first flow of its task was ready | s | squashed | 0.08 |
-    | task_sent | bytes that its task has sent | B | squashed | 1000000 |
-    | task_active | flows of its task that are active | flows | squashed | 4 |
-    | task_finished | flows of its task that have finished | flows | squashed | 4 |
-    | task_slot | first slot with a flow of the same task, over f | 1 | fraction | 1 |
+    {columns}
 
     With ``information="full"`` these follow in each slot:
 
-    | column | meaning | unit | encoding | scale |
-    | --- | --- | --- | --- | --- |
-    | remaining | time that the rest of this stage takes alone | s | squashed | 0.008 |
-    | unsent | bytes that the flow has still to send | B | squashed | 1000000 |
-    | task_left | bytes that its task has still to send | B | squashed | 1000000 |
-    | task_longest | bytes that the longest flow of its task has still to send | B | squashed | 1000000 |
-    | task_cpu_left | seconds of a whole CPU that its task still needs | s | squashed | 0.008 |
+    {columns: information="full"}
 
     ## Rewards
     Two terms, both in ``info["reward_terms"]``. ``unfinished``: minus the integral of the number of unfinished tasks
@@ -105,7 +86,7 @@ class TAFETasksEnv(DecisionEnv[TaskRules]):
 
     config: TAFETasksConfig
 
-    @configured_by(TAFETasksConfig)
+    @configured_by(TAFETasksConfig, tasks_layout)
     def __init__(self, config: TAFETasksConfig, workload: WorkloadLike, render_mode: str | None, engine: str) -> None:
         source = task_source(workload, load=config.load, tasks=config.tasks, capacity=config.capacity)
         super().__init__(

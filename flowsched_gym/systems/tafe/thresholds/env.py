@@ -10,7 +10,7 @@ from flowsched_gym.envs.drawing import View
 from flowsched_gym.systems.tafe.config import paper_thresholds, task_source
 from flowsched_gym.systems.tafe.thresholds.config import TAFEThresholdsConfig
 from flowsched_gym.systems.tafe.thresholds.panels import thresholds_panels
-from flowsched_gym.systems.tafe.thresholds.rules import TAFEThresholdsControl
+from flowsched_gym.systems.tafe.thresholds.rules import TAFEThresholdsControl, thresholds_layout
 from flowsched_gym.workload import WorkloadLike
 
 
@@ -39,21 +39,7 @@ class TAFEThresholdsEnv(PeriodEnv[FloatArray]):
     logarithmic scale from 1 KB to 1 GB. Squashed means ``x / (x + scale)``; ``layout`` decodes it, to six digits. Means
     are 0 where no task finished.
 
-    | column | meaning | unit | encoding | scale |
-    | --- | --- | --- | --- | --- |
-    | small_finished | tasks up to 100 KB that finished in the step | tasks | squashed | 10 |
-    | medium_finished | tasks of 100 KB to 10 MB that finished in the step | tasks | squashed | 10 |
-    | large_finished | tasks above 10 MB that finished in the step | tasks | squashed | 10 |
-    | small_tct | mean completion time of tasks up to 100 KB | s | squashed | 0.1 |
-    | medium_tct | mean completion time of tasks of 100 KB to 10 MB | s | squashed | 0.1 |
-    | large_tct | mean completion time of tasks above 10 MB | s | squashed | 0.1 |
-    | time | time since the episode began | s | squashed | 1 |
-    | threshold_1 | threshold 1 (log) | 1 | fraction | 1 |
-    | threshold_2 | threshold 2 (log) | 1 | fraction | 1 |
-    | tasks | tasks with active flows | tasks | squashed | 10 |
-    | flows | active flows | flows | squashed | 10 |
-    | sent | bytes that they have sent | B | squashed | 10000000 |
-    | left | bytes that they have left | B | squashed | 10000000 |
+    {columns}
 
     ## Rewards
     Two terms, both in ``info["reward_terms"]``, in units of ``reward_scale_ms``; ``reward`` names the one that is the
@@ -94,7 +80,7 @@ class TAFEThresholdsEnv(PeriodEnv[FloatArray]):
 
     config: TAFEThresholdsConfig
 
-    @configured_by(TAFEThresholdsConfig)
+    @configured_by(TAFEThresholdsConfig, thresholds_layout)
     def __init__(
         self, config: TAFEThresholdsConfig, workload: WorkloadLike, render_mode: str | None, engine: str
     ) -> None:

@@ -13,6 +13,7 @@ from flowsched_gym.fluid.pending_decisions import PathDecision
 from flowsched_gym.fluid.routes import NetworkState
 from flowsched_gym.fluid.rules.routing.memr import expect_on_links, expect_on_path
 from flowsched_gym.fluid.simpy import Simulation
+from flowsched_gym.systems.merp.route.config import MERPRouteConfig
 from flowsched_gym.systems.merp.route.env import MERPRouteEnv
 from flowsched_gym.systems.merp.route.policies import (
     CongaPath,
@@ -144,7 +145,7 @@ def test_chance_spreads_flows_evenly_over_the_paths_that_are_there(policy: type[
 
 
 def test_the_hash_depends_on_the_seed_alone() -> None:
-    layout = route_layout(4)
+    layout = route_layout(MERPRouteConfig(arity=4))
     batch = np.random.default_rng(6).random((300, layout.size)).astype(np.float32)
     first, again, other = (HashedPath(layout, seed=seed).predict(batch)[0] for seed in (1, 1, 2))
     assert first.tolist() == again.tolist()
