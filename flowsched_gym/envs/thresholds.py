@@ -100,7 +100,7 @@ class ThresholdScale:
         """Returns where the powers of ten stand, and their names."""
         sizes = {power: float(f"1e{power}") for power in range(len(UNITS) * 3)}
         shown = {power: size for power, size in sizes.items() if self.lowest <= size <= self.highest}
-        names = [f"{10 ** (power % 3)} {UNITS[power // 3]}" for power in shown]
+        names = [f"1{'0' * (power % 3)} {UNITS[power // 3]}" for power in shown]
         return tuple(zip(self.position_of(np.array(list(shown.values()))).tolist(), names, strict=True))
 
     def chart(self, sizes: FloatArray, thresholds: FloatArray, note: str, name: str = "") -> Chart:
