@@ -40,8 +40,8 @@ SUMS_OF_INTEGERS: Final = frozenset(
         "envs.drawing.canvas",
         "envs.drawing.frame",
         "envs.drawing.tables",
-        "systems.qcluster.mapping",
         "search.search",
+        "systems.qcluster.rules",
         "workload.gather",
     ]
 )

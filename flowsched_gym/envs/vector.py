@@ -12,7 +12,7 @@ from gymnasium.vector.utils import batch_space
 
 from flowsched_gym.core.checks import check_integer
 from flowsched_gym.core.errors import ConfigError, SimulationError, shown
-from flowsched_gym.envs.arguments import check_seeds
+from flowsched_gym.envs.actions import check_seeds
 from flowsched_gym.envs.state import Restored, VectorState, fingerprint, read_numbers
 from flowsched_gym.envs.vector_infos import VectorInfos
 from flowsched_gym.fluid.compiled.stepping import Results, new_results

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from os import PathLike
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -79,7 +79,7 @@ def serve_packets(
     """
     check_choice("engine", engine, ENGINES)
     options = options_of(parameters)
-    port = PortParameters(**_taken(options, PORT_PARAMETERS))  # type: ignore[arg-type]  # checked there
+    port = PortParameters(**_taken(options, PORT_PARAMETERS))
     rule = find_scheduler(scheduler, options, beside=PORT_PARAMETERS)
     given = _packets(packets)
     start = start_of_clock(given.arrival_time)
@@ -177,8 +177,8 @@ def replay_packets(
         options.setdefault("delay", HOST_DELAY)
     elif num_hosts is not None:
         raise ConfigError(f"num_hosts is {shown(num_hosts)}: topology one-link has no hosts to count; leave it out")
-    port = PortParameters(**_taken(options, PORT_PARAMETERS))  # type: ignore[arg-type]  # checked there
-    senders = SenderParameters(**_taken(options, SENDER_PARAMETERS))  # type: ignore[arg-type]  # checked there
+    port = PortParameters(**_taken(options, PORT_PARAMETERS))
+    senders = SenderParameters(**_taken(options, SENDER_PARAMETERS))
     rule = find_scheduler(scheduler, options, beside=(*PORT_PARAMETERS, *SENDER_PARAMETERS))
     given = workload_of(flows, seed=check_seed(seed))
     workload, start = given.on_clock()
@@ -225,7 +225,7 @@ def _ideal_fct(workload: Workload, packets: PacketFlows, fabric: PacketFabric, d
     return fabric.ideal_fct(np.add.reduceat(size, first), size[first], across, delay)
 
 
-def _taken(options: dict[str, object], names: tuple[str, ...]) -> dict[str, object]:
+def _taken(options: dict[str, object], names: tuple[str, ...]) -> dict[str, Any]:
     """Removes these parameters from the options."""
     return {name: options.pop(name) for name in names if name in options}
 

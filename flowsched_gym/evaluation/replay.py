@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -82,7 +82,7 @@ def replay(
     """
     check_choice("engine", engine, ENGINES)
     check_seed(seed)
-    options = options_of(parameters)
+    options: dict[str, Any] = options_of(parameters)
     delay = options.pop("delay", 0.0)
     given = _with_link_changes(workload_of(flows, seed=int(seed)), options.pop("link_changes", None))
     workload, start = given.on_clock()
@@ -104,7 +104,7 @@ def replay(
     elif capacity is not None or num_hosts is not None:
         raise ConfigError("capacity and num_hosts belong to a topology given by name, not to one built before")
     if not topology.num_cpus and (workload.has_cpu_work or cpus is not None):
-        topology = add_cpus(topology, 1.0 if cpus is None else cpus)  # type: ignore[arg-type]  # checked there
+        topology = add_cpus(topology, 1.0 if cpus is None else cpus)
     if engine == "compiled":
         records = run_compiled(
             workload, topology, discipline, routing=routing, barrier=barrier, seed=seed, progress=progress
@@ -163,7 +163,7 @@ def _with_link_changes(workload: Workload, rows: object) -> Workload:
     return replace(workload, link_changes=LinkChanges.of(rows))
 
 
-def _routing(options: dict[str, object], *, needed: bool) -> Routing | None:
+def _routing(options: dict[str, Any], *, needed: bool) -> Routing | None:
     """Removes the routing from the options; none where a hash alone decides."""
     gap = {name: options.pop(name) for name in ("flowlet_gap",) if name in options}
     name = options.pop("routing", None)
@@ -171,7 +171,7 @@ def _routing(options: dict[str, object], *, needed: bool) -> Routing | None:
         raise ConfigError("flowlet_gap is given without a routing: it belongs to routing 'conga'")
     if name is None and not needed:
         return None
-    return make_routing("ecmp" if name is None else name, **gap)  # type: ignore[arg-type]  # checked there
+    return make_routing("ecmp" if name is None else name, **gap)
 
 
 def _number(name: str, value: object) -> float:

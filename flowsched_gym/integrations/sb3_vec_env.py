@@ -21,7 +21,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from flowsched_gym.core.arrays import BoolArray
 from flowsched_gym.core.checks import check_choice
 from flowsched_gym.core.errors import ConfigError, MissingDependencyError, shown
-from flowsched_gym.envs.arguments import check_seeds
+from flowsched_gym.envs.actions import check_seeds
 from flowsched_gym.envs.infos import LazyInfos
 from flowsched_gym.registration import find_environment
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -89,4 +89,5 @@ def make_routing(name: str, **parameters: object) -> Routing:
             raise ConfigError(
                 f"routing {name} has no parameter {shown(parameter)}: it takes {listed(parameter, allowed)}"
             )
-    return Routing(kind, **parameters)  # type: ignore[arg-type]  # checked by Routing
+    given: dict[str, Any] = parameters
+    return Routing(kind, **given)

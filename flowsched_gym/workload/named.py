@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.suggestions import similar
@@ -142,10 +142,10 @@ def _poisson(size: str) -> PoissonWorkload:
     return PoissonWorkload(size=load_cdf(size), load=0.8, num_flows=EPISODE_FLOWS)
 
 
-def _auto(*traffic: tuple[str, float], **fields: float | Incast) -> ClusterWorkload:
+def _auto(*traffic: tuple[str, float], **fields: Any) -> ClusterWorkload:
     """Returns flows between AuTO's servers, in clusters with these pairs of size distribution and load."""
     each = tuple(Traffic(size=load_cdf(size), load=load) for size, load in traffic)
-    return ClusterWorkload(traffic=each, num_hosts=AUTO_HOSTS, num_flows=AUTO_FLOWS, **fields)  # type: ignore[arg-type]
+    return ClusterWorkload(traffic=each, num_hosts=AUTO_HOSTS, num_flows=AUTO_FLOWS, **fields)
 
 
 _AUTO_POISSON: Final = replace(_poisson("web_search"), pattern="all-to-all", num_hosts=AUTO_HOSTS, num_flows=AUTO_FLOWS)

@@ -21,12 +21,12 @@ from flowsched_gym.envs.policies import (
     SmallestSize,
 )
 from flowsched_gym.machine_code.numerics import squash
-from flowsched_gym.systems.artemis.config import Observation
-from flowsched_gym.systems.artemis.observation import artemis_layout
+from flowsched_gym.systems.artemis.config import ArtemisConfig, Observation
 from flowsched_gym.systems.artemis.policies import FeasibleFirst
+from flowsched_gym.systems.artemis.rules import artemis_layout
 
-FULL = artemis_layout(Observation.FULL, 4)
-PAPER = artemis_layout(Observation.PAPER, 4)
+FULL = artemis_layout(ArtemisConfig(f=4))
+PAPER = artemis_layout(ArtemisConfig(observation=Observation.PAPER, f=4))
 POLICIES: list[type[SlotPolicy]] = [
     EarliestDeadline,
     FirstSlot,

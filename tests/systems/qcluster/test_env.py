@@ -11,10 +11,7 @@ from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.packets.rules.clusters import GIVEN
 from flowsched_gym.queueing import cluster_thresholds
 from flowsched_gym.registration import make_policy
-from flowsched_gym.systems.qcluster.control import ALPHA_STEPS
-from flowsched_gym.systems.qcluster.mapping import action_of_thresholds
-from flowsched_gym.systems.qcluster.observation import SCALE
-from flowsched_gym.systems.qcluster.reward import jain_index
+from flowsched_gym.systems.qcluster.rules import ALPHA_STEPS, SCALE, action_of_thresholds, jain_index
 from flowsched_gym.workload import Workload, make_workload
 
 ID = "flowsched/QCluster-v0"

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from flowsched_gym.flows.fields import FlowColumns
-from flowsched_gym.systems.auto.long_flows.rules import count_on_links, find_long, latest_long, progress_of_long
+from flowsched_gym.systems.auto.long_flows.rules import progress_of_long
+from flowsched_gym.systems.auto.long_flows.seen import count_on_links, find_long, latest_long
 
 HOSTS, PATHS, NUM_FLOWS = 5, 3, 200
 LONG = 1e4

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flowsched_gym.envs.thresholds import CLASS_ENDS
 from flowsched_gym.flows.fields import FlowColumns
 from flowsched_gym.machine_code.decorators import compiled_for
-from flowsched_gym.systems.auto.thresholds.rules import (
+from flowsched_gym.systems.auto.thresholds.observation import (
     ACTIVE_SCALE,
-    CLASS_ENDS,
     LEFT_SCALE,
     QUANTILES,
     TIME_UNIT,

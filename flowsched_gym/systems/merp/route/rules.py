@@ -11,13 +11,14 @@ import numpy as np
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, ObservationArray
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
+from flowsched_gym.envs.columns import Column, Layout
 from flowsched_gym.fluid.decision import Decision, Order
 from flowsched_gym.fluid.routes import NetworkState
 from flowsched_gym.fluid.rules.routing.candidates import path_is_up, shared_ends
 from flowsched_gym.fluid.rules.routing.memr import expect_on_links, expect_on_path
 from flowsched_gym.machine_code.decorators import allocating_part, inlined_part
 from flowsched_gym.machine_code.numerics import squash
-from flowsched_gym.systems.merp.route.config import RouteReward
+from flowsched_gym.systems.merp.route.config import MERPRouteConfig, RouteReward
 
 SIZE_SCALE: Final = 1500 * BYTES_PER_KILOBYTE
 """Size in B that becomes one half: the mean of MERP's flows (section 6.1.1)."""
@@ -28,15 +29,37 @@ LIVE_SCALE: Final = 32.0
 """Flows on a link, and in the network, that become one half: about as many as the 16 hosts have at load 0.6."""
 RATIO_SCALE: Final = 4.0
 """Expansion ratio that becomes one half."""
-
 FLOW_FIELDS: Final = (("ideal_fct", "f8"),)
-
 TAKE_PATH: Final = int(Order.TAKE_PATH)
 NUM_CONTEXT_COLUMNS: Final = 4
 NUM_PATH_COLUMNS: Final = 7
 NUM_ROLES: Final = 4
 """Links of a path between those of the hosts: two on the way up, two on the way down; inside a pod one and one."""
 NUM_LINK_COLUMNS: Final = 4
+CONTEXT: Final = (
+    Column.squashed("size", "bytes to deliver", "B", SIZE_SCALE),
+    Column.squashed("ideal_fct", "completion time alone on the empty network", "s", TIME_SCALE),
+    Column.squashed("live_flows", "flows that send in the whole network", "flows", LIVE_SCALE),
+    Column.fraction("same_pod", "1 if source and destination are in one pod"),
+)
+PATH: Final = (
+    Column.fraction("present", "1 if the path exists"),
+    Column.fraction("live", "1 if all of its links are up"),
+    Column.squashed("bytes_left", "bytes left of the flows on its most loaded link", "B", SIZE_SCALE),
+    Column.squashed("num_flows", "flows on that link", "flows", COUNT_SCALE),
+    Column.fraction("utilisation", "largest share of a link's capacity that is in use"),
+    Column.squashed(
+        "expansion_ratio", "largest expansion ratio that MERP's order would give the flow (GPE)", "1", RATIO_SCALE
+    ),
+    Column.fraction("expected_rate", "least rate to expect over the capacity of a link (GMER)"),
+)
+ROLES: Final = {
+    "edge_up": "from edge to aggregation",
+    "core_up": "from aggregation to core",
+    "core_down": "from core to aggregation",
+    "edge_down": "from aggregation to edge",
+}
+"""Links of a path between those of the hosts, in their order; a path inside a pod has the first and the last."""
 
 
 def reward_terms(reward: RouteReward) -> tuple[str, ...]:
@@ -100,6 +123,24 @@ class RouteRules(NamedTuple):
 
     def final(self, decision: Decision, values: FloatArray) -> None:
         """Adds nothing."""
+
+
+def _link_columns(role: str, where: str) -> tuple[Column, ...]:
+    """Lists the columns of one link of a path."""
+    return (
+        Column.squashed(f"{role}_flows", f"flows on the link {where}", "flows", COUNT_SCALE),
+        Column.squashed(f"{role}_bytes", "bytes that they have left", "B", SIZE_SCALE),
+        Column.fraction(f"{role}_rate", "least rate to expect there over its capacity"),
+        Column.fraction(f"{role}_live", "1 if the link is up"),
+    )
+
+
+SLOT: Final = (*PATH, *(column for role, where in ROLES.items() for column in _link_columns(role, where)))
+
+
+def route_layout(config: MERPRouteConfig) -> Layout:
+    """Lists the columns that the agent sees."""
+    return Layout(context=CONTEXT, slot=SLOT, num_slots=config.num_paths)
 
 
 @inlined_part
