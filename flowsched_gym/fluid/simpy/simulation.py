@@ -6,7 +6,16 @@ from typing import Final
 import numpy as np
 
 from flowsched_gym.core.arrays import IntArray
-from flowsched_gym.fluid.decision import Decision, Engine, Order, Rows, check_move, check_order, check_period
+from flowsched_gym.fluid.decision import (
+    ABOUT_TOKENS,
+    Decision,
+    Engine,
+    Order,
+    Rows,
+    check_move,
+    check_order,
+    check_period,
+)
 from flowsched_gym.fluid.events import EventKind
 from flowsched_gym.fluid.pending_decisions import OrderDecision, PathDecision
 from flowsched_gym.fluid.simpy.network import SimulatedNetwork
@@ -71,10 +80,8 @@ class Simulation(SimulatedNetwork, Engine):
     def give(self, order: int, index: int) -> int:
         """Carries out an ``Order``; see ``Engine``."""
         check_order(self, order, index)
-        if order == Order.SERVE_FIRST:
-            return self._put_first(index)
-        if order == Order.TAKE_PATH:
-            return self._send_along(index)
+        if order not in ABOUT_TOKENS:
+            return self._put_first(index) if order == Order.SERVE_FIRST else self._send_along(index)
         destination, self.asking = self.asking, None
         assert destination is not None
         row = -1
