@@ -7,7 +7,7 @@ import numpy as np
 
 from flowsched_gym.core import numerics
 from flowsched_gym.core.arrays import FloatArray
-from flowsched_gym.fluid.rules.ordering.limits import spread_limits
+from flowsched_gym.fluid.rules.ordering.feedback import spread_limits
 from flowsched_gym.machine_code.numerics import take_exponentials
 
 LEAST_RATIO: Final = 1.01

@@ -18,7 +18,7 @@ from flowsched_gym.fluid.compiled import BatchSimulation, CompiledSimulation
 from flowsched_gym.fluid.disciplines import Discipline
 from flowsched_gym.fluid.isolation import check_stages
 from flowsched_gym.fluid.pending_decisions import DecisionKind
-from flowsched_gym.fluid.rules.transport.windows import wire_volume
+from flowsched_gym.fluid.rules.transport.senders import wire_volume
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.fluid.stages import Barrier
 from flowsched_gym.topology import Routing, Topology

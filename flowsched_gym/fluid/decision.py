@@ -17,7 +17,7 @@ from flowsched_gym.flows.records import Records
 from flowsched_gym.fluid.controls import Controls
 from flowsched_gym.fluid.pending_decisions import OrderDecision, PathDecision
 from flowsched_gym.fluid.routes import Routes
-from flowsched_gym.fluid.rules.routing.availability import path_is_up
+from flowsched_gym.fluid.rules.routing.candidates import path_is_up
 from flowsched_gym.fluid.state import FlowState
 from flowsched_gym.topology.network import Network
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.fluid.rules.transport.lossy.steps import isolated_lossy_times
-from flowsched_gym.fluid.rules.transport.windows import isolated_times
+from flowsched_gym.fluid.rules.transport.lossy_ports import isolated_lossy_times
+from flowsched_gym.fluid.rules.transport.senders import isolated_times
 from flowsched_gym.fluid.transport import Transport
 from flowsched_gym.topology.cpus import cpu_path, cpu_seconds
 from flowsched_gym.topology.topology import Topology

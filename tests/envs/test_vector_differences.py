@@ -12,11 +12,10 @@ import numpy.typing as npt
 import pytest
 
 from flowsched_gym.core.errors import SimulationError
-from flowsched_gym.core.simpy_environment import LAST_ROW
-from flowsched_gym.core.simpy_periods import Periods
+from flowsched_gym.core.simpy_environment import LAST_ROW, Periods
 from flowsched_gym.fluid.compiled import BatchSimulation
 from flowsched_gym.fluid.events import EventKind
-from flowsched_gym.fluid.simpy import NetworkEnvironment, Simulation, contest, destination, links, senders
+from flowsched_gym.fluid.simpy import NetworkEnvironment, Simulation, contest, links, network, waiting
 from flowsched_gym.fluid.simpy.paths import Paths
 from flowsched_gym.packets.events import PacketEventKind as Packets
 from flowsched_gym.packets.simpy import port, sender
@@ -181,8 +180,8 @@ OF_PACKETS: dict[str, tuple[Any, str, Callable[..., Any]]] = {
 """What those of packets see."""
 PARTICULAR: dict[str, dict[str, tuple[Any, str, Callable[..., Any]]]] = {
     "flowsched/Artemis-v0": {
-        "window of a sender": (senders, "next_window", wider),
-        "request of a slot": (destination, "take_request", oldest),
+        "window of a sender": (network, "next_window", wider),
+        "request of a slot": (waiting, "take_request", oldest),
         "decision before arrival": (NetworkEnvironment, "at", swapped(EventKind.ARRIVAL, EventKind.DECISION)),
         "hosts of one instant": (Simulation, "_find_decision", ask_last_host_first),
     },

@@ -99,7 +99,7 @@ def test_rules_are_compiled_when_they_have_run_long_enough_or_arrays_are_long(tm
 import itertools
 import numpy as np
 from flowsched_gym.machine_code import decorators as compiling
-from flowsched_gym.fluid.rules.transport.windows import wire_volume
+from flowsched_gym.fluid.rules.transport.senders import wire_volume
 compiling.perf_counter = itertools.count(step=0.2).__next__
 def call(num_flows):
     wire_volume(np.ones(num_flows), 0.0, 0.0, np.empty(num_flows))
@@ -203,7 +203,7 @@ def test_without_a_folder_to_write_to_rules_are_compiled_in_each_process(tmp_pat
     program = """
 import numpy as np
 from flowsched_gym.machine_code import decorators as compiling
-from flowsched_gym.fluid.rules.transport.windows import wire_volume
+from flowsched_gym.fluid.rules.transport.senders import wire_volume
 compiling.TIME_BEFORE_COMPILING = 0.0
 volume = np.empty(1)
 wire_volume(np.ones(1), 0.0, 0.0, volume)

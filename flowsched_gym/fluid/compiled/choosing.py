@@ -15,7 +15,7 @@ from flowsched_gym.fluid.events import EventKind
 from flowsched_gym.fluid.pending_decisions import DecisionKind
 from flowsched_gym.fluid.routes import NetworkState
 from flowsched_gym.fluid.rules.ordering.competing import count_first_contest, find_competing, touch_links
-from flowsched_gym.fluid.rules.routing.availability import count_paths_up, path_is_up
+from flowsched_gym.fluid.rules.routing.candidates import count_paths_up, path_is_up
 from flowsched_gym.fluid.rules.routing.choose_path import choose_path, note_pauses, review_paths
 from flowsched_gym.fluid.rules.tasks.stages import first_cpu_path, is_sending
 from flowsched_gym.fluid.rules.transport.progress import insert_sorted

@@ -7,7 +7,7 @@ from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.fluid.compiled.sharing import forget_network
 from flowsched_gym.fluid.compiled.tables import NOBODY, Tables, View, view
 from flowsched_gym.fluid.isolation import check_stages
-from flowsched_gym.fluid.rules.transport.windows import wire_volume
+from flowsched_gym.fluid.rules.transport.senders import wire_volume
 from flowsched_gym.fluid.stages import Barrier, fill_stages
 from flowsched_gym.fluid.transport import Transport
 from flowsched_gym.machine_code.decorators import engine_function, inlined_part

@@ -52,12 +52,10 @@ from flowsched_gym.fluid.compiled.sharing import (
 )
 from flowsched_gym.fluid.compiled.tables import NOBODY, Row, Rows, Tables, View, view
 from flowsched_gym.fluid.events import EventKind
-from flowsched_gym.fluid.rules.transport.lossy.modes import control_senders
-from flowsched_gym.fluid.rules.transport.lossy.overflow import deliver
-from flowsched_gym.fluid.rules.transport.lossy.senders import Senders
-from flowsched_gym.fluid.rules.transport.lossy.steps import next_change
+from flowsched_gym.fluid.rules.transport.lossy_ports import deliver, next_change
+from flowsched_gym.fluid.rules.transport.lossy_senders import Senders, control_senders
 from flowsched_gym.fluid.rules.transport.progress import advance, next_event_time
-from flowsched_gym.fluid.rules.transport.tokens import take_out
+from flowsched_gym.fluid.rules.transport.senders import take_out
 from flowsched_gym.machine_code.decorators import inlined_part, pasted_rule, threaded_function
 from flowsched_gym.topology.network import Network
 

@@ -1,7 +1,7 @@
 """Lets flows send: stages before that, what happens between the permission and the first byte, and windows.
 
 Functions of stages take ``t.stages`` besides, so that for flows without stages nothing of it is even compiled; see
-``fluid.simpy.stages``.
+``fluid.simpy.waiting``.
 """
 
 from typing import Final
@@ -20,9 +20,8 @@ from flowsched_gym.fluid.rules.tasks.stages import (
     stops_waiting,
     waits_at_barrier,
 )
-from flowsched_gym.fluid.rules.transport.lossy.modes import start_sender
-from flowsched_gym.fluid.rules.transport.lossy.senders import Senders, token_jitter
-from flowsched_gym.fluid.rules.transport.windows import next_window
+from flowsched_gym.fluid.rules.transport.lossy_senders import Senders, start_sender, token_jitter
+from flowsched_gym.fluid.rules.transport.senders import next_window
 from flowsched_gym.fluid.stages import Stage, Stages
 from flowsched_gym.machine_code.decorators import inlined_part
 

@@ -13,12 +13,12 @@ from flowsched_gym.fluid.controls import Controls
 from flowsched_gym.fluid.disciplines.parameters import Within, check_limits, check_whole_numbers, check_within
 from flowsched_gym.fluid.rules.ordering.feedback import (
     FeedbackQueues,
+    are_limits,
     catch_up_time,
     head_of_each_level,
     level_by_attained,
     share_least_attained,
 )
-from flowsched_gym.fluid.rules.ordering.limits import are_limits
 from flowsched_gym.fluid.state import FlowState
 from flowsched_gym.topology.network import Network
 

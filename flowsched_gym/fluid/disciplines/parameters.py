@@ -8,7 +8,7 @@ import numpy as np
 from flowsched_gym.core.arrays import FloatArray, IntArray, as_numbers
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.suggestions import listed
-from flowsched_gym.fluid.rules.ordering.limits import are_limits
+from flowsched_gym.fluid.rules.ordering.feedback import are_limits
 
 EXACT_END: Final = 2.0**53
 """Below it every float64 that is whole stands for one whole number."""

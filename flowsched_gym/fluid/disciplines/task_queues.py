@@ -15,18 +15,18 @@ from flowsched_gym.flows.records import RecordedFlows
 from flowsched_gym.fluid.contract import Discipline
 from flowsched_gym.fluid.controls import Controls
 from flowsched_gym.fluid.disciplines.parameters import check_limits, check_numbers, check_whole_numbers
-from flowsched_gym.fluid.rules.ordering.limits import are_limits
+from flowsched_gym.fluid.rules.ordering.feedback import are_limits
 from flowsched_gym.fluid.rules.tasks.by_remaining import average_by_remaining, foresee_by_remaining
 from flowsched_gym.fluid.rules.tasks.queues import (
     TaskQueues,
     WithinTask,
     add_finished,
     begin_task,
+    levels_on_arrival,
     next_demotion,
     order_tasks,
 )
 from flowsched_gym.fluid.rules.tasks.stages import first_cpu_path
-from flowsched_gym.fluid.rules.tasks.task_levels import levels_on_arrival
 from flowsched_gym.fluid.state import FlowState
 from flowsched_gym.topology.network import Network
 

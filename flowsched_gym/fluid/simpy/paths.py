@@ -1,6 +1,7 @@
 """The paths of flows: chosen by a rule or an agent, and anew when links fail."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from simpy import Event
@@ -10,10 +11,11 @@ from flowsched_gym.core.simpy_environment import NetworkEnvironment
 from flowsched_gym.fluid.controls import Controls
 from flowsched_gym.fluid.pending_decisions import PathDecision
 from flowsched_gym.fluid.routes import NetworkState, Routes, new_chooser
-from flowsched_gym.fluid.rules.routing.availability import count_paths_up, note_quiet, path_is_up
-from flowsched_gym.fluid.rules.routing.choose_path import choose_path, review_paths
+from flowsched_gym.fluid.rules.routing.candidates import count_paths_up, path_is_up
+from flowsched_gym.fluid.rules.routing.choose_path import choose_path, note_quiet, review_paths
+from flowsched_gym.fluid.simpy.links import SharedLinks
 from flowsched_gym.fluid.state import FlowState
-from flowsched_gym.topology import Routing, RoutingKind
+from flowsched_gym.topology import Routing
 from flowsched_gym.topology.network import Network
 
 
@@ -53,7 +55,6 @@ class Paths:
         self._waiting: dict[int, Event] = {}
         self.routes = routes
         self._chooser = new_chooser(routing.kind, routing.flowlet_gap)
-        self._reviews = routing.kind is RoutingKind.CONGA
         self._state = state
         self._controls = controls
         self._network = network
@@ -101,13 +102,31 @@ class Paths:
 
     def review(self, now: float, active: IntArray, count: int) -> None:
         """Chooses anew for flows that have been quiet, before links are shared."""
-        if not self._reviews:
-            return
         num_moved = review_paths(self.scene(now, active, count), self._moved, self._chooser)
         for row in self._moved[:num_moved].tolist():
             self._on_moved(row)
 
     def note_quiet(self, now: float, active: IntArray, count: int) -> None:
         """Records which flows have no rate, after links have been shared."""
-        if self._reviews:
-            note_quiet(now, active, count, self._state.rate, self.routes.quiet_since)
+        note_quiet(now, active, count, self._state.rate, self.routes.quiet_since)
+
+
+class FlowletLinks(SharedLinks):
+    """Links on which flows choose their paths anew after a pause (CONGA).
+
+    Args:
+        arguments: What ``SharedLinks`` takes.
+        paths: The paths.
+    """
+
+    def __init__(self, *arguments: Any, paths: Paths) -> None:
+        super().__init__(*arguments)
+        self._paths = paths
+
+    def _control(self, now: float) -> None:
+        self._paths.review(now, self.active, self.num_active)
+        super()._control(now)
+
+    def _review_time(self, now: float) -> float:
+        self._paths.note_quiet(now, self.active, self.num_active)
+        return super()._review_time(now)

@@ -5,7 +5,7 @@ import numpy as np
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.errors import SimulationError
 from flowsched_gym.core.periods import Period, PeriodDecision
-from flowsched_gym.core.simpy_periods import Periods
+from flowsched_gym.core.simpy_environment import Periods
 from flowsched_gym.flows.records import Records
 from flowsched_gym.packets.events import PacketEventKind
 from flowsched_gym.packets.flows import cut_into_packets

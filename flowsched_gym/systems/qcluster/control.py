@@ -9,7 +9,7 @@ from flowsched_gym.core.arrays import FloatArray, IntArray, ObservationArray
 from flowsched_gym.core.errors import InvalidAction, shown
 from flowsched_gym.envs import PeriodControl, PortView
 from flowsched_gym.envs.actions import read_choices
-from flowsched_gym.fluid.rules.ordering.limits import are_within
+from flowsched_gym.fluid.rules.ordering.feedback import are_within
 from flowsched_gym.packets.rules.clusters import GIVEN
 from flowsched_gym.packets.schedulers.qcluster import RULES
 from flowsched_gym.systems.qcluster.config import QClusterAction, QClusterConfig

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flowsched_gym.fluid.rules.ordering.limits import are_limits, are_within
+from flowsched_gym.fluid.rules.ordering.feedback import are_limits, are_within
 
 NUMBERS = st.sampled_from([-np.inf, -1.0, 0.0, 1e-300, 1.0, 2.0, np.nextafter(2.0, 3.0), 1e300, np.inf, np.nan])
 

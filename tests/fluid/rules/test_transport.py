@@ -5,7 +5,7 @@ import pytest
 
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.fluid import Transport
-from flowsched_gym.fluid.rules.transport.windows import isolated_times, next_window, wire_volume
+from flowsched_gym.fluid.rules.transport.senders import isolated_times, next_window, wire_volume
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.errors import InvalidAction, shown
 from flowsched_gym.envs import FluidControl, NetworkView
 from flowsched_gym.fluid.disciplines import Mlfq
-from flowsched_gym.fluid.rules.ordering.limits import are_within
+from flowsched_gym.fluid.rules.ordering.feedback import are_within
 from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig
 from flowsched_gym.systems.auto.thresholds.mapping import thresholds_of_action
 from flowsched_gym.systems.auto.thresholds.observation import new_observer, thresholds_layout

@@ -7,7 +7,7 @@ import numpy as np
 from flowsched_gym.core.arrays import BoolArray, FloatArray, ObservationArray
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
 from flowsched_gym.fluid.decision import Decision
-from flowsched_gym.fluid.rules.ordering.first import mask_slots, serve_slot
+from flowsched_gym.fluid.rules.ordering.competing import mask_slots, serve_slot
 from flowsched_gym.machine_code.decorators import allocating_part, inlined_part
 from flowsched_gym.machine_code.scaling import squash
 from flowsched_gym.systems.merp.order.config import OrderReward

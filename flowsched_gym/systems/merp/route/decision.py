@@ -13,8 +13,7 @@ from flowsched_gym.core.arrays import BoolArray, FloatArray, ObservationArray
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
 from flowsched_gym.fluid.decision import Decision, Order
 from flowsched_gym.fluid.routes import NetworkState
-from flowsched_gym.fluid.rules.routing.availability import path_is_up
-from flowsched_gym.fluid.rules.routing.candidates import shared_ends
+from flowsched_gym.fluid.rules.routing.candidates import path_is_up, shared_ends
 from flowsched_gym.fluid.rules.routing.memr import expect_on_links, expect_on_path
 from flowsched_gym.machine_code.decorators import allocating_part, inlined_part
 from flowsched_gym.machine_code.scaling import squash

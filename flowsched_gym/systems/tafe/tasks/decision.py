@@ -6,7 +6,7 @@ import numpy as np
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, ObservationArray
 from flowsched_gym.fluid.decision import Decision
-from flowsched_gym.fluid.rules.ordering.first import mask_slots, serve_slot
+from flowsched_gym.fluid.rules.ordering.competing import mask_slots, serve_slot
 from flowsched_gym.fluid.rules.tasks.stages import first_cpu_path
 from flowsched_gym.machine_code.decorators import inlined_part
 from flowsched_gym.machine_code.scaling import squash

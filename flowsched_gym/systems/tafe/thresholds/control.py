@@ -7,7 +7,7 @@ from flowsched_gym.core.arrays import FloatArray, ObservationArray
 from flowsched_gym.core.errors import InvalidAction, shown
 from flowsched_gym.envs import FluidControl, NetworkView
 from flowsched_gym.fluid.disciplines import Tafe
-from flowsched_gym.fluid.rules.ordering.limits import are_within
+from flowsched_gym.fluid.rules.ordering.feedback import are_within
 from flowsched_gym.systems.tafe.thresholds.config import TAFEReward, TAFEThresholdsConfig
 from flowsched_gym.systems.tafe.thresholds.mapping import SCALE, equal_steps
 from flowsched_gym.systems.tafe.thresholds.observation import finished_tasks, observe, tasks_of, thresholds_layout
