@@ -12,8 +12,10 @@ import numpy as np
 
 from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.periods import Period
 from flowsched_gym.flows.workload import Workload
 from flowsched_gym.fluid.controls import Controls
+from flowsched_gym.fluid.pending_decisions import DecisionKind
 from flowsched_gym.fluid.state import FlowState
 from flowsched_gym.fluid.transport import Transport
 from flowsched_gym.topology.network import Network
@@ -134,7 +136,7 @@ class Discipline:
 
     @staticmethod
     def serve_first(n: int, row: int, record: Any) -> None:
-        """Puts a flow before all others, as an agent has decided. Without it, nothing; ``Ranked`` alone is asked."""
+        """Puts a flow before all others, as an agent has decided. Without it, nobody asks for orders."""
 
     def __init_subclass__(cls) -> None:
         """Gives a class that defines hooks a type of record of its own, by which the compiled engine finds them."""
@@ -201,24 +203,44 @@ def _derive_record_type(discipline: type[Discipline]) -> None:
 _derive_record_type(Discipline)
 
 
-def check_transport(discipline: Discipline, transport: Transport, *, paths_stay: bool) -> None:
-    """Checks that not both the discipline and the senders steer flows.
+def check_discipline(
+    discipline: Discipline,
+    transport: Transport,
+    asks: DecisionKind,
+    period: Period | None,
+    *,
+    paths_stay: bool,
+    has_tokens: bool,
+) -> None:
+    """Checks that a discipline, the senders and what an agent is asked fit each other.
 
     Args:
         discipline: The discipline.
         transport: How a flow sends.
+        asks: About what an agent is asked.
+        period: When a period ends.
         paths_stay: Whether flows keep their paths, and links stay up.
+        has_tokens: Whether flows need tokens.
 
     Raises:
-        ConfigError: They do, or packets can be lost on paths that change.
+        ConfigError: Both the discipline and the senders steer flows, or packets can be lost on paths that change; flows
+            with tokens change their paths; an order is asked for, and the discipline does not take one; or there is a
+            period that nobody is asked after, or none where one is needed.
     """
+    name = type(discipline).__name__
     if transport.losses is not None and not (discipline.shares_equally and paths_stay):
         raise ConfigError(
             f"transport has losses: senders share links by their windows, along paths that stay; "
-            f"{type(discipline).__name__}{'' if paths_stay else ' with a routing'} cannot serve them, Ps can"
+            f"{name}{'' if paths_stay else ' with a routing'} cannot serve them, Ps can"
         )
     if discipline.stops_flows and transport.has_window:
         raise ConfigError(
             f"transport has initial_window {transport.initial_window:g}: senders with windows stop flows, and "
-            f"{type(discipline).__name__} does so with these parameters; use transport 'ideal'"
+            f"{name} does so with these parameters; use transport 'ideal'"
         )
+    if has_tokens and not paths_stay:
+        raise ConfigError("num_tokens is given: flows with tokens keep their paths, and their links stay up")
+    if asks is DecisionKind.ORDER and type(discipline).serve_first is Discipline.serve_first:
+        raise ConfigError(f"asks is ORDER: the discipline must be Ranked, it is {name}")
+    if (asks is DecisionKind.PERIOD) != (period is not None):
+        raise ConfigError(f"asks is {asks.name} and period is {period}: PERIOD needs one, and nothing else has one")

@@ -6,7 +6,7 @@ it out, takes an order, which is checked here, and has the records of the flows.
 
 from abc import ABC, abstractmethod
 from enum import IntEnum
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +38,10 @@ class Order(IntEnum):
     """Serve the competing flow with this index before all others."""
     TAKE_PATH = 4
     """Send the flow that needs a path along the one with this index among its own."""
+
+
+ABOUT_TOKENS: Final = (Order.GRANT, Order.POSTPONE, Order.WAIT)
+"""Orders to a destination."""
 
 
 class Decision(NamedTuple):
@@ -164,12 +168,12 @@ def check_order(network: Waiting, order: int, index: int) -> None:
     Raises:
         SimulationError: Nothing of the kind is asked, or there is no such index, or a link of that path has failed.
     """
-    if order in (Order.GRANT, Order.POSTPONE, Order.WAIT):
-        if network.asking is None:
+    if order in ABOUT_TOKENS:
+        destination = network.asking
+        if destination is None:
             raise SimulationError("no destination waits for a decision")
-        waiting = network.asking.num_waiting
-        if not 0 <= index < waiting:
-            raise SimulationError(f"slot is {index}: requests wait in the slots 0 to {waiting - 1}")
+        if not 0 <= index < destination.num_waiting:
+            raise SimulationError(f"slot is {index}: requests wait in the slots 0 to {destination.num_waiting - 1}")
         return
     pending = network.pending
     if order == Order.SERVE_FIRST:

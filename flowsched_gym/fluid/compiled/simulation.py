@@ -19,8 +19,7 @@ from flowsched_gym.fluid.compiled.records import new_choosing
 from flowsched_gym.fluid.compiled.snapshot import blocks_of, branch, copy, put, take
 from flowsched_gym.fluid.compiled.tables import NOBODY, Tables, new_tables
 from flowsched_gym.fluid.compiled.threads import Threads
-from flowsched_gym.fluid.contract import Discipline, check_transport
-from flowsched_gym.fluid.disciplines import Ranked
+from flowsched_gym.fluid.contract import Discipline, check_discipline
 from flowsched_gym.fluid.isolation import ideal_times
 from flowsched_gym.fluid.pending_decisions import DecisionKind
 from flowsched_gym.fluid.rules.transport.lossy_senders import begin_senders
@@ -101,21 +100,16 @@ class BatchSimulation:
                 "NUMBA_DISABLE_JIT is set: vector environments and engine 'compiled' are machine code alone; "
                 "unset it, or use single environments and engine 'simpy'"
             )
-        check_transport(discipline, transport, paths_stay=routing is None)
+        has_tokens = num_tokens is not None
+        check_discipline(discipline, transport, asks, period, paths_stay=routing is None, has_tokens=has_tokens)
         self.num_networks = num_networks
         self.topology = topology
         self.transport = transport
         self.discipline = discipline
         self._num_tokens = num_tokens
-        if num_tokens is not None and routing is not None:
-            raise ConfigError("num_tokens is given: flows with tokens keep their paths, and their links stay up")
         if asks is DecisionKind.PATH and routing is None:
             raise ConfigError("asks is PATH: a routing is needed for flows whose paths fail")
-        if asks is DecisionKind.ORDER and not isinstance(discipline, Ranked):
-            raise ConfigError(f"asks is ORDER: the discipline must be Ranked, it is {type(discipline).__name__}")
         self._routing = routing
-        if (asks is DecisionKind.PERIOD) != (period is not None):
-            raise ConfigError(f"asks is {asks.name} and period is {period}: PERIOD needs one, and nothing else has one")
         self._asks = asks
         self._period = period
         self._barrier = barrier

@@ -1,6 +1,5 @@
 """Scheduling disciplines that act inside the simulation at every event."""
 
-from flowsched_gym.fluid.contract import Discipline
 from flowsched_gym.fluid.disciplines.attained import Las, Mlfq
 from flowsched_gym.fluid.disciplines.deadlines import Edf, Lsdf, Ssdf
 from flowsched_gym.fluid.disciplines.fair import D2tcp, Ps, Wfq
@@ -16,7 +15,6 @@ __all__ = [
     "DISCIPLINES",
     "D2tcp",
     "Demotion",
-    "Discipline",
     "Edf",
     "Fifo",
     "FifoLm",

@@ -8,13 +8,20 @@ import numpy as np
 from simpy import Event
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
-from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.periods import Period, PeriodDecision
 from flowsched_gym.core.simpy_environment import NetworkEnvironment, Periods
-from flowsched_gym.fluid.contract import Discipline, check_transport
+from flowsched_gym.fluid.contract import Discipline, check_discipline
 from flowsched_gym.fluid.controls import new_controls
-from flowsched_gym.fluid.decision import Decision, Engine, Order, Rows, check_move, check_order, check_period
-from flowsched_gym.fluid.disciplines import Ranked
+from flowsched_gym.fluid.decision import (
+    ABOUT_TOKENS,
+    Decision,
+    Engine,
+    Order,
+    Rows,
+    check_move,
+    check_order,
+    check_period,
+)
 from flowsched_gym.fluid.events import EventKind
 from flowsched_gym.fluid.isolation import check_stages, round_trip_time
 from flowsched_gym.fluid.pending_decisions import DecisionKind, OrderDecision, PathDecision
@@ -88,11 +95,7 @@ class Simulation(SimulatedNetwork, Engine):
     ) -> None:
         changes, has_tokens = workload.link_changes, num_tokens is not None
         paths_stay = routing is None and changes is None and asks is not DecisionKind.PATH
-        check_transport(discipline, transport, paths_stay=paths_stay)
-        if asks is DecisionKind.ORDER and not isinstance(discipline, Ranked):
-            raise ConfigError(f"asks is ORDER: the discipline must be Ranked, it is {type(discipline).__name__}")
-        if (asks is DecisionKind.PERIOD) != (period is not None):
-            raise ConfigError(f"asks is {asks.name} and period is {period}: PERIOD needs one, and nothing else has one")
+        check_discipline(discipline, transport, asks, period, paths_stay=paths_stay, has_tokens=has_tokens)
         assert workload.deadline_span is not None
         path = topology.ecmp(workload.source, workload.destination, workload.flow_id, seed=seed)
         delay = topology.path_delay(path)
@@ -101,8 +104,6 @@ class Simulation(SimulatedNetwork, Engine):
         topology.check_times(path, volume, workload.arrival_time)
         if workload.has_stages:
             check_stages(workload, topology, transport, has_tokens=has_tokens)
-        if has_tokens and not paths_stay:
-            raise ConfigError("num_tokens is given: flows with tokens keep their paths, and their links stay up")
         self.env = NetworkEnvironment()
         self.workload = workload
         self.topology = topology
@@ -277,10 +278,8 @@ class Simulation(SimulatedNetwork, Engine):
     def give(self, order: int, index: int) -> int:
         """Carries out an ``Order``; see ``Engine``."""
         check_order(self, order, index)
-        if order == Order.SERVE_FIRST:
-            return self._put_first(index)
-        if order == Order.TAKE_PATH:
-            return self._send_along(index)
+        if order not in ABOUT_TOKENS:
+            return self._put_first(index) if order == Order.SERVE_FIRST else self._send_along(index)
         destination, self.asking = self.asking, None
         assert destination is not None
         row = -1

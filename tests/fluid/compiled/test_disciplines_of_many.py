@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.fluid import Discipline
 from flowsched_gym.fluid.compiled import BatchSimulation
-from flowsched_gym.fluid.disciplines import Discipline, make_discipline
+from flowsched_gym.fluid.disciplines import make_discipline
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.topology import Topology, big_switch, one_link
 from flowsched_gym.workload import Workload

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 
 import flowsched_gym
 from flowsched_gym.core.errors import ConfigError, WorkloadError
-from flowsched_gym.fluid import Records
+from flowsched_gym.fluid import Discipline, Records
 from flowsched_gym.fluid.compiled import BatchSimulation
-from flowsched_gym.fluid.disciplines import Discipline, make_discipline
+from flowsched_gym.fluid.disciplines import make_discipline
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.topology import Topology, big_switch, one_link
 from flowsched_gym.workload import Workload, draw_flows, make_workload
