@@ -194,8 +194,8 @@ def new_packets(num_packets: int, order: Order, *, counted: bool) -> Packets:
     """Makes packets that are nowhere; whether queues are counted matters to them."""
     ranked = 1 if order is Order.ARRIVAL else num_packets
     return Packets(
-        after=whole(num_packets),
-        before=whole(num_packets if order is Order.FLOW else 1),
+        after=np.empty(num_packets, dtype=np.int64),
+        before=np.empty(num_packets if order is Order.FLOW else 1, dtype=np.int64),
         time=np.empty(num_packets),
         marked=np.zeros(num_packets, dtype=np.bool_),
         queue=whole(num_packets if counted else ranked),
