@@ -27,8 +27,6 @@ LEARNERS: Final[Mapping[type[spaces.Space[Any]], Mapping[str, str]]] = {
 """Network and algorithm, by the actions of an environment."""
 
 EVOLUTION: Final = "cmaes"
-OWN_POLICIES: Final[Mapping[str, str]] = {EVOLUTION: "weights"}
-"""Policies of algorithms that learn no other."""
 DECISIONS: Final = 1_000_000
 """Decisions of a training that follows a gradient."""
 OF_EVOLUTION: Final[Mapping[type[spaces.Space[Any]], int]] = {
@@ -50,7 +48,6 @@ EPISODES: Final = (10, 20)
 def register_environment_defaults() -> None:
     """Registers what the configuration files refer to; a second call changes nothing."""
     OmegaConf.register_new_resolver("default_of", default_of, replace=True)
-    OmegaConf.register_new_resolver("policy_of", policy_of, replace=True)
     OmegaConf.register_new_resolver("environment_metric", _metric, replace=True)
     OmegaConf.register_new_resolver("environment_baselines", _baselines, replace=True)
     OmegaConf.register_new_resolver("final_episodes", _episodes, replace=True)
@@ -85,11 +82,6 @@ def default_of(env: str, group: str) -> str:
         )
     spec = environments[env]
     return spec.workloads[0] if group == "workload" else LEARNERS[_actions(spec)][group]
-
-
-def policy_of(env: str, algorithm: str) -> str:
-    """Names the policy that an algorithm learns by default in an environment."""
-    return OWN_POLICIES.get(algorithm) or default_of(env, "policy")
 
 
 def _file_name(environment: EnvironmentSpec) -> str:
