@@ -144,7 +144,7 @@ def test_every_algorithm_and_every_network_is_read_by_its_schema(algorithm, poli
 
 
 def test_evolution_takes_its_own_policy_and_as_many_decisions_as_the_environment_wants() -> None:
-    slots, numbers = composed("algorithm=cmaes"), composed("env=tafe_thresholds", "algorithm=cmaes")
+    slots, numbers = composed("algorithm=cmaes"), composed("env=tafe_thresholds", "algorithm=cmaes", own=())
     assert [type(each.policy) for each in (slots, numbers)] == [WeightsConfig, WeightsConfig]
     assert [each.decisions for each in (slots, numbers)] == [20_000_000, 40_000]
     assert [each.evaluation.interval for each in (slots, numbers)] == [2_000_000, 4_000]
