@@ -110,6 +110,9 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
     )
     _add_trust(parser)
     parser.add_argument("--all", action="store_true", help="print all metrics, instead of the four that tell most")
+    parser.add_argument(
+        "--explain", action="store_true", help="print the rule that a model of few weights (algorithm=cmaes) is"
+    )
     _add_json(parser, "the results as ")
     parser.add_argument("--out", metavar="FILE", help="results to write: all of them (.json), or the table (.csv)")
 

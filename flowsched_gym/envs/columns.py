@@ -73,6 +73,16 @@ class Column:
         """Smallest and largest encoded value."""
         return LOWEST[self.encoding], self.scale if self.encoding is Encoding.PLAIN else 1.0
 
+    @property
+    def formula(self) -> str:
+        """How the encoded value is made of the value ``v``, in its unit."""
+        scale = f"{self.scale:g}" + (f" {self.unit}" if self.unit != "1" else "")
+        if self.encoding is Encoding.SQUASHED:
+            return f"v / (v + {scale})"
+        if self.encoding is Encoding.SIGNED:
+            return f"v / (|v| + {scale})"
+        return "v"
+
     def decode(self, encoded: npt.NDArray[np.floating]) -> FloatArray:
         """Inverts the encoding; float32 observations give about six digits."""
         values = np.asarray(encoded, dtype=np.float64)

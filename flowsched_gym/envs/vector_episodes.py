@@ -19,7 +19,7 @@ from flowsched_gym.core.errors import ConfigError, FlowSchedError, SimulationErr
 from flowsched_gym.core.seeding import draw_episode_seed
 from flowsched_gym.envs.base import FlowSchedEnv
 from flowsched_gym.envs.episode import EpisodeBatch
-from flowsched_gym.envs.episode_flows import draw_flows
+from flowsched_gym.envs.episode_flows import RecentDraws, draw_flows
 from flowsched_gym.envs.infos import EndedEpisode
 from flowsched_gym.fluid import Records
 from flowsched_gym.workload import Workload
@@ -73,7 +73,7 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
         check_room(num_envs, max(num_rows, 1), content, template.layout.size)
         self.num_envs = num_envs
         self.simulation: EpisodeBatch = template._network.new_batch(2 * num_envs, first_episode, num_threads)
-        self._source = template._source
+        self._source = RecentDraws(template._source)
         self._generators: list[np.random.Generator | None] = [None] * num_envs
         self._generator_seeds: list[int] = [-1] * num_envs
         self._current: IntArray = 2 * np.arange(num_envs)

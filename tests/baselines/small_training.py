@@ -26,12 +26,14 @@ COMMON: Final = (
     "logger.tensorboard=false",
     "progress_bar=false",
 )
+ROLLOUTS: Final = "algorithm.n_steps=16"
+"""What only algorithms have that learn from rollouts."""
 SMALL: Final = (
     *COMMON,
     "workload.bursts=4",
     "env.k=3",
     "env.f=4",
-    "algorithm.n_steps=16",
+    ROLLOUTS,
     "evaluation.baselines=[edf]",
 )
 """What all trainings on Artemis have."""
@@ -52,7 +54,8 @@ NUMBERS: Final = (
 
 
 def compose_training(*overrides: str) -> tuple[TrainConfig, dict[str, Any]]:
-    return _composed(*SMALL, *overrides)
+    evolved = "algorithm=cmaes" in overrides
+    return _composed(*(word for word in SMALL if not (evolved and word == ROLLOUTS)), *overrides)
 
 
 def compose_training_by_numbers(*overrides: str) -> tuple[TrainConfig, dict[str, Any]]:

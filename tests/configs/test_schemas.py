@@ -13,6 +13,7 @@ from benchmarks.agents import AGENTS, SUITE
 from flowsched_gym.baselines.configuration.algorithm_schemas import (
     A2CConfig,
     AlgorithmConfig,
+    CmaEsConfig,
     DDPGConfig,
     MaskablePPOConfig,
     PPOConfig,
@@ -36,6 +37,7 @@ from flowsched_gym.baselines.configuration.policy_schemas import (
     PathwiseConfig,
     PolicyConfig,
     SetwiseConfig,
+    WeightsConfig,
 )
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.flows.metrics import METRIC_NAMES
@@ -121,6 +123,7 @@ def test_every_algorithm_and_every_network_is_read_by_its_schema(algorithm, poli
     algorithms: dict[str, type[AlgorithmConfig]] = {
         "a2c": A2CConfig,
         "a2c_thesis": ThesisA2CConfig,
+        "cmaes": CmaEsConfig,
         "ddpg": DDPGConfig,
         "ddpg_auto": DDPGConfig,
         "maskable_ppo": MaskablePPOConfig,
@@ -130,9 +133,22 @@ def test_every_algorithm_and_every_network_is_read_by_its_schema(algorithm, poli
         "sac": SACConfig,
         "td3": TD3Config,
     }
-    policies: dict[str, type[PolicyConfig]] = {"auto": AutoConfig, "pathwise": PathwiseConfig, "setwise": SetwiseConfig}
+    policies: dict[str, type[PolicyConfig]] = {
+        "auto": AutoConfig,
+        "pathwise": PathwiseConfig,
+        "setwise": SetwiseConfig,
+        "weights": WeightsConfig,
+    }
     assert type(config.algorithm) is algorithms[algorithm]
     assert type(config.policy) is policies.get(policy, FlatConfig)
+
+
+def test_evolution_takes_its_own_policy_and_as_many_decisions_as_the_environment_wants() -> None:
+    slots, numbers = composed("algorithm=cmaes"), composed("env=tafe_thresholds", "algorithm=cmaes", own=())
+    assert [type(each.policy) for each in (slots, numbers)] == [WeightsConfig, WeightsConfig]
+    assert [each.decisions for each in (slots, numbers)] == [20_000_000, 40_000]
+    assert [each.evaluation.interval for each in (slots, numbers)] == [2_000_000, 4_000]
+    assert composed("total_timesteps=500000").evaluation.interval == 100_000
 
 
 def test_the_thesis_is_configured_as_it_says() -> None:

@@ -145,6 +145,18 @@ def _final(rules: Any, decision: Decision, values: FloatArray) -> None:
     """Writes what the last info tells besides."""
 
 
+@chosen_by_type(_method, index=0)
+def _choose(
+    policy: Any,
+    weights: FloatArray,
+    observation: npt.NDArray[np.float32],
+    mask: BoolArray,
+    scratch: FloatArray,
+    action: IntArray,
+) -> None:
+    """Writes what a policy of few weights chooses."""
+
+
 @engine_function
 def show(rules: Any, decision: Decision, observation: npt.NDArray[np.float32], mask: BoolArray) -> None:
     """Writes what the agent sees, and which actions are not replaced; called from Python."""
@@ -222,6 +234,64 @@ def step(
             results.empty_slot_choices[e] = episode.empty_slot_choices
         num_over += over[e]
     return num_finished, num_over
+
+
+@threaded_function
+def play(
+    tables: Tables,
+    rules: Any,
+    max_decisions: float,
+    current: IntArray,
+    numbers: IntArray,
+    over: BoolArray,
+    policy: Any,
+    weights: FloatArray,
+    scratch: FloatArray,
+    actions: IntArray,
+    results: Results,
+) -> int:
+    """Plays environments that wait for a decision to their ends, each by a policy with weights of its own.
+
+    Args:
+        tables: The networks.
+        rules: ``DecisionRules`` of the environments.
+        max_decisions: Decisions after which an episode is truncated; inf for no limit.
+        current: Network of each environment, (num_envs,).
+        numbers: Environments to play, (count,).
+        over: Which environments are over, (num_envs,); updated.
+        policy: A ``WeightedPolicy`` of one choice.
+        weights: Its weights, (num_envs, num_weights).
+        scratch: Room for the policy.
+        actions: Room for an action of each environment, (num_envs, 1).
+        results: Receives the observations, masks, times and ends.
+
+    Returns:
+        Number of decisions.
+    """
+    t = view(tables)
+    num_decisions = 0
+    for i in range(len(numbers)):
+        e = numbers[i]
+        n = current[e]
+        net = t.networks[n]
+        episode = t.episodes[n]
+        decision = decision_of(t, n, t.choosing)
+        while not over[e]:
+            _observe(rules, decision, results.observation[e])
+            _mask(rules, decision, results.mask[e])
+            _choose(policy, weights[e], results.observation[e], results.mask[e], scratch, actions[e])
+            order, index, is_replaced = _act(rules, decision, actions[e, 0])
+            episode.empty_slot_choices += is_replaced
+            episode.num_decisions += 1
+            num_decisions += 1
+            if net.asking != NOBODY:
+                give(t, n, order, index, t.choosing)
+            run(t, n, net.num_flows)
+            decision = decision_of(t, n, t.choosing)
+            over[e] = not decision.asked or episode.num_decisions >= max_decisions
+        results.terminated[e] = not decision.asked
+        results.time[e] = net.now
+    return num_decisions
 
 
 @inlined_part
