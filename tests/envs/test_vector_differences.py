@@ -119,8 +119,8 @@ def ask_youngest_first(request: Callable[..., Any]) -> Callable[..., Any]:
     return altered
 
 
-def put_oldest_first(serve_first: Callable[..., int]) -> Callable[..., int]:
-    return lambda self, place: serve_first(self, 0)
+def put_oldest_first(put_first: Callable[..., int]) -> Callable[..., int]:
+    return lambda self, place: put_first(self, 0)
 
 
 def ask_of_fewer(find: Callable[..., int]) -> Callable[..., int]:
@@ -186,7 +186,7 @@ PARTICULAR: dict[str, dict[str, tuple[Any, str, Callable[..., Any]]]] = {
         "hosts of one instant": (Simulation, "_find_decision", ask_last_host_first),
     },
     "flowsched/MERPOrder-v0": {
-        "flow that is chosen": (Simulation, "serve_first", put_oldest_first),
+        "flow that is chosen": (Simulation, "_put_first", put_oldest_first),
         "flows that compete": (contest, "find_competing", ask_of_fewer),
         "decision before arrival": (NetworkEnvironment, "at", swapped(EventKind.ARRIVAL, EventKind.DECISION)),
         "sharing before decision": (NetworkEnvironment, "at", swapped(EventKind.SHARING, EventKind.DECISION)),
