@@ -30,7 +30,7 @@ from flowsched_gym.envs.policies import Policy
 from flowsched_gym.integrations.sb3 import make_sb3_vec_env, save_model
 from flowsched_gym.registration import make_policy
 from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig
-from flowsched_gym.systems.auto.thresholds.control import ThresholdsControl
+from flowsched_gym.systems.auto.thresholds.rules import ThresholdsControl
 
 __all__ = ["Options", "ThresholdsBeside", "ThresholdsLearner", "main", "play", "train"]
 
@@ -178,8 +178,8 @@ def train(options: Options) -> dict[str, float]:
             f"decisions is {options.decisions:,}: the agent of long flows first updates its weights after "
             f"{settings.steps_per_update:,}, so it would learn nothing"
         )
-    shared = {"workload": options.workload, "hosts": options.hosts}
-    config = AuTOThresholdsConfig(**shared, period_flows=options.period_flows, link_gbps=float(PATHS))  # type: ignore[arg-type]
+    shared: dict[str, Any] = {"workload": options.workload, "hosts": options.hosts}
+    config = AuTOThresholdsConfig(**shared, period_flows=options.period_flows, link_gbps=float(PATHS))
     arguments: dict[str, Any] = {**shared, "flows": options.flows, "paths": PATHS, "reward": "slowdown_growth"}
 
     def make(choose: Callable[[Observations], Actions], learn: Callable[..., None] | None = None) -> gym.Env[Any, Any]:

@@ -8,6 +8,7 @@ import numpy.typing as npt
 import pytest
 
 from flowsched_gym.fluid import Records
+from flowsched_gym.fluid.compiled import BatchSimulation, CompiledSimulation
 from flowsched_gym.fluid.disciplines import DISCIPLINES, make_discipline
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.topology import Topology, one_link
@@ -113,3 +114,8 @@ def simulate(
     simulation = make_simulation(workload, variant, topology, parameters)
     simulation.run()
     return simulation.records()
+
+
+def network_of(batch: BatchSimulation, number: int) -> CompiledSimulation:
+    """Returns a network of a batch."""
+    return CompiledSimulation(batch, number=number)

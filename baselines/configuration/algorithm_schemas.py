@@ -13,7 +13,9 @@ __all__ = [
     "A2CConfig",
     "ActorCriticConfig",
     "AlgorithmConfig",
+    "CmaEsConfig",
     "DDPGConfig",
+    "GradientConfig",
     "MaskablePPOConfig",
     "OffPolicyConfig",
     "PPOConfig",
@@ -35,16 +37,61 @@ class AlgorithmConfig(CheckedConfig):
     Attributes:
         name: Name in file names and tables.
         num_envs: Environments that are stepped together.
-        learning_rate: Learning rate of the first update.
-        final_learning_rate: Learning rate at the end; each update is one step nearer to it, and the last one step off.
-        gamma: Discount for each decision.
-        reward_scale: What rewards are multiplied by in training, so that returns are near 1; metrics keep the reward.
     """
 
     GROUP: ClassVar[str] = "algorithm."
 
     name: str = MISSING
     num_envs: int = bounded(64, 1)
+
+    def decisions(self, total_timesteps: int) -> int:
+        """Returns the decisions that a training makes, as far as they are known before.
+
+        Raises:
+            ConfigError: They end before the first update.
+        """
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class CmaEsConfig(AlgorithmConfig):
+    """Settings of evolution by CMA-ES (`evolution`), which makes whole generations.
+
+    Attributes:
+        population: Weights that are tried in a generation; it must divide ``num_envs``, and each plays as many episodes
+            as that gives.
+        sigma: Standard deviation of the weights of the first generation.
+        metric: Metric of episodes that is made as good as possible; ``None`` for that of the environment.
+    """
+
+    num_envs: int = bounded(160, 1)
+    population: int = bounded(40, 4)
+    sigma: float = bounded(1.0, 0)
+    metric: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.num_envs % self.population:
+            raise ConfigError(
+                f"algorithm.population is {self.population}: it must divide algorithm.num_envs, {self.num_envs}"
+            )
+
+    def decisions(self, total_timesteps: int) -> int:
+        """Returns the decisions asked for; the generation in which they are reached is played to its end."""
+        return total_timesteps
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradientConfig(AlgorithmConfig):
+    """Settings of the algorithms that follow a gradient.
+
+    Attributes:
+        learning_rate: Learning rate of the first update.
+        final_learning_rate: Learning rate at the end; each update is one step nearer to it, and the last one step off.
+        gamma: Discount for each decision.
+        reward_scale: What rewards are multiplied by in training, so that returns are near 1; metrics keep the reward.
+    """
+
     learning_rate: float = bounded(2e-3, 0)
     final_learning_rate: float = bounded(0.0, 0)
     gamma: float = bounded(0.98, 0, 1)
@@ -76,7 +123,7 @@ class AlgorithmConfig(CheckedConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RolloutConfig(AlgorithmConfig):
+class RolloutConfig(GradientConfig):
     """Settings of algorithms that learn from their last rollout.
 
     Attributes:
@@ -192,7 +239,7 @@ class ReinforceConfig(RolloutConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OffPolicyConfig(AlgorithmConfig):
+class OffPolicyConfig(GradientConfig):
     """Settings of algorithms that learn from a replay buffer.
 
     Attributes:

@@ -26,6 +26,19 @@ LEARNERS: Final[Mapping[type[spaces.Space[Any]], Mapping[str, str]]] = {
 }
 """Network and algorithm, by the actions of an environment."""
 
+EVOLUTION: Final = "cmaes"
+DECISIONS: Final = 1_000_000
+"""Decisions of a training that follows a gradient."""
+OF_EVOLUTION: Final[Mapping[type[spaces.Space[Any]], int]] = {
+    spaces.Discrete: 20_000_000,
+    spaces.Box: 40_000,
+    spaces.MultiDiscrete: 40_000,
+}
+"""Decisions of evolution, by the actions of an environment: tens of seconds where each event asks, minutes where each
+period does, whose flows all have to be simulated."""
+PARTS: Final = 10
+"""Comparisons and checkpoints of a long training."""
+
 SHORT: Final = 100_000
 """Decisions below which a training is short."""
 EPISODES: Final = (10, 20)
@@ -38,6 +51,8 @@ def register_environment_defaults() -> None:
     OmegaConf.register_new_resolver("environment_metric", _metric, replace=True)
     OmegaConf.register_new_resolver("environment_baselines", _baselines, replace=True)
     OmegaConf.register_new_resolver("final_episodes", _episodes, replace=True)
+    OmegaConf.register_new_resolver("decisions", _decisions, replace=True)
+    OmegaConf.register_new_resolver("interval", _interval, replace=True)
 
 
 def schema_name(environment: EnvironmentSpec) -> str:
@@ -66,13 +81,7 @@ def default_of(env: str, group: str) -> str:
             "and algorithm have no defaults and are named too"
         )
     spec = environments[env]
-    if group == "workload":
-        return spec.workloads[0]
-    made = gymnasium.make(spec.id)
-    try:
-        return LEARNERS[type(made.action_space)][group]
-    finally:
-        made.close()
+    return spec.workloads[0] if group == "workload" else LEARNERS[_actions(spec)][group]
 
 
 def _file_name(environment: EnvironmentSpec) -> str:
@@ -92,6 +101,26 @@ def _baselines(*, _root_: DictConfig) -> list[str]:
 
 def _episodes(*, _root_: DictConfig) -> int:
     return EPISODES[_root_.total_timesteps >= SHORT]
+
+
+def _decisions(*, _root_: DictConfig) -> int:
+    """Returns how many decisions a training makes by default."""
+    return OF_EVOLUTION[_actions(_spec(_root_))] if _root_.algorithm.name == EVOLUTION else DECISIONS
+
+
+def _interval(*, _root_: DictConfig) -> int:
+    """Returns how many decisions lie between two comparisons, or checkpoints, by default."""
+    part = max(int(_root_.total_timesteps) // PARTS, 1)
+    return part if _root_.algorithm.name == EVOLUTION else max(part, SHORT)
+
+
+def _actions(spec: EnvironmentSpec) -> type[spaces.Space[Any]]:
+    """Returns the kind of the actions of an environment."""
+    made = gymnasium.make(spec.id)
+    try:
+        return type(made.action_space)
+    finally:
+        made.close()
 
 
 def _spec(root: DictConfig) -> EnvironmentSpec:

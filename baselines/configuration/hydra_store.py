@@ -18,6 +18,7 @@ from omegaconf.errors import OmegaConfBaseException
 from flowsched_gym.baselines.applications.sweep_folders import register_sweep_resolvers
 from flowsched_gym.baselines.configuration.algorithm_schemas import (
     A2CConfig,
+    CmaEsConfig,
     DDPGConfig,
     MaskablePPOConfig,
     PPOConfig,
@@ -35,7 +36,13 @@ from flowsched_gym.baselines.configuration.hydra_schemas import (
     TuneConfig,
     run_folder,
 )
-from flowsched_gym.baselines.configuration.policy_schemas import AutoConfig, FlatConfig, PathwiseConfig, SetwiseConfig
+from flowsched_gym.baselines.configuration.policy_schemas import (
+    AutoConfig,
+    FlatConfig,
+    PathwiseConfig,
+    SetwiseConfig,
+    WeightsConfig,
+)
 from flowsched_gym.baselines.configuration.workload_files import register_resolvers
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.suggestions import similar
@@ -70,10 +77,12 @@ SCHEMAS: Final[Mapping[str, Mapping[str, type]]] = {
         "flat_schema": FlatConfig,
         "pathwise_schema": PathwiseConfig,
         "setwise_schema": SetwiseConfig,
+        "weights_schema": WeightsConfig,
     },
     "algorithm": {
         "a2c_schema": A2CConfig,
         "a2c_thesis_schema": ThesisA2CConfig,
+        "cmaes_schema": CmaEsConfig,
         "ddpg_schema": DDPGConfig,
         "maskable_ppo_schema": MaskablePPOConfig,
         "ppo_schema": PPOConfig,

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from flowsched_gym.baselines.configuration.schema_checks import CheckedConfig, bounded, check_member
 from flowsched_gym.core.errors import ConfigError
 
-__all__ = ["AutoConfig", "FlatConfig", "PathwiseConfig", "PolicyConfig", "SetwiseConfig"]
+__all__ = ["AutoConfig", "FlatConfig", "PathwiseConfig", "PolicyConfig", "SetwiseConfig", "WeightsConfig"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +67,19 @@ class PathwiseConfig(PolicyConfig):
     """
 
     width: int = bounded(32, 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeightsConfig(PolicyConfig):
+    """Settings of a policy of few weights (`flowsched_gym.envs.policies.scores`), for evolution.
+
+    Attributes:
+        width: Hidden units of a network beside the linear score of slots; 0 for none.
+        constant: Whether actions of numbers are constants, whatever is observed.
+    """
+
+    width: int = bounded(0, 0)
+    constant: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

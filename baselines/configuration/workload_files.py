@@ -1,7 +1,7 @@
 """Workloads of configuration files: names, and a user's own variants as mappings.
 
 A workload file of the package has a name and arguments that environments take beside it. Every other key makes it a
-variant (``flowsched_gym.workload.variants``), which an environment gets as a whole: no key is left out in silence.
+variant (``flowsched_gym.workload.finding``), which an environment gets as a whole: no key is left out in silence.
 """
 
 from collections.abc import Mapping

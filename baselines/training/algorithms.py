@@ -22,7 +22,9 @@ from torch import nn
 from flowsched_gym.baselines.configuration.algorithm_schemas import (
     A2CConfig,
     AlgorithmConfig,
+    CmaEsConfig,
     DDPGConfig,
+    GradientConfig,
     MaskablePPOConfig,
     OffPolicyConfig,
     PPOConfig,
@@ -37,15 +39,19 @@ from flowsched_gym.baselines.configuration.policy_schemas import (
     PathwiseConfig,
     PolicyConfig,
     SetwiseConfig,
+    WeightsConfig,
 )
 from flowsched_gym.baselines.networks.auto_networks import LateActionPolicy
 from flowsched_gym.baselines.networks.mixture import MixturePolicy, SetwiseMixturePolicy
 from flowsched_gym.baselines.networks.pathwise import PathwisePolicy, PathwiseShape
+from flowsched_gym.baselines.training.evolution import CmaEs
 from flowsched_gym.baselines.training.reinforce import Reinforce
 from flowsched_gym.baselines.training.updates import counting_updates
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.suggestions import listed
+from flowsched_gym.envs.policies.scores import weighted_policy
 from flowsched_gym.integrations.setwise import MaskableSetwisePolicy, SetwisePolicy, setwise_policy
+from flowsched_gym.integrations.weighted import WeightedModel
 
 __all__ = ["SharedLayers", "build_model"]
 
@@ -88,6 +94,9 @@ def build_model(algorithm: AlgorithmConfig, policy: PolicyConfig, envs: VecEnv, 
         ConfigError: The algorithm or the network does not suit the environment, or they do not suit each other.
     """
     _check_suits(algorithm, policy, envs)
+    if isinstance(algorithm, CmaEsConfig):
+        return _evolution(algorithm, policy, envs, seed)
+    assert isinstance(algorithm, GradientConfig)
     policy_class, policy_kwargs = _policy(algorithm, policy, envs)
     settings: dict[str, Any] = {
         field.name: getattr(algorithm, field.name) for field in fields(algorithm) if field.name not in OWN_SETTINGS
@@ -108,6 +117,22 @@ def build_model(algorithm: AlgorithmConfig, policy: PolicyConfig, envs: VecEnv, 
         device="cpu",
         verbose=0,
         **settings,
+    )
+
+
+def _evolution(algorithm: CmaEsConfig, policy: PolicyConfig, envs: VecEnv, seed: int) -> CmaEs:
+    """Makes a model of few weights."""
+    assert isinstance(policy, WeightsConfig)
+    layout = envs.get_attr("layout", 0)[0]
+    shape = weighted_policy(layout, envs.action_space, width=policy.width, constant=policy.constant)
+    return CmaEs(
+        WeightedModel,
+        envs,
+        population=algorithm.population,
+        sigma=algorithm.sigma,
+        metric=algorithm.metric,
+        seed=seed,
+        policy_kwargs={"kind": type(shape).__name__, "sizes": shape._asdict()},
     )
 
 
@@ -148,6 +173,8 @@ def _check_suits(algorithm: AlgorithmConfig, policy: PolicyConfig, envs: VecEnv)
         raise ConfigError(f"{name}: it needs actions of numbers (Box), {described}")
     if isinstance(algorithm, (MaskablePPOConfig, ReinforceConfig)) and not is_masking_supported(envs):
         raise ConfigError(f"{name}: it needs an environment with action masks; {described} without masks")
+    if isinstance(policy, WeightsConfig) is not isinstance(algorithm, CmaEsConfig):
+        raise ConfigError(f"policy weights learns by cmaes, and cmaes learns it alone: {name}")
     if isinstance(policy, SetwiseConfig) and not isinstance(space, spaces.Discrete):
         raise ConfigError(f"policy is setwise: it chooses one slot (Discrete), {described}")
     if isinstance(policy, PathwiseConfig) and not isinstance(algorithm, (MaskablePPOConfig, ReinforceConfig)):

@@ -20,6 +20,7 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 
+from flowsched_gym.baselines.training.evolution import CmaEs
 from flowsched_gym.baselines.training.reinforce import Reinforce
 from flowsched_gym.baselines.training.training_envs import environment_states, restore_environments
 from flowsched_gym.core.errors import ConfigError
@@ -74,7 +75,7 @@ def save_checkpoint(folder: Path, model: BaseAlgorithm, *, memory: dict[str, Any
             "torch": torch.get_rng_state(),
             "actions": model.action_space.np_random.bit_generator.state,
         },
-        "environments": environment_states(envs),
+        "environments": None if isinstance(model, CmaEs) else environment_states(envs),
         "memory": memory,
         "model": _model_state(model),
     }
@@ -117,8 +118,9 @@ def load_checkpoint(path: Path, model: BaseAlgorithm) -> Checkpoint:
         ) from error
     envs, observations = model.get_env(), model._last_obs
     assert envs is not None
-    assert isinstance(observations, np.ndarray)
-    restore_environments(envs, content["environments"], observations)
+    if content["environments"] is not None:  # a generation of CmaEs begins with new episodes
+        assert isinstance(observations, np.ndarray)
+        restore_environments(envs, content["environments"], observations)
     return Checkpoint(
         num_timesteps=content["num_timesteps"], generators=content["generators"], memory=content["memory"]
     )

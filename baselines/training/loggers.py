@@ -8,7 +8,7 @@ import io
 from collections.abc import Mapping
 from numbers import Real
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from stable_baselines3.common.logger import KVWriter, Logger, TensorBoardOutputFormat
 from torch.utils.tensorboard import SummaryWriter
@@ -108,7 +108,7 @@ class WandbCurves(KVWriter):
             name=name,
             id=known,
             resume="allow" if known and config.wandb_mode == "online" else None,
-            mode=config.wandb_mode,  # type: ignore[arg-type] # checked by the configuration
+            mode=cast("Any", config.wandb_mode),  # checked by the configuration
             dir=str(folder),
             config=dict(content),
             reinit="finish_previous",

@@ -29,7 +29,7 @@ from tqdm.contrib.logging import logging_redirect_tqdm
 from flowsched_gym import __version__
 from flowsched_gym.baselines.applications.comparison import Comparison, Contestant, heuristics_of, play_all
 from flowsched_gym.baselines.applications.comparison_report import FIGURE_FILE, decisions_text, write_comparison
-from flowsched_gym.baselines.configuration.algorithm_schemas import RolloutConfig
+from flowsched_gym.baselines.configuration.algorithm_schemas import GradientConfig, RolloutConfig
 from flowsched_gym.baselines.configuration.hydra_schemas import TrainConfig
 from flowsched_gym.baselines.configuration.hydra_store import environment_arguments
 from flowsched_gym.baselines.configuration.policy_schemas import AutoConfig, FlatConfig
@@ -111,7 +111,7 @@ def train(
         kwargs,
         num_envs=algorithm.num_envs,
         seed=config.seed,
-        reward_scale=algorithm.reward_scale,
+        reward_scale=algorithm.reward_scale if isinstance(algorithm, GradientConfig) else 1.0,
         vectorization=config.vectorization,
     )
     try:

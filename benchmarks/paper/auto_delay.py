@@ -11,10 +11,10 @@ from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
 from flowsched_gym.envs import FluidControl, PeriodVectorEnv
 from flowsched_gym.evaluation.player import make_vector
 from flowsched_gym.machine_code import decorators as compiling
-from flowsched_gym.systems.auto.long_flows.control import RATE_STEPS, LongFlowsControl
 from flowsched_gym.systems.auto.long_flows.env import AuTOLongFlowsVectorEnv
-from flowsched_gym.systems.auto.thresholds.control import ThresholdsControl
+from flowsched_gym.systems.auto.long_flows.rules import RATE_STEPS, LongFlowsControl
 from flowsched_gym.systems.auto.thresholds.env import AuTOThresholdsVectorEnv
+from flowsched_gym.systems.auto.thresholds.rules import ThresholdsControl
 
 THRESHOLDS: Final = "flowsched/AuTOThresholds-v0"
 LONG_FLOWS: Final = "flowsched/AuTOLongFlows-v0"

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
-from flowsched_gym.fluid.disciplines.task_las import AALO_THRESHOLDS
+from flowsched_gym.fluid.disciplines.task_queues import AALO_THRESHOLDS
 from flowsched_gym.machine_code.decorators import allocating_rule
 from flowsched_gym.workload import Workload
 

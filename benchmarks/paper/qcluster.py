@@ -30,7 +30,7 @@ from benchmarks.paper.qcluster_studies import (
 from flowsched_gym.cli.output import ProgressBar
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE, gbps_to_capacity
 from flowsched_gym.evaluation import write_json
-from flowsched_gym.packets.fabric import NUM_HOSTS
+from flowsched_gym.packets.compiled.fabric import NUM_HOSTS
 from flowsched_gym.packets.state import PacketRecords
 from flowsched_gym.workload import Workload, make_workload
 

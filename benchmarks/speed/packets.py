@@ -16,7 +16,7 @@ import numpy as np
 import flowsched_gym
 from benchmarks.speed.page import publish
 from benchmarks.speed.run import describe_machine
-from flowsched_gym.packets.fabric import HOSTS_PER_LEAF, NUM_HOSTS
+from flowsched_gym.packets.compiled.fabric import HOSTS_PER_LEAF, NUM_HOSTS
 
 FIGURES: Final = Path(__file__).with_name("packets.json")
 

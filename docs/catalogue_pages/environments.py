@@ -10,7 +10,7 @@ import gymnasium as gym
 import numpy as np
 from PIL import Image
 
-from docs.catalogue_pages.markdown import arguments_table, code, example, list_page, picture, shown, table, write_page
+from docs.catalogue_pages.markdown import code, example, list_page, picture, shown, table, write_page
 from docs.catalogue_pages.scores import scores_of_environment
 from flowsched_gym.envs.columns import Layout
 from flowsched_gym.registration import SYSTEMS, heuristic_arguments, load_target, make_policy
@@ -107,7 +107,7 @@ def _page(system: SystemSpec, spec: EnvironmentSpec, folder: Path, *, complete: 
     vectorized = sections.pop("Vectorized environment")
     for title, text in sections.items():
         parts.append(f"## {title}\n\n{text}\n")
-    parts.append(f"## Arguments\n\n{argument_text}\n\n{arguments_table(load_target(spec.config))}")
+    parts.append(f"## Arguments\n\n{argument_text}\n")
     parts.append(
         '\nBesides, `engine` is `"simpy"` or `"compiled"` ([engines](../../engines.md)), and `render_mode` '
         "`None`, or how frames are drawn: " + ", ".join(f'`"{mode}"`' for mode in kind.metadata["render_modes"]) + ".\n"

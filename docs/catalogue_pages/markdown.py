@@ -6,7 +6,6 @@ import io
 import re
 import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import MISSING, fields
 from pathlib import Path
 
 __all__ = [
@@ -67,16 +66,12 @@ def section_entries(described: object, section: str) -> dict[str, str]:
 
 def arguments_table(kind: type) -> str:
     """Returns a table of what a class takes: name, type, default and meaning."""
-    meanings = section_entries(kind, "Args") | section_entries(kind, "Attributes")
+    meanings = section_entries(kind, "Args")
     if kind.__init__ is object.__init__:
         return ""
-    defaults = {}
-    if "__dataclass_fields__" in vars(kind):
-        defaults = {field.name: field.default for field in fields(kind) if field.default is not MISSING}
     rows = []
     for name, parameter in inspect.signature(kind).parameters.items():
-        default = defaults.get(name, parameter.default)
-        value = "required" if default is parameter.empty else code(_plain(default))
+        value = "required" if parameter.default is parameter.empty else code(_plain(parameter.default))
         rows.append((code(name), code(_annotation(parameter.annotation)), value, meanings.get(name, "")))
     return table(("argument", "type", "default", "meaning"), rows) if rows else ""
 

@@ -27,7 +27,7 @@ from flowsched_gym.evaluation.results import check_label, check_printable
 from flowsched_gym.flows.metrics import unit_of
 from flowsched_gym.leaderboard import Table, metrics_beside, played_apart
 from flowsched_gym.leaderboard.play import check_once
-from flowsched_gym.registration import find_environment, heuristic_arguments, is_model, is_named
+from flowsched_gym.registration import agent_ability, find_environment, heuristic_arguments, is_model, is_named
 from flowsched_gym.systems.spec import OPTIONS, EnvironmentSpec
 
 OUT_SUFFIXES: Final = (".json", ".csv")
@@ -44,6 +44,7 @@ def run(options: argparse.Namespace) -> None:
         if not options.out.endswith(OUT_SUFFIXES):
             raise ConfigError(f"--out is {options.out!r}: its extension must be one of {', '.join(OUT_SUFFIXES)}")
         check_target(options.out)
+    rules = _rules(options, spec, kwargs) if options.explain else {}
     with standard_output_kept_clean(), ExitStack() as processes, ProgressBar("playing episodes") as progress:
         # All of them before the first one plays: what is wrong with the last one is known at once.
         policies = _policies(options, spec, kwargs, processes)
@@ -66,6 +67,9 @@ def run(options: argparse.Namespace) -> None:
     if options.json:
         print_json(_document(results))
         return
+    for source, rule in rules.items():
+        print(f"{source}: weights of what is seen (x) in the score of each kind of action; the highest score wins\n")
+        print(rule.text())
     names = ", ".join(result.policy for result in results)
     counts = sorted({len(result.episodes) for result in results})
     print(f"{names} on {spec.id}, {' or '.join(map(str, counts))} episode{'s' * (counts != [1])}:")
@@ -98,6 +102,25 @@ def _policies(
         with closing(make_environment(spec, arguments)) as env:
             made.append((label, resolve_policy(source, env, seed=options.seed), arguments))
     return made
+
+
+def _rules(options: argparse.Namespace, spec: EnvironmentSpec, kwargs: Mapping[str, object]) -> dict[str, Table]:
+    """Lays out the rules that models of few weights are."""
+    sources = list(filter(is_model, options.policy))
+    if not sources or options.json:
+        raise ConfigError("--explain prints the rules of models (--policy model.zip) as text, without --json")
+    from flowsched_gym.integrations.weighted import read_terms  # noqa: PLC0415 - Stable-Baselines3 is optional
+
+    kinds = agent_ability(spec, kwargs).actions
+    tables = {}
+    with closing(make_environment(spec, kwargs)) as env:
+        for source in sources:
+            rows = [
+                (action, column, meaning, f"{weight:+.3g}", "" if square is None else f"{square:+.3g}")
+                for action, column, meaning, weight, square in read_terms(source, env, kinds)
+            ]
+            tables[source] = Table(columns=("action", "seen", "x", "times x", "times x squared"), rows=tuple(rows))
+    return tables
 
 
 def _labels(sources: Sequence[str]) -> list[str]:

@@ -30,8 +30,7 @@ from flowsched_gym.workload import (
     read_workload_file,
     write_flows,
 )
-from flowsched_gym.workload.flow_file import flow_columns
-from flowsched_gym.workload.table_file import TableColumn, write_table
+from flowsched_gym.workload.flow_file import TableColumn, flow_columns, write_table
 
 COUNTS: Final = ("packets", "drops", "marks", "disordered")
 """Columns that records of packets have besides."""

@@ -12,6 +12,7 @@ DEFAULT_SEED: Final = 0
 DEFAULT_TOPOLOGY: Final = "one-link"
 DEFAULT_SUITE: Final = "standard"
 LEADERBOARD_FOLDER: Final = "leaderboard"
+SEE_LIST: Final = "(`flowsched list --arguments ENV_ID` names all)"
 
 
 class Command(NamedTuple):
@@ -23,6 +24,7 @@ class Command(NamedTuple):
 
 
 def _add_list(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--arguments", metavar="ENV_ID", help="list the arguments of an environment instead (--kwarg)")
     _add_json(parser)
 
 
@@ -101,9 +103,16 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
         help=f"number of episodes of each policy ({DEFAULT_EPISODES})",
     )
     _add_seed(parser, "seed of the first episode")
-    _add_pairs(parser, "--kwarg", "argument of the environment, such as workload=gather-heavy or k=3")
+    _add_pairs(
+        parser,
+        "--kwarg",
+        f"argument of the environment, such as workload=gather-heavy or k=3 {SEE_LIST}",
+    )
     _add_trust(parser)
     parser.add_argument("--all", action="store_true", help="print all metrics, instead of the four that tell most")
+    parser.add_argument(
+        "--explain", action="store_true", help="print the rule that a model of few weights (algorithm=cmaes) is"
+    )
     _add_json(parser, "the results as ")
     parser.add_argument("--out", metavar="FILE", help="results to write: all of them (.json), or the table (.csv)")
 
@@ -117,7 +126,7 @@ def _add_compile(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "environments", nargs="*", metavar="ENV_ID", help="environment, such as flowsched/Artemis-v0 (default: all)"
     )
-    _add_pairs(parser, "--kwarg", "argument of the environments, such as k=3")
+    _add_pairs(parser, "--kwarg", f"argument of the environments, such as k=3 {SEE_LIST}")
 
 
 def _add_leaderboard(parser: argparse.ArgumentParser) -> None:

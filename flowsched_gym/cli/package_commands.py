@@ -9,9 +9,10 @@ import gymnasium
 
 from flowsched_gym.cli.arguments import key_values
 from flowsched_gym.cli.output import print_definitions, print_json
+from flowsched_gym.envs.arguments import describe
 from flowsched_gym.fluid.disciplines import DISCIPLINES
 from flowsched_gym.packets.schedulers import SCHEDULERS
-from flowsched_gym.registration import ENVIRONMENTS, check_arguments, find_environment
+from flowsched_gym.registration import ENVIRONMENTS, check_arguments, find_environment, load_target
 from flowsched_gym.topology import TOPOLOGIES
 from flowsched_gym.topology.routing import DESCRIPTIONS, ROUTINGS
 from flowsched_gym.workload import WORKLOADS
@@ -20,8 +21,8 @@ Entries = list[dict[str, str]]
 
 
 def run_list(options: argparse.Namespace) -> None:
-    """Prints name and description of everything that has a name."""
-    lists = inventory()
+    """Prints name and description of everything that has a name, or of the arguments of an environment."""
+    lists = inventory() if options.arguments is None else arguments_of(options.arguments)
     if options.json:
         print_json(lists)
         return
@@ -51,6 +52,13 @@ def run_compile(options: argparse.Namespace) -> None:
         envs.step(envs.action_space.sample())
         envs.close()
         print(f"{spec.id} is compiled ({time.monotonic() - begin:.1f} s)", flush=True)
+
+
+def arguments_of(env_id: str) -> dict[str, Entries | dict[str, Entries]]:
+    """Collects name and description of the arguments of an environment."""
+    spec = find_environment(env_id)
+    described = describe(load_target(spec.config))
+    return {f"arguments of {spec.id}": [_entry(each.name, each.text.replace("``", "")) for each in described]}
 
 
 def inventory() -> dict[str, Entries | dict[str, Entries]]:

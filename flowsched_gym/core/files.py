@@ -11,7 +11,7 @@ import secrets
 import signal
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
@@ -19,6 +19,9 @@ from types import FrameType
 from typing import Any, Final, NoReturn
 
 from flowsched_gym.core.errors import ConfigError, FlowSchedError, shown
+
+Progress = Callable[[int, int], None]
+"""Called with how much is done, and of how much."""
 
 LONGEST_NAME: Final = 32
 """Characters of a file's name that its temporary name shows; file systems allow 255 bytes in all."""

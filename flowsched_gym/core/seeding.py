@@ -5,13 +5,14 @@ only ``random`` is used, 53 random bits over 2**53: NumPy may change all others 
 depend on the C library.
 """
 
+import math
 import zlib
 from typing import Final
 
 import numpy as np
 
-from flowsched_gym.core.arrays import FloatArray, IntArray, is_whole
-from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.core.checks import check_integer
 
 LEAST_UNIFORM: Final = 2.0**-54
 """Taken for a drawn 0: half of the next larger number that can be drawn."""
@@ -35,9 +36,7 @@ class SeedStreams:
     __slots__ = ("_seed",)
 
     def __init__(self, seed: int) -> None:
-        if not is_whole(seed) or seed < 0:
-            raise ConfigError(f"seed is {shown(seed)}: it must be an integer >= 0")
-        self._seed = int(seed)
+        self._seed = check_integer("seed", seed, at_least=0, below=math.inf)
 
     def __getitem__(self, purpose: str) -> np.random.Generator:
         key = zlib.crc32(purpose.encode())

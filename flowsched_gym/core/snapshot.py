@@ -4,13 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.core.errors import ConfigError
 
 Array = npt.NDArray[Any]
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,13 +5,11 @@ from flowsched_gym.envs.decision_env import DecisionEnv
 from flowsched_gym.envs.decision_vector import DecisionVectorEnv
 from flowsched_gym.envs.masks import MaskedEnv, MaskedVectorEnv
 from flowsched_gym.envs.network_setup import NetworkSetup
-from flowsched_gym.envs.network_view import NetworkView
 from flowsched_gym.envs.packet_setup import PortsSetup, PortView
-from flowsched_gym.envs.period import FluidControl, PeriodControl, PeriodEnv
-from flowsched_gym.envs.period_vector import PeriodVectorEnv
-from flowsched_gym.envs.state import EnvState
+from flowsched_gym.envs.period import FluidControl, PeriodControl, PeriodEnv, PeriodVectorEnv
+from flowsched_gym.envs.state import EnvState, VectorState
 from flowsched_gym.envs.vector import FlowSchedVectorEnv
-from flowsched_gym.envs.vector_state import VectorState
+from flowsched_gym.envs.views import NetworkView
 
 __all__ = [
     "DecisionEnv",

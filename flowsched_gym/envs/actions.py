@@ -1,13 +1,15 @@
-"""Reads actions."""
+"""Reads actions and seeds, and says by name what is wrong with them."""
 
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.core.arrays import IntArray
-from flowsched_gym.core.errors import InvalidAction, shown
+from flowsched_gym.core.arrays import FloatArray, IntArray, is_whole
+from flowsched_gym.core.errors import ConfigError, InvalidAction, shown
+from flowsched_gym.fluid.rules.ordering.feedback import are_within
 
 
 def read_choice(action: object, num_actions: int) -> int:
@@ -58,6 +60,26 @@ def read_choices(action: object, num_choices: IntArray, name: str = "action") ->
     return given.astype(np.int64)
 
 
+def read_numbers(action: object, count: int, name: str = "action") -> FloatArray:
+    """Reads an action of numbers in [-1, 1], (count,).
+
+    Args:
+        action: What the agent chose.
+        count: How many they must be.
+        name: What the action is called in messages.
+
+    Raises:
+        InvalidAction: These are not so many numbers in [-1, 1].
+    """
+    try:
+        values = np.asarray(action, dtype=np.float64)
+    except (TypeError, ValueError):
+        values = np.zeros(0)
+    if values.shape != (count,) or not are_within(values, 1.0):
+        raise InvalidAction(f"{name} is {shown(action)}: it must be {count} numbers in [-1, 1]")
+    return values
+
+
 def as_integers(values: object) -> npt.NDArray[np.integer[Any]] | None:
     """Makes an array of integers; ``None`` of anything else, truth values included."""
     if isinstance(values, (list, tuple)) and any(isinstance(each, (bool, np.bool_)) for each in values):
@@ -67,3 +89,32 @@ def as_integers(values: object) -> npt.NDArray[np.integer[Any]] | None:
     except ValueError:
         return None
     return given if given.dtype.kind in "iu" else None
+
+
+def check_seed(seed: object, name: str = "seed") -> int | None:
+    """Makes a Python integer of a seed that may be left out.
+
+    Raises:
+        ConfigError: The seed is neither None nor an integer >= 0.
+    """
+    if seed is None:
+        return None
+    if not is_whole(seed) or seed < 0:
+        raise ConfigError(f"{name} is {shown(seed)}: it must be an integer >= 0")
+    return int(seed)
+
+
+def check_seeds(seed: object, count: int) -> list[int | None]:
+    """Makes a seed for each of several environments: ``seed + i``, or the entries of a sequence.
+
+    Raises:
+        ConfigError: A seed is neither None nor an integer >= 0, or there is not one for each environment.
+    """
+    many = isinstance(seed, Sequence) or (isinstance(seed, np.ndarray) and seed.ndim > 0)
+    if isinstance(seed, (str, bytes)) or not many:
+        first = check_seed(seed)
+        return [None if first is None else first + number for number in range(count)]
+    entries = list(seed)  # type: ignore[call-overload]  # it is a sequence
+    if len(entries) != count:
+        raise ConfigError(f"seed has {len(entries)} entries: it must have one for each of {count} environments")
+    return [check_seed(each, f"seed of environment {number}") for number, each in enumerate(entries)]

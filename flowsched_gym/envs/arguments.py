@@ -1,193 +1,408 @@
-"""Checks the arguments of environments, and turns names into members and numbers into Python's own.
+"""Arguments of environments, each declared once: a field of a frozen dataclass.
 
-The functions ``convert_*`` take a frozen dataclass whose fields are being set (``__post_init__``). ``None`` is allowed
-where the type of a field allows it.
+From the field follow the checks, the signature of the environment, the tables in docstrings and documents, the help of
+the command line and the schemas of configuration files. A config is an ``EnvConfig`` whose fields are set by
+``argument``; an environment takes its arguments by ``configured_by``. What ``load`` and ``flows`` do to a workload
+stands here too.
 """
 
-import functools
 import inspect
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import Field, dataclass, field, fields, replace
 from enum import StrEnum
-from types import MappingProxyType, NoneType
-from typing import Any, Final, ParamSpec, get_args
+from types import NoneType
+from typing import Any, Final, NamedTuple, TypeVar, get_args, get_type_hints
 
-import numpy as np
-
-from flowsched_gym.core.arrays import is_whole
+from flowsched_gym.core.checks import COUNT_END, check_choice, check_integer, check_number
 from flowsched_gym.core.errors import ConfigError, UnknownArgumentError, shown
 from flowsched_gym.core.suggestions import listed
-from flowsched_gym.topology.fabrics import MOST_ARITY, MOST_PLANES, MOST_SWITCH_HOSTS
-from flowsched_gym.workload.checks import COUNT_END, MOST_FLOWS, check_choice, check_integer, check_number
+from flowsched_gym.envs.columns import Column, Layout
+from flowsched_gym.workload import ClusterWorkload, PoissonWorkload, WorkloadLike, WorkloadSource, workload_label
+from flowsched_gym.workload.source import MOST_FLOWS
 
-Arguments = ParamSpec("Arguments")
+Value = TypeVar("Value")
+Env = TypeVar("Env")
+Config = TypeVar("Config", bound="EnvConfig")
+Range = tuple[float, float]
 
 MOST_SLOTS: Final = 10_000
 """Rows of an observation at most: with so many it has up to 100,000 numbers, and takes a millisecond."""
-MOST: Final[Mapping[str, int]] = MappingProxyType(
-    {
-        "f": MOST_SLOTS,
-        "n_l": MOST_SLOTS,
-        "m_l": MOST_SLOTS,
-        "m_s": MOST_SLOTS,
-        "flows": MOST_FLOWS,
-        "bursts": MOST_FLOWS,
-        "arity": MOST_ARITY,
-        "destinations": MOST_SWITCH_HOSTS,
-        "paths": MOST_PLANES,
-        "hosts": MOST_SWITCH_HOSTS,
-        "clusters": MOST_SWITCH_HOSTS,
-    }
+
+# Smallest and largest values of rates and times; beyond, times lose their digits.
+LINK_GBPS: Final[Range] = (1e-9, 1e6)  # 1 bit/s to 1 Pbit/s
+LINK_DELAYS_US: Final[Range] = (0.0, 1e9)  # up to 17 minutes
+LOADS: Final[Range] = (1e-6, 1e6)
+BURST_RATES: Final[Range] = (1e-6, 1e9)
+DURATIONS: Final[Range] = (1e-9, 1e9)
+PERIODS_MS: Final[Range] = (1e-6, 1e9)
+
+HEADING: Final = "## Arguments\n"
+COLUMNS: Final = re.compile(r"^\{columns.*\}$", re.MULTILINE)
+GIVEN: Final = re.compile(r'(\w+)="([^"]*)"')
+WORKLOAD: Final = "workload"
+OWN: Final = "the workload's own"
+"""What ``None`` stands for in arguments that change a workload."""
+WORKLOAD_MEANING: Final = (
+    "a name (``flowsched list``), a mapping or a file (``docs/workloads.md``), a ``Workload`` or anything with "
+    "``draw(seed)``"
 )
-"""Largest value of arguments that are counts, by name."""
-MOST_ROWS: Final = 2**25
-"""Flows of all episodes that vector environments make room for: 34 million of about 300 B, in two episodes for each."""
-MOST_NUMBERS: Final = 2**28
-"""Numbers in the observations of one step: 1 GB."""
-RANGES: Final[Mapping[str, tuple[float, float]]] = MappingProxyType(
-    {
-        "link_gbps": (1e-9, 1e6),  # 1 bit/s to 1 Pbit/s
-        "link_delay_us": (0.0, 1e9),  # up to 17 minutes
-        "load": (1e-6, 1e6),
-        "burst_rate": (1e-6, 1e9),
-        "seconds": (1e-9, 1e9),
-        "period_ms": (1e-6, 1e9),
-    }
-)
-"""Smallest and largest value of arguments that are rates or times, by name; beyond, times lose their digits."""
+ABOUT: Final = "argument"
+"""Key of the metadata of a field."""
 
 
-def refusing_unknown(initialise: Callable[Arguments, None]) -> Callable[Arguments, None]:
-    """Has an ``__init__`` refuse keywords that it does not know by a message that lists those it has.
+class Argument(NamedTuple):
+    """What is known of an argument besides its name, type and default; see ``argument``."""
+
+    meaning: str
+    unit: str
+    above: float | None
+    at_least: float | None
+    at_most: int | None
+    between: Range | None
+    choices: tuple[str, ...]
+    convert: Callable[[str, Any], Any] | None
+    none: str
+
+
+def argument(
+    default: Value,
+    *,
+    meaning: str,
+    unit: str = "",
+    above: float | None = None,
+    at_least: float | None = None,
+    at_most: int | None = None,
+    between: Range | None = None,
+    choices: Iterable[str] = (),
+    convert: Callable[[str, Any], Any] | None = None,
+    none: str = "",
+) -> Value:
+    """Declares an argument of an environment, a field of its config.
+
+    The annotation of the field is its type: an ``int``, a ``float``, a ``StrEnum`` whose values may be given, and
+    ``None`` where it is a member of the union. Fields of other types are checked by ``choices`` or ``convert`` alone.
 
     Args:
-        initialise: The ``__init__`` of an environment; every keyword that it takes is in its signature.
+        default: Its default.
+        meaning: What it means, in one phrase.
+        unit: Its unit.
+        above: Exclusive lower bound of a number.
+        at_least: Inclusive lower bound.
+        at_most: Inclusive upper bound of a count.
+        between: Smallest and largest value of a number.
+        choices: What a text must be one of.
+        convert: Checks a value and turns it into what is stored; takes the name of the argument, and the value.
+        none: What ``None`` stands for, where it is allowed.
+
+    Returns:
+        The field.
     """
-    allowed = [name for name in inspect.signature(initialise).parameters if name != "self"]
-
-    @functools.wraps(initialise)
-    def checked(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
-        for name in kwargs:
-            if name not in allowed:
-                owner = type(args[0]).__name__
-                raise UnknownArgumentError(f"{owner} has no argument {name!r}: it has {listed(name, allowed)}")
-        initialise(*args, **kwargs)
-
-    return checked
+    about = Argument(meaning, unit, above, at_least, at_most, between, tuple(choices), convert, none)
+    return field(default=default, metadata={ABOUT: about})
 
 
-def convert_members(config: Any, members: Mapping[str, type[StrEnum]]) -> None:
-    """Turns names into members.
+def workload_argument(default: Value) -> Value:
+    """Declares the workload; the environment takes any form of it, and the config keeps its name."""
+    return argument(default, meaning=WORKLOAD_MEANING)
 
-    Args:
-        config: The arguments.
-        members: What each field must be one of.
+
+def load_argument(what: str) -> float | None:
+    """Declares the load that a workload offers, over the capacity of something."""
+    return argument(None, none=OWN, between=LOADS, meaning=f"offered bytes per s over the capacity of {what}")
+
+
+def flows_argument(what: str = "flows") -> int | None:
+    """Declares how many flows an episode has."""
+    return argument(None, none=OWN, at_least=1, at_most=MOST_FLOWS, meaning=f"{what} of an episode")
+
+
+def link_argument(default: float, note: str = "") -> float:
+    """Declares the capacity of links, with a note on it."""
+    return argument(default, between=LINK_GBPS, unit="Gbps", meaning=f"capacity of each link{note and f' ({note})'}")
+
+
+def delay_argument(default: float, note: str = "") -> float:
+    """Declares the propagation delay of links, with a note on it."""
+    meaning = f"propagation delay of each link{note and f' ({note})'}"
+    return argument(default, between=LINK_DELAYS_US, unit="us", meaning=meaning)
+
+
+def limit_argument() -> int | None:
+    """Declares the limit of decisions."""
+    return argument(None, at_least=1, none="no limit", meaning="decisions after which an episode is truncated")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnvConfig:
+    """The arguments of an environment, checked: names become members, and numbers Python's own.
 
     Raises:
-        ConfigError: A field is none of its members.
+        ConfigError: An argument has another type or is out of its range, or arguments do not fit each other.
     """
-    for name, allowed in members.items():
-        value = getattr(config, name)
-        check_choice(name, value, tuple(allowed))
-        object.__setattr__(config, name, allowed(value))
+
+    def __init_subclass__(cls) -> None:
+        """Lists the fields of the class in its docstring; there are none when ``slots`` makes the class anew."""
+        if any(isinstance(each, Field) for each in vars(cls).values()):
+            described = _described(vars(cls), get_type_hints(cls))
+            entries = [f"    {each.name}: {each.text[0].upper()}{each.text[1:]}." for each in described]
+            cls.__doc__ = "\n".join([inspect.cleandoc(cls.__doc__ or ""), "", "Attributes:", *entries])
+
+    def __post_init__(self) -> None:
+        """Checks each argument, then what concerns several of them."""
+        hints = get_type_hints(type(self))
+        for each in fields(self):
+            if ABOUT in each.metadata:
+                value = _checked(each.name, getattr(self, each.name), hints[each.name], each.metadata[ABOUT])
+                object.__setattr__(self, each.name, value)
+        self.check()
+
+    def check(self) -> None:
+        """Refuses arguments that do not fit each other.
+
+        Raises:
+            ConfigError: They do not.
+        """
 
 
-def convert_integers(config: Any, at_least: Mapping[str, int]) -> None:
-    """Turns whole numbers into ``int``; those of which many cost time or memory are bounded by ``MOST``.
+class Described(NamedTuple):
+    """An argument in words.
+
+    Attributes:
+        name: Its name.
+        default: Its default, as Python code.
+        unit: Its unit.
+        allowed: What it may be, and what ``None`` stands for; empty where the meaning says it.
+        meaning: What it means.
+    """
+
+    name: str
+    default: str
+    unit: str
+    allowed: str
+    meaning: str
+
+    @property
+    def text(self) -> str:
+        """All but its name."""
+        unit = f" ({self.unit})" if self.unit else ""
+        allowed = f": {self.allowed}" if self.allowed else ""
+        return f"{self.meaning}{unit}{allowed}; default: {self.default}"
+
+
+def describe(config: type[EnvConfig]) -> list[Described]:
+    """Describes the arguments of an environment."""
+    return _described(config.__dataclass_fields__, get_type_hints(config))
+
+
+def configured_by(
+    config: type[Config], layout: Callable[[Config], Layout] | None = None
+) -> Callable[[Callable[[Env, Config, Any, str | None, str], None]], Callable[..., None]]:
+    """Has an ``__init__`` take the arguments of a config, besides ``render_mode`` and ``engine``.
+
+    What it decorates gets the config, which is the environment's ``config`` already, the workload in the form in which
+    it was given, the render mode and the engine. The decorated one takes the workload first, or by its name, and all
+    else by name; its signature lists them, and so does a table at the end of the section ``## Arguments`` of the class.
+    Where the docstring of the class says ``{columns}``, a table of the columns that are observed takes its place; where
+    it says ``{columns: name="value"}``, one of the other columns that there are with this argument.
 
     Args:
-        config: The arguments.
-        at_least: Inclusive lower bound of each field.
-
-    Raises:
-        ConfigError: A field is not an integer, or too small or too large.
+        config: Class of the arguments.
+        layout: What lists the columns.
     """
-    for name, value in _given(config, at_least):
-        check_integer(name, value, at_least=at_least[name], below=MOST.get(name, COUNT_END - 1) + 1)
-        object.__setattr__(config, name, int(value))
+    signature = _signature(config)
+    known = list(signature.parameters)[1:]
+    default = signature.parameters[WORKLOAD].default
+
+    def decorate(initialise: Callable[[Env, Config, Any, str | None, str], None]) -> Callable[..., None]:
+        def __init__(  # noqa: N807 - becomes one
+            self: Any,
+            workload: Any = default,
+            *,
+            render_mode: str | None = None,
+            engine: str = "simpy",
+            **arguments: Any,
+        ) -> None:
+            """Checks the arguments and sets the spaces.
+
+            Raises:
+                ConfigError: An argument has another type or is out of its range, or the network cannot serve the flows.
+                FlowFileError: The flow file has a fault.
+            """
+            for name in arguments:
+                if name not in known:
+                    owner = type(self).__name__
+                    raise UnknownArgumentError(f"{owner} has no argument {name!r}: it has {listed(name, known)}")
+            label = None if workload is None and default is None else workload_label(workload)
+            self.config = config(**{WORKLOAD: label}, **arguments)
+            initialise(self, self.config, workload, render_mode, engine)
+
+        __init__.__qualname__, __init__.__module__ = initialise.__qualname__, initialise.__module__
+        vars(__init__)["__signature__"] = signature
+        return _Constructor(__init__, lambda document: _with_tables(document, config, layout))
+
+    return decorate
 
 
-def convert_numbers(config: Any, *, positive: Iterable[str] = (), at_least_0: Iterable[str] = ()) -> None:
-    """Turns numbers into ``float``; those with which times lose their digits are bounded by ``RANGES``.
+class _Constructor:
+    """An ``__init__`` before it is a class's."""
+
+    def __init__(self, function: Callable[..., None], complete: Callable[[str], str]) -> None:
+        self._function = function
+        self._complete = complete
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        """Calls it."""
+        self._function(*args, **kwargs)
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        """Takes its place in a class, and completes the docstring of the class."""
+        setattr(owner, name, self._function)
+        owner.__doc__ = self._complete(inspect.cleandoc(owner.__doc__ or ""))
+
+
+def change_arrivals(
+    source: WorkloadSource,
+    workload: WorkloadLike,
+    changes: Mapping[str, object],
+    *,
+    load: float | None,
+    flows: int | None,
+    capacity: float,
+    kinds: tuple[type, ...] = (PoissonWorkload, ClusterWorkload),
+) -> WorkloadSource:
+    """Changes Poisson arrivals by the arguments of an environment.
 
     Args:
-        config: The arguments.
-        positive: Fields that must be > 0.
-        at_least_0: Fields that must be >= 0.
+        source: What draws the flows.
+        workload: What it was found by.
+        changes: What is changed besides, by field.
+        load: Offered bytes per s over the capacity; ``None`` for the workload's own.
+        flows: Flows of an episode; ``None`` for the workload's own.
+        capacity: Capacity in B/s that a load is one of.
+        kinds: Workloads that can be changed.
 
     Raises:
-        ConfigError: A field is not a finite number, or too small or too large.
+        ConfigError: A load or flows are given for a workload that has none to change.
     """
-    for name, value in _given(config, positive):
-        check_number(name, value, above=0)
-        _settle_number(config, name, float(value))
-    for name, value in _given(config, at_least_0):
-        check_number(name, value, at_least=0)
-        _settle_number(config, name, float(value))
-
-
-def check_room(num_envs: int, num_rows: int, content: str, observation_size: int) -> None:
-    """Refuses vector environments for which there is no memory.
-
-    Args:
-        num_envs: Environments.
-        num_rows: Flows of an episode, or what takes as much memory.
-        content: What they are, in words.
-        observation_size: Numbers of an observation.
-
-    Raises:
-        ConfigError: They are too many.
-    """
-    most = min(MOST_ROWS // (2 * num_rows), MOST_NUMBERS // observation_size)
-    if num_envs > max(most, 1):
+    if not isinstance(source, kinds):
+        if load is None and flows is None:
+            return source
         raise ConfigError(
-            f"num_envs is {num_envs}: with {content} and observations of {observation_size} numbers it must be "
-            f"an integer from 1 to {max(most, 1)}"
+            f"load and flows change Poisson arrivals: workload {shown(workload_label(workload))} has none"
         )
+    if load is not None and isinstance(source, ClusterWorkload):
+        raise ConfigError(
+            f"load is {shown(load)}: workload {shown(workload_label(workload))} has a load for each cluster"
+        )
+    if load is not None:
+        changes = {**changes, "load": load, "rate": None, "capacity": capacity}
+    if flows is not None:
+        changes = {**changes, "num_flows": flows, "duration": None}
+    changeable: Any = source
+    changed: WorkloadSource = replace(changeable, **changes) if changes else source
+    return changed
 
 
-def check_seed(seed: object, name: str = "seed") -> int | None:
-    """Makes a Python integer of a seed that may be left out.
+def _with_tables(document: str, config: type[Config], layout: Callable[[Config], Layout] | None) -> str:
+    """Adds the tables of columns and arguments to the docstring of an environment."""
+    described: list[Column] = []
 
-    Raises:
-        ConfigError: The seed is neither None nor an integer >= 0.
-    """
-    if seed is None:
+    def columns(match: re.Match[str]) -> str:
+        assert layout is not None
+        found = layout(config(**dict(GIVEN.findall(match[0]))))
+        table = found.table(described)
+        described.extend(found.columns)
+        return table
+
+    before, _, rest = COLUMNS.sub(columns, document).partition(HEADING)
+    text, mark, others = rest.partition("\n## ")
+    heads = (Described._fields, ["---"] * len(Described._fields))
+    rows = [each._replace(name=f"``{each.name}``") for each in describe(config)]
+    table = "\n".join(f"| {' | '.join(row)} |" for row in (*heads, *rows))
+    return f"{before.rstrip()}\n\n{HEADING}{text.rstrip()}\n\n{table}\n{mark}{others}"
+
+
+def _signature(config: type[EnvConfig]) -> inspect.Signature:
+    """Returns the signature of an environment; members are given by their names."""
+    own, parameters, hints = inspect.Parameter, [], get_type_hints(config)
+    for each in fields(config):
+        annotation = hints[each.name]
+        kind, is_optional = _kind(annotation)
+        default = str(each.default) if isinstance(each.default, StrEnum) else each.default
+        if each.name == WORKLOAD:
+            annotation = WorkloadLike | None if is_optional else WorkloadLike
+        elif _is_choice(kind):
+            annotation = str | None if is_optional else str
+        way = own.POSITIONAL_OR_KEYWORD if each.name == WORKLOAD else own.KEYWORD_ONLY
+        parameters.append(own(each.name, way, default=default, annotation=annotation))
+    parameters.append(own("render_mode", own.KEYWORD_ONLY, default=None, annotation=str | None))
+    parameters.append(own("engine", own.KEYWORD_ONLY, default="simpy", annotation=str))
+    return inspect.Signature([own("self", own.POSITIONAL_OR_KEYWORD), *parameters], return_annotation=None)
+
+
+def _kind(hint: Any) -> tuple[Any, bool]:
+    """Returns the type of an argument without ``None``, and whether it may be ``None``."""
+    kinds = [each for each in get_args(hint) if each is not NoneType] if NoneType in get_args(hint) else [hint]
+    return kinds[0] if len(kinds) == 1 else Any, NoneType in get_args(hint)
+
+
+def _is_choice(kind: Any) -> bool:
+    """Returns whether a type is one of names."""
+    return isinstance(kind, type) and issubclass(kind, StrEnum)
+
+
+def _checked(name: str, value: Any, hint: Any, about: Argument) -> object:
+    """Checks a value by what was declared, and returns it as it is stored."""
+    kind, is_optional = _kind(hint)
+    if value is None and is_optional:
         return None
-    if not is_whole(seed) or seed < 0:
-        raise ConfigError(f"{name} is {shown(seed)}: it must be an integer >= 0")
-    return int(seed)
+    if about.convert is not None:
+        return about.convert(name, value)
+    if about.choices or _is_choice(kind):
+        check_choice(name, value, about.choices or tuple(kind))
+        return kind(value) if _is_choice(kind) else str(value)
+    if kind is int:
+        least = about.at_least if about.between is None else about.between[0]
+        below = COUNT_END if about.at_most is None else about.at_most + 1
+        check_integer(name, value, at_least=int(least or 0), below=below)
+    elif kind is float:
+        above, least = about.above, about.at_least
+        if about.between is not None:  # what has the wrong sign is told so
+            above, least = (0.0, None) if about.between[0] > 0 else (None, 0.0)
+        check_number(name, value, above=above, at_least=least)
+    else:
+        return value
+    number = kind(value)
+    if about.between is not None and not about.between[0] <= number <= about.between[1]:
+        least, most = about.between
+        raise ConfigError(f"{name} is {number!r}: it must be from {least:g} to {most:g}")
+    return number
 
 
-def check_seeds(seed: object, count: int) -> list[int | None]:
-    """Makes a seed for each of several environments: ``seed + i``, or the entries of a sequence.
-
-    Raises:
-        ConfigError: A seed is neither None nor an integer >= 0, or there is not one for each environment.
-    """
-    many = isinstance(seed, Sequence) or (isinstance(seed, np.ndarray) and seed.ndim > 0)
-    if isinstance(seed, (str, bytes)) or not many:
-        first = check_seed(seed)
-        return [None if first is None else first + number for number in range(count)]
-    entries = list(seed)  # type: ignore[call-overload]  # it is a sequence
-    if len(entries) != count:
-        raise ConfigError(f"seed has {len(entries)} entries: it must have one for each of {count} environments")
-    return [check_seed(each, f"seed of environment {number}") for number, each in enumerate(entries)]
+def _described(declared: Mapping[str, Any], hints: Mapping[str, Any]) -> list[Described]:
+    """Describes fields."""
+    found = []
+    for name, each in declared.items():
+        if isinstance(each, Field) and ABOUT in each.metadata:
+            about: Argument = each.metadata[ABOUT]
+            default = f'"{each.default}"' if isinstance(each.default, str) else repr(each.default)
+            found.append(Described(name, default, about.unit, _allowed(hints[name], about), about.meaning))
+    return found
 
 
-def _settle_number(config: Any, name: str, value: float) -> None:
-    """Sets a number that is in its range."""
-    least, most = RANGES.get(name, (0.0, math.inf))
-    if not least <= value <= most:
-        raise ConfigError(f"{name} is {value!r}: it must be from {least:g} to {most:g}")
-    object.__setattr__(config, name, value)
-
-
-def _given(config: Any, names: Iterable[str]) -> Iterator[tuple[str, Any]]:
-    """Goes through fields and their values, past those that are left out."""
-    optional = {field.name for field in fields(config) if NoneType in get_args(field.type)}
-    for name in names:
-        value = getattr(config, name)
-        if value is not None or name not in optional:
-            yield name, value
+def _allowed(hint: Any, about: Argument) -> str:
+    """Returns what an argument may be, in words; nothing where its type is none of those that are checked here."""
+    kind, is_optional = _kind(hint)
+    text = ""
+    if about.choices or _is_choice(kind):
+        text = ", ".join(f'"{name}"' for name in about.choices or tuple(kind))
+    elif about.convert is None and kind in (int, float):
+        text = "integer" if kind is int else "number"
+        least, most = about.between or (about.at_least, about.at_most)
+        if most is not None:
+            text += f" from {least:g} to {most:,}" if kind is int else f" from {least:g} to {most:g}"
+        elif least is not None or about.above is not None:
+            text += f" > {about.above:g}" if least is None else f" >= {least:g}"
+    nothing = (f"None: {about.none}" if about.none else "None") if is_optional else ""
+    return "; ".join(filter(None, (text, nothing)))

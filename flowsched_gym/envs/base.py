@@ -10,9 +10,10 @@ import gymnasium
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.core.checks import check_choice
 from flowsched_gym.core.errors import ConfigError, SimulationError, shown
 from flowsched_gym.core.seeding import draw_episode_seed
-from flowsched_gym.envs.arguments import check_seed
+from flowsched_gym.envs.actions import check_seed
 from flowsched_gym.envs.columns import Layout
 from flowsched_gym.envs.drawing import Scene, View, draw_frame, write_text
 from flowsched_gym.envs.drawing.panels import Stack
@@ -26,7 +27,6 @@ from flowsched_gym.flows.metrics import summary
 from flowsched_gym.fluid import Records
 from flowsched_gym.fluid.compiled.records import EPISODE_FIELDS
 from flowsched_gym.workload import Workload, WorkloadSource
-from flowsched_gym.workload.checks import check_choice
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -235,7 +235,8 @@ class FlowSchedEnv(Restored, gymnasium.Env[Observation, Action], Generic[Action]
         if state.network is not None and self._batch is not None:
             self._batch.put(ONLY, state.network)
             simulation.workload = workload
-            self._decisions = list(state.decisions)  # type: ignore[arg-type]  # as they were taken
+            decisions: list[Any] = list(state.decisions)
+            self._decisions = decisions
             self._over = not simulation.awaits_decision or len(self._decisions) >= self._max_decisions
             self._restored()
         else:
@@ -328,11 +329,11 @@ class FlowSchedEnv(Restored, gymnasium.Env[Observation, Action], Generic[Action]
         self._begun()
         self._over = False
 
-    def _repeat(self, workload: Workload, episode_seed: int, decisions: Sequence[object]) -> None:
+    def _repeat(self, workload: Workload, episode_seed: int, decisions: Sequence[Any]) -> None:
         """Plays an episode again."""
         self._start(workload, episode_seed)
         for decision in decisions:
-            self._decide(decision)  # type: ignore[arg-type]  # as it was taken
+            self._decide(decision)
 
     def _fingerprint(self) -> bytes:
         """Digests the flows of the current episode, once."""

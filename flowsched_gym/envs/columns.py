@@ -5,10 +5,10 @@ rows. Values are bounded: what may grow without limit is squashed by ``x / (|x| 
 back.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -53,10 +53,35 @@ class Column:
     encoding: Encoding
     scale: float = 1.0
 
+    @classmethod
+    def fraction(cls, name: str, meaning: str) -> Self:
+        """Describes a share."""
+        return cls(name=name, meaning=meaning, unit="1", encoding=Encoding.FRACTION)
+
+    @classmethod
+    def squashed(cls, name: str, meaning: str, unit: str, scale: float) -> Self:
+        """Describes a number >= 0 without a bound."""
+        return cls(name=name, meaning=meaning, unit=unit, encoding=Encoding.SQUASHED, scale=scale)
+
+    @classmethod
+    def signed(cls, name: str, meaning: str, unit: str, scale: float) -> Self:
+        """Describes a number without bounds."""
+        return cls(name=name, meaning=meaning, unit=unit, encoding=Encoding.SIGNED, scale=scale)
+
     @property
     def bounds(self) -> tuple[float, float]:
         """Smallest and largest encoded value."""
         return LOWEST[self.encoding], self.scale if self.encoding is Encoding.PLAIN else 1.0
+
+    @property
+    def formula(self) -> str:
+        """How the encoded value is made of the value ``v``, in its unit."""
+        scale = f"{self.scale:g}" + (f" {self.unit}" if self.unit != "1" else "")
+        if self.encoding is Encoding.SQUASHED:
+            return f"v / (v + {scale})"
+        if self.encoding is Encoding.SIGNED:
+            return f"v / (|v| + {scale})"
+        return "v"
 
     def decode(self, encoded: npt.NDArray[np.floating]) -> FloatArray:
         """Inverts the encoding; float32 observations give about six digits."""
@@ -122,6 +147,16 @@ class Layout:
     def columns(self) -> tuple[Column, ...]:
         """All columns, those of slots and rows once each."""
         return (*self.context, *self.slot, *(column for rows in self.rows for column in rows.columns))
+
+    def table(self, described: Iterable[Column] = ()) -> str:
+        """Writes a table of its columns in Markdown, those left out that have been described."""
+        rows = [
+            (each.name, each.meaning, each.unit, each.encoding, repr(each.scale).removesuffix(".0"))
+            for each in dict.fromkeys(self.columns)
+            if each not in described
+        ]
+        heads = (("column", "meaning", "unit", "encoding", "scale"), ("---",) * 5)
+        return "\n".join(f"| {' | '.join(row)} |" for row in (*heads, *rows))
 
     @property
     def column_names(self) -> tuple[str, ...]:

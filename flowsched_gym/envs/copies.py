@@ -83,7 +83,7 @@ class EpisodeCopies:
         arrival_time = self._workload.arrival_time
         if (np.diff(arrival_time) >= 0).all():
             num_arrived = int(np.searchsorted(arrival_time, self._results.time[0], side="right"))
-            self._batch.graft(0, numbers, num_arrived)
+            self._batch.branch(0, numbers, num_arrived)
             self._run(numbers, NOTHING)
         else:  # the rows of flows that have arrived are others there
             self._run(numbers, NOTHING)

@@ -13,8 +13,8 @@ from flowsched_gym.envs.columns import Layout
 from flowsched_gym.envs.masks import MaskedEnv
 from flowsched_gym.envs.network_setup import NetworkSetup
 from flowsched_gym.fluid.compiled import BatchSimulation, CompiledSimulation
-from flowsched_gym.fluid.compiled.stepping import decision_of, new_results, show, step
-from flowsched_gym.fluid.compiled.tables import Tables, view
+from flowsched_gym.fluid.compiled.stepping import Results, new_results, show, step
+from flowsched_gym.fluid.compiled.tables import Tables
 from flowsched_gym.fluid.decision import Decision, DecisionRules
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.machine_code.decorators import SteadyRule, compiled_for
@@ -89,21 +89,8 @@ class DecisionEnv(MaskedEnv[int], Generic[Rules]):
         self.terms = terms
         self.final_infos = final_infos
         self.action_space = spaces.Discrete(num_actions)  # type: ignore[assignment]  # takes a plain integer too
-        self._make_room()
-        self._ended = np.zeros(1, dtype=np.bool_)
-        self._show, self._shown = SteadyRule(show), True
-        self._tables: Tables | None = None
-
-    def _make_room(self, most_active: int = 0) -> None:
-        """Makes arrays for what a step returns, and views their only rows."""
-        self._results = results = new_results(
-            1,
-            size=self.layout.size,
-            num_actions=self.num_actions,
-            num_terms=len(self.terms),
-            num_final=len(self.final_infos),
-        )._replace(finished=np.zeros(most_active, dtype=np.int64))
-        self._row = _Row(results.observation[0], results.mask[0], results.terms[0], results.final[0])
+        self._show = SteadyRule(show)
+        self._play: _OnSimpy | _InMachineCode
 
     @property
     def simulation(self) -> Simulation | CompiledSimulation:
@@ -112,9 +99,8 @@ class DecisionEnv(MaskedEnv[int], Generic[Rules]):
         Raises:
             SimulationError: There is none before the first ``reset``.
         """
-        simulation = super().simulation
-        assert isinstance(simulation, (Simulation, CompiledSimulation))
-        return simulation
+        _ = super().simulation  # which refuses
+        return self._simulation
 
     def decision(self) -> Decision:
         """Lays out what is to be decided now.
@@ -122,11 +108,8 @@ class DecisionEnv(MaskedEnv[int], Generic[Rules]):
         Raises:
             SimulationError: There is no episode yet.
         """
-        simulation = self.simulation
-        if isinstance(simulation, CompiledSimulation):
-            tables = simulation.batch.tables
-            return decision_of(view(tables), 0, tables.choosing)
-        return self._decision
+        _ = self.simulation
+        return self._play.decision()
 
     def action_masks(self) -> npt.NDArray[np.bool_]:
         """Returns which actions do what they say, (num_actions,) bool; the others are legal, but replaced.
@@ -134,21 +117,18 @@ class DecisionEnv(MaskedEnv[int], Generic[Rules]):
         Raises:
             SimulationError: There is no episode yet.
         """
-        mask: npt.NDArray[np.bool_] = self._look(self.simulation).mask.copy()
+        _ = self.simulation
+        mask: npt.NDArray[np.bool_] = self._play.look().mask.copy()
         return mask
 
     def _begun(self) -> None:
         """Runs an episode that has been loaded to its first decision."""
-        if not isinstance(self._simulation, CompiledSimulation):
-            self._make_room()
-            self._run(self._simulation)
-            return
-        tables = self._simulation.batch.tables
-        if self._tables is not tables:  # the first ones, or larger ones, or those of a copy of this environment
-            self._tables = tables
-            self._make_room(tables.most_active)
-            self._step = compiled_for(step, *self._arguments(NO_ACTIONS))
-        self._step(*self._arguments(NO_ACTIONS))
+        if self._batch is None:
+            self._play = _OnSimpy(self)
+        elif not hasattr(self, "_play") or self._play.tables is not self._batch.tables:
+            # The first ones, or larger ones, or those of a copy of this environment.
+            self._play = _InMachineCode(self, self._batch.tables)
+        self._play.begin()
 
     def _restored(self) -> None:
         """Writes what the other network shows."""
@@ -157,105 +137,143 @@ class DecisionEnv(MaskedEnv[int], Generic[Rules]):
     def _decide(self, action: int) -> tuple[Sequence[int], float, dict[str, float]]:
         """Applies an action, and runs to the next decision or to the end."""
         choice = read_choice(action, self.num_actions)
-        simulation, results = self._simulation, self._results
-        if isinstance(simulation, CompiledSimulation):
-            self._ended[0] = False
-            num_finished, _ = self._step(*self._arguments(np.array([choice])))
-            self._decisions.append(choice)
-            self._over = bool(self._ended[0])
-            finished = results.finished[:num_finished].tolist() if num_finished else ()
-            reward = results.reward.item()
-        else:
-            told = simulation.num_delivered if self._decisions else 0
-            self._decisions.append(choice)
-            order, index, is_replaced = self.rules.act(self._decision, choice)
-            if is_replaced:
-                self._episodes["empty_slot_choices"] += 1
-            if self._decision.asked:
-                simulation.give(order, index)
-            self._run(simulation)
-            self._over = not simulation.awaits_decision or len(self._decisions) >= self._max_decisions
-            finished = simulation.delivery_order[told : simulation.num_delivered].tolist()
-            reward = float(self.rules.reward(self._decision, told, self._row.terms))
-        return finished, reward, dict(zip(self.terms, self._row.terms.tolist(), strict=True))
-
-    def _run(self, simulation: Simulation) -> None:
-        """Runs to the next decision or to the end, on SimPy."""
-        simulation.run()
-        self._decision = _decision_of(simulation, self._flow_columns, self._episodes)
-        self._shown = False
+        finished, reward, self._over = self._play.step(choice, is_first=not self._decisions)
+        self._decisions.append(choice)
+        if len(self._decisions) >= self._max_decisions:
+            self._over = True
+        return finished, reward, dict(zip(self.terms, self._play.row.terms.tolist(), strict=True))
 
     def _observe(self) -> Observation:
         """Returns what the agent sees."""
-        observation: Observation = self._look(self._simulation).observation.copy()
+        observation: Observation = self._play.look().observation.copy()
         return observation
-
-    def _look(self, simulation: Simulation | CompiledSimulation) -> _Row:
-        """Returns what the environment shows; on SimPy, it is found out once for each decision."""
-        row = self._row
-        if not self._shown and not isinstance(simulation, CompiledSimulation):
-            self._show(self.rules, self._decision, row.observation, row.mask)
-            self._shown = True
-        return row
 
     def _info(self, finished: Sequence[int], terms: dict[str, float]) -> dict[str, Any]:
         """Adds what else there is."""
         info = super()._info(finished, terms)
         if self._network.num_tokens is not None:
-            info["destination"] = self._asking_host(self._simulation)
+            info["destination"] = self._play.asking_host()
         info["empty_slot_choices"] = self._episodes["empty_slot_choices"].item()
-        if self._over and not isinstance(self._simulation, CompiledSimulation):
-            self.rules.final(self._decision, self._row.final)
         if self._over:
-            info |= zip(self.final_infos, self._row.final.tolist(), strict=True)
+            info |= zip(self.final_infos, self._play.final().tolist(), strict=True)
         return info
 
-    def _asking_host(self, simulation: Simulation | CompiledSimulation) -> int:
+
+class _OnSimpy:
+    """Steps of an episode on SimPy, decision by decision.
+
+    Args:
+        env: The environment, whose episode has been loaded.
+    """
+
+    tables: None = None
+
+    def __init__(self, env: DecisionEnv[Any]) -> None:
+        self._env = env
+        self._simulation = env.simulation
+        self._shown = False
+        self.row = _row_of(_room_for(env))
+
+    def begin(self) -> None:
+        """Runs to the first decision."""
+        self._run()
+
+    def decision(self) -> Decision:
+        """Lays out what is to be decided now."""
+        return self._decision
+
+    def step(self, choice: int, *, is_first: bool) -> tuple[Sequence[int], float, bool]:
+        """Applies an action; returns the rows of flows that have finished, the reward, and whether nothing is asked."""
+        simulation, rules = self._simulation, self._env.rules
+        told = 0 if is_first else simulation.num_delivered
+        order, index, is_replaced = rules.act(self._decision, choice)
+        if is_replaced:
+            self._env._episodes["empty_slot_choices"] += 1
+        if self._decision.asked:
+            simulation.give(order, index)
+        self._run()
+        finished = simulation.delivery_order[told : simulation.num_delivered].tolist()
+        reward = float(rules.reward(self._decision, told, self.row.terms))
+        return finished, reward, not simulation.awaits_decision
+
+    def look(self) -> _Row:
+        """Returns what the environment shows, which is found out once for each decision."""
+        if not self._shown:
+            self._env._show(self._env.rules, self._decision, self.row.observation, self.row.mask)
+            self._shown = True
+        return self.row
+
+    def asking_host(self) -> int:
         """Returns the destination that asks, -1 for none."""
-        if isinstance(simulation, CompiledSimulation):
-            return int(self._results.host[0])
-        return -1 if simulation.asking is None else simulation.asking.host
+        return self._decision.host if self._decision.asked else -1
+
+    def final(self) -> npt.NDArray[np.float64]:
+        """Returns what the last info tells besides."""
+        self._env.rules.final(self._decision, self.row.final)
+        return self.row.final
+
+    def _run(self) -> None:
+        """Runs to the next decision or to the end."""
+        self._simulation.run()
+        self._decision = self._simulation.decision(self._env._flow_columns, self._env._episodes)
+        self._shown = False
+
+
+class _InMachineCode:
+    """Steps of episodes in the only network of a batch, one call of machine code each.
+
+    Args:
+        env: The environment, whose episode has been loaded.
+        tables: What machine code works on; others need another one of these.
+    """
+
+    def __init__(self, env: DecisionEnv[Any], tables: Tables) -> None:
+        self._env = env
+        self.tables = tables
+        self._ended = np.zeros(1, dtype=np.bool_)
+        self._results = _room_for(env)._replace(finished=np.zeros(tables.most_active, dtype=np.int64))
+        self.row = _row_of(self._results)
+        self._step = compiled_for(step, *self._arguments(NO_ACTIONS))
+
+    def begin(self) -> None:
+        """Runs to the first decision, or writes what the network shows."""
+        self._step(*self._arguments(NO_ACTIONS))
+
+    def decision(self) -> Decision:
+        """Lays out what is to be decided now."""
+        return self._env.simulation.decision(self._env._flow_columns, self._env._episodes)
+
+    def step(self, choice: int, *, is_first: bool) -> tuple[Sequence[int], float, bool]:
+        """Applies an action; see ``_OnSimpy``."""
+        self._ended[0] = False
+        num_finished, _ = self._step(*self._arguments(np.array([choice])))
+        finished = self._results.finished[:num_finished].tolist() if num_finished else ()
+        return finished, self._results.reward.item(), bool(self._ended[0])
+
+    def look(self) -> _Row:
+        """Returns what the environment shows."""
+        return self.row
+
+    def asking_host(self) -> int:
+        """Returns the destination that asks, -1 for none."""
+        return int(self._results.host[0])
+
+    def final(self) -> npt.NDArray[np.float64]:
+        """Returns what the last info tells besides."""
+        return self.row.final
 
     def _arguments(self, actions: npt.NDArray[np.int64]) -> tuple[Any, ...]:
         """Lists what the compiled step takes."""
-        assert self._batch is not None
-        return self._batch.tables, self.rules, self._max_decisions, ONLY, ONLY, self._ended, actions, self._results
+        env = self._env
+        return self.tables, env.rules, env._max_decisions, ONLY, ONLY, self._ended, actions, self._results
 
 
-def _decision_of(simulation: Simulation, flows: npt.NDArray[Any], episodes: npt.NDArray[Any]) -> Decision:
-    """Lays out what a simulation asks on SimPy."""
-    links, pending = simulation.links, simulation.pending
-    destination = simulation.asking or simulation.last_asking
-    rows, first, count = NO_ACTIONS, 0, 0
-    active, num_active, host, can_wait = links.active, links.num_active, -1, False
-    if destination is not None:
-        rows, first, count = destination.requests, destination.head, destination.num_waiting
-        active, num_active = destination.active, destination.num_active
-        host, can_wait = destination.host, destination.can_wait
-    elif pending is not None:
-        rows = pending.candidates
-        count = len(rows)
-    return Decision(
-        0,
-        simulation.awaits_decision,
-        simulation.now,
-        links.advanced_to,
-        rows,
-        first,
-        count,
-        active,
-        0,
-        num_active,
-        host,
-        can_wait,
-        simulation.delivery_order,
-        0,
-        simulation.num_delivered,
-        simulation.completion_time,
-        simulation.state,
-        simulation.controls,
-        simulation.network,
-        simulation.routes,
-        flows,
-        episodes,
-    )
+def _room_for(env: DecisionEnv[Any]) -> Results:
+    """Makes arrays for what a step returns."""
+    num_terms, num_final = len(env.terms), len(env.final_infos)
+    return new_results(1, size=env.layout.size, num_actions=env.num_actions, num_terms=num_terms, num_final=num_final)
+
+
+def _row_of(results: Results) -> _Row:
+    """Views the only rows of these."""
+    return _Row(results.observation[0], results.mask[0], results.terms[0], results.final[0])

@@ -9,11 +9,13 @@ from flowsched_gym.core.errors import InvalidAction, shown
 from flowsched_gym.envs.actions import as_integers
 from flowsched_gym.envs.decision_env import DecisionEnv
 from flowsched_gym.envs.masks import MaskedVectorEnv
+from flowsched_gym.envs.policies.scores import WeightedPolicy
 from flowsched_gym.fluid.compiled import BatchSimulation
-from flowsched_gym.fluid.compiled.stepping import Results, step
+from flowsched_gym.fluid.compiled.stepping import Results, play, step
 from flowsched_gym.fluid.compiled.tables import Tables
 from flowsched_gym.machine_code.decorators import compiled_for
 
+FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 
@@ -59,6 +61,17 @@ class DecisionVectorEnv(MaskedVectorEnv):
 
         parts = self.simulation.share_out(work, self._everyone)
         return np.concatenate([finished for finished, _ in parts]), sum(num_over for _, num_over in parts)
+
+    def _play(self, policy: WeightedPolicy, weights: FloatArray, outputs: Results) -> int:
+        """Plays the episodes to their ends in one compiled call for each thread."""
+        template, actions = self._template, np.zeros((self.num_envs, 1), dtype=np.int64)
+
+        def work(tables: Tables, numbers: IntArray) -> int:
+            scratch = np.zeros(policy.scratch_size)
+            arguments = tables, template.rules, template._max_decisions, self._current, numbers, self._over
+            return play(*arguments, policy, weights, scratch, actions, outputs)
+
+        return sum(self.simulation.share_out(work, self._everyone))
 
     def _refuse(self, actions: IntArray) -> None:
         """Refuses actions outside the space where no environment is over."""

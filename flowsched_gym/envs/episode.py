@@ -14,7 +14,7 @@ from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.periods import Period
 from flowsched_gym.core.snapshot import Snapshot
 from flowsched_gym.envs.drawing import Scene
-from flowsched_gym.envs.episode_view import EpisodeView
+from flowsched_gym.envs.views import EpisodeView
 from flowsched_gym.flows.fields import Fields
 from flowsched_gym.fluid import Records
 from flowsched_gym.topology import Topology

@@ -1,5 +1,7 @@
 """Draws the flows of episodes: to check where they come from, of new ones, and again for states."""
 
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Final
 
 from flowsched_gym.core.errors import ConfigError, shown
@@ -10,6 +12,24 @@ from flowsched_gym.workload import Workload, WorkloadSource, with_future
 NO_FLOW: Final = "the episode drawn has no flow: ask for more bursts, or more seconds of arrivals"
 SEEDS_TO_TRY: Final = 10
 """Episodes that are drawn to find one that has a flow."""
+RECENT: Final = 16
+"""Episodes that are kept after they have been drawn."""
+
+
+class RecentDraws:
+    """A source of workloads that keeps the episodes drawn last, for environments that play the same ones.
+
+    Args:
+        source: What draws them.
+
+    Attributes:
+        num_hosts: Number of hosts, as the source has it.
+        draw: Draws an episode, as the source does, or returns it where it has been drawn just before.
+    """
+
+    def __init__(self, source: WorkloadSource) -> None:
+        self.num_hosts = source.num_hosts
+        self.draw: Callable[[int], Workload] = lru_cache(maxsize=RECENT)(source.draw)
 
 
 def check_source(source: WorkloadSource, network: EpisodeSetup) -> None:

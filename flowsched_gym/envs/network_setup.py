@@ -11,14 +11,13 @@ from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.periods import Period
 from flowsched_gym.envs.drawing import Scene
 from flowsched_gym.envs.episode import EpisodeSetup
-from flowsched_gym.envs.network_view import NetworkView, view_network, view_simulation
+from flowsched_gym.envs.views import NetworkView, view_network, view_simulation
 from flowsched_gym.flows.fields import Fields
-from flowsched_gym.fluid import TRANSPORTS, Transport, TransportName
+from flowsched_gym.fluid import TRANSPORTS, Discipline, Transport, TransportName
 from flowsched_gym.fluid.compiled import BatchSimulation, CompiledSimulation
-from flowsched_gym.fluid.disciplines import BaseDiscipline
 from flowsched_gym.fluid.isolation import check_stages
 from flowsched_gym.fluid.pending_decisions import DecisionKind
-from flowsched_gym.fluid.rules.transport.windows import wire_volume
+from flowsched_gym.fluid.rules.transport.senders import wire_volume
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.fluid.stages import Barrier
 from flowsched_gym.topology import Routing, Topology
@@ -46,7 +45,7 @@ class NetworkSetup(EpisodeSetup):
     """
 
     topology: Topology
-    new_discipline: Callable[[], BaseDiscipline]
+    new_discipline: Callable[[], Discipline]
     transport: Transport = IDEAL
     num_tokens: int | None = None
     routing: Routing | None = None
@@ -136,6 +135,7 @@ class NetworkSetup(EpisodeSetup):
 
     def load(self, batch: BatchSimulation, workload: Workload) -> CompiledSimulation:
         """Begins an episode in the only network of a batch."""
+        batch.load(0, workload)
         return CompiledSimulation(batch, workload)
 
     def scene(self, simulation: Simulation | CompiledSimulation) -> Scene:

@@ -10,11 +10,10 @@ from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.periods import Period
 from flowsched_gym.envs.drawing import Scene
 from flowsched_gym.envs.episode import EpisodeSetup
-from flowsched_gym.envs.episode_view import EpisodeView
+from flowsched_gym.envs.views import EpisodeView
 from flowsched_gym.flows.fields import Fields
 from flowsched_gym.packets.compiled import CompiledPackets, PacketNetworks
-from flowsched_gym.packets.flows import cut_into_packets
-from flowsched_gym.packets.rules.counts import QueueCounts
+from flowsched_gym.packets.rules.queues import QueueCounts
 from flowsched_gym.packets.schedulers import PacketSetup
 from flowsched_gym.packets.simpy import PacketSimulation
 from flowsched_gym.topology import Topology
@@ -45,12 +44,12 @@ class PortView(EpisodeView):
 
     Attributes:
         capacity: Capacity of the port in B/s.
-        own: What the scheduler keeps, which may be written.
+        record: What the scheduler keeps, which may be written.
         counts: What its queues have had since the last action, of the only port.
     """
 
     capacity: float
-    own: Any
+    record: Any
     counts: QueueCounts
 
     @property
@@ -84,7 +83,7 @@ class PortsSetup(EpisodeSetup):
             WorkloadError: There are too many packets.
         """
         self.check_links(workload)
-        cut_into_packets(workload, self.port.senders, needs_remaining=False)
+        self.port.cut(workload)
 
     def room(self, workload: Workload) -> tuple[int, str]:
         """Returns how much memory an episode takes, in that of a flow of the fluid, and what takes it, in words."""
@@ -147,7 +146,7 @@ class PortsSetup(EpisodeSetup):
             begun_at=begun_at,
             num_periods=simulation.num_periods,
             told=told,
-            own=simulation.own,
+            record=simulation.record,
             counts=simulation.counts,
         )
 
@@ -163,7 +162,7 @@ class PortsSetup(EpisodeSetup):
             begun_at=batch.episodes["begun_at"].item(number),
             num_periods=batch.num_periods(number),
             told=batch.episodes["told"].item(number),
-            own=tables.own,
+            record=tables.record,
             counts=tables.queue_counts,
         )
 

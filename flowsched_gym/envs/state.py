@@ -7,18 +7,19 @@ digest of its content, so that one that was altered, before or after it was pick
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.checks import check_integer
+from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.snapshot import Snapshot
+from flowsched_gym.envs.actions import as_integers
 from flowsched_gym.version import __version__
 from flowsched_gym.workload import Workload
-from flowsched_gym.workload.checks import check_integer
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 DIGEST_SIZE: Final = 16
 """Bytes of a digest."""
+KEPT: Final = ("package_version", "environment", "flows", "columns", "flow_ids", "seeds", "generators", "seals")
+"""What `VectorState.content` has as it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -147,6 +150,120 @@ class EnvState(StateOrigin):
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class VectorState(StateOrigin):
+    """What ``get_state`` of a vector environment returns and ``set_state`` takes. It never changes.
+
+    It can be pickled. As with anything pickled: restore only what comes from where you trust. The digests find
+    accidents, not malice.
+
+    Attributes:
+        flows: Digest of what the flows of episodes are drawn from.
+        networks: The networks that are played, one for each environment.
+        columns: What environments keep, by name, (num_envs,) each.
+        flow_ids: Ids of the flows of each, (num_flows,), where they do not count from 0.
+        seeds: Seeds of the generators that give each episode its seed.
+        generators: States of these generators.
+        history: Actions of the running episodes, where they are kept for drawing.
+        seals: A digest of all this for each environment; a state without them is refused.
+    """
+
+    flows: bytes
+    networks: Snapshot
+    columns: Mapping[str, npt.NDArray[Any]]
+    flow_ids: tuple[npt.NDArray[np.int64] | None, ...]
+    seeds: tuple[int, ...]
+    generators: tuple[Mapping[str, Any], ...]
+    history: tuple[tuple[Any, ...], ...] | None
+    seals: tuple[bytes, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Locks the arrays."""
+        for array in self.columns.values():
+            array.setflags(write=False)
+
+    def __len__(self) -> int:
+        """Number of environments."""
+        return len(self.networks)
+
+    def pick(self, numbers: Sequence[int]) -> "VectorState":
+        """Returns the states of some environments, each as often as it is named.
+
+        Raises:
+            ConfigError: There is no environment of such a number.
+        """
+        rows = read_numbers(numbers, len(self))
+        each = rows.tolist()
+        return replace(
+            self,
+            networks=self.networks.pick(rows),
+            columns={name: array[rows] for name, array in self.columns.items()},
+            flow_ids=tuple(self.flow_ids[number] for number in each),
+            seeds=tuple(self.seeds[number] for number in each),
+            generators=tuple(self.generators[number] for number in each),
+            history=None if self.history is None else tuple(self.history[number] for number in each),
+            seals=tuple(self.seals[number] for number in each),
+        )
+
+    def sealed(self) -> "VectorState":
+        """Returns the state with digests of what it holds now."""
+        return replace(self, seals=self._digests())
+
+    def content(self) -> dict[str, Any]:
+        """Returns the state as numbers, texts, bytes and arrays, to be kept where nothing may be pickled.
+
+        Raises:
+            ConfigError: The state has a history, which is there for drawing alone.
+        """
+        if self.history is not None:
+            raise ConfigError("state was taken with a render_mode: only states without one can be kept in files")
+        kept = {name: getattr(self, name) for name in KEPT}
+        return kept | {"config": _plain(self.config), "networks": dict(self.networks.blocks)}
+
+    @classmethod
+    def of_content(cls, content: Mapping[str, Any], config: "DataclassInstance") -> "VectorState":
+        """Makes a state of its content.
+
+        Args:
+            content: What `content` returned.
+            config: Arguments of the environments that the state is for.
+
+        Raises:
+            ConfigError: The state is one of environments with other arguments.
+        """
+        wanted, found = content["config"], _plain(config)
+        differing = [name for name in found if wanted.get(name) != found[name]]
+        if differing:
+            then, now = (", ".join(f"{name}={each.get(name)!r}" for name in differing) for each in (wanted, found))
+            raise ConfigError(f"state is one of an environment with {then}: this one has {now}")
+        kept = {name: content[name] for name in KEPT}
+        return cls(**kept, config=config, networks=Snapshot(content["networks"]), history=None)
+
+    def _is_whole(self) -> bool:
+        return self.seals == self._digests()
+
+    def _digests(self) -> tuple[bytes, ...]:
+        """Digests what there is of each environment, so that `pick` need not digest anew."""
+        tables = {"networks": self.networks.blocks, "columns": self.columns}
+        arrays = {f"{kind}.{name}": array for kind, table in tables.items() for name, array in table.items()}
+        shared = digest(self.flows, [(name, str(array.dtype), array.shape[1:]) for name, array in arrays.items()])
+        rows = [
+            np.ascontiguousarray(column).view(np.uint8).reshape(len(self), -1)
+            for array in arrays.values()
+            if array.size
+            for column in columns_of(array)
+        ]
+        found = []
+        for number in range(len(self)):
+            history = None if self.history is None else self.history[number]
+            own = digest(shared, self.flow_ids[number], self.seeds[number], self.generators[number], history)
+            each = hashlib.blake2b(own, digest_size=DIGEST_SIZE)
+            for row in rows:
+                each.update(row[number])
+            found.append(each.digest())
+        return tuple(found)
+
+
 class Restored:
     """An environment that is pickled as what made it, and its state: the processes and machine code in it cannot be."""
 
@@ -175,17 +292,6 @@ class Restored:
         """Goes on from a state in an environment that has just been made."""
 
 
-def _restored(
-    made: type[Restored], args: tuple[Any, ...], kwargs: dict[str, Any], attributes: dict[str, Any], state: Any
-) -> Restored:
-    """Makes an environment of what was pickled."""
-    env = made(*args, **kwargs)
-    if state is not None:
-        env._take_up(state)
-    vars(env).update(attributes)
-    return env
-
-
 def digest(*parts: object) -> bytes:
     """Digests bytes, arrays, what has an exact ``repr``, and tuples, lists and mappings of these.
 
@@ -195,6 +301,55 @@ def digest(*parts: object) -> bytes:
     found = hashlib.blake2b(digest_size=DIGEST_SIZE)
     _feed(found.update, parts)
     return found.digest()
+
+
+def columns_of(array: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+    """Lists the fields of an array of records, without the unused bytes between them, which copies need not keep."""
+    return [array] if array.dtype.names is None else [array[name] for name in array.dtype.names]
+
+
+def fingerprint(workload: Workload, num_hosts: int) -> bytes:
+    """Digests the flows of an episode, its link changes and the number of hosts that the flows run between."""
+    digest = hashlib.blake2b(str(num_hosts).encode(), digest_size=16)
+    for array in workload.arrays:
+        digest.update(array.data)
+    return digest.digest()
+
+
+def read_numbers(numbers: object, num_envs: int) -> npt.NDArray[np.int64]:
+    """Reads numbers of environments, (count,).
+
+    Raises:
+        ConfigError: They are not integers from 0 to num_envs - 1.
+    """
+    given = as_integers(numbers)
+    if given is None and isinstance(numbers, (list, tuple)) and not numbers:
+        given = np.zeros(0, dtype=np.int64)
+    if given is None or given.ndim != 1 or not ((given >= 0) & (given < num_envs)).all():
+        raise ConfigError(f"numbers is {shown(numbers)}: it must be integers from 0 to {num_envs - 1}")
+    return given.astype(np.int64)
+
+
+def _plain(value: object) -> Any:
+    """Returns arguments as numbers, texts, lists and dictionaries."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    if isinstance(value, np.ndarray):
+        return digest(value).hex()
+    return value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)
+
+
+def _restored(
+    made: type[Restored], args: tuple[Any, ...], kwargs: dict[str, Any], attributes: dict[str, Any], state: Any
+) -> Restored:
+    """Makes an environment of what was pickled."""
+    env = made(*args, **kwargs)
+    if state is not None:
+        env._take_up(state)
+    vars(env).update(attributes)
+    return env
 
 
 def _feed(update: Callable[[bytes], None], part: object) -> None:
@@ -212,16 +367,3 @@ def _feed(update: Callable[[bytes], None], part: object) -> None:
             _feed(update, each)
     else:
         update(f"{part!r} ".encode())
-
-
-def columns_of(array: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
-    """Lists the fields of an array of records, without the unused bytes between them, which copies need not keep."""
-    return [array] if array.dtype.names is None else [array[name] for name in array.dtype.names]
-
-
-def fingerprint(workload: Workload, num_hosts: int) -> bytes:
-    """Digests the flows of an episode, its link changes and the number of hosts that the flows run between."""
-    digest = hashlib.blake2b(str(num_hosts).encode(), digest_size=16)
-    for array in workload.arrays:
-        digest.update(array.data)
-    return digest.digest()

@@ -1,5 +1,6 @@
 """Native vector environments: seeds, steps, autoreset, states."""
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final
@@ -10,14 +11,15 @@ from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
+from flowsched_gym.core.checks import check_choice, check_integer
 from flowsched_gym.core.errors import ConfigError, SimulationError, shown
-from flowsched_gym.envs.arguments import check_seeds
-from flowsched_gym.envs.state import Restored, fingerprint
+from flowsched_gym.envs.actions import check_seeds
+from flowsched_gym.envs.policies.scores import WeightedPolicy, choose_for_all
+from flowsched_gym.envs.state import Restored, VectorState, fingerprint, read_numbers
 from flowsched_gym.envs.vector_infos import VectorInfos
-from flowsched_gym.envs.vector_state import VectorState, read_numbers
+from flowsched_gym.flows.metrics import METRIC_NAMES, summary
 from flowsched_gym.fluid.compiled.stepping import Results, new_results
 from flowsched_gym.workload import WorkloadLike
-from flowsched_gym.workload.checks import check_integer
 
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
@@ -170,6 +172,57 @@ class FlowSchedVectorEnv(Restored, VectorInfos):
         if self._num_unready:
             self._draw_ahead(-(-self.num_envs // STEPS_TO_DRAW_ALL))
         return outputs.observation, outputs.reward, outputs.terminated, truncated, infos
+
+    def play(
+        self, policy: WeightedPolicy, weights: npt.NDArray[np.float64], *, seeds: Sequence[int], metric: str
+    ) -> tuple[npt.NDArray[np.float64], int]:
+        """Plays a whole episode in each environment, each by a policy with weights of its own.
+
+        The episodes, actions and metrics are those of ``reset`` and ``step``, bit for bit. Where agents decide event by
+        event, all is one compiled call; where they decide once per period, Python goes from period to period.
+
+        Args:
+            policy: The shape of the policy, as ``weighted_policy`` makes it.
+            weights: Weights in each environment, (num_envs, num_weights).
+            seeds: Seeds of the resets, (num_envs,); those with the same seed play the same episode.
+            metric: Name of a metric of episodes.
+
+        Returns:
+            The metric of each episode, (num_envs,), and the number of decisions of all together.
+
+        Raises:
+            ConfigError: Weights or seeds have another shape, a seed is not allowed, or there is no such metric.
+            SimulationError: The environments are closed.
+        """
+        shape = (self.num_envs, policy.num_weights)
+        if np.shape(weights) != shape:
+            raise ConfigError(f"weights have shape {np.shape(weights)}: it must be {shape}")
+        check_choice("metric", metric, METRIC_NAMES)
+        self.reset(seed=list(seeds))
+        outputs = self._new_outputs()
+        num_decisions = self._play(policy, np.ascontiguousarray(weights, dtype=np.float64), outputs)
+        self._num_over = self.num_envs
+        capacity = float(self.simulation.topology.capacity[0])
+        ends = zip(outputs.terminated.tolist(), outputs.time.tolist(), strict=True)
+        values = [
+            getattr(summary(self.records(number), capacity=capacity, now=None if whole else now), metric)
+            for number, (whole, now) in enumerate(ends)
+        ]
+        return np.array(values, dtype=np.float64), num_decisions
+
+    def _play(self, policy: WeightedPolicy, weights: npt.NDArray[np.float64], outputs: Results) -> int:
+        """Plays the episodes that have begun to their ends; returns the number of decisions."""
+        single = self.single_action_space.shape or ()
+        actions = np.zeros((self.num_envs, math.prod(single)), dtype=self.action_space.dtype)
+        scratch = np.zeros(policy.scratch_size)
+        num_decisions = 0
+        self._observe(np.arange(self.num_envs), outputs)
+        while not self._over.all():
+            choose_for_all(policy, weights, outputs.observation, outputs.mask, scratch, actions)
+            num_decisions += int(np.count_nonzero(~self._over))
+            self._advance(actions.reshape(self.num_envs, *single), outputs)
+            self._num_steps += 1
+        return num_decisions
 
     def get_state(self) -> VectorState:
         """Returns where the environments are, for search and branching: their episodes, and what is drawn after them.

@@ -14,16 +14,15 @@ from gymnasium.utils import seeding
 from gymnasium.vector import VectorEnv
 
 from flowsched_gym.core.arrays import is_whole
+from flowsched_gym.core.checks import check_integer
 from flowsched_gym.core.errors import ConfigError, FlowSchedError, SimulationError, shown
 from flowsched_gym.core.seeding import draw_episode_seed
-from flowsched_gym.envs.arguments import check_room
 from flowsched_gym.envs.base import FlowSchedEnv
-from flowsched_gym.envs.ended_episode import EndedEpisode
 from flowsched_gym.envs.episode import EpisodeBatch
-from flowsched_gym.envs.episode_flows import draw_flows
+from flowsched_gym.envs.episode_flows import RecentDraws, draw_flows
+from flowsched_gym.envs.infos import EndedEpisode
 from flowsched_gym.fluid import Records
 from flowsched_gym.workload import Workload
-from flowsched_gym.workload.checks import check_integer
 
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
@@ -31,6 +30,10 @@ Observation = npt.NDArray[np.float32]
 
 MOST_THREADS: Final = 512
 """Threads at most."""
+MOST_ROWS: Final = 2**25
+"""Flows of all episodes that vector environments make room for: 34 million of about 300 B, in two episodes for each."""
+MOST_NUMBERS: Final = 2**28
+"""Numbers in the observations of one step: 1 GB."""
 
 
 class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]]):
@@ -70,7 +73,7 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
         check_room(num_envs, max(num_rows, 1), content, template.layout.size)
         self.num_envs = num_envs
         self.simulation: EpisodeBatch = template._network.new_batch(2 * num_envs, first_episode, num_threads)
-        self._source = template._source
+        self._source = RecentDraws(template._source)
         self._generators: list[np.random.Generator | None] = [None] * num_envs
         self._generator_seeds: list[int] = [-1] * num_envs
         self._current: IntArray = 2 * np.arange(num_envs)
@@ -233,3 +236,23 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
 
     def _prepare(self, network: int) -> None:
         """Prepares an episode that has been loaded."""
+
+
+def check_room(num_envs: int, num_rows: int, content: str, observation_size: int) -> None:
+    """Refuses vector environments for which there is no memory.
+
+    Args:
+        num_envs: Environments.
+        num_rows: Flows of an episode, or what takes as much memory.
+        content: What they are, in words.
+        observation_size: Numbers of an observation.
+
+    Raises:
+        ConfigError: They are too many.
+    """
+    most = min(MOST_ROWS // (2 * num_rows), MOST_NUMBERS // observation_size)
+    if num_envs > max(most, 1):
+        raise ConfigError(
+            f"num_envs is {num_envs}: with {content} and observations of {observation_size} numbers it must be "
+            f"an integer from 1 to {max(most, 1)}"
+        )

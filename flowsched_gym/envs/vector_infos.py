@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.envs.ended_episode import EndedEpisode
 from flowsched_gym.envs.infos import (
+    EndedEpisode,
     LazyInfos,
     empty_tuples,
     lists_of_flows,

@@ -1,5 +1,6 @@
 """Evaluates policies and disciplines: rollouts, reference runs, bounds, statistics, result files."""
 
+from flowsched_gym.core.files import Progress
 from flowsched_gym.evaluation.bounds import (
     BOUND_POLICY,
     BoundMethod,
@@ -12,7 +13,6 @@ from flowsched_gym.evaluation.bounds import (
 from flowsched_gym.evaluation.packets import replay_packets, serve_packets
 from flowsched_gym.evaluation.player import (
     Player,
-    Progress,
     SameEpisodesWarning,
     evaluate,
     make_environment,

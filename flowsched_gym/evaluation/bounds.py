@@ -16,9 +16,10 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.core.checks import check_choice
 from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.core.suggestions import listed
-from flowsched_gym.evaluation.player import Progress, check_episodes, make_environment
+from flowsched_gym.core.files import Progress
+from flowsched_gym.evaluation.player import check_episodes, make_environment
 from flowsched_gym.evaluation.results import EvaluationResult, Provenance, Run
 from flowsched_gym.evaluation.rollout import EpisodeResult
 from flowsched_gym.evaluation.selection import NODE_LIMIT, Jobs, select_most_jobs, serve_earliest_due_first
@@ -96,8 +97,7 @@ def deadline_bound(
     for name, latency in (("latency_before", latency_before), ("latency_after", latency_after)):
         if not (np.isfinite(latency) & (np.asarray(latency) >= 0)).all():
             raise ConfigError(f"{name} is {latency!r}: it must be finite and >= 0 s")
-    if method not in METHODS:
-        raise ConfigError(f"method is {method!r}: it must be one of {listed(method, METHODS)}")
+    check_choice("method", method, METHODS)
     workload, _ = workload.on_clock()
     assert workload.deadline_span is not None
     rows = np.flatnonzero(np.isfinite(workload.deadline_span))

@@ -1,26 +1,27 @@
 """Runs a scheduler of packets without an environment: packets given to one port, or flows sent in packets."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from os import PathLike
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
-from flowsched_gym.core.clock import start_of_clock
+from flowsched_gym.core.checks import check_choice
 from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.suggestions import listed
-from flowsched_gym.evaluation.replay import check_engine, check_seed, workload_of
+from flowsched_gym.core.files import Progress
+from flowsched_gym.evaluation.replay import ENGINES, PROGRESS_STEPS, check_seed, options_of, workload_of
+from flowsched_gym.flows.workload import start_of_clock
 from flowsched_gym.fluid import Records
-from flowsched_gym.packets.compiled import CompiledOutcomes, replay_compiled, replay_compiled_fabric, serve_compiled
-from flowsched_gym.packets.fabric import HOST_CAPACITY, HOST_DELAY, NUM_HOSTS, PacketFabric
+from flowsched_gym.packets.compiled import replay_compiled, replay_compiled_fabric, serve_compiled
+from flowsched_gym.packets.compiled.fabric import HOST_CAPACITY, HOST_DELAY, NUM_HOSTS, PacketFabric
+from flowsched_gym.packets.contract import PacketTable
 from flowsched_gym.packets.file import PacketArrivals, packets_from_columns, read_packets
-from flowsched_gym.packets.flows import PacketFlows, cut_into_packets
-from flowsched_gym.packets.rules.table import PacketTable
-from flowsched_gym.packets.schedulers import PacketSetup, Traffic, make_scheduler
-from flowsched_gym.packets.simpy import PacketReplay, PacketServing
+from flowsched_gym.packets.schedulers import PacketSetup, Scheduler, Traffic, find_scheduler
+from flowsched_gym.packets.setup import PacketFlows
+from flowsched_gym.packets.simpy import PacketLog, PacketReplay, PacketServing
 from flowsched_gym.packets.state import (
     PORT_PARAMETERS,
     SENDER_PARAMETERS,
@@ -28,15 +29,14 @@ from flowsched_gym.packets.state import (
     PacketTrace,
     PortParameters,
     SenderParameters,
+    trace_of,
 )
 from flowsched_gym.topology import DEFAULT_CAPACITY
 from flowsched_gym.workload import Workload
 
 FABRIC: Final = "leaf-spine"
-TOPOLOGIES: Final = ("one-link", FABRIC)
 DENSE: Final = 4
 """Identifiers are keys themselves where the largest is at most so many times the number of packets."""
-PROGRESS_STEPS: Final = 200
 
 Columns = Mapping[str, Sequence[object] | npt.NDArray[np.generic]]
 
@@ -49,7 +49,7 @@ def default_packet_capacity(topology: str) -> float:
 def serve_packets(
     packets: str | PathLike[str] | Columns,
     *,
-    scheduler: str,
+    scheduler: str | Scheduler,
     capacity: float | None = None,
     parameters: Mapping[str, object] | None = None,
     seed: int = 0,
@@ -61,7 +61,7 @@ def serve_packets(
         packets: Path of a CSV file, or a mapping of equally long sequences, with the columns ``flow_id``,
             ``size_bytes`` (on the wire) and ``arrival_s``, in the order of arrival. What a flow has left to send is
             known from its packets here; none has a deadline.
-        scheduler: Name of a scheduler (``flowsched list``).
+        scheduler: Name of a scheduler (``flowsched list``), or your own (see ``docs/packets.md``).
         capacity: Capacity of the port in B/s; ``None`` for 1 Gbps.
         parameters: Parameters of the scheduler (see its class in ``flowsched_gym.packets.schedulers``), and ``buffer``
             and ``mark_at`` (see ``PortParameters``).
@@ -77,10 +77,10 @@ def serve_packets(
         FlowFileError: The packet file has a fault.
         WorkloadError: The packets of the mapping are not allowed.
     """
-    check_engine(engine)
-    options = _options(parameters)
-    port = PortParameters(**_taken(options, PORT_PARAMETERS))  # type: ignore[arg-type]  # checked there
-    rule = make_scheduler(scheduler, options, beside=PORT_PARAMETERS)
+    check_choice("engine", engine, ENGINES)
+    options = options_of(parameters)
+    port = PortParameters(**_taken(options, PORT_PARAMETERS))
+    rule = find_scheduler(scheduler, options, beside=PORT_PARAMETERS)
     given = _packets(packets)
     start = start_of_clock(given.arrival_time)
     times = given.arrival_time - start
@@ -93,12 +93,12 @@ def serve_packets(
         key=np.arange(len(flow_id)),
         due=np.full(len(flow_id), np.inf),
     )
-    rate = _capacity(capacity)
-    own = rule.new_record(
+    setup = PacketSetup(scheduler=rule, capacity=_capacity(capacity), port=port)
+    record = rule.make_record(
         Traffic(
             num_packets=len(flow),
             key_id=flow_id,
-            capacity=np.array([rate]),
+            capacity=np.array([setup.capacity]),
             seed=check_seed(seed),
             packets_of_flow=None,
             largest_packet=float(given.size.max()),
@@ -107,23 +107,25 @@ def serve_packets(
         1,
     )
     if engine == "compiled":
-        return serve_compiled(times, flow_id, table, rule, own, rate, port).since(start)
-    simulation = PacketServing(times, table, rule, own, rate, port)
-    simulation.env.run()
-    return simulation.trace(flow_id).since(start)
+        rows = serve_compiled(times, table, setup, record)
+    else:
+        simulation = PacketServing(times, table, setup, record)
+        simulation.env.run()
+        rows = simulation.log.rows()
+    return trace_of(rows, table, flow_id).since(start)
 
 
 def replay_packets(
     flows: str | PathLike[str] | Workload | Columns,
     *,
-    scheduler: str,
+    scheduler: str | Scheduler,
     topology: str = "one-link",
     capacity: float | None = None,
     parameters: Mapping[str, object] | None = None,
     seed: int = 0,
     engine: str = "simpy",
     num_hosts: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
     keep_trace: bool = False,
 ) -> PacketRecords:
     """Sends flows in packets, by senders that wait for acknowledgements, and returns the records of each flow.
@@ -144,7 +146,8 @@ def replay_packets(
     Args:
         flows: Path of a flow file or of a workload file, name of a workload, a ``Workload``, or a mapping with the flow
             file's columns.
-        scheduler: Name of a scheduler (``flowsched list``). Schedulers count bytes of payload.
+        scheduler: Name of a scheduler (``flowsched list``), or your own (see ``docs/packets.md``). It counts bytes of
+            payload.
         topology: ``one-link``: all flows share one port, whatever their hosts; or ``leaf-spine``.
         capacity: Capacity of the port in B/s; ``None`` for 1 Gbps. On ``leaf-spine`` that of a host's link; ``None``
             for 10 Gbps.
@@ -165,35 +168,34 @@ def replay_packets(
         FlowFileError: The flow file has a fault.
         WorkloadError: The flows cannot be simulated.
     """
-    check_engine(engine)
-    if not isinstance(topology, str) or topology not in TOPOLOGIES:
-        raise ConfigError(f"topology is {shown(topology)}: it must be one of {listed(topology, TOPOLOGIES)}")
-    options = _options(parameters)
+    check_choice("engine", engine, ENGINES)
+    check_choice("topology", topology, ("one-link", FABRIC))
+    options = options_of(parameters)
     fabric = _fabric(capacity, num_hosts, engine, keep_trace=keep_trace) if topology == FABRIC else None
     if fabric is not None:
         capacity = fabric.capacity
         options.setdefault("delay", HOST_DELAY)
     elif num_hosts is not None:
         raise ConfigError(f"num_hosts is {shown(num_hosts)}: topology one-link has no hosts to count; leave it out")
-    port = PortParameters(**_taken(options, PORT_PARAMETERS))  # type: ignore[arg-type]  # checked there
-    senders = SenderParameters(**_taken(options, SENDER_PARAMETERS))  # type: ignore[arg-type]  # checked there
-    rule = make_scheduler(scheduler, options, beside=(*PORT_PARAMETERS, *SENDER_PARAMETERS))
+    port = PortParameters(**_taken(options, PORT_PARAMETERS))
+    senders = SenderParameters(**_taken(options, SENDER_PARAMETERS))
+    rule = find_scheduler(scheduler, options, beside=(*PORT_PARAMETERS, *SENDER_PARAMETERS))
     given = workload_of(flows, seed=check_seed(seed))
     workload, start = given.on_clock()
     setup = PacketSetup(scheduler=rule, capacity=_capacity(capacity), port=port, senders=senders, seed=check_seed(seed))
-    packets = cut_into_packets(workload, senders, needs_remaining=rule.needs_remaining)
-    ideal_fct = None
+    packets = setup.cut(workload)
+    ideal_fct, rows = None, np.zeros(0)
     if fabric is not None:
         ideal_fct = _ideal_fct(workload, packets, fabric, float(senders.delay))
         hosts = workload.source, workload.destination
         outcomes = replay_compiled_fabric(packets, setup, fabric, hosts, progress=progress)
     elif engine == "compiled":
-        outcomes = replay_compiled(packets, setup, keep_trace=keep_trace, progress=progress)
+        outcomes, rows = replay_compiled(packets, setup, keep_trace=keep_trace, progress=progress)
     else:
-        simulation = PacketReplay(packets, setup, keep_trace=keep_trace)
+        log = PacketLog()
+        simulation = PacketReplay(packets, setup, [log] if keep_trace else [])
         _run(simulation, packets.arrival_time, progress)
-        trace = simulation.trace(packets.flow_id) if keep_trace else None
-        outcomes = CompiledOutcomes(*simulation.outcomes(), trace)
+        outcomes, rows = simulation.outcomes(), log.rows()
     records = setup.records(workload, outcomes.completion_time, ideal_fct).since(start, given.arrival_time)
     return PacketRecords(
         **{field.name: getattr(records, field.name) for field in fields(Records)},
@@ -201,7 +203,7 @@ def replay_packets(
         drops=outcomes.drops,
         marks=outcomes.marks,
         disordered=outcomes.disordered,
-        trace=None if outcomes.trace is None else outcomes.trace.since(start),
+        trace=trace_of(rows, packets.table, packets.flow_id).since(start) if keep_trace else None,
     )
 
 
@@ -223,13 +225,7 @@ def _ideal_fct(workload: Workload, packets: PacketFlows, fabric: PacketFabric, d
     return fabric.ideal_fct(np.add.reduceat(size, first), size[first], across, delay)
 
 
-def _options(parameters: Mapping[str, object] | None) -> dict[str, object]:
-    if parameters is not None and not isinstance(parameters, Mapping):
-        raise ConfigError(f"parameters is {shown(parameters)}: it must be a mapping of names to values")
-    return dict(parameters or {})
-
-
-def _taken(options: dict[str, object], names: tuple[str, ...]) -> dict[str, object]:
+def _taken(options: dict[str, object], names: tuple[str, ...]) -> dict[str, Any]:
     """Removes these parameters from the options."""
     return {name: options.pop(name) for name in names if name in options}
 
@@ -269,14 +265,14 @@ def _left_to_send(flow: IntArray, size: FloatArray) -> FloatArray:
     return np.array(remaining[::-1])
 
 
-def _run(simulation: PacketReplay, arrival: FloatArray, progress: Callable[[int, int], None] | None) -> None:
+def _run(simulation: PacketReplay, arrival: FloatArray, progress: Progress | None) -> None:
     """Runs to the end; from arrival to arrival where progress is wanted."""
     total = len(arrival)
     if progress is not None:
         for time in np.unique(np.sort(arrival)[:: max(total // PROGRESS_STEPS, 1)]):
             if time > simulation.env.now:
                 simulation.run(until=float(time))
-            progress(simulation.num_completed, total)
+            progress(simulation.num_delivered, total)
     simulation.run()
     if progress is not None:
-        progress(simulation.num_completed, total)
+        progress(simulation.num_delivered, total)

@@ -20,10 +20,11 @@ from functools import partial
 from typing import Any, Final, cast
 
 import gymnasium
-import numpy as np
 from gymnasium.vector import AutoresetMode
 
+from flowsched_gym.core.checks import check_integer
 from flowsched_gym.core.errors import ConfigError, FlowSchedWarning, InvalidAction
+from flowsched_gym.core.files import Progress
 from flowsched_gym.envs import DecisionEnv, FlowSchedVectorEnv
 from flowsched_gym.envs.drawing.render_modes import check_render_mode
 from flowsched_gym.envs.policies import Policy, is_pure
@@ -37,8 +38,6 @@ from flowsched_gym.registration import check_arguments, find_environment, is_nam
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import FixedWorkload, with_workload_read
 
-Progress = Callable[[int, int], None]
-"""Called with the number of episodes done and of all episodes."""
 OnRecords = Callable[[int, Records], None]
 """Called with the number of a finished episode, from 0, and the records of its flows."""
 
@@ -321,7 +320,7 @@ def resolve_policy(name: str, env: gymnasium.Env[Any, Any], *, seed: int) -> Pol
 
 def check_episodes(episodes: int, seed: int) -> tuple[int, int]:
     """Refuses numbers of episodes and seeds that cannot be, and makes Python's integers of NumPy's."""
-    for name, value, least in (("episodes", episodes, 1), ("seed", seed, 0)):
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-            raise ConfigError(f"{name} is {value!r}: it must be an integer >= {least}")
-    return int(episodes), int(seed)
+    return (
+        check_integer("episodes", episodes, at_least=1, below=math.inf),
+        check_integer("seed", seed, at_least=0, below=math.inf),
+    )

@@ -1,18 +1,19 @@
 """Runs a discipline on given flows, without an environment: references and bounds."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.core.arrays import is_whole
+from flowsched_gym.core.checks import check_choice
 from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.suggestions import listed
-from flowsched_gym.fluid import Records
+from flowsched_gym.core.files import Progress
+from flowsched_gym.fluid import Discipline, Records
 from flowsched_gym.fluid.compiled import run_compiled
 from flowsched_gym.fluid.disciplines import make_discipline
 from flowsched_gym.fluid.simpy import Simulation
@@ -27,7 +28,6 @@ from flowsched_gym.workload import (
     read_flows,
     workload_from_columns,
 )
-from flowsched_gym.workload.table_file import Progress
 
 ENGINES: Final = ("simpy", "compiled")
 OWN_PARAMETERS: Final = ("delay", "routing", "flowlet_gap", "link_changes", "barrier", "cpus")
@@ -41,21 +41,21 @@ PROGRESS_STEPS: Final = 200
 def replay(
     flows: str | PathLike[str] | Workload | Mapping[str, Sequence[object] | npt.NDArray[np.generic]],
     *,
-    discipline: str,
+    discipline: str | Discipline,
     topology: str | Topology = "one-link",
     capacity: float | None = None,
     parameters: Mapping[str, object] | None = None,
     seed: int = 0,
     engine: str = "simpy",
     num_hosts: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Records:
     """Runs a discipline on flows and returns the records of each.
 
     Args:
         flows: Path of a flow file or of a workload file, name of a workload, a ``Workload``, or a mapping of equally
             long sequences with the flow file's column names.
-        discipline: Name of a discipline (``flowsched list``).
+        discipline: Name of a discipline (``flowsched list``), or one of your own, which serves this replay.
         topology: Name of a topology, or one built before. On ``one-link`` all flows share one link, whatever their
             hosts; on many links ``ps`` is max-min fair and ordered disciplines are greedy in their order.
         capacity: Capacity of every link in B/s; ``None`` for 1 Gbps.
@@ -80,18 +80,19 @@ def replay(
         FlowFileError: The flow file has a fault.
         WorkloadError: The flows cannot be simulated.
     """
-    check_engine(engine)
+    check_choice("engine", engine, ENGINES)
     check_seed(seed)
-    if parameters is not None and not isinstance(parameters, Mapping):
-        raise ConfigError(f"parameters is {shown(parameters)}: it must be a mapping of names to values")
-    options = dict(parameters or {})
+    options: dict[str, Any] = options_of(parameters)
     delay = options.pop("delay", 0.0)
     given = _with_link_changes(workload_of(flows, seed=int(seed)), options.pop("link_changes", None))
     workload, start = given.on_clock()
     routing = _routing(options, needed=workload.link_changes is not None)
-    barrier = _barrier(options.pop("barrier", Barrier.FLOW))
+    barrier = check_choice("barrier", options.pop("barrier", Barrier.FLOW), Barrier)
     cpus = options.pop("cpus", None)
-    rule = make_discipline(discipline, options, beside=OWN_PARAMETERS)
+    if not isinstance(discipline, Discipline):
+        discipline = make_discipline(discipline, options, beside=OWN_PARAMETERS)
+    elif options:
+        raise ConfigError(f"parameters has {shown(next(iter(options)))}: a discipline that is made already takes none")
     if not isinstance(topology, Topology):
         hosts = max(workload.num_hosts, 2) if num_hosts is None else num_hosts
         topology = make_topology(
@@ -103,11 +104,13 @@ def replay(
     elif capacity is not None or num_hosts is not None:
         raise ConfigError("capacity and num_hosts belong to a topology given by name, not to one built before")
     if not topology.num_cpus and (workload.has_cpu_work or cpus is not None):
-        topology = add_cpus(topology, 1.0 if cpus is None else cpus)  # type: ignore[arg-type]  # checked there
+        topology = add_cpus(topology, 1.0 if cpus is None else cpus)
     if engine == "compiled":
-        records = run_compiled(workload, topology, rule, routing=routing, barrier=barrier, seed=seed, progress=progress)
+        records = run_compiled(
+            workload, topology, discipline, routing=routing, barrier=barrier, seed=seed, progress=progress
+        )
         return records.since(start, given.arrival_time)
-    simulation = Simulation(workload, topology, rule, routing=routing, barrier=barrier, seed=seed)
+    simulation = Simulation(workload, topology, discipline, routing=routing, barrier=barrier, seed=seed)
     if progress is None:
         simulation.run()
     else:
@@ -115,17 +118,18 @@ def replay(
     return simulation.records().since(start, given.arrival_time)
 
 
-def check_engine(engine: object) -> None:
-    """Refuses what is no engine."""
-    if not isinstance(engine, str) or engine not in ENGINES:
-        raise ConfigError(f"engine is {shown(engine)}: it must be one of {listed(engine, ENGINES)}")
-
-
 def check_seed(seed: object) -> int:
     """Refuses what is no seed of a hash."""
     if not is_whole(seed) or not 0 <= seed < SEED_END:
         raise ConfigError(f"seed is {shown(seed)}: it must be an integer >= 0 and below 2**64")
     return int(seed)
+
+
+def options_of(parameters: Mapping[str, object] | None) -> dict[str, object]:
+    """Copies the parameters of a replay, and refuses what is no mapping."""
+    if parameters is not None and not isinstance(parameters, Mapping):
+        raise ConfigError(f"parameters is {shown(parameters)}: it must be a mapping of names to values")
+    return dict(parameters or {})
 
 
 def workload_of(flows: object, *, seed: int, progress: Progress | None = None) -> Workload:
@@ -159,7 +163,7 @@ def _with_link_changes(workload: Workload, rows: object) -> Workload:
     return replace(workload, link_changes=LinkChanges.of(rows))
 
 
-def _routing(options: dict[str, object], *, needed: bool) -> Routing | None:
+def _routing(options: dict[str, Any], *, needed: bool) -> Routing | None:
     """Removes the routing from the options; none where a hash alone decides."""
     gap = {name: options.pop(name) for name in ("flowlet_gap",) if name in options}
     name = options.pop("routing", None)
@@ -167,14 +171,7 @@ def _routing(options: dict[str, object], *, needed: bool) -> Routing | None:
         raise ConfigError("flowlet_gap is given without a routing: it belongs to routing 'conga'")
     if name is None and not needed:
         return None
-    return make_routing("ecmp" if name is None else name, **gap)  # type: ignore[arg-type]  # checked there
-
-
-def _barrier(value: object) -> Barrier:
-    """Refuses what is no barrier."""
-    if not isinstance(value, str) or value not in list(Barrier):
-        raise ConfigError(f"barrier is {shown(value)}: it must be one of {listed(value, list(Barrier))}")
-    return Barrier(value)
+    return make_routing("ecmp" if name is None else name, **gap)
 
 
 def _number(name: str, value: object) -> float:
@@ -187,7 +184,7 @@ def _number(name: str, value: object) -> float:
         raise ConfigError(f"{name} is {shown(value)}: it must be a finite number") from None
 
 
-def _run_with_progress(simulation: Simulation, progress: Callable[[int, int], None]) -> None:
+def _run_with_progress(simulation: Simulation, progress: Progress) -> None:
     """Runs from arrival to arrival, and reports the progress."""
     total = simulation.workload.num_flows
     arrivals = np.sort(simulation.workload.arrival_time)

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import gymnasium
 import numpy as np
@@ -16,6 +16,9 @@ from flowsched_gym.envs.policies import Planner, Policy
 from flowsched_gym.evaluation.actions import ActionLog, check_action
 from flowsched_gym.flows.metrics import summary
 from flowsched_gym.fluid.simpy import Simulation
+
+MASK: Final = "action_mask"
+"""Info of environments that have masks."""
 
 Ended = Callable[[int, int], None]
 """Called with the index, among the seeds, of an episode that has just ended, and the environment it ended in."""
@@ -60,17 +63,17 @@ def rollout(env: gymnasium.Env[Any, Any], policy: Policy, *, seed: int, determin
         ConfigError: The environment has neither metrics at the end of its episodes nor records to draw them from.
         InvalidAction: The policy returned something other than one action of the action space.
     """
-    with_masks = takes_masks(policy)
     if isinstance(policy, Planner):
         policy.enter(env)
     observation, info = env.reset(seed=seed)
+    with_masks = MASK in info and takes_masks(policy)
     state: Any = None
     start = np.ones(1, dtype=np.bool_)
     discrete = isinstance(env.action_space, gymnasium.spaces.Discrete)
     log = ActionLog(env.action_space, 1)
     num_decisions, total, over, truncated = 0, 0.0, False, False
     while not (over or truncated):
-        masks = {"action_masks": info["action_mask"]} if with_masks else {}
+        masks = {"action_masks": info[MASK]} if with_masks else {}
         action, state = policy.predict(
             observation, state=state, episode_start=start, deterministic=deterministic, **masks
         )
@@ -129,7 +132,6 @@ def rollout_vector(
         ConfigError: The environments give no metrics at the end of their episodes.
         InvalidAction: The policy returned something other than one action of the action space for each environment.
     """
-    with_masks = takes_masks(policy)
     results: dict[int, EpisodeResult] = {}
     indices = np.arange(envs.num_envs)  # what each environment plays; len(seeds) and above are repetitions
     last = len(seeds) - 1
@@ -138,7 +140,8 @@ def rollout_vector(
     begun_at = np.zeros(envs.num_envs, dtype=np.int64)
     rewards_so_far = np.zeros(envs.num_envs)
     observations, infos = envs.reset(seed=env_seeds)
-    masks = infos["action_mask"] if with_masks else None
+    with_masks = MASK in infos and takes_masks(policy)
+    masks = infos[MASK] if with_masks else None
     space, log = envs.single_action_space, ActionLog(envs.single_action_space, envs.num_envs)
     step = 0
     while len(results) < len(seeds):
@@ -150,7 +153,7 @@ def rollout_vector(
         step += 1
         rewards_so_far += rewards
         if with_masks:
-            masks = infos["action_mask"]
+            masks = infos[MASK]
         over = terminated | truncated
         if not over.any():
             continue
@@ -175,7 +178,7 @@ def rollout_vector(
             rewards_so_far[rows] = 0.0
             observations, infos = envs.reset(seed=env_seeds, options={"reset_mask": over})
             if with_masks:
-                masks = np.where(over[:, np.newaxis], infos["action_mask"], masks)
+                masks = np.where(over[:, np.newaxis], infos[MASK], masks)
     return [results[index] for index in range(len(seeds))]
 
 

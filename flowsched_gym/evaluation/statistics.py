@@ -16,6 +16,7 @@ from typing import Final, TypedDict, Unpack
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core.checks import check_integer
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.seeding import SeedStreams
 
@@ -217,8 +218,7 @@ def _resample(
     A group has the columns of a statistic, (num_runs, num_episodes) each, all of as many episodes; the same episodes
     are drawn for all, and the same runs for the columns of one place in their groups.
     """
-    if isinstance(num_resamples, bool) or not isinstance(num_resamples, int) or num_resamples < 1:
-        raise ConfigError(f"num_resamples is {num_resamples!r}: it must be an integer >= 1")
+    check_integer("num_resamples", num_resamples, at_least=1)
     streams = SeedStreams(seed)
     generator = streams["bootstrap"]
     run_counts = [len(column) for column in groups[0]]

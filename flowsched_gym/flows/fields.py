@@ -1,13 +1,14 @@
 """Columns that environments keep of flows beside those of the engine, by name."""
 
 from collections.abc import Callable, Iterable
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
-from flowsched_gym.flows.records import RecordedFlows
+from flowsched_gym.flows.records import Records
+from flowsched_gym.flows.workload import Workload
 
 Fields = tuple[tuple[str, str] | tuple[str, str, tuple[int, ...]], ...]
 """Names and types of the fields of a structured array, with the shapes of those that are arrays."""
@@ -15,14 +16,6 @@ Fields = tuple[tuple[str, str] | tuple[str, str, tuple[int, ...]], ...]
 
 OF_WORKLOAD: Final = ("flow_id", "source", "destination", "size", "deadline_span", "cpu_time")
 OF_TASK: Final = ("to_first_of_task", "to_next_of_task")
-
-
-class _Flows(Protocol):
-    """Flows that may belong to tasks."""
-
-    @property
-    def task_id(self) -> IntArray | None:
-        """Tasks, (num_flows,); negative for none."""
 
 
 class FlowColumns(NamedTuple):
@@ -44,7 +37,7 @@ class FlowColumns(NamedTuple):
 
 
 def fill_flow_fields(
-    columns: npt.NDArray[Any], names: Iterable[str], flows: RecordedFlows, ideal_fct: Callable[[], FloatArray]
+    columns: npt.NDArray[Any], names: Iterable[str], flows: Workload, ideal_fct: Callable[[], FloatArray]
 ) -> None:
     """Sets the columns of an episode that begins.
 
@@ -72,7 +65,7 @@ def fill_flow_fields(
             columns[name] = 0
 
 
-def _steps_in_tasks(flows: RecordedFlows) -> tuple[IntArray, IntArray]:
+def _steps_in_tasks(flows: Workload) -> tuple[IntArray, IntArray]:
     """Returns the steps from each row to the first, and to the next, of its task, (num_flows,) int64 each."""
     task = index_tasks(flows)
     order = np.argsort(task, kind="stable")
@@ -85,7 +78,7 @@ def _steps_in_tasks(flows: RecordedFlows) -> tuple[IntArray, IntArray]:
     return to_first, to_next
 
 
-def index_tasks(flows: _Flows) -> IntArray:
+def index_tasks(flows: Workload | Records) -> IntArray:
     """Numbers the tasks from 0, (num_flows,) int64: by their ids, then flows without a task, each of which is one."""
     assert flows.task_id is not None
     alone = flows.task_id < 0

@@ -7,8 +7,8 @@ from typing import Final
 import numpy as np
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
+from flowsched_gym.core.checks import as_column, require
 from flowsched_gym.core.errors import WorkloadError, shown
-from flowsched_gym.flows.columns import as_column, require
 
 TRIPLE: Final = 3
 

@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 
 from flowsched_gym.core.arrays import BoolArray, IntArray, is_sequence, is_whole, to_float
+from flowsched_gym.core.checks import as_column, require
 from flowsched_gym.core.errors import WorkloadError, shown
-from flowsched_gym.flows.columns import as_column, require
 
 AFTER: Final = "after"
 """Column of the flow file that lists, for each flow, those that must have finished."""

@@ -1,56 +1,16 @@
 """The outcome of a simulation: one row per flow."""
 
 from dataclasses import dataclass, fields, replace
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
-from flowsched_gym.flows.ready_times import Pairs, ready_times
+from flowsched_gym.flows.workload import Workload
 from flowsched_gym.machine_code.decorators import allocating_rule
 
 DEADLINE_TOLERANCE: Final = 1e-12
 """A flow that is late by this part of its deadline is late by rounding only."""
-
-
-class RecordedFlows(Protocol):
-    """The columns of a ``Workload`` that records repeat, (num_flows,) each."""
-
-    @property
-    def flow_id(self) -> IntArray:
-        """Identifiers, (num_flows,)."""
-
-    @property
-    def task_id(self) -> IntArray | None:
-        """Tasks that the flows belong to, (num_flows,)."""
-
-    @property
-    def source(self) -> IntArray:
-        """Sending hosts, (num_flows,)."""
-
-    @property
-    def destination(self) -> IntArray:
-        """Receiving hosts, (num_flows,)."""
-
-    @property
-    def size(self) -> FloatArray:
-        """Bytes to deliver, (num_flows,)."""
-
-    @property
-    def arrival_time(self) -> FloatArray:
-        """Absolute times in s, (num_flows,)."""
-
-    @property
-    def deadline_span(self) -> FloatArray | None:
-        """Deadlines in s after the arrival, (num_flows,); inf for none."""
-
-    @property
-    def cpu_time(self) -> FloatArray | None:
-        """Seconds of one whole CPU before a flow sends, (num_flows,)."""
-
-    @property
-    def after(self) -> Pairs | None:
-        """Which flows begin only when others have finished."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -122,7 +82,7 @@ class Records:
 
 
 def complete_records(
-    flows: RecordedFlows, *, grant_time: FloatArray, completion_time: FloatArray, ideal_fct: FloatArray
+    flows: Workload, *, grant_time: FloatArray, completion_time: FloatArray, ideal_fct: FloatArray
 ) -> Records:
     """Builds records from what an engine measured; see ``Records`` for the arrays."""
     deadline_span, task_id = flows.deadline_span, flows.task_id
@@ -151,3 +111,21 @@ def complete_records(
 def latest_completion(deadline: FloatArray) -> FloatArray:
     """Returns the latest completion times in s that still meet the deadlines, rounding aside."""
     return deadline + DEADLINE_TOLERANCE * deadline
+
+
+def ready_times(flows: Workload, completion_time: FloatArray) -> FloatArray:
+    """Returns when flows had arrived and all that they come after had finished.
+
+    Args:
+        flows: The flows.
+        completion_time: Absolute times in s, (num_flows,), NaN where a flow has not finished.
+
+    Returns:
+        Absolute times in s, (num_flows,); NaN where that has not happened.
+    """
+    ready = flows.arrival_time.copy()
+    if flows.after is not None:
+        earlier, later = flows.after.rows(flows.flow_id)
+        with np.errstate(invalid="ignore"):
+            np.maximum.at(ready, later, completion_time[earlier])
+    return ready

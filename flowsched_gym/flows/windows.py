@@ -43,3 +43,21 @@ def imminence(needed: float, left: float) -> float:
     if needed >= MOST_IMMINENCE * left:
         return MOST_IMMINENCE
     return max(needed / left, LEAST_IMMINENCE)
+
+
+@inlined_part
+def average_share(share: float, fraction: float, gain: float) -> float:
+    """Returns the average share of marks after a window of data of which this fraction was marked."""
+    return share + gain * (fraction - share)
+
+
+@inlined_part
+def penalty(share: float, part_left: float, by_size: bool) -> float:
+    """Returns the part by which marks cut a window: half the share of marks (DCTCP), or by what is left to send (TAFE).
+
+    Args:
+        share: Average share of marks (alpha).
+        part_left: Bytes that the flow has left over the largest flow (1 / s of TAFE, Eq. 4).
+        by_size: Whether the part that is left counts, as in TAFE (Eq. 3).
+    """
+    return share * part_left if by_size else share / 2.0

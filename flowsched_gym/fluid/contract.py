@@ -1,43 +1,183 @@
-"""Scheduling disciplines: rules from the state of the flows to their controls."""
+"""The contract of a discipline: all that an engine asks of it, each hook once.
 
-from typing import Protocol, runtime_checkable
+A hook is a static method on plain arrays, which Numba can compile: it reads and writes arrays, and makes none. The
+SimPy engine calls the hooks of its discipline as they are. The compiled engine compiles those of the one discipline
+that it runs, found by the type of its record (``fluid.compiled.sharing``). So a rule is written once, and a discipline
+of a user's own runs on both engines, to the same bits.
+"""
+
+from typing import Any, ClassVar, Final, NamedTuple
+
+import numpy as np
 
 from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.flows.records import RecordedFlows
+from flowsched_gym.core.periods import Period
+from flowsched_gym.flows.workload import Workload
 from flowsched_gym.fluid.controls import Controls
+from flowsched_gym.fluid.pending_decisions import DecisionKind
 from flowsched_gym.fluid.state import FlowState
 from flowsched_gym.fluid.transport import Transport
 from flowsched_gym.topology.network import Network
 
 
-@runtime_checkable
-class Discipline(Protocol):
+class Nothing(NamedTuple):
+    """A record without fields: the rules read the state of the flows alone."""
+
+
+class Discipline:
     """A rule that sets the controls of the active flows whenever these, or levels that they have attained, change.
 
-    One object serves one simulation: it may keep state of its own, made in ``begin``.
+    As it is, it leaves all flows equal. A subclass defines the hooks that it needs; where it keeps something between
+    events, it names the ``record_type`` and makes one in ``new_record``. One object serves one simulation.
+
+    Arguments of hooks mean the same in all of them:
+
+    - ``now``: Time in s.
+    - ``n``: Number of a network; 0 on SimPy.
+    - ``row``: A flow, among the flows of all networks.
+    - ``active``: Rows of the active flows in its first ``count`` entries, which may be reordered among themselves.
+    - ``state``, ``controls``: The flows, and how each may use the network, by row.
+    - ``network``: Links as they are now, and paths.
+    - ``record``: What the discipline keeps.
 
     Attributes:
+        record_type: NamedTuple of what is kept. A class that defines hooks gets a type of its own, derived from this.
+        kept: Fields of the record that belong to flows, and change as time goes on: as many entries for each network.
+        kept_once: The same with one entry for each network.
+        record: What is kept in the simulation that the discipline serves.
+        state: The flows of that simulation.
         data_share: Share of each link's capacity that carries data, in (0, 1].
         stops_flows: Whether it writes ``admitted`` or ``review_at``, as senders with windows do.
         shares_equally: Whether it leaves all controls as they are, so that flows share equally.
+        num_priorities: The compiled engine shares links incrementally where flows share within so many priorities, from
+            0 on, and have no largest rates; with 0 it shares them anew at each event.
     """
 
-    data_share: float
-    stops_flows: bool
-    shares_equally: bool
+    record_type: ClassVar[type[Any]] = Nothing
+    kept: ClassVar[tuple[str, ...]] = ()
+    kept_once: ClassVar[tuple[str, ...]] = ()
+    record: Any
+    state: FlowState
+    data_share: float = 1.0
+    stops_flows: bool = False
+    shares_equally: bool = False
+    num_priorities: int = 0
 
-    def begin(self, state: FlowState, controls: Controls, network: Network) -> None:
-        """Prepares for a simulation of these flows; called once, before time runs.
+    @staticmethod
+    def begin_flow(now: float, n: int, row: int, state: FlowState, controls: Controls, record: Any) -> None:
+        """Sets what is kept of a flow that arrives, or its token request does, or has waited for others.
+
+        Without it, nothing.
+        """
+
+    @staticmethod
+    def control(
+        now: float,
+        n: int,
+        active: IntArray,
+        count: int,
+        state: FlowState,
+        controls: Controls,
+        network: Network,
+        record: Any,
+    ) -> None:
+        """Fills the controls of the active flows, before the links are shared.
+
+        Where flows share within priorities (``num_priorities``), ``active`` may be those alone that have changed since
+        the last call. Without it, all flows are equal.
+        """
+
+    @staticmethod
+    def review_time(
+        now: float, n: int, active: IntArray, count: int, state: FlowState, controls: Controls, record: Any
+    ) -> float:
+        """Returns when the controls would change although nothing arrives, finishes or crosses ``review_at``.
+
+        Called after the links have been shared, so that the rates are known; where rates are not constant, it sets mean
+        rates until then. Without it, never.
+
+        Returns:
+            Absolute time in s, > now; inf for never.
+        """
+        return np.inf
+
+    @staticmethod
+    def average(
+        now: float,
+        elapsed: float,
+        n: int,
+        active: IntArray,
+        count: int,
+        state: FlowState,
+        controls: Controls,
+        record: Any,
+    ) -> None:
+        """Sets the mean rates of a step of ``elapsed`` > 0 s that ends now, where rates are not constant.
+
+        Without it, rates stay: they have been constant.
+        """
+
+    @staticmethod
+    def finished(n: int, row: int, state: FlowState, controls: Controls, record: Any) -> None:
+        """Reacts to a flow that has sent its last byte, or done its CPU work. Without it, nothing."""
+
+    @staticmethod
+    def moved(n: int, row: int, record: Any) -> None:
+        """Reacts to a new path of an active flow; ``control`` follows in the same instant. Without it, nothing."""
+
+    @staticmethod
+    def all_may_change(n: int, record: Any) -> bool:
+        """Returns whether other flows than new ones and those at ``review_at`` may get other priorities.
+
+        Without it, none: asked where links are shared incrementally, see ``num_priorities``.
+        """
+        return False
+
+    @staticmethod
+    def serve_first(n: int, row: int, record: Any) -> None:
+        """Puts a flow before all others, as an agent has decided. Without it, nobody asks for orders."""
+
+    def __init_subclass__(cls) -> None:
+        """Gives a class that defines hooks a type of record of its own, by which the compiled engine finds them."""
+        super().__init_subclass__()
+        if not vars(cls).keys().isdisjoint((*HOOKS, "record_type")):
+            _derive_record_type(cls)
+
+    def begin(self, state: FlowState, network: Network) -> None:
+        """Prepares for a simulation of these flows, none of which has arrived; called once, before time runs."""
+        self.check_flows(len(state.size))
+        self.make_room(state, network)
+
+    def check_flows(self, num_flows: int) -> None:
+        """Checks that the parameters fit the number of flows.
+
+        Raises:
+            ConfigError: They do not.
+        """
+
+    def make_room(self, state: FlowState, network: Network, num_networks: int = 1) -> None:
+        """Makes the record.
 
         Args:
-            state: The flows, none of which has arrived.
-            controls: Their controls, all equal.
-            network: Links and paths.
+            state: Flows of all networks, as many for each.
+            network: Links and paths, the same for all networks.
+            num_networks: Networks, >= 1.
         """
-        ...
+        self.state = state
+        self.record = self.record_type(*self.new_record(len(state.size), network, num_networks))
 
-    def begin_network(self, n: int, first_row: int, flows: RecordedFlows) -> None:
+    def new_record(self, num_flows: int, network: Network, num_networks: int) -> Any:
+        """Returns what is kept: the values of the fields of ``record_type``.
+
+        Args:
+            num_flows: Flows of all networks.
+            network: Links and paths, the same for all networks.
+            num_networks: Networks, >= 1.
+        """
+        return self.record_type()
+
+    def begin_network(self, n: int, first_row: int, flows: Workload) -> None:
         """Prepares for an episode of a network, before its time runs.
 
         Args:
@@ -45,70 +185,62 @@ class Discipline(Protocol):
             first_row: Row of its first flow.
             flows: Its flows.
         """
-        ...
-
-    def begin_flow(self, now: float, row: int) -> None:
-        """Prepares for a flow that arrives at ``now``, in s, or its token request does, or has waited for others."""
-        ...
-
-    def finished(self, row: int) -> None:
-        """Reacts to a flow that has sent its last byte, or done its CPU work."""
-        ...
-
-    def average(self, now: float, elapsed: float, active: IntArray, count: int) -> None:
-        """Sets the mean rates of the active flows in a step that ends, where rates are not constant.
-
-        Args:
-            now: Time in s at the end of the step.
-            elapsed: Its length in s, > 0.
-            active: Rows of the active flows in its first ``count`` entries.
-            count: Number of active flows.
-        """
-        ...
-
-    def moved(self, row: int) -> None:
-        """Reacts to a new path of an active flow; ``control`` follows in the same instant."""
-        ...
-
-    def control(self, now: float, active: IntArray, count: int) -> None:
-        """Fills the controls of the active flows.
-
-        Args:
-            now: Time in s.
-            active: Rows of the active flows in its first ``count`` entries; may be reordered, within these.
-            count: Number of active flows.
-        """
-        ...
-
-    def review_time(self, now: float, active: IntArray, count: int) -> float:
-        """Returns when the controls would change although nothing arrives, finishes or crosses ``review_at``.
-
-        Called after the links have been shared, so that the rates are known.
-
-        Returns:
-            Absolute time in s, > now; inf for never.
-        """
-        ...
 
 
-def check_transport(discipline: Discipline, transport: Transport, *, paths_stay: bool) -> None:
-    """Checks that not both the discipline and the senders steer flows.
+HOOKS: Final = tuple(name for name, member in vars(Discipline).items() if isinstance(member, staticmethod))
+"""Names of the hooks."""
+
+
+def _derive_record_type(discipline: type[Discipline]) -> None:
+    """Derives the type of a discipline's record, which leads to the hooks, and is found there by ``pickle``."""
+    base = discipline.record_type
+    fields = {"__slots__": (), "__module__": discipline.__module__, "__doc__": base.__doc__, "discipline": discipline}
+    fields["__qualname__"] = f"{discipline.__qualname__}.record_type"
+    # Numba calls types by their names: two disciplines must not be called the same.
+    discipline.record_type = type(f"{discipline.__module__}.{discipline.__qualname__}", (base,), fields)
+
+
+_derive_record_type(Discipline)
+
+
+def check_discipline(
+    discipline: Discipline,
+    transport: Transport,
+    asks: DecisionKind,
+    period: Period | None,
+    *,
+    paths_stay: bool,
+    has_tokens: bool,
+) -> None:
+    """Checks that a discipline, the senders and what an agent is asked fit each other.
 
     Args:
         discipline: The discipline.
         transport: How a flow sends.
+        asks: About what an agent is asked.
+        period: When a period ends.
         paths_stay: Whether flows keep their paths, and links stay up.
+        has_tokens: Whether flows need tokens.
 
     Raises:
-        ConfigError: They do, or packets can be lost on paths that change.
+        ConfigError: Both the discipline and the senders steer flows, or packets can be lost on paths that change; flows
+            with tokens change their paths; an order is asked for, and the discipline does not take one; or there is a
+            period that nobody is asked after, or none where one is needed.
     """
+    name = type(discipline).__name__
     if transport.losses is not None and not (discipline.shares_equally and paths_stay):
         raise ConfigError(
             f"transport has losses: senders share links by their windows, along paths that stay; "
-            f"{type(discipline).__name__}{'' if paths_stay else ' with a routing'} cannot serve them, Ps can"
+            f"{name}{'' if paths_stay else ' with a routing'} cannot serve them, Ps can"
         )
     if discipline.stops_flows and transport.has_window:
         raise ConfigError(
             f"transport has initial_window {transport.initial_window:g}: senders with windows stop flows, and "
-            f"{type(discipline).__name__} does so with these parameters; use transport 'ideal'"
+            f"{name} does so with these parameters; use transport 'ideal'"
         )
+    if has_tokens and not paths_stay:
+        raise ConfigError("num_tokens is given: flows with tokens keep their paths, and their links stay up")
+    if asks is DecisionKind.ORDER and type(discipline).serve_first is Discipline.serve_first:
+        raise ConfigError(f"asks is ORDER: the discipline must be Ranked, it is {name}")
+    if (asks is DecisionKind.PERIOD) != (period is not None):
+        raise ConfigError(f"asks is {asks.name} and period is {period}: PERIOD needs one, and nothing else has one")

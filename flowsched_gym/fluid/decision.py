@@ -1,13 +1,23 @@
-"""Decisions: what an agent is asked, and the rules by which a system observes and rewards, for both engines."""
+"""Decisions: what an agent is asked, what it may answer, and the rules by which a system observes and rewards.
 
+All of it is the same for both engines. One interface stands before them, ``Engine``: it runs to the next decision, lays
+it out, takes an order, which is checked here, and has the records of the flows.
+"""
+
+from abc import ABC, abstractmethod
 from enum import IntEnum
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.core.errors import SimulationError
+from flowsched_gym.core.periods import PeriodDecision
+from flowsched_gym.flows.records import Records
 from flowsched_gym.fluid.controls import Controls
+from flowsched_gym.fluid.pending_decisions import OrderDecision, PathDecision
 from flowsched_gym.fluid.routes import Routes
+from flowsched_gym.fluid.rules.routing.candidates import path_is_up
 from flowsched_gym.fluid.state import FlowState
 from flowsched_gym.topology.network import Network
 
@@ -28,6 +38,10 @@ class Order(IntEnum):
     """Serve the competing flow with this index before all others."""
     TAKE_PATH = 4
     """Send the flow that needs a path along the one with this index among its own."""
+
+
+ABOUT_TOKENS: Final = (Order.GRANT, Order.POSTPONE, Order.WAIT)
+"""Orders to a destination."""
 
 
 class Decision(NamedTuple):
@@ -118,3 +132,154 @@ class DecisionRules(Protocol):
 
     def final(self, decision: Decision, values: npt.NDArray[np.float64]) -> None:
         """Writes what the last info tells besides, (num_final_infos,)."""
+
+
+class Destination(Protocol):
+    """A host whose requests wait for tokens."""
+
+    @property
+    def num_waiting(self) -> int:
+        """Requests in the queue."""
+
+
+class Waiting(Protocol):
+    """What an engine shows of a network that waits for an agent."""
+
+    @property
+    def asking(self) -> Destination | None:
+        """Destination that waits for a decision, if any."""
+
+    @property
+    def pending(self) -> OrderDecision | PathDecision | PeriodDecision | None:
+        """What else waits for a decision, if anything."""
+
+    @property
+    def routes(self) -> Routes | None:
+        """Between which paths each flow may choose; ``None`` where paths stay."""
+
+    @property
+    def network(self) -> Network:
+        """Links as they are now, and paths."""
+
+
+def check_order(network: Waiting, order: int, index: int) -> None:
+    """Refuses an order that does not fit what is asked.
+
+    Raises:
+        SimulationError: Nothing of the kind is asked, or there is no such index, or a link of that path has failed.
+    """
+    if order in ABOUT_TOKENS:
+        destination = network.asking
+        if destination is None:
+            raise SimulationError("no destination waits for a decision")
+        if not 0 <= index < destination.num_waiting:
+            raise SimulationError(f"slot is {index}: requests wait in the slots 0 to {destination.num_waiting - 1}")
+        return
+    pending = network.pending
+    if order == Order.SERVE_FIRST:
+        if not isinstance(pending, OrderDecision):
+            raise SimulationError("no order waits for a decision")
+        if not 0 <= index < len(pending.rows):
+            raise SimulationError(f"index is {index}: flows compete at the indices 0 to {len(pending.rows) - 1}")
+        return
+    if not isinstance(pending, PathDecision):
+        raise SimulationError("no path waits for a decision")
+    _check_path(network, index, pending.first, pending.last)
+
+
+def check_period(network: Waiting) -> PeriodDecision:
+    """Returns which period waits to begin.
+
+    Raises:
+        SimulationError: None does.
+    """
+    if not isinstance(network.pending, PeriodDecision):
+        raise SimulationError("no period waits to begin")
+    return network.pending
+
+
+def check_move(network: Waiting, row: int, choice: int) -> int:
+    """Returns the path that an active flow, by its row in ``routes``, is to take while a period waits to begin.
+
+    Raises:
+        SimulationError: None does, paths stay, or there is no such path, or one with a failed link.
+    """
+    check_period(network)
+    if network.routes is None:
+        raise SimulationError("no routing was given: flows keep their paths")
+    first = int(network.routes.first[row])
+    _check_path(network, choice, first, int(network.routes.last[row]))
+    return first + choice
+
+
+def _check_path(network: Waiting, choice: int, first: int, last: int) -> None:
+    """Refuses a path that a flow, whose paths are the rows from the first to before the last, cannot take."""
+    if not 0 <= choice < last - first:
+        raise SimulationError(f"choice is {choice}: the flow has the paths 0 to {last - first - 1}")
+    if not path_is_up(first + choice, *network.network[:3]):
+        raise SimulationError(f"choice is {choice}: a link of that path has failed")
+
+
+class Engine(ABC):
+    """A running network of either engine, which stops where an agent has to decide; see also ``Waiting``."""
+
+    @abstractmethod
+    def run(self) -> None:
+        """Runs until a decision is asked, or all flows are delivered."""
+
+    @abstractmethod
+    def decision(self, flows: Rows, episodes: Rows) -> Decision:
+        """Lays out what is asked.
+
+        Args:
+            flows: What the rules keep of each flow, columns by name.
+            episodes: What they keep of each episode.
+        """
+
+    @abstractmethod
+    def give(self, order: int, index: int) -> int:
+        """Carries out an ``Order``; returns the row of the flow, where it is about one.
+
+        Raises:
+            SimulationError: It does not fit what is asked, or there is no such index.
+        """
+
+    @abstractmethod
+    def go_on(self) -> None:
+        """Begins a period, with the controls as they have been set since the ``PeriodDecision``.
+
+        Raises:
+            SimulationError: No period waits to begin.
+        """
+
+    @abstractmethod
+    def move(self, row: int, choice: int) -> None:
+        """Sends an active flow along another of its paths while a ``PeriodDecision`` waits; nothing sent is lost.
+
+        Raises:
+            SimulationError: No period waits to begin, paths stay, or there is no such path, or one with a failed link.
+        """
+
+    @abstractmethod
+    def records(self) -> Records:
+        """Returns what has become of every flow so far."""
+
+    def grant(self, slot: int) -> int:
+        """Grants a token of the asking destination to the request in a slot; returns the flow's row; see ``give``."""
+        return self.give(Order.GRANT, slot)
+
+    def postpone(self, slot: int) -> int:
+        """Sends the request in a slot to the back of the asking destination's queue; returns the flow's row."""
+        return self.give(Order.POSTPONE, slot)
+
+    def wait(self) -> None:
+        """Makes the asking destination wait for its next request or token."""
+        self.give(Order.WAIT, 0)
+
+    def serve_first(self, index: int) -> int:
+        """Puts the flow at an index of the ``OrderDecision`` before all others; returns its row."""
+        return self.give(Order.SERVE_FIRST, index)
+
+    def take_path(self, choice: int) -> int:
+        """Sends the flow of the ``PathDecision`` along one of its paths; returns its row."""
+        return self.give(Order.TAKE_PATH, choice)

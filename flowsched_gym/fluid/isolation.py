@@ -1,29 +1,15 @@
 """Finds how long flows would take alone on the empty network: what slowdowns are measured against."""
 
-from typing import Protocol
-
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.fluid.rules.transport.lossy.steps import isolated_lossy_times
-from flowsched_gym.fluid.rules.transport.windows import isolated_times
+from flowsched_gym.flows.workload import Workload
+from flowsched_gym.fluid.rules.transport.lossy_ports import isolated_lossy_times
+from flowsched_gym.fluid.rules.transport.senders import isolated_times
 from flowsched_gym.fluid.transport import Transport
 from flowsched_gym.topology.cpus import cpu_path, cpu_seconds
 from flowsched_gym.topology.topology import Topology
-
-
-class _Flows(Protocol):
-    """Flows, as a workload has them."""
-
-    @property
-    def source(self) -> IntArray: ...
-    @property
-    def arrival_time(self) -> FloatArray: ...
-    @property
-    def destination(self) -> IntArray: ...
-    @property
-    def cpu_time(self) -> FloatArray | None: ...
 
 
 def round_trip_time(topology: Topology, path_delay: FloatArray, transport: Transport) -> FloatArray:
@@ -33,7 +19,7 @@ def round_trip_time(topology: Topology, path_delay: FloatArray, transport: Trans
 
 
 def ideal_times(
-    topology: Topology, flows: _Flows, volume: FloatArray, transport: Transport, *, needs_token: bool
+    topology: Topology, flows: Workload, volume: FloatArray, transport: Transport, *, needs_token: bool
 ) -> FloatArray:
     """Returns ideal flow completion times in s, CPU work included, (num_flows,).
 
@@ -84,7 +70,7 @@ def isolated_fct(
     return sending + waits + delay
 
 
-def check_stages(flows: _Flows, topology: Topology, transport: Transport, *, has_tokens: bool) -> None:
+def check_stages(flows: Workload, topology: Topology, transport: Transport, *, has_tokens: bool) -> None:
     """Checks that flows which go through stages before they send can do so.
 
     Args:

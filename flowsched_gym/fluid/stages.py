@@ -7,7 +7,7 @@ import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.flows.fields import index_tasks
-from flowsched_gym.flows.records import RecordedFlows
+from flowsched_gym.flows.workload import Workload
 
 NOBODY: Final = -1
 """Ends a list of flows."""
@@ -96,7 +96,7 @@ def new_stages(num_networks: int, num_rows: int, most_pairs: int) -> Stages:
 def fill_stages(
     stages: Stages,
     n: int,
-    flows: RecordedFlows,
+    flows: Workload,
     *,
     cpu_path: IntArray,
     path: IntArray,

@@ -10,7 +10,7 @@ segment lets slow start grow by half a window a round; HyStart leaves it early, 
 a loss behind it Cubic then adds at most one segment per 20 acknowledged. Losses and retransmissions are not modelled.
 
 ``tcp-lossy`` and its relatives send to a buffer that overflows, as ten slow starts do in the thesis's setting of
-Artemis: see ``rules.transport.lossy`` for the rules.
+Artemis: see ``rules.transport.lossy_senders`` for the rules.
 """
 
 from collections.abc import Mapping
@@ -18,10 +18,14 @@ from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
+
 from flowsched_gym.core.arrays import to_float
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.suggestions import listed
-from flowsched_gym.fluid.rules.transport.lossy.senders import LossFigures
+from flowsched_gym.flows.workload import Workload
+from flowsched_gym.fluid.rules.transport.lossy_senders import PORT, SENDER, STEP, LossFigures, Senders, mixed
 
 
 class TransportName(StrEnum):
@@ -264,3 +268,34 @@ def find_transport(name: TransportName, figures: Mapping[str, float] | None = No
         changed: dict[str, Any] = {figure: value for figure, value in given.items() if figure in of_losses}
         losses = replace(losses, **changed)
     return replace(transport, losses=losses, **{figure: value for figure, value in given.items() if figure in own})
+
+
+def new_senders(num_networks: int, num_rows: int, num_links: int, transport: Transport) -> Senders:
+    """Makes room for networks with so many flows and links."""
+    return Senders(
+        flows=np.zeros(num_networks * num_rows, dtype=SENDER),
+        ports=np.zeros(num_networks * num_links, dtype=PORT),
+        steps=np.zeros(num_networks, dtype=STEP),
+        salts=np.zeros(num_networks, dtype=np.uint64),
+        figures=transport.loss_figures(),
+        num_rows=num_rows,
+        num_links=num_links,
+    )
+
+
+def flow_keys(flows: Workload, transport: Transport) -> npt.NDArray[np.uint64]:
+    """Hashes each flow: it has the same luck whoever schedules it, wherever it runs, and whatever comes after it.
+
+    Args:
+        flows: The flows.
+        transport: How they send, with losses.
+
+    Returns:
+        Keys, (num_flows,).
+    """
+    assert transport.losses is not None
+    keys = mixed(np.full(len(flows.flow_id), transport.losses.seed + 1, dtype=np.uint64))
+    for column in (flows.arrival_time, flows.size, flows.source, flows.destination, flows.flow_id):
+        keys = mixed(keys + np.ascontiguousarray(column).view(np.uint64))
+    found: npt.NDArray[np.uint64] = keys
+    return found

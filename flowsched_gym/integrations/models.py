@@ -44,6 +44,7 @@ CLASSES: Final[Mapping[str, str]] = {
     "LeakyReLU": "torch.nn:LeakyReLU",
     "ReLU": "torch.nn:ReLU",
     "Tanh": "torch.nn:Tanh",
+    "WeightedModel": "flowsched_gym.integrations.weighted:WeightedModel",
     "Adam": "torch.optim:Adam",
     "RMSprop": "torch.optim:RMSprop",
     "RMSpropTFLike": "stable_baselines3.common.sb2_compat.rmsprop_tf_like:RMSpropTFLike",

@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 import numpy as np
 from gymnasium import spaces
 
+from flowsched_gym.core.checks import check_choice
 from flowsched_gym.core.errors import InvalidAction, MissingDependencyError, shown
 from flowsched_gym.systems.artemis.env import ArtemisEnv
-from flowsched_gym.workload.checks import check_choice
 
 try:
     from pettingzoo import ParallelEnv

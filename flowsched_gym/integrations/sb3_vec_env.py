@@ -19,11 +19,11 @@ from gymnasium.envs.registration import EnvSpec, VectorizeMode
 from gymnasium.vector import AutoresetMode, VectorEnv
 
 from flowsched_gym.core.arrays import BoolArray
+from flowsched_gym.core.checks import check_choice
 from flowsched_gym.core.errors import ConfigError, MissingDependencyError, shown
-from flowsched_gym.envs.arguments import check_seeds
+from flowsched_gym.envs.actions import check_seeds
 from flowsched_gym.envs.infos import LazyInfos
 from flowsched_gym.registration import find_environment
-from flowsched_gym.workload.checks import check_choice
 
 try:
     from stable_baselines3.common.env_util import is_wrapped

@@ -6,12 +6,15 @@ of every cached function is a digest of its source and of all that this imports,
 cache ends with a digest of its content, so that one that a power loss has cut short is compiled anew.
 """
 
+import ast
 import hashlib
 import inspect
 import logging
+import pickle
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cache
 from io import BytesIO
 from pathlib import Path
@@ -20,6 +23,7 @@ from typing import Any, BinaryIO, Final, cast
 
 from numba import config
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
+from numba.core.serialize import dumps
 from numba.core.types import BaseNamedTuple, BaseTuple
 
 from flowsched_gym.machine_code.messages import tell_of_waiting
@@ -36,24 +40,44 @@ LOGGER: Final = logging.getLogger(__name__)
 
 DIGEST_SIZE: Final = 16
 """Bytes of the digest at the end of each file of the cache."""
-IMPORT: Final = re.compile(rf"^from ({PACKAGE.name}[\w.]*) import (\([^)]*\)|.*)$", re.MULTILINE)
-"""An import of this package's, which all are of this form."""
+BODY: Final = re.compile(rb"^(?:@|def |class |async )", re.MULTILINE)
+"""Where the first function or class of a module begins: what it imports stands above."""
+
+
+def _parsed(source: bytes, *, ours: bool) -> ast.Module:
+    """Parses a source; of one of this package what stands above functions and classes, in a tenth of the time."""
+    body = BODY.search(source) if ours else None
+    try:
+        return ast.parse(source[: body.start()] if body else source)
+    except SyntaxError:  # a line of the docstring begins as a function does
+        return ast.parse(source)
+
+
+def _imported(tree: ast.Module) -> Iterator[str]:
+    """Returns the names of modules that a source imports, and those that a name that it imports may stand for."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (each.name for each in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            yield node.module
+            yield from (f"{node.module}.{each.name}" for each in node.names)
 
 
 @cache
 def _read(path: Path) -> tuple[bytes, tuple[Path, ...]]:
     """Digests a source, and lists the sources of this package that it imports."""
     source = path.read_bytes()
-    imported = []
-    for module, names in IMPORT.findall(source.decode()):
-        folder = PACKAGE.parent.joinpath(*module.split("."))
-        candidates = [folder.with_suffix(".py"), folder / "__init__.py"]
-        for name in re.findall(r"\w+", names):
-            candidates += [(folder / name).with_suffix(".py"), folder / name / "__init__.py"]
-        imported += [candidate for candidate in candidates if candidate.is_file()]
-    if not path.is_relative_to(PACKAGE):
+    ours = path.is_relative_to(PACKAGE)
+    try:
+        modules = [name.split(".") for name in _imported(_parsed(source, ours=ours))]
+    except (SyntaxError, ValueError):  # what stands beside a user's own system need not be Python of today
+        modules = []
+    folders = [PACKAGE.parent.joinpath(*module) for module in modules if module[0] == PACKAGE.name]
+    candidates = [file for folder in folders for file in (folder.with_suffix(".py"), folder / "__init__.py")]
+    imported = [candidate for candidate in candidates if candidate.is_file()]
+    if not ours:
         # A user's own system: whatever stands beside it may be a part of it.
-        imported += sorted(path.parent.glob("*.py"))
+        imported += path.parent.glob("*.py")
     return hashlib.sha256(source).digest(), tuple(imported)
 
 
@@ -71,11 +95,14 @@ def source_files(path: Path) -> tuple[Path, ...]:
 @cache
 def _stamp(path: Path) -> str:
     """Digests the sources that compiled code in a file depends on."""
-    return hashlib.sha256(b"".join(_read(source)[0] for source in source_files(path))).hexdigest()
+    return hashlib.sha256(b"".join(sorted(_read(source)[0] for source in source_files(path)))).hexdigest()
 
 
 class _CacheFiles(IndexDataCacheFile):
-    """The index and the machine code of one rule, each file sealed by a digest."""
+    """The index and the machine code of one rule, each file sealed by a digest.
+
+    Each entry of the index is packed by itself, so that one for a record of another project hides no other.
+    """
 
     def save(self, key: object, data: object) -> None:
         """Saves machine code.
@@ -83,9 +110,9 @@ class _CacheFiles(IndexDataCacheFile):
         Numba numbers the files, so that two processes that begin at once may give one number to code for different
         types, and the index of the one then leads to the code of the other. Here each has a name of its own.
         """
-        name = self._load_index().get(key, f"{self._code_name(key)}.nbc")
+        name = f"{self._code_name(key)}.nbc"
         self._save_data(name, data)  # type: ignore[no-untyped-call]  # Numba's
-        self._save_index(self._load_index() | {key: name})  # type: ignore[no-untyped-call]  # Numba's
+        self._save_index(self._entries() | {name: dumps(key)})  # type: ignore[no-untyped-call]  # Numba's
 
     def _code_name(self, key: object) -> str:
         """Names the file of some machine code, without its ending."""
@@ -93,14 +120,22 @@ class _CacheFiles(IndexDataCacheFile):
         return f"{self._index_name.removesuffix('.nbi')}.{digest}"
 
     def _load_index(self) -> dict[Any, str]:
-        """Reads the index; one that is damaged is empty, and overwritten when the rule has been compiled."""
+        """Reads the index: what there is machine code for, and the file that has it."""
+        known = {}
+        for name, packed in self._entries().items():
+            with suppress(ImportError, AttributeError):
+                known[pickle.loads(packed)] = name
+        return known
+
+    def _entries(self) -> dict[str, bytes]:
+        """Reads the index as it is; one that is damaged is empty, and overwritten when the rule has been compiled."""
         try:
-            overloads: dict[Any, str] = super()._load_index()  # type: ignore[no-untyped-call]  # Numba has no types
+            entries: dict[str, bytes] = super()._load_index()  # type: ignore[no-untyped-call]  # Numba has no types
         except Exception as error:  # noqa: BLE001 - a damaged pickle may raise anything
             LOGGER.warning("machine code is compiled anew: %s cannot be read: %r", self._index_path, error)
             return {}
         # An index of another version is empty, whether sealed or not.
-        return overloads if not overloads or self._is_whole(self._index_path) else {}
+        return entries if not entries or self._is_whole(self._index_path) else {}
 
     def _load_data(self, name: str) -> Any:
         """Reads machine code."""
@@ -158,7 +193,8 @@ class MachineCode(FunctionCache):
     def _index_key(self, signature: Any, codegen: object) -> tuple[object, ...]:
         """Adds the sources of records to what machine code is known by, since a record's type chooses functions."""
         known = source_files(self._source)
-        stamps = [_stamp(path) for path in sorted(set(_record_sources(signature))) if path not in known]
+        sources = {Path(inspect.getfile(record)) for record in _records(signature)}
+        stamps = [_stamp(path) for path in sorted(sources) if path not in known]
         return (*super()._index_key(signature, codegen), *stamps)  # type: ignore[no-untyped-call]  # Numba's
 
     def signatures(self) -> list[Any]:
@@ -168,6 +204,9 @@ class MachineCode(FunctionCache):
     @contextmanager
     def locked(self, signature: Any, codegen: object) -> Iterator[None]:
         """Waits, where there is no machine code for these types yet, until no other process compiles it."""
+        if not _can_be_kept(signature):
+            yield
+            return
         key = self._index_key(signature, codegen)
         if fcntl is None or key in self._cache_file._load_index():
             yield
@@ -191,21 +230,39 @@ class MachineCode(FunctionCache):
                 # Who waits for this file finds machine code on disk, and so does who makes another.
                 path.unlink(missing_ok=True)
 
-    def save_overload(self, signature: object, data: object) -> None:
+    def load_overload(self, signature: Any, target_context: object) -> Any:
+        """Reads machine code; ``None`` where there is none."""
+        if not _can_be_kept(signature):
+            return None
+        return super().load_overload(signature, target_context)  # type: ignore[no-untyped-call]  # Numba's
+
+    def save_overload(self, signature: Any, data: object) -> None:
         """Writes machine code; where the disk is full or the folder gone, it serves this process alone."""
+        if not _can_be_kept(signature):
+            return
         try:
             super().save_overload(signature, data)  # type: ignore[no-untyped-call]  # Numba's
         except OSError as error:
             LOGGER.warning("machine code is not kept in %s: %s", self.cache_path, error)
 
 
-def _record_sources(types: Iterable[Any]) -> Iterator[Path]:
-    """Finds the sources of the NamedTuples among types, and within them."""
+def _records(types: Iterable[Any]) -> Iterator[type]:
+    """Finds the NamedTuples among types, and within them."""
     for each in types:
         if isinstance(each, BaseTuple):
-            yield from _record_sources(cast(Any, each))
+            yield from _records(cast(Any, each))
             if isinstance(each, BaseNamedTuple):
-                yield Path(inspect.getfile(cast(Any, each).instance_class))
+                yield cast(Any, each).instance_class
+
+
+def _can_be_kept(types: Iterable[Any]) -> bool:
+    """Returns whether another process finds the records among types: those of a notebook or script it does not."""
+    return all(
+        record.__module__ != "__main__"
+        and "<locals>" not in record.__qualname__
+        and getattr(sys.modules.get(record.__module__), "__file__", None) is not None
+        for record in _records(types)
+    )
 
 
 def _given_folder() -> str:

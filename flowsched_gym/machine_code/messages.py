@@ -99,7 +99,7 @@ class _Announcer(event.Listener):
 
 
 def _is_ours(function: Callable[..., object]) -> bool:
-    return function.__module__.partition(".")[0] == PACKAGE
+    return (function.__module__ or "").partition(".")[0] == PACKAGE
 
 
 def _is_rule(dispatcher: Any) -> bool:

@@ -1,17 +1,21 @@
-"""What schedulers of packets are made of: rules, written once for both engines, and a record of what they keep.
+"""The contract of a scheduler of packets: all that an engine asks of it, each hook once.
 
-The rules of a scheduler are plain functions. The reference engine calls them as they are; the compiled engine compiles
-those of the one scheduler that it runs (``packets.compiled.control``), which it finds by the type of the record.
+A hook is a static method on plain arrays, which Numba can compile: it reads and writes arrays, and makes none. SimPy's
+port calls the hooks of its scheduler as they are. The compiled engine compiles those of the one scheduler that it runs,
+found by the type of its record (``packets.compiled.queues``). So a rule is written once, and a user's own scheduler
+runs on both engines, to the same bits.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
+
+import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
-from flowsched_gym.packets.rules.table import Arrival, PacketTable
+
+BEYOND: Final = -1
+"""In place of a queue: the scheduler has no queue for the packet, and drops it."""
 
 
 class Order(IntEnum):
@@ -23,6 +27,49 @@ class Order(IntEnum):
     """The highest queue first, in it the smallest rank; a full buffer drops what would be served last."""
     FLOW = 2
     """As ``RANK``, but of the flow of that packet the one that arrived first."""
+
+
+class PacketTable(NamedTuple):
+    """Packets and their flows, as rules see them.
+
+    Attributes:
+        flow: Row of each packet's flow, (num_packets,) int64.
+        size: Bytes on the wire of each packet, (num_packets,) float64, > 0.
+        header: Bytes of these that are no payload, >= 0.
+        remaining: Bytes of payload that the flow has left to send, this packet's included, (num_packets,) float64;
+            empty where the scheduler does not ask.
+        key: Key of each flow, (num_flows,) int64.
+        due: Absolute deadline of each flow in s, (num_flows,) float64, inf where there is none.
+        num_senders: Ports at which packets begin, the first ones; 0: there is but one port.
+        tag: Weight that a packet was given there, (num_packets,) float64, or (0,); this alone changes.
+    """
+
+    flow: IntArray
+    size: FloatArray
+    header: float
+    remaining: FloatArray
+    key: IntArray
+    due: FloatArray
+    num_senders: int = 0
+    tag: FloatArray = np.zeros(0)
+
+
+class Arrival(NamedTuple):
+    """What a scheduler says of a packet that arrives at its port.
+
+    Attributes:
+        queue: Queue of the packet, 0 the highest; ``BEYOND`` to drop it.
+        rank: Place in its queue where that is served by rank: smaller first.
+        weight: The number by which the queue was chosen, mostly bytes sent.
+        last_seen: When the message's last packet before this one arrived, in s; NaN where there was none.
+        new_message: Whether a message begins with this packet.
+    """
+
+    queue: int
+    rank: float
+    weight: float
+    last_seen: float
+    new_message: bool
 
 
 class Traffic(NamedTuple):
@@ -52,48 +99,72 @@ class Traffic(NamedTuple):
         return len(self.key_id)
 
 
-def _first_queue(port: int, head_size: FloatArray, own: Any) -> int:
-    """Returns the only queue."""
-    return 0
+class Scheduler(ABC):
+    """A scheduler: its parameters, checked, and the hooks, which read them in its record.
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
-    """The rules of a scheduler: functions of plain arrays that Numba can compile, with these names of parameters.
+    A subclass defines ``arrive``, where its queues are not served in strict priority ``choose``, and names the
+    ``record_type`` that ``new_record`` fills. One object serves any number of replays. ``packets.rules`` says what
+    arguments of hooks mean.
 
     Attributes:
-        record: NamedTuple of what the scheduler keeps, a type of its own.
-        arrive: Says what becomes of a packet that arrives, ``(now, port, p, table, own)``.
-        choose: Returns the queue that an idle port serves, ``(port, head_size, own)``: see ``queue_choice.next_queue``.
-            Only asked where the order is ``Order.ARRIVAL``.
+        record_type: NamedTuple of what is kept, with one entry, or row, for each port where ports differ. A class that
+            defines hooks gets a type of its own, derived from this.
         order: Order in which packets that wait are served.
-    """
-
-    record: type
-    arrive: Callable[[float, int, int, PacketTable, Any], Arrival]
-    choose: Callable[[int, FloatArray, Any], int] = _first_queue
-    order: Order = Order.ARRIVAL
-
-
-class BaseScheduler(ABC):
-    """A scheduler: its parameters, checked, and the rules that read them.
-
-    Attributes:
-        rules: Its rules.
         num_queues: Queues of a port.
         needs_remaining: Whether it must know how much a flow has left to send.
         sketch_bytes: Memory of its sketch at each port, where it has one.
     """
 
-    rules: ClassVar[Rules]
+    record_type: ClassVar[type[Any]]
+    order: ClassVar[Order] = Order.ARRIVAL
     num_queues: int = 1
     needs_remaining: bool = False
     sketch_bytes: int = 0
 
+    @staticmethod
+    def arrive(now: float, port: int, p: int, table: PacketTable, record: Any) -> Arrival:
+        """Says what becomes of a packet that arrives at a port."""
+        raise NotImplementedError
+
+    @staticmethod
+    def choose(port: int, head_size: FloatArray, record: Any) -> int:
+        """Returns the queue that an idle port serves; asked where the order is ``Order.ARRIVAL``.
+
+        Without it, the highest queue that holds a packet: strict priority.
+
+        Args:
+            port: Number of the port.
+            head_size: Bytes of the first packet of each queue, (num_queues,), 0 where there is none; at least one is
+                not 0.
+            record: What the scheduler keeps.
+        """
+        queue = 0
+        while head_size[queue] == 0.0:
+            queue += 1
+        return queue
+
+    def __init_subclass__(cls) -> None:
+        """Gives a class that defines hooks a type of record of its own, by which the compiled engine finds them."""
+        super().__init_subclass__()
+        if not vars(cls).keys().isdisjoint(("arrive", "choose", "order", "record_type")):
+            base = cls.record_type
+            fields = {"__slots__": (), "__module__": cls.__module__, "__doc__": base.__doc__, "scheduler": cls}
+            fields["__qualname__"] = f"{cls.__qualname__}.record_type"  # where ``pickle`` finds it
+            # Numba calls types by their names: two schedulers must not be called the same.
+            cls.record_type = type(f"{cls.__module__}.{cls.__qualname__}", (base,), fields)
+
     @abstractmethod
     def new_record(self, traffic: Traffic, num_ports: int) -> Any:
-        """Makes the record of what it keeps.
+        """Returns what is kept: the values of the fields of ``record_type``.
 
         Raises:
             ConfigError: The parameters do not fit the traffic.
         """
+
+    def make_record(self, traffic: Traffic, num_ports: int) -> Any:
+        """Makes the record of so many ports.
+
+        Raises:
+            ConfigError: The parameters do not fit the traffic.
+        """
+        return self.record_type(*self.new_record(traffic, num_ports))

@@ -12,10 +12,10 @@ from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.errors import FlowFileError, WorkloadError, shown
 from flowsched_gym.core.files import check_path
 from flowsched_gym.core.suggestions import similar
-from flowsched_gym.workload.columns import COLUMNS, Column, ColumnLike, numbers_of
+from flowsched_gym.workload.columns import COLUMNS, ColumnLike, FileColumn, numbers_of
 
 PACKET_COLUMNS: Final = (
-    Column(name="flow_id", integral=True, positive=False, required=True, allowed="a whole number >= 0"),
+    FileColumn(name="flow_id", integral=True, positive=False, required=True, allowed="a whole number >= 0"),
     *(column for column in COLUMNS if column.name in ("size_bytes", "arrival_s")),
 )
 """Columns of a packet file."""

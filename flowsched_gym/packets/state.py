@@ -1,14 +1,18 @@
-"""Packets: the parameters of ports and senders, and what became of each packet and flow."""
+"""Packets: the parameters of ports and senders, the order of events, and what became of each packet and flow."""
 
-import math
 from dataclasses import dataclass, fields, replace
-from enum import StrEnum
-from typing import Final
+from enum import IntEnum, StrEnum
+from typing import Any, Final, NamedTuple
 
-from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray, is_whole, to_float
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray, is_whole
+from flowsched_gym.core.checks import check_choice, check_number
 from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.suggestions import listed
 from flowsched_gym.flows.records import Records
+from flowsched_gym.packets.contract import PacketTable
+from flowsched_gym.workload.empirical import PACKET_PAYLOAD
 
 __all__ = [
     "PORT_PARAMETERS",
@@ -21,13 +25,11 @@ __all__ = [
     "PortParameters",
     "SenderParameters",
 ]
-
 UNLIMITED: Final = 2**62
 """In place of a number of packets: so many never wait."""
 MOST_WINDOW: Final = 2**31
-PAYLOAD: Final = 1460.0
 HEADER: Final = 40.0
-"""Bytes of a full packet's payload, and of its header (QCluster's public ns-2 scripts)."""
+"""Bytes around a packet's payload (QCluster's public ns-2 scripts)."""
 
 
 class PacketTransport(StrEnum):
@@ -102,7 +104,7 @@ class SenderParameters:
         ConfigError: A value is not allowed.
     """
 
-    payload: float = PAYLOAD
+    payload: float = PACKET_PAYLOAD
     header: float = HEADER
     window: int = 64
     transport: str = PacketTransport.FIXED
@@ -113,20 +115,14 @@ class SenderParameters:
 
     def __post_init__(self) -> None:
         for name in ("payload", "min_rto"):
-            _check_number(name, getattr(self, name), positive=True)
+            check_number(name, getattr(self, name), above=0)
         if self.largest is not None:
-            _check_number("largest", self.largest, positive=True)
+            check_number("largest", self.largest, above=0)
         for name in ("header", "delay"):
-            _check_number(name, getattr(self, name), positive=False)
+            check_number(name, getattr(self, name), at_least=0)
         _check_integer("window", self.window, at_least=1, below=MOST_WINDOW)
-        for name, allowed in (("transport", PacketTransport), ("messages", MessageRule)):
-            value = getattr(self, name)
-            if not isinstance(value, str) or value not in tuple(allowed):
-                raise ConfigError(f"{name} is {shown(value)}: it must be one of {listed(value, allowed)}")
-
-
-PORT_PARAMETERS: Final = tuple(field.name for field in fields(PortParameters))
-SENDER_PARAMETERS: Final = tuple(field.name for field in fields(SenderParameters))
+        check_choice("transport", self.transport, PacketTransport)
+        check_choice("messages", self.messages, MessageRule)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -179,6 +175,34 @@ class PacketTrace:
         return replace(self, **times, departure_time=start + self.departure_time)
 
 
+_KINDS: Final[dict[object, str]] = {FloatArray: "f8", IntArray: "i8", BoolArray: "?"}
+TRACE_ROW: Final = np.dtype(
+    [("packet", "i8"), *((field.name, _KINDS[field.type]) for field in fields(PacketTrace)[2:])], align=True
+)
+"""A row of a trace while it is written: the packet, and what ``PacketTrace`` has of it besides flow and size."""
+
+
+def trace_of(rows: npt.NDArray[Any], table: PacketTable, flow_id: IntArray) -> PacketTrace:
+    """Makes a trace of its rows, (num_rows,) of type ``TRACE_ROW``.
+
+    Args:
+        rows: The rows.
+        table: The packets.
+        flow_id: Identifier of each flow of the table, (num_flows,).
+    """
+    packet, columns = rows["packet"], {name: rows[name] for name in (TRACE_ROW.names or ())[1:]}
+    return PacketTrace(flow_id=flow_id[table.flow[packet]], size=table.size[packet], **columns)
+
+
+class FlowOutcomes(NamedTuple):
+    """What became of each flow: see ``PacketRecords``; (num_flows,) each."""
+
+    completion_time: FloatArray
+    drops: IntArray
+    marks: IntArray
+    disordered: IntArray
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PacketRecords(Records):
     """The outcome of each flow that was sent in packets: see ``Records`` for what is not named here.
@@ -206,11 +230,29 @@ class PacketRecords(Records):
                 getattr(self, field.name).setflags(write=False)
 
 
-def _check_number(name: str, value: object, *, positive: bool) -> None:
-    bound = "> 0" if positive else ">= 0"
-    number = to_float(value)
-    if not ((number > 0 if positive else number >= 0) and number < math.inf):
-        raise ConfigError(f"{name} is {shown(value)}: it must be a finite number {bound}")
+class PacketEventKind(IntEnum):
+    """Kinds of events, in the order in which they happen at one instant; equal kinds happen as they were scheduled."""
+
+    TRANSMISSION_END = 0
+    """A port has sent the last bit of a packet."""
+    ACKNOWLEDGEMENT = 1
+    """An acknowledgement reaches its sender."""
+    TIMEOUT = 2
+    """A sender notices that a packet is lost."""
+    ARRIVAL = 3
+    """A flow, or a packet by itself, arrives; several by their ids."""
+    PERIOD_END = 4
+    """A period ends and the next one begins."""
+    DECISION = 5
+    """An agent decides."""
+    CHOICE = 6
+    """An idle port chooses the packet that it sends next."""
+
+
+PORT_PARAMETERS: Final = tuple(field.name for field in fields(PortParameters))
+
+
+SENDER_PARAMETERS: Final = tuple(field.name for field in fields(SenderParameters))
 
 
 def _check_integer(name: str, value: object, *, at_least: int, below: int) -> None:

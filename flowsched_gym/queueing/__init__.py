@@ -1,11 +1,15 @@
 """Computes what queueing theory says about one link, thresholds of multi-level queues, and windows of senders."""
 
-from flowsched_gym.queueing.cluster import cluster_thresholds
 from flowsched_gym.queueing.moments import SizeMoments, size_moments
 from flowsched_gym.queueing.multilevel import MultilevelFct, multilevel_fct
-from flowsched_gym.queueing.published import published_thresholds
 from flowsched_gym.queueing.single_queue import mean_fct
-from flowsched_gym.queueing.thresholds import optimal_thresholds, pias_thresholds, pias_worst_thresholds
+from flowsched_gym.queueing.thresholds import (
+    cluster_thresholds,
+    optimal_thresholds,
+    pias_thresholds,
+    pias_worst_thresholds,
+    published_thresholds,
+)
 from flowsched_gym.queueing.windows import WindowKind, window_after_round
 
 __all__ = [

@@ -20,10 +20,10 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.core.checks import as_tuple, check_choice, check_number
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.queueing.moments import SizeDistribution, as_size_distribution, size_moments
 from flowsched_gym.workload import Distribution
-from flowsched_gym.workload.checks import as_tuple, check_choice, check_number
 
 KINDS: Final = ("qlas", "qsjf")
 """Queues by attained bytes, and by size."""

@@ -15,10 +15,10 @@ from typing import Final
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core.checks import check_choice
 from flowsched_gym.queueing.moments import SizeDistribution, as_size_distribution, size_grid, size_moments
 from flowsched_gym.queueing.multilevel import check_load, multilevel_fct
 from flowsched_gym.workload import Distribution
-from flowsched_gym.workload.checks import check_choice
 
 DISCIPLINES: Final = ("fifo", "las", "ps", "psjf", "srpt")
 NUM_SIZES: Final = 20_000

@@ -2,11 +2,10 @@
 
 from enum import StrEnum
 
+from flowsched_gym.core.checks import check_choice, check_number
 from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.flows.windows import cut_window
+from flowsched_gym.flows.windows import average_share, cut_window, penalty
 from flowsched_gym.machine_code.numerics import power
-from flowsched_gym.packets.rules.windows import average_share, penalty
-from flowsched_gym.workload.checks import check_choice, check_number
 
 
 class WindowKind(StrEnum):

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.core.arrays import BoolArray, IntArray
+from flowsched_gym.core.checks import check_flag, check_integer
 from flowsched_gym.core.errors import ConfigError, SpaceMismatchError, shown
 from flowsched_gym.core.suggestions import listed
 from flowsched_gym.envs import DecisionEnv
@@ -24,7 +25,6 @@ from flowsched_gym.registration import (
 from flowsched_gym.search.rollouts import NUM_EPISODES, Futures, Rollouts, most_tries, sequential_halving
 from flowsched_gym.systems.spec import OPTIONS, EnvironmentSpec
 from flowsched_gym.workload import WorkloadSource
-from flowsched_gym.workload.checks import check_integer
 
 MOST_ROUNDS: Final = 6
 
@@ -71,8 +71,7 @@ class SearchConfig:
         check_integer("futures", self.futures, at_least=1)
         check_integer("rounds", self.rounds, at_least=1, below=MOST_ROUNDS + 1)
         check_integer("lookahead", self.lookahead, at_least=0)
-        if not isinstance(self.clairvoyant, bool):
-            raise ConfigError(f"clairvoyant is {shown(self.clairvoyant)}: it must be true or false")
+        check_flag("clairvoyant", self.clairvoyant)
         if sum(self.counts) > NUM_EPISODES:
             raise ConfigError(
                 f"futures is {self.futures}: {sum(self.counts)} in all are too many, {NUM_EPISODES} allowed"

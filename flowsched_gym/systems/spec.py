@@ -59,9 +59,20 @@ class PolicySpec:
 def policies_of(
     module: str, policies: Mapping[str, tuple[str, str, tuple[str, ...]]], *, actions: tuple[str, ...]
 ) -> tuple[PolicySpec, ...]:
-    """Lists policies of one module that take the same actions: by name, the class, what it does and what it knows."""
+    """Lists policies that take the same actions: by name, the class, what it does and what it knows.
+
+    Args:
+        module: Module of the classes that are not given as ``module:Class``.
+        policies: The policies.
+        actions: Their actions.
+    """
     return tuple(
-        PolicySpec(name=name, description=description, target=f"{module}:{kind}", ability=Ability(actions, information))
+        PolicySpec(
+            name=name,
+            description=description,
+            target=kind if ":" in kind else f"{module}:{kind}",
+            ability=Ability(actions, information),
+        )
         for name, (kind, description, information) in policies.items()
     )
 

@@ -1,12 +1,10 @@
 """Networks: hosts, links, paths, and ways to choose among these."""
 
-from flowsched_gym.topology.cpus import add_cpus, cpu_path
-from flowsched_gym.topology.crossing import crossing_shares
+from flowsched_gym.topology.cpus import add_cpus, cpu_path, machine_mix
 from flowsched_gym.topology.fabrics import big_switch, fat_tree, leaf_spine, multi_plane, one_link, tree9
-from flowsched_gym.topology.machines import machine_mix
 from flowsched_gym.topology.registry import TOPOLOGIES, make_topology
 from flowsched_gym.topology.routing import DEFAULT_FLOWLET_GAP, ROUTINGS, Routing, RoutingKind, make_routing
-from flowsched_gym.topology.topology import DEFAULT_CAPACITY, Topology
+from flowsched_gym.topology.topology import DEFAULT_CAPACITY, Topology, crossing_shares
 
 __all__ = [
     "DEFAULT_CAPACITY",

@@ -9,8 +9,9 @@ from typing import Final
 
 import numpy as np
 
-from flowsched_gym.core.arrays import FloatArray, is_whole
-from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core.checks import check_between
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.topology.topology import DEFAULT_CAPACITY, Topology
 
 PerLink = float | FloatArray
@@ -56,7 +57,7 @@ def big_switch(*, num_hosts: int, capacity: PerLink = DEFAULT_CAPACITY, delay: P
     Raises:
         ConfigError: There are fewer than two hosts, or a capacity or delay is not allowed.
     """
-    num_hosts = check_count("big-switch", "num_hosts", num_hosts, least=2, most=MOST_SWITCH_HOSTS)
+    num_hosts = check_between("topology big-switch: num_hosts", num_hosts, 2, MOST_SWITCH_HOSTS)
     pairs = np.arange(num_hosts * num_hosts)
     return Topology(
         name="big-switch",
@@ -86,10 +87,9 @@ def multi_plane(
     Raises:
         ConfigError: A count is too small, or a capacity or delay is not allowed.
     """
-    num_hosts = check_count("multi-plane", "num_hosts", num_hosts, least=2, most=MOST_FABRIC_HOSTS)
-    num_planes = check_count(
-        "multi-plane", "num_planes", num_planes, least=1, most=min(MOST_PLANES, MOST_PATHS // (num_hosts * num_hosts))
-    )
+    num_hosts = check_between("topology multi-plane: num_hosts", num_hosts, 2, MOST_FABRIC_HOSTS)
+    most_planes = min(MOST_PLANES, MOST_PATHS // (num_hosts * num_hosts))
+    num_planes = check_between("topology multi-plane: num_planes", num_planes, 1, most_planes)
 
     def paths(source: int, destination: int) -> list[list[int]]:
         first_links = range(0, 2 * num_hosts * num_planes, 2 * num_hosts)
@@ -132,12 +132,12 @@ def leaf_spine(
         ConfigError: A count is too small, or a capacity or delay is not allowed.
     """
     num_leaves, num_spines, hosts_per_leaf = (
-        check_count("leaf-spine", name, value, least=1, most=MOST_FABRIC_HOSTS)
+        check_between(f"topology leaf-spine: {name}", value, 1, MOST_FABRIC_HOSTS)
         for name, value in (("num_leaves", num_leaves), ("num_spines", num_spines), ("hosts_per_leaf", hosts_per_leaf))
     )
     hosts = num_leaves * hosts_per_leaf
-    check_count("leaf-spine", "the number of hosts", hosts, least=1, most=MOST_FABRIC_HOSTS)
-    check_count("leaf-spine", "num_spines", num_spines, least=1, most=MOST_PATHS // (hosts * hosts))
+    check_between("topology leaf-spine: the number of hosts", hosts, 1, MOST_FABRIC_HOSTS)
+    check_between("topology leaf-spine: num_spines", num_spines, 1, MOST_PATHS // (hosts * hosts))
     up, down = 2 * hosts, 2 * hosts + num_leaves * num_spines
 
     def paths(source: int, destination: int) -> list[list[int]]:
@@ -169,7 +169,7 @@ def fat_tree(*, arity: int = 4, capacity: PerLink = DEFAULT_CAPACITY, delay: Per
     Raises:
         ConfigError: The arity is odd or too small, or a capacity or delay is not allowed.
     """
-    arity = check_count("fat-tree", "arity", arity, least=2, most=MOST_ARITY)
+    arity = check_between("topology fat-tree: arity", arity, 2, MOST_ARITY)
     if arity % 2:
         raise ConfigError(f"topology fat-tree: arity is {arity}: it must be even")
     half = arity // 2
@@ -238,22 +238,3 @@ def _per_link(value: PerLink, num_links: int) -> FloatArray:
     if np.shape(value) not in ((), (num_links,)):
         raise ConfigError(f"an array of link values has shape {np.shape(value)}: it must be ({num_links},)")
     return np.full(num_links, value, dtype=np.float64)
-
-
-def check_count(topology: str, name: str, value: object, *, least: int, most: int | None = None) -> int:
-    """Makes a Python integer, which does not overflow, of one in its range.
-
-    Args:
-        topology: Name of the topology, for the message.
-        name: Name of the argument.
-        value: Its value.
-        least: Smallest value that is allowed.
-        most: Largest value that is allowed; ``None`` for no bound.
-
-    Raises:
-        ConfigError: The value is of another type or out of its range.
-    """
-    allowed = f">= {least}" if most is None else f"from {least} to {most}"
-    if not is_whole(value) or value < least or (most is not None and value > most):
-        raise ConfigError(f"topology {topology}: {name} is {shown(value)}: it must be an integer {allowed}")
-    return int(value)

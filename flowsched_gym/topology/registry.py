@@ -1,9 +1,10 @@
 """Makes topologies by name."""
 
+import math
 from typing import Final
 
+from flowsched_gym.core.checks import check_between, check_choice, check_integer
 from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.suggestions import listed
 from flowsched_gym.topology.fabrics import (
     HOSTS_PER_RACK,
     MOST_ARITY,
@@ -11,7 +12,6 @@ from flowsched_gym.topology.fabrics import (
     MOST_SWITCH_HOSTS,
     RACKS,
     big_switch,
-    check_count,
     fat_tree,
     leaf_spine,
     multi_plane,
@@ -55,9 +55,11 @@ def make_topology(name: str, *, num_hosts: int, capacity: float | None = None, d
     Raises:
         ConfigError: The name is unknown, or a value is out of its range.
     """
-    if not isinstance(name, str) or name not in TOPOLOGIES:
-        raise ConfigError(f"topology is {shown(name)}: it must be one of {listed(name, TOPOLOGIES)}")
-    num_hosts = check_count(name, "num_hosts", num_hosts, least=1, most=MOST_HOSTS.get(name))
+    check_choice("topology", name, TOPOLOGIES)
+    if name in MOST_HOSTS:
+        num_hosts = check_between(f"topology {name}: num_hosts", num_hosts, 1, MOST_HOSTS[name])
+    else:
+        num_hosts = check_integer(f"topology {name}: num_hosts", num_hosts, at_least=1, below=math.inf)
     capacity = DEFAULT_CAPACITY if capacity is None else capacity
     if name == "one-link":
         return one_link(capacity=capacity, delay=delay)

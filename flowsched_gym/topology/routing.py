@@ -4,10 +4,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
+from flowsched_gym.core.checks import check_choice
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.suggestions import listed
 from flowsched_gym.core.units import SECONDS_PER_MICROSECOND
@@ -81,13 +82,12 @@ def make_routing(name: str, **parameters: object) -> Routing:
     Raises:
         ConfigError: The name or a parameter is unknown, or a value is not allowed.
     """
-    if not isinstance(name, str) or name not in ROUTINGS:
-        raise ConfigError(f"routing is {shown(name)}: it must be one of {listed(name, ROUTINGS)}")
-    kind = ROUTINGS[name]
+    kind = ROUTINGS[check_choice("routing", name, ROUTINGS)]
     allowed = ["flowlet_gap"] if kind is RoutingKind.CONGA else []
     for parameter in parameters:
         if parameter not in allowed:
             raise ConfigError(
                 f"routing {name} has no parameter {shown(parameter)}: it takes {listed(parameter, allowed)}"
             )
-    return Routing(kind, **parameters)  # type: ignore[arg-type]  # checked by Routing
+    given: dict[str, Any] = parameters
+    return Routing(kind, **given)

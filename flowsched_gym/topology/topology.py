@@ -1,4 +1,4 @@
-"""Describes a network: hosts, directed links with capacity and delay, and the paths between hosts."""
+"""Networks: hosts, directed links with capacity and delay, paths between hosts, and which traffic crosses a link."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -16,8 +16,10 @@ DEFAULT_CAPACITY: Final = gbps_to_capacity(1.0)
 
 LATEST_TIME: Final = 1e307
 """Times in s must end below, so that sums and products of them stay below the largest float64, 1.8e308."""
+
 LONGEST_DELAY: Final = 1e300
 """Longest propagation delay of a link in s, so that the delays of paths stay below ``LATEST_TIME``."""
+
 LEAST_PART: Final = 2e-14
 """Part of its arrival time that a flow must send for at least: twice the rounding that ``transport.progress`` allows
 event times (``TIME_TOLERANCE``), so that rounding moves a completion time by half at most."""
@@ -305,6 +307,34 @@ class Topology:
         total = np.concatenate([[0.0], np.cumsum(self.delay[self.path_links])])
         along: FloatArray = total[self.path_start[1:]] - total[self.path_start[:-1]]
         return along
+
+
+def crossing_shares(topology: Topology) -> FloatArray:
+    """Returns the expected share of all flows that cross each link, (num_links,) float64, from 0 to 1.
+
+    Source and destination are any two different hosts with equal probability, and the paths of a pair are taken with
+    equal probability. All links are up.
+
+    The busiest link is that with the largest ``share / capacity``. The nine-host tree: a rack's uplink and downlink,
+    with 1/4 (a host's link: 1/9). Big switch, leaf-spine and fat-tree with equal links and enough spines: the hosts'
+    links, with ``1 / num_hosts``.
+
+    Raises:
+        ConfigError: The network has a single host.
+    """
+    num_hosts = topology.num_hosts
+    if num_hosts == 0:
+        return np.ones(topology.num_links)
+    if num_hosts == 1:
+        raise ConfigError(f"topology {topology.name} has one host: flows need at least two")
+    num_pairs = num_hosts * num_hosts
+    of_pair = np.full(num_pairs, 1.0 / (num_pairs - num_hosts))
+    of_pair[:: num_hosts + 1] = 0.0
+    paths = np.ones(num_pairs, dtype=np.int64) if topology.pair_start is None else np.diff(topology.pair_start)
+    of_path = np.repeat(of_pair / paths, paths)
+    shares = np.zeros(topology.num_links)
+    np.add.at(shares, topology.path_links, np.repeat(of_path, np.diff(topology.path_start)))
+    return shares
 
 
 def _check_resolution(alone: FloatArray, volume: FloatArray, capacity: FloatArray, arrival_time: FloatArray) -> None:

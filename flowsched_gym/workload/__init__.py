@@ -3,8 +3,7 @@
 from flowsched_gym.flows.link_changes import LinkChanges
 from flowsched_gym.flows.precedence import Precedence
 from flowsched_gym.flows.workload import NO_TASK, Workload
-from flowsched_gym.workload.checks import UnstableLoadWarning
-from flowsched_gym.workload.clusters import ClusterWorkload, Incast, Traffic
+from flowsched_gym.workload.clusters import ClusterWorkload, Incast, Traffic, offered_traffic
 from flowsched_gym.workload.coflows import coflow_sample, read_coflows
 from flowsched_gym.workload.columns import DeadlineWarning, workload_from_columns
 from flowsched_gym.workload.distributions import (
@@ -22,24 +21,24 @@ from flowsched_gym.workload.failures import RandomFailures
 from flowsched_gym.workload.finding import (
     WorkloadLike,
     find_source,
+    is_workload_file,
     is_workload_name,
     leaves_open,
+    make_workload,
+    parse_variant,
+    plain_variant,
+    read_workload_file,
     with_workload_read,
     workload_label,
 )
 from flowsched_gym.workload.flow_file import read_flows, write_flows
-from flowsched_gym.workload.futures import with_future
-from flowsched_gym.workload.gather import GatherWorkload
+from flowsched_gym.workload.gather import ARTEMIS_A1, ARTEMIS_A2, GatherWorkload, Mix
 from flowsched_gym.workload.jobs import JobWorkload
-from flowsched_gym.workload.mix import ARTEMIS_A1, ARTEMIS_A2, Mix
-from flowsched_gym.workload.named import WORKLOADS, NamedWorkload, draw_flows, make_workload
-from flowsched_gym.workload.offered import offered_traffic
+from flowsched_gym.workload.named import WORKLOADS, NamedWorkload, draw_flows
 from flowsched_gym.workload.poisson import PoissonWorkload
 from flowsched_gym.workload.qcluster import MESSAGE_GAPS
-from flowsched_gym.workload.source import FixedWorkload, WorkloadSource, first_flows
+from flowsched_gym.workload.source import FixedWorkload, UnstableLoadWarning, WorkloadSource, first_flows, with_future
 from flowsched_gym.workload.tasks import TaskWorkload
-from flowsched_gym.workload.variants import parse_variant, plain_variant
-from flowsched_gym.workload.workload_file import is_workload_file, read_workload_file
 
 __all__ = [
     "ARTEMIS_A1",

@@ -4,6 +4,7 @@ Follows AuTO, sections 6.1.1 to 6.1.3: four clusters with a size distribution an
 fixed time, never the same twice in a row; bursts from many hosts to one (incast) beside them.
 """
 
+import functools
 import math
 from dataclasses import dataclass, replace
 from typing import Final
@@ -11,26 +12,22 @@ from typing import Final
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.core.checks import as_tuple, check_integer, check_number, check_one_of_two, settle_numbers
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.seeding import SeedStreams, integers, orders
 from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS
 from flowsched_gym.flows.workload import Workload
-from flowsched_gym.workload.arrivals import poisson_arrivals
-from flowsched_gym.workload.checks import (
-    as_tuple,
+from flowsched_gym.workload.distributions import Distribution, check_distribution
+from flowsched_gym.workload.empirical import Empirical
+from flowsched_gym.workload.poisson import MIN_HOSTS, PoissonWorkload, poisson_arrivals
+from flowsched_gym.workload.source import (
+    WorkloadSource,
     check_busiest_share,
     check_flow_count,
-    check_integer,
-    check_number,
-    check_one_of_two,
-    settle_numbers,
+    first_flows,
     warn_if_unstable,
     without_load_warning,
 )
-from flowsched_gym.workload.distributions import Distribution
-from flowsched_gym.workload.source import first_flows
-
-MIN_HOSTS: Final = 2
 
 MOST_PHASES: Final = 1_000_000
 """Phases of an episode at most."""
@@ -50,7 +47,7 @@ class Traffic:
 
     def __post_init__(self) -> None:
         settle_numbers(self)
-        _check_size(self.size)
+        check_distribution("size", self.size)
         check_number("load", self.load, above=0)
 
 
@@ -72,7 +69,7 @@ class Incast:
         settle_numbers(self)
         check_number("burst_rate", self.burst_rate, above=0)
         check_integer("senders", self.senders, at_least=1)
-        _check_size(self.size)
+        check_distribution("size", self.size)
 
     @property
     def bytes_per_second(self) -> float:
@@ -325,9 +322,51 @@ class ClusterWorkload:
         )
 
 
-def _check_size(size: object) -> None:
-    if not isinstance(size, Distribution):
-        raise ConfigError(f"size is {shown(size)}: it must be a distribution, with mean and sample")
+def offered_traffic(source: WorkloadSource, num_clusters: int) -> tuple[Traffic, ...] | None:
+    """Returns what each cluster of an environment sends, in the long run; bursts of incast are left out.
+
+    Where hosts of one cluster send different traffic, or change theirs, it is the mixture of all of it.
+
+    Args:
+        source: Where the flows come from.
+        num_clusters: Clusters of equal size into which the hosts are divided, in their order.
+
+    Returns:
+        Traffic of each cluster, or ``None`` where it is not known, as of a flow file.
+
+    Raises:
+        ConfigError: Traffic mixes that is not all of measured distributions.
+    """
+    if isinstance(source, PoissonWorkload):
+        return (Traffic(size=source.size, load=source.offered_load),) * num_clusters
+    if not isinstance(source, ClusterWorkload):
+        return None
+    if source.change_every is not None:
+        return (_mixed(source.traffic),) * num_clusters
+    hosts = np.arange(source.num_hosts).reshape(num_clusters, -1) // source.hosts_per_cluster
+    return tuple(_mixed(tuple(source.traffic[host] for host in row)) for row in hosts.tolist())
+
+
+@functools.lru_cache(maxsize=64)
+def _mixed(parts: tuple[Traffic, ...]) -> Traffic:
+    """Mixes the traffic of hosts, all alike in number."""
+    if len(set(parts)) == 1:
+        return parts[0]
+    sizes = [part.size for part in parts]
+    known = [size for size in sizes if isinstance(size, Empirical)]
+    if len(known) < len(sizes):
+        raise ConfigError(
+            f"traffic mixes sizes of {', '.join(sorted({type(size).__name__ for size in sizes}))}: thresholds by "
+            f"theory are known of mixed {Empirical.__name__} ones alone"
+        )
+    weights = np.array([part.load / part.size.mean for part in parts])
+    # A distribution jumps at its smallest size, so the size just below it belongs to the points.
+    smallest = [max(size.minimum, size.points[0][0]) for size in known]
+    values = [value for size in known for value, _ in size.points]
+    points = np.unique(np.maximum([*values, *smallest, *np.nextafter(smallest, 0.0)], np.nextafter(min(smallest), 0.0)))
+    probability = np.sum([weight * size.cdf(points) for weight, size in zip(weights, known, strict=True)], axis=0)
+    mixture = tuple(zip(points.tolist(), (probability / probability[-1]).tolist(), strict=True))
+    return Traffic(size=Empirical(points=mixture), load=math.fsum(part.load for part in parts) / len(parts))
 
 
 def _merged(one: Workload, other: Workload) -> Workload:

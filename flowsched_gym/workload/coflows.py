@@ -16,11 +16,12 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.core.checks import COUNT_END, check_integer
 from flowsched_gym.core.errors import ConfigError, FlowFileError
 from flowsched_gym.core.files import open_to_read
 from flowsched_gym.flows.workload import Workload
-from flowsched_gym.workload.checks import COUNT_END, MOST_FLOWS, check_integer
 from flowsched_gym.workload.flow_csv import NUMBER, WHOLE_NUMBER, shorten
+from flowsched_gym.workload.source import MOST_FLOWS
 
 BYTES_PER_MB: Final = 2.0**20
 """The benchmark's MB."""

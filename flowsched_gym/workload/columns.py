@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
+from flowsched_gym.core.checks import EXACT_END
 from flowsched_gym.core.errors import FlowSchedWarning, WorkloadError, shown
 from flowsched_gym.flows.precedence import AFTER, parse_after
 from flowsched_gym.flows.workload import NO_TASK, Workload
@@ -24,12 +25,10 @@ ColumnLike = Sequence[object] | npt.NDArray[np.generic]
 
 SHOWN_NAMES: Final = 5
 """Names that a message lists at most."""
-EXACT_FLOAT_END: Final = 2.0**53
-"""Below it every float64 that is whole stands for one whole number; from it on, neighbours fall together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class FileColumn:
     """A column of the flow file.
 
     Attributes:
@@ -42,9 +41,9 @@ class Column:
     """
 
     name: str
-    integral: bool
-    positive: bool
-    required: bool
+    integral: bool = False
+    positive: bool = False
+    required: bool = False
     allowed: str
     missing: float = math.inf
 
@@ -67,49 +66,17 @@ class Column:
 
 
 COLUMNS: Final = (
-    Column(
-        name="flow_id",
-        integral=True,
-        positive=False,
-        required=True,
-        allowed="a whole number >= 0, larger than in the row before",
+    FileColumn(
+        name="flow_id", integral=True, required=True, allowed="a whole number >= 0, larger than in the row before"
     ),
-    Column(
-        name="task_id",
-        integral=True,
-        positive=False,
-        required=False,
-        allowed="a whole number >= 0, or empty",
-        missing=NO_TASK,
-    ),
-    Column(name="source", integral=True, positive=False, required=True, allowed="a host number >= 0"),
-    Column(
-        name="destination",
-        integral=True,
-        positive=False,
-        required=True,
-        allowed="a host number >= 0, other than the source",
-    ),
-    Column(name="size_bytes", integral=False, positive=True, required=True, allowed="a finite number of bytes > 0"),
-    Column(name="arrival_s", integral=False, positive=False, required=True, allowed="a finite time in s >= 0"),
-    Column(
-        name="deadline_s", integral=False, positive=True, required=False, allowed="a finite time in s > 0, or empty"
-    ),
-    Column(
-        name="due_s",
-        integral=False,
-        positive=True,
-        required=False,
-        allowed="a finite time in s, later than arrival_s, or empty",
-    ),
-    Column(
-        name="cpu_s",
-        integral=False,
-        positive=False,
-        required=False,
-        allowed="a finite time in s >= 0, or empty",
-        missing=0.0,
-    ),
+    FileColumn(name="task_id", integral=True, allowed="a whole number >= 0, or empty", missing=NO_TASK),
+    FileColumn(name="source", integral=True, required=True, allowed="a host number >= 0"),
+    FileColumn(name="destination", integral=True, required=True, allowed="a host number >= 0, other than the source"),
+    FileColumn(name="size_bytes", positive=True, required=True, allowed="a finite number of bytes > 0"),
+    FileColumn(name="arrival_s", required=True, allowed="a finite time in s >= 0"),
+    FileColumn(name="deadline_s", positive=True, allowed="a finite time in s > 0, or empty"),
+    FileColumn(name="due_s", positive=True, allowed="a finite time in s, later than arrival_s, or empty"),
+    FileColumn(name="cpu_s", allowed="a finite time in s >= 0, or empty", missing=0.0),
 )
 """Columns of numbers in the flow file; ``due_s`` is read alone, for ``deadline_s``."""
 
@@ -313,7 +280,7 @@ def workload_from_columns_at(columns: Mapping[str, ColumnLike], source: str) -> 
     return make_workload_of(values, present, source, after=cells, where=lambda row: f"{source}, row {row}")
 
 
-def numbers_of(entries: ColumnLike, column: Column, source: str) -> tuple[NumberArray, BoolArray]:
+def numbers_of(entries: ColumnLike, column: FileColumn, source: str) -> tuple[NumberArray, BoolArray]:
     """Returns an array of a column's entries, and which are filled; required columns are filled throughout."""
     if isinstance(entries, (str, bytes)) or not isinstance(entries, Sized):
         raise WorkloadError(f"{source}: {column.name} is {shown(entries)}: it must be a sequence of numbers")
@@ -333,7 +300,7 @@ def numbers_of(entries: ColumnLike, column: Column, source: str) -> tuple[Number
     return _convert(array, filled, column, source), filled
 
 
-def _numbers_of_objects(entries: list[object], column: Column, source: str) -> tuple[NumberArray, BoolArray]:
+def _numbers_of_objects(entries: list[object], column: FileColumn, source: str) -> tuple[NumberArray, BoolArray]:
     """Returns an array of entries that are not all numbers: None, text and others."""
     filled = np.ones(len(entries), dtype=np.bool_)
     numbers: list[float] = []
@@ -357,7 +324,7 @@ def _numbers_of_objects(entries: list[object], column: Column, source: str) -> t
     return _convert(array, filled, column, source), filled
 
 
-def _convert(array: npt.NDArray[np.generic], filled: BoolArray, column: Column, source: str) -> NumberArray:
+def _convert(array: npt.NDArray[np.generic], filled: BoolArray, column: FileColumn, source: str) -> NumberArray:
     """Converts numbers to the column's type without changing any of them."""
     if not column.integral:
         return array.astype(np.float64)
@@ -366,14 +333,14 @@ def _convert(array: npt.NDArray[np.generic], filled: BoolArray, column: Column, 
     if array.dtype.kind != "f":
         fits = whole <= np.iinfo(np.int64).max
     else:
-        fits = (np.floor(whole) == whole) & (np.abs(whole) < EXACT_FLOAT_END)
+        fits = (np.floor(whole) == whole) & (np.abs(whole) < EXACT_END)
     if not fits.all():
         row = int(np.argmin(fits))
         raise _fault_of(array[row], column, row, source)
     return whole.astype(np.int64)
 
 
-def _fault_of(value: object, column: Column, row: int, source: str) -> WorkloadError:
+def _fault_of(value: object, column: FileColumn, row: int, source: str) -> WorkloadError:
     """Describes a value that is not allowed."""
     plain = value.item() if isinstance(value, np.generic) else value
     return WorkloadError(f"{source}, row {row}, column {column.name}: {shown(plain)}: it must be {column.allowed}")

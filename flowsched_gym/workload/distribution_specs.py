@@ -10,8 +10,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
+from flowsched_gym.core.checks import check_choice
 from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.suggestions import listed
 from flowsched_gym.workload.distributions import (
     Constant,
     Discrete,
@@ -114,9 +114,7 @@ def read_number(entry: Entry) -> object:
 
 def _distribution_of(value: Mapping[Any, object], factor: float, folder: Path | None) -> Distribution:
     """Reads a distribution from a mapping with a kind."""
-    kind = value.get("kind")
-    if not isinstance(kind, str) or kind not in DISTRIBUTION_KINDS:
-        raise ConfigError(f"kind is {shown(kind)}: it must be one of {listed(kind, DISTRIBUTION_KINDS)}")
+    kind = check_choice("kind", value.get("kind"), DISTRIBUTION_KINDS)
     if factor != 1 and kind in WITH_UNIT_OF_THEIR_OWN:
         raise ConfigError(f"kind {kind!r} has sizes in B: name it under a key without a unit")
     arguments = {

@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from flowsched_gym.core import numerics
 from flowsched_gym.core.arrays import FloatArray
-from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.checks import as_tuple, check_number, settle_numbers
+from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.seeding import uniforms
-from flowsched_gym.workload.checks import as_tuple, check_number, settle_numbers
 
 PROBABILITY_TOLERANCE: Final = 1e-9
 """How far the sum of given probabilities may be from 1: room for decimal notation."""
@@ -36,6 +36,20 @@ class Distribution(Protocol):
 
     def sample(self, rng: np.random.Generator, count: int) -> FloatArray:
         """Draws values, (count,) float64, > 0."""
+
+
+class Inverted:
+    """A distribution that draws by inverting its cumulative distribution."""
+
+    __slots__ = ()
+
+    def quantile(self, probability: npt.ArrayLike) -> FloatArray:
+        """Returns the value that has this cumulative probability, of the shape of the probabilities."""
+        raise NotImplementedError
+
+    def sample(self, rng: np.random.Generator, count: int) -> FloatArray:
+        """Draws values, (count,) float64."""
+        return self.quantile(uniforms(rng, count))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +143,7 @@ class Discrete:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Uniform:
+class Uniform(Inverted):
     """The uniform distribution on an interval.
 
     Attributes:
@@ -158,13 +172,9 @@ class Uniform:
         """Returns the value that has this cumulative probability, of the shape of the probabilities."""
         return self.low + (self.high - self.low) * as_probabilities(probability)
 
-    def sample(self, rng: np.random.Generator, count: int) -> FloatArray:
-        """Draws values, (count,) float64."""
-        return self.quantile(uniforms(rng, count))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LogUniform:
+class LogUniform(Inverted):
     """The distribution whose logarithm is uniform: each decade of its interval is equally likely.
 
     Attributes:
@@ -194,17 +204,13 @@ class LogUniform:
         """Returns the value that has this cumulative probability, of the shape of the probabilities."""
         return np.minimum(self.low * numerics.exp(as_probabilities(probability) * self._width), self.high)
 
-    def sample(self, rng: np.random.Generator, count: int) -> FloatArray:
-        """Draws values, (count,) float64, by inverting the cumulative distribution."""
-        return self.quantile(uniforms(rng, count))
-
     @property
     def _width(self) -> float:
         return float(numerics.log(self.high / self.low))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exponential:
+class Exponential(Inverted):
     """The exponential distribution.
 
     Attributes:
@@ -225,13 +231,9 @@ class Exponential:
         """Returns the value that has this cumulative probability, of the shape of the probabilities; inf for 1."""
         return -self.mean * numerics.log1p(-as_probabilities(probability))
 
-    def sample(self, rng: np.random.Generator, count: int) -> FloatArray:
-        """Draws values, (count,) float64, by inverting the cumulative distribution."""
-        return self.quantile(uniforms(rng, count))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LogNormal:
+class LogNormal(Inverted):
     """The log-normal distribution.
 
     Attributes:
@@ -256,17 +258,13 @@ class LogNormal:
         """Returns the value that has this cumulative probability, of the shape of the probabilities; inf for 1."""
         return numerics.exp(self._location + self.sigma * numerics.normal_quantile(as_probabilities(probability)))
 
-    def sample(self, rng: np.random.Generator, count: int) -> FloatArray:
-        """Draws values, (count,) float64, by inverting the cumulative distribution."""
-        return self.quantile(uniforms(rng, count))
-
     @property
     def _location(self) -> float:
         return float(numerics.log(self.mean)) - 0.5 * self.sigma * self.sigma
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pareto:
+class Pareto(Inverted):
     """The Pareto distribution: ``P(X > x) = (scale / x)**shape`` for x above the scale.
 
     With a maximum the distribution is the Pareto distribution on the condition that the value is not above it, and
@@ -324,9 +322,15 @@ class Pareto:
         values = self._scale * numerics.power(above, -1.0 / self.shape)
         return values if self.maximum is None else np.minimum(values, self.maximum)
 
-    def sample(self, rng: np.random.Generator, count: int) -> FloatArray:
-        """Draws values, (count,) float64, by inverting the cumulative distribution."""
-        return self.quantile(uniforms(rng, count))
+
+def check_distribution(name: str, value: object) -> None:
+    """Refuses what is no distribution.
+
+    Raises:
+        ConfigError: It has no mean, or cannot be sampled.
+    """
+    if not isinstance(value, Distribution):
+        raise ConfigError(f"{name} is {shown(value)}: it must be a distribution, with mean and sample")
 
 
 def as_probabilities(probability: npt.ArrayLike) -> FloatArray:

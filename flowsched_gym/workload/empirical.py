@@ -17,12 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core.checks import as_tuple, check_number, settle_numbers
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.files import check_path
-from flowsched_gym.core.seeding import uniforms
 from flowsched_gym.core.suggestions import listed
-from flowsched_gym.workload.checks import as_tuple, check_number, settle_numbers
-from flowsched_gym.workload.distributions import as_probabilities
+from flowsched_gym.workload.distributions import Inverted, as_probabilities
 
 CdfPoint = tuple[float, float]
 
@@ -59,7 +58,7 @@ CDF_NAMES: Final = tuple(CDF_MINIMUM_SIZES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Empirical:
+class Empirical(Inverted):
     """A cumulative distribution function, interpolated linearly between measured points.
 
     A first point with a probability above 0 is an atom at its value; two points of equal value are an atom too.
@@ -115,10 +114,6 @@ class Empirical:
         """
         values = _interpolate(as_probabilities(probability), self._probabilities, self._values, below=self._values[0])
         return np.maximum(values, self.minimum)[()]
-
-    def sample(self, rng: np.random.Generator, count: int) -> FloatArray:
-        """Draws values, (count,) float64, by inverting the cumulative distribution."""
-        return self.quantile(uniforms(rng, count))
 
 
 def load_cdf(name: str, *, minimum: float | None = None) -> Empirical:

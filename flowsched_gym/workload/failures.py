@@ -10,10 +10,10 @@ from typing import Final
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core.checks import as_tuple, check_integer, check_number, check_one_of_two
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.seeding import orders
 from flowsched_gym.flows.link_changes import LinkChanges
-from flowsched_gym.workload.checks import as_tuple, check_integer, check_number, check_one_of_two
 from flowsched_gym.workload.distributions import Exponential
 
 MOST_FAILURES: Final = 1_000_000

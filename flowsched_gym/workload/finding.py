@@ -1,18 +1,55 @@
-"""Finds what an environment draws its flows from, in whatever form it is given."""
+"""Finds where flows are drawn from, in each form that a user may give: a name, a file, a mapping, flows, a source.
+
+A mapping, in ``gym.make`` or in a workload file (YAML or JSON), either changes a workload of the package (``base``) or
+is new (``kind``); all other keys are fields of the workload, with plain values, units and short names as in
+``specs.py``::
+
+    name: twice-as-heavy                 # its name in titles and tables
+    base: gather-heavy
+    mix: [{size_kb: 700, deadline_ms: 40, count: 5}, {size_kb: 250, deadline_ms: 50, count: 5}]
+
+A mapping with the name of a workload of the package, and neither base nor kind, changes that workload. A workload of an
+environment whose network has a number of hosts and capacities of its own takes those where the mapping gives none.
+"""
 
 import os
-from collections.abc import Mapping
-from os import PathLike
-from typing import Any, TypeGuard
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import MISSING, fields, replace
+from os import PathLike, fsdecode
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeGuard
 
-from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.core.checks import check_choice
+from flowsched_gym.core.errors import ConfigError, MissingDependencyError, shown
+from flowsched_gym.core.files import open_to_read, read_json
 from flowsched_gym.flows.workload import Workload
-from flowsched_gym.workload.flow_file import read_flows
-from flowsched_gym.workload.named import make_workload
-from flowsched_gym.workload.source import FixedWorkload, WorkloadSource
-from flowsched_gym.workload.table_file import is_parquet
-from flowsched_gym.workload.variants import fields_given, parse_variant, variant_label
-from flowsched_gym.workload.workload_file import is_workload_file, read_workload_file
+from flowsched_gym.workload.flow_file import is_parquet, read_flows
+from flowsched_gym.workload.gather import GatherWorkload, Mix
+from flowsched_gym.workload.named import KINDS, WORKLOADS, NamedConfig, NamedWorkload, find_named
+from flowsched_gym.workload.source import FixedWorkload, WorkloadSource, without_load_warning
+from flowsched_gym.workload.specs import as_plain, read_changes
+from flowsched_gym.workload.tasks import CLOSED
+
+HEAD: Final = ("name", "base", "kind")
+"""Keys of a mapping that are no fields of the workload."""
+
+NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._+,-]{0,79}")
+
+JSON_SUFFIX: Final = ".json"
+SUFFIXES: Final = (JSON_SUFFIX, ".yaml", ".yml")
+"""Extensions of workload files."""
+
+ALTERNATIVES: Final = (
+    ("burst_rate", "load"),
+    ("rate", "load"),
+    ("num_bursts", "duration"),
+    ("num_flows", "duration"),
+    ("mix", "size"),
+    ("size", "total"),
+    ("load", "arrivals"),
+)
+"""Fields of which one takes the place of the other when it is given."""
 
 WorkloadLike = str | PathLike[str] | Mapping[str, object] | Workload | WorkloadSource
 """Forms in which a workload may be given."""
@@ -26,20 +63,19 @@ def find_source(workload: WorkloadLike) -> WorkloadSource:
 
     Args:
         workload: Name of a workload, path of a workload file (``.yaml``, ``.yml``, ``.json``) or of a flow file
-            (``.csv``, ``.parquet``, ``.pq``), a mapping that describes a workload (``variants.py``), flows, or anything
-            that draws flows.
+            (``.csv``, ``.parquet``, ``.pq``), a mapping that describes a workload, flows, or anything that draws flows.
 
     Raises:
         ConfigError: It is none of these, or there is no workload of that name.
         FlowFileError: The flow file has a fault.
     """
-    workload = _read(workload)
     if is_workload_name(workload):
-        return make_workload(workload)
-    if isinstance(workload, (str, PathLike)):
-        return FixedWorkload(workload=read_flows(workload))
+        return find_named(workload).config
+    workload = _read_file(workload)
     if isinstance(workload, Mapping):
         return parse_variant(workload)
+    if isinstance(workload, (str, PathLike)):
+        workload = read_flows(workload)
     if isinstance(workload, Workload):
         return FixedWorkload(workload=workload)
     if not isinstance(workload, WorkloadSource):
@@ -49,11 +85,90 @@ def find_source(workload: WorkloadLike) -> WorkloadSource:
     return workload
 
 
+def make_workload(name: str, **overrides: object) -> NamedConfig:
+    """Returns a named workload, with some fields changed.
+
+    A field that excludes another takes its place: ``make_workload("gather-a1", load=0.9)`` has no burst rate of its own
+    any more. Values may be plain and keys may end in a unit (``specs.py``). Fields of the distribution of sizes stand
+    beside those of the workload: ``make_workload("poisson-tree", shape=1.05, maximum=1.5e9)``.
+
+    Args:
+        name: Name of the workload (``WORKLOADS``).
+        **overrides: Fields of its class and of its sizes, and their values; None leaves a field as the named workload
+            has it.
+
+    Raises:
+        ConfigError: The name or a field does not exist, or a value is not allowed.
+    """
+    config = find_named(name).config
+    changes = read_changes(f"workload {name!r}", type(config), overrides, size=getattr(config, "size", None))
+    return _changed(config, {field: value for field, value in changes.items() if value is not None})
+
+
+def parse_variant(mapping: Mapping[Any, object], folder: Path | None = None) -> NamedConfig:
+    """Makes the workload that a mapping describes.
+
+    Args:
+        mapping: ``name``, ``base`` or ``kind``, and fields of the workload.
+        folder: Folder that paths of CDF files start from; None for the working folder.
+
+    Raises:
+        ConfigError: A key is unknown or missing, or a value is not allowed; the message names the workload.
+    """
+    return _read(mapping, folder).made()
+
+
+def plain_variant(mapping: Mapping[Any, object], folder: Path | None = None) -> dict[str, object]:
+    """Writes a mapping in the form that result files keep: SI units, full names, and points in place of CDF files.
+
+    Args:
+        mapping: As in ``parse_variant``.
+        folder: As in ``parse_variant``.
+
+    Raises:
+        ConfigError: As in ``parse_variant``, or it has a distribution of a user's own class.
+    """
+    variant = _read(mapping, folder)
+    with without_load_warning():
+        variant.made()
+    plain = {name: as_plain(value) for name, value in variant.values.items()}
+    failures = plain.get("failures")
+    if isinstance(failures, dict) and not _gives_cables(mapping):
+        del failures["cables"]
+    return {**variant.head, **plain}
+
+
+def read_workload_file(path: str | PathLike[str], changes: Mapping[str, object] | None = None) -> dict[str, object]:
+    """Reads a workload file as the mapping that it stands for, which needs no file any more.
+
+    Args:
+        path: The file; it names the workload where the content does not, and paths of CDF files start from its folder.
+        changes: Fields in place of those of the file.
+
+    Raises:
+        ConfigError: The file cannot be read, or describes no workload; the message names it.
+        MissingDependencyError: It is YAML and omegaconf is not installed.
+    """
+    with open_to_read(path, "workload", "a workload file") as file:
+        content = read_json(file) if file.suffix.lower() == JSON_SUFFIX else _read_yaml(file)
+    if not isinstance(content, dict):
+        raise ConfigError(f"{file}: it must be a mapping with a base or a kind, and fields of the workload")
+    try:
+        return plain_variant({"name": file.stem, **content, **(changes or {})}, file.parent)
+    except ConfigError as error:
+        raise ConfigError(f"{file}: {error}") from None
+
+
+def is_workload_file(workload: object) -> TypeGuard[str | PathLike[str]]:
+    """Returns whether a path is one of a workload file, by its extension."""
+    return isinstance(workload, (str, PathLike)) and fsdecode(workload).lower().endswith(SUFFIXES)
+
+
 def is_workload_name(workload: object) -> TypeGuard[str]:
     """Returns whether text is the name of a workload, rather than a file by its extension."""
-    if not isinstance(workload, str) or is_workload_file(workload):
+    if not isinstance(workload, str):
         return False
-    return not workload.lower().endswith(".csv") and not is_parquet(workload)
+    return not workload.lower().endswith((*SUFFIXES, ".csv")) and not is_parquet(workload)
 
 
 def workload_label(workload: object) -> str:
@@ -62,23 +177,29 @@ def workload_label(workload: object) -> str:
     Raises:
         ConfigError: It is a mapping or a workload file that describes no workload.
     """
-    workload = _read(workload)
+    workload = _read_file(workload)
     if isinstance(workload, Mapping):
-        return variant_label(workload)
+        return _read(workload).label
     return os.fspath(workload) if isinstance(workload, (str, PathLike)) else type(workload).__name__
 
 
 def leaves_open(workload: object, field: str) -> bool:
     """Returns whether a workload takes a field from the network of its environment.
 
-    One of a name does, and a mapping or workload file that does not give the field.
+    One of a name does, and a mapping or workload file that does not give the field; failures without cables of their
+    own do not count.
 
     Args:
         workload: As in ``find_source``.
         field: Name of a field, such as ``num_hosts``.
+
+    Raises:
+        ConfigError: It is a mapping or a workload file that describes no workload.
     """
-    workload = _read(workload)
-    return field not in fields_given(workload) if isinstance(workload, Mapping) else is_workload_name(workload)
+    workload = _read_file(workload)
+    if not isinstance(workload, Mapping):
+        return is_workload_name(workload)
+    return field not in _read(workload).values or (field == "failures" and not _gives_cables(workload))
 
 
 def with_workload_read(kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -87,9 +208,135 @@ def with_workload_read(kwargs: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         ConfigError: The file describes no workload.
     """
-    return {**kwargs, "workload": _read(kwargs["workload"])} if "workload" in kwargs else dict(kwargs)
+    return {**kwargs, "workload": _read_file(kwargs["workload"])} if "workload" in kwargs else dict(kwargs)
 
 
-def _read(workload: Any) -> Any:
+class _Variant(NamedTuple):
+    """A mapping that was read.
+
+    Attributes:
+        head: Its name, base and kind, as far as they are given.
+        base: The workload that it changes; None for a new one.
+        kind: Class of the workload.
+        values: Fields that it gives.
+    """
+
+    head: dict[str, str]
+    base: NamedWorkload | None
+    kind: type[NamedConfig]
+    values: dict[str, Any]
+
+    @property
+    def label(self) -> str:
+        """Its name; without one of its own, what it changes or its kind."""
+        name = self.head.get("name")
+        if name is not None and name not in WORKLOADS:
+            return name
+        if self.base is None:
+            return f"unnamed {self.head['kind']}"
+        return f"{self.base.name} with {', '.join(sorted(self.values))}" if self.values else self.base.name
+
+    def made(self) -> NamedConfig:
+        """Makes the workload; a message names it."""
+        try:
+            return self._new() if self.base is None else _changed(self.base.config, self.values)
+        except ConfigError as error:
+            raise ConfigError(f"workload {self.label!r}: {error}") from None
+
+    def _new(self) -> NamedConfig:
+        kind, values = self.head["kind"], dict(self.values)
+        for field in fields(self.kind):
+            if field.default is MISSING and field.name not in values:
+                raise ConfigError(f"{field.name} is missing: kind {kind} needs it")
+        if self.kind is GatherWorkload and values.setdefault("pattern", kind) != kind:
+            raise ConfigError(f"pattern is {shown(values['pattern'])}: kind {kind} makes it {kind}, leave it out")
+        return self.kind(**values)
+
+
+def _read(mapping: Mapping[Any, object], folder: Path | None = None) -> _Variant:
+    head = _read_head(mapping)
+    name, base, kind = (head.get(key) for key in HEAD)
+    rest = {key: value for key, value in mapping.items() if key not in HEAD}
+    if kind is not None:
+        where = f"workload {name or kind!r}"
+        return _Variant(head, None, KINDS[kind], read_changes(where, KINDS[kind], rest, folder=folder))
+    if base is None and name is None:
+        raise ConfigError(
+            f"workload is {shown(dict(mapping))}: it must have a kind ({', '.join(KINDS)}), or as its base or "
+            "name a workload of the package"
+        )
+    named = find_named(name if base is None else base)
+    size = getattr(named.config, "size", None)
+    where = f"workload {name or named.name!r}"
+    values = read_changes(where, type(named.config), rest, size=size, folder=folder)
+    return _Variant(head, named, type(named.config), values)
+
+
+def _read_head(mapping: Mapping[Any, object]) -> dict[str, str]:
+    """Reads name, base and kind, and checks that they go together."""
+    head: dict[str, str] = {}
+    for key in HEAD:
+        value = mapping.get(key)
+        if value is not None:
+            if not isinstance(value, str) or not NAME.fullmatch(value):
+                raise ConfigError(
+                    f"{key} of the workload is {shown(value)}: it must be a text of at most 80 letters, digits, spaces "
+                    "and ._+,-, the first a letter or digit"
+                )
+            head[key] = value
+    if "kind" in head:
+        check_choice("kind of the workload", head["kind"], KINDS)
+    if "kind" in head and "base" in head:
+        raise ConfigError(f"the workload has base {head['base']!r} and kind {head['kind']!r}: give one of them")
+    if head.get("name") in WORKLOADS and len(head) > 1 and head.get("base") != head["name"]:
+        raise ConfigError(f"name of the workload is {head['name']!r}: a workload of the package has it, choose another")
+    return head
+
+
+def _gives_cables(mapping: Mapping[Any, object]) -> bool:
+    """Returns whether failures are those of cables that the mapping names."""
+    failures = mapping.get("failures")
+    return not isinstance(failures, Mapping) or failures.get("cables") is not None
+
+
+def _changed(config: NamedConfig, values: Mapping[str, Any]) -> NamedConfig:
+    """Changes fields of a workload; fields that they exclude become None.
+
+    Raises:
+        ConfigError: A value is not allowed.
+    """
+    known = [field.name for field in fields(config)]
+    return replace(config, **{**_replaced_fields(values, known), **values})
+
+
+def _replaced_fields(changes: Mapping[str, object], known: Collection[str]) -> dict[str, None]:
+    """Returns the fields that become None as others are given."""
+    replaced: dict[str, None] = {}
+    for pair in ALTERNATIVES:
+        given = [key for key in pair if changes.get(key) is not None]
+        if len(given) == 1 and all(key in known for key in pair):
+            replaced |= {key: None for key in pair if key not in given}
+    mix = changes.get("mix")
+    if isinstance(mix, Mix):
+        replaced |= {"deadline": None} | ({} if mix.counts is None else {"flows_per_burst": None})
+    if changes.get("arrivals") == CLOSED:
+        replaced |= {"deadline_factor": None}
+    return replaced
+
+
+def _read_file(workload: Any) -> Any:
     """Reads a workload file; all else stays what it is."""
     return read_workload_file(workload) if is_workload_file(workload) else workload
+
+
+def _read_yaml(path: Path) -> Any:
+    """Reads YAML as the training commands do."""
+    try:
+        from omegaconf import OmegaConf  # noqa: PLC0415 - optional
+    except ImportError:
+        raise MissingDependencyError("omegaconf", extra="train", purpose="read YAML files") from None
+    with path.open(encoding="utf-8") as file:
+        try:
+            return OmegaConf.to_container(OmegaConf.load(file), resolve=True)
+        except Exception as error:  # noqa: BLE001 - PyYAML raises KeyError, IndexError and more for values such as !!bool x
+            raise ConfigError(f"{path}: this is not YAML: {error}") from None

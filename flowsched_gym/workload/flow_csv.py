@@ -13,23 +13,22 @@ from typing import BinaryIO, Final
 
 import numpy as np
 
-from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
+from flowsched_gym.core.arrays import BoolArray
+from flowsched_gym.core.checks import EXACT_END
 from flowsched_gym.core.errors import FlowFileError, WorkloadError
+from flowsched_gym.core.files import Progress
 from flowsched_gym.flows.precedence import AFTER
 from flowsched_gym.flows.workload import Workload
 from flowsched_gym.workload.columns import (
     COLUMN_NAMES,
     COLUMNS,
-    EXACT_FLOAT_END,
     HEADER,
-    Column,
+    FileColumn,
+    NumberArray,
     check_names,
     first_fault,
     make_workload_of,
 )
-from flowsched_gym.workload.table_file import Progress
-
-NumberArray = FloatArray | IntArray
 
 CHUNK_BYTES: Final = 4_000_000
 """Size of the pieces: long enough that NumPy's share dominates, short enough to fit beside the result."""
@@ -155,7 +154,7 @@ def _chunks(file: BinaryIO) -> Iterator[bytes]:
         yield (block + file.readline()).replace(b"\r\n", b"\n")
 
 
-def _parse_fast(chunk: bytes, columns: Sequence[Column | None], previous_id: int) -> _Chunk | None:
+def _parse_fast(chunk: bytes, columns: Sequence[FileColumn | None], previous_id: int) -> _Chunk | None:
     """Parses lines of plain numbers, column by column; None if they are not so, or if something is not allowed.
 
     None among the columns stands for ``after``, of which cells of one id, or none, are plain numbers.
@@ -193,7 +192,7 @@ def _parse_fast(chunk: bytes, columns: Sequence[Column | None], previous_id: int
     return _Chunk(values=values, present=present, after=after)
 
 
-def _convert_fast(texts: Sequence[bytes], column: Column) -> NumberArray | None:
+def _convert_fast(texts: Sequence[bytes], column: FileColumn) -> NumberArray | None:
     """Converts the texts of a column; None if one of them is no number of its kind."""
     try:
         if not column.integral:
@@ -204,7 +203,7 @@ def _convert_fast(texts: Sequence[bytes], column: Column) -> NumberArray | None:
 
 
 def _parse_lines(
-    chunk: bytes, columns: Sequence[Column | None], previous_id: int, source: str, first_line: int
+    chunk: bytes, columns: Sequence[FileColumn | None], previous_id: int, source: str, first_line: int
 ) -> _Chunk:
     """Parses lines one by one, and raises for the first one that is not allowed."""
     lines = chunk.split(b"\n")
@@ -246,7 +245,9 @@ def _parse_lines(
     )
 
 
-def _parse_line(line: bytes, columns: Sequence[Column | None], where: str, *, cut: bool) -> list[float | str | None]:
+def _parse_line(
+    line: bytes, columns: Sequence[FileColumn | None], where: str, *, cut: bool
+) -> list[float | str | None]:
     """Parses one row; None stands for an empty cell, and the cell of ``after`` stays text.
 
     Args:
@@ -281,11 +282,11 @@ def _parse_line(line: bytes, columns: Sequence[Column | None], where: str, *, cu
     ]
 
 
-def _name(column: Column | None) -> str:
+def _name(column: FileColumn | None) -> str:
     return AFTER if column is None else column.name
 
 
-def _parse_cell(cell: str, column: Column, where: str) -> float | None:
+def _parse_cell(cell: str, column: FileColumn, where: str) -> float | None:
     """Converts one cell; None if it is empty and may be so."""
     if not cell and not column.required:
         return None
@@ -298,7 +299,7 @@ def _parse_cell(cell: str, column: Column, where: str) -> float | None:
     elif NUMBER.fullmatch(cell):
         value = float(cell)
         if column.integral:
-            value = int(value) if value.is_integer() and abs(value) < EXACT_FLOAT_END else None
+            value = int(value) if value.is_integer() and abs(value) < EXACT_END else None
     if value is None or not column.allows_number(value):
         raise FlowFileError(f"{where}, column {column.name}: {shorten(cell)!r}: it must be {column.allowed}")
     return value

@@ -14,18 +14,12 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.core.checks import check_integer, check_number, settle_numbers
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.seeding import SeedStreams, integers
 from flowsched_gym.core.units import BYTES_PER_MEGABYTE, BYTES_PER_SECOND_PER_GBPS
 from flowsched_gym.flows.workload import Workload
-from flowsched_gym.workload.checks import (
-    check_flow_count,
-    check_integer,
-    check_number,
-    settle_numbers,
-    warn_if_unstable,
-    without_load_warning,
-)
+from flowsched_gym.workload.source import check_flow_count, warn_if_unstable, without_load_warning
 
 JOBS_FILE: Final = "alibaba_jobs.csv"
 

@@ -1,27 +1,24 @@
 """The named workloads that environments, YAML and the command line offer."""
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final
 
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.suggestions import similar
-from flowsched_gym.core.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
+from flowsched_gym.core.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE, SECONDS_PER_MILLISECOND
 from flowsched_gym.flows.workload import Workload
 from flowsched_gym.workload.clusters import ClusterWorkload, Incast, Traffic
-from flowsched_gym.workload.distributions import Constant, Exponential, Pareto, Uniform
+from flowsched_gym.workload.distributions import Constant, Exponential, LogUniform, Pareto, Uniform
 from flowsched_gym.workload.empirical import load_cdf
 from flowsched_gym.workload.failures import RandomFailures
-from flowsched_gym.workload.gather import GatherWorkload
+from flowsched_gym.workload.gather import ARTEMIS_A1, ARTEMIS_A2, GatherWorkload
 from flowsched_gym.workload.jobs import JobWorkload
-from flowsched_gym.workload.mix import ARTEMIS_A1, ARTEMIS_A2, Mix
 from flowsched_gym.workload.poisson import PoissonWorkload
 from flowsched_gym.workload.qcluster import QCLUSTER
 from flowsched_gym.workload.source import first_flows
-from flowsched_gym.workload.specs import FAT_TREE_CORE_CABLES, read_entries, read_value
-from flowsched_gym.workload.tafe import TAFE
+from flowsched_gym.workload.specs import FAT_TREE_CORE_CABLES
 from flowsched_gym.workload.tasks import CLOSED, TaskWorkload
 
 THESIS_BURST_RATE: Final = 10.0
@@ -56,19 +53,73 @@ AUTO_PHASE: Final = 2.0
 AUTO_INCAST: Final = Incast(burst_rate=50.0, senders=16, size=Constant(value=20 * BYTES_PER_KILOBYTE))
 """Bursts as they come when a request asks many servers (DCTCP, section 2); they add 0.4 % to the load."""
 
-ALTERNATIVES: Final = (
-    ("burst_rate", "load"),
-    ("rate", "load"),
-    ("num_bursts", "duration"),
-    ("num_flows", "duration"),
-    ("mix", "size"),
-    ("size", "total"),
-    ("load", "arrivals"),
-)
-"""Fields of which one takes the place of the other when it is given."""
-
-
 NamedConfig = GatherWorkload | PoissonWorkload | ClusterWorkload | TaskWorkload | JobWorkload
+
+KINDS: Final[Mapping[str, type[NamedConfig]]] = MappingProxyType(
+    {
+        "gather": GatherWorkload,
+        "scatter": GatherWorkload,
+        "poisson": PoissonWorkload,
+        "clusters": ClusterWorkload,
+        "tasks": TaskWorkload,
+        "jobs": JobWorkload,
+    }
+)
+"""Kinds of workloads."""
+
+_MERP: Final = PoissonWorkload(size=Pareto(shape=PARETO_SHAPE, mean=MERP_MEAN), load=0.8, num_flows=EPISODE_FLOWS)
+_MERP_TREE: Final = replace(_MERP, pattern="all-to-all", num_hosts=TREE_HOSTS, busiest_share=TREE_RACK_SHARE)
+_MERP_FAT_TREE: Final = replace(_MERP, pattern="all-to-all", num_hosts=FAT_TREE_HOSTS, load=0.6)
+
+_THESIS_1: Final = GatherWorkload(mix=ARTEMIS_A1, burst_rate=THESIS_BURST_RATE, num_bursts=EPISODE_BURSTS)
+_THESIS_2: Final = replace(_THESIS_1, mix=ARTEMIS_A2)
+_THESIS_MULTI: Final = replace(_THESIS_1, num_bursts=4 * EPISODE_BURSTS, num_destinations=4, num_senders=20)
+_THESIS_SCATTER: Final = replace(_THESIS_MULTI, pattern="scatter", num_destinations=8, num_senders=10)
+"""What the thesis leaves for later (chapter 5): gathers at several places, and scatter."""
+
+TAFE_LOAD: Final = 0.8
+
+LONG_TOTAL: Final = Pareto(shape=2.0, mean=20 * BYTES_PER_MEGABYTE)
+"""The paper's "10M to infinity": the Pareto distribution that begins at 10 MB. No shape is printed; with 2 the largest
+of 100 tasks has 120 MB at the median, so that no one task is most of the bytes."""
+
+LOG_TOTAL: Final = LogUniform(low=100 * BYTES_PER_KILOBYTE, high=10 * BYTES_PER_MEGABYTE)
+
+DEADLINE_FACTOR: Final = Uniform(low=2.0, high=10.0)
+
+TAFE: Final[Mapping[str, tuple[str, TaskWorkload | JobWorkload]]] = MappingProxyType(
+    {
+        "tafe-short": (
+            "100 tasks of 2 to 8 flows, 1 to 100 KB in all, by three clients in a closed loop",
+            TaskWorkload(total=Uniform(low=BYTES_PER_KILOBYTE, high=100 * BYTES_PER_KILOBYTE), arrivals=CLOSED),
+        ),
+        "tafe-long": (
+            "100 tasks of 2 to 8 flows, 10 MB or more in all (Pareto), by three clients in a closed loop",
+            TaskWorkload(total=LONG_TOTAL, arrivals=CLOSED),
+        ),
+        "tafe-web-search": (
+            "100 tasks of 2 to 8 flows of web search sizes on one link at load 0.8",
+            TaskWorkload(size=load_cdf("web_search"), load=TAFE_LOAD),
+        ),
+        "tafe-data-mining": (
+            "100 tasks of 2 to 8 flows of data mining sizes on one link at load 0.8",
+            TaskWorkload(size=load_cdf("data_mining"), load=TAFE_LOAD),
+        ),
+        "tafe-log": (
+            "100 tasks of 2 to 8 flows, 0.1 to 10 MB in all (log-uniform), with deadlines, on one link at load 0.8",
+            TaskWorkload(total=LOG_TOTAL, load=TAFE_LOAD, deadline_factor=DEADLINE_FACTOR),
+        ),
+        "tafe-alibaba": (
+            "100 jobs of Alibaba's trace as tasks, with CPU work, on one link at load 0.8",
+            JobWorkload(load=TAFE_LOAD),
+        ),
+    }
+)
+"""TAFE's workloads (section V-A and V-B): tasks of three clients, by default 100 of 2 to 8 flows.
+
+The paper prints ranges of task sizes and the names of two distributions of flow sizes; how many flows a task has, how
+large they are beside each other and how loaded the network is, are ours.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,22 +142,13 @@ def _poisson(size: str) -> PoissonWorkload:
     return PoissonWorkload(size=load_cdf(size), load=0.8, num_flows=EPISODE_FLOWS)
 
 
-def _auto(*traffic: tuple[str, float], **fields: float | Incast) -> ClusterWorkload:
+def _auto(*traffic: tuple[str, float], **fields: Any) -> ClusterWorkload:
     """Returns flows between AuTO's servers, in clusters with these pairs of size distribution and load."""
     each = tuple(Traffic(size=load_cdf(size), load=load) for size, load in traffic)
-    return ClusterWorkload(traffic=each, num_hosts=AUTO_HOSTS, num_flows=AUTO_FLOWS, **fields)  # type: ignore[arg-type]
+    return ClusterWorkload(traffic=each, num_hosts=AUTO_HOSTS, num_flows=AUTO_FLOWS, **fields)
 
 
-_MERP: Final = PoissonWorkload(size=Pareto(shape=PARETO_SHAPE, mean=MERP_MEAN), load=0.8, num_flows=EPISODE_FLOWS)
-_MERP_TREE: Final = replace(_MERP, pattern="all-to-all", num_hosts=TREE_HOSTS, busiest_share=TREE_RACK_SHARE)
-_MERP_FAT_TREE: Final = replace(_MERP, pattern="all-to-all", num_hosts=FAT_TREE_HOSTS, load=0.6)
 _AUTO_POISSON: Final = replace(_poisson("web_search"), pattern="all-to-all", num_hosts=AUTO_HOSTS, num_flows=AUTO_FLOWS)
-
-_THESIS_1: Final = GatherWorkload(mix=ARTEMIS_A1, burst_rate=THESIS_BURST_RATE, num_bursts=EPISODE_BURSTS)
-_THESIS_2: Final = replace(_THESIS_1, mix=ARTEMIS_A2)
-_THESIS_MULTI: Final = replace(_THESIS_1, num_bursts=4 * EPISODE_BURSTS, num_destinations=4, num_senders=20)
-_THESIS_SCATTER: Final = replace(_THESIS_MULTI, pattern="scatter", num_destinations=8, num_senders=10)
-"""What the thesis leaves for later (chapter 5): gathers at several places, and scatter."""
 
 _NAMED: Final[Mapping[str, tuple[str, NamedConfig]]] = {
     "gather-a1": (
@@ -219,27 +261,6 @@ WORKLOADS: Final[Mapping[str, NamedWorkload]] = MappingProxyType(
 """The named workloads, in the order in which they are listed."""
 
 
-def make_workload(name: str, **overrides: object) -> NamedConfig:
-    """Returns a named workload, with some fields changed.
-
-    A field that excludes another takes its place: ``make_workload("gather-a1", load=0.9)`` has no burst rate of its own
-    any more. Values may be plain and keys may end in a unit (``specs.py``). Fields of the distribution of sizes stand
-    beside those of the workload: ``make_workload("poisson-tree", shape=1.05, maximum=1.5e9)``.
-
-    Args:
-        name: Name of the workload (``WORKLOADS``).
-        **overrides: Fields of its class and of its sizes, and their values; None leaves a field as the named workload
-            has it.
-
-    Raises:
-        ConfigError: The name or a field does not exist, or a value is not allowed.
-    """
-    config = find_named(name).config
-    size = getattr(config, "size", None)
-    changes = read_changes(f"workload {name!r}", type(config), overrides, size=size)
-    return changed(config, {field: value for field, value in changes.items() if value is not None})
-
-
 def find_named(name: object) -> NamedWorkload:
     """Finds a named workload.
 
@@ -251,45 +272,6 @@ def find_named(name: object) -> NamedWorkload:
             f"workload {shown(name)} does not exist{similar(name, WORKLOADS)}: there are {', '.join(WORKLOADS)}"
         )
     return WORKLOADS[name]
-
-
-def read_changes(
-    where: str, kind: type, changes: Mapping[Any, object], *, size: object = None, folder: Path | None = None
-) -> dict[str, Any]:
-    """Reads fields of a workload from plain values.
-
-    Args:
-        where: What the workload is, for messages.
-        kind: Class of the workload.
-        changes: Fields, fields of the sizes, and their plain values.
-        size: Distribution of sizes that it has unless the changes give one.
-        folder: Folder that paths of CDF files start from; None for the working folder.
-
-    Raises:
-        ConfigError: A field does not exist, or a value describes nothing.
-    """
-    known = [field.name for field in fields(kind)]
-    of_sizes = {key: value for key, value in changes.items() if str(key).startswith("size")}
-    for field, entry in read_entries(where, of_sizes, known).items():
-        size = read_value(field, entry, folder)
-    own_of_size = [field.name for field in fields(size) if field.init] if is_dataclass(size) else []
-    entries = read_entries(where, changes, [*known, *(name for name in own_of_size if name not in known)])
-    values = {name: read_value(name, entry, folder) for name, entry in entries.items() if name != "size"}
-    size_changes = {name: values.pop(name) for name in own_of_size if name in values and name not in known}
-    if "size" in entries or size_changes:
-        # The types of the values are not known here: the classes check each field.
-        values["size"] = replace(size, **size_changes) if size_changes else size  # type: ignore[type-var]
-    return values
-
-
-def changed(config: NamedConfig, values: Mapping[str, Any]) -> NamedConfig:
-    """Changes fields of a workload; fields that they exclude become None.
-
-    Raises:
-        ConfigError: A value is not allowed.
-    """
-    known = [field.name for field in fields(config)]
-    return replace(config, **{**_replaced_fields(values, known), **values})
 
 
 def draw_flows(config: NamedConfig, *, num_flows: int, seed: int) -> Workload:
@@ -304,18 +286,3 @@ def draw_flows(config: NamedConfig, *, num_flows: int, seed: int) -> Workload:
         ConfigError: The number of flows or the seed is not allowed.
     """
     return first_flows(config.with_num_flows(num_flows).draw(seed), num_flows)
-
-
-def _replaced_fields(changes: Mapping[str, object], known: Collection[str]) -> dict[str, None]:
-    """Returns the fields that become None as others are given."""
-    replaced: dict[str, None] = {}
-    for pair in ALTERNATIVES:
-        given = [key for key in pair if changes.get(key) is not None]
-        if len(given) == 1 and all(key in known for key in pair):
-            replaced |= {key: None for key in pair if key not in given}
-    mix = changes.get("mix")
-    if isinstance(mix, Mix):
-        replaced |= {"deadline": None} | ({} if mix.counts is None else {"flows_per_burst": None})
-    if changes.get("arrivals") == CLOSED:
-        replaced |= {"deadline_factor": None}
-    return replaced

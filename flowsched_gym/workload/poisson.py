@@ -1,33 +1,33 @@
 """Draws single flows that arrive as a Poisson process: the traffic of queueing theory and of most flow schedulers."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
-from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.seeding import SeedStreams, integers
-from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS
-from flowsched_gym.flows.workload import Workload
-from flowsched_gym.workload.arrivals import poisson_arrivals
-from flowsched_gym.workload.checks import (
-    check_busiest_share,
+from flowsched_gym.core.checks import (
     check_choice,
-    check_flow_count,
     check_integer,
     check_number,
     check_one_of_two,
     settle_numbers,
-    warn_if_unstable,
-    without_load_warning,
 )
-from flowsched_gym.workload.distributions import Distribution
+from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.core.seeding import SeedStreams, integers
+from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS
+from flowsched_gym.flows.workload import Workload
+from flowsched_gym.workload.distributions import Distribution, Exponential, check_distribution
 from flowsched_gym.workload.failures import RandomFailures
+from flowsched_gym.workload.source import check_busiest_share, check_flow_count, warn_if_unstable, without_load_warning
 
 PATTERNS: Final = ("pair", "all-to-all")
 
 MIN_HOSTS: Final = 2
+
+SPARE_DEVIATIONS: Final = 5.0
+"""Standard deviations above the expected number of arrivals that are drawn at once: a second draw is then rare."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,10 +70,9 @@ class PoissonWorkload:
 
     def __post_init__(self) -> None:
         settle_numbers(self)
-        if not isinstance(self.size, Distribution):
-            raise ConfigError(f"size is {shown(self.size)}: it must be a distribution, with mean and sample")
-        if self.deadline is not None and not isinstance(self.deadline, Distribution):
-            raise ConfigError(f"deadline is {shown(self.deadline)}: it must be a distribution, with mean and sample")
+        check_distribution("size", self.size)
+        if self.deadline is not None:
+            check_distribution("deadline", self.deadline)
         check_one_of_two("rate", self.rate, "load", self.load)
         if self.deadline_below is not None and self.deadline is None:
             raise ConfigError(f"deadline_below is {shown(self.deadline_below)}: it needs a deadline")
@@ -160,3 +159,34 @@ class PoissonWorkload:
         # A step of 1 to num_hosts - 1 round the ring of hosts reaches each other host with equal probability.
         step = 1 + integers(streams["destinations"], self.num_hosts - 1, num_flows)
         return source, (source + step) % self.num_hosts
+
+
+def poisson_arrivals(
+    rng: np.random.Generator, rate: float, *, count: int | None = None, duration: float | None = None
+) -> FloatArray:
+    """Draws the arrivals of a Poisson process that starts at 0; exactly one of count and duration is given.
+
+    More arrivals or a longer duration from the same generator state begin with the same arrivals, bit by bit.
+
+    Args:
+        rng: Generator of this purpose.
+        rate: Arrivals per s, > 0.
+        count: Number of arrivals.
+        duration: Arrivals are those before this time in s.
+
+    Returns:
+        Arrival times in s, (num_arrivals,) float64, increasing.
+    """
+    gap = Exponential(mean=1.0 / rate)
+    if count is not None:
+        return np.cumsum(gap.sample(rng, count))
+    assert duration is not None
+    expected = rate * duration
+    block = int(expected + SPARE_DEVIATIONS * math.sqrt(expected)) + 1
+    gaps = gap.sample(rng, block)
+    times = np.cumsum(gaps)
+    while times[-1] < duration:
+        # Summed anew from the first gap: a sum that goes on from a rounded total would round otherwise.
+        gaps = np.concatenate([gaps, gap.sample(rng, block)])
+        times = np.cumsum(gaps)
+    return times[: np.searchsorted(times, duration, side="left")]

@@ -11,7 +11,7 @@ Values are in B, s and B/s. A key may end in a unit instead: ``size_kb``, ``size
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -32,7 +32,7 @@ from flowsched_gym.workload.distribution_specs import DISTRIBUTION_KINDS, Entry,
 from flowsched_gym.workload.distributions import Constant, Distribution
 from flowsched_gym.workload.empirical import CDF_NAMES, Empirical, load_cdf
 from flowsched_gym.workload.failures import RandomFailures
-from flowsched_gym.workload.mix import Mix
+from flowsched_gym.workload.gather import Mix
 
 PAIR: Final = 2
 TRIPLE: Final = 3
@@ -125,6 +125,35 @@ def read_value(field: str, entry: Entry, folder: Path | None) -> object:
     if made is None:
         raise ConfigError(f"{entry.key} is {shown(entry.value)}: it must be {form}")
     return made
+
+
+def read_changes(
+    where: str, kind: type, changes: Mapping[Any, object], *, size: object = None, folder: Path | None = None
+) -> dict[str, Any]:
+    """Reads fields of a workload from plain values.
+
+    Args:
+        where: What the workload is, for messages.
+        kind: Class of the workload.
+        changes: Fields, fields of the sizes, and their plain values.
+        size: Distribution of sizes that it has unless the changes give one.
+        folder: Folder that paths of CDF files start from; None for the working folder.
+
+    Raises:
+        ConfigError: A field does not exist, or a value describes nothing.
+    """
+    known = [field.name for field in fields(kind)]
+    of_sizes = {key: value for key, value in changes.items() if str(key).startswith("size")}
+    for field, entry in read_entries(where, of_sizes, known).items():
+        size = read_value(field, entry, folder)
+    own_of_size = [field.name for field in fields(size) if field.init] if is_dataclass(size) else []
+    entries = read_entries(where, changes, [*known, *(name for name in own_of_size if name not in known)])
+    values = {name: read_value(name, entry, folder) for name, entry in entries.items() if name != "size"}
+    size_changes = {name: values.pop(name) for name in own_of_size if name in values and name not in known}
+    if "size" in entries or size_changes:
+        # The types of the values are not known here: the classes check each field.
+        values["size"] = replace(size, **size_changes) if size_changes else size  # type: ignore[type-var]
+    return values
 
 
 def as_plain(value: object) -> object:

@@ -10,23 +10,21 @@ from typing import Final
 import numpy as np
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
+from flowsched_gym.core.checks import (
+    check_choice,
+    check_integer,
+    check_number,
+    check_one_of_two,
+    settle_numbers,
+)
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.seeding import SeedStreams, integers
 from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS
 from flowsched_gym.flows.precedence import Precedence
 from flowsched_gym.flows.workload import Workload
-from flowsched_gym.workload.arrivals import poisson_arrivals
-from flowsched_gym.workload.checks import (
-    check_choice,
-    check_flow_count,
-    check_integer,
-    check_number,
-    check_one_of_two,
-    settle_numbers,
-    warn_if_unstable,
-    without_load_warning,
-)
-from flowsched_gym.workload.distributions import Distribution, Exponential, Uniform
+from flowsched_gym.workload.distributions import Distribution, Exponential, Uniform, check_distribution
+from flowsched_gym.workload.poisson import poisson_arrivals
+from flowsched_gym.workload.source import check_flow_count, warn_if_unstable, without_load_warning
 
 SEQUENTIAL: Final = "sequential"
 AGGREGATE: Final = "partition-aggregate"
@@ -99,9 +97,8 @@ class TaskWorkload:
         check_flow_count(what, float(self.num_tasks) * self.max_flows)
         check_one_of_two("size", self.size, "total", self.total)
         for name in ("size", "total", "deadline_factor"):
-            value = getattr(self, name)
-            if value is not None and not isinstance(value, Distribution):
-                raise ConfigError(f"{name} is {shown(value)}: it must be a distribution, with mean and sample")
+            if getattr(self, name) is not None:
+                check_distribution(name, getattr(self, name))
         check_choice("pattern", self.pattern, PATTERNS)
         check_one_of_two("load", self.load, "arrivals", self.arrivals)
         check_number("capacity", self.capacity, above=0)

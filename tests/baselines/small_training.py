@@ -18,9 +18,9 @@ COMMON: Final = (
     *("evaluation.interim_episodes=1", "evaluation.interval=256", "evaluation.bound=false"),
     *("checkpoints.interval=200", "logger.interval=100", "logger.tensorboard=false", "progress_bar=false"),
 )
-SMALL: Final = (
-    *(*COMMON, "workload.bursts=4", "env.k=3", "env.f=4", "algorithm.n_steps=16", "evaluation.baselines=[edf]"),
-)
+ROLLOUTS: Final = "algorithm.n_steps=16"
+"""What only algorithms have that learn from rollouts."""
+SMALL: Final = (*(*COMMON, "workload.bursts=4", "env.k=3", "env.f=4", ROLLOUTS, "evaluation.baselines=[edf]"),)
 """What all trainings on Artemis have."""
 BATCHES: Final = ("algorithm.batch_size=32", "algorithm.n_epochs=2")
 """What only PPO has."""
@@ -33,7 +33,8 @@ NUMBERS: Final = (
 
 
 def compose_training(*overrides: str) -> tuple[TrainConfig, dict[str, Any]]:
-    return _composed(*SMALL, *overrides)
+    evolved = "algorithm=cmaes" in overrides
+    return _composed(*(word for word in SMALL if not (evolved and word == ROLLOUTS)), *overrides)
 
 
 def compose_training_by_numbers(*overrides: str) -> tuple[TrainConfig, dict[str, Any]]:

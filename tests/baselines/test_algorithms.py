@@ -11,8 +11,8 @@ from flowsched_gym.baselines.training.starting import first_action, start_at, st
 from flowsched_gym.baselines.training.trainer import train
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.integrations.sb3 import load_policy, make_sb3_vec_env
-from flowsched_gym.systems.auto.thresholds.mapping import thresholds_of_action
-from flowsched_gym.systems.auto.traffic import qlas_thresholds
+from flowsched_gym.systems.auto.flows import qlas_thresholds
+from flowsched_gym.systems.auto.thresholds.config import SCALE
 from tests.baselines.small_training import compose_training, compose_training_by_numbers
 
 
@@ -121,7 +121,7 @@ def test_the_name_of_a_heuristic_means_its_first_action() -> None:
     action = first_action("mismatched", ENV_ID, {"workload": "auto-web-search", "hosts": 4, "flows": 100})
     wrong = qlas_thresholds("data_mining", 0.8, 4)
     # Actions are float32: six digits on a logarithmic scale of fourteen.
-    np.testing.assert_allclose(thresholds_of_action(action.astype(np.float64)[None])[0], wrong, rtol=1e-5)
+    np.testing.assert_allclose(SCALE.thresholds_of(action.astype(np.float64)[None])[0], wrong, rtol=1e-5)
 
 
 def test_what_is_no_action_is_refused() -> None:

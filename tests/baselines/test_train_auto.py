@@ -6,8 +6,7 @@ import pytest
 
 from flowsched_gym.baselines.train_auto import LONG_FLOWS, ThresholdsBeside, main
 from flowsched_gym.envs.policies.policy import attribute_of
-from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig
-from flowsched_gym.systems.auto.thresholds.mapping import thresholds_of_action
+from flowsched_gym.systems.auto.thresholds.config import SCALE, AuTOThresholdsConfig
 
 CONFIG = AuTOThresholdsConfig(hosts=4, period_flows=50, link_gbps=3.0)
 FLOWS = 300
@@ -30,7 +29,7 @@ def test_the_thresholds_are_those_that_the_agent_beside_chooses() -> None:
     env = small_env(lambda _: action)
     env.reset(seed=0)
     set_now = attribute_of(env.unwrapped, "view")().thresholds()
-    assert set_now.tolist() == thresholds_of_action(action.astype(np.float64)[None]).tolist()
+    assert set_now.tolist() == SCALE.thresholds_of(action.astype(np.float64)[None]).tolist()
 
 
 def test_the_agent_beside_is_asked_once_per_period_and_paid_for_the_flows_since() -> None:

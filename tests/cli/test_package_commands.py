@@ -1,5 +1,6 @@
 """Reads what ``flowsched list`` prints, compiles beforehand, and watches the progress display."""
 
+import dataclasses
 import io
 import json
 import sys
@@ -12,10 +13,10 @@ from flowsched_gym.cli.output import ProgressBar
 from flowsched_gym.fluid.disciplines import DISCIPLINES
 from flowsched_gym.machine_code import messages as compiling
 from flowsched_gym.packets.schedulers import SCHEDULERS
-from flowsched_gym.registration import ENVIRONMENTS
+from flowsched_gym.registration import ENVIRONMENTS, find_environment, load_target
 from flowsched_gym.topology import TOPOLOGIES
 from flowsched_gym.workload import WORKLOADS
-from tests.processes import run
+from tests.processes import check_refusal, run
 
 COMPILE = ("compile", "flowsched/Artemis-v0", "--kwarg", "k=3")
 
@@ -47,6 +48,19 @@ def test_everything_with_a_name_is_listed_with_a_description(flowsched) -> None:
     assert {
         title: {entry["name"]: entry["description"] for entry in entries} for title, entries in lists.items()
     } == found
+
+
+def test_the_arguments_of_an_environment_are_listed_with_their_meanings(flowsched) -> None:
+    outcome = flowsched("list", "--arguments", "flowsched/Artemis-v0")
+
+    title, *lines = outcome.out.splitlines()
+    assert title == "arguments of flowsched/Artemis-v0:"
+    names = [field.name for field in dataclasses.fields(load_target(find_environment("flowsched/Artemis-v0").config))]
+    assert [line.split(maxsplit=1)[0] for line in lines] == names
+    assert any(
+        "flows that a destination lets send at once (tokens): integer >= 1; default: 10" in line for line in lines
+    )
+    check_refusal(flowsched("list", "--arguments", "flowsched/Artemi-v0"), "did you mean 'flowsched/Artemis-v0'")
 
 
 def test_what_was_compiled_is_not_compiled_again(flowsched) -> None:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from flowsched_gym.workload import draw_flows, make_workload, read_flows, table_file
+from flowsched_gym.workload import draw_flows, flow_file, make_workload, read_flows
 from tests.processes import check_refusal
 
 
@@ -80,6 +80,6 @@ def test_bad_input_and_a_full_disk_are_one_line_and_write_nothing(flowsched, tmp
     def no_space(*_) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(table_file, "_format_cells", no_space)
+    monkeypatch.setattr(flow_file, "_format_cells", no_space)
     check_refusal(flowsched("workload", "gather-a1", "--flows", 9, "--out", "flows.csv"), "No space left on device")
     assert list(tmp_path.iterdir()) == []

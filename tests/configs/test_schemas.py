@@ -12,6 +12,7 @@ from omegaconf.errors import OmegaConfBaseException
 from benchmarks.agents import AGENTS, SUITE
 from flowsched_gym.baselines.configuration.algorithm_schemas import (
     A2CConfig,
+    CmaEsConfig,
     DDPGConfig,
     MaskablePPOConfig,
     PPOConfig,
@@ -34,6 +35,7 @@ from flowsched_gym.baselines.configuration.policy_schemas import (
     FlatConfig,
     PathwiseConfig,
     SetwiseConfig,
+    WeightsConfig,
 )
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.flows.metrics import METRIC_NAMES
@@ -116,10 +118,18 @@ def test_every_algorithm_and_every_network_is_read_by_its_schema(algorithm, poli
     config = composed(f"algorithm={algorithm}", f"policy={policy}")
     known = {"a2c": A2CConfig, "a2c_thesis": ThesisA2CConfig, "ddpg": DDPGConfig, "ddpg_auto": DDPGConfig}
     known |= {"maskable_ppo": MaskablePPOConfig, "ppo": PPOConfig, "ppo_auto": PPOConfig, "sac": SACConfig}
-    known |= {"reinforce": ReinforceConfig, "td3": TD3Config}
-    policies = {"auto": AutoConfig, "pathwise": PathwiseConfig, "setwise": SetwiseConfig}
+    known |= {"cmaes": CmaEsConfig, "reinforce": ReinforceConfig, "td3": TD3Config}
+    policies = {"auto": AutoConfig, "pathwise": PathwiseConfig, "setwise": SetwiseConfig, "weights": WeightsConfig}
     assert type(config.algorithm) is known[algorithm]
     assert type(config.policy) is policies.get(policy, FlatConfig)
+
+
+def test_evolution_takes_its_own_policy_and_as_many_decisions_as_the_environment_wants() -> None:
+    slots, numbers = composed("algorithm=cmaes"), composed("env=tafe_thresholds", "algorithm=cmaes", own=())
+    assert [type(each.policy) for each in (slots, numbers)] == [WeightsConfig, WeightsConfig]
+    assert [each.decisions for each in (slots, numbers)] == [20_000_000, 40_000]
+    assert [each.evaluation.interval for each in (slots, numbers)] == [2_000_000, 4_000]
+    assert composed("total_timesteps=500000").evaluation.interval == 100_000
 
 
 def test_the_thesis_is_configured_as_it_says() -> None:

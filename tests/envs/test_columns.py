@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from flowsched_gym.core.errors import ConfigError, InvalidAction
 from flowsched_gym.envs.actions import read_choice, read_choices
 from flowsched_gym.envs.columns import Column, Encoding, Layout, Rows
-from flowsched_gym.machine_code.scaling import squash
+from flowsched_gym.machine_code.numerics import squash
 
 FREE = Column(name="free", meaning="free tokens over all", unit="1", encoding=Encoding.FRACTION)
 SIZE = Column(name="size", meaning="bytes to deliver", unit="B", encoding=Encoding.SQUASHED, scale=300.0)

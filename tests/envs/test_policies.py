@@ -24,17 +24,17 @@ from flowsched_gym.envs.policies import (
     SmallestSize,
 )
 from flowsched_gym.leaderboard import load_suite
-from flowsched_gym.machine_code.scaling import squash
+from flowsched_gym.machine_code.numerics import squash
 from flowsched_gym.registration import heuristic_arguments, make_policy
 from flowsched_gym.systems import EnvironmentSpec
-from flowsched_gym.systems.artemis.config import Observation
-from flowsched_gym.systems.artemis.observation import artemis_layout
+from flowsched_gym.systems.artemis.config import ArtemisConfig, Observation
 from flowsched_gym.systems.artemis.policies import FeasibleFirst
+from flowsched_gym.systems.artemis.rules import artemis_layout
 from tests.environments import CASES
 from tests.envs.episodes import ENVIRONMENTS, SHORT, each_environment, make, play
 
-FULL = artemis_layout(Observation.FULL, 4)
-PAPER = artemis_layout(Observation.PAPER, 4)
+FULL = artemis_layout(ArtemisConfig(f=4))
+PAPER = artemis_layout(ArtemisConfig(observation=Observation.PAPER, f=4))
 POLICIES: list[type[SlotPolicy]] = [
     *(EarliestDeadline, FirstSlot, LargestRatio, LastSlot, LeastSlack, RandomSlot, SmallestRatio, SmallestSize)
 ]

@@ -13,9 +13,9 @@ import pytest
 
 from flowsched_gym.fluid.compiled import BatchSimulation
 from flowsched_gym.fluid.events import EventKind
-from flowsched_gym.fluid.simpy import NetworkEnvironment, Simulation, destination, links, senders
-from flowsched_gym.packets.events import PacketEventKind as Packets
+from flowsched_gym.fluid.simpy import NetworkEnvironment, Simulation, links, network, waiting
 from flowsched_gym.packets.simpy import port
+from flowsched_gym.packets.state import PacketEventKind as Packets
 from flowsched_gym.workload import Workload
 from tests.envs.vectors import NATIVE, compare_on_ties, keep_event_logs
 
@@ -77,8 +77,8 @@ def sort_youngest_first(sort: Callable[..., None]) -> Callable[..., None]:
     return altered
 
 
-def put_oldest_first(serve_first: Callable[..., int]) -> Callable[..., int]:
-    return lambda self, place: serve_first(self, 0)
+def put_oldest_first(put_first: Callable[..., int]) -> Callable[..., int]:
+    return lambda self, place: put_first(self, 0)
 
 
 def twice(count: Callable[..., None]) -> Callable[..., None]:
@@ -106,12 +106,12 @@ OF_PACKETS: dict[str, tuple[Any, str, Callable[..., Any]]] = {
 """What those of packets see."""
 PARTICULAR: dict[str, dict[str, tuple[Any, str, Callable[..., Any]]]] = {
     "flowsched/Artemis-v0": {
-        "window of a sender": (senders, "next_window", wider),
-        "request of a slot": (destination, "take_request", oldest),
+        "window of a sender": (network, "next_window", wider),
+        "request of a slot": (waiting, "take_request", oldest),
         "decision before arrival": (NetworkEnvironment, "at", swapped(EventKind.ARRIVAL, EventKind.DECISION)),
     },
     "flowsched/MERPOrder-v0": {
-        "flow that is chosen": (Simulation, "serve_first", put_oldest_first),
+        "flow that is chosen": (Simulation, "_put_first", put_oldest_first),
         "decision before arrival": (NetworkEnvironment, "at", swapped(EventKind.ARRIVAL, EventKind.DECISION)),
         "sharing before decision": (NetworkEnvironment, "at", swapped(EventKind.SHARING, EventKind.DECISION)),
     },

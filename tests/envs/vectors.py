@@ -13,13 +13,14 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 from flowsched_gym.envs import DecisionVectorEnv, network_setup
-from flowsched_gym.fluid.compiled import BatchSimulation, history
+from flowsched_gym.fluid.compiled import BatchSimulation
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.registration import load_target
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import Precedence, Workload
 from tests.environments import CASES
 from tests.envs.episodes import ENVIRONMENTS, SHORT, action_at
+from tests.simulate import network_of
 
 NATIVE: Final = tuple(environment for environment in ENVIRONMENTS if environment.vector_entry_point is not None)
 """Environments with a vector environment of their own."""
@@ -206,7 +207,7 @@ class Pair:
             network = int(self.native._current[number])
             if getattr(simulation, "log", None) is not None:
                 self._compare(
-                    (f"events of {number}",), (history.log(self.native.simulation.tables, network),), (simulation.log,)
+                    (f"events of {number}",), (network_of(self.native.simulation, network).log,), (simulation.log,)
                 )
             found, expected = self.native.records(number), simulation.records()
             names = tuple(expected.__slots__)

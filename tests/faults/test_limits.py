@@ -8,7 +8,7 @@ import pytest
 
 import flowsched_gym
 from flowsched_gym.core.errors import ConfigError, WorkloadError
-from flowsched_gym.envs.arguments import check_room
+from flowsched_gym.envs.vector_episodes import check_room
 from flowsched_gym.topology import make_topology
 from flowsched_gym.workload import FixedWorkload, LinkChanges, Workload, make_workload
 from tests.simulate import make_flows

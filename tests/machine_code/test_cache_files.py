@@ -2,7 +2,9 @@
 
 import logging
 import math
+import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation.player import has_vector
 from flowsched_gym.machine_code.cache import _CacheFiles
 from flowsched_gym.machine_code.decorators import compiled_for, engine_function
-from flowsched_gym.machine_code.sums import pairwise_sum
+from flowsched_gym.machine_code.numerics import pairwise_sum
 from flowsched_gym.registration import find_environment
 
 Damage = Callable[[Path], object]
@@ -79,12 +81,46 @@ def test_an_index_whose_machine_code_a_kill_left_unwritten_serves_nothing_older(
     assert called_anew() == (6.0, 0)
 
 
+def first_of(record: Any) -> float:
+    return record[0]
+
+
+def calls_of(record: Any) -> tuple[float, int]:
+    compiled: Any = engine_function(first_of)
+    return compiled(record), sum(compiled.stats.cache_hits.values())
+
+
+def test_machine_code_for_a_record_of_another_project_hides_none_and_is_found_again(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "project.py").write_text("from typing import NamedTuple\nclass Mine(NamedTuple):\n    x: float\n")
+    assert calls_of((1.0,)) == (1.0, 0)
+    with monkeypatch.context() as patch:
+        patch.syspath_prepend(str(tmp_path))
+        assert calls_of(import_module("project").Mine(2.0)) == (2.0, 0)
+        assert calls_of(import_module("project").Mine(2.0)) == (2.0, 1)
+    del sys.modules["project"]
+
+    assert calls_of((1.0,)) == (1.0, 1)
+    assert calls_of((1, 2)) == (1, 0)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert calls_of(import_module("project").Mine(2.0)) == (2.0, 1)
+    assert caplog.records == []
+
+
+def test_machine_code_for_a_record_of_a_notebook_serves_its_process(folder: Path) -> None:
+    names: dict[str, Any] = {}
+    exec("from typing import NamedTuple\nclass Mine(NamedTuple):\n    x: float\n", names)
+    assert calls_of(names["Mine"](2.0)) == calls_of(names["Mine"](2.0)) == (2.0, 0)
+    assert not list(folder.rglob("*.nbc"))
+
+
 def test_of_two_processes_that_keep_machine_code_at_once_neither_gets_that_of_the_other(tmp_path, monkeypatch) -> None:
     first, second = (_CacheFiles(str(tmp_path), "rule", "stamp") for _ in range(2))
     first.save("for integers", "machine code for integers")
-    index = first._load_index()
+    index = first._entries()
     with monkeypatch.context() as patch:
-        patch.setattr(second, "_load_index", dict)  # it has looked before the first had written
+        patch.setattr(second, "_entries", dict)  # it has looked before the first had written
         second.save("for floats", "machine code for floats")
     first._save_index(index)  # and the first wrote its index only now
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import pytest
 from numba.core.caching import IndexDataCacheFile
 
 from flowsched_gym.machine_code.cache import source_files
@@ -31,7 +32,7 @@ if {time_before} is None:
 else:
     compiling.TIME_BEFORE_COMPILING = {time_before}
 with event.install_recorder("numba:compile") as recorder:
-    from flowsched_gym.packets.rules.clusters import thresholds_between
+    from flowsched_gym.flows.thresholds import thresholds_between
     from flowsched_gym.fluid.rules.sharing.share_links import share_links
     from flowsched_gym.registration import find_environment
     from tests.envs.episodes import combinations, fingerprint
@@ -99,7 +100,7 @@ def test_rules_are_compiled_when_they_have_run_long_enough_or_arrays_are_long(tm
 import itertools
 import numpy as np
 from flowsched_gym.machine_code import decorators as compiling
-from flowsched_gym.fluid.rules.transport.windows import wire_volume
+from flowsched_gym.fluid.rules.transport.senders import wire_volume
 compiling.perf_counter = itertools.count(step=0.2).__next__
 def call(num_flows):
     wire_volume(np.ones(num_flows), 0.0, 0.0, np.empty(num_flows))
@@ -192,6 +193,23 @@ def test_machine_code_is_stale_when_anything_changes_that_it_may_be_made_of() ->
             assert not (isinstance(node, ast.Import) and any(each.name.startswith("flowsched") for each in node.names))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import flowsched_gym.core.units as units",
+        "from flowsched_gym.core import (  # all (of them)\n    units,\n)",
+        "class Late:\n    def units():\n        from flowsched_gym.core.units import gbps_to_capacity",
+    ],
+)
+def test_all_forms_of_imports_count_in_a_users_own_file_and_what_stands_beside_it_need_not_be_python(
+    text: str, tmp_path: Path
+) -> None:
+    own, beside = tmp_path / "own.py", tmp_path / "template.py"
+    own.write_text(text)
+    beside.write_text("def {{ name }}():")
+    assert {own, beside, PACKAGE / "core" / "units.py"} <= set(source_files(own))
+
+
 def test_without_a_folder_to_write_to_rules_are_compiled_in_each_process(tmp_path: Path) -> None:
     """Files stand where folders would be made; unlike permissions, they stop every user."""
     installed = tmp_path / "installed" / "flowsched_gym"
@@ -203,7 +221,7 @@ def test_without_a_folder_to_write_to_rules_are_compiled_in_each_process(tmp_pat
     program = """
 import numpy as np
 from flowsched_gym.machine_code import decorators as compiling
-from flowsched_gym.fluid.rules.transport.windows import wire_volume
+from flowsched_gym.fluid.rules.transport.senders import wire_volume
 compiling.TIME_BEFORE_COMPILING = 0.0
 volume = np.empty(1)
 wire_volume(np.ones(1), 0.0, 0.0, volume)

@@ -11,7 +11,7 @@ from tests.processes import run
 
 PROGRAM = """
 import numpy as np
-from flowsched_gym.fluid.compiled.timers import _insert_timer
+from flowsched_gym.fluid.compiled.events import _insert_timer
 timers = np.zeros(2, dtype=[("time", np.float64), ("kind", np.int64), ("row", np.int64)])
 _insert_timer(timers, 0, 0, 1.5, 1, 0)
 """

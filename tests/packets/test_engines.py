@@ -10,9 +10,9 @@ import pytest
 import flowsched_gym
 from flowsched_gym.packets.compiled.engine import new_network
 from flowsched_gym.packets.compiled.loop import replay
-from flowsched_gym.packets.flows import PacketFlows
-from flowsched_gym.packets.rules.table import PacketTable
+from flowsched_gym.packets.contract import PacketTable
 from flowsched_gym.packets.schedulers import PacketSetup, make_scheduler
+from flowsched_gym.packets.setup import PacketFlows
 from flowsched_gym.packets.state import PacketRecords, PacketTrace, PortParameters, SenderParameters
 from tests.simulate import make_flows
 

@@ -10,11 +10,9 @@ import pytest
 import flowsched_gym
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.packets.compiled.engine import new_fabric_network
-from flowsched_gym.packets.compiled.fabric import replay_fabric
+from flowsched_gym.packets.compiled.fabric import PacketFabric, replay_fabric
 from flowsched_gym.packets.compiled.state import NONE, TRAVELLING, Flows, Tables
-from flowsched_gym.packets.fabric import PacketFabric
-from flowsched_gym.packets.flows import cut_into_packets
-from flowsched_gym.packets.schedulers import PacketSetup, make_scheduler
+from flowsched_gym.packets.schedulers import PacketSetup, Scheduler, make_scheduler
 from flowsched_gym.packets.state import PacketRecords, PortParameters, SenderParameters
 from flowsched_gym.workload import Workload
 from tests.simulate import make_flows
@@ -40,15 +38,14 @@ def columns(seed: int, count: int = 60) -> dict[str, Any]:
     }
 
 
-def replay(flows: dict[str, Any] | Workload, thresholds: tuple[float, ...] = (), **parameters: object) -> PacketRecords:
-    """Replays flows by PIAS, in one queue first in, first out: each other scheduler compiles a fabric of its own."""
+def replay(
+    flows: dict[str, Any] | Workload, *, scheduler: str | Scheduler = "pias", **parameters: object
+) -> PacketRecords:
+    """Replays flows by PIAS, where nothing else is said: each other scheduler compiles a fabric of its own."""
+    if scheduler == "pias":
+        parameters = {"thresholds": (), **parameters}
     return flowsched_gym.replay_packets(
-        flows,
-        scheduler="pias",
-        topology="leaf-spine",
-        num_hosts=HOSTS,
-        engine="compiled",
-        parameters={"thresholds": thresholds, **parameters},
+        flows, scheduler=scheduler, topology="leaf-spine", num_hosts=HOSTS, engine="compiled", parameters=parameters
     )
 
 
@@ -103,9 +100,13 @@ class Reference:
         while (self.lost[row] or self.unsent[row]) and self.outstanding[row] < self.window:
             index, payload = (self.lost[row] or self.unsent[row]).popleft()
             self.outstanding[row] += 1
-            packet = {"row": row, "index": index, "payload": payload, "marked": False, "tag": self.sent[row]}
+            packet = {"row": row, "index": index, "payload": payload, "marked": False, "tag": self.tag(row)}
             self.sent[row] += payload
             self.enter(now, ("host", 0, int(self.flows["source"][row])), packet)
+
+    def tag(self, row: int) -> float:
+        """Returns the number by which a packet's queue is chosen at every port."""
+        return self.sent[row]
 
     def enter(self, now: float, port: Any, packet: Any) -> None:
         queues = self.queues.setdefault(port, [deque() for _ in range(len(self.thresholds) + 1)])
@@ -165,7 +166,7 @@ def test_a_fabric_is_as_a_plain_simulation_has_it(
     reference = Reference(flows, thresholds, **options)
     reference.run()
 
-    records = replay(flows, thresholds, **options)
+    records = replay(flows, thresholds=thresholds, **options)
 
     assert records.completion_time.tolist() == reference.completion
     assert records.drops.tolist() == reference.drops
@@ -208,7 +209,7 @@ def test_no_packet_is_lost_sight_of(scheduler: str, parameters: dict[str, object
         port=PortParameters(buffer=5, mark_at=2),
         senders=SenderParameters(delay=HOST, min_rto=1e-4, transport="dctcp"),
     )
-    packets = cut_into_packets(workload, setup.senders, needs_remaining=setup.scheduler.needs_remaining)
+    packets = setup.cut(workload)
     fabric = PacketFabric(num_hosts=HOSTS, capacity=RATE)
     (sent, tables), ways = new_fabric_network(packets, setup, fabric, (workload.source, workload.destination))
     most = 0

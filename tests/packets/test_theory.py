@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import flowsched_gym
-from flowsched_gym.packets.flows import PacketFlows
-from flowsched_gym.packets.rules.table import PacketTable
+from flowsched_gym.packets.contract import PacketTable
 from flowsched_gym.packets.schedulers import PacketSetup, make_scheduler
-from flowsched_gym.packets.simpy import PacketReplay
+from flowsched_gym.packets.setup import PacketFlows
+from flowsched_gym.packets.simpy import PacketReplay, QueueCounter
 from flowsched_gym.packets.state import PacketTrace, PortParameters, SenderParameters
 from tests.simulate import make_flows
 
@@ -89,13 +89,14 @@ def test_no_packet_is_lost_sight_of_at_any_event(scheduler: str, transport: str)
         senders=SenderParameters(window=5, transport=transport, delay=3e-6, min_rto=2e-5),
     )
     ids = np.arange(num_flows)
-    simulation = PacketReplay(PacketFlows(ids // 3 * 1e-6, ids, first, table, ids), setup, counted=True)
+    counter = QueueCounter(table, setup.scheduler.num_queues)
+    simulation = PacketReplay(PacketFlows(ids // 3 * 1e-6, ids, first, table, ids), setup, [counter])
     largest = 0
     while simulation.env.peek() < math.inf:
         simulation.env.step()
         census = simulation.census()
         assert census.sent == census.delivered + census.dropped + census.queued + census.in_flight
-        assert census.queued == simulation.counts.waiting.sum() <= 6
+        assert census.queued == counter.counts.waiting.sum() <= 6
         largest = max(largest, census.queued, census.in_flight)
 
     assert census.delivered == len(flow)

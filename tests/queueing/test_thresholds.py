@@ -20,7 +20,7 @@ from flowsched_gym.queueing import (
 )
 from flowsched_gym.queueing.moments import SizeDistribution, size_grid
 from flowsched_gym.queueing.multilevel import KINDS
-from flowsched_gym.queueing.published import PUBLISHED
+from flowsched_gym.queueing.thresholds import PUBLISHED
 from flowsched_gym.workload import CDF_NAMES, Constant, Discrete, Exponential, LogNormal, Pareto, load_cdf
 
 each_kind = pytest.mark.parametrize("kind", KINDS)

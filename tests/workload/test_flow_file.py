@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from flowsched_gym.core.errors import FlowFileError, MissingDependencyError, WorkloadError
-from flowsched_gym.workload import Workload, draw_flows, flow_csv, make_workload, read_flows, table_file, write_flows
+from flowsched_gym.workload import Workload, draw_flows, flow_csv, flow_file, make_workload, read_flows, write_flows
 
 HEADER = "flow_id,task_id,source,destination,size_bytes,arrival_s,deadline_s"
 ROWS = ["0,0,1,0,350000.0,0.0,0.04", "1,,2,0,250000,0.1,", "5,7,3,0,1e3,2.5e-2,50"]
@@ -265,7 +265,7 @@ def test_a_workload_without_flows_is_not_written(path: Path) -> None:
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path.write_text("old")
-    monkeypatch.setattr(table_file, "ROWS_AT_ONCE", 100)
+    monkeypatch.setattr(flow_file, "ROWS_AT_ONCE", 100)
 
     def stop(done: int, total: int) -> None:
         if done >= 300:

@@ -19,7 +19,7 @@ from flowsched_gym.workload import (
     Uniform,
     UnstableLoadWarning,
     Workload,
-    arrivals,
+    poisson,
 )
 
 LEAST_P_VALUE = 1e-3
@@ -160,7 +160,7 @@ def test_a_duration_gives_all_bursts_before_it_and_no_other(config: GatherWorklo
 
 
 def test_a_duration_is_filled_even_when_the_first_block_of_gaps_falls_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrivals, "SPARE_DEVIATIONS", -0.9)
+    monkeypatch.setattr(poisson, "SPARE_DEVIATIONS", -0.9)
     config = replace(A1, num_bursts=None, duration=0.5)
     for seed in range(50):
         by_count = replace(config, num_bursts=60, duration=None).draw(seed)

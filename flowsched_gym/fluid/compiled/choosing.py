@@ -7,16 +7,15 @@ from typing import Final
 
 import numpy as np
 
-from flowsched_gym.fluid.compiled.allocation import forget_network, mark_changed
-from flowsched_gym.fluid.compiled.choice_tables import Choosing
-from flowsched_gym.fluid.compiled.control import moved
-from flowsched_gym.fluid.compiled.log import note
+from flowsched_gym.fluid.compiled.events import note
+from flowsched_gym.fluid.compiled.records import Choosing
+from flowsched_gym.fluid.compiled.sharing import forget_network, mark_changed, moved
 from flowsched_gym.fluid.compiled.tables import NOBODY, Tables, View, view
 from flowsched_gym.fluid.events import EventKind
 from flowsched_gym.fluid.pending_decisions import DecisionKind
 from flowsched_gym.fluid.routes import NetworkState
 from flowsched_gym.fluid.rules.ordering.competing import count_first_contest, find_competing, touch_links
-from flowsched_gym.fluid.rules.routing.availability import count_paths_up, path_is_up
+from flowsched_gym.fluid.rules.routing.candidates import count_paths_up, path_is_up
 from flowsched_gym.fluid.rules.routing.choose_path import choose_path, note_pauses, review_paths
 from flowsched_gym.fluid.rules.tasks.stages import first_cpu_path, is_sending
 from flowsched_gym.fluid.rules.transport.progress import insert_sorted
@@ -161,7 +160,7 @@ def set_path(t: View, n: int, row: int, path: int) -> None:
     """Sends a flow of network ``n`` along a path."""
     if t.controls.path[row] != path:
         t.controls.path[row] = path
-        moved(n, row, t.own)
+        moved(n, row, t.record)
 
 
 @engine_function
@@ -179,7 +178,7 @@ def review(t: View, n: int, choosing: Choosing | None) -> None:
         return
     num_moved = review_paths(_scene(t, n, choosing), choosing.moved, choosing.chooser)
     for index in range(num_moved):
-        moved(n, choosing.moved[index], t.own)
+        moved(n, choosing.moved[index], t.record)
         mark_changed(n, choosing.moved[index], t.cache)
 
 

@@ -7,16 +7,8 @@ the loop takes the earliest of what is pending, the smallest kind first, and wit
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from flowsched_gym.fluid.compiled.allocation import (
-    changed_flows,
-    data_network,
-    forget_network,
-    leave_links,
-    mark_changed,
-    set_rates,
-)
+from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.fluid.compiled.choosing import (
     asks_for_periods,
     begin_period,
@@ -31,26 +23,41 @@ from flowsched_gym.fluid.compiled.choosing import (
     touch,
     waits_for_path,
 )
-from flowsched_gym.fluid.compiled.control import all_may_change, average, begin_flow, control, finished, review_time
+from flowsched_gym.fluid.compiled.events import note, set_timer, take_timer
 from flowsched_gym.fluid.compiled.loading import arriving_row, foresee_request
-from flowsched_gym.fluid.compiled.log import note
 from flowsched_gym.fluid.compiled.orders import move_to_front
-from flowsched_gym.fluid.compiled.senders import begin, next_round, send
-from flowsched_gym.fluid.compiled.stages import arrives_to_wait, finish, goes_on, is_on_cpu, work_done
+from flowsched_gym.fluid.compiled.senders import (
+    arrives_to_wait,
+    begin,
+    finish,
+    goes_on,
+    is_on_cpu,
+    next_round,
+    send,
+    work_done,
+)
+from flowsched_gym.fluid.compiled.sharing import (
+    all_may_change,
+    average,
+    begin_flow,
+    changed_flows,
+    control,
+    data_network,
+    finished,
+    forget_network,
+    leave_links,
+    mark_changed,
+    review_time,
+    set_rates,
+)
 from flowsched_gym.fluid.compiled.tables import NOBODY, Row, Rows, Tables, View, view
-from flowsched_gym.fluid.compiled.timers import set_timer, take_timer
 from flowsched_gym.fluid.events import EventKind
-from flowsched_gym.fluid.rules.transport.lossy.modes import control_senders
-from flowsched_gym.fluid.rules.transport.lossy.overflow import deliver
-from flowsched_gym.fluid.rules.transport.lossy.senders import Senders
-from flowsched_gym.fluid.rules.transport.lossy.steps import next_change
+from flowsched_gym.fluid.rules.transport.lossy_ports import deliver, next_change
+from flowsched_gym.fluid.rules.transport.lossy_senders import Senders, control_senders
 from flowsched_gym.fluid.rules.transport.progress import advance, next_event_time
-from flowsched_gym.fluid.rules.transport.tokens import take_out
+from flowsched_gym.fluid.rules.transport.senders import take_out
 from flowsched_gym.machine_code.decorators import inlined_part, pasted_rule, threaded_function
 from flowsched_gym.topology.network import Network
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 LAST_BYTE_SENT: Final = int(EventKind.LAST_BYTE_SENT)
 BYTE_THRESHOLD: Final = int(EventKind.BYTE_THRESHOLD)
@@ -158,7 +165,7 @@ def _arrive(t: View, n: int) -> None:
             t.grant_time[row] = net.now
         if arrives_to_wait(t, n, row, t.stages):
             continue
-        begin_flow(net.now, n, row, t.state, t.controls, t.own)
+        begin_flow(net.now, n, row, t.state, t.controls, t.record)
         if t.num_tokens == 0:
             if not waits_for_path(t, n, row, t.choosing):
                 begin(t, n, row)
@@ -227,7 +234,7 @@ def _advance_flows(t: View, n: int) -> None:
         return
     begin = n * t.most_active
     state = t.state
-    average(net.now, elapsed, n, t.active[begin : begin + t.most_active], net.num_active, state, t.controls, t.own)
+    average(net.now, elapsed, n, t.active[begin : begin + t.most_active], net.num_active, state, t.controls, t.record)
     kept, num_finished, num_crossed = advance(
         net.now,
         elapsed,
@@ -251,7 +258,7 @@ def _advance_flows(t: View, n: int) -> None:
         # Of one type with all other rows, so that less is compiled.
         row: int = np.int64(t.finished[index])  # type: ignore[assignment]
         note(t, n, LAST_BYTE_SENT, row)
-        finished(n, row, state, t.controls, t.own)
+        finished(n, row, state, t.controls, t.record)
         touch(t, n, row, t.choosing)
         leave_links(t, n, row, t.cache)
         set_timer(t, n, net.now + t.path_delay[t.controls.path[row]], DELIVERY, row)
@@ -285,15 +292,15 @@ def _share(t: View, n: int) -> None:
     first_link = n * t.link_stride
     capacity = t.capacity[first_link : first_link + len(t.links)]
     network = Network(capacity, t.network.path_start, t.network.path_links, t.network.num_cpus)
-    if all_may_change(n, t.own):
+    if all_may_change(n, t.record):
         forget_network(n, t.cache)
     changed, num_changed = changed_flows(t, n, t.cache)
-    control(net.now, n, changed, num_changed, state, controls, network, t.own)
+    control(net.now, n, changed, num_changed, state, controls, network, t.record)
     changes_at = _control_lossy(t, n, t.senders)
     if _rates_change(n, t.senders):
         set_rates(t, n, changed, num_changed, t.cache)
     take_note_of_quiet(t, n, t.choosing)
-    next_review = review_time(net.now, n, active, count, state, controls, t.own)
+    next_review = review_time(net.now, n, active, count, state, controls, t.record)
     next_review = min(next_review, changes_at, _next_change_lossy(t, n, t.senders))
     net.wake = next_event_time(
         net.now, served, net.served, state.attained, state.remaining, state.rate, controls.review_at, next_review

@@ -5,16 +5,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from flowsched_gym.fluid.compiled.allocation import forget_network
-from flowsched_gym.fluid.compiled.choice_tables import Choosing
 from flowsched_gym.fluid.compiled.choosing import ask_next_contest, set_path
-from flowsched_gym.fluid.compiled.control import serve_first as serve_flow_first
-from flowsched_gym.fluid.compiled.log import note
+from flowsched_gym.fluid.compiled.events import note
+from flowsched_gym.fluid.compiled.records import Choosing
 from flowsched_gym.fluid.compiled.senders import ask, begin, lateness, permit
+from flowsched_gym.fluid.compiled.sharing import forget_network
+from flowsched_gym.fluid.compiled.sharing import serve_first as serve_flow_first
 from flowsched_gym.fluid.compiled.tables import NOBODY, Row, Tables, View, view
 from flowsched_gym.fluid.decision import Order
 from flowsched_gym.fluid.events import EventKind
-from flowsched_gym.fluid.rules.transport.tokens import send_to_back, take_request
+from flowsched_gym.fluid.rules.transport.senders import send_to_back, take_request
 from flowsched_gym.machine_code.decorators import chosen_by_type, engine_function, inlined_part
 
 DECISION: Final = int(EventKind.DECISION)
@@ -66,7 +66,7 @@ def _serve_first(t: View, n: int, index: int, choosing: Choosing) -> int:
     """Puts a flow, of those that compete, before all others."""
     row: int = np.int64(choosing.asked[choosing.choices[n].first_asked + index])  # type: ignore[assignment]  # signed
     note(t, n, DECISION, row)
-    serve_flow_first(n, row, t.own)
+    serve_flow_first(n, row, t.record)
     ask_next_contest(t, n, choosing)
     return row
 

@@ -12,24 +12,20 @@ from flowsched_gym.core.periods import Period
 from flowsched_gym.core.snapshot import Snapshot
 from flowsched_gym.flows.fields import Fields, fill_flow_fields
 from flowsched_gym.flows.records import Records, complete_records
-from flowsched_gym.fluid.compiled import decisions
-from flowsched_gym.fluid.compiled.choice_tables import new_choosing
-from flowsched_gym.fluid.compiled.graft import graft
-from flowsched_gym.fluid.compiled.loading import load_one, set_order
+from flowsched_gym.fluid.compiled.loading import load_one, open_paths, open_stages, set_order
 from flowsched_gym.fluid.compiled.loop import run_many
-from flowsched_gym.fluid.compiled.opening import open_paths, open_stages
-from flowsched_gym.fluid.compiled.snapshot import blocks_of, copy, put, take
+from flowsched_gym.fluid.compiled.orders import begin_next_period
+from flowsched_gym.fluid.compiled.records import new_choosing
+from flowsched_gym.fluid.compiled.snapshot import blocks_of, branch, copy, put, take
 from flowsched_gym.fluid.compiled.tables import NOBODY, Tables, new_tables
 from flowsched_gym.fluid.compiled.threads import Threads
-from flowsched_gym.fluid.contract import Discipline, check_transport
-from flowsched_gym.fluid.disciplines import CLASSES, BaseDiscipline, Ranked
+from flowsched_gym.fluid.contract import Discipline, check_discipline
 from flowsched_gym.fluid.isolation import ideal_times
-from flowsched_gym.fluid.losses import flow_keys
 from flowsched_gym.fluid.pending_decisions import DecisionKind
-from flowsched_gym.fluid.rules.transport.lossy.senders import begin_senders
-from flowsched_gym.fluid.rules.transport.windows import wire_volume
+from flowsched_gym.fluid.rules.transport.lossy_senders import begin_senders
+from flowsched_gym.fluid.rules.transport.senders import wire_volume
 from flowsched_gym.fluid.stages import Barrier
-from flowsched_gym.fluid.transport import TRANSPORTS, Transport, TransportName
+from flowsched_gym.fluid.transport import TRANSPORTS, Transport, TransportName, flow_keys
 from flowsched_gym.machine_code.decorators import compiles
 from flowsched_gym.topology import Routing, Topology
 from flowsched_gym.workload import Workload
@@ -44,7 +40,7 @@ IDEAL: Final = TRANSPORTS[TransportName.IDEAL]
 class BatchSimulation:
     """Simulates networks of one kind, each with flows of its own, event for event as ``Simulation`` simulates one.
 
-    ``decisions`` tells what a network asks an agent and takes the answers, ``history`` tells what has happened.
+    ``CompiledSimulation`` shows one of them, and takes what an agent decides in it.
 
     Args:
         num_networks: Networks, >= 1.
@@ -62,7 +58,7 @@ class BatchSimulation:
         barrier: When a flow whose CPU work is done may send; ``None`` where flows have no stages before they send.
         num_changes: Changes of links that a network can have for now; a workload with more makes room.
         seed: Seed of the hash by which flows are spread over equal paths.
-        log_length: Events of each network to keep for ``history.log``.
+        log_length: Events of each network to keep.
         flow_fields: What a system keeps of a flow besides, as names and types.
         episode_fields: What it keeps of an episode, likewise.
         rate_caps: Whether ``tables.flows["rate_cap"]`` may be set, a largest rate of each flow.
@@ -73,8 +69,7 @@ class BatchSimulation:
         discipline: Fills the controls of the flows that send.
 
     Raises:
-        ConfigError: The compiled engine does not know the discipline, the arguments do not fit each other, or machine
-            code is switched off.
+        ConfigError: The arguments do not fit each other, or machine code is switched off.
     """
 
     def __init__(
@@ -105,23 +100,16 @@ class BatchSimulation:
                 "NUMBA_DISABLE_JIT is set: vector environments and engine 'compiled' are machine code alone; "
                 "unset it, or use single environments and engine 'simpy'"
             )
-        if not isinstance(discipline, BaseDiscipline) or type(discipline) not in CLASSES:
-            raise ConfigError(f"engine 'compiled' does not know {type(discipline).__name__}: use engine 'simpy'")
-        check_transport(discipline, transport, paths_stay=routing is None)
+        has_tokens = num_tokens is not None
+        check_discipline(discipline, transport, asks, period, paths_stay=routing is None, has_tokens=has_tokens)
         self.num_networks = num_networks
         self.topology = topology
         self.transport = transport
         self.discipline = discipline
         self._num_tokens = num_tokens
-        if num_tokens is not None and routing is not None:
-            raise ConfigError("num_tokens is given: flows with tokens keep their paths, and their links stay up")
         if asks is DecisionKind.PATH and routing is None:
             raise ConfigError("asks is PATH: a routing is needed for flows whose paths fail")
-        if asks is DecisionKind.ORDER and not isinstance(discipline, Ranked):
-            raise ConfigError(f"asks is ORDER: the discipline must be Ranked, it is {type(discipline).__name__}")
         self._routing = routing
-        if (asks is DecisionKind.PERIOD) != (period is not None):
-            raise ConfigError(f"asks is {asks.name} and period is {period}: PERIOD needs one, and nothing else has one")
         self._asks = asks
         self._period = period
         self._barrier = barrier
@@ -195,7 +183,7 @@ class BatchSimulation:
         rows = slice(self._first_active(given), int(self.tables.networks["num_flows"][given].max()))
         copy(self.tables, sources, numbers, rows)
 
-    def graft(self, source: int, numbers: IntArray, num_arrived: int) -> None:
+    def branch(self, source: int, numbers: IntArray, num_arrived: int) -> None:
         """Lets networks, (count,), that have been loaded go on from where another one is, with flows to come of theirs.
 
         Args:
@@ -203,7 +191,7 @@ class BatchSimulation:
             numbers: Networks to set. Their first flows are those that have arrived in the other one, row by row.
             num_arrived: How many these are.
         """
-        graft(self.tables, source, numbers, slice(self._first_active(np.array([source])), num_arrived))
+        branch(self.tables, source, numbers, slice(self._first_active(np.array([source])), num_arrived))
 
     def _first_active(self, numbers: IntArray) -> int:
         """Returns the first row, counted from that of each network, of a flow that has not been delivered in all."""
@@ -297,12 +285,8 @@ class BatchSimulation:
         return bool(self.tables.networks["asking"][number] != NOBODY)
 
     def go_on(self, number: int) -> None:
-        """Begins a period of a network, with the controls as they have been set since the ``PeriodDecision``.
-
-        Raises:
-            SimulationError: No period waits to begin.
-        """
-        decisions.go_on(self.tables, number)
+        """Begins a period of a network that waits for it, with the controls as they have been set."""
+        begin_next_period(self.tables, number)
 
     def num_periods(self, number: int) -> int:
         """Returns how many periods of a network have begun, after which an agent is asked; none where it is not."""

@@ -1,18 +1,22 @@
-"""Takes networks out of the tables, and puts them back: there, elsewhere, or into larger tables."""
+"""Takes networks out of the tables, and puts them back: there, elsewhere, or into larger tables.
+
+A network can also go on from where another one is, with other flows to come.
+"""
 
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.core.snapshot import Snapshot
-from flowsched_gym.fluid.compiled.choice_tables import ROW
+from flowsched_gym.fluid.compiled.records import ROW
 from flowsched_gym.fluid.compiled.tables import Tables
-from flowsched_gym.fluid.disciplines import COMPILED
+from flowsched_gym.fluid.contract import Discipline
 from flowsched_gym.fluid.stages import Stages
 
 Array = npt.NDArray[Any]
-IntArray = npt.NDArray[np.int64]
+Blocks = dict[str, Array]
 
 BLOCKS: Final = (
     "networks",
@@ -53,6 +57,12 @@ SENDERS: Final = ("flows", "ports", "steps", "salts")
 """What belongs to networks of senders whose packets can be lost, all of it counted from a network's first flow."""
 ONE_EACH: Final = ("networks", "episodes", "choosing.choices", "senders.steps", "senders.salts")
 """What has one entry for each network, beside what the discipline keeps once; all else has several."""
+OF_NETWORKS: Final = ("num_flows", "in_order", "num_destinations")
+"""What a network has of its own, whatever has happened."""
+TOKENS: Final = ("networks", "destinations", "requests", "holders")
+"""Tables in which destinations stand."""
+OF_DESTINATIONS: Final = ("tokens", "num_holders", "held")
+"""What a destination has of what has happened."""
 
 
 def take(tables: Tables, numbers: IntArray) -> Snapshot:
@@ -63,7 +73,7 @@ def take(tables: Tables, numbers: IntArray) -> Snapshot:
         numbers: Networks to take, (count,).
     """
     blocks = {name: block[numbers] for name, block in blocks_of(tables).items()}
-    shift(tables, blocks, numbers, -1)
+    _shift(tables, blocks, numbers, -1)
     return Snapshot(blocks)
 
 
@@ -75,9 +85,9 @@ def put(tables: Tables, numbers: IntArray, snapshot: Snapshot) -> None:
         numbers: Networks to set, (count,); no number twice.
         snapshot: What they are set to, in this order.
     """
-    forget_shares(tables, numbers)
+    _forget_shares(tables, numbers)
     blocks = {name: block.copy() if name in SHIFTED else block for name, block in snapshot.blocks.items()}
-    shift(tables, blocks, numbers, 1)
+    _shift(tables, blocks, numbers, 1)
     for name, block in blocks_of(tables).items():
         given = blocks[name]
         if given.ndim == 1:
@@ -95,17 +105,58 @@ def copy(tables: Tables, sources: IntArray, numbers: IntArray, rows: slice) -> N
         numbers: Networks to set, (count,); no number twice, and none that is a source.
         rows: Rows, counted from the first of each network, of all flows that have not been delivered.
     """
-    forget_shares(tables, numbers)
+    _forget_shares(tables, numbers)
     views = blocks_of(tables)
     parts = {name: block[:, rows] if name in RECORDS else block for name, block in views.items()}
     blocks = {name: part[sources] for name, part in parts.items()}
-    shift(tables, blocks, sources, -1)
-    shift(tables, blocks, numbers, 1)
+    _shift(tables, blocks, sources, -1)
+    _shift(tables, blocks, numbers, 1)
     for name, part in parts.items():
         part[numbers] = blocks[name]
 
 
-def forget_shares(tables: Tables, numbers: IntArray) -> None:
+def branch(tables: Tables, source: int, numbers: IntArray, rows: slice) -> None:
+    """Lets networks at time 0 go on from where another one is, with flows to come of their own.
+
+    Args:
+        tables: The tables.
+        source: The other network.
+        numbers: The networks, (count,). Their first flows are those that have arrived in the other one, row by row.
+        rows: Rows of the flows that have arrived and not been delivered, and of others between them.
+    """
+    _forget_shares(tables, numbers)
+    views = blocks_of(tables)
+    large = {name for name in views if name in RECORDS or name.startswith("routes.")}
+    places = views["flows"]["destination_index"][numbers, rows]
+    for name in large:
+        views[name][numbers, rows] = views[name][source, rows]
+    views["flows"]["destination_index"][numbers, rows] = places
+    sources = np.full(len(numbers), source)
+    fresh, blocks = ({name: views[name][which] for name in views.keys() - large} for which in (numbers, sources))
+    _shift(tables, fresh, numbers, -1)
+    _shift(tables, blocks, sources, -1)
+    blocks["order"] = fresh["order"]
+    for name in OF_NETWORKS:
+        blocks["networks"][name] = fresh["networks"][name]
+    if "choosing.changes" in fresh:
+        blocks["choosing.changes"] = fresh["choosing.changes"]
+        blocks["choosing.choices"]["num_changes"] = fresh["choosing.choices"]["num_changes"]
+    if "senders.salts" in fresh:  # luck to come is another one, as flows to come are
+        blocks["senders.salts"] = 1 + numbers.astype(np.uint64)
+    if tables.num_tokens > 0:
+        flows = views["flows"][source, : views["networks"]["num_flows"][source]]
+        totals = np.bincount(flows["destination_index"]).tolist()
+        for place in range(len(numbers)):
+            own, loaded = ({name: part[name][place] for name in TOKENS} for part in (blocks, fresh))
+            _branch_destinations(own, loaded, totals)
+    for place, number in enumerate(numbers.tolist()):
+        _foresee_request(tables, blocks["networks"][place], blocks["order"][place], views["flows"][number])
+    _shift(tables, blocks, numbers, 1)
+    for name, block in blocks.items():
+        views[name][numbers] = block
+
+
+def _forget_shares(tables: Tables, numbers: IntArray) -> None:
     """Lets the links of networks be shared anew."""
     if tables.cache is not None:
         tables.cache.networks["known"][numbers] = False
@@ -113,13 +164,13 @@ def forget_shares(tables: Tables, numbers: IntArray) -> None:
             tables.cache.flows[name].reshape(len(tables.networks), -1)[numbers] = 0
 
 
-def blocks_of(tables: Tables) -> dict[str, Array]:
+def blocks_of(tables: Tables) -> Blocks:
     """Views what belongs to networks with a leading axis over these."""
     count = len(tables.networks)
     arrays = {name: getattr(tables, name) for name in BLOCKS}
-    own, choosing = tables.own, tables.choosing
-    rules = COMPILED[type(own)]
-    arrays |= {f"own.{name}": getattr(own, name) for name in (*rules.kept, *rules.kept_once)}
+    record, choosing = tables.record, tables.choosing
+    discipline: type[Discipline] = record.discipline
+    arrays |= {f"record.{name}": getattr(record, name) for name in (*discipline.kept, *discipline.kept_once)}
     if tables.stages is not None:
         arrays |= {f"stages.{name}": getattr(tables.stages, name) for name in STAGES}
     if tables.senders is not None:
@@ -129,14 +180,14 @@ def blocks_of(tables: Tables) -> dict[str, Array]:
         if choosing.chooser is not None:
             arrays |= {"capacity": tables.capacity, "data_capacity": tables.data_capacity}
         arrays |= {f"routes.{name}": column for name, column in choosing.routes._asdict().items()}
-    one_each = {*ONE_EACH, *(f"own.{name}" for name in rules.kept_once)}
+    one_each = {*ONE_EACH, *(f"record.{name}" for name in discipline.kept_once)}
     return {
         name: array if name in one_each else array.reshape(count, len(array) // count, *array.shape[1:])
         for name, array in arrays.items()
     }
 
 
-def shift(tables: Tables, blocks: dict[str, Array], numbers: IntArray, sign: int) -> None:
+def _shift(tables: Tables, blocks: Blocks, numbers: IntArray, sign: int) -> None:
     """Moves rows and indices from those of a network to those of all, or back; unused entries may wrap around."""
     networks, destinations = blocks["networks"], blocks["destinations"]
     rows = (sign * numbers * tables.num_rows)[:, np.newaxis]
@@ -155,3 +206,43 @@ def shift(tables: Tables, blocks: dict[str, Array], numbers: IntArray, sign: int
             blocks["choosing.choices"][name] += rows[:, 0]
     if tables.stages is not None:
         blocks["stages.first_follower"] += (sign * numbers * tables.stages.most_pairs)[:, np.newaxis]
+
+
+def _branch_destinations(blocks: Blocks, fresh: Blocks, totals: list[int]) -> None:
+    """Moves queues and tokens of a network to the destinations that it has now.
+
+    Args:
+        blocks: The network, with the destinations of the other one.
+        fresh: What was loaded into it.
+        totals: Flows of each destination of the other one.
+    """
+    network = blocks["networks"]
+    was = {name: block.copy() for name, block in blocks.items()}
+    blocks["destinations"][:] = fresh["destinations"]
+    hosts = blocks["destinations"]["host"][: network["num_destinations"]].tolist()
+    for index, total in enumerate(totals):
+        old = was["destinations"][index]
+        if old["host"] not in hosts:  # nobody has asked it, and nobody will
+            continue
+        place = hosts.index(old["host"])
+        new = blocks["destinations"][place : place + 1]
+        new["expected"] -= total - old["expected"]
+        for name in OF_DESTINATIONS:
+            new[name] = old[name]
+        waiting = was["requests"][old["head"] : old["tail"]]
+        new["head"], new["tail"] = new["queue"], new["queue"] + len(waiting)
+        blocks["requests"][new["head"].item() : new["tail"].item()] = waiting
+        holding = was["holders"][old["first_holder"] : old["first_holder"] + old["num_holders"]]
+        blocks["holders"][new["first_holder"].item() :][: len(holding)] = holding
+        for name in ("asking", "last_asking"):
+            if was["networks"][name] == index:
+                network[name] = place
+
+
+def _foresee_request(tables: Tables, network: Any, order: IntArray, flows: npt.NDArray[Any]) -> None:
+    """Notes when the next request of a network arrives."""
+    network["request_time"] = np.inf
+    if network["arrived"] < network["num_flows"]:
+        flow = flows[network["arrived"] if network["in_order"] else order[network["arrived"]]]
+        delay = tables.paths["delay"][flow["path"]] if tables.num_tokens > 0 else 0.0
+        network["request_time"] = flow["arrival_time"] + delay

@@ -1,4 +1,8 @@
-"""Steps environments in compiled code: reads actions, runs networks to their next decisions, observes and rewards."""
+"""Steps environments in compiled code: reads actions, runs networks to their next decisions, observes and rewards.
+
+A thousand networks do not fit into the caches. Each is touched in a few indices that follow from each other (network,
+destination, queue, flows), so that the processor cannot look ahead by itself; told a few networks before, it does.
+"""
 
 from functools import lru_cache
 from types import NoneType
@@ -6,21 +10,21 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.typing.templates import Signature
+from numba.extending import intrinsic
+from numba.np.arrayobj import make_array
 
-from flowsched_gym.fluid.compiled.choice_tables import Choosing
+from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.fluid.compiled.loop import run
 from flowsched_gym.fluid.compiled.orders import give
-from flowsched_gym.fluid.compiled.prefetch import prefetch
-from flowsched_gym.fluid.compiled.records import CACHE_LINE
+from flowsched_gym.fluid.compiled.records import CACHE_LINE, Choosing
 from flowsched_gym.fluid.compiled.tables import NOBODY, Tables, View, view
 from flowsched_gym.fluid.decision import Decision
 from flowsched_gym.fluid.pending_decisions import DecisionKind
 from flowsched_gym.machine_code.decorators import chosen_by_type, engine_function, inlined_part, threaded_function
 from flowsched_gym.topology.network import Network
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 PATH: Final = int(DecisionKind.PATH)
 STRIDE: Final = 3
@@ -29,6 +33,32 @@ STRIDE: Final = 3
 
 VISIBLE: Final = 8
 """Requests whose records are asked for: as many as agents mostly see."""
+READ, KEEP, DATA = 0, 3, 1
+BYTE: Final = ir.IntType(8)
+WORD: Final = ir.IntType(32)
+
+
+def _prefetch(typing_context: Any, array: Any, index: Any, offset: Any) -> tuple[Signature, Any]:
+    """Types the call, and writes its code."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        whole: Any = make_array(signature.args[0])  # type: ignore[no-untyped-call]  # Numba has no types
+        item = cgutils.get_item_pointer(  # type: ignore[no-untyped-call]
+            context, builder, signature.args[0], whole(context, builder, arguments[0]), [arguments[1]]
+        )
+        address = builder.gep(builder.bitcast(item, BYTE.as_pointer()), [arguments[2]], source_etype=BYTE)
+        hint = cgutils.get_or_insert_function(  # type: ignore[no-untyped-call]
+            builder.module, ir.FunctionType(ir.VoidType(), [BYTE.as_pointer(), WORD, WORD, WORD]), "llvm.prefetch.p0"
+        )
+        builder.call(hint, [address, WORD(READ), WORD(KEEP), WORD(DATA)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, types.intp), generate
+
+
+prefetch: Any = intrinsic(_prefetch)
+"""``prefetch(array, index, offset)`` brings the cache line that lies ``offset`` bytes behind the beginning of
+``array[index]`` nearer, in compiled code; it changes nothing."""
 
 
 class Results(NamedTuple):
@@ -115,6 +145,18 @@ def _final(rules: Any, decision: Decision, values: FloatArray) -> None:
     """Writes what the last info tells besides."""
 
 
+@chosen_by_type(_method, index=0)
+def _choose(
+    policy: Any,
+    weights: FloatArray,
+    observation: npt.NDArray[np.float32],
+    mask: BoolArray,
+    scratch: FloatArray,
+    action: IntArray,
+) -> None:
+    """Writes what a policy of few weights chooses."""
+
+
 @engine_function
 def show(rules: Any, decision: Decision, observation: npt.NDArray[np.float32], mask: BoolArray) -> None:
     """Writes what the agent sees, and which actions are not replaced; called from Python."""
@@ -192,6 +234,64 @@ def step(
             results.empty_slot_choices[e] = episode.empty_slot_choices
         num_over += over[e]
     return num_finished, num_over
+
+
+@threaded_function
+def play(
+    tables: Tables,
+    rules: Any,
+    max_decisions: float,
+    current: IntArray,
+    numbers: IntArray,
+    over: BoolArray,
+    policy: Any,
+    weights: FloatArray,
+    scratch: FloatArray,
+    actions: IntArray,
+    results: Results,
+) -> int:
+    """Plays environments that wait for a decision to their ends, each by a policy with weights of its own.
+
+    Args:
+        tables: The networks.
+        rules: ``DecisionRules`` of the environments.
+        max_decisions: Decisions after which an episode is truncated; inf for no limit.
+        current: Network of each environment, (num_envs,).
+        numbers: Environments to play, (count,).
+        over: Which environments are over, (num_envs,); updated.
+        policy: A ``WeightedPolicy`` of one choice.
+        weights: Its weights, (num_envs, num_weights).
+        scratch: Room for the policy.
+        actions: Room for an action of each environment, (num_envs, 1).
+        results: Receives the observations, masks, times and ends.
+
+    Returns:
+        Number of decisions.
+    """
+    t = view(tables)
+    num_decisions = 0
+    for i in range(len(numbers)):
+        e = numbers[i]
+        n = current[e]
+        net = t.networks[n]
+        episode = t.episodes[n]
+        decision = decision_of(t, n, t.choosing)
+        while not over[e]:
+            _observe(rules, decision, results.observation[e])
+            _mask(rules, decision, results.mask[e])
+            _choose(policy, weights[e], results.observation[e], results.mask[e], scratch, actions[e])
+            order, index, is_replaced = _act(rules, decision, actions[e, 0])
+            episode.empty_slot_choices += is_replaced
+            episode.num_decisions += 1
+            num_decisions += 1
+            if net.asking != NOBODY:
+                give(t, n, order, index, t.choosing)
+            run(t, n, net.num_flows)
+            decision = decision_of(t, n, t.choosing)
+            over[e] = not decision.asked or episode.num_decisions >= max_decisions
+        results.terminated[e] = not decision.asked
+        results.time[e] = net.now
+    return num_decisions
 
 
 @inlined_part

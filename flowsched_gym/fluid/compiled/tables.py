@@ -10,8 +10,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.flows.fields import Fields
-from flowsched_gym.fluid.compiled.choice_tables import ROW, Choosing
+from flowsched_gym.fluid.compiled.allocation_cache import AllocationCache, new_allocation_cache
 from flowsched_gym.fluid.compiled.records import (
     DESTINATION,
     EPISODE_FIELDS,
@@ -19,27 +20,25 @@ from flowsched_gym.fluid.compiled.records import (
     LOG_ENTRY,
     NETWORK,
     PATH,
+    ROW,
     SCRATCH,
     TIMER,
     WINDOW,
+    Choosing,
     aligned_zeros,
 )
+from flowsched_gym.fluid.contract import Discipline
 from flowsched_gym.fluid.controls import Controls
-from flowsched_gym.fluid.disciplines import BaseDiscipline
 from flowsched_gym.fluid.isolation import round_trip_time
-from flowsched_gym.fluid.losses import new_senders
-from flowsched_gym.fluid.rules.sharing.allocation_cache import AllocationCache, new_allocation_cache
 from flowsched_gym.fluid.rules.sharing.filling import Filling, new_filling
-from flowsched_gym.fluid.rules.transport.lossy.senders import Senders
+from flowsched_gym.fluid.rules.transport.lossy_senders import Senders
 from flowsched_gym.fluid.stages import Stages, new_stages
 from flowsched_gym.fluid.state import FlowState
-from flowsched_gym.fluid.transport import Transport
+from flowsched_gym.fluid.transport import Transport, new_senders
 from flowsched_gym.machine_code.decorators import inlined_part
 from flowsched_gym.topology import Topology
 from flowsched_gym.topology.network import Network
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Rows = npt.NDArray[Any]
 Row = Any
 """One row of a structured array, which compiled code changes in place."""
@@ -97,7 +96,7 @@ class Tables(NamedTuple):
         scratch: (most_active,) SCRATCH.
         destination_of_host: Scratch, (num_hosts or 1,).
         log: Events, (num_networks * log_length,) LOG_ENTRY.
-        own: What the discipline keeps, a record of its own type.
+        record: What the discipline keeps; its type leads to the hooks.
         stages: What flows go through before they send; ``None`` where they send at once.
         choosing: What choices of paths and orders, and changes of links, need; ``None`` where there are none.
         cache: How links have been shared; ``None`` where that begins anew at each event.
@@ -135,7 +134,7 @@ class Tables(NamedTuple):
     scratch: Rows
     destination_of_host: IntArray
     log: Rows
-    own: Any
+    record: Any
     stages: Stages | None
     choosing: Choosing | None
     cache: AllocationCache | None
@@ -188,7 +187,7 @@ class View(NamedTuple):
     crossed: IntArray
     destination_of_host: IntArray
     log: Rows
-    own: Any
+    record: Any
     stages: Stages | None
     choosing: Choosing | None
     cache: AllocationCache | None
@@ -251,7 +250,7 @@ def view(t: Tables) -> View:
         t.scratch["crossed"],
         t.destination_of_host,
         t.log,
-        t.own,
+        t.record,
         t.stages,
         t.choosing,
         t.cache,
@@ -273,7 +272,7 @@ def new_tables(
     num_rows: int,
     most_destinations: int,
     topology: Topology,
-    discipline: BaseDiscipline,
+    discipline: Discipline,
     transport: Transport,
     num_tokens: int | None,
     log_length: int,
@@ -339,7 +338,7 @@ def new_tables(
         scratch=np.zeros(most_active, dtype=SCRATCH),
         destination_of_host=np.zeros(max(topology.num_hosts, 1), dtype=np.int64),
         log=np.zeros(num_networks * log_length, dtype=LOG_ENTRY),
-        own=None,
+        record=None,
         stages=new_stages(num_networks, num_rows, most_pairs) if has_stages else None,
         choosing=None,
         cache=new_allocation_cache(num_networks, num_priorities, topology.network, num_flows)
@@ -369,8 +368,8 @@ def new_tables(
     return _begin(tables, discipline)
 
 
-def _begin(tables: Tables, discipline: BaseDiscipline) -> Tables:
+def _begin(tables: Tables, discipline: Discipline) -> Tables:
     """Lets a discipline make room for the flows of all networks, and returns the tables with what it keeps."""
     columns = view(tables)
-    discipline.make_room(columns.state, columns.controls, columns.network, len(tables.networks))
-    return tables._replace(own=discipline.own)
+    discipline.make_room(columns.state, columns.network, len(tables.networks))
+    return tables._replace(record=discipline.record)

@@ -9,7 +9,6 @@ import numpy as np
 from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.core.threads import Pool
 from flowsched_gym.fluid.compiled.tables import Tables
-from flowsched_gym.fluid.disciplines import COMPILED
 
 Result = TypeVar("Result")
 
@@ -53,14 +52,14 @@ class Threads:
 
 def _with_own_scratch(tables: Tables) -> Tables:
     """Returns the tables with copies of what is no network's own."""
-    rules = COMPILED[type(tables.own)]
-    of_networks = {*rules.kept, *rules.kept_once}
+    record = tables.record
+    of_networks = {*record.discipline.kept, *record.discipline.kept_once}
     return tables._replace(
         filling=_copied(tables.filling, "residual", "links", "sharers", "crossings"),
         scratch=tables.scratch.copy(),
         cache=_copied(tables.cache, "dirty", "open", "share", "fresh", "fixed"),
         choosing=_copied(tables.choosing, "touched", "moved"),
-        own=_copied(tables.own, *(name for name in getattr(tables.own, "_fields", ()) if name not in of_networks)),
+        record=_copied(record, *(name for name in record._fields if name not in of_networks)),
     )
 
 

@@ -8,38 +8,16 @@ from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.suggestions import listed
 from flowsched_gym.flows.fields import index_tasks
-from flowsched_gym.flows.records import RecordedFlows
+from flowsched_gym.flows.workload import Workload
+from flowsched_gym.fluid.contract import Discipline
 from flowsched_gym.fluid.controls import Controls
-from flowsched_gym.fluid.disciplines.base import BaseDiscipline, Rules
 from flowsched_gym.fluid.rules.tasks.madd import KnownTasks, TaskKey, add_sent, serve_shortest
 from flowsched_gym.fluid.rules.tasks.stages import first_cpu_path
 from flowsched_gym.fluid.state import FlowState
 from flowsched_gym.topology.network import Network
 
 
-def _begin(now: float, n: int, row: int, state: FlowState, controls: Controls, own: KnownTasks) -> None:
-    task = n * own.num_rows + own.task[row]
-    own.came[task] = min(own.came[task], now)
-
-
-def _serve(
-    now: float,
-    n: int,
-    active: IntArray,
-    count: int,
-    state: FlowState,
-    controls: Controls,
-    network: Network,
-    own: KnownTasks,
-) -> None:
-    serve_shortest(n, active, count, state, controls, network, own)
-
-
-def _finish(n: int, row: int, state: FlowState, controls: Controls, own: KnownTasks) -> None:
-    add_sent(n, row, state, controls, own)
-
-
-class ShortestTasks(BaseDiscipline):
+class ShortestTasks(Discipline):
     """The shortest task first, by what is known of it; all its flows end together.
 
     Tasks get MADD's rates in their order, each on what those before it leave; what is idle then is given out once more
@@ -49,18 +27,38 @@ class ShortestTasks(BaseDiscipline):
         key: What makes a task short.
     """
 
-    rules = Rules(
-        record=KnownTasks,
-        kept=("task", "came", "total", "sent"),
-        begin_flow=_begin,
-        control=_serve,
-        finished=_finish,
-    )
-    own: KnownTasks
+    record_type = KnownTasks
+    kept = ("task", "came", "total", "sent")
+    record: KnownTasks
     stops_flows = True
 
     def __init__(self, key: TaskKey) -> None:
         self._key = key
+
+    @staticmethod
+    def begin_flow(now: float, n: int, row: int, state: FlowState, controls: Controls, record: KnownTasks) -> None:
+        """Notes when a task began."""
+        task = n * record.num_rows + record.task[row]
+        record.came[task] = min(record.came[task], now)
+
+    @staticmethod
+    def control(
+        now: float,
+        n: int,
+        active: IntArray,
+        count: int,
+        state: FlowState,
+        controls: Controls,
+        network: Network,
+        record: KnownTasks,
+    ) -> None:
+        """Gives tasks their rates, the shortest first."""
+        serve_shortest(n, active, count, state, controls, network, record)
+
+    @staticmethod
+    def finished(n: int, row: int, state: FlowState, controls: Controls, record: KnownTasks) -> None:
+        """Counts what a task has sent."""
+        add_sent(n, row, state, controls, record)
 
     def new_record(self, num_flows: int, network: Network, num_networks: int) -> KnownTasks:
         """Makes room for the tasks."""
@@ -85,14 +83,14 @@ class ShortestTasks(BaseDiscipline):
             residual=np.zeros(num_links),
         )
 
-    def begin_network(self, n: int, first_row: int, flows: RecordedFlows) -> None:
+    def begin_network(self, n: int, first_row: int, flows: Workload) -> None:
         """Numbers the tasks, and sums up their flows."""
-        own, rows = self.own, np.s_[first_row : first_row + len(flows.flow_id)]
+        record, rows = self.record, np.s_[first_row : first_row + len(flows.flow_id)]
         task = index_tasks(flows)
-        own.task[rows] = task
-        own.came[rows] = np.inf
-        own.total[rows] = np.bincount(task, self.state.volume[rows], minlength=len(task))
-        own.sent[rows] = 0.0
+        record.task[rows] = task
+        record.came[rows] = np.inf
+        record.total[rows] = np.bincount(task, self.state.volume[rows], minlength=len(task))
+        record.sent[rows] = 0.0
 
 
 class Stf(ShortestTasks):

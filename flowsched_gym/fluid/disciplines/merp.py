@@ -8,9 +8,9 @@ import numpy as np
 from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.suggestions import listed
-from flowsched_gym.flows.records import RecordedFlows
+from flowsched_gym.flows.workload import Workload
+from flowsched_gym.fluid.contract import Discipline
 from flowsched_gym.fluid.controls import Controls
-from flowsched_gym.fluid.disciplines.base import BaseDiscipline, Rules
 from flowsched_gym.fluid.rules.ordering.expansion import (
     IN_ORDER,
     NEW,
@@ -39,36 +39,7 @@ class MerpMode(StrEnum):
     """A flow sends only where it is first on every link, as the paper's rule reads; links may idle beside flows."""
 
 
-def _know_nothing(now: float, n: int, row: int, state: FlowState, controls: Controls, own: ExpansionRatios) -> None:
-    own.virtual_deadline[row] = UNKNOWN
-    own.unknown[n] += 1
-    own.standing[row] = NEW
-
-
-def _by_virtual_deadline(
-    now: float,
-    n: int,
-    active: IntArray,
-    count: int,
-    state: FlowState,
-    controls: Controls,
-    network: Network,
-    own: ExpansionRatios,
-) -> None:
-    serve_by_virtual_deadline(now, n, active, count, state, controls, network, own)
-
-
-def _end_of_gap(
-    now: float, n: int, active: IntArray, count: int, state: FlowState, controls: Controls, own: ExpansionRatios
-) -> float:
-    return hold_until(now, n, own.held)
-
-
-def _forget_path(n: int, row: int, own: ExpansionRatios) -> None:
-    forget_virtual_deadline(n, row, own)
-
-
-class Merp(BaseDiscipline):
+class Merp(Discipline):
     """Minimal expansion ratio first (MERP, Algorithm 2).
 
     A link's virtual deadlines are found anew when a flow arrives that crosses it, and with ``alpha`` below 1 at
@@ -86,16 +57,10 @@ class Merp(BaseDiscipline):
         ConfigError: A parameter is out of its range, or there is a gap on many links.
     """
 
-    rules = Rules(
-        record=ExpansionRatios,
-        kept=("virtual_deadline", "on_link", "mark", "standing"),
-        kept_once=("unknown", "held"),
-        begin_flow=_know_nothing,
-        control=_by_virtual_deadline,
-        review_time=_end_of_gap,
-        moved=_forget_path,
-    )
-    own: ExpansionRatios
+    record_type = ExpansionRatios
+    kept = ("virtual_deadline", "on_link", "mark", "standing")
+    kept_once = ("unknown", "held")
+    record: ExpansionRatios
 
     def __init__(
         self, alpha: float = 1.0, gap: float = 0.0, gap_preempt: float = 0.0, mode: str = MerpMode.GREEDY
@@ -113,6 +78,39 @@ class Merp(BaseDiscipline):
         self._gaps = float(gap), float(gap_preempt)
         self._strict = mode == MerpMode.STRICT
         self.stops_flows = self._strict or any(self._gaps)
+
+    @staticmethod
+    def begin_flow(now: float, n: int, row: int, state: FlowState, controls: Controls, record: ExpansionRatios) -> None:
+        """Knows nothing yet of a flow's virtual deadline."""
+        record.virtual_deadline[row] = UNKNOWN
+        record.unknown[n] += 1
+        record.standing[row] = NEW
+
+    @staticmethod
+    def control(
+        now: float,
+        n: int,
+        active: IntArray,
+        count: int,
+        state: FlowState,
+        controls: Controls,
+        network: Network,
+        record: ExpansionRatios,
+    ) -> None:
+        """Orders flows by their virtual deadlines."""
+        serve_by_virtual_deadline(now, n, active, count, state, controls, network, record)
+
+    @staticmethod
+    def review_time(
+        now: float, n: int, active: IntArray, count: int, state: FlowState, controls: Controls, record: ExpansionRatios
+    ) -> float:
+        """Returns the end of the gap."""
+        return hold_until(now, n, record.held)
+
+    @staticmethod
+    def moved(n: int, row: int, record: ExpansionRatios) -> None:
+        """Forgets the virtual deadline on the old path."""
+        forget_virtual_deadline(n, row, record)
 
     def new_record(self, num_flows: int, network: Network, num_networks: int) -> ExpansionRatios:
         """Makes room for what is kept from event to event.
@@ -139,9 +137,9 @@ class Merp(BaseDiscipline):
             matches=np.zeros(2 * num_rows, dtype=MATCH),
         )
 
-    def begin_network(self, n: int, first_row: int, flows: RecordedFlows) -> None:
+    def begin_network(self, n: int, first_row: int, flows: Workload) -> None:
         """Begins without flows."""
-        self.own.unknown[n] = 0
+        self.record.unknown[n] = 0
 
 
 def _is_number(value: object) -> bool:

@@ -1,17 +1,13 @@
 """Checks of parameters that several disciplines take."""
 
 from enum import StrEnum
-from typing import Final
 
 import numpy as np
 
-from flowsched_gym.core.arrays import FloatArray, IntArray, as_numbers
-from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.suggestions import listed
-from flowsched_gym.fluid.rules.ordering.limits import are_limits
-
-EXACT_END: Final = 2.0**53
-"""Below it every float64 that is whole stands for one whole number."""
+from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core.checks import check_choice, check_numbers
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.fluid.rules.ordering.feedback import are_limits
 
 
 class Within(StrEnum):
@@ -31,24 +27,6 @@ def check_limits(thresholds: object, *, may_be_empty: bool = False) -> FloatArra
     return limits
 
 
-def check_numbers(name: str, values: object) -> FloatArray:
-    """Makes an array of a list of numbers."""
-    numbers = as_numbers(values)
-    if numbers is None:
-        raise ConfigError(f"{name} is {shown(values)}: it must be a list of numbers, such as [1, 2.5]")
-    return numbers
-
-
-def check_whole_numbers(name: str, values: object) -> IntArray:
-    """Makes an array of a list of whole numbers."""
-    numbers = check_numbers(name, values)
-    if not ((np.floor(numbers) == numbers) & (np.abs(numbers) < EXACT_END)).all():
-        raise ConfigError(f"{name} is {shown(values)}: it must be a list of whole numbers")
-    return numbers.astype(np.int64)
-
-
 def check_within(name: str) -> Within:
     """Finds how a queue is served."""
-    if not isinstance(name, str) or name not in tuple(Within):
-        raise ConfigError(f"within is {shown(name)}: it must be one of {listed(name, Within)}")
-    return Within(name)
+    return check_choice("within", name, Within)

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from flowsched_gym.core.arrays import IntArray
+from flowsched_gym.fluid.contract import Discipline
 from flowsched_gym.fluid.controls import Controls
-from flowsched_gym.fluid.disciplines.base import BaseDiscipline, Rules
 from flowsched_gym.fluid.rules.ordering.keys import order_by, serve_first
 from flowsched_gym.fluid.state import FlowState
 from flowsched_gym.topology.network import Network
@@ -24,39 +24,37 @@ class _Ranks(NamedTuple):
     front: IntArray
 
 
-def _go_behind(now: float, n: int, row: int, state: FlowState, controls: Controls, own: _Ranks) -> None:
-    own.rank[row] = 0
-
-
-def _by_rank(
-    now: float,
-    n: int,
-    active: IntArray,
-    count: int,
-    state: FlowState,
-    controls: Controls,
-    network: Network,
-    own: _Ranks,
-) -> None:
-    order_by(active, count, own.rank, state.arrival_time, controls.priority)
-
-
-def _go_before(n: int, row: int, own: _Ranks) -> None:
-    serve_first(n, row, own.rank, own.front)
-
-
-class Ranked(BaseDiscipline):
+class Ranked(Discipline):
     """Smallest rank first, preemptively; it gives no ranks by itself."""
 
-    rules = Rules(
-        record=_Ranks,
-        kept=("rank",),
-        kept_once=("front",),
-        begin_flow=_go_behind,
-        control=_by_rank,
-        serve_first=_go_before,
-    )
-    own: _Ranks
+    record_type = _Ranks
+    kept = ("rank",)
+    kept_once = ("front",)
+    record: _Ranks
+
+    @staticmethod
+    def begin_flow(now: float, n: int, row: int, state: FlowState, controls: Controls, record: _Ranks) -> None:
+        """Gives a flow that arrives the rank 0."""
+        record.rank[row] = 0
+
+    @staticmethod
+    def control(
+        now: float,
+        n: int,
+        active: IntArray,
+        count: int,
+        state: FlowState,
+        controls: Controls,
+        network: Network,
+        record: _Ranks,
+    ) -> None:
+        """Orders flows by their rank."""
+        order_by(active, count, record.rank, state.arrival_time, controls.priority)
+
+    @staticmethod
+    def serve_first(n: int, row: int, record: _Ranks) -> None:
+        """Puts a flow before all others; its new rank counts from the next sharing of the links on."""
+        serve_first(n, row, record.rank, record.front)
 
     def new_record(self, num_flows: int, network: Network, num_networks: int) -> _Ranks:
         """Makes room for the ranks."""
@@ -65,8 +63,4 @@ class Ranked(BaseDiscipline):
     @property
     def rank(self) -> IntArray:
         """Rank of each flow, (num_flows,) int64, smaller first, 0 when a flow arrives."""
-        return self.own.rank
-
-    def serve_first(self, row: int) -> None:
-        """Puts a flow before all others; its new rank counts from the next sharing of the links on."""
-        self.rules.serve_first(0, row, self.own)
+        return self.record.rank

@@ -6,27 +6,16 @@ from typing import Final
 
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.suggestions import listed, similar
-from flowsched_gym.fluid.disciplines.base import BaseDiscipline, Rules
-from flowsched_gym.fluid.disciplines.d2tcp import D2tcp
-from flowsched_gym.fluid.disciplines.edf import Edf
-from flowsched_gym.fluid.disciplines.fifo import Fifo
-from flowsched_gym.fluid.disciplines.fifo_lm import FifoLm
+from flowsched_gym.fluid.contract import Discipline
+from flowsched_gym.fluid.disciplines.attained import Las, Mlfq
+from flowsched_gym.fluid.disciplines.deadlines import Edf, Lsdf, Ssdf
+from flowsched_gym.fluid.disciplines.fair import D2tcp, Ps, Wfq
 from flowsched_gym.fluid.disciplines.known_tasks import Sebf, Stf
-from flowsched_gym.fluid.disciplines.las import Las
 from flowsched_gym.fluid.disciplines.merp import Merp
-from flowsched_gym.fluid.disciplines.mlfq import Mlfq
-from flowsched_gym.fluid.disciplines.ps import Ps
-from flowsched_gym.fluid.disciplines.psjf import Psjf
-from flowsched_gym.fluid.disciplines.qsjf import Qsjf
-from flowsched_gym.fluid.disciplines.ranked import Ranked
-from flowsched_gym.fluid.disciplines.size_deadline_ratio import Lsdf, Ssdf
-from flowsched_gym.fluid.disciplines.sjf import Sjf
-from flowsched_gym.fluid.disciplines.srpt import Srpt
-from flowsched_gym.fluid.disciplines.tafe import Tafe
-from flowsched_gym.fluid.disciplines.task_las import TaskLas
-from flowsched_gym.fluid.disciplines.wfq import Wfq
+from flowsched_gym.fluid.disciplines.sizes import Fifo, Psjf, Qsjf, Sjf, Srpt
+from flowsched_gym.fluid.disciplines.task_queues import FifoLm, Tafe, TaskLas
 
-DISCIPLINES: Final[Mapping[str, type[BaseDiscipline]]] = {
+DISCIPLINES: Final[Mapping[str, type[Discipline]]] = {
     "fifo": Fifo,
     "ps": Ps,
     "srpt": Srpt,
@@ -49,16 +38,10 @@ DISCIPLINES: Final[Mapping[str, type[BaseDiscipline]]] = {
 }
 """Classes of the disciplines by name."""
 
-CLASSES: Final[frozenset[type[BaseDiscipline]]] = frozenset((*DISCIPLINES.values(), Ranked))
-"""All disciplines of the package."""
-
-COMPILED: Final[Mapping[type, Rules]] = {each.rules.record: each.rules for each in CLASSES}
-"""Their rules by the records of what they keep; the compiled engine knows no others."""
-
 
 def make_discipline(
     name: str, parameters: Mapping[str, object] | None = None, *, beside: tuple[str, ...] = ()
-) -> BaseDiscipline:
+) -> Discipline:
     """Makes a discipline.
 
     Args:

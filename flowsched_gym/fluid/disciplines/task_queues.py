@@ -1,4 +1,4 @@
-"""What disciplines that queue tasks have in common: each says which tasks and flows come first."""
+"""Serves tasks in queues, without knowing how large they are; each discipline says which tasks and flows come first."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -8,19 +8,22 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
-from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.checks import check_numbers, check_whole_numbers
+from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.core.suggestions import listed
 from flowsched_gym.flows.fields import index_tasks
-from flowsched_gym.flows.records import RecordedFlows
+from flowsched_gym.flows.workload import Workload
+from flowsched_gym.fluid.contract import Discipline
 from flowsched_gym.fluid.controls import Controls
-from flowsched_gym.fluid.disciplines.base import BaseDiscipline, Rules
-from flowsched_gym.fluid.disciplines.parameters import check_numbers
-from flowsched_gym.fluid.rules.ordering.limits import are_limits
+from flowsched_gym.fluid.disciplines.parameters import check_limits
+from flowsched_gym.fluid.rules.ordering.feedback import are_limits
 from flowsched_gym.fluid.rules.tasks.by_remaining import average_by_remaining, foresee_by_remaining
 from flowsched_gym.fluid.rules.tasks.queues import (
     TaskQueues,
     WithinTask,
     add_finished,
     begin_task,
+    levels_on_arrival,
     next_demotion,
     order_tasks,
 )
@@ -29,6 +32,10 @@ from flowsched_gym.fluid.state import FlowState
 from flowsched_gym.topology.network import Network
 
 REMAINING: Final = int(WithinTask.REMAINING)
+WITHIN: Final = {each.name.lower(): each for each in WithinTask}
+"""Ways to serve the flows of a task, by name."""
+AALO_THRESHOLDS: Final = tuple(2**20 * part for part in (1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9))
+"""Aalo's thresholds in B: ten queues, the first of 10 MiB, each ten times as long (Chowdhury, Stoica, SIGCOMM 2015)."""
 
 
 class Demotion(StrEnum):
@@ -40,53 +47,7 @@ class Demotion(StrEnum):
     """Bytes of its flows that had arrived before a flow, which keeps that level (TAFE, Algorithm 1, literally)."""
 
 
-def _begin(now: float, n: int, row: int, state: FlowState, controls: Controls, own: TaskQueues) -> None:
-    begin_task(now, n, row, state.size, own)
-
-
-def _order(
-    now: float,
-    n: int,
-    active: IntArray,
-    count: int,
-    state: FlowState,
-    controls: Controls,
-    network: Network,
-    own: TaskQueues,
-) -> None:
-    order_tasks(now, n, active, count, state, controls, own)
-
-
-def _review(
-    now: float, n: int, active: IntArray, count: int, state: FlowState, controls: Controls, own: TaskQueues
-) -> float:
-    if own.within == REMAINING:
-        time = foresee_by_remaining(now, n, active, count, state, controls, own)
-        if own.single_link:
-            return time
-        return min(time, next_demotion(now, n, active, count, state, controls, own))
-    return next_demotion(now, n, active, count, state, controls, own)
-
-
-def _average(
-    now: float,
-    elapsed: float,
-    n: int,
-    active: IntArray,
-    count: int,
-    state: FlowState,
-    controls: Controls,
-    own: TaskQueues,
-) -> None:
-    if own.within == REMAINING:
-        average_by_remaining(now, elapsed, n, active, count, state, controls, own)
-
-
-def _finish(n: int, row: int, state: FlowState, controls: Controls, own: TaskQueues) -> None:
-    add_finished(n, row, state, controls, own)
-
-
-class QueuedTasks(BaseDiscipline):
+class QueuedTasks(Discipline):
     """Tasks in feedback queues.
 
     Args:
@@ -96,17 +57,10 @@ class QueuedTasks(BaseDiscipline):
         heavy: Bytes sent from which on a task shares with its successors, inf for never.
     """
 
-    rules = Rules(
-        record=TaskQueues,
-        kept=("task", "flow_level", "came", "arrived", "sent", "sent_now", "rate", "level", "arrived_level", "listed"),
-        kept_once=("thresholds", "num_listed", "foreseen", "least"),
-        begin_flow=_begin,
-        control=_order,
-        review_time=_review,
-        average=_average,
-        finished=_finish,
-    )
-    own: TaskQueues
+    record_type = TaskQueues
+    kept = ("task", "flow_level", "came", "arrived", "sent", "sent_now", "rate", "level", "arrived_level", "listed")
+    kept_once = ("thresholds", "num_listed", "foreseen", "least")
+    record: TaskQueues
 
     def __init__(
         self,
@@ -120,6 +74,57 @@ class QueuedTasks(BaseDiscipline):
         self._within = within
         self._demotion = demotion
         self._heavy = heavy
+
+    @staticmethod
+    def begin_flow(now: float, n: int, row: int, state: FlowState, controls: Controls, record: TaskQueues) -> None:
+        """Adds a flow to its task."""
+        begin_task(now, n, row, state.size, record)
+
+    @staticmethod
+    def control(
+        now: float,
+        n: int,
+        active: IntArray,
+        count: int,
+        state: FlowState,
+        controls: Controls,
+        network: Network,
+        record: TaskQueues,
+    ) -> None:
+        """Orders flows by the level of their task."""
+        order_tasks(now, n, active, count, state, controls, record)
+
+    @staticmethod
+    def review_time(
+        now: float, n: int, active: IntArray, count: int, state: FlowState, controls: Controls, record: TaskQueues
+    ) -> float:
+        """Returns when a task is demoted, or weights are set anew."""
+        if record.within == REMAINING:
+            time = foresee_by_remaining(now, n, active, count, state, controls, record)
+            if record.single_link:
+                return time
+            return min(time, next_demotion(now, n, active, count, state, controls, record))
+        return next_demotion(now, n, active, count, state, controls, record)
+
+    @staticmethod
+    def average(
+        now: float,
+        elapsed: float,
+        n: int,
+        active: IntArray,
+        count: int,
+        state: FlowState,
+        controls: Controls,
+        record: TaskQueues,
+    ) -> None:
+        """Sets mean rates where flows share by what is left of them."""
+        if record.within == REMAINING:
+            average_by_remaining(now, elapsed, n, active, count, state, controls, record)
+
+    @staticmethod
+    def finished(n: int, row: int, state: FlowState, controls: Controls, record: TaskQueues) -> None:
+        """Adds what a flow has sent to its task's bytes."""
+        add_finished(n, row, state, controls, record)
 
     def new_record(self, num_flows: int, network: Network, num_networks: int) -> TaskQueues:
         """Makes room for the queues."""
@@ -152,16 +157,16 @@ class QueuedTasks(BaseDiscipline):
             least=np.zeros(num_networks),
         )
 
-    def begin_network(self, n: int, first_row: int, flows: RecordedFlows) -> None:
+    def begin_network(self, n: int, first_row: int, flows: Workload) -> None:
         """Sets the first thresholds, and numbers the tasks."""
-        own, rows = self.own, np.s_[first_row : first_row + len(flows.flow_id)]
-        own.thresholds[n] = self._thresholds
-        own.task[rows] = index_tasks(flows)
-        own.came[rows] = np.inf
-        for column in (own.flow_level, own.arrived, own.sent, own.level, own.arrived_level):
+        record, rows = self.record, np.s_[first_row : first_row + len(flows.flow_id)]
+        record.thresholds[n] = self._thresholds
+        record.task[rows] = index_tasks(flows)
+        record.came[rows] = np.inf
+        for column in (record.flow_level, record.arrived, record.sent, record.level, record.arrived_level):
             column[rows] = 0
-        own.num_listed[n] = 0
-        own.foreseen[n] = np.inf
+        record.num_listed[n] = 0
+        record.foreseen[n] = np.inf
 
     def set_thresholds(self, thresholds: Sequence[float] | FloatArray, n: int = 0) -> None:
         """Sets the thresholds of network ``n``, (num_queues - 1,) or one such row, from the next sharing of links on.
@@ -173,31 +178,136 @@ class QueuedTasks(BaseDiscipline):
         limits = check_thresholds(rows[0] if rows.shape[:1] == (1,) and rows.ndim > 1 else thresholds)
         if len(limits) != len(self._thresholds):
             raise ConfigError(f"thresholds has {len(limits)} entries: there must be {len(self._thresholds)}")
-        self.own.thresholds[n] = limits
+        self.record.thresholds[n] = limits
 
     def thresholds(self, n: int = 0) -> FloatArray:
         """Returns the thresholds of network ``n`` in B, (1, num_queues - 1)."""
-        return self.own.thresholds[n : n + 1].copy()
+        return self.record.thresholds[n : n + 1].copy()
 
     def tasks(self, first_row: int, count: int) -> tuple[IntArray, FloatArray]:
         """Returns the number of each flow's task, and when each task began in s, inf before, (count,) each."""
         rows = np.s_[first_row : first_row + count]
-        return self.own.task[rows], self.own.came[rows]
+        return self.record.task[rows], self.record.came[rows]
 
     def send(self, path: npt.NDArray[np.integer[Any]]) -> BoolArray:
         """Returns which flows with these paths are on the network, not on a CPU, (count,)."""
-        sending: BoolArray = path < self.own.first_cpu_path
+        sending: BoolArray = path < self.record.first_cpu_path
         return sending
 
     def queues_of(self, rows: IntArray) -> IntArray:
         """Returns the queues of the tasks of active flows, (count,), as of the last sharing of the links."""
-        own = self.own
-        queues: IntArray = own.level[rows - rows % own.num_rows + own.task[rows]] + own.flow_level[rows]
+        record = self.record
+        queues: IntArray = record.level[rows - rows % record.num_rows + record.task[rows]] + record.flow_level[rows]
         return queues
 
     def levels(self, first_row: int, count: int) -> IntArray:
         """Returns the queues of consecutive flows, (count,), as of the last sharing; only of active ones."""
         return self.queues_of(np.arange(first_row, first_row + count))
+
+
+class Tafe(QueuedTasks):
+    """TAFE: tasks are demoted by the bytes that they have sent, and their flows are served by an order of their record.
+
+    Tasks of one level are served in the order of their arrival, then of their ids; a level orders CPUs and links. A
+    task that goes down joins those of its new level in the order of arrival.
+
+    The paper (section IV) leaves open how its two parts go together: its switches serve the first flow of the highest
+    queue (``serial``), its windows share a link by the inverse of what is left of a flow (``remaining``, equations 1
+    to 5 in their fluid limit, where the share of marked packets cancels out). Both are here. On one link ``remaining``
+    is exact. On a network, weights are set anew when 1/32 of what is left of a flow has been sent: completion
+    times of single flows are off by 1 % or so.
+
+    Args:
+        thresholds: Demotion thresholds in B, increasing, (num_queues - 1,); none for one level.
+        within: ``serial`` (flow by flow, in the order of ids), ``shortest`` (smallest remaining stage first), ``fair``
+            (the first task's flows share) or ``remaining`` (all flows of the level share).
+        demotion: ``sent`` (section IV-A) or ``arrived`` (Algorithm 1, literally).
+
+    Raises:
+        ConfigError: Thresholds are not finite, positive and increasing, or a name is unknown.
+    """
+
+    def __init__(
+        self, thresholds: Sequence[float] | FloatArray = (), within: str = "serial", demotion: str = Demotion.SENT
+    ) -> None:
+        if not isinstance(within, str) or within not in WITHIN:
+            raise ConfigError(f"within is {shown(within)}: it must be one of {listed(within, WITHIN)}")
+        if not isinstance(demotion, str) or demotion not in tuple(Demotion):
+            raise ConfigError(f"demotion is {shown(demotion)}: it must be one of {listed(demotion, Demotion)}")
+        super().__init__(check_thresholds(thresholds), WITHIN[within], demotion=Demotion(demotion))
+
+
+class TaskLas(QueuedTasks):
+    """Least attained service over tasks, in discrete queues (Aalo): first come, first served in each queue.
+
+    Queues have strict priority, where Aalo weighs them; the flows of a task share. It is ``tafe`` with the flows of a
+    task sharing, and other thresholds.
+
+    Args:
+        thresholds: Demotion thresholds in B, increasing, (num_queues - 1,).
+
+    Raises:
+        ConfigError: Thresholds are not finite, positive and increasing.
+    """
+
+    def __init__(self, thresholds: Sequence[float] | FloatArray = AALO_THRESHOLDS) -> None:
+        super().__init__(check_thresholds(thresholds), WithinTask.FAIR)
+
+
+class FifoLm(QueuedTasks):
+    """FIFO with limited multiplexing over tasks (Baraat: Dogar et al., SIGCOMM 2014); the flows of a task share.
+
+    A task that has sent ``heavy`` bytes no longer keeps its successors waiting: it shares with them, up to the first
+    that is not heavy itself. What earlier tasks leave idle serves later ones.
+
+    Args:
+        heavy: Bytes sent from which on a task shares with its successors; inf for never.
+
+    Raises:
+        ConfigError: ``heavy`` is not > 0 B.
+    """
+
+    def __init__(self, heavy: float = np.inf) -> None:
+        if isinstance(heavy, bool) or not isinstance(heavy, (int, float, np.integer, np.floating)) or not heavy > 0:
+            raise ConfigError(f"heavy is {shown(heavy)}: it must be > 0 B, or inf for never")
+        super().__init__(np.zeros(0), WithinTask.FAIR, heavy=float(heavy))
+
+
+def task_levels(
+    task_id: Sequence[int] | IntArray,
+    size: Sequence[float] | FloatArray,
+    thresholds: Sequence[float] | FloatArray,
+) -> IntArray:
+    """Finds the level of each flow by TAFE's Algorithm 1, taken literally.
+
+    A flow gets the level that its task has when it arrives. Then its bytes are added to its task's, and the task is
+    demoted by one level if they exceed the threshold of its present level, which only later flows notice. A flow
+    without a task (-1) is a task of its record.
+
+    Args:
+        task_id: Task of each flow, in the order of arrival, (num_flows,), >= 0, or -1 for none.
+        size: Bytes of each flow, (num_flows,), > 0.
+        thresholds: Bytes above which a task leaves each level but the lowest, increasing, (num_levels - 1,); may be
+            empty.
+
+    Returns:
+        Levels, (num_flows,) int64, 0 the highest.
+
+    Raises:
+        ConfigError: An argument is not allowed.
+    """
+    tasks, sizes = check_whole_numbers("task_id", task_id), check_numbers("size", size)
+    limits = check_limits(thresholds, may_be_empty=True)
+    if len(tasks) != len(sizes):
+        raise ConfigError(f"size has {len(sizes)} flows, task_id has {len(tasks)}: lengths must agree")
+    _check_flows("task_id", tasks, tasks >= -1, ">= 0, or -1 for no task")
+    _check_flows("size", sizes, np.isfinite(sizes) & (sizes > 0), "finite and > 0 B")
+    known, task = np.unique(tasks, return_inverse=True)
+    level = np.zeros(len(tasks), dtype=np.int64)
+    levels_on_arrival(
+        np.where(tasks < 0, -1, task), sizes, limits, np.zeros(len(known), dtype=np.int64), np.zeros(len(known)), level
+    )
+    return level
 
 
 def check_thresholds(thresholds: object) -> FloatArray:
@@ -210,3 +320,10 @@ def check_thresholds(thresholds: object) -> FloatArray:
     if len(limits) and not are_limits(limits[np.newaxis]):
         raise ConfigError(f"thresholds is {limits.tolist()}: they must be finite, > 0 B and increasing")
     return limits
+
+
+def _check_flows(name: str, values: FloatArray | IntArray, allowed: BoolArray, what: str) -> None:
+    """Refuses the first flow whose value is not allowed."""
+    if not allowed.all():
+        row = int(np.argmin(allowed))
+        raise ConfigError(f"{name} of flow {row} is {values[row]}: it must be {what}")

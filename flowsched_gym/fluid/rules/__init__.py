@@ -6,6 +6,7 @@ Arguments of these names mean the same in all rules, and are described here alon
 - ``active``, ``count``: rows of the active flows in the first ``count`` entries, and their number.
 - ``state``, ``controls``, ``network``, ``routes``: the flows, their controls, the links and paths, and between which
   paths each flow may choose; a link that has failed has capacity 0.
+- ``record``: what a discipline keeps; ``senders``: what is kept of senders that lose packets, in all networks.
 - ``flow_id``, ``source``, ``destination``, ``size``, ``attained``, ``remaining``, ``rate``, ``rate_cap``: of each flow,
   (num_flows,): identifier, hosts, original bytes, bytes sent and left, rate and largest rate in B/s.
 - ``arrival`` or ``arrival_time``, ``completion_time``: absolute times in s of each flow, (num_flows,); ``ideal_fct``:

@@ -1,8 +1,8 @@
 """The reference engine: the network as a SimPy model."""
 
 from flowsched_gym.core.simpy_environment import NetworkEnvironment
-from flowsched_gym.fluid.simpy.destination import Destination
 from flowsched_gym.fluid.simpy.links import SharedLinks
 from flowsched_gym.fluid.simpy.simulation import Simulation
+from flowsched_gym.fluid.simpy.waiting import Destination
 
 __all__ = ["Destination", "NetworkEnvironment", "SharedLinks", "Simulation"]

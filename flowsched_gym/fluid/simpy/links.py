@@ -18,8 +18,6 @@ from flowsched_gym.fluid.events import EventKind
 from flowsched_gym.fluid.rules.sharing.filling import new_filling
 from flowsched_gym.fluid.rules.sharing.share_links import share_links
 from flowsched_gym.fluid.rules.transport.progress import advance, next_event_time
-from flowsched_gym.fluid.simpy.lossy_senders import LossySenders
-from flowsched_gym.fluid.simpy.paths import Paths
 from flowsched_gym.fluid.state import FlowState
 from flowsched_gym.topology.network import Network
 
@@ -36,11 +34,9 @@ class SharedLinks:
         discipline: Fills the controls.
         delay: Propagation delay in s of each flow's path, by row.
         note: Writes an event (kind, row) to the log.
-        on_change: Called with a flow that begins to send or has sent its last byte, if wanted.
-        paths: Who chooses paths, where they can change.
-        senders: The senders, where they can lose packets.
 
     Attributes:
+        on_change: What is called with each flow that begins to send or has sent its last byte.
         active: Rows of the flows that send, in its first ``num_active`` entries.
         num_active: Number of flows that send.
         advanced_to: Time in s up to which bytes sent are known; rates are constant since.
@@ -55,20 +51,18 @@ class SharedLinks:
         data_capacity: FloatArray,
         discipline: Discipline,
         delay: list[float],
-        *,
         note: Callable[[EventKind, int], None],
-        on_change: Callable[[int], None] | None = None,
-        paths: Paths | None = None,
-        senders: LossySenders | None = None,
     ) -> None:
         num_flows = len(state.size)
         self._env = env
+        self._state = state
+        self._controls = controls
+        self._network = network
+        self._data_network = network._replace(capacity=data_capacity)
         self._discipline = discipline
         self._delay = delay
         self._note = note
-        self._on_change = on_change
-        self._paths = paths
-        self._senders = senders
+        self.on_change: list[Callable[[int], None]] = []
         self._capacity = network.capacity
         self._data_capacity = data_capacity
         self.active = np.zeros(num_flows, dtype=np.int64)
@@ -86,7 +80,7 @@ class SharedLinks:
         self._advance_arrays = (state.volume, *self._progress, self._finished, self._crossed)
         self._share_arrays = (
             controls,
-            network._replace(capacity=self._data_capacity),
+            self._data_network,
             state.rate,
             new_filling(network, num_flows),
             self._served,
@@ -97,11 +91,9 @@ class SharedLinks:
         self.advance()
         self.active[self.num_active] = row
         self.num_active += 1
-        if self._senders is not None:
-            self._senders.start(self._env.now, row)
         self.request_sharing()
-        if self._on_change is not None:
-            self._on_change(row)
+        for react in self.on_change:
+            react(row)
         event = self._last_byte[row] = Event(self._env)
         return event
 
@@ -109,6 +101,10 @@ class SharedLinks:
         """Returns the event of a flow that will have sent ``review_at`` bytes, and goes on."""
         event = self._window_sent[row] = Event(self._env)
         return event
+
+    def lateness(self) -> FloatArray:
+        """Returns by how many s each sender is late in reacting to its token, (num_flows,)."""
+        return np.zeros(len(self.active))
 
     def set_capacity(self, link: int, capacity: float) -> None:
         """Sets the capacity of a link from now on, in B/s; 0 where it has failed."""
@@ -132,12 +128,7 @@ class SharedLinks:
         self.advanced_to = now
         if self.num_active == 0:
             return False
-        self._discipline.average(now, elapsed, self.active, self.num_active)
-        self.num_active, num_finished, num_crossed = advance(
-            now, elapsed, self.active, self.num_active, self._served, self._num_served, *self._advance_arrays
-        )
-        if self._senders is not None:
-            self._senders.deliver(now, elapsed, self._served, self._num_served)
+        num_finished, num_crossed = self._advance_bytes(now, elapsed)
         if num_finished:
             self._finish(self._finished[:num_finished].tolist())
         wakes = False
@@ -152,14 +143,23 @@ class SharedLinks:
             self.request_sharing()
         return wakes
 
+    def _advance_bytes(self, now: float, elapsed: float) -> tuple[int, int]:
+        """Advances what has been sent; returns how many flows have sent their last byte, or crossed ``review_at``."""
+        rules = self._discipline
+        rules.average(now, elapsed, 0, self.active, self.num_active, self._state, self._controls, rules.record)
+        self.num_active, num_finished, num_crossed = advance(
+            now, elapsed, self.active, self.num_active, self._served, self._num_served, *self._advance_arrays
+        )
+        return num_finished, num_crossed
+
     def _finish(self, rows: list[int]) -> None:
         """Sends the last bytes of flows on their way to their destinations."""
         env = self._env
         for row in rows:
             self._note(EventKind.LAST_BYTE_SENT, row)
-            self._discipline.finished(row)
-            if self._on_change is not None:
-                self._on_change(row)
+            self._discipline.finished(0, row, self._state, self._controls, self._discipline.record)
+            for react in self.on_change:
+                react(row)
             self._window_sent.pop(row, None)
             env.at(env.now + self._delay[row], EventKind.DELIVERY, row, self._last_byte.pop(row))
 
@@ -174,26 +174,28 @@ class SharedLinks:
     def _set_rates(self, _: Event | None = None) -> None:
         """Sets the rates, and foresees the next event."""
         self._sharing_due = False
-        now, count = self._env.now, self.num_active
+        now = self._env.now
         self._forecast = None
-        if count == 0:
+        if self.num_active == 0:
             self._num_served = 0
             return
-        if self._paths is not None:
-            self._paths.review(now, self.active, count)
-        self._discipline.control(now, self.active, count)
-        changes_at = np.inf if self._senders is None else self._senders.control(now, self.active, count)
-        self._num_served = share_links(self.active, count, *self._share_arrays, self._num_served)
-        if self._paths is not None:
-            self._paths.note_quiet(now, self.active, count)
-        review_time = self._discipline.review_time(now, self.active, count)
-        review_time = min(review_time, changes_at)
-        if self._senders is not None:
-            review_time = min(review_time, self._senders.next_change(now, self._served, self._num_served))
+        self._control(now)
+        self._num_served = share_links(self.active, self.num_active, *self._share_arrays, self._num_served)
+        review_time = self._review_time(now)
         time = next_event_time(now, self._served, self._num_served, *self._progress, review_time)
         if time < np.inf:
             self._forecast = self._env.at(time, EventKind.LAST_BYTE_SENT)
             self._forecast.callbacks.append(self._on_forecast)
+
+    def _control(self, now: float) -> None:
+        """Fills the controls of the flows that send, before the links are shared."""
+        rules, flows = self._discipline, (self._state, self._controls)
+        rules.control(now, 0, self.active, self.num_active, *flows, self._network, rules.record)
+
+    def _review_time(self, now: float) -> float:
+        """Returns when these controls would change although no flow begins, ends or crosses ``review_at``."""
+        rules = self._discipline
+        return rules.review_time(now, 0, self.active, self.num_active, self._state, self._controls, rules.record)
 
     def _on_forecast(self, event: Event) -> None:
         """Advances to the time that was foreseen; a forecast that no longer holds is ignored."""

@@ -1,20 +1,21 @@
 """The paths of flows: chosen by a rule or an agent, and anew when links fail."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from simpy import Event
 
 from flowsched_gym.core.arrays import IntArray
-from flowsched_gym.core.errors import SimulationError
 from flowsched_gym.core.simpy_environment import NetworkEnvironment
 from flowsched_gym.fluid.controls import Controls
 from flowsched_gym.fluid.pending_decisions import PathDecision
 from flowsched_gym.fluid.routes import NetworkState, Routes, new_chooser
-from flowsched_gym.fluid.rules.routing.availability import count_paths_up, note_quiet, path_is_up
-from flowsched_gym.fluid.rules.routing.choose_path import choose_path, review_paths
+from flowsched_gym.fluid.rules.routing.candidates import count_paths_up, path_is_up
+from flowsched_gym.fluid.rules.routing.choose_path import choose_path, note_quiet, review_paths
+from flowsched_gym.fluid.simpy.links import SharedLinks
 from flowsched_gym.fluid.state import FlowState
-from flowsched_gym.topology import Routing, RoutingKind
+from flowsched_gym.topology import Routing
 from flowsched_gym.topology.network import Network
 
 
@@ -54,7 +55,6 @@ class Paths:
         self._waiting: dict[int, Event] = {}
         self.routes = routes
         self._chooser = new_chooser(routing.kind, routing.flowlet_gap)
-        self._reviews = routing.kind is RoutingKind.CONGA
         self._state = state
         self._controls = controls
         self._network = network
@@ -75,7 +75,7 @@ class Paths:
 
     def choose(self, now: float, row: int, active: IntArray, count: int) -> None:
         """Chooses the path of a flow, at ``now`` in s, beside the active flows."""
-        self._set(row, choose_path(row, self.scene(now, active, count), self._chooser))
+        self.take(row, choose_path(row, self.scene(now, active, count), self._chooser))
 
     def request(self, row: int) -> Event:
         """Queues a flow for an agent; the event happens when it has chosen a path."""
@@ -89,38 +89,44 @@ class Paths:
             return PathDecision(row, int(self.routes.first[row]), int(self.routes.last[row]))
         return None
 
-    def grant(self, row: int, choice: int) -> None:
-        """Sends a flow that waits along one of its paths; raises what ``take`` does."""
-        self.take(row, choice)
+    def grant(self, row: int, path: int) -> None:
+        """Sends a flow that waits along a path."""
+        self.take(row, path)
         self._waiting.pop(row).succeed()
 
-    def take(self, row: int, choice: int) -> None:
-        """Sends a flow along one of its paths.
-
-        Raises:
-            SimulationError: There is no such path, or one of its links has failed; the flow keeps the one it has.
-        """
-        first, last = int(self.routes.first[row]), int(self.routes.last[row])
-        if not 0 <= choice < last - first:
-            raise SimulationError(f"choice is {choice}: the flow has the paths 0 to {last - first - 1}")
-        if not path_is_up(first + choice, *self._network[:3]):
-            raise SimulationError(f"choice is {choice}: a link of that path has failed")
-        self._set(row, first + choice)
-
-    def _set(self, row: int, path: int) -> None:
+    def take(self, row: int, path: int) -> None:
+        """Sends a flow along a path."""
         if self._controls.path[row] != path:
             self._controls.path[row] = path
             self._on_moved(row)
 
     def review(self, now: float, active: IntArray, count: int) -> None:
         """Chooses anew for flows that have been quiet, before links are shared."""
-        if not self._reviews:
-            return
         num_moved = review_paths(self.scene(now, active, count), self._moved, self._chooser)
         for row in self._moved[:num_moved].tolist():
             self._on_moved(row)
 
     def note_quiet(self, now: float, active: IntArray, count: int) -> None:
         """Records which flows have no rate, after links have been shared."""
-        if self._reviews:
-            note_quiet(now, active, count, self._state.rate, self.routes.quiet_since)
+        note_quiet(now, active, count, self._state.rate, self.routes.quiet_since)
+
+
+class FlowletLinks(SharedLinks):
+    """Links on which flows choose their paths anew after a pause (CONGA).
+
+    Args:
+        arguments: What ``SharedLinks`` takes.
+        paths: The paths.
+    """
+
+    def __init__(self, *arguments: Any, paths: Paths) -> None:
+        super().__init__(*arguments)
+        self._paths = paths
+
+    def _control(self, now: float) -> None:
+        self._paths.review(now, self.active, self.num_active)
+        super()._control(now)
+
+    def _review_time(self, now: float) -> float:
+        self._paths.note_quiet(now, self.active, self.num_active)
+        return super()._review_time(now)

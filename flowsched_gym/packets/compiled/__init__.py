@@ -1,15 +1,9 @@
 """Packets beside the fluid in compiled code: a loop of their own."""
 
-from flowsched_gym.packets.compiled.engine import (
-    CompiledOutcomes,
-    replay_compiled,
-    replay_compiled_fabric,
-    serve_compiled,
-)
+from flowsched_gym.packets.compiled.engine import replay_compiled, replay_compiled_fabric, serve_compiled
 from flowsched_gym.packets.compiled.networks import CompiledPackets, PacketNetworks
 
 __all__ = [
-    "CompiledOutcomes",
     "CompiledPackets",
     "PacketNetworks",
     "replay_compiled",

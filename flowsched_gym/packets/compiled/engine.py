@@ -4,17 +4,17 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
-from flowsched_gym.packets.compiled.fabric import Fabric, new_fabric, replay_fabric
+from flowsched_gym.packets.compiled.fabric import Fabric, PacketFabric, new_fabric, replay_fabric
 from flowsched_gym.packets.compiled.loop import replay, serve
 from flowsched_gym.packets.compiled.state import Flows, Rows, Tables, new_flows, new_packets, new_ports, new_rows
-from flowsched_gym.packets.fabric import PacketFabric
-from flowsched_gym.packets.flows import PacketFlows
-from flowsched_gym.packets.rules.counts import new_counts
-from flowsched_gym.packets.rules.table import PacketTable
-from flowsched_gym.packets.schedulers import BaseScheduler, PacketSetup
-from flowsched_gym.packets.state import PacketTrace, PortParameters
+from flowsched_gym.packets.contract import PacketTable
+from flowsched_gym.packets.rules.queues import new_counts
+from flowsched_gym.packets.schedulers import PacketSetup
+from flowsched_gym.packets.setup import PacketFlows
+from flowsched_gym.packets.state import FlowOutcomes
 
 PARTS: Final = 200
 """Calls of compiled code in which a run is made: between them it tells how far it is, and can be interrupted."""
@@ -28,41 +28,23 @@ class Network(NamedTuple):
     tables: Tables
 
 
-class CompiledOutcomes(NamedTuple):
-    """What became of each flow: see ``PacketRecords``; and the trace, if it was kept."""
-
-    completion_time: FloatArray
-    drops: IntArray
-    marks: IntArray
-    disordered: IntArray
-    trace: PacketTrace | None
-
-
-def serve_compiled(
-    arrival_time: FloatArray,
-    flow_id: IntArray,
-    table: PacketTable,
-    scheduler: BaseScheduler,
-    own: Any,
-    capacity: float,
-    port: PortParameters,
-) -> PacketTrace:
+def serve_compiled(arrival_time: FloatArray, table: PacketTable, setup: PacketSetup, record: Any) -> npt.NDArray[Any]:
     """Serves packets at times that are given.
 
     Args:
         arrival_time: When each packet arrives, in s, (num_packets,), non-decreasing.
-        flow_id: Identifier of each flow of the table, (num_flows,).
         table: The packets.
-        scheduler: Serves the port.
-        own: What the scheduler keeps.
-        capacity: Capacity of the port in B/s.
-        port: Its buffer.
+        setup: The port.
+        record: What the scheduler keeps.
+
+    Returns:
+        What became of each packet, (num_packets,) of type ``TRACE_ROW``.
     """
     num_packets = len(arrival_time)
-    tables = _new_tables(table, scheduler, own, np.array([capacity]), port, num_rows=num_packets)
+    tables = _new_tables(table, setup, record, np.array([setup.capacity]), num_rows=num_packets)
     for part in range(1, PARTS + 1):
         serve(arrival_time, tables, num_packets * part // PARTS, np.inf)
-    return _trace(tables.rows, table, flow_id)
+    return _written(tables.rows)
 
 
 def replay_compiled(
@@ -71,7 +53,7 @@ def replay_compiled(
     *,
     keep_trace: bool,
     progress: Callable[[int, int], None] | None,
-) -> CompiledOutcomes:
+) -> tuple[FlowOutcomes, npt.NDArray[Any]]:
     """Sends flows into one port.
 
     Args:
@@ -79,6 +61,9 @@ def replay_compiled(
         setup: The port and the senders.
         keep_trace: Whether to keep what becomes of each packet.
         progress: Called now and then with the number of flows acknowledged and of all.
+
+    Returns:
+        What became of each flow, and of each packet, (num_rows,) of type ``TRACE_ROW``.
     """
     num_flows, num_packets = flows.num_flows, len(flows.table.flow)
     sent, tables = new_network(flows, setup, num_rows=num_packets + SPARE_ROWS if keep_trace else 0)
@@ -86,13 +71,12 @@ def replay_compiled(
         goal = num_flows * part // PARTS
         while True:
             replay(sent, tables, goal, np.inf)
-            if not keep_trace or num_packets + tables.counts[2] < len(tables.rows.packet):
+            if not keep_trace or num_packets + tables.counts[2] < len(tables.rows.trace):
                 break
             tables = tables._replace(rows=_with_more_rows(tables.rows))
         if progress is not None:
             progress(int(tables.counts[1]), num_flows)
-    trace = _trace(tables.rows, flows.table, flows.flow_id) if keep_trace else None
-    return CompiledOutcomes(sent.completion_time, sent.drops, sent.marks, sent.disordered, trace)
+    return _outcomes(sent), _written(tables.rows)
 
 
 def replay_compiled_fabric(
@@ -102,7 +86,7 @@ def replay_compiled_fabric(
     hosts: tuple[IntArray, IntArray],
     *,
     progress: Callable[[int, int], None] | None,
-) -> CompiledOutcomes:
+) -> FlowOutcomes:
     """Sends flows through a fabric.
 
     Args:
@@ -118,7 +102,7 @@ def replay_compiled_fabric(
         replay_fabric(sent, tables, ways, num_flows * part // PARTS, np.inf)
         if progress is not None:
             progress(int(tables.counts[1]), num_flows)
-    return CompiledOutcomes(sent.completion_time, sent.drops, sent.marks, sent.disordered, None)
+    return _outcomes(sent)
 
 
 def new_fabric_network(
@@ -148,57 +132,45 @@ def new_network(
         counted: Whether queues are counted, for an agent.
         capacity: Capacity of each port in B/s, (num_ports,); ``None`` for the one port.
     """
-    senders = setup.senders
-    sent = new_flows(
-        flows.arrival_time,
-        flows.first_packet,
-        setup.new_windows(flows),
-        delay=float(senders.delay),
-        min_rto=float(senders.min_rto),
-    )
     ports = np.array([setup.capacity]) if capacity is None else capacity
-    own = setup.new_record(flows, ports)
-    tables = _new_tables(flows.table, setup.scheduler, own, ports, setup.port, num_rows=num_rows, counted=counted)
-    return Network(sent, tables)
+    record = setup.new_record(flows, ports)
+    tables = _new_tables(flows.table, setup, record, ports, num_rows=num_rows, counted=counted)
+    return Network(new_flows(flows, setup), tables)
 
 
 def _new_tables(
     table: PacketTable,
-    scheduler: BaseScheduler,
-    own: Any,
+    setup: PacketSetup,
+    record: Any,
     capacity: FloatArray,
-    port: PortParameters,
     *,
     num_rows: int,
     counted: bool = False,
 ) -> Tables:
-    num_packets, order = len(table.flow), scheduler.rules.order
+    num_packets, num_queues, order = len(table.flow), setup.scheduler.num_queues, setup.scheduler.order
     return Tables(
         np.zeros(1),
         np.zeros(3, dtype=np.int64),
         table,
-        new_ports(capacity, port, scheduler.num_queues, order, num_packets, len(table.key)),
+        new_ports(capacity, setup.port, num_queues, order, num_packets, len(table.key)),
         new_packets(num_packets, order, counted=counted),
-        new_counts(len(capacity), scheduler.num_queues, kept=counted),
+        new_counts(len(capacity), num_queues, kept=counted),
         new_rows(num_rows, num_packets),
-        own,
+        record,
     )
+
+
+def _outcomes(sent: Flows) -> FlowOutcomes:
+    """Returns what became of each flow."""
+    return FlowOutcomes(sent.completion_time, sent.drops, sent.marks, sent.disordered)
 
 
 def _with_more_rows(rows: Rows) -> Rows:
     """Doubles the room of a trace."""
-    more = new_rows(2 * len(rows.packet), len(rows.row))
-    for name in Rows._fields[2:]:
-        old = getattr(rows, name)
-        getattr(more, name)[: len(old)] = old
-    return more._replace(row=rows.row)
+    return rows._replace(trace=np.concatenate([rows.trace, np.zeros_like(rows.trace)]))
 
 
-def _trace(rows: Rows, table: PacketTable, flow_id: IntArray) -> PacketTrace:
-    count = int(rows.written[0])
-    packet = rows.packet[:count]
-    return PacketTrace(
-        flow_id=flow_id[table.flow[packet]],
-        size=table.size[packet],
-        **{name: getattr(rows, name)[:count] for name in Rows._fields[4:]},
-    )
+def _written(rows: Rows) -> npt.NDArray[Any]:
+    """Returns the rows of a trace."""
+    written: npt.NDArray[Any] = rows.trace[: rows.written[0]]
+    return written

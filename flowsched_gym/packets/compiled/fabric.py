@@ -1,10 +1,12 @@
-"""The compiled loop of packets in a leaf-spine: many ports, and the parts of the loop of one port."""
+"""The leaf-spine of QCluster's simulations (section 6.3), and its compiled loop: many ports, links between them."""
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
+from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray, is_whole
+from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.machine_code.decorators import inlined_part, threaded_function
 from flowsched_gym.packets.compiled.loop import (
     append_to_list,
@@ -28,13 +30,84 @@ from flowsched_gym.packets.compiled.state import (
     TRAVELLING,
     Flows,
     Tables,
+    whole,
 )
-from flowsched_gym.packets.fabric import HOSTS_PER_LEAF, LINK_DELAY, NUM_SPINES, PacketFabric
 
+NUM_HOSTS: Final = 144
+HOSTS_PER_LEAF: Final = 16
+NUM_SPINES: Final = 4
+MOST_LEAVES: Final = 64
+HOST_CAPACITY: Final = 1.25e9
+"""Capacity of a host's link in B/s: 10 Gbps."""
+UPLINK_FACTOR: Final = 4.0
+"""Capacity of a link between leaf and spine, over that of a host's: 40 Gbps."""
+HOST_DELAY: Final = 2e-5
+LINK_DELAY: Final = 1e-7
+"""Delays in s that make the paper's round trip of 40.8 us: two of hosts, and eight of links."""
 BUSY = 0
 READY = 1
 HOPS = 2
 """Indices of ``Fabric.counts``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PacketFabric:
+    """Leaves of 16 hosts, each leaf joined to each of 4 spines.
+
+    Ports are numbered so: of each host to its leaf, of each leaf to each spine, of each spine to each leaf, and of the
+    leaves to each host.
+
+    Attributes:
+        num_hosts: Hosts, a multiple of 16, from 32 to 1,024.
+        capacity: Capacity of a host's link in B/s, each way; links of spines have four times that.
+
+    Raises:
+        ConfigError: ``num_hosts`` is not allowed.
+    """
+
+    num_hosts: int
+    capacity: float
+
+    def __post_init__(self) -> None:
+        number = self.num_hosts
+        if not is_whole(number) or number % HOSTS_PER_LEAF or not 2 <= number // HOSTS_PER_LEAF <= MOST_LEAVES:
+            raise ConfigError(
+                f"num_hosts is {shown(number)}: leaf-spine in packets has 2 to {MOST_LEAVES} leaves of"
+                f" {HOSTS_PER_LEAF} hosts"
+            )
+        object.__setattr__(self, "num_hosts", int(number))
+
+    @property
+    def num_leaves(self) -> int:
+        """Number of leaves."""
+        return self.num_hosts // HOSTS_PER_LEAF
+
+    @property
+    def port_capacity(self) -> FloatArray:
+        """Capacity of each port in B/s, (num_ports,)."""
+        hosts = np.full(self.num_hosts, self.capacity)
+        return np.concatenate([hosts, np.full(2 * self.num_leaves * NUM_SPINES, UPLINK_FACTOR * self.capacity), hosts])
+
+    def crosses(self, source: IntArray, destination: IntArray) -> BoolArray:
+        """Returns which flows cross a spine, (num_flows,)."""
+        across: BoolArray = source // HOSTS_PER_LEAF != destination // HOSTS_PER_LEAF
+        return across
+
+    def ideal_fct(self, wire: FloatArray, first: FloatArray, across: BoolArray, delay: float) -> FloatArray:
+        """Returns the completion times in s of flows alone whose window never makes them wait, (num_flows,).
+
+        The host's leaf begins to send when the first packet is there, and then sends all of them.
+
+        Args:
+            wire: Bytes of each flow on the wire.
+            first: Bytes on the wire of its first packet.
+            across: Whether it crosses a spine.
+            delay: Delay of a host in s.
+        """
+        passed = np.where(across, 1.0 + 2.0 / UPLINK_FACTOR, 1.0)
+        links = np.where(across, 4.0, 2.0) * LINK_DELAY
+        ideal: FloatArray = (wire + passed * first) / self.capacity + links + delay
+        return ideal
 
 
 class Fabric(NamedTuple):
@@ -68,21 +141,17 @@ class Fabric(NamedTuple):
 def new_fabric(fabric: PacketFabric, source: IntArray, destination: IntArray, num_packets: int) -> Fabric:
     """Makes a fabric in which nothing is sent."""
     num_ports = len(fabric.port_capacity)
-
-    def zeros(count: int) -> IntArray:
-        return np.zeros(count, dtype=np.int64)
-
     return Fabric(
-        fabric.num_hosts,
-        fabric.num_leaves,
-        source,
-        destination,
-        zeros(fabric.num_leaves),
-        zeros(num_packets),
-        zeros(num_ports),
-        zeros(num_ports),
-        np.zeros(num_ports, dtype=np.bool_),
-        zeros(3),
+        num_hosts=fabric.num_hosts,
+        num_leaves=fabric.num_leaves,
+        source=source,
+        destination=destination,
+        spine=whole(fabric.num_leaves),
+        port=whole(num_packets),
+        busy=whole(num_ports),
+        ready=whole(num_ports),
+        is_ready=np.zeros(num_ports, dtype=np.bool_),
+        counts=whole(3),
     )
 
 

@@ -4,11 +4,10 @@ import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.machine_code.decorators import inlined_part, threaded_function
-from flowsched_gym.packets.compiled.control import arrive
+from flowsched_gym.packets.compiled.queues import arrive, make_room, put, take
 from flowsched_gym.packets.compiled.state import ACKNOWLEDGED, ARRIVED, COMPLETED, LOST, NONE, RESENT, Flows, Tables
-from flowsched_gym.packets.compiled.waiting import make_room, put, take
-from flowsched_gym.packets.rules.counts import count_arrival, count_drop, count_start
-from flowsched_gym.packets.rules.table import BEYOND
+from flowsched_gym.packets.contract import BEYOND
+from flowsched_gym.packets.rules.queues import count_arrival, count_drop, count_start
 from flowsched_gym.packets.rules.windows import acknowledge, may_send, note_sent, time_out
 
 PORT = 0
@@ -82,7 +81,7 @@ def replay(flows: Flows, t: Tables, goal: int, until: float) -> None:
             row = end_acknowledgement(now, ACKNOWLEDGED, flows, t)
             send(now, PORT, row, flows, t)
         elif timeout <= now:
-            if t.rows.kept and len(t.table.flow) + t.counts[RESENT] >= len(t.rows.packet):
+            if t.rows.kept and len(t.table.flow) + t.counts[RESENT] >= len(t.rows.trace):
                 break
             row = end_timeout(now, flows, t)
             send(now, PORT, row, flows, t)
@@ -97,7 +96,7 @@ def replay(flows: Flows, t: Tables, goal: int, until: float) -> None:
 def begin_transmission(now: float, port: int, t: Tables) -> None:
     """Begins a transmission."""
     ports = t.ports
-    p = take(port, t.table, ports, t.packets, t.own)
+    p = take(port, t.table, ports, t.packets, t.record)
     end = now + t.table.size[p] / ports.capacity[port]
     ports.waiting[port] -= 1
     ports.sending[port] = p
@@ -105,9 +104,9 @@ def begin_transmission(now: float, port: int, t: Tables) -> None:
     if t.queue_counts.kept:
         count_start(port, t.packets.queue[p], now - t.packets.time[p], t.queue_counts)
     if t.rows.kept:
-        row = t.rows.row[p]
-        t.rows.start_time[row] = now
-        t.rows.departure_time[row] = end
+        trace = t.rows.trace[t.rows.row[p]]
+        trace.start_time = now
+        trace.departure_time = end
 
 
 @inlined_part
@@ -123,20 +122,24 @@ def end_transmission(port: int, t: Tables) -> int:
 def _receive(now: float, port: int, p: int, t: Tables) -> int:
     """Lets a packet wait, and returns the one that is dropped, if any."""
     ports, rows = t.ports, t.rows
-    arrival = arrive(now, port, p, t.table, t.own)
+    arrival = arrive(now, port, p, t.table, t.record)
     marked = ports.waiting[port] >= ports.unmarked
     t.packets.marked[p] = marked
     if rows.kept:
         row = rows.written[0]
         rows.written[0] = row + 1
         rows.row[p] = row
-        rows.packet[row] = p
-        rows.arrival_time[row] = now
-        rows.queue[row] = arrival.queue
-        rows.weight[row] = arrival.weight
-        rows.last_seen[row] = arrival.last_seen
-        rows.new_message[row] = arrival.new_message
-        rows.marked[row] = marked
+        trace = rows.trace[row]
+        trace.packet = p
+        trace.arrival_time = now
+        trace.queue = arrival.queue
+        trace.weight = arrival.weight
+        trace.last_seen = arrival.last_seen
+        trace.new_message = arrival.new_message
+        trace.start_time = np.nan
+        trace.departure_time = np.nan
+        trace.dropped = False
+        trace.marked = marked
     if t.queue_counts.kept and arrival.queue != BEYOND:
         t.packets.queue[p] = arrival.queue
         t.packets.time[p] = now
@@ -145,18 +148,18 @@ def _receive(now: float, port: int, p: int, t: Tables) -> int:
     if arrival.queue == BEYOND:
         dropped = p
     elif ports.waiting[port] >= ports.room:
-        dropped = make_room(port, p, arrival, t.table, ports, t.packets, t.own)
+        dropped = make_room(port, p, arrival, t.table, ports, t.packets, t.record)
         if dropped != p:
             ports.waiting[port] -= 1
         if t.queue_counts.kept:
             count_drop(port, t.packets.queue[dropped], t.queue_counts)
     if dropped != p:
-        put(port, p, arrival, t.table, ports, t.packets, t.own)
+        put(port, p, arrival, t.table, ports, t.packets, t.record)
         ports.waiting[port] += 1
     if dropped != NONE and rows.kept:
-        row = rows.row[dropped]
-        rows.dropped[row] = True
-        rows.marked[row] = False
+        trace = rows.trace[rows.row[dropped]]
+        trace.dropped = True
+        trace.marked = False
     return dropped
 
 

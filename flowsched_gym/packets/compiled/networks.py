@@ -1,6 +1,7 @@
 """Many networks of packets in compiled code, whose agents act once per period."""
 
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,12 +15,11 @@ from flowsched_gym.flows.records import Records
 from flowsched_gym.machine_code.decorators import compiles
 from flowsched_gym.packets.compiled.engine import Network, new_network
 from flowsched_gym.packets.compiled.loop import replay
-from flowsched_gym.packets.compiled.packing import pack
 from flowsched_gym.packets.compiled.state import COMPLETED
-from flowsched_gym.packets.flows import PacketFlows, cut_into_packets
-from flowsched_gym.packets.rules.counts import forget_counts
-from flowsched_gym.packets.rules.table import PacketTable
+from flowsched_gym.packets.contract import PacketTable
+from flowsched_gym.packets.rules.queues import forget_counts
 from flowsched_gym.packets.schedulers import PacketSetup
+from flowsched_gym.packets.setup import PacketFlows
 from flowsched_gym.topology import Topology
 from flowsched_gym.workload import Workload
 
@@ -33,6 +33,9 @@ NETWORK: Final = np.dtype(
     ],
     align=True,
 )
+Record = TypeVar("Record", bound=tuple[Any, ...])
+ALIGNMENT: Final = 16
+"""Bytes at whose multiples arrays begin."""
 
 
 class _Content(NamedTuple):
@@ -93,7 +96,7 @@ class PacketNetworks:
             WorkloadError: They have too many packets.
         """
         setup = self._setup
-        packets = cut_into_packets(workload, setup.senders, needs_remaining=setup.scheduler.needs_remaining)
+        packets = setup.cut(workload)
         columns = np.zeros(workload.num_flows, dtype=self._flow_type)
         fill_flow_fields(
             columns, self._flow_type.names or (), workload, lambda: setup.ideal_fct(workload.size, packets.packets)
@@ -284,3 +287,36 @@ class CompiledPackets:
     def records(self) -> Records:
         """Returns what has become of every flow so far."""
         return self.batch.records(0, self.workload)
+
+
+def pack(record: Record) -> tuple[Record, npt.NDArray[np.uint8]]:
+    """Moves the arrays of a NamedTuple, and of those in it, into one array of bytes.
+
+    Returns:
+        The same record with views in place of arrays, and the bytes, (length,).
+    """
+    ends = np.cumsum([0, *(-(-array.nbytes // ALIGNMENT) * ALIGNMENT for array in _arrays(record))])
+    packed = np.zeros(int(ends[-1]), dtype=np.uint8)
+    begins = iter(ends.tolist())
+    return _moved(record, begins, packed), packed
+
+
+def _arrays(value: object) -> Iterator[npt.NDArray[Any]]:
+    """Lists the arrays of a record, in the order of its fields."""
+    if isinstance(value, np.ndarray):
+        yield value
+    elif isinstance(value, tuple):
+        for each in value:
+            yield from _arrays(each)
+
+
+def _moved(value: Any, begins: Iterator[int], packed: npt.NDArray[np.uint8]) -> Any:
+    """Returns the same with its arrays moved."""
+    if isinstance(value, np.ndarray):
+        begin = next(begins)
+        view = packed[begin : begin + value.nbytes].view(value.dtype).reshape(value.shape)
+        view[...] = value
+        return view
+    if isinstance(value, tuple):
+        return type(value)(*(_moved(each, begins, packed) for each in value))
+    return value

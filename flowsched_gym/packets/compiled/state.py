@@ -5,11 +5,12 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
-from flowsched_gym.packets.rules.counts import QueueCounts
-from flowsched_gym.packets.rules.table import PacketTable
+from flowsched_gym.packets.contract import PacketTable
+from flowsched_gym.packets.rules.queues import QueueCounts
 from flowsched_gym.packets.rules.windows import Windows
 from flowsched_gym.packets.schedulers import Order
-from flowsched_gym.packets.state import PortParameters
+from flowsched_gym.packets.setup import PacketFlows, PacketSetup
+from flowsched_gym.packets.state import TRACE_ROW, PortParameters
 
 NONE: Final = -1
 """In place of a packet."""
@@ -126,29 +127,19 @@ class Flows(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """The rows of a trace: see ``PacketTrace``.
+    """The rows of a trace.
 
     Attributes:
         kept: Whether there are any.
         row: Row of each packet, (num_packets,).
         written: Rows written, (1,).
-        packet: Packet of each row, (num_rows,).
-        arrival_time: See ``PacketTrace``, as for what follows.
+        trace: The rows, (num_rows,) of type ``TRACE_ROW``.
     """
 
     kept: bool
     row: IntArray
     written: IntArray
-    packet: IntArray
-    arrival_time: FloatArray
-    queue: IntArray
-    weight: FloatArray
-    last_seen: FloatArray
-    new_message: BoolArray
-    start_time: FloatArray
-    departure_time: FloatArray
-    dropped: BoolArray
-    marked: BoolArray
+    trace: Any
 
 
 class Tables(NamedTuple):
@@ -162,7 +153,7 @@ class Tables(NamedTuple):
         packets: The packets.
         queue_counts: What an agent is told of queues.
         rows: The trace.
-        own: What the scheduler keeps.
+        record: What the scheduler keeps.
     """
 
     clock: FloatArray
@@ -172,101 +163,78 @@ class Tables(NamedTuple):
     packets: Packets
     queue_counts: QueueCounts
     rows: Rows
-    own: Any
+    record: Any
 
 
 def new_ports(
     capacity: FloatArray, parameters: PortParameters, num_queues: int, order: Order, num_packets: int, num_flows: int
 ) -> Ports:
     """Makes idle ports of these capacities in B/s, (num_ports,)."""
-    heap_room = 1 if order is Order.ARRIVAL else min(num_packets, parameters.room)
     num_ports = len(capacity)
-    lists = num_flows if order is Order.FLOW else 1
-
-    def none(count: int) -> IntArray:
-        return np.full((num_ports, count), NONE, dtype=np.int64)
-
+    heap_room = 1 if order is Order.ARRIVAL else min(num_packets, parameters.room)
+    queues, lists = (num_ports, num_queues), (num_ports, num_flows if order is Order.FLOW else 1)
     return Ports(
-        parameters.room,
-        parameters.unmarked,
-        capacity.copy(),
-        np.zeros(num_ports, dtype=np.int64),
-        np.full(num_ports, NONE, dtype=np.int64),
-        np.full(num_ports, np.inf),
-        none(num_queues),
-        none(num_queues),
-        np.zeros((num_ports, num_queues)),
-        np.zeros((num_ports, heap_room), dtype=np.int64),
-        np.zeros(num_ports, dtype=np.int64),
-        none(lists),
-        none(lists),
+        room=parameters.room,
+        unmarked=parameters.unmarked,
+        capacity=capacity.copy(),
+        waiting=whole(num_ports),
+        sending=whole(num_ports, NONE),
+        end=np.full(num_ports, np.inf),
+        head=whole(queues, NONE),
+        tail=whole(queues, NONE),
+        head_size=np.zeros(queues),
+        heap=whole((num_ports, heap_room)),
+        arrived=whole(num_ports),
+        flow_head=whole(lists, NONE),
+        flow_tail=whole(lists, NONE),
     )
 
 
 def new_packets(num_packets: int, order: Order, *, counted: bool) -> Packets:
     """Makes packets that are nowhere; whether queues are counted matters to them."""
     ranked = 1 if order is Order.ARRIVAL else num_packets
-
-    def zeros(count: int) -> IntArray:
-        return np.zeros(count, dtype=np.int64)
-
     return Packets(
-        np.empty(num_packets, dtype=np.int64),
-        np.empty(num_packets if order is Order.FLOW else 1, dtype=np.int64),
-        np.empty(num_packets),
-        np.zeros(num_packets, dtype=np.bool_),
-        zeros(num_packets if counted else ranked),
-        np.zeros(ranked),
-        zeros(ranked),
-        zeros(ranked),
+        after=np.empty(num_packets, dtype=np.int64),
+        before=np.empty(num_packets if order is Order.FLOW else 1, dtype=np.int64),
+        time=np.empty(num_packets),
+        marked=np.zeros(num_packets, dtype=np.bool_),
+        queue=whole(num_packets if counted else ranked),
+        rank=np.zeros(ranked),
+        order=whole(ranked),
+        place=whole(ranked),
     )
 
 
-def new_flows(
-    arrival_time: FloatArray, first_packet: IntArray, windows: Windows, *, delay: float, min_rto: float
-) -> Flows:
+def new_flows(flows: PacketFlows, setup: PacketSetup) -> Flows:
     """Makes flows that have not arrived."""
-    count = len(arrival_time)
-
-    def filled(value: int) -> IntArray:
-        return np.full(count, value, dtype=np.int64)
-
+    count = flows.num_flows
     return Flows(
-        first_packet,
-        arrival_time.copy(),
-        np.argsort(arrival_time, kind="stable"),
-        first_packet[:-1].copy(),
-        filled(NONE),
-        filled(NONE),
-        np.diff(first_packet),
-        filled(NONE),
-        np.full(count, np.nan),
-        filled(0),
-        filled(0),
-        filled(0),
-        filled(NONE),
-        windows,
-        delay,
-        min_rto,
-        np.full(8, NONE, dtype=np.int64),
+        first_packet=flows.first_packet,
+        arrival_time=flows.arrival_time.copy(),
+        arrivals=np.argsort(flows.arrival_time, kind="stable"),
+        next_packet=flows.first_packet[:-1].copy(),
+        lost_head=whole(count, NONE),
+        lost_tail=whole(count, NONE),
+        left=flows.packets,
+        latest=whole(count, NONE),
+        completion_time=np.full(count, np.nan),
+        drops=whole(count),
+        marks=whole(count),
+        disordered=whole(count),
+        order=whole(count, NONE),
+        windows=setup.new_windows(flows),
+        delay=float(setup.senders.delay),
+        min_rto=float(setup.senders.min_rto),
+        lists=whole(8, NONE),
     )
 
 
 def new_rows(num_rows: int, num_packets: int) -> Rows:
     """Makes an empty trace; one with no rows is not kept."""
     kept = num_rows > 0
-    return Rows(
-        kept,
-        np.empty(num_packets if kept else 1, dtype=np.int64),
-        np.zeros(1, dtype=np.int64),
-        np.empty(num_rows, dtype=np.int64),
-        np.empty(num_rows),
-        np.empty(num_rows, dtype=np.int64),
-        np.empty(num_rows),
-        np.empty(num_rows),
-        np.empty(num_rows, dtype=np.bool_),
-        np.full(num_rows, np.nan),
-        np.full(num_rows, np.nan),
-        np.zeros(num_rows, dtype=np.bool_),
-        np.zeros(num_rows, dtype=np.bool_),
-    )
+    return Rows(kept, whole(num_packets if kept else 1), whole(1), np.zeros(num_rows, dtype=TRACE_ROW))
+
+
+def whole(shape: int | tuple[int, ...], value: int = 0) -> IntArray:
+    """Makes an array of whole numbers; zeros take no memory before they are written."""
+    return np.full(shape, value, dtype=np.int64) if value else np.zeros(shape, dtype=np.int64)

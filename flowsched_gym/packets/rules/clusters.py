@@ -1,4 +1,4 @@
-"""Clusters of packets: queue weights, the thresholds between them, and the laws that move both (QCluster, section 3.4).
+"""Clusters of packets: queue weights, and the laws that move them and the thresholds between them (QCluster, 3.4).
 
 The paper prints neither the law of alpha nor how weights age; ``ClusterLaw`` has ours.
 """
@@ -8,13 +8,9 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.flows.thresholds import thresholds_between
 from flowsched_gym.machine_code.decorators import inlined_part, rule
-from flowsched_gym.machine_code.numerics import power
 
-ARITHMETIC: Final = 0
-GEOMETRIC: Final = 1
-HARMONIC: Final = 2
-ADAPTIVE: Final = 3
 GIVEN: Final = 4
 """Thresholds that somebody outside has set, and that stay."""
 
@@ -51,7 +47,7 @@ class Clusters(NamedTuple):
     """The clusters of each port.
 
     Attributes:
-        rule: ``ARITHMETIC``, ``GEOMETRIC``, ``HARMONIC``, ``ADAPTIVE`` or ``GIVEN``, (num_ports,) int64.
+        rule: One of ``flows.thresholds.RULES``, or ``GIVEN``, (num_ports,) int64.
         alpha_step: Factor by which alpha moves, (num_ports,) float64.
         packets: Packets so far, (num_ports,) int64.
         weight: Weight of each queue in B, (num_ports, num_queues) float64, >= ``LEAST_WEIGHT``, non-decreasing.
@@ -95,37 +91,6 @@ def new_clusters(weights: FloatArray, which: int, law: ClusterLaw, num_ports: in
             clusters.thresholds[port],
         )
     return clusters
-
-
-@rule
-def thresholds_between(
-    weights: FloatArray, packets: FloatArray, alpha: FloatArray, which: int, proportional: bool, thresholds: FloatArray
-) -> None:
-    """Sets the thresholds between queues of these weights (QCluster, section 3.4).
-
-    Args:
-        weights: Weight of each queue in B, (num_queues,), > 0.
-        packets: Packets of each queue, (num_queues,), >= 0.
-        alpha: Exponent between neighbours, (num_queues - 1,), > 0.
-        which: ``ARITHMETIC``, ``GEOMETRIC``, ``HARMONIC`` or ``ADAPTIVE``.
-        proportional: Whether packets count by the weight of their queue.
-        thresholds: Set here, (num_queues - 1,).
-    """
-    for queue in range(len(thresholds)):
-        low, high = weights[queue], weights[queue + 1]
-        if which == ARITHMETIC:
-            thresholds[queue] = (low + high) / 2.0
-        elif which == GEOMETRIC:
-            thresholds[queue] = np.sqrt(low * high)
-        elif which == HARMONIC:
-            thresholds[queue] = 2.0 / (1.0 / low + 1.0 / high)
-        else:
-            ours, next_ones = packets[queue], packets[queue + 1]
-            if proportional:
-                ours, next_ones = ours / low, next_ones / high
-            share = ours / (ours + next_ones) if ours + next_ones > 0.0 else 0.5
-            beta = power(share, alpha[queue])
-            thresholds[queue] = low * beta + high * (1.0 - beta)
 
 
 @inlined_part

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
-from flowsched_gym.flows.windows import HALF, cut_window, imminence, window_growth
+from flowsched_gym.flows.windows import HALF, average_share, cut_window, imminence, penalty, window_growth
 from flowsched_gym.machine_code.decorators import chosen_by_type, inlined_part
 from flowsched_gym.machine_code.numerics import power
 
@@ -68,67 +68,6 @@ class Windows(NamedTuple):
     part_left: FloatArray
     packet_part: FloatArray
     deadlines: Deadlines | None
-
-
-def new_windows(
-    size: FloatArray,
-    window: int,
-    *,
-    payload: float,
-    largest: float,
-    reacts: bool,
-    by_size: bool,
-    due: FloatArray | None = None,
-) -> Windows:
-    """Makes windows of so many packets.
-
-    Args:
-        size: Bytes of each flow, (num_flows,).
-        window: Packets of the first window.
-        payload: Bytes of a full packet.
-        largest: Bytes of the largest flow, > 0.
-        reacts: Whether windows react to marks.
-        by_size: Whether they do so by what is left to send.
-        due: Absolute deadline of each flow in s, (num_flows,), for D2TCP's senders.
-    """
-    num_flows = len(size)
-
-    def zeros() -> IntArray:
-        return np.zeros(num_flows, dtype=np.int64)
-
-    return Windows(
-        reacts,
-        by_size,
-        np.full(num_flows, float(window)),
-        np.full(num_flows, np.inf),
-        np.full(num_flows, FIRST_SHARE),
-        zeros(),
-        zeros(),
-        zeros(),
-        zeros(),
-        zeros(),
-        np.minimum(size / largest, 1.0),
-        np.full(num_flows, payload / largest),
-        None if due is None else Deadlines(due, np.full(num_flows, np.nan), np.full(num_flows, np.nan)),
-    )
-
-
-@inlined_part
-def average_share(share: float, fraction: float, gain: float) -> float:
-    """Returns the average share of marks after a window of data of which this fraction was marked."""
-    return share + gain * (fraction - share)
-
-
-@inlined_part
-def penalty(share: float, part_left: float, by_size: bool) -> float:
-    """Returns the part by which marks cut a window: half the share of marks (DCTCP), or by what is left to send (TAFE).
-
-    Args:
-        share: Average share of marks (alpha).
-        part_left: Bytes that the flow has left over the largest flow (1 / s of TAFE, Eq. 4).
-        by_size: Whether the part that is left counts, as in TAFE (Eq. 3).
-    """
-    return share * part_left if by_size else share / 2.0
 
 
 @inlined_part

@@ -1,33 +1,97 @@
 """Schedulers of packets at a port: what ``disciplines`` are to flows."""
 
-from flowsched_gym.packets.contract import BaseScheduler, Order, Rules, Traffic
-from flowsched_gym.packets.schedulers.afq import Afq
-from flowsched_gym.packets.schedulers.fifo import Fifo
-from flowsched_gym.packets.schedulers.fq import Fq
-from flowsched_gym.packets.schedulers.pfabric import Pfabric, PfabricEdf
-from flowsched_gym.packets.schedulers.pias import Pias
-from flowsched_gym.packets.schedulers.pifo_las import PifoLas
+import inspect
+from collections.abc import Mapping
+from typing import Final
+
+from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.core.suggestions import listed, similar
+from flowsched_gym.packets.contract import BEYOND, Arrival, Order, PacketTable, Scheduler, Traffic
+from flowsched_gym.packets.schedulers.by_bytes import Fifo, Pfabric, PfabricEdf, Pias, PifoLas
+from flowsched_gym.packets.schedulers.fair_queueing import Afq, Fq
 from flowsched_gym.packets.schedulers.qcluster import QCluster
-from flowsched_gym.packets.schedulers.registry import COMPILED, SCHEDULERS, make_scheduler
 from flowsched_gym.packets.schedulers.tagged import Tagged
 from flowsched_gym.packets.setup import PacketSetup
 
 __all__ = [
-    "COMPILED",
+    "BEYOND",
     "SCHEDULERS",
     "Afq",
-    "BaseScheduler",
+    "Arrival",
     "Fifo",
     "Fq",
     "Order",
     "PacketSetup",
+    "PacketTable",
     "Pfabric",
     "PfabricEdf",
     "Pias",
     "PifoLas",
     "QCluster",
-    "Rules",
+    "Scheduler",
     "Tagged",
     "Traffic",
+    "find_scheduler",
     "make_scheduler",
 ]
+
+SCHEDULERS: Final[Mapping[str, type[Scheduler]]] = {
+    "fifo": Fifo,
+    "pias": Pias,
+    "qcluster": QCluster,
+    "tagged": Tagged,
+    "pfabric": Pfabric,
+    "pfabric-edf": PfabricEdf,
+    "fq": Fq,
+    "afq": Afq,
+    "pifo-las": PifoLas,
+}
+"""Classes of the schedulers by name."""
+
+
+def make_scheduler(name: str, parameters: Mapping[str, object], *, beside: tuple[str, ...] = ()) -> Scheduler:
+    """Makes a scheduler.
+
+    Args:
+        name: One of ``SCHEDULERS``.
+        parameters: Keyword arguments of its class.
+        beside: Parameters that the caller takes itself, which may have been meant.
+
+    Raises:
+        ConfigError: The name or a parameter is unknown, one is missing, or a value is not allowed.
+    """
+    if not isinstance(name, str) or name not in SCHEDULERS:
+        raise ConfigError(f"scheduler is {shown(name)}: it must be one of {listed(name, SCHEDULERS)}")
+    allowed = inspect.signature(SCHEDULERS[name]).parameters
+    unknown = [parameter for parameter in parameters if parameter not in allowed]
+    if unknown:
+        takes = ", ".join([*allowed, *beside])
+        hint = similar(unknown[0], [*allowed, *beside])
+        raise ConfigError(f"scheduler {name} has no parameter {shown(unknown[0])}: it takes {takes}{hint}")
+    missing = [each.name for each in allowed.values() if each.default is each.empty and each.name not in parameters]
+    if missing:
+        raise ConfigError(f"scheduler {name} needs {', '.join(missing)}: it takes {', '.join([*allowed, *beside])}")
+    return SCHEDULERS[name](**parameters)
+
+
+def find_scheduler(
+    scheduler: str | Scheduler, parameters: Mapping[str, object], *, beside: tuple[str, ...] = ()
+) -> Scheduler:
+    """Makes a scheduler by its name, or returns one that is there already, as a user's own is.
+
+    Args:
+        scheduler: See ``make_scheduler``.
+        parameters: Keyword arguments of its class; none for one that is there.
+        beside: See ``make_scheduler``.
+
+    Raises:
+        ConfigError: See ``make_scheduler``; or there are parameters for one that has its own.
+    """
+    if not isinstance(scheduler, Scheduler):
+        return make_scheduler(scheduler, parameters, beside=beside)
+    if parameters:
+        raise ConfigError(
+            f"scheduler {type(scheduler).__name__} is made, and has no parameter {shown(next(iter(parameters)))}: "
+            f"parameters may have {', '.join(beside)}"
+        )
+    return scheduler

@@ -7,14 +7,12 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core.checks import check_choice, check_number, check_numbers
 from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.packets.contract import BaseScheduler, Rules, Traffic
+from flowsched_gym.flows.thresholds import RULES, ClusterSize, ThresholdRule
+from flowsched_gym.packets.contract import Arrival, PacketTable, Scheduler, Traffic
 from flowsched_gym.packets.rules.clusters import (
-    ADAPTIVE,
-    ARITHMETIC,
-    GEOMETRIC,
     GIVEN,
-    HARMONIC,
     LEAST_WEIGHT,
     ClusterLaw,
     Clusters,
@@ -22,23 +20,23 @@ from flowsched_gym.packets.rules.clusters import (
     inverse_quanta,
     new_clusters,
 )
-from flowsched_gym.packets.rules.queue_choice import Service, first_within, new_service, next_queue
-from flowsched_gym.packets.rules.sketch import Sketch, count, place
-from flowsched_gym.packets.rules.table import Arrival, PacketTable
+from flowsched_gym.packets.rules.messages import Sketch, count, place
+from flowsched_gym.packets.rules.queues import Service, first_within, new_service, next_queue
 from flowsched_gym.packets.schedulers.parameters import (
+    BUCKETS,
     FULL_PACKET,
+    GAP,
     MOST_QUEUES,
     NUM_QUEUES,
     Count,
     Dequeue,
-    check_choice,
+    Disorder,
+    Pairs,
+    SketchParameters,
     check_integer,
-    check_number,
-    check_numbers,
     check_quanta,
     check_thresholds,
 )
-from flowsched_gym.packets.schedulers.sketches import BUCKETS, GAP, Disorder, Pairs, SketchParameters
 
 INTERVAL: Final = 200
 AGEING: Final = 5_000
@@ -68,31 +66,6 @@ class Goal(StrEnum):
         return {Goal.SRPT: SRPT, Goal.DEADLINE: DEADLINE}.get(self, LAS)
 
 
-class ThresholdRule(StrEnum):
-    """Thresholds between the weights of neighbouring queues."""
-
-    ARITHMETIC = "arithmetic"
-    GEOMETRIC = "geometric"
-    HARMONIC = "harmonic"
-    ADAPTIVE = "adaptive"
-
-
-class ClusterSize(StrEnum):
-    """Sizes that clusters are to have."""
-
-    SAME = "same"
-    PROPORTIONAL = "proportional"
-
-
-RULES: Final = {
-    ThresholdRule.ARITHMETIC: ARITHMETIC,
-    ThresholdRule.GEOMETRIC: GEOMETRIC,
-    ThresholdRule.HARMONIC: HARMONIC,
-    ThresholdRule.ADAPTIVE: ADAPTIVE,
-}
-"""The rules as ``thresholds_between`` knows them."""
-
-
 class _Cluster(NamedTuple):
     """What QCluster keeps at each port.
 
@@ -117,29 +90,7 @@ class _Cluster(NamedTuple):
     service: Service
 
 
-def _to_cluster(now: float, port: int, p: int, table: PacketTable, own: _Cluster) -> Arrival:
-    flow = table.flow[p]
-    key = table.key[flow]
-    before, after, last_seen, new = count(now, port, key, table.size[p] - table.header, own.sketch)
-    weight = after if own.count_after else before
-    first, last = own.law.split, own.clusters.weight.shape[1] - 1
-    if own.weighs != LAS:
-        weight = table.remaining[p]
-        if own.weighs == DEADLINE and table.due[flow] < np.inf:
-            # Bytes that the link can send until the deadline, for each packet that is left.
-            weight = max(table.due[flow] - now, 0.0) * own.capacity[port] / np.ceil(weight / own.payload)
-            first, last = 0, own.law.split - 1
-    wanted = first_within(weight, port, own.clusters.thresholds, first, last)
-    queue = place(now, port, key, wanted, own.sketch)
-    add_to_cluster(port, queue, weight, own.law, own.clusters, own.service.quantum)
-    return Arrival(queue, 0.0, weight, last_seen, new)
-
-
-def _next_queue(port: int, head_size: FloatArray, own: _Cluster) -> int:
-    return next_queue(port, head_size, own.service)
-
-
-class QCluster(BaseScheduler):
+class QCluster(Scheduler):
     """QCluster: a packet enters the first queue with ``weight <= threshold``; thresholds follow the mean weights.
 
     The paper prints no law for alpha, ageing and first weights, and no weight of packets with deadlines. Here, every
@@ -177,7 +128,7 @@ class QCluster(BaseScheduler):
         ConfigError: A parameter is not allowed.
     """
 
-    rules = Rules(record=_Cluster, arrive=_to_cluster, choose=_next_queue)
+    record_type = _Cluster
 
     def __init__(
         self,
@@ -212,7 +163,8 @@ class QCluster(BaseScheduler):
         self._weights = self._check_weights(initial_weights)
         self._interval = check_integer("interval", interval, at_least=1, at_most=MOST_PACKETS)
         self._ageing = check_integer("ageing", ageing, at_least=1, at_most=MOST_PACKETS)
-        self._alpha_step = check_number("alpha_step", alpha_step, at_least=1.0)
+        check_number("alpha_step", alpha_step, at_least=1.0)
+        self._alpha_step = float(alpha_step)
         self._count = check_choice("count", count, Count)
         default_way = Dequeue.DRR if fair else Dequeue.SP
         self._dequeue = check_choice("dequeue", default_way if dequeue is None else dequeue, Dequeue)
@@ -221,6 +173,30 @@ class QCluster(BaseScheduler):
         self._sketch = SketchParameters(arrays, buckets, hash, message_gap, flowlet_gap, conservative, disorder)
         self.sketch_bytes = self._sketch.num_bytes
         self.needs_remaining = self._goal in (Goal.SRPT, Goal.DEADLINE)
+
+    @staticmethod
+    def arrive(now: float, port: int, p: int, table: PacketTable, record: _Cluster) -> Arrival:
+        """Weighs the packet, and adds it to a cluster."""
+        flow = table.flow[p]
+        key = table.key[flow]
+        before, after, last_seen, new = count(now, port, key, table.size[p] - table.header, record.sketch)
+        weight = after if record.count_after else before
+        first, last = record.law.split, record.clusters.weight.shape[1] - 1
+        if record.weighs != LAS:
+            weight = table.remaining[p]
+            if record.weighs == DEADLINE and table.due[flow] < np.inf:
+                # Bytes that the link can send until the deadline, for each packet that is left.
+                weight = max(table.due[flow] - now, 0.0) * record.capacity[port] / np.ceil(weight / record.payload)
+                first, last = 0, record.law.split - 1
+        wanted = first_within(weight, port, record.clusters.thresholds, first, last)
+        queue = place(now, port, key, wanted, record.sketch)
+        add_to_cluster(port, queue, weight, record.law, record.clusters, record.service.quantum)
+        return Arrival(queue, 0.0, weight, last_seen, new)
+
+    @staticmethod
+    def choose(port: int, head_size: FloatArray, record: _Cluster) -> int:
+        """Returns the queue whose turn it is."""
+        return next_queue(port, head_size, record.service)
 
     def new_record(self, traffic: Traffic, num_ports: int) -> _Cluster:
         """Makes room for sketch and clusters, and sets the first thresholds."""
@@ -256,7 +232,7 @@ class QCluster(BaseScheduler):
         if queues is None and self._given is not None:
             queues = len(self._given) + 1
         elif queues is None and initial_weights is not None:
-            queues = len(check_numbers("initial_weights", initial_weights))
+            queues = len(check_numbers("initial_weights", initial_weights, at_least=0))
         fewest = FEWEST_DEADLINE_QUEUES if self._goal is Goal.DEADLINE else 1
         return check_integer("queues", NUM_QUEUES if queues is None else queues, at_least=fewest, at_most=MOST_QUEUES)
 

@@ -6,21 +6,23 @@ from typing import NamedTuple
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.core.checks import check_choice, check_numbers
 from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.packets.contract import BaseScheduler, Rules, Traffic
-from flowsched_gym.packets.rules.queue_choice import Service, new_service, next_queue
-from flowsched_gym.packets.rules.sketch import Sketch, count, place
-from flowsched_gym.packets.rules.table import Arrival, PacketTable
+from flowsched_gym.packets.contract import Arrival, PacketTable, Scheduler, Traffic
+from flowsched_gym.packets.rules.messages import Sketch, count, place
+from flowsched_gym.packets.rules.queues import Service, new_service, next_queue
 from flowsched_gym.packets.schedulers.parameters import (
+    BUCKETS,
+    GAP,
     MOST_QUEUES,
     NUM_QUEUES,
     Dequeue,
-    check_choice,
+    Disorder,
+    Pairs,
+    SketchParameters,
     check_integer,
-    check_numbers,
     check_quanta,
 )
-from flowsched_gym.packets.schedulers.sketches import BUCKETS, GAP, Disorder, Pairs, SketchParameters
 
 
 class _Tags(NamedTuple):
@@ -37,18 +39,7 @@ class _Tags(NamedTuple):
     service: Service
 
 
-def _by_tag(now: float, port: int, p: int, table: PacketTable, own: _Tags) -> Arrival:
-    key = table.key[table.flow[p]]
-    _, weight, last_seen, new = count(now, port, key, table.size[p] - table.header, own.sketch)
-    queue = place(now, port, key, own.wanted[p], own.sketch)
-    return Arrival(queue, 0.0, weight, last_seen, new)
-
-
-def _next_queue(port: int, head_size: FloatArray, own: _Tags) -> int:
-    return next_queue(port, head_size, own.service)
-
-
-class Tagged(BaseScheduler):
+class Tagged(Scheduler):
     """Queues by tag, with or without the avoidance of disorder (QCluster, section 3.5).
 
     Args:
@@ -68,7 +59,7 @@ class Tagged(BaseScheduler):
         ConfigError: A parameter is not allowed.
     """
 
-    rules = Rules(record=_Tags, arrive=_by_tag, choose=_next_queue)
+    record_type = _Tags
 
     def __init__(
         self,
@@ -85,7 +76,7 @@ class Tagged(BaseScheduler):
         disorder: str = Disorder.NONE,
     ) -> None:
         self.num_queues = check_integer("queues", queues, at_least=1, at_most=MOST_QUEUES)
-        numbers = check_numbers("tags", tags)
+        numbers = check_numbers("tags", tags, at_least=0)
         if not ((numbers < self.num_queues) & (np.floor(numbers) == numbers)).all():
             raise ConfigError(f"tags is {shown(tags)}: each must be a whole number from 0 to {self.num_queues - 1}")
         self._tags = numbers.astype(np.int64)
@@ -93,6 +84,19 @@ class Tagged(BaseScheduler):
         self._quanta = check_quanta(weights, self._dequeue, self.num_queues)
         self._sketch = SketchParameters(arrays, buckets, hash, message_gap, flowlet_gap, conservative, disorder)
         self.sketch_bytes = self._sketch.num_bytes
+
+    @staticmethod
+    def arrive(now: float, port: int, p: int, table: PacketTable, record: _Tags) -> Arrival:
+        """Finds the queue by the tag, and by the flowlet."""
+        key = table.key[table.flow[p]]
+        _, weight, last_seen, new = count(now, port, key, table.size[p] - table.header, record.sketch)
+        queue = place(now, port, key, record.wanted[p], record.sketch)
+        return Arrival(queue, 0.0, weight, last_seen, new)
+
+    @staticmethod
+    def choose(port: int, head_size: FloatArray, record: _Tags) -> int:
+        """Returns the queue whose turn it is."""
+        return next_queue(port, head_size, record.service)
 
     def new_record(self, traffic: Traffic, num_ports: int) -> _Tags:
         """Gives each packet its tag.

@@ -5,13 +5,13 @@ import numpy as np
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.errors import SimulationError
 from flowsched_gym.core.periods import Period, PeriodDecision
-from flowsched_gym.core.simpy_periods import Periods
+from flowsched_gym.core.simpy_environment import Periods
 from flowsched_gym.flows.records import Records
-from flowsched_gym.packets.events import PacketEventKind
-from flowsched_gym.packets.flows import cut_into_packets
-from flowsched_gym.packets.rules.counts import forget_counts
+from flowsched_gym.packets.rules.queues import forget_counts
 from flowsched_gym.packets.schedulers import PacketSetup
+from flowsched_gym.packets.simpy.port import QueueCounter
 from flowsched_gym.packets.simpy.simulation import PacketReplay
+from flowsched_gym.packets.state import PacketEventKind
 from flowsched_gym.topology import Topology
 from flowsched_gym.workload import Workload
 
@@ -28,12 +28,15 @@ class PacketSimulation(PacketReplay):
     Attributes:
         workload: The flows.
         topology: The port as a network.
+        counts: What the agent is told of the queues.
         pending: What waits for a decision, if anything.
     """
 
     def __init__(self, workload: Workload, topology: Topology, setup: PacketSetup, period: Period) -> None:
-        packets = cut_into_packets(workload, setup.senders, needs_remaining=setup.scheduler.needs_remaining)
-        super().__init__(packets, setup, counted=True)
+        packets = setup.cut(workload)
+        counter = QueueCounter(packets.table, setup.scheduler.num_queues)
+        super().__init__(packets, setup, (counter,))
+        self.counts = counter.counts
         self.workload = workload
         self.topology = topology
         self.pending: PeriodDecision | None = None
@@ -50,7 +53,7 @@ class PacketSimulation(PacketReplay):
     @property
     def finished(self) -> bool:
         """Whether every flow has been acknowledged."""
-        return self.num_completed == self.workload.num_flows
+        return self.num_delivered == self.workload.num_flows
 
     @property
     def awaits_decision(self) -> bool:
@@ -61,11 +64,6 @@ class PacketSimulation(PacketReplay):
     def num_periods(self) -> int:
         """Periods that have begun."""
         return self._periods.begun
-
-    @property
-    def num_delivered(self) -> int:
-        """Flows acknowledged so far."""
-        return self.num_completed
 
     @property
     def delivery_order(self) -> IntArray:

@@ -1,19 +1,194 @@
-"""A port of a switch: packets wait in its queues, and it sends one after the other."""
+"""A port of a switch: packets wait in its queues, it sends one after the other, and observers note what happens."""
 
-from collections.abc import Callable
-from typing import Any
+from collections import deque
+from collections.abc import Callable, Sequence
+from heapq import heapify, heappop, heappush
+from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
 from simpy import Event
 from simpy.events import ProcessGenerator
 
 from flowsched_gym.core.simpy_environment import NetworkEnvironment
-from flowsched_gym.packets.events import PacketEventKind
-from flowsched_gym.packets.rules.counts import QueueCounts, count_arrival, count_drop, count_start
-from flowsched_gym.packets.rules.table import BEYOND, PacketTable
-from flowsched_gym.packets.schedulers import BaseScheduler
-from flowsched_gym.packets.simpy.log import PacketLog
-from flowsched_gym.packets.simpy.queues import waiting_packets
-from flowsched_gym.packets.state import PortParameters
+from flowsched_gym.packets.contract import BEYOND, Arrival, Order, PacketTable, Scheduler
+from flowsched_gym.packets.rules.queues import count_arrival, count_drop, count_start, new_counts
+from flowsched_gym.packets.setup import PacketSetup
+from flowsched_gym.packets.state import TRACE_ROW, PacketEventKind
+
+NAN: Final = float("nan")
+START: Final = 6
+END: Final = 7
+DROPPED: Final = 8
+"""Columns of ``TRACE_ROW``."""
+
+
+class PacketLog:
+    """Writes the rows of a ``PacketTrace``; of each packet, the last one can still change."""
+
+    def __init__(self) -> None:
+        self._rows: list[list[float]] = []
+        self._row: dict[int, list[float]] = {}
+
+    def arrive(self, now: float, p: int, arrival: Arrival, *, marked: bool) -> None:
+        """Begins a row, in the order of ``TRACE_ROW``."""
+        queue, _, weight, last_seen, new_message = arrival
+        self._row[p] = row = [p, now, queue, weight, last_seen, new_message, NAN, NAN, False, marked]
+        self._rows.append(row)
+
+    def send(self, now: float, p: int, end: float) -> None:
+        """Notes a transmission."""
+        row = self._row[p]
+        row[START], row[END] = now, end
+
+    def drop(self, p: int) -> None:
+        """Notes a loss."""
+        self._row[p][DROPPED:] = True, False
+
+    def rows(self) -> npt.NDArray[Any]:
+        """Returns the rows, (num_rows,) of type ``TRACE_ROW``."""
+        rows = np.zeros(len(self._rows), dtype=TRACE_ROW)
+        for name, column in zip(TRACE_ROW.names or (), zip(*self._rows, strict=True), strict=False):
+            rows[name] = column  # there is none where there are no rows
+        return rows
+
+
+class QueueCounter:
+    """Counts, for an agent, what happens in the queues of ports.
+
+    Args:
+        table: The packets.
+        num_queues: Queues of the port.
+
+    Attributes:
+        counts: What the agent is told.
+    """
+
+    def __init__(self, table: PacketTable, num_queues: int) -> None:
+        self.counts = new_counts(1, num_queues, kept=True)
+        self._sizes = table.size.tolist()
+        self._entered: dict[int, tuple[int, float]] = {}
+
+    def arrive(self, now: float, p: int, arrival: Arrival, *, marked: bool) -> None:
+        """Counts a packet that enters a queue."""
+        if arrival.queue != BEYOND:
+            self._entered[p] = arrival.queue, now
+            count_arrival(0, arrival.queue, self._sizes[p], arrival.weight, marked, self.counts)
+
+    def send(self, now: float, p: int, end: float) -> None:
+        """Counts a transmission, and how long its packet has waited."""
+        queue, since = self._entered.pop(p)
+        count_start(0, queue, now - since, self.counts)
+
+    def drop(self, p: int) -> None:
+        """Counts a loss; none of a packet for which there was no queue."""
+        if p in self._entered:
+            count_drop(0, self._entered.pop(p)[0], self.counts)
+
+
+class _Queues:
+    """FIFO queues, among which the scheduler chooses."""
+
+    def __init__(self, port: int, scheduler: Scheduler, record: Any, table: PacketTable) -> None:
+        self._port = port
+        self._choose = scheduler.choose
+        self._record = record
+        self._sizes = table.size.tolist()
+        self._queues: list[deque[int]] = [deque() for _ in range(scheduler.num_queues)]
+        self._head_size = np.zeros(scheduler.num_queues)
+
+    def put(self, p: int, arrival: Arrival) -> None:
+        """Lets a packet wait."""
+        queue = self._queues[arrival.queue]
+        if not queue:
+            self._head_size[arrival.queue] = self._sizes[p]
+        queue.append(p)
+
+    def take(self) -> int:
+        """Returns the packet that is to be sent next, which waits no more."""
+        number = self._choose(self._port, self._head_size, self._record)
+        queue = self._queues[number]
+        p = queue.popleft()
+        self._head_size[number] = self._sizes[queue[0]] if queue else 0.0
+        return p
+
+    def make_room(self, p: int, arrival: Arrival) -> int:
+        """Returns the packet that a full buffer drops, which does not wait: the one that arrives."""
+        return p
+
+
+class _ByRank:
+    """Packets by queue, rank and order of arrival."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, float, int, int]] = []
+        self._waiting: dict[int, int] = {}
+        self._arrived = 0
+
+    def put(self, p: int, arrival: Arrival) -> None:
+        """Lets a packet wait."""
+        self._arrived += 1
+        self._waiting[p] = self._arrived
+        heappush(self._heap, (arrival.queue, arrival.rank, self._arrived, p))
+
+    def take(self) -> int:
+        """Returns the packet that is to be sent next, which waits no more."""
+        p = self._first()
+        del self._waiting[p]
+        return p
+
+    def make_room(self, p: int, arrival: Arrival) -> int:
+        """Returns the packet that a full buffer drops, which does not wait: the one that would be served last."""
+        self._heap = [entry for entry in self._heap if self._waits(entry)]
+        heapify(self._heap)
+        last = max(self._heap)
+        if (arrival.queue, arrival.rank) >= last[:2]:
+            return p
+        self._remove(last[3])
+        return last[3]
+
+    def _first(self) -> int:
+        """Returns the packet of the smallest rank; those that wait no more are forgotten here."""
+        while not self._waits(self._heap[0]):
+            heappop(self._heap)
+        return self._heap[0][3]
+
+    def _waits(self, entry: tuple[int, float, int, int]) -> bool:
+        return self._waiting.get(entry[3]) == entry[2]
+
+    def _remove(self, p: int) -> None:
+        del self._waiting[p]
+
+
+class _ByFlow(_ByRank):
+    """The same, but of the first packet's flow the one that arrived first is taken."""
+
+    def __init__(self, table: PacketTable) -> None:
+        super().__init__()
+        self._flow = table.flow.tolist()
+        self._of_flow: dict[int, deque[int]] = {}
+
+    def put(self, p: int, arrival: Arrival) -> None:
+        """Lets a packet wait."""
+        super().put(p, arrival)
+        self._of_flow.setdefault(self._flow[p], deque()).append(p)
+
+    def take(self) -> int:
+        """Returns the packet that is to be sent next, which waits no more."""
+        p = self._of_flow[self._flow[self._first()]].popleft()
+        del self._waiting[p]
+        return p
+
+    def _remove(self, p: int) -> None:
+        super()._remove(p)
+        self._of_flow[self._flow[p]].remove(p)
+
+
+def waiting_packets(port: int, scheduler: Scheduler, record: Any, table: PacketTable) -> _Queues | _ByRank:
+    """Makes an empty port in the order of a scheduler."""
+    if scheduler.order is Order.ARRIVAL:
+        return _Queues(port, scheduler, record, table)
+    return _ByRank() if scheduler.order is Order.RANK else _ByFlow(table)
 
 
 class Port:
@@ -21,13 +196,12 @@ class Port:
 
     Args:
         env: Environment of the simulation.
-        scheduler: Says which queue a packet enters, and which queue is served.
-        own: What the scheduler keeps.
+        number: Its number among the ports of the scheduler's record.
+        setup: The scheduler, and the buffer.
+        record: What the scheduler keeps.
         table: The packets.
         capacity: Bytes that it sends per s.
-        parameters: Its buffer.
-        counts: What an agent is told of the queues.
-        log: Where to write what becomes of packets, if wanted.
+        observers: Note what arrives, is sent and is dropped.
         on_departure: Called with each packet that has been sent.
         on_drop: Called with each packet that is dropped.
 
@@ -40,14 +214,13 @@ class Port:
     def __init__(
         self,
         env: NetworkEnvironment,
-        scheduler: BaseScheduler,
-        own: Any,
+        number: int,
+        setup: PacketSetup,
+        record: Any,
         table: PacketTable,
         capacity: float,
-        parameters: PortParameters,
         *,
-        counts: QueueCounts,
-        log: PacketLog | None,
+        observers: Sequence[PacketLog | QueueCounter],
         on_departure: Callable[[int], None],
         on_drop: Callable[[int], None],
     ) -> None:
@@ -55,42 +228,36 @@ class Port:
         self.sending = False
         self.marked: set[int] = set()
         self._env = env
-        self._arrive = scheduler.rules.arrive
-        self._own = own
+        self._number = number
+        self._arrive = setup.scheduler.arrive
+        self._record = record
         self._table = table
         self._sizes = table.size.tolist()
         self._capacity = capacity
-        self._room, self._unmarked = parameters.room, parameters.unmarked
-        self._counts = counts
-        self._entered: dict[int, tuple[int, float]] = {}
-        self._log = log
+        self._room, self._unmarked = setup.port.room, setup.port.unmarked
+        self._observers = observers
         self._on_departure = on_departure
         self._on_drop = on_drop
-        self._waiting = waiting_packets(scheduler.rules, own, table, scheduler.num_queues)
+        self._waiting = waiting_packets(number, setup.scheduler, record, table)
         self._packet_there: Event | None = None
         env.process(self._send())
 
     def receive(self, p: int) -> None:
         """Lets a packet wait, or drops one if the buffer is full."""
         now = self._env.now
-        arrival = self._arrive(now, 0, p, self._table, self._own)
+        arrival = self._arrive(now, self._number, p, self._table, self._record)
         marked = self.num_waiting >= self._unmarked
-        if self._log is not None:
-            self._log.arrive(now, p, arrival, marked=marked)
+        for each in self._observers:
+            each.arrive(now, p, arrival, marked=marked)
         if arrival.queue == BEYOND:
             self._drop(p)
             return
         if marked:
             self.marked.add(p)
-        if self._counts.kept:
-            self._entered[p] = arrival.queue, now
-            count_arrival(0, arrival.queue, self._sizes[p], arrival.weight, marked, self._counts)
         if self.num_waiting >= self._room:
             dropped = self._waiting.make_room(p, arrival)
             if dropped != p:
                 self._waiting.put(p, arrival)
-            if self._counts.kept:
-                count_drop(0, self._entered.pop(dropped)[0], self._counts)
             self._drop(dropped)
             return
         self._waiting.put(p, arrival)
@@ -112,17 +279,14 @@ class Port:
             self.num_waiting -= 1
             self.sending = True
             end = env.now + self._sizes[p] / self._capacity
-            if self._counts.kept:
-                queue, since = self._entered.pop(p)
-                count_start(0, queue, env.now - since, self._counts)
-            if self._log is not None:
-                self._log.send(env.now, p, end)
+            for each in self._observers:
+                each.send(env.now, p, end)
             yield env.at(end, PacketEventKind.TRANSMISSION_END)
             self.sending = False
             self._on_departure(p)
 
     def _drop(self, p: int) -> None:
         self.marked.discard(p)
-        if self._log is not None:
-            self._log.drop(p)
+        for each in self._observers:
+            each.drop(p)
         self._on_drop(p)

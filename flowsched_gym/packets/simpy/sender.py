@@ -7,8 +7,8 @@ from simpy import Event
 from simpy.events import ProcessGenerator
 
 from flowsched_gym.core.simpy_environment import NetworkEnvironment
-from flowsched_gym.packets.events import PacketEventKind
 from flowsched_gym.packets.rules.windows import Windows, acknowledge, may_send, note_sent, time_out
+from flowsched_gym.packets.state import PacketEventKind
 
 
 class Sender:

@@ -1,22 +1,20 @@
 """One port in SimPy: packets that are given, or flows whose senders wait for acknowledgements."""
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from simpy.events import ProcessGenerator
 
-from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.simpy_environment import NetworkEnvironment
-from flowsched_gym.packets.events import PacketEventKind
-from flowsched_gym.packets.flows import PacketFlows
-from flowsched_gym.packets.rules.counts import new_counts
-from flowsched_gym.packets.rules.table import PacketTable
-from flowsched_gym.packets.schedulers import BaseScheduler, PacketSetup
-from flowsched_gym.packets.simpy.log import PacketLog
-from flowsched_gym.packets.simpy.port import Port
+from flowsched_gym.packets.contract import PacketTable
+from flowsched_gym.packets.schedulers import PacketSetup
+from flowsched_gym.packets.setup import PacketFlows
+from flowsched_gym.packets.simpy.port import PacketLog, Port, QueueCounter
 from flowsched_gym.packets.simpy.sender import Sender
-from flowsched_gym.packets.state import PacketTrace, PortParameters
+from flowsched_gym.packets.state import FlowOutcomes, PacketEventKind
 
 
 class Census(NamedTuple):
@@ -29,63 +27,39 @@ class Census(NamedTuple):
     in_flight: int
 
 
-class FlowOutcomes(NamedTuple):
-    """What became of each flow: see ``PacketRecords``; (num_flows,) each."""
-
-    completion_time: FloatArray
-    drops: IntArray
-    marks: IntArray
-    disordered: IntArray
-
-
 class _OnePort:
     """A port, and where its packets are.
 
     Args:
         table: The packets.
-        scheduler: Serves the port.
-        own: What the scheduler keeps.
-        capacity: Capacity of the port in B/s.
-        port: Its buffer.
-        delay: Time in s from the end of a transmission until the packet is delivered.
-        keep_trace: Whether to keep what becomes of each packet.
-        counted: Whether queues are counted, for an agent.
+        setup: The port and the senders.
+        record: What the scheduler keeps.
+        observers: Note what happens at the port.
 
     Attributes:
         env: Environment of the simulation.
-        counts: What an agent is told of the queues.
+        record: What the scheduler keeps.
+        port: The port.
     """
 
     def __init__(
-        self,
-        table: PacketTable,
-        scheduler: BaseScheduler,
-        own: Any,
-        capacity: float,
-        port: PortParameters,
-        *,
-        delay: float = 0.0,
-        keep_trace: bool = True,
-        counted: bool = False,
+        self, table: PacketTable, setup: PacketSetup, record: Any, observers: Sequence[PacketLog | QueueCounter] = ()
     ) -> None:
         self.env = NetworkEnvironment()
-        self._table = table
-        self._delay = delay
-        self._log = PacketLog() if keep_trace else None
+        self.record = record
+        self._delay = setup.senders.delay
         self._sent = 0
         self._delivered = 0
         self._dropped = 0
         self._deliveries: deque[float] = deque()
-        self.counts = new_counts(1, scheduler.num_queues, kept=counted)
         self.port = Port(
             self.env,
-            scheduler,
-            own,
+            0,
+            setup,
+            record,
             table,
-            capacity,
-            port,
-            counts=self.counts,
-            log=self._log,
+            setup.capacity,
+            observers=observers,
             on_departure=self._depart,
             on_drop=self._drop,
         )
@@ -95,11 +69,6 @@ class _OnePort:
         self._deliver()
         on_their_way = len(self._deliveries) + self.port.sending
         return Census(self._sent, self._delivered, self._dropped, self.port.num_waiting, on_their_way)
-
-    def trace(self, flow_id: IntArray) -> PacketTrace:
-        """Returns what became of each packet."""
-        assert self._log is not None
-        return self._log.trace(self._table, flow_id)
 
     def _send(self, p: int) -> None:
         self._sent += 1
@@ -120,27 +89,21 @@ class _OnePort:
 
 
 class PacketServing(_OnePort):
-    """Packets at times that are given, into one port. See ``_OnePort`` for the arguments.
+    """Packets at times that are given, into one port.
 
     Args:
         arrival_time: When each packet arrives, in s, (num_packets,), non-decreasing.
         table: The packets.
-        scheduler: Serves the port.
-        own: What the scheduler keeps.
-        capacity: Capacity of the port in B/s.
-        port: Its buffer.
+        setup: The port.
+        record: What the scheduler keeps.
+
+    Attributes:
+        log: Writes what becomes of each packet.
     """
 
-    def __init__(
-        self,
-        arrival_time: FloatArray,
-        table: PacketTable,
-        scheduler: BaseScheduler,
-        own: Any,
-        capacity: float,
-        port: PortParameters,
-    ) -> None:
-        super().__init__(table, scheduler, own, capacity, port)
+    def __init__(self, arrival_time: FloatArray, table: PacketTable, setup: PacketSetup, record: Any) -> None:
+        self.log = PacketLog()
+        super().__init__(table, setup, record, (self.log,))
         self.env.process(self._arrive(arrival_time.tolist()))
 
     def _arrive(self, times: list[float]) -> ProcessGenerator:
@@ -155,28 +118,16 @@ class PacketReplay(_OnePort):
     Args:
         flows: The flows and their packets.
         setup: The port and the senders.
-        keep_trace: Whether to keep what becomes of each packet.
-        counted: Whether queues are counted, for an agent.
+        observers: Note what happens at the port.
 
     Attributes:
-        own: What the scheduler keeps.
         order: Flows that have been sent and acknowledged, in that order.
     """
 
     def __init__(
-        self, flows: PacketFlows, setup: PacketSetup, *, keep_trace: bool = False, counted: bool = False
+        self, flows: PacketFlows, setup: PacketSetup, observers: Sequence[PacketLog | QueueCounter] = ()
     ) -> None:
-        self.own = setup.new_record(flows)
-        super().__init__(
-            flows.table,
-            setup.scheduler,
-            self.own,
-            setup.capacity,
-            setup.port,
-            delay=setup.senders.delay,
-            keep_trace=keep_trace,
-            counted=counted,
-        )
+        super().__init__(flows.table, setup, setup.new_record(flows), observers)
         num_flows = flows.num_flows
         self._first = flows.first_packet.tolist()
         self._flow = flows.table.flow.tolist()
@@ -193,8 +144,8 @@ class PacketReplay(_OnePort):
         self.env.process(self._arrive(flows.arrival_time))
 
     @property
-    def num_completed(self) -> int:
-        """Flows that have been sent and acknowledged."""
+    def num_delivered(self) -> int:
+        """Flows acknowledged so far."""
         return len(self.order)
 
     def run(self, until: float | None = None) -> None:

@@ -57,7 +57,7 @@ SYSTEM: Final = SystemSpec(
                 PolicySpec(
                     name="skip-late",
                     description="grants as its base does among requests with some slack, else the smallest request",
-                    target="flowsched_gym.systems.artemis.deferring:SkipLate",
+                    target="flowsched_gym.systems.artemis.policies:SkipLate",
                     options={
                         "base": "the rule that chooses what is granted, fifo",
                         "margin_ms": "slack in ms below which a request is late, 5",
@@ -68,7 +68,7 @@ SYSTEM: Final = SystemSpec(
                 PolicySpec(
                     name="paced",
                     description="lets the destination wait while enough flows are active, else grants as its base does",
-                    target="flowsched_gym.systems.artemis.deferring:Paced",
+                    target="flowsched_gym.systems.artemis.policies:Paced",
                     options={
                         "base": "the rule that chooses what is granted, lifo",
                         "active": "flows that are active at most, 5",
@@ -80,7 +80,7 @@ SYSTEM: Final = SystemSpec(
                 PolicySpec(
                     name="postpone-late",
                     description="sends requests with little slack to the back, grants the others as its base would",
-                    target="flowsched_gym.systems.artemis.deferring:PostponeLate",
+                    target="flowsched_gym.systems.artemis.policies:PostponeLate",
                     options={
                         "base": "the rule that chooses what is granted, fifo",
                         "margin_ms": "slack in ms below which a request is sent to the back, 5",

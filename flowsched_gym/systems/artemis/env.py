@@ -1,26 +1,24 @@
 """The Artemis environment: a destination grants tokens to flows with deadlines."""
 
-from collections.abc import Mapping
-
 from flowsched_gym.core.units import SECONDS_PER_MICROSECOND
 from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
-from flowsched_gym.envs.arguments import refusing_unknown
+from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.fluid import find_transport
 from flowsched_gym.fluid.disciplines import Ps
 from flowsched_gym.systems.artemis.config import ArtemisConfig, Defer, workload_source
-from flowsched_gym.systems.artemis.decision import (
+from flowsched_gym.systems.artemis.panels import artemis_panels
+from flowsched_gym.systems.artemis.rules import (
     EPISODE_FIELDS,
     FINAL_INFOS,
     FLOW_FIELDS,
     TERMS,
     ArtemisRules,
+    artemis_layout,
     artemis_rules,
 )
-from flowsched_gym.systems.artemis.observation import artemis_layout
-from flowsched_gym.systems.artemis.panels import artemis_panels
 from flowsched_gym.topology import big_switch
-from flowsched_gym.workload import WorkloadLike, workload_label
+from flowsched_gym.workload import WorkloadLike
 
 
 class ArtemisEnv(DecisionEnv[ArtemisRules]):
@@ -47,19 +45,7 @@ class ArtemisEnv(DecisionEnv[ArtemisRules]):
     ``Box`` of float32 with ``observation="full"``: 4 columns of the destination, then 7 for each slot, (4 + 7 f,).
     Empty slots are 0. Squashed means ``x / (x + scale)``, signed ``x / (|x| + scale)``; ``layout`` decodes both.
 
-    | column | meaning | unit | encoding | scale |
-    | --- | --- | --- | --- | --- |
-    | tokens_free | free tokens over k | 1 | fraction | 1 |
-    | active_flows | tokens held over k | 1 | fraction | 1 |
-    | bytes_in_flight | bytes that flows with a token have not sent yet | B | squashed | 300000 |
-    | queue_length | requests that wait, seen or not; f become one half | requests | squashed | f |
-    | present | 1 if a request waits in the slot | 1 | fraction | 1 |
-    | size | bytes to deliver | B | squashed | 300000 |
-    | deadline_span | time allowed after arrival | s | squashed | 0.02 |
-    | waiting | time since arrival | s | squashed | 0.02 |
-    | time_left | time to the deadline, negative when it has passed | s | signed | 0.02 |
-    | slack | time to the deadline less the time to send at line rate | s | signed | 0.02 |
-    | postponed | 1 if the request was sent to the back once | 1 | fraction | 1 |
+    {columns}
 
     ``observation="paper"``: size and deadline_span of each slot alone, (2 f,).
 
@@ -80,11 +66,6 @@ class ArtemisEnv(DecisionEnv[ArtemisRules]):
     the deadlines that have passed. (Gymnasium's ``max_episode_steps`` truncates from outside, without metrics.)
 
     ## Arguments
-    ``workload`` is a name (``flowsched list``), a mapping or a file (``docs/workloads.md``), a
-    ``Workload`` or anything with ``draw(seed)``; the others are those of ``ArtemisConfig``: ``burst_rate`` or ``load``,
-    ``destinations``, ``bursts`` or ``seconds``, ``k``, ``f``, ``transport``, ``transport_figures``, ``observation``,
-    ``reward``, ``defer``, ``link_gbps``, ``link_delay_us``, ``max_decisions``.
-
     ```python
     gym.make("flowsched/Artemis-v0", workload="gather-heavy", k=3, f=10)
     ```
@@ -116,53 +97,8 @@ class ArtemisEnv(DecisionEnv[ArtemisRules]):
 
     config: ArtemisConfig
 
-    @refusing_unknown
-    def __init__(
-        self,
-        workload: WorkloadLike = "gather-a1",
-        *,
-        burst_rate: float | None = None,
-        load: float | None = None,
-        destinations: int | None = None,
-        bursts: int | None = None,
-        seconds: float | None = None,
-        k: int = 10,
-        f: int = 5,
-        transport: str = "ideal",
-        transport_figures: Mapping[str, float] | None = None,
-        observation: str = "full",
-        reward: str = "on_completion",
-        defer: str = "none",
-        link_gbps: float = 1.0,
-        link_delay_us: float = 250.0,
-        max_decisions: int | None = None,
-        render_mode: str | None = None,
-        engine: str = "simpy",
-    ) -> None:
-        """Checks the arguments and sets the spaces.
-
-        Raises:
-            ConfigError: An argument has another type or is out of its range.
-            FlowFileError: The flow file has a fault.
-        """
-        config = ArtemisConfig(
-            workload=workload_label(workload),
-            burst_rate=burst_rate,
-            load=load,
-            destinations=destinations,
-            bursts=bursts,
-            seconds=seconds,
-            k=k,
-            f=f,
-            transport=transport,  # type: ignore[arg-type]
-            transport_figures=transport_figures,
-            observation=observation,  # type: ignore[arg-type]
-            reward=reward,  # type: ignore[arg-type]
-            defer=defer,  # type: ignore[arg-type]
-            link_gbps=link_gbps,
-            link_delay_us=link_delay_us,
-            max_decisions=max_decisions,
-        )
+    @configured_by(ArtemisConfig, artemis_layout)
+    def __init__(self, config: ArtemisConfig, workload: WorkloadLike, render_mode: str | None, engine: str) -> None:
         rules, source = artemis_rules(config), workload_source(config, workload)
         super().__init__(
             rules,
@@ -180,14 +116,13 @@ class ArtemisEnv(DecisionEnv[ArtemisRules]):
                 flow_fields=FLOW_FIELDS,
                 episode_fields=EPISODE_FIELDS,
             ),
-            layout=artemis_layout(config.observation, config.f),
+            layout=artemis_layout(config),
             terms=TERMS,
             final_infos=FINAL_INFOS,
             render_mode=render_mode,
             max_decisions=config.max_decisions,
             engine=engine,
         )
-        self.config = config
 
     def panels(self) -> View:
         """Lists what a picture of the current episode shows."""

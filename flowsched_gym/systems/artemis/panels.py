@@ -40,7 +40,7 @@ from flowsched_gym.envs.drawing.panels import (
     Tone,
 )
 from flowsched_gym.fluid.compiled import CompiledSimulation
-from flowsched_gym.fluid.compiled.compiled_simulation import Requests
+from flowsched_gym.fluid.compiled.episode import Requests
 from flowsched_gym.fluid.simpy import Destination, Simulation
 from flowsched_gym.systems.artemis.config import ArtemisConfig, Defer
 
@@ -74,14 +74,7 @@ TONES: Final = {
 
 
 def artemis_panels(config: ArtemisConfig, scene: Scene, simulation: Episode, masks: npt.NDArray[np.bool_]) -> View:
-    """Lists what a picture shows.
-
-    Args:
-        config: The arguments of the environment.
-        scene: The episode as it stands.
-        simulation: The same with its destinations.
-        masks: Which actions do what they say, (num_actions,).
-    """
+    """Lists what a picture shows; ``masks`` tells which actions do what they say, (num_actions,)."""
     shown = shown_destination(simulation)
     tiles = tuple(_destination(config, one, shown) for one in simulation.destinations.values())
     meanings = {

@@ -1,18 +1,36 @@
-"""Heuristics that only Artemis has."""
+"""Heuristics that only Artemis has: one that grants, and rules that wait or send requests back."""
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.core.units import SECONDS_PER_MICROSECOND, gbps_to_capacity
+from flowsched_gym.core.arrays import BoolArray, IntArray, ObservationArray
+from flowsched_gym.core.checks import check_integer, check_number
+from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.core.suggestions import listed
+from flowsched_gym.core.units import SECONDS_PER_MICROSECOND, SECONDS_PER_MILLISECOND, gbps_to_capacity
 from flowsched_gym.envs.columns import Layout
-from flowsched_gym.envs.policies.policy import attribute_of
-from flowsched_gym.envs.policies.slots import SlotPolicy
-from flowsched_gym.systems.artemis.rules import feasible_slot
+from flowsched_gym.envs.policies.policy import LayoutPolicy, attribute_of
+from flowsched_gym.envs.policies.rules import SlotColumn, decoded
+from flowsched_gym.envs.policies.slots import (
+    EarliestDeadline,
+    FirstSlot,
+    LargestRatio,
+    LastSlot,
+    LeastSlack,
+    SlotPolicy,
+    SmallestRatio,
+    SmallestSize,
+)
+from flowsched_gym.machine_code.decorators import rule
+from flowsched_gym.systems.artemis.config import Defer
 
 LINKS_AFTER_GRANT: Final = 4
 """Links that the token (two) and the last byte (two) still have to cross when a request is granted."""
+ALONE: Final = 1.5
+"""More than one request, and fewer than two."""
 
 
 class FeasibleFirst(SlotPolicy):
@@ -64,3 +82,233 @@ class FeasibleFirst(SlotPolicy):
             action,
         )
         return action
+
+
+BASES: Final[Mapping[str, type[SlotPolicy]]] = {
+    "fifo": FirstSlot,
+    "lifo": LastSlot,
+    "edf": EarliestDeadline,
+    "ssdf": SmallestRatio,
+    "lsdf": LargestRatio,
+    "sjf": SmallestSize,
+    "least-slack": LeastSlack,
+    "feasible-first": FeasibleFirst,
+}
+"""Rules that grant, and draw nothing."""
+
+
+class Paced(LayoutPolicy):
+    """A rule that grants while few flows are active, and lets the destination wait otherwise.
+
+    Several flows that start at once overflow a buffer that fewer do not, so fewer flows than there are tokens may send.
+
+    Args:
+        base: Who chooses the request that is granted.
+        active: Flows that are active at most, >= 1; from the number of tokens on, it never waits.
+        num_tokens: Tokens of a destination (k).
+
+    Raises:
+        ConfigError: ``active`` is out of its range, or the observation does not show how many flows are active.
+    """
+
+    pure: ClassVar[bool] = True
+
+    def __init__(self, base: SlotPolicy, *, active: int, num_tokens: int) -> None:
+        check_integer("active", active, at_least=1)
+        super().__init__(base.layout)
+        self._base = base
+        self._active_at = self.layout.context_index("active_flows")
+        self._most = (active - 0.5) / num_tokens  # between two counts: the column is a float32
+
+    @classmethod
+    def for_env(cls, env: Any, *, seed: int = 0, base: str = "lifo", active: int = 5) -> Self:
+        """Makes the policy for an Artemis environment.
+
+        Args:
+            env: An environment with ``defer="wait"``.
+            seed: Not used.
+            base: Name of the rule that chooses.
+            active: As in ``Paced``.
+
+        Raises:
+            ConfigError: As in ``Paced``, the environment does not offer to wait, or there is no such rule.
+        """
+        _check_defer(env, "paced", Defer.WAIT)
+        return cls(_base_of(env, base), active=active, num_tokens=attribute_of(env, "config").k)
+
+    def choose(self, batch: ObservationArray) -> IntArray:
+        """Waits, or grants what the base chooses."""
+        return np.where(batch[:, self._active_at] > self._most, self.layout.num_slots, self._base.choose(batch))
+
+
+class _SlackRule(LayoutPolicy):
+    """What rules share that tell late requests from others: the slack column, and a base that chooses among some.
+
+    Args:
+        base: Who chooses the request that is granted.
+        margin: Slack in s below which a request is late: time to its deadline less the time to send it at line rate.
+
+    Raises:
+        ConfigError: The observation does not show slacks.
+    """
+
+    pure: ClassVar[bool] = True
+
+    def __init__(self, base: SlotPolicy, *, margin: float) -> None:
+        super().__init__(base.layout)
+        self._base = base
+        self._present, self._slack = map(self.layout.slot_slice, ("present", "slack"))
+        scale = self.layout.slot_scale("slack")
+        self._margin = margin / (abs(margin) + scale)  # encoded, as the slacks are: that keeps their order
+
+    def _present_and_late(self, batch: ObservationArray) -> tuple[BoolArray, BoolArray]:
+        """Returns which slots hold a request, and which a late one, (batch, num_slots)."""
+        present = batch[:, self._present] > 0.0
+        return present, present & (batch[:, self._slack] < self._margin)
+
+    def _choose_among(self, batch: ObservationArray, kept: BoolArray) -> IntArray:
+        """Lets the base choose among some of the requests, (batch, num_slots): it sees no other."""
+        layout = self.layout
+        order = np.argsort(~kept, axis=1, kind="stable")
+        shown = batch.copy()
+        slots = shown[:, layout.num_context :].reshape(len(batch), *order.shape[1:], layout.num_slot_features)
+        slots[:] = np.take_along_axis(slots, order[:, :, np.newaxis], axis=1)
+        slots[np.arange(layout.num_slots) >= kept.sum(axis=1)[:, np.newaxis]] = 0.0
+        return order[np.arange(len(batch)), self._base.choose(shown)]
+
+
+class SkipLate(_SlackRule):
+    """A rule that grants a request with enough slack, and the smallest one where none has it.
+
+    Args:
+        base: As in ``_SlackRule``.
+        margin: As in ``_SlackRule``.
+
+    Raises:
+        ConfigError: The observation does not show sizes and slacks.
+    """
+
+    def __init__(self, base: SlotPolicy, *, margin: float) -> None:
+        super().__init__(base, margin=margin)
+        self._otherwise = SmallestSize(self.layout)
+
+    @classmethod
+    def for_env(cls, env: Any, *, seed: int = 0, base: str = "fifo", margin_ms: float = 5.0) -> Self:
+        """Makes the policy for an Artemis environment.
+
+        Args:
+            env: The environment.
+            seed: Not used.
+            base: Name of the rule that chooses among the requests that are not late.
+            margin_ms: The margin in ms, >= 0.
+
+        Raises:
+            ConfigError: As in ``SkipLate``, the margin is out of its range, or there is no such rule.
+        """
+        check_number("margin_ms", margin_ms, at_least=0.0)
+        return cls(_base_of(env, base), margin=margin_ms * SECONDS_PER_MILLISECOND)
+
+    def choose(self, batch: ObservationArray) -> IntArray:
+        """Grants what the base chooses among the requests that are not late, else the smallest request."""
+        present, late = self._present_and_late(batch)
+        kept = present & ~late
+        return np.where(kept.any(axis=1), self._choose_among(batch, kept), self._otherwise.choose(batch))
+
+
+class PostponeLate(_SlackRule):
+    """A rule that sends requests with little slack to the back of the queue, and grants one of the others.
+
+    Each visible request that lacks the slack is sent back once, the oldest first. Those that were sent back already are
+    left out as well; where no other is visible, the base chooses among them.
+
+    Args:
+        base: As in ``_SlackRule``.
+        margin: As in ``_SlackRule``.
+
+    Raises:
+        ConfigError: The observation does not show slacks.
+    """
+
+    def __init__(self, base: SlotPolicy, *, margin: float) -> None:
+        super().__init__(base, margin=margin)
+        self._queue_at = self.layout.context_index("queue_length")
+        self._postponed = self.layout.slot_slice("postponed")
+
+    @classmethod
+    def for_env(cls, env: Any, *, seed: int = 0, base: str = "fifo", margin_ms: float = 5.0) -> Self:
+        """Makes the policy for an Artemis environment.
+
+        Args:
+            env: An environment with ``defer="to-back"``.
+            seed: Not used.
+            base: Name of the rule that chooses.
+            margin_ms: The margin in ms, >= 0.
+
+        Raises:
+            ConfigError: As in ``PostponeLate``, the margin is out of its range, the environment does not offer to
+                postpone, or there is no such rule.
+        """
+        _check_defer(env, "postpone-late", Defer.TO_BACK)
+        check_number("margin_ms", margin_ms, at_least=0.0)
+        return cls(_base_of(env, base), margin=margin_ms * SECONDS_PER_MILLISECOND)
+
+    def choose(self, batch: ObservationArray) -> IntArray:
+        """Postpones the oldest late request that can be, or grants what the base chooses among the others."""
+        present, late = self._present_and_late(batch)
+        # A request that waits alone stays where it is: one of f + 1 is squashed.
+        alone = batch[:, self._queue_at] < ALONE / (ALONE + self.layout.num_slots)
+        movable = late & (batch[:, self._postponed] == 0.0) & ~alone[:, np.newaxis]
+        kept = present & ~late
+        only_late = ~kept.any(axis=1)
+        kept[only_late] = present[only_late]
+        granted = self._choose_among(batch, kept)
+        return np.where(movable.any(axis=1), self.layout.num_slots + movable.argmax(axis=1), granted)
+
+
+@rule
+def feasible_slot(
+    observation: ObservationArray,
+    size: SlotColumn,
+    time_left: SlotColumn,
+    stride: int,
+    latency: float,
+    seconds_per_byte: float,
+    action: IntArray,
+) -> None:
+    """Chooses the earliest deadline among the requests that can still meet theirs, else the earliest of all.
+
+    Args:
+        latency: Time in s that a granted flow needs beside sending.
+        seconds_per_byte: Time in s that a byte takes to send.
+    """
+    for row in range(len(observation)):
+        best, best_is_hopeless, action[row] = np.inf, True, 0
+        for slot, offset in enumerate(range(0, observation.shape[1] - size.at, stride)):
+            if observation[row, size.at + offset] > 0.0:
+                left = decoded(observation, row, offset, time_left)
+                hopeless = left < latency + decoded(observation, row, offset, size) * seconds_per_byte
+                better = left < best if hopeless == best_is_hopeless else best_is_hopeless
+                if better:
+                    best, best_is_hopeless, action[row] = left, hopeless, slot
+
+
+def _check_defer(env: Any, policy: str, needed: Defer) -> None:
+    """Refuses an environment that does not offer the action that a policy takes.
+
+    Raises:
+        ConfigError: It does not.
+    """
+    given = attribute_of(env, "config").defer
+    if given is not needed:
+        raise ConfigError(f"policy {policy} needs defer={needed}: the environment was made with defer={given}")
+
+
+def _base_of(env: Any, name: str) -> SlotPolicy:
+    """Makes the rule that chooses.
+
+    Raises:
+        ConfigError: There is no such rule, or the observation lacks a column that it needs.
+    """
+    if not isinstance(name, str) or name not in BASES:
+        raise ConfigError(f"base is {shown(name)}: it must be one of {listed(name, BASES)}")
+    return BASES[name].for_env(env)

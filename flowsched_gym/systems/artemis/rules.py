@@ -1,34 +1,201 @@
-"""Which of the visible requests can still meet its deadline."""
+"""What the agent of a destination may do, sees and is rewarded with (Artemis, section 3.3), for both engines."""
 
-import numpy as np
+from typing import Final, NamedTuple
 
-from flowsched_gym.core.arrays import IntArray, ObservationArray
-from flowsched_gym.envs.policies.rules import SlotColumn, decoded
-from flowsched_gym.machine_code.decorators import rule
+from flowsched_gym.core.arrays import BoolArray, FloatArray, ObservationArray
+from flowsched_gym.core.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND, gbps_to_capacity
+from flowsched_gym.envs.columns import Column, Layout
+from flowsched_gym.flows.records import latest_completion
+from flowsched_gym.fluid.decision import Decision, Order
+from flowsched_gym.machine_code.decorators import inlined_part
+from flowsched_gym.machine_code.numerics import squash
+from flowsched_gym.systems.artemis.config import ArtemisConfig, Defer, Observation, Reward
+
+SIZE_SCALE: Final = 300 * BYTES_PER_KILOBYTE
+"""Size in B that becomes one half: the mean size of the thesis's flows (section 4.1.2, variant 1)."""
+TIME_SCALE: Final = 20 * SECONDS_PER_MILLISECOND
+"""Time in s that becomes one half: near half the deadlines of the thesis's flows."""
+FLOW_FIELDS: Final = (("postponed", "?"), ("deadline_span", "f8"))  # whether the request was sent to the back
+EPISODE_FIELDS: Final = (("rewarded", "i8"),)  # delivered flows that an action was rewarded for
+TERMS: Final = ("deadline_met",)
+FINAL_INFOS: Final = ("unpaid_rewards",)  # met deadlines that no action was rewarded for
+GRANT, POSTPONE, WAIT = int(Order.GRANT), int(Order.POSTPONE), int(Order.WAIT)
+NUM_CONTEXT_COLUMNS: Final = 4
+NUM_SLOT_COLUMNS: Final = 7
+SIZE: Final = Column.squashed("size", "bytes to deliver", "B", SIZE_SCALE)
+DEADLINE_SPAN: Final = Column.squashed("deadline_span", "time allowed after arrival", "s", TIME_SCALE)
+SLOT: Final = (
+    Column.fraction("present", "1 if a request waits in the slot"),
+    SIZE,
+    DEADLINE_SPAN,
+    Column.squashed("waiting", "time since arrival", "s", TIME_SCALE),
+    Column.signed("time_left", "time to the deadline, negative when it has passed", "s", TIME_SCALE),
+    Column.signed("slack", "time to the deadline less the time to send at line rate", "s", TIME_SCALE),
+    Column.fraction("postponed", "1 if the request was sent to the back once"),
+)
 
 
-@rule
-def feasible_slot(
-    observation: ObservationArray,
-    size: SlotColumn,
-    time_left: SlotColumn,
-    stride: int,
-    latency: float,
-    seconds_per_byte: float,
-    action: IntArray,
-) -> None:
-    """Chooses the earliest deadline among the requests that can still meet theirs, else the earliest of all.
+class ArtemisRules(NamedTuple):
+    """The scheduler of a destination; see ``DecisionRules`` for the methods.
 
-    Args:
-        latency: Time in s that a granted flow needs beside sending.
-        seconds_per_byte: Time in s that a byte takes to send.
+    Attributes:
+        num_slots: Requests that the agent sees (f).
+        num_tokens: Tokens of a destination (k).
+        can_wait: Whether one more action lets the destination wait.
+        can_postpone: Whether one more action for each slot sends its request to the back, once.
+        is_lagged: Whether each action is rewarded for one delivered flow, the oldest, and not for all.
+        sees_all: Whether all columns are observed, or the paper's.
+        line_rate: Capacity of a destination's link in B/s.
     """
-    for row in range(len(observation)):
-        best, best_is_hopeless, action[row] = np.inf, True, 0
-        for slot, offset in enumerate(range(0, observation.shape[1] - size.at, stride)):
-            if observation[row, size.at + offset] > 0.0:
-                left = decoded(observation, row, offset, time_left)
-                hopeless = left < latency + decoded(observation, row, offset, size) * seconds_per_byte
-                better = left < best if hopeless == best_is_hopeless else best_is_hopeless
-                if better:
-                    best, best_is_hopeless, action[row] = left, hopeless, slot
+
+    num_slots: int
+    num_tokens: int
+    can_wait: bool
+    can_postpone: bool
+    is_lagged: bool
+    sees_all: bool
+    line_rate: float
+
+    def act(self, decision: Decision, action: int) -> tuple[int, int, bool]:
+        """Grants, waits, or sends a request to the back; the choice of an empty slot grants the oldest request."""
+        if action < decision.num_candidates and action < self.num_slots:
+            return GRANT, action, False
+        slot = action - self.num_slots
+        if slot >= 0:
+            if self.can_wait and decision.can_wait:
+                return WAIT, 0, False
+            if self.can_postpone and _can_postpone(decision, slot):
+                decision.flows["postponed"][decision.candidates[decision.first_candidate + slot]] = True
+                return POSTPONE, slot, False
+        return GRANT, 0, True
+
+    def mask(self, decision: Decision, mask: BoolArray) -> None:
+        """Writes which actions are not replaced; at the end, the first slot."""
+        for slot in range(self.num_slots):
+            mask[slot] = slot < decision.num_candidates if decision.asked else slot == 0
+        if self.can_wait:
+            mask[self.num_slots] = decision.asked and decision.can_wait
+        if self.can_postpone:
+            for slot in range(self.num_slots):
+                mask[self.num_slots + slot] = decision.asked and _can_postpone(decision, slot)
+
+    def observe(self, decision: Decision, observation: ObservationArray) -> None:
+        """Writes the columns of ``artemis_layout``."""
+        if self.sees_all:
+            _show_destination(self, decision, observation)
+            _show_requests(self, decision, observation)
+        else:
+            _show_sizes(self, decision, observation)
+
+    def reward(self, decision: Decision, told: int, terms: FloatArray) -> float:
+        """Counts the deadlines that were met since the last action; a lagged reward is for one flow at most."""
+        rewarded = decision.episodes["rewarded"]
+        first, last = rewarded[decision.number], decision.num_delivered
+        if self.is_lagged:
+            last = min(last, first + 1)
+        rewarded[decision.number] = last
+        terms[0] = _deadlines_met(decision, first, last)
+        return float(terms[0])
+
+    def final(self, decision: Decision, values: FloatArray) -> None:
+        """Writes how many met deadlines no action was rewarded for."""
+        first = decision.episodes["rewarded"][decision.number]
+        values[0] = _deadlines_met(decision, first, decision.num_delivered)
+
+
+def artemis_rules(config: ArtemisConfig) -> ArtemisRules:
+    """Makes the rules of an environment."""
+    return ArtemisRules(
+        num_slots=config.f,
+        num_tokens=config.k,
+        can_wait=config.defer is Defer.WAIT,
+        can_postpone=config.defer is Defer.TO_BACK,
+        is_lagged=config.reward is Reward.LAGGED,
+        sees_all=config.observation is Observation.FULL,
+        line_rate=gbps_to_capacity(config.link_gbps),
+    )
+
+
+def artemis_layout(config: ArtemisConfig) -> Layout:
+    """Lists the columns that the agent sees."""
+    if config.observation is Observation.PAPER:
+        return Layout(context=(), slot=(SIZE, DEADLINE_SPAN), num_slots=config.f)
+    context = (
+        Column.fraction("tokens_free", "free tokens over k"),
+        Column.fraction("active_flows", "tokens held over k"),
+        Column.squashed("bytes_in_flight", "bytes that flows with a token have not sent yet", "B", SIZE_SCALE),
+        Column.squashed(
+            "queue_length", "requests that wait, seen or not; f become one half", "requests", float(config.f)
+        ),
+    )
+    return Layout(context=context, slot=SLOT, num_slots=config.f)
+
+
+@inlined_part
+def _can_postpone(decision: Decision, slot: int) -> bool:
+    """Returns whether a request waits in a slot, has not been postponed, and is not alone."""
+    if not 1 < decision.num_candidates > slot:
+        return False
+    return not decision.flows["postponed"][decision.candidates[decision.first_candidate + slot]]
+
+
+@inlined_part
+def _deadlines_met(decision: Decision, first: int, last: int) -> float:
+    """Counts the flows, of those delivered after ``first`` others and among the first ``last``, that were in time."""
+    met = 0.0
+    for index in range(decision.first_delivered + first, decision.first_delivered + last):
+        row = decision.delivered[index]
+        if decision.completion_time[row] <= latest_completion(decision.state.deadline[row]):
+            met += 1.0
+    return met
+
+
+@inlined_part
+def _show_destination(rules: ArtemisRules, decision: Decision, observation: ObservationArray) -> None:
+    """Writes the state of the destination."""
+    elapsed = decision.now - decision.advanced_to
+    in_flight = 0.0
+    for index in range(decision.first_active, decision.first_active + decision.num_active):
+        row = decision.active[index]
+        in_flight += decision.state.remaining[row] - decision.state.rate[row] * elapsed
+    observation[0] = (rules.num_tokens - decision.num_active) / rules.num_tokens
+    observation[1] = decision.num_active / rules.num_tokens
+    observation[2] = squash(max(in_flight, 0.0), SIZE_SCALE)
+    observation[3] = squash(float(decision.num_candidates), float(rules.num_slots))
+
+
+@inlined_part
+def _show_requests(rules: ArtemisRules, decision: Decision, observation: ObservationArray) -> None:
+    """Writes the visible requests, 0 in empty slots."""
+    state, now = decision.state, decision.now
+    span, postponed = decision.flows["deadline_span"], decision.flows["postponed"]
+    at = NUM_CONTEXT_COLUMNS
+    for index in range(
+        decision.first_candidate, decision.first_candidate + min(decision.num_candidates, rules.num_slots)
+    ):
+        row = decision.candidates[index]
+        time_left = state.deadline[row] - now
+        observation[at] = 1.0
+        observation[at + 1] = squash(state.size[row], SIZE_SCALE)
+        observation[at + 2] = squash(span[row], TIME_SCALE)
+        observation[at + 3] = squash(now - state.arrival_time[row], TIME_SCALE)
+        observation[at + 4] = squash(time_left, TIME_SCALE)
+        observation[at + 5] = squash(time_left - state.volume[row] / rules.line_rate, TIME_SCALE)
+        observation[at + 6] = postponed[row]
+        at += NUM_SLOT_COLUMNS
+    observation[at:] = 0.0
+
+
+@inlined_part
+def _show_sizes(rules: ArtemisRules, decision: Decision, observation: ObservationArray) -> None:
+    """Writes the size and deadline of each visible request, 0 in empty slots."""
+    span = decision.flows["deadline_span"]
+    at = 0
+    for index in range(
+        decision.first_candidate, decision.first_candidate + min(decision.num_candidates, rules.num_slots)
+    ):
+        row = decision.candidates[index]
+        observation[at] = squash(decision.state.size[row], SIZE_SCALE)
+        observation[at + 1] = squash(span[row], TIME_SCALE)
+        at += 2
+    observation[at:] = 0.0

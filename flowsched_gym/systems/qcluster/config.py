@@ -1,16 +1,25 @@
-"""The arguments of QCluster's environment, checked."""
+"""The arguments of QCluster's environment."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
-from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.periods import Period
 from flowsched_gym.core.units import SECONDS_PER_MICROSECOND, gbps_to_capacity
-from flowsched_gym.envs.arguments import convert_integers, convert_members, convert_numbers
+from flowsched_gym.envs.arguments import (
+    LINK_GBPS,
+    EnvConfig,
+    argument,
+    change_arrivals,
+    flows_argument,
+    limit_argument,
+    load_argument,
+    workload_argument,
+)
 from flowsched_gym.packets.schedulers import PacketSetup, make_scheduler
+from flowsched_gym.packets.schedulers.parameters import Disorder
 from flowsched_gym.packets.schedulers.qcluster import Goal
-from flowsched_gym.packets.schedulers.sketches import Disorder
 from flowsched_gym.packets.state import MessageRule, PacketTransport, PortParameters, SenderParameters
 from flowsched_gym.workload import (
     ClusterWorkload,
@@ -19,7 +28,6 @@ from flowsched_gym.workload import (
     WorkloadSource,
     find_source,
     leaves_open,
-    workload_label,
 )
 
 MOST_QUEUES: Final = 8
@@ -48,79 +56,56 @@ class QClusterReward(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QClusterConfig:
-    """The arguments of QCluster's environment.
+class QClusterConfig(EnvConfig):
+    """The arguments of QCluster's environment."""
 
-    Attributes:
-        workload: Name of a workload (``flowsched list``), or path of a workload or flow file (``.yaml``, ``.csv``).
-        load: Offered bytes per s over the capacity of the port, > 0; ``None`` for the workload's own.
-        flows: Messages of an episode, >= 1; ``None`` for the workload's own.
-        goal: What the port schedules for, ``las``, ``srpt``, ``fq`` or ``deadline``.
-        queues: Queues of the port, 2 to 8 (QCluster: 8); for deadlines at least 3.
-        action: What the agent chooses, ``thresholds`` or ``rule``.
-        reward: Term that is the reward, ``fct``, ``slowdown``, ``jain`` or ``deadlines``.
-        period_us: Length of a period in us, > 0.
-        transport: Windows of senders, ``fixed``, ``dctcp``, ``d2tcp`` or ``tafe``.
-        window: Packets on their way at most, >= 1; DCTCP's first window.
-        buffer: Packets that may wait, >= 1; ``None``: unlimited.
-        mark_at: A packet is marked if with it more wait than this, >= 0; ``None``: no marks.
-        min_rto_us: Time in us after a loss at which a packet may be sent again, > 0.
-        delay_us: Propagation delay in us to the receiver, and again back to the sender, >= 0.
-        link_gbps: Capacity of the port in Gbps, > 0.
-        messages: ``ideal``: packets name their message; ``time``: a host pair's messages are told apart by silence
-            alone.
-        gap_us: Silence after which the bytes of a message, or of a flowlet, count from 0 again, in us, > 0; ``None``:
-            never. (QCluster: 4 ms for W4.)
-        disorder: What keeps the packets of a flowlet in order, ``none``, ``las`` or ``fq`` (PDA).
-        arrays: Arrays of the sketch, >= 1.
-        buckets: Buckets of each, >= 1.
-        max_decisions: Decisions after which an episode is truncated, >= 1; ``None`` for no limit.
+    workload: str = workload_argument("qcluster-w4")
+    load: float | None = load_argument("the port")
+    flows: int | None = flows_argument("messages")
+    goal: Goal = argument(Goal.LAS, meaning="what the port schedules for")
+    queues: int = argument(
+        8, between=(2, MOST_QUEUES), meaning="queues of the port (QCluster: 8); for deadlines at least 3"
+    )
+    action: QClusterAction = argument(QClusterAction.THRESHOLDS, meaning="what the agent chooses")
+    reward: QClusterReward = argument(QClusterReward.SLOWDOWN, meaning="term that is the reward")
+    period_us: float = argument(5_000.0, above=0, unit="us", meaning="length of a period")
+    transport: PacketTransport = argument(PacketTransport.FIXED, meaning="windows of senders")
+    window: int = argument(64, at_least=1, unit="packets", meaning="packets on their way at most; DCTCP's first window")
+    buffer: int | None = argument(None, at_least=1, unit="packets", meaning="packets that may wait", none="unlimited")
+    mark_at: int | None = argument(
+        None,
+        at_least=0,
+        unit="packets",
+        none="no marks",
+        meaning="a packet is marked if with it more wait than this",
+    )
+    min_rto_us: float = argument(
+        2_000.0, above=0, unit="us", meaning="time after a loss at which a packet may be sent again"
+    )
+    delay_us: float = argument(
+        20.0, at_least=0, unit="us", meaning="propagation delay to the receiver, and again back to the sender"
+    )
+    link_gbps: float = argument(10.0, between=LINK_GBPS, unit="Gbps", meaning="capacity of the port")
+    messages: MessageRule = argument(
+        MessageRule.IDEAL,
+        meaning="``ideal``: packets name their message; ``time``: a host pair's messages are told apart by silence "
+        "alone",
+    )
+    gap_us: float | None = argument(
+        4_000.0,
+        above=0,
+        unit="us",
+        none="never",
+        meaning="silence after which the bytes of a message, or of a flowlet, count from 0 again (QCluster: 4 ms for "
+        "W4)",
+    )
+    disorder: Disorder = argument(Disorder.NONE, meaning="what keeps the packets of a flowlet in order (PDA)")
+    arrays: int = argument(3, at_least=1, meaning="arrays of the sketch")
+    buckets: int = argument(4_096, at_least=1, meaning="buckets of each")
+    max_decisions: int | None = limit_argument()
 
-    Raises:
-        ConfigError: An argument has another type or is out of its range.
-    """
-
-    workload: str = "qcluster-w4"
-    load: float | None = None
-    flows: int | None = None
-    goal: Goal = Goal.LAS
-    queues: int = 8
-    action: QClusterAction = QClusterAction.THRESHOLDS
-    reward: QClusterReward = QClusterReward.SLOWDOWN
-    period_us: float = 5_000.0
-    transport: PacketTransport = PacketTransport.FIXED
-    window: int = 64
-    buffer: int | None = None
-    mark_at: int | None = None
-    min_rto_us: float = 2_000.0
-    delay_us: float = 20.0
-    link_gbps: float = 10.0
-    messages: MessageRule = MessageRule.IDEAL
-    gap_us: float | None = 4_000.0
-    disorder: Disorder = Disorder.NONE
-    arrays: int = 3
-    buckets: int = 4_096
-    max_decisions: int | None = None
-
-    def __post_init__(self) -> None:
-        """Checks the arguments, and turns names into members and numbers into Python's own."""
-        convert_members(
-            self,
-            {
-                "goal": Goal,
-                "action": QClusterAction,
-                "reward": QClusterReward,
-                "transport": PacketTransport,
-                "messages": MessageRule,
-                "disorder": Disorder,
-            },
-        )
-        least = {"flows": 1, "queues": 2, "window": 1, "buffer": 1, "mark_at": 0, "arrays": 1, "buckets": 1}
-        convert_integers(self, {**least, "max_decisions": 1})
-        positive = ("load", "period_us", "min_rto_us", "link_gbps", "gap_us")
-        convert_numbers(self, positive=positive, at_least_0=("delay_us",))
-        if self.queues > MOST_QUEUES:
-            raise ConfigError(f"queues is {self.queues}: it must be from 2 to {MOST_QUEUES}")
+    def check(self) -> None:
+        """Refuses queues that cannot be parted, and what the port refuses."""
         if self.goal is Goal.DEADLINE and self.queues == 2:
             raise ConfigError("queues is 2: goal 'deadline' needs 3, of which one cannot be parted")
         self.port_setup()
@@ -182,32 +167,13 @@ class QClusterConfig:
 def qcluster_source(config: QClusterConfig, workload: WorkloadLike) -> WorkloadSource:
     """Finds where an environment draws its messages from; all of them share the port.
 
-    Args:
-        config: The arguments of the environment.
-        workload: Name of a workload, mapping that describes one, path of a file, flows, or what draws flows.
-
     Raises:
         ConfigError: There is no such workload, or an argument changes one that cannot be changed.
         FlowFileError: The flow file has a fault.
     """
     source = find_source(workload)
-    if not isinstance(source, (PoissonWorkload, ClusterWorkload)):
-        if config.load is None and config.flows is None:
-            return source
-        raise ConfigError(
-            f"load and flows change Poisson arrivals: workload {shown(workload_label(workload))} has none"
-        )
-    if isinstance(source, ClusterWorkload) and config.load is not None:
-        raise ConfigError(
-            f"load is {shown(config.load)}: workload {shown(workload_label(workload))} has a load for each cluster"
-        )
-    changes: dict[str, object] = {}
-    if leaves_open(workload, "capacity") or config.load is not None:
-        changes |= {"capacity": config.capacity}
-    if config.load is not None:
-        changes |= {"load": config.load, "rate": None}
-    if config.flows is not None:
-        changes |= {"num_flows": config.flows, "duration": None}
-    if source.busiest_share is None:
-        changes |= {"busiest_share": 1.0}
-    return replace(source, **changes)  # type: ignore[arg-type]  # the class checks each field
+    own: dict[str, Any] = {}
+    if isinstance(source, (PoissonWorkload, ClusterWorkload)):
+        own |= {"capacity": config.capacity} if leaves_open(workload, "capacity") else {}
+        own |= {"busiest_share": 1.0} if source.busiest_share is None else {}
+    return change_arrivals(source, workload, own, load=config.load, flows=config.flows, capacity=config.capacity)

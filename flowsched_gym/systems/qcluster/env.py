@@ -3,13 +3,13 @@
 from typing import TYPE_CHECKING, Any
 
 from flowsched_gym.envs import PeriodEnv, PeriodVectorEnv, PortsSetup
-from flowsched_gym.envs.arguments import refusing_unknown
+from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.systems.qcluster.config import QClusterConfig, qcluster_source
-from flowsched_gym.systems.qcluster.control import QClusterControl
 from flowsched_gym.systems.qcluster.panels import qcluster_panels
+from flowsched_gym.systems.qcluster.rules import QClusterControl, port_layout
 from flowsched_gym.topology import one_link
-from flowsched_gym.workload import WorkloadLike, offered_traffic, workload_label
+from flowsched_gym.workload import WorkloadLike, offered_traffic
 
 if TYPE_CHECKING:
     from flowsched_gym.workload import Traffic
@@ -45,32 +45,7 @@ class QClusterEnv(PeriodEnv[Any]):
     to 1 GB, of times from 1 us to 10 s, of alpha from 0.05 to 20. Squashed means ``x / (x + scale)``; ``layout``
     decodes it, to six digits.
 
-    | column | meaning | unit | encoding | scale |
-    | --- | --- | --- | --- | --- |
-    | finished | messages that finished in the step | messages | squashed | 100 |
-    | load | bytes that arrived in the step over what the port could send | 1 | squashed | 1 |
-    | tiny_share | share of messages up to 1 KB in those that finished in the step | 1 | fraction | 1 |
-    | tiny_fct | mean completion time of messages up to 1 KB (log) | 1 | fraction | 1 |
-    | tiny_fct_99 | 99 % quantile of the completion time of messages up to 1 KB (log) | 1 | fraction | 1 |
-    | small_share | share of messages of 1 to 10 KB in those that finished in the step | 1 | fraction | 1 |
-    | small_fct | mean completion time of messages of 1 to 10 KB (log) | 1 | fraction | 1 |
-    | small_fct_99 | 99 % quantile of the completion time of messages of 1 to 10 KB (log) | 1 | fraction | 1 |
-    | medium_share | share of messages of 10 to 100 KB in those that finished in the step | 1 | fraction | 1 |
-    | medium_fct | mean completion time of messages of 10 to 100 KB (log) | 1 | fraction | 1 |
-    | medium_fct_99 | 99 % quantile of the completion time of messages of 10 to 100 KB (log) | 1 | fraction | 1 |
-    | large_share | share of messages above 100 KB in those that finished in the step | 1 | fraction | 1 |
-    | large_fct | mean completion time of messages above 100 KB (log) | 1 | fraction | 1 |
-    | large_fct_99 | 99 % quantile of the completion time of messages above 100 KB (log) | 1 | fraction | 1 |
-    | packets | packets that entered the queue in the step | packets | squashed | 1000 |
-    | size | their bytes on the wire | B | squashed | 1000000 |
-    | waiting | packets that wait in it | packets | squashed | 50 |
-    | delay | mean time that packets sent in the step had waited (log) | 1 | fraction | 1 |
-    | marks | packets marked in the step | packets | squashed | 10 |
-    | drops | packets dropped in the step | packets | squashed | 10 |
-    | weight | weight of the queue: mean weight of its packets, aged (log) | 1 | fraction | 1 |
-    | members | packets that this mean counts, aged | packets | squashed | 1000 |
-    | alpha | exponent between this queue and the next (log), 0 for the last | 1 | fraction | 1 |
-    | threshold | threshold between this queue and the next (log), 1 for the last | 1 | fraction | 1 |
+    {columns}
 
     ## Rewards
     Four terms, all of them in ``info["reward_terms"]``; ``reward`` names the one that is the reward. They concern the
@@ -93,11 +68,7 @@ class QClusterEnv(PeriodEnv[Any]):
     without metrics.)
 
     ## Arguments
-    ``workload`` is a name (``flowsched list``), a mapping or a file (``docs/workloads.md``), a
-    ``Workload`` or anything with ``draw(seed)``; the others are those of ``QClusterConfig``: ``load``, ``flows``,
-    ``goal``, ``queues``, ``action``, ``reward``, ``period_us``, ``transport``, ``window``, ``buffer``, ``mark_at``,
-    ``min_rto_us``, ``delay_us``, ``link_gbps``, ``messages``, ``gap_us``, ``disorder``, ``arrays``, ``buckets``,
-    ``max_decisions``. Fair queueing with the paper's DCTCP:
+    Fair queueing with the paper's DCTCP:
 
     ```python
     gym.make("flowsched/QCluster-v0", goal="fq", reward="jain", transport="dctcp", window=70, buffer=240, mark_at=65)
@@ -105,11 +76,8 @@ class QClusterEnv(PeriodEnv[Any]):
 
     ## Vectorized environment
     ``gym.make_vec(id, num_envs=n)`` makes n of these in compiled code: the same observations, rewards, flags and infos,
-    bit for bit, as ``SyncVectorEnv`` gives. ``autoreset_mode`` is ``NEXT_STEP``, ``SAME_STEP`` or ``DISABLED``;
-    ``reset`` takes ``options={"reset_mask": ...}``. ``infos["finished"]`` and ``infos["episode_metrics"]`` are made
-    when they are first read. ``get_state()`` keeps all episodes, ``state.pick(numbers)`` some, and
-    ``set_state(state, numbers)`` goes on from them. A packet takes some 40 bytes of memory, for this episode and the
-    next one.
+    bit for bit, as ``SyncVectorEnv`` gives; see ``ArtemisEnv`` for autoreset, infos and states. A packet takes some 40
+    bytes of memory, for this episode and the next one.
 
     ## Version History
     * v0: Initial version.
@@ -123,63 +91,8 @@ class QClusterEnv(PeriodEnv[Any]):
 
     config: QClusterConfig
 
-    @refusing_unknown
-    def __init__(
-        self,
-        workload: WorkloadLike = "qcluster-w4",
-        *,
-        load: float | None = None,
-        flows: int | None = None,
-        goal: str = "las",
-        queues: int = 8,
-        action: str = "thresholds",
-        reward: str = "slowdown",
-        period_us: float = 5_000.0,
-        transport: str = "fixed",
-        window: int = 64,
-        buffer: int | None = None,
-        mark_at: int | None = None,
-        min_rto_us: float = 2_000.0,
-        delay_us: float = 20.0,
-        link_gbps: float = 10.0,
-        messages: str = "ideal",
-        gap_us: float | None = 4_000.0,
-        disorder: str = "none",
-        arrays: int = 3,
-        buckets: int = 4_096,
-        max_decisions: int | None = None,
-        render_mode: str | None = None,
-        engine: str = "simpy",
-    ) -> None:
-        """Checks the arguments and sets the spaces.
-
-        Raises:
-            ConfigError: An argument has another type or is out of its range.
-            FlowFileError: The flow file has a fault.
-        """
-        config = QClusterConfig(
-            workload=workload_label(workload),
-            load=load,
-            flows=flows,
-            goal=goal,  # type: ignore[arg-type]
-            queues=queues,
-            action=action,  # type: ignore[arg-type]
-            reward=reward,  # type: ignore[arg-type]
-            period_us=period_us,
-            transport=transport,  # type: ignore[arg-type]
-            window=window,
-            buffer=buffer,
-            mark_at=mark_at,
-            min_rto_us=min_rto_us,
-            delay_us=delay_us,
-            link_gbps=link_gbps,
-            messages=messages,  # type: ignore[arg-type]
-            gap_us=gap_us,
-            disorder=disorder,  # type: ignore[arg-type]
-            arrays=arrays,
-            buckets=buckets,
-            max_decisions=max_decisions,
-        )
+    @configured_by(QClusterConfig, port_layout)
+    def __init__(self, config: QClusterConfig, workload: WorkloadLike, render_mode: str | None, engine: str) -> None:
         source = qcluster_source(config, workload)
         traffic = offered_traffic(source, 1)
         self.traffic: Traffic | None = None if traffic is None else traffic[0]
@@ -197,7 +110,6 @@ class QClusterEnv(PeriodEnv[Any]):
             max_decisions=config.max_decisions,
             engine=engine,
         )
-        self.config = config
 
     def panels(self) -> View:
         """Lists what a picture of the current episode shows."""

@@ -1,32 +1,20 @@
 """What a picture of an episode of QCluster shows: messages and thresholds, the queues, and how messages have fared."""
 
-import functools
 from typing import Final
-
-import numpy as np
 
 from flowsched_gym.envs import PortView
 from flowsched_gym.envs.drawing import Scene, View
-from flowsched_gym.envs.drawing.formats import duration_text, shortened, size_text
-from flowsched_gym.envs.drawing.panels import Bar, Chart, Charts, Column, Key, Stack, Table, Text, Tone
+from flowsched_gym.envs.drawing.formats import duration_text, shortened
+from flowsched_gym.envs.drawing.panels import Bar, Charts, Column, Key, Stack, Table, Text, Tone
 from flowsched_gym.systems.qcluster.config import QClusterConfig
-from flowsched_gym.systems.qcluster.observation import CLASSES, SCALE, class_of_size
+from flowsched_gym.systems.qcluster.rules import CLASSES, SCALE, class_of_size
 
-BINS: Final = 60
-"""Bars of the active messages along the scale of sizes."""
-TICKS: Final = ("10 B", "100 B", "1 KB", "10 KB", "100 KB", "1 MB", "10 MB", "100 MB", "1 GB")
 MOST_QUEUES: Final = 16
 """Queues for which there is room."""
 
 
 def qcluster_panels(config: QClusterConfig, scene: Scene, view: PortView) -> View:
-    """Lists what a picture shows.
-
-    Args:
-        config: The arguments of the environment.
-        scene: The episode as it stands.
-        view: The same with its queues.
-    """
+    """Lists what a picture shows."""
     load = "" if config.load is None else f", load {config.load:g}"
     return View(
         banner=scene.banner(
@@ -49,29 +37,14 @@ def qcluster_panels(config: QClusterConfig, scene: Scene, view: PortView) -> Vie
 
 def _sizes(scene: Scene, view: PortView) -> Charts:
     """Shows how many messages of each size are on their way, and the thresholds."""
-    thresholds = view.own.clusters.thresholds[0]
-    counts = np.histogram(SCALE.position_of(view.size[scene.active]), BINS, (0.0, 1.0))[0]
     return Charts(
         title="Sizes of messages on their way, and thresholds",
         height=170,
         charts=(
-            Chart(
-                name="",
-                caption="thresholds  " + "  ".join(size_text(each) for each in thresholds.tolist()),
-                note=f"{len(scene.active)} active",
-                counts=tuple(counts.tolist()),
-                borders=tuple(SCALE.position_of(np.maximum(thresholds, SCALE.lowest)).tolist()),
-            ),
+            SCALE.chart(view.size[scene.active], view.record.clusters.thresholds[0], f"{len(scene.active)} active"),
         ),
-        ticks=_ticks(),
+        ticks=SCALE.ticks(),
     )
-
-
-@functools.cache
-def _ticks() -> tuple[tuple[float, str], ...]:
-    """Returns where the powers of ten stand along the scale, and their names."""
-    sizes = SCALE.lowest * np.array([float(f"1e{power}") for power in range(len(TICKS))])
-    return tuple(zip(SCALE.position_of(sizes).tolist(), TICKS, strict=True))
 
 
 def _queues(view: PortView) -> Table:

@@ -11,13 +11,11 @@ from flowsched_gym.core.arrays import FloatArray, ObservationArray
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.envs.columns import Layout
 from flowsched_gym.envs.policies.policy import LayoutPolicy, attribute_of
-from flowsched_gym.packets.rules.clusters import thresholds_between
-from flowsched_gym.packets.schedulers.qcluster import FIRST_WEIGHT, RULES, WEIGHT_RATIO, Goal, ThresholdRule
+from flowsched_gym.flows.thresholds import RULES, ThresholdRule, thresholds_between
+from flowsched_gym.packets.schedulers.qcluster import FIRST_WEIGHT, WEIGHT_RATIO, Goal
 from flowsched_gym.queueing import optimal_thresholds, pias_worst_thresholds
 from flowsched_gym.systems.qcluster.config import QClusterAction, QClusterConfig
-from flowsched_gym.systems.qcluster.control import ALPHA_STEPS
-from flowsched_gym.systems.qcluster.mapping import action_of_thresholds, num_thresholds
-from flowsched_gym.systems.qcluster.observation import ALPHA_RANGE, SCALE
+from flowsched_gym.systems.qcluster.rules import ALPHA_RANGE, ALPHA_STEPS, SCALE, action_of_thresholds, num_thresholds
 from flowsched_gym.workload import Traffic
 
 Actions = npt.NDArray[Any]
@@ -26,13 +24,7 @@ USUAL_STEP: Final = ALPHA_STEPS.index(1.05)
 
 
 class RandomAction(LayoutPolicy):
-    """Any action, drawn uniformly.
-
-    Args:
-        config: The arguments of the environment.
-        layout: Columns of the observations.
-        seed: Seed of the draws.
-    """
+    """Any action, drawn uniformly."""
 
     def __init__(self, config: QClusterConfig, layout: Layout, *, seed: int = 0) -> None:
         super().__init__(layout, seed=seed)
@@ -56,10 +48,6 @@ class RulePolicy(LayoutPolicy):
 
     Where thresholds are set, they follow from these once in each period, in place of every 200 packets. Where a rule is
     chosen, it is this one, and alpha moves by its usual step.
-
-    Args:
-        config: The arguments of the environment.
-        layout: Columns of the observations.
     """
 
     rule: ClassVar[ThresholdRule]

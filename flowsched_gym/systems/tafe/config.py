@@ -1,16 +1,40 @@
 """What the environments of TAFE have in common: tasks, and the network on which they compete."""
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any, Final
 
 import numpy as np
 
-from flowsched_gym.core.arrays import as_numbers, is_sequence
+from flowsched_gym.core.arrays import FloatArray, as_numbers, is_sequence
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.units import SECONDS_PER_MICROSECOND, SECONDS_PER_MILLISECOND, gbps_to_capacity
-from flowsched_gym.envs.arguments import convert_integers, convert_members, convert_numbers
+from flowsched_gym.envs.arguments import (
+    LOADS,
+    OWN,
+    EnvConfig,
+    argument,
+    delay_argument,
+    limit_argument,
+    link_argument,
+    workload_argument,
+)
+from flowsched_gym.flows.fields import index_tasks
 from flowsched_gym.fluid.stages import Barrier
 from flowsched_gym.topology import Topology, add_cpus, make_topology
+from flowsched_gym.workload import (
+    JobWorkload,
+    TaskWorkload,
+    WorkloadLike,
+    WorkloadSource,
+    find_source,
+    leaves_open,
+    workload_label,
+)
+
+NUM_EPISODES: Final = 10
+PART_OF_LARGEST: Final = 0.75
 
 
 class TAFETopology(StrEnum):
@@ -22,52 +46,42 @@ class TAFETopology(StrEnum):
     """One switch that joins all hosts, each with a CPU."""
 
 
+def _shares(name: str, given: object) -> tuple[float, ...]:
+    """Checks shares of CPUs."""
+    shares = as_numbers(given if is_sequence(given) else [given])
+    if shares is None or not len(shares) or not (np.isfinite(shares) & (shares > 0)).all():
+        raise ConfigError(f"{name} is {shown(given)}: it must have a share of a CPU for each host, or one, each > 0")
+    return tuple(shares.tolist())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TAFEConfig:
-    """Arguments of every environment of TAFE.
+class TAFEConfig(EnvConfig):
+    """Arguments of every environment of TAFE."""
 
-    Attributes:
-        workload: Name of a workload (``flowsched list``), or path of a workload or flow file (``.yaml``, ``.csv``).
-        load: Poisson arrivals: offered bytes per s over the capacity of one link, > 0; ``None`` for the workload's own.
-        tasks: Tasks of an episode, >= 1; ``None`` for the workload's own.
-        topology: Network on which tasks compete, ``one-link`` or ``big-switch``.
-        cpus: Share of a whole CPU that each host has, > 0, or one share for all; ``None`` for whole ones.
-        barrier: When a flow whose CPU work is done may send: ``flow`` (at once) or ``task`` (when that of its whole
-            task is done).
-        link_gbps: Capacity of each link in Gbps, > 0 (TAFE, section V-A: 1).
-        link_delay_us: Propagation delay of each link in us, >= 0.
-        reward_scale_ms: Task time in ms that is a reward of -1, > 0.
-        max_decisions: Decisions after which an episode is truncated, >= 1; ``None`` for no limit.
-
-    Raises:
-        ConfigError: An argument has another type or is out of its range.
-    """
-
-    workload: str = "tafe-log"
-    load: float | None = None
-    tasks: int | None = None
-    topology: TAFETopology = TAFETopology.ONE_LINK
-    cpus: tuple[float, ...] | None = None
-    barrier: Barrier = Barrier.FLOW
-    link_gbps: float = 1.0
-    link_delay_us: float = 0.0
-    reward_scale_ms: float = 10.0
-    max_decisions: int | None = None
-
-    def __post_init__(self) -> None:
-        """Checks the arguments, and turns names into members and numbers into Python's own."""
-        convert_members(self, {"topology": TAFETopology, "barrier": Barrier})
-        convert_integers(self, {"tasks": 1, "max_decisions": 1})
-        convert_numbers(self, positive=("load", "link_gbps", "reward_scale_ms"), at_least_0=("link_delay_us",))
-        if self.cpus is not None:
-            self._check_cpus(self.cpus)
-
-    def _check_cpus(self, cpus: object) -> None:
-        """Checks shares of CPUs, and turns them into Python's own numbers."""
-        shares = as_numbers(cpus if is_sequence(cpus) else [cpus])
-        if shares is None or not len(shares) or not (np.isfinite(shares) & (shares > 0)).all():
-            raise ConfigError(f"cpus is {shown(cpus)}: it must have a share of a CPU for each host, or one, each > 0")
-        object.__setattr__(self, "cpus", tuple(shares.tolist()))
+    workload: str = workload_argument("tafe-log")
+    load: float | None = argument(
+        None,
+        none=OWN,
+        between=LOADS,
+        meaning="Poisson arrivals: offered bytes per s over the capacity of one link",
+    )
+    tasks: int | None = argument(None, none=OWN, at_least=1, meaning="tasks of an episode")
+    topology: TAFETopology = argument(TAFETopology.ONE_LINK, meaning="network on which tasks compete")
+    cpus: tuple[float, ...] | None = argument(
+        None,
+        convert=_shares,
+        meaning="share of a whole CPU that each host has, > 0, or one share for all",
+        none="whole ones",
+    )
+    barrier: Barrier = argument(
+        Barrier.FLOW,
+        meaning="when a flow whose CPU work is done may send: at once (``flow``), or when that of its whole task is "
+        "done (``task``)",
+    )
+    link_gbps: float = link_argument(1.0, "TAFE, section V-A: 1")
+    link_delay_us: float = delay_argument(0.0)
+    reward_scale_ms: float = argument(10.0, above=0, unit="ms", meaning="task time that is a reward of -1")
+    max_decisions: int | None = limit_argument()
 
     @property
     def capacity(self) -> float:
@@ -90,3 +104,53 @@ class TAFEConfig:
         if self.cpus is None:
             return add_cpus(links)
         return add_cpus(links, self.cpus[0] if len(self.cpus) == 1 else self.cpus)
+
+
+def task_source(workload: WorkloadLike, *, load: float | None, tasks: int | None, capacity: float) -> WorkloadSource:
+    """Finds where an environment draws its tasks from.
+
+    A load, given here or with the name of a workload, is one of a link with the environment's capacity.
+
+    Args:
+        workload: Name of a workload, mapping that describes one, path of a file, flows, or what draws flows.
+        load: Poisson arrivals: offered bytes per s over the capacity of one link, > 0, also where clients would take
+            turns; ``None`` for the workload's own.
+        tasks: Tasks of an episode, >= 1; ``None`` for the workload's own.
+        capacity: Capacity of each link in B/s.
+
+    Raises:
+        ConfigError: There is no such workload, or an argument changes one that draws no tasks.
+        FlowFileError: The flow file has a fault.
+    """
+    source = find_source(workload)
+    if not isinstance(source, TaskWorkload | JobWorkload):
+        if load is not None or tasks is not None:
+            raise ConfigError(
+                f"load and tasks change drawn tasks: workload {shown(workload_label(workload))} draws none"
+            )
+        return source
+    changes: dict[str, Any] = {}
+    if load is not None:
+        changes["load"] = load
+        if isinstance(source, TaskWorkload):
+            changes["arrivals"] = None
+    if load is not None or leaves_open(workload, "capacity"):
+        changes["capacity"] = capacity
+    if tasks is not None:
+        changes["num_tasks"] = tasks
+    return replace(source, **changes) if changes else source
+
+
+def paper_thresholds(source: WorkloadSource) -> FloatArray:
+    """Returns the mean size of a task and 3/4 of that of the largest one in B (TAFE, section V-B), (2,).
+
+    Sizes are those of the tasks of ten episodes, drawn with seeds that belong to no environment; the largest is the
+    mean over the largest of each.
+    """
+    means, largest = [], []
+    for seed in range(NUM_EPISODES):
+        flows = source.draw(seed)
+        total = np.bincount(index_tasks(flows), flows.size)
+        means.append(math.fsum(total) / max(len(total), 1))
+        largest.append(float(total.max(initial=0.0)))
+    return np.array([math.fsum(means), PART_OF_LARGEST * math.fsum(largest)]) / NUM_EPISODES

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.fluid.compiled import BatchSimulation, history
-from flowsched_gym.fluid.disciplines import BaseDiscipline, make_discipline
+from flowsched_gym.fluid import Discipline
+from flowsched_gym.fluid.compiled import BatchSimulation
+from flowsched_gym.fluid.disciplines import make_discipline
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.topology import Topology, big_switch, one_link
 from flowsched_gym.workload import Workload
-from tests.simulate import COMPILED, VARIANTS, make_flows, parameters_for
+from tests.simulate import COMPILED, VARIANTS, make_flows, network_of, parameters_for
 
 LOG_LENGTH: Final = 1_000
 NUM_FLOWS: Final = 40
@@ -26,10 +27,10 @@ class Case(NamedTuple):
     parameters: dict[str, Any]
     topology: Topology = SWITCH
 
-    def make(self) -> BaseDiscipline:
+    def make(self) -> Discipline:
         """Makes the discipline."""
         made = make_discipline(self.discipline, self.parameters)
-        assert isinstance(made, BaseDiscipline)
+        assert isinstance(made, Discipline)
         return made
 
 
@@ -94,7 +95,7 @@ class Networks:
             alone = Simulation(workload, self.case.topology, self.case.make(), keep_log=True)
             alone.run()
             assert self.batch.finished(number)
-            assert history.log(self.batch.tables, number) == alone.log
+            assert network_of(self.batch, number).log == alone.log
 
 
 @each_case

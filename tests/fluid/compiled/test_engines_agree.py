@@ -7,13 +7,13 @@ from hypothesis import given, settings
 
 import flowsched_gym
 from flowsched_gym.core.errors import ConfigError, WorkloadError
-from flowsched_gym.fluid import Records
-from flowsched_gym.fluid.compiled import BatchSimulation, history
-from flowsched_gym.fluid.disciplines import BaseDiscipline, make_discipline
+from flowsched_gym.fluid import Discipline, Records
+from flowsched_gym.fluid.compiled import BatchSimulation
+from flowsched_gym.fluid.disciplines import make_discipline
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.topology import Topology, big_switch, one_link
 from flowsched_gym.workload import Workload, draw_flows, make_workload
-from tests.simulate import EACH_COMPILED, Variant, make_flows, parameters_for
+from tests.simulate import EACH_COMPILED, Variant, make_flows, network_of, parameters_for
 from tests.strategies import NUM_HOSTS, random_flows, simultaneous_flows
 
 NEAR = [
@@ -56,8 +56,8 @@ def assert_traces_agree(workload: Workload, variant: Variant, topology: Topology
     batch.load(0, workload)
     batch.run_until(0, workload.num_flows)
 
-    assert history.log(batch.tables, 0) == simulation.log
-    assert history.delivered(batch.tables, 0) == simulation.delivered
+    assert network_of(batch, 0).log == simulation.log
+    assert network_of(batch, 0).delivered == simulation.delivered
     assert_equal(batch.records(0, workload), simulation.records())
 
 
@@ -121,7 +121,7 @@ def test_an_engine_that_does_not_exist_is_refused_with_those_that_do() -> None:
 def test_running_in_pieces_changes_nothing(variant: Variant) -> None:
     workload = draw_flows(make_workload("gather-heavy"), num_flows=100, seed=6)
     discipline = make_discipline(variant.discipline, parameters_for(variant, workload))
-    assert isinstance(discipline, BaseDiscipline)
+    assert isinstance(discipline, Discipline)
     simulation = Simulation(workload, big_switch(num_hosts=workload.num_hosts), discipline)
     time = 0.0
     while not simulation.finished:

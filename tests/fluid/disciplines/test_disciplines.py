@@ -85,7 +85,7 @@ def test_ranked_serves_as_told_and_otherwise_in_the_order_of_arrival() -> None:
     simulation = Simulation(make_flows([0.0, 0.0, 0.0, 1.0], [4.0] * 4), one_link(capacity=1.0), discipline)
     simulation.run(until=1.0)
     for row in (1, 2):
-        discipline.serve_first(row)
+        discipline.serve_first(0, row, discipline.record)
     simulation.links.request_sharing()
     simulation.run()
 

@@ -6,7 +6,7 @@ import pytest
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.fluid import Transport
 from flowsched_gym.fluid.rules.transport.progress import next_event_time
-from flowsched_gym.fluid.rules.transport.windows import isolated_times, next_window, wire_volume
+from flowsched_gym.fluid.rules.transport.senders import isolated_times, next_window, wire_volume
 
 
 def test_a_figure_out_of_its_range_is_refused_by_name() -> None:

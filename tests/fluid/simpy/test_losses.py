@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.fluid import TRANSPORTS, Losses, Transport, TransportName, find_transport
-from flowsched_gym.fluid.compiled import BatchSimulation, decisions, history
+from flowsched_gym.fluid.compiled import BatchSimulation
 from flowsched_gym.fluid.disciplines import Fifo, Ps
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.topology import Routing, RoutingKind, Topology, big_switch
 from flowsched_gym.workload import Workload, make_workload
-from tests.simulate import make_flows
+from tests.simulate import make_flows, network_of
 from tests.strategies import NUM_HOSTS, random_flows, simultaneous_flows
 
 SLOW: Final = big_switch(num_hosts=3, capacity=1.0, delay=1.0)
@@ -164,7 +164,7 @@ def traces(
                 engine.grant(slot)
                 engine.run()
             else:
-                decisions.grant(engine.tables, 0, slot)
+                network_of(engine, 0).grant(slot)
                 engine.run(0)
     return simulation, batch
 
@@ -187,7 +187,7 @@ def test_engines_agree_on_any_flows_and_bring_them_to_their_end(
     simulation, batch = traces(workload, topology, transport, num_tokens)
 
     assert simulation.finished
-    assert history.log(batch.tables, 0) == simulation.log
+    assert network_of(batch, 0).log == simulation.log
     assert batch.records(0, workload).completion_time.tobytes() == simulation.records().completion_time.tobytes()
 
 
@@ -199,7 +199,7 @@ def test_engines_agree_on_bursts(name: TransportName, workload: str) -> None:
     flows = replace(source, num_bursts=20).draw(4)
     simulation, batch = traces(flows, topology, TRANSPORTS[name], 10)
 
-    assert history.log(batch.tables, 0) == simulation.log
+    assert network_of(batch, 0).log == simulation.log
     assert batch.records(0, flows).completion_time.tobytes() == simulation.records().completion_time.tobytes()
 
 
@@ -292,14 +292,14 @@ def test_a_copy_of_an_episode_has_other_luck_to_come() -> None:
         batch.load(number, flows)
     batch.run(0)
     for _ in range(300):
-        decisions.grant(batch.tables, 0, 0)
+        network_of(batch, 0).grant(0)
         batch.run(0)
     num_arrived = int(np.searchsorted(flows.arrival_time, batch.now(0), side="right"))
-    batch.graft(0, np.array([1, 2]), num_arrived)
+    batch.branch(0, np.array([1, 2]), num_arrived)
     batch.run(1, 2)
     for number in range(num_networks):
         while batch.awaits_decision(number):
-            decisions.grant(batch.tables, number, 0)
+            network_of(batch, number).grant(0)
             batch.run(number)
     assert len({batch.outcomes(number)[1][num_arrived:].tobytes() for number in range(num_networks)}) == num_networks
 

@@ -9,7 +9,7 @@ import pytest
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation import evaluate, rollout
 from flowsched_gym.registration import find_environment, heuristic_arguments, make_policy
-from flowsched_gym.systems.artemis.deferring import BASES
+from flowsched_gym.systems.artemis.policies import BASES
 from flowsched_gym.workload import workload_from_columns
 
 ARTEMIS = "flowsched/Artemis-v0"

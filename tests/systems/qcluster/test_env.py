@@ -11,10 +11,7 @@ from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.packets.rules.clusters import GIVEN
 from flowsched_gym.queueing import cluster_thresholds
 from flowsched_gym.registration import make_policy
-from flowsched_gym.systems.qcluster.control import ALPHA_STEPS
-from flowsched_gym.systems.qcluster.mapping import action_of_thresholds
-from flowsched_gym.systems.qcluster.observation import SCALE
-from flowsched_gym.systems.qcluster.reward import jain_index
+from flowsched_gym.systems.qcluster.rules import ALPHA_STEPS, SCALE, action_of_thresholds, jain_index
 from flowsched_gym.workload import Workload, make_workload
 
 ID = "flowsched/QCluster-v0"
@@ -98,7 +95,7 @@ def test_an_agent_that_never_moves_is_a_replay_with_these_thresholds() -> None:
         capacity=1.25e9,
         engine="compiled",
         parameters={
-            "thresholds": env.view().own.clusters.thresholds[0],
+            "thresholds": env.view().record.clusters.thresholds[0],
             "delay": 20e-6,
             "message_gap": 4e-3,
             "flowlet_gap": 4e-3,
@@ -106,7 +103,7 @@ def test_an_agent_that_never_moves_is_a_replay_with_these_thresholds() -> None:
             "buckets": 4096,
         },
     )
-    assert env.view().own.clusters.thresholds[0] == pytest.approx(thresholds, abs=2)
+    assert env.view().record.clusters.thresholds[0] == pytest.approx(thresholds, abs=2)
     assert env.records().completion_time.tolist() == replayed.completion_time.tolist()
 
 
@@ -116,19 +113,19 @@ def test_a_rule_sets_the_thresholds_between_the_weights_that_are_seen(rule: str)
     policy = make_policy(rule, env)
     observation, _ = env.reset(seed=2)
     for _ in range(20):
-        clusters = env.view().own.clusters
+        clusters = env.view().record.clusters
         wanted = cluster_thresholds(clusters.weight[0], rule=rule, packets=clusters.members[0], alpha=clusters.alpha[0])
         observation, *_ = env.step(policy.predict(observation)[0])
         # Thresholds are apart by 1 % at least; what is seen has six digits.
         apart = np.diff(np.log(wanted), prepend=0.0) > 0.02
-        assert env.view().own.clusters.thresholds[0][apart] == pytest.approx(wanted[apart], rel=2e-2)
-    assert env.view().own.clusters.rule[0] == GIVEN
+        assert env.view().record.clusters.thresholds[0][apart] == pytest.approx(wanted[apart], rel=2e-2)
+    assert env.view().record.clusters.rule[0] == GIVEN
 
     chosen = make("qcluster-w4", flows=100, action="rule")
     observation, _ = chosen.reset(seed=2)
     action = make_policy(rule, chosen).predict(observation)[0]
     chosen.step(action)
-    assert ALPHA_STEPS[action[1]] == chosen.view().own.clusters.alpha_step[0] == 1.05
+    assert ALPHA_STEPS[action[1]] == chosen.view().record.clusters.alpha_step[0] == 1.05
 
 
 def test_jains_index_is_that_of_mean_throughputs_by_order_of_magnitude() -> None:

@@ -9,16 +9,17 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
 from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
-from flowsched_gym.envs.arguments import refusing_unknown
+from flowsched_gym.envs.arguments import EnvConfig, argument, configured_by, workload_argument
 from flowsched_gym.envs.columns import Column, Encoding, Layout
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.envs.drawing.panels import Stack
 from flowsched_gym.fluid.decision import Decision, Order
 from flowsched_gym.fluid.disciplines import Ps
-from flowsched_gym.machine_code.scaling import squash
+from flowsched_gym.machine_code.numerics import squash
 from flowsched_gym.topology import big_switch
-from flowsched_gym.workload import WorkloadLike, find_source, workload_label
+from flowsched_gym.workload import WorkloadLike, find_source
 
 GRANT = int(Order.GRANT)
 NUM_SLOTS = 2
@@ -26,15 +27,12 @@ SIZE_SCALE = 300_000.0
 SIZE = Column(name="size", meaning="bytes to deliver", unit="B", encoding=Encoding.SQUASHED, scale=SIZE_SCALE)
 
 
-@dataclass(frozen=True, kw_only=True)
-class SerialConfig:
-    """The arguments of the environment.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SerialConfig(EnvConfig):
+    """The arguments of the environment."""
 
-    Attributes:
-        workload: Name of a workload.
-    """
-
-    workload: str = "gather-a1"
+    workload: str = workload_argument("gather-a1")
+    unit_ms: float = argument(1.0, above=0, unit="ms", meaning="completion time that is a reward of -1")
 
 
 class SerialRules(NamedTuple):
@@ -80,14 +78,12 @@ class SerialEnv(DecisionEnv[SerialRules]):
 
     config: SerialConfig
 
-    @refusing_unknown
-    def __init__(
-        self, workload: WorkloadLike = "gather-a1", *, render_mode: str | None = None, engine: str = "simpy"
-    ) -> None:
+    @configured_by(SerialConfig)
+    def __init__(self, config: SerialConfig, workload: WorkloadLike, render_mode: str | None, engine: str) -> None:
         """Sets the network: one token for each host of a switch."""
         source = find_source(workload)
         super().__init__(
-            SerialRules(time_unit=1e-3),
+            SerialRules(time_unit=config.unit_ms * SECONDS_PER_MILLISECOND),
             NUM_SLOTS,
             source=source,
             network=NetworkSetup(topology=big_switch(num_hosts=source.num_hosts), new_discipline=Ps, num_tokens=1),
@@ -96,7 +92,6 @@ class SerialEnv(DecisionEnv[SerialRules]):
             render_mode=render_mode,
             engine=engine,
         )
-        self.config = SerialConfig(workload=workload_label(workload))
 
     def panels(self) -> View:
         """Lists what a picture shows."""

@@ -1,14 +1,16 @@
-"""Finds the flows that compete with those that have begun or ended: who an agent puts first.
+"""Who an agent puts first: the flows that compete with those that have begun or ended, and the slot of one of them.
 
 Flows on the network compete with each other, and so do those on each CPU.
 """
 
 from typing import Final
 
-from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
+from flowsched_gym.fluid.decision import Decision, Order
 from flowsched_gym.machine_code.decorators import inlined_part, rule
 
 ON_NETWORK: Final = -1
+SERVE_FIRST: Final = int(Order.SERVE_FIRST)
 
 
 @inlined_part
@@ -87,3 +89,18 @@ def count_first_contest(competing: IntArray, first: int, last: int, path: IntArr
     while end < last and _contest_of(path[competing[end]], first_cpu_path) == contest:
         end += 1
     return end - first
+
+
+@inlined_part
+def serve_slot(decision: Decision, action: int) -> tuple[int, int, bool]:
+    """Serves the flow in a slot first; an empty slot stands for the flow that has waited longest."""
+    if action < decision.num_candidates:
+        return SERVE_FIRST, action, False
+    return SERVE_FIRST, 0, action >= max(decision.num_candidates, 1)
+
+
+@inlined_part
+def mask_slots(decision: Decision, num_slots: int, mask: BoolArray) -> None:
+    """Writes which slots hold a flow; at the end, the first."""
+    for slot in range(num_slots):
+        mask[slot] = slot < max(decision.num_candidates, 1)

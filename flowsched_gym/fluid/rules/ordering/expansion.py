@@ -81,7 +81,7 @@ def serve_by_virtual_deadline(
     state: FlowState,
     controls: Controls,
     network: Network,
-    own: ExpansionRatios,
+    record: ExpansionRatios,
 ) -> None:
     """Serves the earliest effective virtual deadline first: the latest over the links of a flow's path.
 
@@ -91,20 +91,19 @@ def serve_by_virtual_deadline(
     Args:
         active: Rows of its active flows in its first ``count`` entries; reordered by deadline.
         controls: Receives the indices in the order as ``priority``, and ``admitted``.
-        own: Virtual deadlines; updated.
     """
     path, path_start, path_links = controls.path, network.path_start, network.path_links
-    virtual_deadline, mark, links, settings = own.virtual_deadline, own.mark, own.links, own.settings
+    virtual_deadline, mark, links, settings = record.virtual_deadline, record.mark, record.links, record.settings
     always = settings[2] > 0.0
     num_stale = 0
     low, high = 0, 0
     index = count
-    while index > 0 and (always or own.unknown[n] > 0):
+    while index > 0 and (always or record.unknown[n] > 0):
         index -= 1
         row = active[index]
         is_unknown = virtual_deadline[row] == UNKNOWN
         if is_unknown:
-            own.unknown[n] -= 1
+            record.unknown[n] -= 1
             _mark(mark[row], path[row], path_start, path_links)
         if is_unknown or always:
             low, high = low | mark[row, 0], high | mark[row, 1]
@@ -115,20 +114,20 @@ def serve_by_virtual_deadline(
                     links["stale"][num_stale] = link
                     num_stale += 1
     if num_stale > 0:
-        _order_links(now, active, count, state, path, network, low, high, num_stale, own)
+        _order_links(now, active, count, state, path, network, low, high, num_stale, record)
         _rank(active, count, virtual_deadline, state.arrival_time, controls.priority)
     if settings[0] > 0.0 or settings[1] > 0.0:
-        _wait_for_detection(now, n, active, count, controls.admitted, own.standing, settings, own.held)
-    if own.strict:
+        _wait_for_detection(now, n, active, count, controls.admitted, record.standing, settings, record.held)
+    if record.strict:
         _admit_the_first(active, count, path, network, controls.admitted, links["first"])
 
 
 @rule
-def forget_virtual_deadline(n: int, row: int, own: ExpansionRatios) -> None:
+def forget_virtual_deadline(n: int, row: int, record: ExpansionRatios) -> None:
     """Marks the links of a flow of network ``n`` to be ordered anew, for its path is another."""
-    if own.virtual_deadline[row] != UNKNOWN:
-        own.virtual_deadline[row] = UNKNOWN
-        own.unknown[n] += 1
+    if record.virtual_deadline[row] != UNKNOWN:
+        record.virtual_deadline[row] = UNKNOWN
+        record.unknown[n] += 1
 
 
 @rule
@@ -229,7 +228,7 @@ def _order_links(
     low: int,
     high: int,
     num_stale: int,
-    own: ExpansionRatios,
+    record: ExpansionRatios,
 ) -> None:
     """Orders the flows of each stale link, and finds the effective virtual deadlines of the flows that cross one.
 
@@ -237,8 +236,8 @@ def _order_links(
     """
     size, arrival, remaining = state.size, state.arrival_time, state.remaining
     capacity, path_start, path_links, _ = network
-    virtual_deadline, on_link, mark = own.virtual_deadline, own.on_link, own.mark
-    links, members = own.links, own.members
+    virtual_deadline, on_link, mark = record.virtual_deadline, record.on_link, record.mark
+    links, members = record.links, record.members
     first, stale = links["first"], links["stale"]
     num_members = 0
     for index in range(count - 1, -1, -1):
@@ -269,7 +268,7 @@ def _order_links(
             )
         else:
             virtual_deadlines_of_many(
-                now, capacity[link], rows[:count_on_link], size, arrival, remaining, virtual_deadline, own.matches
+                now, capacity[link], rows[:count_on_link], size, arrival, remaining, virtual_deadline, record.matches
             )
         member = first[link]
         while member != NOBODY:

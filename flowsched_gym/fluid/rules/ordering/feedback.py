@@ -1,4 +1,7 @@
-"""Sorts flows into levels: by the bytes they have attained (LAS, multi-level feedback) or by their size (QSJF)."""
+"""Sorts flows into levels, by the bytes they have attained (LAS, multi-level feedback) or by their size (QSJF).
+
+Besides, it reads the demotion thresholds of levels: whether they may be, and those that an action spreads.
+"""
 
 from typing import Final, NamedTuple
 
@@ -102,7 +105,7 @@ class FeedbackQueues(NamedTuple):
 
 @rule
 def level_by_attained(
-    now: float, n: int, active: IntArray, count: int, attained: FloatArray, controls: Controls, own: FeedbackQueues
+    now: float, n: int, active: IntArray, count: int, attained: FloatArray, controls: Controls, record: FeedbackQueues
 ) -> None:
     """Finds the level of each flow, the number of thresholds with attained >= threshold, and when it will change.
 
@@ -111,19 +114,18 @@ def level_by_attained(
     Args:
         controls: ``priority`` receives the levels, ``review_at`` the next threshold: inf in the last level and at a
             level that is pinned, 0 for a new flow.
-        own: The queues; updated.
     """
-    thresholds, level, review_at = own.thresholds, own.level, controls.review_at
+    thresholds, level, review_at = record.thresholds, record.level, controls.review_at
     last = thresholds.shape[1]
-    any_changed = own.changed[n] > 0
-    own.changed[n] = 0
+    any_changed = record.changed[n] > 0
+    record.changed[n] = 0
     for index in range(count):
         row = active[index]
         if attained[row] < review_at[row] and not any_changed:
             continue
-        new_level = own.pinned[row]
+        new_level = record.pinned[row]
         if new_level < 0:
-            limits = n * own.num_groups + own.group[row]
+            limits = n * record.num_groups + record.group[row]
             new_level = level[row]
             while new_level < last and attained[row] >= thresholds[limits, new_level]:
                 new_level += 1
@@ -135,7 +137,7 @@ def level_by_attained(
         controls.priority[row] = new_level
         if new_level != level[row]:
             level[row] = new_level
-            own.entered[row] = now
+            record.entered[row] = now
 
 
 @rule
@@ -202,15 +204,14 @@ class WeightedQueues(NamedTuple):
 
 
 @rule
-def weigh_queues(active: IntArray, count: int, entered: FloatArray, controls: Controls, own: WeightedQueues) -> None:
+def weigh_queues(active: IntArray, count: int, entered: FloatArray, controls: Controls, record: WeightedQueues) -> None:
     """Shares a link among queues by weight, and inside a queue equally or first in, first out (weighted fair queueing).
 
     Args:
         entered: Time in s at which each flow joined its queue.
         controls: Receives ``weight``, and ``admitted`` where the flows of a queue do not share.
-        own: The queues.
     """
-    share, queue, occupancy = own.share, own.queue, own.occupancy
+    share, queue, occupancy = record.share, record.queue, record.occupancy
     occupancy[:] = 0 if share else -1
     for index in range(count):
         row = active[index]
@@ -223,7 +224,49 @@ def weigh_queues(active: IntArray, count: int, entered: FloatArray, controls: Co
     for index in range(count):
         row = active[index]
         if share:
-            controls.weight[row] = own.weights[queue[row]] / occupancy[queue[row]]
+            controls.weight[row] = record.weights[queue[row]] / occupancy[queue[row]]
         else:
-            controls.weight[row] = own.weights[queue[row]]
+            controls.weight[row] = record.weights[queue[row]]
             controls.admitted[row] = occupancy[queue[row]] == row
+
+
+@rule
+def are_limits(limits: FloatArray) -> bool:
+    """Returns whether each row of thresholds in B, (num_rows, count), is positive, finite and increasing."""
+    allowed = True
+    for row in range(limits.shape[0]):
+        before = 0.0
+        for index in range(limits.shape[1]):
+            limit = limits[row, index]
+            allowed = allowed and before < limit < np.inf
+            before = limit
+    return allowed
+
+
+@rule
+def are_within(values: FloatArray, most: float) -> bool:
+    """Returns whether each of some values, (count,), is a number from ``-most`` to ``most``."""
+    allowed = True
+    for value in values:
+        allowed = allowed and abs(value) <= most
+    return allowed
+
+
+@rule
+def spread_limits(action: FloatArray, bottom: float, top: float, step: float, logarithm: FloatArray) -> None:
+    """Chooses the logarithms of thresholds, each between the one before, a step further, and what leaves room below.
+
+    Args:
+        action: Where they stand between these, from -1 to 1, (num_rows, count).
+        bottom: Logarithm of the smallest threshold.
+        top: Logarithm of the largest.
+        step: Least difference of neighbouring logarithms.
+        logarithm: Receives them, (num_rows, count), increasing in each row.
+    """
+    num_rows, count = action.shape
+    for row in range(num_rows):
+        low = bottom
+        for index in range(count):
+            high = top - step * (count - 1 - index)
+            logarithm[row, index] = low + (action[row, index] + 1.0) / 2.0 * (high - low)
+            low = logarithm[row, index] + step

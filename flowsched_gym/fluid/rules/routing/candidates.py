@@ -1,8 +1,30 @@
-"""The paths between which a flow may choose: those that are up, on which no link has failed."""
+"""The paths between which a flow may choose: those that are up, on which no link has failed.
 
-from flowsched_gym.fluid.rules.routing.availability import path_is_up
+A link that has failed has capacity 0; a path is up while all its links are.
+"""
+
+from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.machine_code.decorators import rule
 from flowsched_gym.topology.network import Network
+
+
+@rule
+def path_is_up(path: int, capacity: FloatArray, path_start: IntArray, path_links: IntArray) -> bool:
+    """Returns whether every link of a path is up; ``capacity`` in B/s, (num_links,)."""
+    is_up = True
+    for step in range(path_start[path], path_start[path + 1]):
+        is_up = is_up and capacity[path_links[step]] > 0.0
+    return is_up
+
+
+@rule
+def count_paths_up(first: int, last: int, capacity: FloatArray, path_start: IntArray, path_links: IntArray) -> int:
+    """Counts the paths that are up from row ``first`` of the path table to before row ``last``."""
+    count = 0
+    for path in range(first, last):
+        if path_is_up(path, capacity, path_start, path_links):
+            count += 1
+    return count
 
 
 @rule

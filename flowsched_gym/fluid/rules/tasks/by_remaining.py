@@ -29,9 +29,9 @@ SAME: Final = 1.0 + 2.0**-46
 
 
 @inlined_part
-def _shares_by_remaining(row: int, state: FlowState, controls: Controls, own: TaskQueues) -> bool:
+def _shares_by_remaining(row: int, state: FlowState, controls: Controls, record: TaskQueues) -> bool:
     """Returns whether a flow is one of those that have the link."""
-    shares: bool = state.rate[row] > 0.0 and controls.path[row] < own.first_cpu_path
+    shares: bool = state.rate[row] > 0.0 and controls.path[row] < record.first_cpu_path
     return shares
 
 
@@ -58,7 +58,7 @@ def _sum_sent(
     least: float,
     state: FlowState,
     controls: Controls,
-    own: TaskQueues,
+    record: TaskQueues,
 ) -> tuple[float, float]:
     """Adds up what the flows of a task, or all, send until the smallest has a part of its bytes left.
 
@@ -71,9 +71,9 @@ def _sum_sent(
     fall = (1.0 - least) * (1.0 + least)
     for index in range(count):
         row = active[index]
-        if not _shares_by_remaining(row, state, controls, own):
+        if not _shares_by_remaining(row, state, controls, record):
             continue
-        if task != ANY_TASK and n * own.num_rows + own.task[row] != task:
+        if task != ANY_TASK and n * record.num_rows + record.task[row] != task:
             continue
         left = state.remaining[row] / smallest
         root = _left_when(left, least)
@@ -93,7 +93,7 @@ def _least_when_sent(
     floor: float,
     state: FlowState,
     controls: Controls,
-    own: TaskQueues,
+    record: TaskQueues,
 ) -> float:
     """Returns what is left of the smallest flow, as a part, when a task, or all, have sent so much: from floor to 1.
 
@@ -102,7 +102,7 @@ def _least_when_sent(
     low, high = floor, 1.0
     least = 1.0
     for _ in range(MOST_STEPS):
-        total, slope = _sum_sent(n, active, count, task, smallest, least, state, controls, own)
+        total, slope = _sum_sent(n, active, count, task, smallest, least, state, controls, record)
         if total < wanted:
             high = least
         else:
@@ -118,52 +118,47 @@ def _least_when_sent(
 
 @rule
 def foresee_by_remaining(
-    now: float, n: int, active: IntArray, count: int, state: FlowState, controls: Controls, own: TaskQueues
+    now: float, n: int, active: IntArray, count: int, state: FlowState, controls: Controls, record: TaskQueues
 ) -> float:
     """Sets the mean rates of the flows that share one link until the first of them, or its task, needs attention.
 
     On several links, rates stay, and weights are set anew after a while.
 
     Args:
-        now: Time in s.
-        n: Number of the network.
-        active: Rows of the active flows in its first ``count`` entries.
-        count: Number of active flows.
         state: The flows; their rates are as their weights want them at ``now``.
-        controls: Their controls.
-        own: The queues; what is foreseen is kept there.
+        record: The queues; what is foreseen is kept there.
 
     Returns:
         Absolute time in s; inf where no flow shares.
     """
-    own.foreseen[n] = np.inf
+    record.foreseen[n] = np.inf
     capacity = 0.0
     smallest = soonest = np.inf
     for index in range(count):
         row = active[index]
-        if _shares_by_remaining(row, state, controls, own):
+        if _shares_by_remaining(row, state, controls, record):
             capacity += state.rate[row]
             smallest = min(smallest, state.remaining[row])
             if state.remaining[row] > REFRESHED * state.volume[row]:
                 soonest = min(soonest, REFRESH * state.remaining[row] / state.rate[row])
     if capacity == 0.0:
         return np.inf
-    if not own.single_link:
+    if not record.single_link:
         return now + soonest
     least = 0.0
-    base = n * own.num_rows
-    for index in range(base, base + own.num_listed[n]):
-        task = own.listed[index]
-        left = bytes_to_demotion(n, task, own) / smallest
+    base = n * record.num_rows
+    for index in range(base, base + record.num_listed[n]):
+        task = record.listed[index]
+        left = bytes_to_demotion(n, task, record) / smallest
         if left < np.inf:
-            total, _ = _sum_sent(n, active, count, task, smallest, least, state, controls, own)
+            total, _ = _sum_sent(n, active, count, task, smallest, least, state, controls, record)
             if total > left:
-                least = _least_when_sent(n, active, count, task, left, smallest, least, state, controls, own)
-    total, _ = _sum_sent(n, active, count, ANY_TASK, smallest, least, state, controls, own)
+                least = _least_when_sent(n, active, count, task, left, smallest, least, state, controls, record)
+    total, _ = _sum_sent(n, active, count, ANY_TASK, smallest, least, state, controls, record)
     span = total * smallest / capacity
-    own.foreseen[n] = now + span
-    own.least[n] = least * smallest
-    _set_mean_rates(active, count, smallest, least, span, state, controls, own)
+    record.foreseen[n] = now + span
+    record.least[n] = least * smallest
+    _set_mean_rates(active, count, smallest, least, span, state, controls, record)
     return now + span
 
 
@@ -176,36 +171,31 @@ def average_by_remaining(
     count: int,
     state: FlowState,
     controls: Controls,
-    own: TaskQueues,
+    record: TaskQueues,
 ) -> None:
     """Sets the mean rates of the flows that share one link over a step, which ends when foreseen or before.
 
     Args:
         now: Time in s at the end of the step.
         elapsed: Its length in s, > 0.
-        n: Number of the network.
-        active: Rows of the active flows in its first ``count`` entries.
-        count: Number of active flows.
         state: The flows, as they were at its beginning; their rates are changed.
-        controls: Their controls.
-        own: The queues.
     """
-    if own.foreseen[n] == np.inf:
+    if record.foreseen[n] == np.inf:
         return
     capacity = 0.0
     smallest = np.inf
     for index in range(count):
         row = active[index]
-        if _shares_by_remaining(row, state, controls, own):
+        if _shares_by_remaining(row, state, controls, record):
             capacity += state.rate[row]
             smallest = min(smallest, state.remaining[row])
     if capacity == 0.0:
         return
-    least = own.least[n] / smallest
-    if now < own.foreseen[n]:
+    least = record.least[n] / smallest
+    if now < record.foreseen[n]:
         wanted = capacity * elapsed / smallest
-        least = _least_when_sent(n, active, count, ANY_TASK, wanted, smallest, least, state, controls, own)
-    _set_mean_rates(active, count, smallest, least, elapsed, state, controls, own)
+        least = _least_when_sent(n, active, count, ANY_TASK, wanted, smallest, least, state, controls, record)
+    _set_mean_rates(active, count, smallest, least, elapsed, state, controls, record)
 
 
 @inlined_part
@@ -217,12 +207,12 @@ def _set_mean_rates(
     span: float,
     state: FlowState,
     controls: Controls,
-    own: TaskQueues,
+    record: TaskQueues,
 ) -> None:
     """Sets the rates at which flows send in ``span`` seconds what they do until ``least`` of the smallest is left."""
     fall = (1.0 - least) * (1.0 + least)
     for index in range(count):
         row = active[index]
-        if _shares_by_remaining(row, state, controls, own):
+        if _shares_by_remaining(row, state, controls, record):
             left = state.remaining[row] / smallest
             state.rate[row] = smallest * (fall / (left + _left_when(left, least))) / span

@@ -38,51 +38,45 @@ def weigh_by_deadline(
     state: FlowState,
     controls: Controls,
     network: Network,
-    own: Imminence,
+    record: Imminence,
 ) -> None:
     """Sets weights ``alpha ** (1 - d)``, where d is the time that a flow needs at its fair share over the time left.
 
     A window is cut by ``alpha ** d / 2`` in place of DCTCP's ``alpha / 2``, and its rate goes with the inverse.
 
     Args:
-        now: Time in s.
-        active: Rows of the active flows in its first ``count`` entries.
-        count: Number of active flows.
-        state: The flows.
         controls: ``weight`` is written.
-        network: Links and paths.
-        own: Parameters, and scratch.
     """
-    for link in range(len(own.flows)):
-        own.flows[link] = 0
+    for link in range(len(record.flows)):
+        record.flows[link] = 0
     for index in range(count):
         path = controls.path[active[index]]
         for step in range(network.path_start[path], network.path_start[path + 1]):
-            own.flows[network.path_links[step]] += 1
+            record.flows[network.path_links[step]] += 1
     for index in range(count):
         row = active[index]
         path = controls.path[row]
         controls.weight[row] = 1.0
-        if path >= own.first_cpu_path or state.deadline[row] == np.inf:
+        if path >= record.first_cpu_path or state.deadline[row] == np.inf:
             continue
         share = np.inf
         for step in range(network.path_start[path], network.path_start[path + 1]):
             link = network.path_links[step]
-            share = min(share, network.capacity[link] / own.flows[link])
+            share = min(share, network.capacity[link] / record.flows[link])
         needed = state.remaining[row] / share if share > 0.0 else np.inf
-        controls.weight[row] = power(own.alpha, 1.0 - imminence(needed, state.deadline[row] - now))
+        controls.weight[row] = power(record.alpha, 1.0 - imminence(needed, state.deadline[row] - now))
 
 
 @rule
 def next_refresh(
-    now: float, active: IntArray, count: int, state: FlowState, controls: Controls, own: Imminence
+    now: float, active: IntArray, count: int, state: FlowState, controls: Controls, record: Imminence
 ) -> float:
     """Returns the absolute time in s at which weights are set anew; inf where none of them changes."""
     soonest = np.inf
-    most = power(own.alpha, 1.0 - MOST_IMMINENCE)
+    most = power(record.alpha, 1.0 - MOST_IMMINENCE)
     for index in range(count):
         row = active[index]
-        on_network = controls.path[row] < own.first_cpu_path
+        on_network = controls.path[row] < record.first_cpu_path
         # Weights of flows whose deadlines have come too near stay.
         if on_network and now < state.deadline[row] < np.inf and controls.weight[row] < most:
             soonest = min(soonest, REFRESH * (state.deadline[row] - now))

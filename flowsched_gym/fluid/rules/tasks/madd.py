@@ -73,15 +73,15 @@ class KnownTasks(NamedTuple):
 
 
 @inlined_rule
-def add_sent(n: int, row: int, state: FlowState, controls: Controls, own: KnownTasks) -> None:
+def add_sent(n: int, row: int, state: FlowState, controls: Controls, record: KnownTasks) -> None:
     """Keeps what a flow has sent that has sent its last byte."""
-    if controls.path[row] < own.first_cpu_path:
-        own.sent[n * own.num_rows + own.task[row]] += state.volume[row]
+    if controls.path[row] < record.first_cpu_path:
+        record.sent[n * record.num_rows + record.task[row]] += state.volume[row]
 
 
 @rule
 def serve_shortest(
-    n: int, active: IntArray, count: int, state: FlowState, controls: Controls, network: Network, own: KnownTasks
+    n: int, active: IntArray, count: int, state: FlowState, controls: Controls, network: Network, record: KnownTasks
 ) -> None:
     """Gives the flows of the shortest task MADD's rates, then those of the next on what is left, and so on.
 
@@ -89,46 +89,41 @@ def serve_shortest(
     task leaves idle is given out once more in the same way.
 
     Args:
-        n: Number of the network.
         active: Rows of the active flows in its first ``count`` entries; reordered by task.
-        count: Number of active flows.
-        state: The flows.
         controls: ``admitted``, ``rate_cap`` and ``weight`` are written: flows send at their largest rates.
-        network: Links and paths.
-        own: The tasks.
     """
-    base = n * own.num_rows
-    num_tasks = _list_tasks(base, active, count, state, controls, own)
-    _lay_out(base, active, count, num_tasks, own)
+    base = n * record.num_rows
+    num_tasks = _list_tasks(base, active, count, state, controls, record)
+    _lay_out(base, active, count, num_tasks, record)
     for link in range(len(network.capacity)):
-        own.residual[link] = network.capacity[link]
-    if own.key == BOTTLENECK:
+        record.residual[link] = network.capacity[link]
+    if record.key == BOTTLENECK:
         for index in range(count):
             controls.admitted[active[index]] = True
         first = 0
         for index in range(base, base + num_tasks):
-            end = _end_of_task(first, active, count, own)
-            own.rank[own.listed[index]] = _bottleneck(first, end, active, state, controls, network, own)
+            end = _end_of_task(first, active, count, record)
+            record.rank[record.listed[index]] = _bottleneck(first, end, active, state, controls, network, record)
             first = end
-    _sort_tasks(base, num_tasks, own)
-    _lay_out(base, active, count, num_tasks, own)
+    _sort_tasks(base, num_tasks, record)
+    _lay_out(base, active, count, num_tasks, record)
     for index in range(count):
         controls.rate_cap[active[index]] = 0.0
     for _ in range(PASSES):
         first = number = 0
         while first < count:
-            end = _end_of_task(first, active, count, own)
+            end = _end_of_task(first, active, count, record)
             for index in range(first, end):
                 row = active[index]
-                controls.admitted[row] = _is_open(controls.path[row], network, own)
+                controls.admitted[row] = _is_open(controls.path[row], network, record)
                 controls.priority[row] = number
-            duration = _bottleneck(first, end, active, state, controls, network, own)
+            duration = _bottleneck(first, end, active, state, controls, network, record)
             for index in range(first, end):
                 row = active[index]
                 if controls.admitted[row]:
                     rate = state.remaining[row] / duration
                     controls.rate_cap[row] += rate
-                    _take(controls.path[row], rate, network, own)
+                    _take(controls.path[row], rate, network, record)
             first = end
             number += 1
     for index in range(count):
@@ -137,55 +132,57 @@ def serve_shortest(
         if controls.admitted[row]:
             controls.weight[row] = controls.rate_cap[row] * ABOVE
     for index in range(base, base + num_tasks):
-        own.place[own.listed[index]] = 0
+        record.place[record.listed[index]] = 0
 
 
 @inlined_part
-def _list_tasks(base: int, active: IntArray, count: int, state: FlowState, controls: Controls, own: KnownTasks) -> int:
+def _list_tasks(
+    base: int, active: IntArray, count: int, state: FlowState, controls: Controls, record: KnownTasks
+) -> int:
     """Lists the tasks that have active flows, in the order of these, with their keys."""
     num_tasks = 0
     for index in range(count):
         row = active[index]
-        task = base + own.task[row]
-        if own.place[task] == 0:
-            own.listed[base + num_tasks] = task
+        task = base + record.task[row]
+        if record.place[task] == 0:
+            record.listed[base + num_tasks] = task
             num_tasks += 1
-            own.rank[task] = 0.0 if own.key == LONGEST else own.total[task] - own.sent[task]
-        own.place[task] += 1
-        on_network = controls.path[row] < own.first_cpu_path
-        if own.key == LONGEST:
-            own.rank[task] = max(own.rank[task], state.remaining[row] if on_network else state.size[row])
+            record.rank[task] = 0.0 if record.key == LONGEST else record.total[task] - record.sent[task]
+        record.place[task] += 1
+        on_network = controls.path[row] < record.first_cpu_path
+        if record.key == LONGEST:
+            record.rank[task] = max(record.rank[task], state.remaining[row] if on_network else state.size[row])
         elif on_network:
-            own.rank[task] -= state.attained[row]
+            record.rank[task] -= state.attained[row]
     return num_tasks
 
 
 @inlined_part
-def _lay_out(base: int, active: IntArray, count: int, num_tasks: int, own: KnownTasks) -> None:
+def _lay_out(base: int, active: IntArray, count: int, num_tasks: int, record: KnownTasks) -> None:
     """Puts the active flows in the order of their tasks; ``place`` counts flows of tasks before and after."""
     begin = 0
     for index in range(base, base + num_tasks):
-        flows = own.place[own.listed[index]]
-        own.place[own.listed[index]] = begin
+        flows = record.place[record.listed[index]]
+        record.place[record.listed[index]] = begin
         begin += flows
     for index in range(count):
         row = active[index]
-        task = base + own.task[row]
-        own.laid[base + own.place[task]] = row
-        own.place[task] += 1
+        task = base + record.task[row]
+        record.laid[base + record.place[task]] = row
+        record.place[task] += 1
     for index in range(count):
-        active[index] = own.laid[base + index]
+        active[index] = record.laid[base + index]
     before = 0
     for index in range(base, base + num_tasks):
-        end = own.place[own.listed[index]]
-        own.place[own.listed[index]] = end - before
+        end = record.place[record.listed[index]]
+        record.place[record.listed[index]] = end - before
         before = end
 
 
 @inlined_part
-def _sort_tasks(base: int, num_tasks: int, own: KnownTasks) -> None:
+def _sort_tasks(base: int, num_tasks: int, record: KnownTasks) -> None:
     """Sorts the listed tasks by (key, arrival, number)."""
-    listed, rank, came = own.listed, own.rank, own.came
+    listed, rank, came = record.listed, record.rank, record.came
     for index in range(base + 1, base + num_tasks):
         task = listed[index]
         hole = index
@@ -205,17 +202,17 @@ def _sort_tasks(base: int, num_tasks: int, own: KnownTasks) -> None:
 
 
 @inlined_part
-def _end_of_task(first: int, active: IntArray, count: int, own: KnownTasks) -> int:
+def _end_of_task(first: int, active: IntArray, count: int, record: KnownTasks) -> int:
     """Returns the index behind the last flow of the task whose flows begin at an index."""
     end = first
-    while end < count and own.task[active[end]] == own.task[active[first]]:
+    while end < count and record.task[active[end]] == record.task[active[first]]:
         end += 1
     return end
 
 
 @inlined_part
 def _bottleneck(
-    first: int, end: int, active: IntArray, state: FlowState, controls: Controls, network: Network, own: KnownTasks
+    first: int, end: int, active: IntArray, state: FlowState, controls: Controls, network: Network, record: KnownTasks
 ) -> float:
     """Returns the time that admitted flows need on what is left of their most loaded resource, in s."""
     longest = 0.0
@@ -223,30 +220,30 @@ def _bottleneck(
         row = active[index]
         if controls.admitted[row]:
             for step in range(network.path_start[controls.path[row]], network.path_start[controls.path[row] + 1]):
-                own.load[network.path_links[step]] += state.remaining[row]
+                record.load[network.path_links[step]] += state.remaining[row]
     for index in range(first, end):
         row = active[index]
         for step in range(network.path_start[controls.path[row]], network.path_start[controls.path[row] + 1]):
             link = network.path_links[step]
-            if own.load[link] > 0.0:
-                longest = max(longest, own.load[link] / own.residual[link])
-                own.load[link] = 0.0
+            if record.load[link] > 0.0:
+                longest = max(longest, record.load[link] / record.residual[link])
+                record.load[link] = 0.0
     return longest
 
 
 @inlined_part
-def _is_open(path: int, network: Network, own: KnownTasks) -> bool:
+def _is_open(path: int, network: Network, record: KnownTasks) -> bool:
     """Returns whether all links of a path have something left."""
     for step in range(network.path_start[path], network.path_start[path + 1]):
         link = network.path_links[step]
-        if own.residual[link] <= network.capacity[link] * FULL:
+        if record.residual[link] <= network.capacity[link] * FULL:
             return False
     return True
 
 
 @inlined_part
-def _take(path: int, rate: float, network: Network, own: KnownTasks) -> None:
+def _take(path: int, rate: float, network: Network, record: KnownTasks) -> None:
     """Takes a rate from the links of a path."""
     for step in range(network.path_start[path], network.path_start[path + 1]):
         link = network.path_links[step]
-        own.residual[link] = max(own.residual[link] - rate, 0.0)
+        record.residual[link] = max(record.residual[link] - rate, 0.0)

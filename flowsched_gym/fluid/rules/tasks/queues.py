@@ -1,7 +1,7 @@
 """Serves tasks in feedback queues by the bytes that they have sent (TAFE, section IV), on CPUs and links alike.
 
 Tasks are served level by level, in a level in the order of their arrival; the flows of a task as ``Within`` says. What
-earlier tasks leave idle serves later ones.
+earlier tasks leave idle serves later ones. By Algorithm 1, it is the bytes of the flows that have arrived that demote.
 """
 
 from enum import IntEnum
@@ -11,7 +11,6 @@ import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.fluid.controls import Controls
-from flowsched_gym.fluid.rules.tasks.task_levels import level_after
 from flowsched_gym.fluid.rules.transport.progress import TIME_TOLERANCE
 from flowsched_gym.fluid.state import FlowState
 from flowsched_gym.machine_code.decorators import inlined_part, inlined_rule, rule
@@ -95,88 +94,83 @@ class TaskQueues(NamedTuple):
 
 
 @inlined_rule
-def begin_task(now: float, n: int, row: int, size: FloatArray, own: TaskQueues) -> None:
+def begin_task(now: float, n: int, row: int, size: FloatArray, record: TaskQueues) -> None:
     """Takes in a flow that is ready: the first one of its task begins that."""
-    task = n * own.num_rows + own.task[row]
-    if own.came[task] == np.inf:
-        own.came[task] = now
-    if own.by_arrival:
-        own.flow_level[row] = own.arrived_level[task]
-        own.arrived[task] += size[row]
-        own.arrived_level[task] = level_after(own.arrived_level[task], own.arrived[task], own.thresholds[n])
+    task = n * record.num_rows + record.task[row]
+    if record.came[task] == np.inf:
+        record.came[task] = now
+    if record.by_arrival:
+        record.flow_level[row] = record.arrived_level[task]
+        record.arrived[task] += size[row]
+        record.arrived_level[task] = level_after(record.arrived_level[task], record.arrived[task], record.thresholds[n])
 
 
 @inlined_rule
-def add_finished(n: int, row: int, state: FlowState, controls: Controls, own: TaskQueues) -> None:
+def add_finished(n: int, row: int, state: FlowState, controls: Controls, record: TaskQueues) -> None:
     """Keeps what a flow has sent that has sent its last byte."""
-    if controls.path[row] < own.first_cpu_path:
-        own.sent[n * own.num_rows + own.task[row]] += state.volume[row]
+    if controls.path[row] < record.first_cpu_path:
+        record.sent[n * record.num_rows + record.task[row]] += state.volume[row]
 
 
 @rule
 def order_tasks(
-    now: float, n: int, active: IntArray, count: int, state: FlowState, controls: Controls, own: TaskQueues
+    now: float, n: int, active: IntArray, count: int, state: FlowState, controls: Controls, record: TaskQueues
 ) -> None:
     """Orders the active flows, and sets their priorities and weights.
 
     Args:
-        now: Time in s.
-        n: Number of the network.
         active: Rows of the active flows in its first ``count`` entries; reordered.
-        count: Number of active flows.
-        state: The flows.
         controls: ``priority`` and, by ``REMAINING``, ``weight`` are written.
-        own: The queues; updated.
     """
-    base = n * own.num_rows
-    num_tasks = _list_tasks(now, n, active, count, state, controls, own)
-    _sort_tasks(base, num_tasks, own)
-    _lay_out(base, active, count, num_tasks, own)
-    if own.by_arrival:
-        _sort_by_level(active, count, own.flow_level)
-    if own.within == SERIAL or own.within == SHORTEST:
-        _sort_within(base, active, count, state.remaining, own)
-    _set_priorities(base, active, count, controls, own)
-    if own.within == REMAINING:
+    base = n * record.num_rows
+    num_tasks = _list_tasks(now, n, active, count, state, controls, record)
+    _sort_tasks(base, num_tasks, record)
+    _lay_out(base, active, count, num_tasks, record)
+    if record.by_arrival:
+        _sort_by_level(active, count, record.flow_level)
+    if record.within == SERIAL or record.within == SHORTEST:
+        _sort_within(base, active, count, state.remaining, record)
+    _set_priorities(base, active, count, controls, record)
+    if record.within == REMAINING:
         smallest = np.inf
         for index in range(count):
             smallest = min(smallest, state.remaining[active[index]])
         for index in range(count):
             row = active[index]
-            on_cpu = controls.path[row] >= own.first_cpu_path
+            on_cpu = controls.path[row] >= record.first_cpu_path
             controls.weight[row] = 1.0 if on_cpu else max(smallest / state.remaining[row], LEAST_WEIGHT)
 
 
 @inlined_part
 def _list_tasks(
-    now: float, n: int, active: IntArray, count: int, state: FlowState, controls: Controls, own: TaskQueues
+    now: float, n: int, active: IntArray, count: int, state: FlowState, controls: Controls, record: TaskQueues
 ) -> int:
     """Lists the tasks that have active flows, in the order of these, with what they have sent and their levels."""
-    base = n * own.num_rows
+    base = n * record.num_rows
     num_tasks = 0
     for index in range(count):
         row = active[index]
-        task = base + own.task[row]
-        if own.place[task] == 0:
-            own.listed[base + num_tasks] = task
+        task = base + record.task[row]
+        if record.place[task] == 0:
+            record.listed[base + num_tasks] = task
             num_tasks += 1
-            own.sent_now[task] = own.sent[task]
-            own.rate[task] = 0.0
-        own.place[task] += 1
-        if controls.path[row] < own.first_cpu_path:
-            own.sent_now[task] += state.attained[row]
-            own.rate[task] += state.rate[row]
-    own.num_listed[n] = num_tasks
+            record.sent_now[task] = record.sent[task]
+            record.rate[task] = 0.0
+        record.place[task] += 1
+        if controls.path[row] < record.first_cpu_path:
+            record.sent_now[task] += state.attained[row]
+            record.rate[task] += state.rate[row]
+    record.num_listed[n] = num_tasks
     for index in range(base, base + num_tasks):
-        task = own.listed[index]
+        task = record.listed[index]
         level = 0
         while (
-            not own.by_arrival
-            and level < own.thresholds.shape[1]
-            and _has_sent(own.sent_now[task], own.thresholds[n, level], own.rate[task] * now)
+            not record.by_arrival
+            and level < record.thresholds.shape[1]
+            and _has_sent(record.sent_now[task], record.thresholds[n, level], record.rate[task] * now)
         ):
             level += 1
-        own.level[task] = level
+        record.level[task] = level
     return num_tasks
 
 
@@ -193,9 +187,9 @@ def _has_sent(sent: float, threshold: float, moved: float) -> bool:
 
 
 @inlined_part
-def _sort_tasks(base: int, num_tasks: int, own: TaskQueues) -> None:
+def _sort_tasks(base: int, num_tasks: int, record: TaskQueues) -> None:
     """Sorts the listed tasks by (level, arrival, number); quick where they are nearly in order."""
-    listed, level, came = own.listed, own.level, own.came
+    listed, level, came = record.listed, record.level, record.came
     for index in range(base + 1, base + num_tasks):
         task = listed[index]
         hole = index
@@ -215,22 +209,22 @@ def _sort_tasks(base: int, num_tasks: int, own: TaskQueues) -> None:
 
 
 @inlined_part
-def _lay_out(base: int, active: IntArray, count: int, num_tasks: int, own: TaskQueues) -> None:
+def _lay_out(base: int, active: IntArray, count: int, num_tasks: int, record: TaskQueues) -> None:
     """Puts the active flows in the order of their tasks; those of one task keep theirs."""
     begin = 0
     for index in range(base, base + num_tasks):
-        flows = own.place[own.listed[index]]
-        own.place[own.listed[index]] = begin
+        flows = record.place[record.listed[index]]
+        record.place[record.listed[index]] = begin
         begin += flows
     for index in range(count):
         row = active[index]
-        task = base + own.task[row]
-        own.laid[base + own.place[task]] = row
-        own.place[task] += 1
+        task = base + record.task[row]
+        record.laid[base + record.place[task]] = row
+        record.place[task] += 1
     for index in range(count):
-        active[index] = own.laid[base + index]
+        active[index] = record.laid[base + index]
     for index in range(base, base + num_tasks):
-        own.place[own.listed[index]] = 0
+        record.place[record.listed[index]] = 0
 
 
 @inlined_part
@@ -246,15 +240,15 @@ def _sort_by_level(active: IntArray, count: int, level: IntArray) -> None:
 
 
 @inlined_part
-def _sort_within(base: int, active: IntArray, count: int, remaining: FloatArray, own: TaskQueues) -> None:
+def _sort_within(base: int, active: IntArray, count: int, remaining: FloatArray, record: TaskQueues) -> None:
     """Sorts the active flows of each task and level by what is left of them, or by their ids."""
-    by_size = own.within == SHORTEST
+    by_size = record.within == SHORTEST
     for index in range(1, count):
         row = active[index]
         hole = index
         while hole > 0:
             other = active[hole - 1]
-            if own.task[other] != own.task[row] or own.flow_level[other] != own.flow_level[row]:
+            if record.task[other] != record.task[row] or record.flow_level[other] != record.flow_level[row]:
                 break
             alike = not by_size or remaining[other] == remaining[row]
             if not (other > row if alike else remaining[other] > remaining[row]):
@@ -265,22 +259,22 @@ def _sort_within(base: int, active: IntArray, count: int, remaining: FloatArray,
 
 
 @inlined_part
-def _set_priorities(base: int, active: IntArray, count: int, controls: Controls, own: TaskQueues) -> None:
+def _set_priorities(base: int, active: IntArray, count: int, controls: Controls, record: TaskQueues) -> None:
     """Numbers the active flows in their order: each one, each task with those it shares with, or each level."""
     priority = -1
     before = -1
     is_shared = False
     for index in range(count):
         row = active[index]
-        task = base + own.task[row]
-        if before < 0 or own.within == SERIAL or own.within == SHORTEST:
+        task = base + record.task[row]
+        if before < 0 or record.within == SERIAL or record.within == SHORTEST:
             priority += 1
         else:
-            other = base + own.task[before]
-            parts = own.level[task] != own.level[other] or own.flow_level[row] != own.flow_level[before]
-            if own.within == FAIR and task != other:
+            other = base + record.task[before]
+            parts = record.level[task] != record.level[other] or record.flow_level[row] != record.flow_level[before]
+            if record.within == FAIR and task != other:
                 # A heavy task shares with those behind it, up to the first that is not heavy.
-                is_shared = own.sent_now[other] >= own.heavy * (1.0 - LEVEL_TOLERANCE)
+                is_shared = record.sent_now[other] >= record.heavy * (1.0 - LEVEL_TOLERANCE)
                 parts = parts or not is_shared
             if parts:
                 priority += 1
@@ -290,31 +284,75 @@ def _set_priorities(base: int, active: IntArray, count: int, controls: Controls,
 
 @rule
 def next_demotion(
-    now: float, n: int, active: IntArray, count: int, state: FlowState, controls: Controls, own: TaskQueues
+    now: float, n: int, active: IntArray, count: int, state: FlowState, controls: Controls, record: TaskQueues
 ) -> float:
     """Returns the absolute time in s at which a task reaches its next threshold at the present rates; inf for never."""
-    base = n * own.num_rows
-    for index in range(base, base + own.num_listed[n]):
-        own.rate[own.listed[index]] = 0.0
+    base = n * record.num_rows
+    for index in range(base, base + record.num_listed[n]):
+        record.rate[record.listed[index]] = 0.0
     for index in range(count):
         row = active[index]
-        if controls.path[row] < own.first_cpu_path:
-            own.rate[base + own.task[row]] += state.rate[row]
+        if controls.path[row] < record.first_cpu_path:
+            record.rate[base + record.task[row]] += state.rate[row]
     soonest = np.inf
-    for index in range(base, base + own.num_listed[n]):
-        task = own.listed[index]
-        if own.rate[task] > 0.0:
-            soonest = min(soonest, bytes_to_demotion(n, task, own) / own.rate[task])
+    for index in range(base, base + record.num_listed[n]):
+        task = record.listed[index]
+        if record.rate[task] > 0.0:
+            soonest = min(soonest, bytes_to_demotion(n, task, record) / record.rate[task])
     return now + soonest
 
 
 @inlined_rule
-def bytes_to_demotion(n: int, task: int, own: TaskQueues) -> float:
+def bytes_to_demotion(n: int, task: int, record: TaskQueues) -> float:
     """Returns what a task has to send until it is demoted, or shares with its successors, in B; inf for never."""
     left = np.inf
-    level = own.level[task]
-    if not own.by_arrival and level < own.thresholds.shape[1]:
-        left = own.thresholds[n, level] - own.sent_now[task]
-    if own.sent_now[task] < own.heavy * (1.0 - LEVEL_TOLERANCE):
-        left = min(left, own.heavy - own.sent_now[task])
+    level = record.level[task]
+    if not record.by_arrival and level < record.thresholds.shape[1]:
+        left = record.thresholds[n, level] - record.sent_now[task]
+    if record.sent_now[task] < record.heavy * (1.0 - LEVEL_TOLERANCE):
+        left = min(left, record.heavy - record.sent_now[task])
     return left
+
+
+@rule
+def level_after(level: int, total: float, thresholds: FloatArray) -> int:
+    """Returns the level of a task after a flow has arrived: one lower if the task has outgrown its present level.
+
+    One flow demotes its task by one level at most, whatever its size (Algorithm 1, lines 11 to 13).
+
+    Args:
+        level: Level of the task, 0 the highest.
+        total: Bytes of all of its flows that have arrived, this one included.
+        thresholds: Bytes above which a task leaves each level but the lowest, increasing, (num_levels - 1,).
+    """
+    if level < len(thresholds) and total > thresholds[level]:
+        return level + 1
+    return level
+
+
+@rule
+def levels_on_arrival(
+    task: IntArray,
+    size: FloatArray,
+    thresholds: FloatArray,
+    task_level: IntArray,
+    task_total: FloatArray,
+    level: IntArray,
+) -> None:
+    """Finds the level of each flow, which is that of its task before the flow's own bytes count.
+
+    Args:
+        task: Row of each flow's task in the order of arrival, (num_flows,); -1 for a flow without one.
+        thresholds: Bytes above which a task leaves each level but the lowest, increasing, (num_levels - 1,).
+        task_level: Level of each task, updated, (num_tasks,).
+        task_total: Bytes of each task's flows that have arrived, updated, (num_tasks,).
+        level: Receives the levels, (num_flows,), 0 the highest.
+    """
+    for row in range(len(task)):
+        owner = task[row]
+        if owner < 0:
+            level[row] = 0
+        else:
+            level[row] = task_level[owner]
+            task_total[owner] += size[row]
+            task_level[owner] = level_after(task_level[owner], task_total[owner], thresholds)

@@ -55,7 +55,6 @@ def advance(
         now: Time in s at the end of the step.
         elapsed: Length of the step in s, >= 0; no rate changes inside.
         active: Rows of the active flows, in its first ``count`` entries; finished ones are removed, order is kept.
-        count: Number of active flows before the step.
         served: Rows of the active flows that have a rate, in its first ``num_served`` entries.
         num_served: Number of active flows that have a rate.
         volume: Bytes on the wire per flow.

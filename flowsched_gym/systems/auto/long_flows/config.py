@@ -1,14 +1,26 @@
-"""The arguments of AuTO's environment of long flows, checked."""
+"""The arguments of AuTO's environment of long flows."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 
+from flowsched_gym.core.checks import as_tuple, check_number
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.units import SECONDS_PER_MICROSECOND, SECONDS_PER_MILLISECOND, gbps_to_capacity
-from flowsched_gym.envs.arguments import convert_integers, convert_members, convert_numbers
-from flowsched_gym.workload.checks import as_tuple, check_number
+from flowsched_gym.envs.arguments import (
+    MOST_SLOTS,
+    PERIODS_MS,
+    EnvConfig,
+    argument,
+    delay_argument,
+    flows_argument,
+    limit_argument,
+    link_argument,
+    load_argument,
+    workload_argument,
+)
+from flowsched_gym.topology.fabrics import MOST_PLANES, MOST_SWITCH_HOSTS
 
 MIN_QUEUES: Final = 2
 MAX_QUEUES: Final = 8
@@ -59,72 +71,61 @@ class LongFlowsReward(StrEnum):
     """The paper's: throughput of the long flows that finished over that of the step before."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuTOLongFlowsConfig:
-    """The arguments of AuTO's environment of long flows.
-
-    Attributes:
-        workload: Name of a workload (``flowsched list``), or path of a workload or flow file (``.yaml``, ``.csv``).
-        load: Offered bytes per s over the capacity of the hosts' sending links, > 0; ``None`` for the workload's own.
-        flows: Flows of an episode, >= 1; ``None`` for the workload's own.
-        hosts: Servers, >= 2 (AuTO, section 6: 32).
-        paths: Disjoint paths between two servers, >= 1 (AuTO, section 6: 3).
-        thresholds: Demotion thresholds in B, 1 to 7, increasing; a flow that has sent the last one is long. Default:
-            the best ones (``optimal_thresholds``) of queues by attained bytes for web search at load 0.8.
-        scope: Whose flows a decision is about, ``server`` or ``network``.
-        period_ms: Time in ms in which each server, or the network, is asked once, > 0.
-        n_l: Active long flows that the agent sees and controls (slots), >= 1 (AuTO, section 5.2.2: 11).
-        m_l: Finished long flows that it sees, >= 0; ``None`` for the paper's 10, or the 11 of recorded rows.
-        observation: What it sees, ``full`` or ``paper``.
-        layout: Order and units of the paper's features, ``grouped`` or ``recorded``.
-        reward: Term that is the reward, ``progress``, ``slowdown``, ``slowdown_growth`` or ``throughput_ratio``.
-        link_gbps: Capacity of each link in Gbps, > 0 (AuTO, section 6: 1).
-        link_delay_us: Propagation delay of each link in us, >= 0 (AuTO, section 6: 100 us for the round trip).
-        max_decisions: Decisions after which an episode is truncated, >= 1; ``None`` for no limit.
-
-    Raises:
-        ConfigError: An argument has another type or is out of its range.
-    """
-
-    workload: str = "auto-web-search"
-    load: float | None = None
-    flows: int | None = None
-    hosts: int = 32
-    paths: int = 3
-    thresholds: tuple[float, ...] = (200_000.0, 2_000_000.0, 10_000_000.0)
-    scope: Scope = Scope.SERVER
-    period_ms: float = 10.0
-    n_l: int = 11
-    m_l: int | None = None
-    observation: LongFlowsObservation = LongFlowsObservation.FULL
-    layout: LongFlowsLayout = LongFlowsLayout.GROUPED
-    reward: LongFlowsReward = LongFlowsReward.SLOWDOWN
-    link_gbps: float = 1.0
-    link_delay_us: float = 25.0
-    max_decisions: int | None = None
-
-    def __post_init__(self) -> None:
-        """Checks the arguments, and turns names into members and numbers into Python's own."""
-        convert_members(
-            self,
-            {"scope": Scope, "observation": LongFlowsObservation, "layout": LongFlowsLayout, "reward": LongFlowsReward},
+def _thresholds(name: str, given: Any) -> tuple[float, ...]:
+    """Checks the thresholds between 2 to 8 queues."""
+    thresholds = as_tuple(name, given)
+    for value in thresholds:
+        check_number("threshold", value, above=0)
+    rising = all(low < high for low, high in pairwise(thresholds))
+    if not rising or not MIN_QUEUES <= len(thresholds) + 1 <= MAX_QUEUES:
+        raise ConfigError(
+            f"{name} is {shown(thresholds)}: it must have {MIN_QUEUES - 1} to {MAX_QUEUES - 1} numbers, increasing"
         )
-        convert_integers(self, {"flows": 1, "hosts": 2, "paths": 1, "n_l": 1, "m_l": 0, "max_decisions": 1})
-        convert_numbers(self, positive=("load", "period_ms", "link_gbps"), at_least_0=("link_delay_us",))
-        self._check_thresholds()
+    return tuple(float(value) for value in thresholds)
 
-    def _check_thresholds(self) -> None:
-        """Checks the thresholds."""
-        thresholds = as_tuple("thresholds", self.thresholds)
-        for value in thresholds:
-            check_number("threshold", value, above=0)
-        rising = all(low < high for low, high in pairwise(thresholds))
-        if not rising or not MIN_QUEUES <= len(thresholds) + 1 <= MAX_QUEUES:
-            raise ConfigError(
-                f"thresholds is {shown(thresholds)}: it must have {MIN_QUEUES - 1} to {MAX_QUEUES - 1} numbers, "
-                "increasing"
-            )
-        object.__setattr__(self, "thresholds", tuple(float(value) for value in thresholds))
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuTOLongFlowsConfig(EnvConfig):
+    """The arguments of AuTO's environment of long flows."""
+
+    workload: str = workload_argument("auto-web-search")
+    load: float | None = load_argument("the hosts' sending links")
+    flows: int | None = flows_argument()
+    hosts: int = argument(32, at_least=2, at_most=MOST_SWITCH_HOSTS, meaning="servers (AuTO, section 6: 32)")
+    paths: int = argument(
+        3, at_least=1, at_most=MOST_PLANES, meaning="disjoint paths between two servers (AuTO, section 6: 3)"
+    )
+    thresholds: tuple[float, ...] = argument(
+        (200_000.0, 2_000_000.0, 10_000_000.0),
+        convert=_thresholds,
+        unit="B",
+        meaning="demotion thresholds, 1 to 7, increasing; a flow that has sent the last one is long. Default: the best "
+        "ones (``optimal_thresholds``) of queues by attained bytes for web search at load 0.8",
+    )
+    scope: Scope = argument(Scope.SERVER, meaning="whose flows a decision is about")
+    period_ms: float = argument(
+        10.0, between=PERIODS_MS, unit="ms", meaning="time in which each server, or the network, is asked once"
+    )
+    n_l: int = argument(
+        11,
+        at_least=1,
+        at_most=MOST_SLOTS,
+        unit="slots",
+        meaning="active long flows that the agent sees and controls (AuTO, section 5.2.2: 11)",
+    )
+    m_l: int | None = argument(
+        None,
+        at_least=0,
+        at_most=MOST_SLOTS,
+        none="the paper's 10, or the 11 of recorded rows",
+        meaning="finished long flows that it sees",
+    )
+    observation: LongFlowsObservation = argument(LongFlowsObservation.FULL, meaning="what it sees")
+    layout: LongFlowsLayout = argument(LongFlowsLayout.GROUPED, meaning="order and units of the paper's features")
+    reward: LongFlowsReward = argument(LongFlowsReward.SLOWDOWN, meaning="term that is the reward")
+    link_gbps: float = link_argument(1.0, "AuTO, section 6: 1")
+    link_delay_us: float = delay_argument(25.0, "AuTO, section 6: 100 us for the round trip")
+    max_decisions: int | None = limit_argument()
 
     @property
     def num_finished(self) -> int:

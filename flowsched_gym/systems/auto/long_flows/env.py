@@ -1,21 +1,20 @@
 """AuTO's environment of long flows: in which queue, how fast and by which path each of them goes on."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.core.periods import Period
 from flowsched_gym.envs import MaskedEnv, MaskedVectorEnv, PeriodEnv, PeriodVectorEnv
-from flowsched_gym.envs.arguments import refusing_unknown
+from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.systems.auto.flows import flow_source
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig
-from flowsched_gym.systems.auto.long_flows.control import LongFlowsControl
+from flowsched_gym.systems.auto.long_flows.observation import long_flows_layout
 from flowsched_gym.systems.auto.long_flows.panels import long_flows_panels
+from flowsched_gym.systems.auto.long_flows.rules import LongFlowsControl
 from flowsched_gym.topology import Routing, RoutingKind, multi_plane
-from flowsched_gym.workload import WorkloadLike, workload_label
+from flowsched_gym.workload import WorkloadLike
 
 
 class AuTOLongFlowsEnv(PeriodEnv[IntArray], MaskedEnv[IntArray]):
@@ -47,38 +46,7 @@ class AuTOLongFlowsEnv(PeriodEnv[IntArray], MaskedEnv[IntArray]):
     ``layout`` decodes it, to six digits. ``observation="full"``, 323 numbers by default; with another number of paths,
     as many columns of each kind as there are:
 
-    | column | meaning | unit | encoding | scale |
-    | --- | --- | --- | --- | --- |
-    | source | sending host, counted from 1, over the number of hosts | 1 | fraction | 1 |
-    | source_port | port that it is sent from, over 65535 | 1 | fraction | 1 |
-    | destination | receiving host, counted from 1, over the number of hosts | 1 | fraction | 1 |
-    | destination_port | port that it is sent to, by its id, over 65535 | 1 | fraction | 1 |
-    | protocol | protocol number, that of TCP, over 255 | 1 | fraction | 1 |
-    | priority | queue, counted from 1 for the highest, over the number of queues | 1 | fraction | 1 |
-    | attained | bytes sent | B | squashed | 10000000 |
-    | waiting | time since arrival | s | squashed | 0.1 |
-    | rate | rate over the capacity of a link | 1 | fraction | 1 |
-    | rate_cap | largest rate over it, 1 for none | 1 | fraction | 1 |
-    | path | path, counted from 1, over the number of paths | 1 | fraction | 1 |
-    | long_up_0 | other long flows on the sending host's link of path 0 | flows | squashed | 4 |
-    | long_down_0 | other long flows on the receiving host's link of path 0 | flows | squashed | 4 |
-    | all_up_0 | all other flows on the sending host's link of path 0 | flows | squashed | 4 |
-    | all_down_0 | all other flows on the receiving host's link of path 0 | flows | squashed | 4 |
-    | long_up_1 | other long flows on the sending host's link of path 1 | flows | squashed | 4 |
-    | long_down_1 | other long flows on the receiving host's link of path 1 | flows | squashed | 4 |
-    | all_up_1 | all other flows on the sending host's link of path 1 | flows | squashed | 4 |
-    | all_down_1 | all other flows on the receiving host's link of path 1 | flows | squashed | 4 |
-    | long_up_2 | other long flows on the sending host's link of path 2 | flows | squashed | 4 |
-    | long_down_2 | other long flows on the receiving host's link of path 2 | flows | squashed | 4 |
-    | all_up_2 | all other flows on the sending host's link of path 2 | flows | squashed | 4 |
-    | all_down_2 | all other flows on the receiving host's link of path 2 | flows | squashed | 4 |
-    | finished_source | sending host, counted from 1, over the number of hosts | 1 | fraction | 1 |
-    | finished_source_port | port that it is sent from, over 65535 | 1 | fraction | 1 |
-    | finished_destination | receiving host, counted from 1, over the number of hosts | 1 | fraction | 1 |
-    | finished_destination_port | port that it is sent to, by its id, over 65535 | 1 | fraction | 1 |
-    | finished_protocol | protocol number, that of TCP, over 255 | 1 | fraction | 1 |
-    | finished_size | bytes delivered | B | squashed | 10000000 |
-    | finished_fct | completion time | s | squashed | 0.1 |
+    {columns}
 
     ``observation="paper"`` ends a slot with the priority, (6 n_l + 7 m_l,): the paper's 136 numbers. Sizes of
     active flows are left out, as nobody knows them. With ``layout="recorded"`` the paper's columns are plain numbers,
@@ -86,21 +54,7 @@ class AuTOLongFlowsEnv(PeriodEnv[IntArray], MaskedEnv[IntArray]):
     other slots (there slot 0 comes once more among these); with ``"full"``, what that adds follows, slot by slot.
     (6 + 77 + 60,) = 143 numbers:
 
-    | column | meaning | unit | encoding | scale |
-    | --- | --- | --- | --- | --- |
-    | source | sending host, counted from 1 | host | plain | 65535 |
-    | source_port | port that it is sent from | port | plain | 65535 |
-    | destination | receiving host, counted from 1 | host | plain | 65535 |
-    | destination_port | port that it is sent to, by its id | port | plain | 65535 |
-    | protocol | protocol number, that of TCP | number | plain | 255 |
-    | priority | queue, from 0 for the highest | queue | plain | 255 |
-    | finished_source | sending host, counted from 1 | host | plain | 65535 |
-    | finished_source_port | port that it is sent from | port | plain | 65535 |
-    | finished_destination | receiving host, counted from 1 | host | plain | 65535 |
-    | finished_destination_port | port that it is sent to, by its id | port | plain | 65535 |
-    | finished_protocol | protocol number, that of TCP | number | plain | 255 |
-    | finished_size | bytes delivered | B | plain | 1000000000000 |
-    | finished_fct | completion time | us | plain | 1000000000000 |
+    {columns: layout="recorded"}
 
     ## Rewards
     Four terms, all of them in ``info["reward_terms"]``; ``reward`` names the one that is the reward. They concern long
@@ -126,11 +80,7 @@ class AuTOLongFlowsEnv(PeriodEnv[IntArray], MaskedEnv[IntArray]):
     outside, without metrics.)
 
     ## Arguments
-    ``workload`` is a name (``flowsched list``), a mapping or a file (``docs/workloads.md``), a
-    ``Workload`` or anything with ``draw(seed)``; the others are those of ``AuTOLongFlowsConfig``: ``load``, ``flows``,
-    ``hosts``, ``paths``, ``thresholds``, ``scope``, ``period_ms``, ``n_l``, ``m_l``, ``observation``, ``layout``,
-    ``reward``, ``link_gbps``, ``link_delay_us``, ``max_decisions``. ``layout="grouped"`` is the order above. As in the
-    paper:
+    ``layout="grouped"`` is the order above. As in the paper:
 
     ```python
     gym.make("flowsched/AuTOLongFlows-v0", load=0.8, observation="paper", reward="throughput_ratio")
@@ -138,11 +88,8 @@ class AuTOLongFlowsEnv(PeriodEnv[IntArray], MaskedEnv[IntArray]):
 
     ## Vectorized environment
     ``gym.make_vec(id, num_envs=n)`` makes n of these, whose networks run in one compiled call per step: the same
-    observations, rewards, flags and infos, bit for bit, as ``SyncVectorEnv`` gives. ``autoreset_mode`` is
-    ``NEXT_STEP``, ``SAME_STEP`` or ``DISABLED``; ``reset`` takes ``options={"reset_mask": ...}``; ``action_masks()`` is
-    (n, n_l (K + 3 + paths)). ``infos["finished"]`` and ``infos["episode_metrics"]`` are made when they are first read.
-    ``get_state()`` keeps all episodes, ``state.pick(numbers)`` some, and ``set_state(state, numbers)`` goes on from
-    them.
+    observations, rewards, flags and infos, bit for bit, as ``SyncVectorEnv`` gives; see ``ArtemisEnv`` for autoreset,
+    masks, (n, n_l (K + 3 + paths)), and states.
 
     ## Version History
     * v0: Initial version.
@@ -159,54 +106,10 @@ class AuTOLongFlowsEnv(PeriodEnv[IntArray], MaskedEnv[IntArray]):
     config: AuTOLongFlowsConfig
     _control: LongFlowsControl
 
-    @refusing_unknown
+    @configured_by(AuTOLongFlowsConfig, long_flows_layout)
     def __init__(
-        self,
-        workload: WorkloadLike = "auto-web-search",
-        *,
-        load: float | None = None,
-        flows: int | None = None,
-        hosts: int = 32,
-        paths: int = 3,
-        thresholds: Sequence[float] = (200_000.0, 2_000_000.0, 10_000_000.0),
-        scope: str = "server",
-        period_ms: float = 10.0,
-        n_l: int = 11,
-        m_l: int | None = None,
-        observation: str = "full",
-        layout: str = "grouped",
-        reward: str = "slowdown",
-        link_gbps: float = 1.0,
-        link_delay_us: float = 25.0,
-        max_decisions: int | None = None,
-        render_mode: str | None = None,
-        engine: str = "simpy",
+        self, config: AuTOLongFlowsConfig, workload: WorkloadLike, render_mode: str | None, engine: str
     ) -> None:
-        """Checks the arguments and sets the spaces.
-
-        Raises:
-            ConfigError: An argument has another type or is out of its range, or the flows have more hosts than the
-                network.
-            FlowFileError: The flow file has a fault.
-        """
-        config = AuTOLongFlowsConfig(
-            workload=workload_label(workload),
-            load=load,
-            flows=flows,
-            hosts=hosts,
-            paths=paths,
-            thresholds=thresholds,  # type: ignore[arg-type]
-            scope=scope,  # type: ignore[arg-type]
-            period_ms=period_ms,
-            n_l=n_l,
-            m_l=m_l,
-            observation=observation,  # type: ignore[arg-type]
-            layout=layout,  # type: ignore[arg-type]
-            reward=reward,  # type: ignore[arg-type]
-            link_gbps=link_gbps,
-            link_delay_us=link_delay_us,
-            max_decisions=max_decisions,
-        )
         source = flow_source(
             workload, load=config.load, flows=config.flows, hosts=config.hosts, capacity=config.paths * config.capacity
         )
@@ -222,7 +125,6 @@ class AuTOLongFlowsEnv(PeriodEnv[IntArray], MaskedEnv[IntArray]):
             max_decisions=config.max_decisions,
             engine=engine,
         )
-        self.config = config
 
     def action_masks(self) -> npt.NDArray[np.bool_]:
         """Returns which choices do what they say, slot by slot: queues, rate steps, paths; (sum of the choices,)."""

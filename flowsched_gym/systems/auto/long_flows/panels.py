@@ -21,13 +21,7 @@ from flowsched_gym.systems.auto.long_flows.seen import (
 
 
 def long_flows_panels(config: AuTOLongFlowsConfig, scene: Scene, view: NetworkView) -> View:
-    """Lists what a picture shows.
-
-    Args:
-        config: The arguments of the environment.
-        scene: The episode as it stands.
-        view: The same with its queues.
-    """
+    """Lists what a picture shows."""
     server, on_links = asked_server(view, config), long_on_links(view, config)
     seen, done = seen_flows(view, config), long_finished(view, config, view.delivered)
     whose = "the network" if server is None else f"server {server}"

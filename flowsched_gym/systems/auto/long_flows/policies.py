@@ -1,4 +1,4 @@
-"""Steers long flows by rules, from the columns of a full observation (``layouts``)."""
+"""Steers long flows by rules, from the columns of a full observation (``long_flows_layout``)."""
 
 from abc import abstractmethod
 from typing import Any, ClassVar, Final, Self
@@ -9,7 +9,7 @@ from flowsched_gym.core.arrays import IntArray, ObservationArray
 from flowsched_gym.envs.columns import Layout
 from flowsched_gym.envs.policies.policy import LayoutPolicy, attribute_of
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig
-from flowsched_gym.systems.auto.long_flows.control import RATE_STEPS
+from flowsched_gym.systems.auto.long_flows.rules import RATE_STEPS
 
 NO_LIMIT: Final = len(RATE_STEPS) - 1
 """Choice of a rate that leaves a flow as fast as its links are."""
@@ -17,11 +17,6 @@ NO_LIMIT: Final = len(RATE_STEPS) - 1
 
 class SteeringPolicy(LayoutPolicy):
     """A choice of queue, rate step and path for each slot; of empty slots the first of each.
-
-    Args:
-        layout: Columns of the observations.
-        config: Arguments of the environment.
-        seed: Seed of policies that draw.
 
     Raises:
         ConfigError: The layout lacks a column that the policy needs.

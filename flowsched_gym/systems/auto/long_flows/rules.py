@@ -1,77 +1,129 @@
-"""Finds the flows that have sent more than a threshold, and shows them to AuTO's agent of long flows.
+"""What the agent of long flows may do and is rewarded with; ``observation`` is what it sees."""
 
-Links are those of ``topology.multi_plane``: of each plane, the hosts' uplinks and then their downlinks. A flow has a
-path in each plane, whose row in the path table is the plane's number modulo the number of planes, ``num_paths``.
-"""
-
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
 
-from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray, ObservationArray
-from flowsched_gym.core.units import BYTES_PER_MEGABYTE
+from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
+from flowsched_gym.envs import FluidControl, NetworkView
+from flowsched_gym.envs.actions import read_choices
 from flowsched_gym.flows.fields import FlowColumns
-from flowsched_gym.machine_code.decorators import allocating_rule, rule
-from flowsched_gym.machine_code.sums import pairwise_sum
-from flowsched_gym.systems.auto.rules import NUM_TUPLE_COLUMNS, FlowUnits, write_five_tuple
+from flowsched_gym.fluid.disciplines import Mlfq
+from flowsched_gym.machine_code.decorators import allocating_rule
+from flowsched_gym.machine_code.numerics import pairwise_sum, sum_of_logs
+from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig, LongFlowsReward
+from flowsched_gym.systems.auto.long_flows.observation import Observer, long_flows_layout
+from flowsched_gym.systems.auto.long_flows.seen import long_active, path_of, seen_flows, usable_paths
 
-BYTES_SCALE: Final = 10 * BYTES_PER_MEGABYTE
-"""Bytes that become one half: where flows begin to be long."""
-TIME_SCALE: Final = 0.1
-"""Time in s that becomes one half: what these bytes take at 1 Gbps, and a little more."""
-COUNT_SCALE: Final = 4.0
-"""Other flows on a link that become one half."""
+RATE_STEPS: Final = (1 / 3, 2 / 3, 1.0)
+"""Largest rates that an agent may choose, over the capacity of a link: three, as in the authors' shipped network."""
+TERMS: Final = tuple(str(term) for term in LongFlowsReward)
+THROUGHPUT: Final = 0
+"""Index in the memory of the throughput of the step before, in B/s."""
+SLOWDOWNS: Final = 1
+"""Index of the sum of the slowdowns so far of the long flows that were active."""
+PROGRESS: Final = 2
+"""Index of the sum of the logarithms of the bytes that the long flows had sent that were active."""
+MEMORY_SIZE: Final = 3
 
-UP: Final = 0
-DOWN: Final = 1
-NUM_OWN_COLUMNS: Final = 5
-"""Numbers that are shown of a flow itself, before those of its paths."""
+
+class LongFlowsControl(FluidControl[IntArray]):
+    """Control of the queue, the largest rate and the path of the long flows that an agent sees."""
+
+    may_pass: ClassVar[bool] = True
+    sets_rate_caps: ClassVar[bool] = True
+    memory_size = MEMORY_SIZE
+
+    def __init__(self, config: AuTOLongFlowsConfig) -> None:
+        """Sets the spaces."""
+        self.config = config
+        self.terms = TERMS
+        self._observe, self._rewarded = Observer(config), str(config.reward)
+        self.layout = long_flows_layout(config)
+        parts = (config.num_queues, len(RATE_STEPS), config.paths)
+        self._num_choices = np.tile(np.array(parts, dtype=np.int64), config.n_l)
+        self.action_space = spaces.MultiDiscrete(self._num_choices)
+        self._rate_caps = np.array([config.capacity * share if share < 1 else np.inf for share in RATE_STEPS])
+        none = [np.arange(count) == 0 for count in parts]
+        self._empty: BoolArray = np.tile(np.concatenate(none), (config.n_l, 1))
+        self.num_actions = self._empty.size
+
+    def new_discipline(self) -> Mlfq:
+        """Makes feedback queues with the fixed thresholds."""
+        return Mlfq(self.config.thresholds)
+
+    def asks(self, view: NetworkView) -> bool:
+        """Returns whether there is a long flow to decide about."""
+        return len(seen_flows(view, self.config)) > 0
+
+    def check(self, action: object, name: str = "action") -> IntArray:
+        """Reads a queue, a rate step and a path for each slot.
+
+        Raises:
+            InvalidAction: The action is outside the space.
+        """
+        return read_choices(action, self._num_choices, name)
+
+    def act(self, view: NetworkView, memory: FloatArray, action: IntArray) -> None:
+        """Sets what was chosen for the flows in the slots; a path on which a link has failed is not taken."""
+        rows = seen_flows(view, self.config)
+        queue, step, path = action.reshape(self.config.n_l, -1)[: len(rows)].T
+        view.pin(rows, queue)
+        view.rate_cap[rows] = self._rate_caps[step]
+        changed = np.flatnonzero(path != path_of(view, self.config, rows))
+        if len(changed):
+            self._move(view, rows[changed], path[changed])
+
+    def reward(self, view: NetworkView, memory: FloatArray) -> tuple[float, dict[str, float]]:
+        """Returns the reward, and its named terms."""
+        terms = reward_terms(view, self.config, memory)
+        return terms[self._rewarded], terms
+
+    def observe(self, view: NetworkView, memory: FloatArray) -> npt.NDArray[np.float32]:
+        """Returns what the agent sees."""
+        return self._observe(view)
+
+    def masks(self, view: NetworkView) -> BoolArray:
+        """Returns which choices do what they say, slot by slot, part by part; of an empty slot, each part's first."""
+        rows = seen_flows(view, self.config)
+        masks = self._empty.copy()
+        masks[: len(rows), : -self.config.paths] = True
+        masks[: len(rows), -self.config.paths :] = usable_paths(view, self.config, rows)
+        return masks.ravel()
+
+    def _move(self, view: NetworkView, rows: IntArray, path: IntArray) -> None:
+        """Sends flows along other paths, those of them that are usable."""
+        usable = usable_paths(view, self.config, rows)[np.arange(len(rows)), path]
+        for row, choice in zip(rows[usable].tolist(), path[usable].tolist(), strict=True):
+            view.move(row, choice)
 
 
-@rule
-def find_long(active: IntArray, flows: FlowColumns, long_from: float, long: IntArray) -> int:
-    """Finds the active flows that have sent so much, in the order of arrival; returns how many there are.
+def reward_terms(view: NetworkView, config: AuTOLongFlowsConfig, memory: FloatArray) -> dict[str, float]:
+    """Returns the named terms of the reward for a step, and remembers what the next ones need.
 
     Args:
-        active: Rows of the active flows, (num_active,), increasing.
-        long_from: Bytes from which on a flow is long.
-        long: Receives the rows, (at least num_active,); those of one instant in their own order.
+        view: The network after the step.
+        config: The arguments of the environment.
+        memory: Numbers of this network alone, (MEMORY_SIZE,); zeros at the beginning of an episode.
     """
-    count, arrival_time = 0, flows.arrival_time
-    for index in range(len(active)):
-        row = active[index]
-        if flows.attained[row] >= long_from:
-            hole = count
-            while hole > 0 and arrival_time[long[hole - 1]] > arrival_time[row]:
-                long[hole] = long[hole - 1]
-                hole -= 1
-            long[hole] = row
-            count += 1
-    return count
-
-
-@rule
-def latest_long(rows: IntArray, flows: FlowColumns, long_from: float, server: int, count: int, found: IntArray) -> int:
-    """Finds flows that have been long among some that have finished, the last one first.
-
-    Args:
-        rows: Flows in the order of their delivery, (num_rows,).
-        long_from: Bytes above which a flow has been long; of just that size none has.
-        server: The host whose flows are looked for; below 0 for all.
-        count: Flows that have been found before.
-        found: Receives the rows behind these, as many as fit.
-
-    Returns:
-        How many flows have been found.
-    """
-    index = len(rows) - 1
-    while index >= 0 and count < len(found):
-        row = rows[index]
-        if flows.size[row] > long_from and (server < 0 or flows.source[row] == server):
-            found[count] = row
-            count += 1
-        index -= 1
-    return count
+    finished, long = view.finished, long_active(view, config)
+    progress = np.empty(len(long) + len(finished))
+    count, so_far, slowdown, throughput = progress_of_long(
+        view.now, finished, long, view.columns, config.long_from, progress
+    )
+    sent = sum_of_logs(progress[: len(long)])
+    delivered = sum_of_logs(progress[len(long) : len(long) + count])
+    terms = {
+        str(LongFlowsReward.PROGRESS): sent + delivered - float(memory[PROGRESS]),
+        str(LongFlowsReward.SLOWDOWN): -(slowdown / count) if count else 0.0,
+        str(LongFlowsReward.SLOWDOWN_GROWTH): float(memory[SLOWDOWNS]) - so_far - slowdown,
+        str(LongFlowsReward.THROUGHPUT_RATIO): (throughput + config.capacity)
+        / (float(memory[THROUGHPUT]) + config.capacity),
+    }
+    memory[THROUGHPUT], memory[SLOWDOWNS], memory[PROGRESS] = throughput, so_far, sent
+    return terms
 
 
 @allocating_rule
@@ -113,107 +165,3 @@ def progress_of_long(
         pairwise_sum(slowdown, 0, count),
         pairwise_sum(throughput, 0, count),
     )
-
-
-@rule
-def count_on_links(rows: IntArray, flows: FlowColumns, count: IntArray) -> None:
-    """Counts flows on links.
-
-    Args:
-        rows: The flows.
-        count: Receives the counts: plane, up or down, host; (num_paths, 2, num_hosts).
-    """
-    num_paths, _, num_hosts = count.shape
-    for plane in range(num_paths):
-        for host in range(num_hosts):
-            count[plane, UP, host] = count[plane, DOWN, host] = 0
-    for index in range(len(rows)):
-        row = rows[index]
-        plane = flows.path[row] % num_paths
-        count[plane, UP, flows.source[row]] += 1
-        count[plane, DOWN, flows.destination[row]] += 1
-
-
-@rule
-def show_long(
-    rows: IntArray,
-    flows: FlowColumns,
-    units: FlowUnits,
-    first_queue: int,
-    num_queues: float,
-    slot_at: IntArray,
-    shown: ObservationArray,
-) -> None:
-    """Shows active flows: five-tuple and queue of each.
-
-    Args:
-        rows: The flows, slot by slot, (count,).
-        first_queue: Number of the highest queue.
-        num_queues: Divides queues.
-        slot_at: Where each slot begins, (num_slots,).
-        shown: Receives six numbers of each flow.
-    """
-    for slot in range(len(rows)):
-        row, at = rows[slot], slot_at[slot]
-        write_five_tuple(row, flows, units, at, shown)
-        shown[at + NUM_TUPLE_COLUMNS] = (flows.queue[row] + first_queue) / num_queues
-
-
-@rule
-def show_paths(
-    rows: IntArray,
-    now: float,
-    flows: FlowColumns,
-    long_on: IntArray,
-    all_on: IntArray,
-    capacity: float,
-    at: IntArray,
-    shown: ObservationArray,
-) -> None:
-    """Shows of active flows how far they are, and how many others are on the links up and down of each path.
-
-    Args:
-        rows: The flows, slot by slot, (count,).
-        now: Time in s.
-        long_on: Long flows on each link, these included: plane, up or down, host; (num_paths, 2, num_hosts).
-        all_on: Active flows, likewise.
-        capacity: Of each link in B/s.
-        at: Where each slot begins, (num_slots,).
-        shown: Receives five numbers of each flow, and four of each of its paths: long flows up and down, and all.
-    """
-    num_paths = len(long_on)
-    for slot in range(len(rows)):
-        row, index = rows[slot], at[slot]
-        taken = flows.path[row] % num_paths
-        attained, waiting = flows.attained[row], now - flows.arrival_time[row]
-        shown[index] = attained / (attained + BYTES_SCALE)
-        shown[index + 1] = waiting / (waiting + TIME_SCALE)
-        shown[index + 2] = min(flows.rate[row] / capacity, 1.0)
-        shown[index + 3] = min(flows.rate_cap[row] / capacity, 1.0)
-        shown[index + 4] = (taken + 1) / num_paths
-        index += NUM_OWN_COLUMNS
-        for plane in range(num_paths):
-            itself = 1 if plane == taken else 0
-            for counts in (long_on, all_on):
-                up = counts[plane, UP, flows.source[row]] - itself
-                down = counts[plane, DOWN, flows.destination[row]] - itself
-                shown[index] = up / (up + COUNT_SCALE)
-                shown[index + 1] = down / (down + COUNT_SCALE)
-                index += 2
-
-
-@rule
-def mark_usable(rows: IntArray, flows: FlowColumns, capacity: FloatArray, usable: BoolArray) -> None:
-    """Marks the paths of flows that have no failed link, or are taken already.
-
-    Args:
-        rows: The flows, (count,).
-        capacity: Capacities in B/s, 0 of failed links: plane, up or down, host; (num_paths, 2, num_hosts).
-        usable: Receives the answers, (at least count, num_paths).
-    """
-    num_paths = len(capacity)
-    for index in range(len(rows)):
-        row = rows[index]
-        for plane in range(num_paths):
-            up, down = capacity[plane, UP, flows.source[row]], capacity[plane, DOWN, flows.destination[row]]
-            usable[index, plane] = (up > 0.0 and down > 0.0) or flows.path[row] % num_paths == plane

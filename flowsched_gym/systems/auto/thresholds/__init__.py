@@ -20,7 +20,11 @@ THRESHOLDS: Final = EnvironmentSpec(
     policies=policies_of(
         "flowsched_gym.systems.auto.thresholds.policies",
         {
-            "random": ("RandomThresholds", "any thresholds, drawn anew in each period", ()),
+            "random": (
+                "flowsched_gym.envs.policies.thresholds:RandomThresholds",
+                "any thresholds, drawn anew in each period",
+                (),
+            ),
             "qlas": (
                 "BestThresholds",
                 "the best thresholds in theory for the sizes and the load of each cluster",

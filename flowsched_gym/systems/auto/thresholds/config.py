@@ -1,18 +1,43 @@
-"""The arguments of AuTO's environment of thresholds, checked."""
+"""The arguments of AuTO's environment of thresholds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Final
 
+from flowsched_gym.core.checks import check_one_of_two
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.periods import Period
-from flowsched_gym.core.units import SECONDS_PER_MICROSECOND, SECONDS_PER_MILLISECOND, gbps_to_capacity
-from flowsched_gym.envs.arguments import convert_integers, convert_members, convert_numbers
-from flowsched_gym.fluid.disciplines.parameters import check_limits, check_within
+from flowsched_gym.core.units import (
+    BYTES_PER_KILOBYTE,
+    BYTES_PER_MEGABYTE,
+    SECONDS_PER_MICROSECOND,
+    SECONDS_PER_MILLISECOND,
+    gbps_to_capacity,
+)
+from flowsched_gym.envs.arguments import (
+    MOST_SLOTS,
+    PERIODS_MS,
+    EnvConfig,
+    argument,
+    delay_argument,
+    flows_argument,
+    limit_argument,
+    link_argument,
+    load_argument,
+    workload_argument,
+)
+from flowsched_gym.envs.thresholds import ThresholdScale, check_num_thresholds, read_thresholds
+from flowsched_gym.fluid.disciplines.parameters import Within
 from flowsched_gym.queueing.thresholds import NUM_QUEUES
 from flowsched_gym.systems.auto.flows import flow_source
+from flowsched_gym.topology.fabrics import MOST_SWITCH_HOSTS
 from flowsched_gym.workload import ClusterWorkload, PoissonWorkload, WorkloadLike, WorkloadSource
-from flowsched_gym.workload.checks import check_one_of_two
+
+LOWEST: Final = BYTES_PER_KILOBYTE
+HIGHEST: Final = 1000 * BYTES_PER_MEGABYTE
+"""Smallest and largest threshold in B: below one packet, and from the largest flows on, it would change nothing."""
+SCALE: Final = ThresholdScale(LOWEST, HIGHEST)
 
 
 class ThresholdsTopology(StrEnum):
@@ -44,79 +69,60 @@ class ThresholdsReward(StrEnum):
     """The paper's: the mean completion time of the step before over that of this step."""
 
 
+def _initial_thresholds(name: str, given: object) -> str | tuple[float, ...]:
+    """Checks thresholds that are given as numbers; a name is looked up with the load."""
+    return given if isinstance(given, str) else read_thresholds(name, given)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AuTOThresholdsConfig:
-    """The arguments of AuTO's environment of thresholds.
+class AuTOThresholdsConfig(EnvConfig):
+    """The arguments of AuTO's environment of thresholds."""
 
-    Attributes:
-        workload: Name of a workload (``flowsched list``), or path of a workload or flow file (``.yaml``, ``.csv``).
-        topology: Network on which flows compete, ``big-switch`` or ``one-link``.
-        load: Offered bytes per s over the capacity of the hosts' links, or of the one link, > 0; ``None`` for the
-            workload's own.
-        flows: Flows of an episode, >= 1; ``None`` for the workload's own.
-        hosts: Servers, >= 2 (AuTO, section 6: 32).
-        clusters: Groups of servers, in their order and of equal size, with thresholds of their own; it divides hosts.
-        queues: Feedback queues (K), 2 to 8 (AuTO, section 6: 4).
-        within: How a queue is served, ``ps`` (its flows share) or ``fifo``.
-        period_flows: Flows that finish in a period, >= 1; exactly one of this and period_ms is given.
-        period_ms: Length of a period in ms, > 0.
-        initial_thresholds: Thresholds until the first action has been taken: numbers in B, increasing, one fewer than
-            queues; or the name of a packaged size distribution, whose best thresholds at the workload's load are taken.
-        observation: What the agent sees, ``summary`` or ``paper``.
-        m_s: Finished flows that the paper's observation shows, >= 1 (AuTO: 100, 700 numbers).
-        reward: Term that is the reward, ``log_fct``, ``log_slowdown`` or ``fct_ratio``.
-        link_gbps: Capacity of each link in Gbps, > 0 (AuTO, section 6: 1).
-        link_delay_us: Propagation delay of each link in us, >= 0 (AuTO, section 6: 100 us for the round trip).
-        max_decisions: Decisions after which an episode is truncated, >= 1; ``None`` for no limit.
+    workload: str = workload_argument("auto-web-search")
+    topology: ThresholdsTopology = argument(ThresholdsTopology.BIG_SWITCH, meaning="network on which flows compete")
+    load: float | None = load_argument("the hosts' links, or of the one link")
+    flows: int | None = flows_argument()
+    hosts: int = argument(32, at_least=2, at_most=MOST_SWITCH_HOSTS, meaning="servers (AuTO, section 6: 32)")
+    clusters: int = argument(
+        1,
+        at_least=1,
+        at_most=MOST_SWITCH_HOSTS,
+        meaning="groups of servers, in their order and of equal size, with thresholds of their own; it divides hosts",
+    )
+    queues: int = argument(
+        4, between=(NUM_QUEUES[0], NUM_QUEUES[-1]), meaning="feedback queues (K; AuTO, section 6: 4)"
+    )
+    within: str = argument("ps", choices=Within, meaning="how a queue is served: its flows share (``ps``) or wait")
+    period_flows: int | None = argument(
+        500, at_least=1, meaning="flows that finish in a period; exactly one of this and period_ms is given"
+    )
+    period_ms: float | None = argument(None, between=PERIODS_MS, unit="ms", meaning="length of a period")
+    initial_thresholds: str | Sequence[float] = argument(
+        "web_search",
+        convert=_initial_thresholds,
+        unit="B",
+        meaning="thresholds until the first action has been taken: numbers, increasing, one fewer than queues; or the "
+        "name of a packaged size distribution, whose best thresholds at the workload's load are taken",
+    )
+    observation: ThresholdsObservation = argument(ThresholdsObservation.SUMMARY, meaning="what the agent sees")
+    m_s: int = argument(
+        100,
+        at_least=1,
+        at_most=MOST_SLOTS,
+        meaning="finished flows that the paper's observation shows (AuTO: 100, 700 numbers)",
+    )
+    reward: ThresholdsReward = argument(ThresholdsReward.LOG_FCT, meaning="term that is the reward")
+    link_gbps: float = link_argument(1.0, "AuTO, section 6: 1")
+    link_delay_us: float = delay_argument(25.0, "AuTO, section 6: 100 us for the round trip")
+    max_decisions: int | None = limit_argument()
 
-    Raises:
-        ConfigError: An argument has another type or is out of its range.
-    """
-
-    workload: str = "auto-web-search"
-    topology: ThresholdsTopology = ThresholdsTopology.BIG_SWITCH
-    load: float | None = None
-    flows: int | None = None
-    hosts: int = 32
-    clusters: int = 1
-    queues: int = 4
-    within: str = "ps"
-    period_flows: int | None = 500
-    period_ms: float | None = None
-    initial_thresholds: str | Sequence[float] = "web_search"
-    observation: ThresholdsObservation = ThresholdsObservation.SUMMARY
-    m_s: int = 100
-    reward: ThresholdsReward = ThresholdsReward.LOG_FCT
-    link_gbps: float = 1.0
-    link_delay_us: float = 25.0
-    max_decisions: int | None = None
-
-    def __post_init__(self) -> None:
-        """Checks the arguments, and turns names into members and numbers into Python's own."""
-        convert_members(
-            self, {"topology": ThresholdsTopology, "observation": ThresholdsObservation, "reward": ThresholdsReward}
-        )
-        object.__setattr__(self, "within", str(check_within(self.within)))
+    def check(self) -> None:
+        """Refuses two periods, clusters of different sizes, and too many or too few thresholds."""
         check_one_of_two("period_flows", self.period_flows, "period_ms", self.period_ms)
-        counts = {"hosts": 2, "clusters": 1, "queues": NUM_QUEUES.start, "m_s": 1}
-        convert_integers(self, {**counts, "flows": 1, "period_flows": 1, "max_decisions": 1})
-        if self.queues not in NUM_QUEUES:
-            raise ConfigError(f"queues is {self.queues}: it must be from {NUM_QUEUES.start} to {NUM_QUEUES.stop - 1}")
         if self.hosts % self.clusters:
             raise ConfigError(f"clusters is {self.clusters}: it must divide the number of hosts, {self.hosts}")
-        convert_numbers(self, positive=("load", "period_ms", "link_gbps"), at_least_0=("link_delay_us",))
         if not isinstance(self.initial_thresholds, str):
-            self._check_thresholds()
-
-    def _check_thresholds(self) -> None:
-        """Checks initial thresholds that are given as numbers."""
-        try:
-            limits = check_limits(self.initial_thresholds).tolist()
-        except ConfigError as error:
-            raise ConfigError(f"initial_{error}") from None
-        if len(limits) != self.queues - 1:
-            raise ConfigError(f"initial_thresholds is {limits}: {self.queues} queues need {self.queues - 1} numbers")
-        object.__setattr__(self, "initial_thresholds", tuple(limits))
+            check_num_thresholds("initial_thresholds", self.initial_thresholds, self.queues)
 
     @property
     def capacity(self) -> float:
@@ -154,10 +160,6 @@ class AuTOThresholdsConfig:
 
 def thresholds_source(config: AuTOThresholdsConfig, workload: WorkloadLike) -> WorkloadSource:
     """Finds where an environment draws its flows from; on one link, its load is that of all hosts together.
-
-    Args:
-        config: The arguments of the environment.
-        workload: Name of a workload, mapping that describes one, path of a file, flows, or what draws flows.
 
     Raises:
         ConfigError: There is no such workload, it has more hosts than the environment, or an argument changes one that

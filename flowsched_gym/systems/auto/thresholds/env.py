@@ -6,18 +6,17 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.envs import PeriodEnv, PeriodVectorEnv
-from flowsched_gym.envs.arguments import refusing_unknown
+from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.drawing import View
+from flowsched_gym.systems.auto.flows import USUAL_LOAD, qlas_thresholds
 from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig, thresholds_source
-from flowsched_gym.systems.auto.thresholds.control import ThresholdsControl
+from flowsched_gym.systems.auto.thresholds.observation import thresholds_layout
 from flowsched_gym.systems.auto.thresholds.panels import thresholds_panels
-from flowsched_gym.systems.auto.traffic import USUAL_LOAD, qlas_thresholds
+from flowsched_gym.systems.auto.thresholds.rules import ThresholdsControl
 from flowsched_gym.topology import make_topology
-from flowsched_gym.workload import WorkloadLike, offered_traffic, workload_label
+from flowsched_gym.workload import WorkloadLike, offered_traffic
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from flowsched_gym.workload import Traffic
 
 
@@ -36,7 +35,7 @@ class AuTOThresholdsEnv(PeriodEnv[npt.NDArray[np.float64]]):
     ``Box(-1, 1, (clusters * (queues - 1),))`` of float32, cluster by cluster. With u = (action + 1) / 2, the first
     number chooses a threshold on the logarithmic scale from 1 KB (u = 0) to 1 GB (u = 1), each of the others one
     between 1.01 times the threshold before it and 1 GB, so that any action stands for thresholds that increase. They
-    are rounded to whole bytes. ``mapping.thresholds_of_action`` and ``mapping.action_of_thresholds`` translate. An
+    are rounded to whole bytes. ``config.SCALE`` translates. An
     action outside the space, one with NaN for instance, raises ``InvalidAction``.
 
     ## Observation Space
@@ -46,47 +45,12 @@ class AuTOThresholdsEnv(PeriodEnv[npt.NDArray[np.float64]]):
     none. What ends in (log) is the position, from 0 to 1, on a logarithmic scale: of sizes from 1 KB to 1 GB, of times
     from 10 us to 10 s. Squashed means ``x / (x + scale)``; ``layout`` decodes it, to six digits.
 
-    | column | meaning | unit | encoding | scale |
-    | --- | --- | --- | --- | --- |
-    | finished | flows that finished in the step | flows | squashed | 500 |
-    | small_share | share of its flows up to 100 KB in all that finished in the step | 1 | fraction | 1 |
-    | small_size_50 | 50 % quantile of the size of flows up to 100 KB (log) | 1 | fraction | 1 |
-    | small_size_90 | 90 % quantile of the size of flows up to 100 KB (log) | 1 | fraction | 1 |
-    | small_fct_50 | 50 % quantile of the completion time of flows up to 100 KB (log) | 1 | fraction | 1 |
-    | small_fct_90 | 90 % quantile of the completion time of flows up to 100 KB (log) | 1 | fraction | 1 |
-    | medium_share | share of its flows of 100 KB to 10 MB in all that finished in the step | 1 | fraction | 1 |
-    | medium_size_50 | 50 % quantile of the size of flows of 100 KB to 10 MB (log) | 1 | fraction | 1 |
-    | medium_size_90 | 90 % quantile of the size of flows of 100 KB to 10 MB (log) | 1 | fraction | 1 |
-    | medium_fct_50 | 50 % quantile of the completion time of flows of 100 KB to 10 MB (log) | 1 | fraction | 1 |
-    | medium_fct_90 | 90 % quantile of the completion time of flows of 100 KB to 10 MB (log) | 1 | fraction | 1 |
-    | large_share | share of its flows above 10 MB in all that finished in the step | 1 | fraction | 1 |
-    | large_size_50 | 50 % quantile of the size of flows above 10 MB (log) | 1 | fraction | 1 |
-    | large_size_90 | 90 % quantile of the size of flows above 10 MB (log) | 1 | fraction | 1 |
-    | large_fct_50 | 50 % quantile of the completion time of flows above 10 MB (log) | 1 | fraction | 1 |
-    | large_fct_90 | 90 % quantile of the completion time of flows above 10 MB (log) | 1 | fraction | 1 |
-    | mean_fct | mean completion time of its flows (log) | 1 | fraction | 1 |
-    | load | bytes that arrived in the step over what its links could send | 1 | squashed | 1 |
-    | live_0 | active flows in queue 0 | flows | squashed | 10 |
-    | live_1 | active flows in queue 1 | flows | squashed | 10 |
-    | live_2 | active flows in queue 2 | flows | squashed | 10 |
-    | live_3 | active flows in queue 3 | flows | squashed | 10 |
-    | left | bytes left to send | B | squashed | 100000000 |
-    | threshold_1 | threshold 1 (log) | 1 | fraction | 1 |
-    | threshold_2 | threshold 2 (log) | 1 | fraction | 1 |
-    | threshold_3 | threshold 3 (log) | 1 | fraction | 1 |
+    {columns}
 
     ``observation="paper"``: the ``m_s`` flows that finished last, of all servers, the last one first, (7 m_s,): 700
     numbers, zeros where there are fewer.
 
-    | column | meaning | unit | encoding | scale |
-    | --- | --- | --- | --- | --- |
-    | source | sending host, counted from 1, over the number of hosts | 1 | fraction | 1 |
-    | source_port | port that it is sent from, over 65535 | 1 | fraction | 1 |
-    | destination | receiving host, counted from 1, over the number of hosts | 1 | fraction | 1 |
-    | destination_port | port that it is sent to, by its id, over 65535 | 1 | fraction | 1 |
-    | protocol | protocol number, that of TCP, over 255 | 1 | fraction | 1 |
-    | size | bytes of the flow | B | squashed | 1000000 |
-    | fct | its completion time | s | squashed | 0.01 |
+    {columns: observation="paper"}
 
     ## Rewards
     Three terms, all of them in ``info["reward_terms"]``; ``reward`` names the one that is the reward. They concern the
@@ -106,10 +70,6 @@ class AuTOThresholdsEnv(PeriodEnv[npt.NDArray[np.float64]]):
     the metrics. (Gymnasium's ``max_episode_steps`` truncates from outside, without metrics.)
 
     ## Arguments
-    ``workload`` is a name (``flowsched list``), a mapping or a file (``docs/workloads.md``), a
-    ``Workload`` or anything with ``draw(seed)``; the others are those of ``AuTOThresholdsConfig``: ``topology``,
-    ``load``, ``flows``, ``hosts``, ``clusters``, ``queues``, ``within``, ``period_flows``, ``period_ms``,
-    ``initial_thresholds``, ``observation``, ``m_s``, ``reward``, ``link_gbps``, ``link_delay_us``, ``max_decisions``.
     As in the paper:
 
     ```python
@@ -118,10 +78,8 @@ class AuTOThresholdsEnv(PeriodEnv[npt.NDArray[np.float64]]):
 
     ## Vectorized environment
     ``gym.make_vec(id, num_envs=n)`` makes n of these, whose networks run in one compiled call per step: the same
-    observations, rewards, flags and infos, bit for bit, as ``SyncVectorEnv`` gives. ``autoreset_mode`` is
-    ``NEXT_STEP``, ``SAME_STEP`` or ``DISABLED``; ``reset`` takes ``options={"reset_mask": ...}``.
-    ``infos["finished"]`` and ``infos["episode_metrics"]`` are made when they are first read. ``get_state()`` keeps all
-    episodes, ``state.pick(numbers)`` some, and ``set_state(state, numbers)`` goes on from them.
+    observations, rewards, flags and infos, bit for bit, as ``SyncVectorEnv`` gives; see ``ArtemisEnv`` for autoreset,
+    infos and states.
 
     ## Version History
     * v0: Initial version.
@@ -137,56 +95,10 @@ class AuTOThresholdsEnv(PeriodEnv[npt.NDArray[np.float64]]):
 
     config: AuTOThresholdsConfig
 
-    @refusing_unknown
+    @configured_by(AuTOThresholdsConfig, thresholds_layout)
     def __init__(
-        self,
-        workload: WorkloadLike = "auto-web-search",
-        *,
-        topology: str = "big-switch",
-        load: float | None = None,
-        flows: int | None = None,
-        hosts: int = 32,
-        clusters: int = 1,
-        queues: int = 4,
-        within: str = "ps",
-        period_flows: int | None = 500,
-        period_ms: float | None = None,
-        initial_thresholds: "str | Sequence[float]" = "web_search",
-        observation: str = "summary",
-        m_s: int = 100,
-        reward: str = "log_fct",
-        link_gbps: float = 1.0,
-        link_delay_us: float = 25.0,
-        max_decisions: int | None = None,
-        render_mode: str | None = None,
-        engine: str = "simpy",
+        self, config: AuTOThresholdsConfig, workload: WorkloadLike, render_mode: str | None, engine: str
     ) -> None:
-        """Checks the arguments and sets the spaces.
-
-        Raises:
-            ConfigError: An argument has another type or is out of its range, or the flows have more hosts than the
-                network.
-            FlowFileError: The flow file has a fault.
-        """
-        config = AuTOThresholdsConfig(
-            workload=workload_label(workload),
-            topology=topology,  # type: ignore[arg-type]
-            load=load,
-            flows=flows,
-            hosts=hosts,
-            clusters=clusters,
-            queues=queues,
-            within=within,
-            period_flows=period_flows,
-            period_ms=period_ms,
-            initial_thresholds=initial_thresholds,
-            observation=observation,  # type: ignore[arg-type]
-            m_s=m_s,
-            reward=reward,  # type: ignore[arg-type]
-            link_gbps=link_gbps,
-            link_delay_us=link_delay_us,
-            max_decisions=max_decisions,
-        )
         source = thresholds_source(config, workload)
         self.traffic: tuple[Traffic, ...] | None = offered_traffic(source, config.clusters)
         control = ThresholdsControl(config, self._initial_thresholds(config))
@@ -199,7 +111,6 @@ class AuTOThresholdsEnv(PeriodEnv[npt.NDArray[np.float64]]):
             max_decisions=config.max_decisions,
             engine=engine,
         )
-        self.config = config
 
     def _initial_thresholds(self, config: AuTOThresholdsConfig) -> npt.NDArray[np.float64]:
         """Returns the thresholds of each cluster until the first action, (num_clusters, num_queues - 1), in B."""

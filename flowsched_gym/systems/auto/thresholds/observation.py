@@ -1,5 +1,11 @@
-"""How flows have fared in the period that has ended, and how the queues stand."""
+"""What the agent of AuTO's thresholds sees, by clusters of hosts: flows finished, arrived and active.
 
+Numbers that may grow without limit are squashed; sizes and completion times are shown on logarithmic scales. Of each
+cluster, columns are ``stride`` entries behind those of the one before; ``cluster_of`` is the cluster of each host,
+(num_hosts,), increasing.
+"""
+
+import math
 from collections.abc import Callable
 from typing import Final
 
@@ -9,23 +15,23 @@ from flowsched_gym.core import numerics
 from flowsched_gym.core.arrays import FloatArray, IntArray, ObservationArray
 from flowsched_gym.core.units import BYTES_PER_MEGABYTE, SECONDS_PER_MILLISECOND
 from flowsched_gym.envs import NetworkView
-from flowsched_gym.envs.columns import Column, Encoding, Layout
-from flowsched_gym.systems.auto.flows import squashed_units
-from flowsched_gym.systems.auto.rules import show_finished
-from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig, ThresholdsObservation
-from flowsched_gym.systems.auto.thresholds.mapping import BOTTOM, TOP
-from flowsched_gym.systems.auto.thresholds.rules import (
-    ACTIVE_SCALE,
-    CLASS_ENDS,
-    LEFT_SCALE,
-    QUANTILES,
-    TIME_UNIT,
-    show_heights,
-    summarise_active,
-    summarise_arrived,
-    summarise_finished,
-)
+from flowsched_gym.envs.columns import Column, Layout
+from flowsched_gym.envs.thresholds import CLASS_ENDS, CLASSES
+from flowsched_gym.flows.fields import FlowColumns
+from flowsched_gym.machine_code.decorators import allocating_rule, rule
+from flowsched_gym.machine_code.numerics import natural_log, pairwise_sum, squash
+from flowsched_gym.systems.auto.flows import show_finished, squashed_units
+from flowsched_gym.systems.auto.thresholds.config import SCALE, AuTOThresholdsConfig, ThresholdsObservation
 
+ACTIVE_SCALE: Final = 10.0
+"""Number of active flows in a queue that becomes one half."""
+LEFT_SCALE: Final = 100 * BYTES_PER_MEGABYTE
+"""Bytes left in all queues of a cluster that become one half."""
+TIME_UNIT: Final = 0.01 * SECONDS_PER_MILLISECOND
+"""Unit of completion times in s, where their logarithmic scale begins."""
+NUM_CLASSES: Final = len(CLASS_ENDS) + 1
+QUANTILES: Final = (0.5, 0.9)
+NUM_QUANTILES: Final = len(QUANTILES)
 SIZE_SCALE: Final = BYTES_PER_MEGABYTE
 """Size in B that becomes one half: that of a flow of medium size."""
 TIME_SCALE: Final = 10 * SECONDS_PER_MILLISECOND
@@ -34,53 +40,187 @@ FINISHED_SCALE: Final = 500.0
 """Number of finished flows that becomes one half: those of a period, unless told otherwise."""
 TIME_RANGE: Final = (TIME_UNIT, 10_000 * SECONDS_PER_MILLISECOND)
 """Ends in s of the logarithmic scale of completion times: six powers of ten, as many as that of sizes."""
-CLASSES: Final = {"small": "up to 100 KB", "medium": "of 100 KB to 10 MB", "large": "above 10 MB"}
-
-
-def _fraction(name: str, meaning: str) -> Column:
-    """Describes a share."""
-    return Column(name=name, meaning=meaning, unit="1", encoding=Encoding.FRACTION)
-
-
-def _squashed(name: str, meaning: str, unit: str, scale: float) -> Column:
-    """Describes a number without a bound."""
-    return Column(name=name, meaning=meaning, unit=unit, encoding=Encoding.SQUASHED, scale=scale)
-
-
 FLOW: Final = (
-    _fraction("source", "sending host, counted from 1, over the number of hosts"),
-    _fraction("source_port", "port that it is sent from, over 65535"),
-    _fraction("destination", "receiving host, counted from 1, over the number of hosts"),
-    _fraction("destination_port", "port that it is sent to, by its id, over 65535"),
-    _fraction("protocol", "protocol number, that of TCP, over 255"),
-    _squashed("size", "bytes of the flow", "B", SIZE_SCALE),
-    _squashed("fct", "its completion time", "s", TIME_SCALE),
+    Column.fraction("source", "sending host, counted from 1, over the number of hosts"),
+    Column.fraction("source_port", "port that it is sent from, over 65535"),
+    Column.fraction("destination", "receiving host, counted from 1, over the number of hosts"),
+    Column.fraction("destination_port", "port that it is sent to, by its id, over 65535"),
+    Column.fraction("protocol", "protocol number, that of TCP, over 255"),
+    Column.squashed("size", "bytes of the flow", "B", SIZE_SCALE),
+    Column.squashed("fct", "its completion time", "s", TIME_SCALE),
 )
-FINISHED: Final = _squashed("finished", "flows that finished in the step", "flows", FINISHED_SCALE)
+FINISHED: Final = Column.squashed("finished", "flows that finished in the step", "flows", FINISHED_SCALE)
 
 
-def _class_columns(name: str, which: str) -> tuple[Column, ...]:
-    """Describes the flows of one class of size."""
-    quantiles = tuple(
-        _fraction(
-            f"{name}_{what}_{round(100 * part)}", f"{round(100 * part)} % quantile of {of} of flows {which} (log)"
-        )
-        for what, of in (("size", "the size"), ("fct", "the completion time"))
-        for part in QUANTILES
-    )
-    return (_fraction(f"{name}_share", f"share of its flows {which} in all that finished in the step"), *quantiles)
+@rule
+def select(values: FloatArray, first: int, last: int, index: int) -> float:
+    """Returns the value that would stand at ``index`` if those from ``first`` to ``last - 1`` were sorted.
+
+    They are rearranged: no larger ones before it, no smaller ones behind (C. A. R. Hoare, "Algorithm 65: Find", 1961).
+    None is NaN.
+    """
+    low, high = first, last - 1
+    while low < high:
+        pivot = values[index]
+        left, right = low, high
+        while left <= right:
+            while values[left] < pivot:
+                left += 1
+            while values[right] > pivot:
+                right -= 1
+            if left <= right:
+                values[left], values[right] = values[right], values[left]
+                left += 1
+                right -= 1
+        if right < index:
+            low = left
+        if left > index:
+            high = right
+    value: float = values[index]
+    return value
 
 
-def _cluster_columns(num_queues: int) -> tuple[Column, ...]:
-    """Describes a cluster."""
-    return (
-        *(column for name, which in CLASSES.items() for column in _class_columns(name, which)),
-        _fraction("mean_fct", "mean completion time of its flows (log)"),
-        _squashed("load", "bytes that arrived in the step over what its links could send", "1", 1.0),
-        *(_squashed(f"live_{k}", f"active flows in queue {k}", "flows", ACTIVE_SCALE) for k in range(num_queues)),
-        _squashed("left", "bytes left to send", "B", LEFT_SCALE),
-        *(_fraction(f"threshold_{k}", f"threshold {k} (log)") for k in range(1, num_queues)),
-    )
+@allocating_rule
+def summarise_finished(
+    rows: IntArray,
+    flows: FlowColumns,
+    cluster_of: IntArray,
+    share_at: IntArray,
+    shown: ObservationArray,
+    heights: FloatArray,
+) -> None:
+    """Describes flows that have finished, by cluster and class of size.
+
+    A quantile is the smallest value that so large a share of the others does not exceed. Of a cluster, ``heights``
+    receives for each class the quantiles of size in B and then those of completion time, and behind the classes the
+    mean completion time; nothing where there are no flows.
+
+    Args:
+        rows: The flows, (count,).
+        share_at: Where the share of each cluster and class in all flows is shown, (num_clusters * num_classes,).
+        shown: Receives these.
+        heights: Receives the rest, (num_clusters, at least num_classes * 2 * num_quantiles + 1).
+    """
+    count = len(rows)
+    sizes, fcts, fct_of = np.empty(count), np.empty(count), np.empty(count)
+    group_of, ends = np.empty(count, dtype=np.int64), np.zeros(len(share_at), dtype=np.int64)
+    for index in range(count):
+        row = rows[index]
+        group = cluster_of[flows.source[row]] * NUM_CLASSES
+        for end in CLASS_ENDS:
+            if end < flows.size[row]:
+                group += 1
+        group_of[index] = group
+        ends[group] += 1
+        fct_of[index] = flows.completion_time[row] - flows.arrival_time[row]
+    for group in range(1, len(ends)):
+        ends[group] += ends[group - 1]
+    # Groups are filled from their ends, which become their beginnings.
+    for index in range(count):
+        group = group_of[index]
+        ends[group] -= 1
+        sizes[ends[group]] = flows.size[rows[index]]
+        fcts[ends[group]] = fct_of[index]
+    cluster_fcts = np.empty(count)
+    for cluster in range(len(heights)):
+        first_group, last_group = cluster * NUM_CLASSES, (cluster + 1) * NUM_CLASSES
+        at, begin = 0, ends[first_group]
+        last = begin
+        for group in range(first_group, last_group):
+            first, last = last, ends[group + 1] if group + 1 < len(ends) else count
+            if first < last:
+                shown[share_at[group]] = (last - first) / count
+                before = first
+                for number in range(NUM_QUANTILES):
+                    index = first + math.ceil(QUANTILES[number] * (last - first)) - 1
+                    heights[cluster, at + number] = select(sizes, before, last, index)
+                    fct = select(fcts, before, last, index)
+                    heights[cluster, at + NUM_QUANTILES + number] = fct / TIME_UNIT
+                    before = index
+            at += 2 * NUM_QUANTILES
+        if begin < last:
+            taken = 0
+            for index in range(count):
+                if first_group <= group_of[index] < last_group:
+                    cluster_fcts[taken] = fct_of[index]
+                    taken += 1
+            heights[cluster, at] = pairwise_sum(cluster_fcts, 0, taken) / (last - begin) / TIME_UNIT
+
+
+@allocating_rule
+def summarise_arrived(
+    rows: IntArray,
+    flows: FlowColumns,
+    cluster_of: IntArray,
+    could_send: float,
+    first: int,
+    stride: int,
+    shown: ObservationArray,
+) -> None:
+    """Shows the bytes of flows that have arrived over what each cluster could send, squashed with the scale 1.
+
+    Args:
+        rows: The flows, (count,).
+        could_send: Bytes that a cluster's links could send in this time; without any, there is no load.
+        first: Where the load of the first cluster is shown.
+        shown: Receives the loads.
+    """
+    arrived = np.zeros(cluster_of[-1] + 1)
+    for index in range(len(rows)):
+        arrived[cluster_of[flows.source[rows[index]]]] += flows.size[rows[index]]
+    for cluster in range(len(arrived)):
+        load = arrived[cluster] / could_send if could_send > 0.0 else 0.0
+        shown[first + cluster * stride] = squash(load, 1.0)
+
+
+@allocating_rule
+def summarise_active(
+    rows: IntArray,
+    flows: FlowColumns,
+    num_queues: int,
+    cluster_of: IntArray,
+    first: int,
+    stride: int,
+    shown: ObservationArray,
+) -> None:
+    """Shows the number of active flows in each queue of each cluster, and behind these the bytes that they have left.
+
+    Args:
+        rows: The active flows, (count,).
+        num_queues: Queues (K).
+        first: Where the numbers of the first cluster are shown.
+        shown: Receives them.
+    """
+    waiting = np.zeros((cluster_of[-1] + 1, num_queues + 1))
+    for index in range(len(rows)):
+        row = rows[index]
+        cluster = cluster_of[flows.source[row]]
+        waiting[cluster, flows.queue[row]] += 1.0
+        waiting[cluster, num_queues] += flows.remaining[row]
+    for cluster in range(len(waiting)):
+        at = first + cluster * stride
+        for k in range(num_queues):
+            shown[at + k] = squash(waiting[cluster, k], ACTIVE_SCALE)
+        shown[at + num_queues] = squash(waiting[cluster, num_queues], LEFT_SCALE)
+
+
+@rule
+def show_heights(
+    values: FloatArray, low: FloatArray, span: FloatArray, column: IntArray, stride: int, shown: ObservationArray
+) -> None:
+    """Shows the heights of values on logarithmic scales, from 0 to 1, cut to that.
+
+    Args:
+        values: The values of each cluster, > 0, (num_clusters, count).
+        low: Logarithm at which the scale of each begins, (count,).
+        span: Length of that scale, (count,).
+        column: Where each is shown for the first cluster, (count,).
+        shown: Receives the heights.
+    """
+    for cluster in range(values.shape[0]):
+        for number in range(values.shape[1]):
+            height = (natural_log(values[cluster, number]) - low[number]) / span[number]
+            shown[cluster * stride + column[number]] = min(max(height, 0.0), 1.0)
 
 
 def thresholds_layout(config: AuTOThresholdsConfig) -> Layout:
@@ -95,17 +235,35 @@ def new_observer(config: AuTOThresholdsConfig) -> Callable[[NetworkView], Observ
     return _FinishedFlows(config) if config.observation is ThresholdsObservation.PAPER else _Summary(config)
 
 
-def class_of_size(size: FloatArray) -> IntArray:
-    """Returns which flows are small (0), medium (1) and large (2)."""
-    return np.searchsorted(CLASS_ENDS, size)
+def _class_columns(name: str, which: str) -> tuple[Column, ...]:
+    """Describes the flows of one class of size."""
+    quantiles = tuple(
+        Column.fraction(
+            f"{name}_{what}_{round(100 * part)}", f"{round(100 * part)} % quantile of {of} of flows {which} (log)"
+        )
+        for what, of in (("size", "the size"), ("fct", "the completion time"))
+        for part in QUANTILES
+    )
+    return (
+        Column.fraction(f"{name}_share", f"share of its flows {which} in all that finished in the step"),
+        *quantiles,
+    )
+
+
+def _cluster_columns(num_queues: int) -> tuple[Column, ...]:
+    """Describes a cluster."""
+    return (
+        *(column for name, which in CLASSES.items() for column in _class_columns(name, which)),
+        Column.fraction("mean_fct", "mean completion time of its flows (log)"),
+        Column.squashed("load", "bytes that arrived in the step over what its links could send", "1", 1.0),
+        *(Column.squashed(f"live_{k}", f"active flows in queue {k}", "flows", ACTIVE_SCALE) for k in range(num_queues)),
+        Column.squashed("left", "bytes left to send", "B", LEFT_SCALE),
+        *(Column.fraction(f"threshold_{k}", f"threshold {k} (log)") for k in range(1, num_queues)),
+    )
 
 
 class _FinishedFlows:
-    """An observation of the flows that finished last, the last one first.
-
-    Args:
-        config: The arguments of the environment.
-    """
+    """An observation of the flows that finished last, the last one first."""
 
     def __init__(self, config: AuTOThresholdsConfig) -> None:
         """Takes the units from the configuration."""
@@ -121,11 +279,7 @@ class _FinishedFlows:
 
 
 class _Summary:
-    """An observation of the clusters.
-
-    Args:
-        config: The arguments of the environment.
-    """
+    """An observation of the clusters."""
 
     def __init__(self, config: AuTOThresholdsConfig) -> None:
         """Finds where everything is shown: shares, loads, active flows, and, of heights on logarithmic scales, each."""
@@ -140,8 +294,8 @@ class _Summary:
         heights = [name for name in names if any(part in name for part in logarithmic)]
         self._height_at = np.array([1 + names.index(name) for name in heights])
         of_time = np.array(["fct" in name for name in heights])
-        self._low = np.where(of_time, 0.0, BOTTOM)
-        self._span = np.where(of_time, numerics.log(TIME_RANGE[1] / TIME_RANGE[0]), TOP - BOTTOM)
+        self._low = np.where(of_time, 0.0, SCALE.bottom)
+        self._span = np.where(of_time, numerics.log(TIME_RANGE[1] / TIME_RANGE[0]), SCALE.top - SCALE.bottom)
         self._cluster_of = np.arange(config.hosts) // config.hosts_per_cluster
         self._cluster_capacity = config.cluster_capacity
         # The logarithm of 1 is at the bottom of both scales, or below: so it stands for flows that are not there.

@@ -1,38 +1,25 @@
 """What a picture of an episode of AuTO's thresholds shows: the scale of sizes, the queues, and how flows have fared."""
 
-import functools
 from typing import Final
 
 import numpy as np
 
 from flowsched_gym.core.arrays import IntArray
-from flowsched_gym.core.units import BYTES_PER_KILOBYTE
 from flowsched_gym.envs import NetworkView
 from flowsched_gym.envs.drawing import Scene, View
 from flowsched_gym.envs.drawing.formats import count_text, shortened, size_text
-from flowsched_gym.envs.drawing.panels import Bar, Chart, Charts, Column, Key, Stack, Table, Text, Tone
-from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig
-from flowsched_gym.systems.auto.thresholds.mapping import position_of_size
-from flowsched_gym.systems.auto.thresholds.observation import CLASSES, class_of_size
+from flowsched_gym.envs.drawing.panels import Bar, Charts, Column, Key, Stack, Table, Text, Tone
+from flowsched_gym.envs.thresholds import CLASSES, class_of_size
+from flowsched_gym.systems.auto.thresholds.config import SCALE, AuTOThresholdsConfig
 
-BINS: Final = 60
-"""Bars of the active flows along the scale of sizes."""
 MOST_CHARTS: Final = 4
 """Clusters that are drawn; there is no room for more."""
 MOST_CLUSTERS: Final = 6
 """Clusters whose queues are written out."""
-TICKS: Final = ("1 KB", "10 KB", "100 KB", "1 MB", "10 MB", "100 MB", "1 GB")
-"""Names of the powers of ten along the scale."""
 
 
 def thresholds_panels(config: AuTOThresholdsConfig, scene: Scene, view: NetworkView) -> View:
-    """Lists what a picture shows.
-
-    Args:
-        config: The arguments of the environment.
-        scene: The episode as it stands.
-        view: The same with its queues.
-    """
+    """Lists what a picture shows."""
     load = "" if config.load is None else f", load {config.load:g}"
     period = f"{config.period_flows} flows" if config.period_ms is None else f"{config.period_ms:g} ms"
     clusters = f", {config.clusters} clusters" if config.clusters > 1 else ""
@@ -71,33 +58,18 @@ def thresholds_panels(config: AuTOThresholdsConfig, scene: Scene, view: NetworkV
 
 def _sizes(config: AuTOThresholdsConfig, view: NetworkView, rows_of: list[IntArray]) -> Charts:
     """Shows how many active flows of each size there are, and the thresholds."""
-    charts = []
-    for number, (rows, borders) in enumerate(zip(rows_of, view.thresholds(), strict=True)):
-        counts = np.histogram(position_of_size(view.size[rows]), BINS, (0.0, 1.0))[0]
-        charts.append(
-            Chart(
-                name=f"cluster {number}" if config.clusters > 1 else "",
-                caption="thresholds  " + "  ".join(size_text(border) for border in borders.tolist()),
-                note=f"{len(rows)} active",
-                counts=tuple(counts.tolist()),
-                borders=tuple(position_of_size(borders).tolist()),
-            )
-        )
+    charts = [
+        SCALE.chart(view.size[rows], borders, f"{len(rows)} active", f"cluster {number}" if config.clusters > 1 else "")
+        for number, (rows, borders) in enumerate(zip(rows_of, view.thresholds(), strict=True))
+    ]
     hidden = config.clusters > MOST_CHARTS
     return Charts(
         title="Sizes of active flows, and thresholds",
         note=f"the first {MOST_CHARTS} of {config.clusters} clusters" if hidden else "",
         height=238,
         charts=tuple(charts[:MOST_CHARTS]),
-        ticks=_ticks(),
+        ticks=SCALE.ticks(),
     )
-
-
-@functools.cache
-def _ticks() -> tuple[tuple[float, str], ...]:
-    """Returns where the powers of ten stand along the scale, and their names."""
-    sizes = BYTES_PER_KILOBYTE * np.array([float(f"1e{power}") for power in range(len(TICKS))])
-    return tuple(zip(position_of_size(sizes).tolist(), TICKS, strict=True))
 
 
 def _queues(

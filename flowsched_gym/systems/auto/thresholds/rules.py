@@ -1,202 +1,90 @@
-"""What the agent of AuTO's thresholds sees, by clusters of hosts: flows finished, arrived and active.
+"""What the agent of AuTO's thresholds may do and is rewarded with; ``observation`` is what it sees."""
 
-Numbers that may grow without limit are squashed; sizes and completion times are shown on logarithmic scales. Of each
-cluster, columns are ``stride`` entries behind those of the one before; ``cluster_of`` is the cluster of each host,
-(num_hosts,), increasing.
-"""
-
-import math
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
 
-from flowsched_gym.core.arrays import FloatArray, IntArray, ObservationArray
-from flowsched_gym.core.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE, SECONDS_PER_MILLISECOND
-from flowsched_gym.flows.fields import FlowColumns
-from flowsched_gym.machine_code.decorators import allocating_rule, rule
+from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.envs import FluidControl, NetworkView
+from flowsched_gym.envs.actions import read_numbers
+from flowsched_gym.fluid.disciplines import Mlfq
 from flowsched_gym.machine_code.numerics import natural_log
-from flowsched_gym.machine_code.scaling import squash
-from flowsched_gym.machine_code.sums import pairwise_sum
+from flowsched_gym.systems.auto.flows import mean_fares
+from flowsched_gym.systems.auto.thresholds.config import SCALE, AuTOThresholdsConfig, ThresholdsReward
+from flowsched_gym.systems.auto.thresholds.observation import new_observer, thresholds_layout
 
-ACTIVE_SCALE: Final = 10.0
-"""Number of active flows in a queue that becomes one half."""
-LEFT_SCALE: Final = 100 * BYTES_PER_MEGABYTE
-"""Bytes left in all queues of a cluster that become one half."""
-TIME_UNIT: Final = 0.01 * SECONDS_PER_MILLISECOND
-"""Unit of completion times in s, where their logarithmic scale begins."""
-CLASS_ENDS: Final = (100 * BYTES_PER_KILOBYTE, 10 * BYTES_PER_MEGABYTE)
-"""Largest sizes in B of small and of medium flows, as in the figures of PIAS and AuTO."""
-NUM_CLASSES: Final = len(CLASS_ENDS) + 1
-QUANTILES: Final = (0.5, 0.9)
-NUM_QUANTILES: Final = len(QUANTILES)
+TERMS: Final = tuple(str(term) for term in ThresholdsReward)
+LAST_FCT, LAST_LOG_SLOWDOWN, LAST_LOG_FCT, MEMORY_SIZE = range(4)
+"""Indices in the memory: mean completion time in s of the last step in which a flow finished, 0 before the first, and
+what two terms were then."""
+FIRST_RATIO: Final = 1.0
 
 
-@rule
-def select(values: FloatArray, first: int, last: int, index: int) -> float:
-    """Returns the value that would stand at ``index`` if those from ``first`` to ``last - 1`` were sorted.
-
-    They are rearranged: no larger ones before it, no smaller ones behind (C. A. R. Hoare, "Algorithm 65: Find", 1961).
-    None is NaN.
-    """
-    low, high = first, last - 1
-    while low < high:
-        pivot = values[index]
-        left, right = low, high
-        while left <= right:
-            while values[left] < pivot:
-                left += 1
-            while values[right] > pivot:
-                right -= 1
-            if left <= right:
-                values[left], values[right] = values[right], values[left]
-                left += 1
-                right -= 1
-        if right < index:
-            low = left
-        if left > index:
-            high = right
-    value: float = values[index]
-    return value
-
-
-@allocating_rule
-def summarise_finished(
-    rows: IntArray,
-    flows: FlowColumns,
-    cluster_of: IntArray,
-    share_at: IntArray,
-    shown: ObservationArray,
-    heights: FloatArray,
-) -> None:
-    """Describes flows that have finished, by cluster and class of size.
-
-    A quantile is the smallest value that so large a share of the others does not exceed. Of a cluster, ``heights``
-    receives for each class the quantiles of size in B and then those of completion time, and behind the classes the
-    mean completion time; nothing where there are no flows.
+class ThresholdsControl(FluidControl[FloatArray]):
+    """Control of the thresholds of each cluster.
 
     Args:
-        rows: The flows, (count,).
-        share_at: Where the share of each cluster and class in all flows is shown, (num_clusters * num_classes,).
-        shown: Receives these.
-        heights: Receives the rest, (num_clusters, at least num_classes * 2 * num_quantiles + 1).
+        config: The arguments of the environment.
+        initial_thresholds: Thresholds of each cluster in B until the first action, (num_clusters, num_queues - 1).
     """
-    count = len(rows)
-    sizes, fcts, fct_of = np.empty(count), np.empty(count), np.empty(count)
-    group_of, ends = np.empty(count, dtype=np.int64), np.zeros(len(share_at), dtype=np.int64)
-    for index in range(count):
-        row = rows[index]
-        group = cluster_of[flows.source[row]] * NUM_CLASSES
-        for end in CLASS_ENDS:
-            if end < flows.size[row]:
-                group += 1
-        group_of[index] = group
-        ends[group] += 1
-        fct_of[index] = flows.completion_time[row] - flows.arrival_time[row]
-    for group in range(1, len(ends)):
-        ends[group] += ends[group - 1]
-    # Groups are filled from their ends, which become their beginnings.
-    for index in range(count):
-        group = group_of[index]
-        ends[group] -= 1
-        sizes[ends[group]] = flows.size[rows[index]]
-        fcts[ends[group]] = fct_of[index]
-    cluster_fcts = np.empty(count)
-    for cluster in range(len(heights)):
-        first_group, last_group = cluster * NUM_CLASSES, (cluster + 1) * NUM_CLASSES
-        at, begin = 0, ends[first_group]
-        last = begin
-        for group in range(first_group, last_group):
-            first, last = last, ends[group + 1] if group + 1 < len(ends) else count
-            if first < last:
-                shown[share_at[group]] = (last - first) / count
-                before = first
-                for number in range(NUM_QUANTILES):
-                    index = first + math.ceil(QUANTILES[number] * (last - first)) - 1
-                    heights[cluster, at + number] = select(sizes, before, last, index)
-                    fct = select(fcts, before, last, index)
-                    heights[cluster, at + NUM_QUANTILES + number] = fct / TIME_UNIT
-                    before = index
-            at += 2 * NUM_QUANTILES
-        if begin < last:
-            taken = 0
-            for index in range(count):
-                if first_group <= group_of[index] < last_group:
-                    cluster_fcts[taken] = fct_of[index]
-                    taken += 1
-            heights[cluster, at] = pairwise_sum(cluster_fcts, 0, taken) / (last - begin) / TIME_UNIT
+
+    memory_size = MEMORY_SIZE
+
+    def __init__(self, config: AuTOThresholdsConfig, initial_thresholds: FloatArray) -> None:
+        """Sets the spaces."""
+        self.layout = thresholds_layout(config)
+        self.action_space = spaces.Box(-1.0, 1.0, (config.clusters * config.num_thresholds,), np.float32)
+        self._config = config
+        self.terms = TERMS
+        self._observe, self._rewarded = new_observer(config), str(config.reward)
+        self._initial_thresholds = initial_thresholds
+
+    def new_discipline(self) -> Mlfq:
+        """Makes the queues, in which flows obey the thresholds of their source's cluster."""
+        config = self._config
+        groups = np.arange(config.hosts) // config.hosts_per_cluster
+        return Mlfq(self._initial_thresholds, config.within, groups if config.clusters > 1 else None)
+
+    def check(self, action: object, name: str = "action") -> FloatArray:
+        """Reads an action.
+
+        Raises:
+            InvalidAction: It is not so many numbers in [-1, 1].
+        """
+        return read_numbers(action, self._config.clusters * self._config.num_thresholds, name)
+
+    def act(self, view: NetworkView, memory: FloatArray, action: FloatArray) -> None:
+        """Sets the thresholds."""
+        view.set_thresholds(SCALE.thresholds_of(action.reshape(self._config.clusters, -1)))
+
+    def reward(self, view: NetworkView, memory: FloatArray) -> tuple[float, dict[str, float]]:
+        """Rewards for the flows that finished."""
+        terms = reward_terms(view, memory)
+        return terms[self._rewarded], terms
+
+    def observe(self, view: NetworkView, memory: FloatArray) -> npt.NDArray[np.float32]:
+        """Returns what the agent sees."""
+        return self._observe(view)
 
 
-@allocating_rule
-def summarise_arrived(
-    rows: IntArray,
-    flows: FlowColumns,
-    cluster_of: IntArray,
-    could_send: float,
-    first: int,
-    stride: int,
-    shown: ObservationArray,
-) -> None:
-    """Shows the bytes of flows that have arrived over what each cluster could send, squashed with the scale 1.
+def reward_terms(view: NetworkView, memory: npt.NDArray[np.float64]) -> dict[str, float]:
+    """Returns the terms for a step, and remembers what the next one needs; see ``ThresholdsReward``.
 
-    Args:
-        rows: The flows, (count,).
-        could_send: Bytes that a cluster's links could send in this time; without any, there is no load.
-        first: Where the load of the first cluster is shown.
-        shown: Receives the loads.
+    Where no flow finished, the ratio is 1, and the others are what they were in the step before, 0 in the first.
     """
-    arrived = np.zeros(cluster_of[-1] + 1)
-    for index in range(len(rows)):
-        arrived[cluster_of[flows.source[rows[index]]]] += flows.size[rows[index]]
-    for cluster in range(len(arrived)):
-        load = arrived[cluster] / could_send if could_send > 0.0 else 0.0
-        shown[first + cluster * stride] = squash(load, 1.0)
-
-
-@allocating_rule
-def summarise_active(
-    rows: IntArray,
-    flows: FlowColumns,
-    num_queues: int,
-    cluster_of: IntArray,
-    first: int,
-    stride: int,
-    shown: ObservationArray,
-) -> None:
-    """Shows the number of active flows in each queue of each cluster, and behind these the bytes that they have left.
-
-    Args:
-        rows: The active flows, (count,).
-        num_queues: Queues (K).
-        first: Where the numbers of the first cluster are shown.
-        shown: Receives them.
-    """
-    waiting = np.zeros((cluster_of[-1] + 1, num_queues + 1))
-    for index in range(len(rows)):
-        row = rows[index]
-        cluster = cluster_of[flows.source[row]]
-        waiting[cluster, flows.queue[row]] += 1.0
-        waiting[cluster, num_queues] += flows.remaining[row]
-    for cluster in range(len(waiting)):
-        at = first + cluster * stride
-        for k in range(num_queues):
-            shown[at + k] = squash(waiting[cluster, k], ACTIVE_SCALE)
-        shown[at + num_queues] = squash(waiting[cluster, num_queues], LEFT_SCALE)
-
-
-@rule
-def show_heights(
-    values: FloatArray, low: FloatArray, span: FloatArray, column: IntArray, stride: int, shown: ObservationArray
-) -> None:
-    """Shows the heights of values on logarithmic scales, from 0 to 1, cut to that.
-
-    Args:
-        values: The values of each cluster, > 0, (num_clusters, count).
-        low: Logarithm at which the scale of each begins, (count,).
-        span: Length of that scale, (count,).
-        column: Where each is shown for the first cluster, (count,).
-        shown: Receives the heights.
-    """
-    for cluster in range(values.shape[0]):
-        for number in range(values.shape[1]):
-            height = (natural_log(values[cluster, number]) - low[number]) / span[number]
-            shown[cluster * stride + column[number]] = min(max(height, 0.0), 1.0)
+    ratio = FIRST_RATIO
+    rows = view.finished
+    if len(rows):
+        mean_fct, mean_slowdown, mean_ideal = mean_fares(rows, view.columns)
+        if memory[LAST_FCT] > 0:
+            ratio = float(memory[LAST_FCT]) / mean_fct
+        memory[LAST_FCT] = mean_fct
+        memory[LAST_LOG_SLOWDOWN] = -natural_log(mean_slowdown)
+        memory[LAST_LOG_FCT] = -natural_log(mean_fct / mean_ideal)
+    return {
+        str(ThresholdsReward.LOG_FCT): float(memory[LAST_LOG_FCT]),
+        str(ThresholdsReward.LOG_SLOWDOWN): float(memory[LAST_LOG_SLOWDOWN]),
+        str(ThresholdsReward.FCT_RATIO): ratio,
+    }

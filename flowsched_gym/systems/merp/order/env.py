@@ -2,17 +2,16 @@
 
 from flowsched_gym.core.units import SECONDS_PER_MICROSECOND, gbps_to_capacity
 from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
-from flowsched_gym.envs.arguments import refusing_unknown
+from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.fluid.disciplines import Ranked
 from flowsched_gym.fluid.pending_decisions import DecisionKind
 from flowsched_gym.systems.merp.flows import flow_source
 from flowsched_gym.systems.merp.order.config import DEFAULT_WORKLOADS, MERPOrderConfig
-from flowsched_gym.systems.merp.order.decision import EPISODE_FIELDS, FLOW_FIELDS, TERMS, OrderRules
-from flowsched_gym.systems.merp.order.observation import order_layout
 from flowsched_gym.systems.merp.order.panels import order_panels
+from flowsched_gym.systems.merp.order.rules import EPISODE_FIELDS, FLOW_FIELDS, TERMS, OrderRules, order_layout
 from flowsched_gym.topology import make_topology
-from flowsched_gym.workload import WorkloadLike, workload_label
+from flowsched_gym.workload import WorkloadLike
 
 
 class MERPOrderEnv(DecisionEnv[OrderRules]):
@@ -37,20 +36,7 @@ class MERPOrderEnv(DecisionEnv[OrderRules]):
     ``Box`` of float32: 5 columns of the contest, then 7 for each slot, (5 + 7 f,). Empty slots are 0. Squashed means
     ``x / (x + scale)``; ``layout`` decodes it, to six digits.
 
-    | column | meaning | unit | encoding | scale |
-    | --- | --- | --- | --- | --- |
-    | competing | flows that compete, seen or not; f become one half | flows | squashed | f |
-    | live | flows that have not sent their last byte; f become one half | flows | squashed | f |
-    | backlog | bytes left on the most loaded link of the competing flows | B | squashed | 1500000 |
-    | max_slowdown | largest slowdown of the flows that have been rewarded, 0 before the first | 1 | squashed | 5 |
-    | max_slowdown_so_far | largest slowdown so far among active flows | 1 | squashed | 5 |
-    | present | 1 if a flow competes in the slot | 1 | fraction | 1 |
-    | size | bytes to deliver | B | squashed | 1500000 |
-    | remaining | bytes left to send | B | squashed | 1500000 |
-    | waiting | time since arrival | s | squashed | 0.02 |
-    | ideal_fct | flow completion time alone on the empty network | s | squashed | 0.02 |
-    | slowdown_so_far | time since arrival over the ideal flow completion time | 1 | squashed | 5 |
-    | slowdown_if_last | slowdown if served last on its most loaded link, delays left out | 1 | squashed | 5 |
+    {columns}
 
     ## Rewards
     Four terms, all of them in ``info["reward_terms"]``; ``reward`` names the one that is the reward. They concern the
@@ -72,21 +58,14 @@ class MERPOrderEnv(DecisionEnv[OrderRules]):
     without metrics.)
 
     ## Arguments
-    ``workload`` is a name (``flowsched list``), a mapping or a file (``docs/workloads.md``), a
-    ``Workload`` or anything with ``draw(seed)``, by default MERP's sizes on the topology; the others are those of
-    ``MERPOrderConfig``: ``topology``, ``load``, ``flows``, ``f``, ``reward``, ``link_gbps``, ``link_delay_us``,
-    ``max_decisions``.
-
     ```python
     gym.make("flowsched/MERPOrder-v0", topology="tree9", load=0.8)
     ```
 
     ## Vectorized environment
     ``gym.make_vec(id, num_envs=n)`` makes n of these that are stepped in one compiled call: the same observations,
-    rewards, flags and infos, bit for bit, as ``SyncVectorEnv`` gives. ``autoreset_mode`` is ``NEXT_STEP``,
-    ``SAME_STEP`` or ``DISABLED``; ``reset`` takes ``options={"reset_mask": ...}``; ``action_masks()`` is (n, f).
-    ``infos["finished"]`` and ``infos["episode_metrics"]`` are made when they are first read. ``get_state()`` keeps all
-    episodes, ``state.pick(numbers)`` some, and ``set_state(state, numbers)`` goes on from them.
+    rewards, flags and infos, bit for bit, as ``SyncVectorEnv`` gives; see ``ArtemisEnv`` for autoreset, masks and
+    states.
 
     ## Version History
     * v0: Initial version.
@@ -101,40 +80,10 @@ class MERPOrderEnv(DecisionEnv[OrderRules]):
 
     config: MERPOrderConfig
 
-    @refusing_unknown
+    @configured_by(MERPOrderConfig, order_layout)
     def __init__(
-        self,
-        workload: WorkloadLike | None = None,
-        *,
-        topology: str = "one-link",
-        load: float | None = None,
-        flows: int | None = None,
-        f: int = 16,
-        reward: str = "lexicographic",
-        link_gbps: float = 1.0,
-        link_delay_us: float = 0.0,
-        max_decisions: int | None = None,
-        render_mode: str | None = None,
-        engine: str = "simpy",
+        self, config: MERPOrderConfig, workload: WorkloadLike | None, render_mode: str | None, engine: str
     ) -> None:
-        """Checks the arguments and sets the spaces.
-
-        Raises:
-            ConfigError: An argument has another type or is out of its range, or the flows have more hosts than the
-                topology.
-            FlowFileError: The flow file has a fault.
-        """
-        config = MERPOrderConfig(
-            workload=None if workload is None else workload_label(workload),
-            topology=topology,  # type: ignore[arg-type]
-            load=load,
-            flows=flows,
-            f=f,
-            reward=reward,  # type: ignore[arg-type]
-            link_gbps=link_gbps,
-            link_delay_us=link_delay_us,
-            max_decisions=max_decisions,
-        )
         capacity = gbps_to_capacity(config.link_gbps)
         source = flow_source(
             DEFAULT_WORKLOADS[config.topology] if workload is None else workload,
@@ -158,13 +107,12 @@ class MERPOrderEnv(DecisionEnv[OrderRules]):
                 flow_fields=FLOW_FIELDS,
                 episode_fields=EPISODE_FIELDS,
             ),
-            layout=order_layout(config.f),
+            layout=order_layout(config),
             terms=TERMS,
             render_mode=render_mode,
             max_decisions=config.max_decisions,
             engine=engine,
         )
-        self.config = config
 
     def panels(self) -> View:
         """Lists what a picture of the current episode shows."""

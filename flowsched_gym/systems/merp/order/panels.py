@@ -8,7 +8,7 @@ from flowsched_gym.envs.drawing.formats import count_text, duration_text, ratio_
 from flowsched_gym.envs.drawing.panels import Bar, Column, Key, Row, Rows, Stack, Table, Text, Tone
 from flowsched_gym.fluid.pending_decisions import OrderDecision
 from flowsched_gym.systems.merp.order.config import DEFAULT_WORKLOADS, MERPOrderConfig, OrderTopology
-from flowsched_gym.systems.merp.order.decision import LARGEST_KEPT
+from flowsched_gym.systems.merp.order.rules import LARGEST_KEPT
 
 
 def order_panels(config: MERPOrderConfig, scene: Scene, pending: object) -> View:

@@ -5,8 +5,10 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.core.arrays import IntArray, ObservationArray
 from flowsched_gym.envs.policies import SlotPolicy
-from flowsched_gym.systems.merp.order.rules import virtual_deadline_slot
+from flowsched_gym.envs.policies.rules import SlotColumn, decoded
+from flowsched_gym.machine_code.decorators import allocating_rule
 
 
 class VirtualDeadlines(SlotPolicy):
@@ -33,3 +35,46 @@ class VirtualDeadlines(SlotPolicy):
             action,
         )
         return action
+
+
+@allocating_rule
+def virtual_deadline_slot(
+    observation: ObservationArray,
+    size: SlotColumn,
+    remaining: SlotColumn,
+    so_far: SlotColumn,
+    stride: int,
+    action: IntArray,
+) -> None:
+    """Chooses the occupied slot that goes first by virtual deadlines (MERP, Algorithm 2), as ``expansion`` does.
+
+    Of the flows that are left, the one whose slowdown would be the smallest if it were served last goes last. Among
+    equals it is the one with the larger ``remaining * size``, then the later slot.
+    """
+    offsets = range(0, observation.shape[1] - size.at, stride)
+    most = len(offsets)
+    slots = np.empty(most, dtype=np.int64)
+    sizes, lefts, slowdowns = np.empty(most), np.empty(most), np.empty(most)
+    for row in range(len(observation)):
+        num_left, total = 0, 0.0
+        for slot, offset in enumerate(offsets):
+            if observation[row, size.at + offset] > 0.0:
+                sizes[slot] = decoded(observation, row, offset, size)
+                lefts[slot] = decoded(observation, row, offset, remaining)
+                slowdowns[slot] = decoded(observation, row, offset, so_far)
+                total += lefts[slot]
+                slots[num_left] = slot
+                num_left += 1
+        while num_left > 1:
+            last, least = 0, np.inf
+            for index in range(num_left):
+                slot, chosen = slots[index], slots[last]
+                ratio = slowdowns[slot] + total / sizes[slot]
+                work, chosen_work = lefts[slot] * sizes[slot], lefts[chosen] * sizes[chosen]
+                if ratio < least or (ratio == least and work >= chosen_work):
+                    last, least = index, ratio
+            num_left -= 1
+            total -= lefts[slots[last]]
+            for index in range(last, num_left):
+                slots[index] = slots[index + 1]
+        action[row] = slots[0] if num_left > 0 else 0

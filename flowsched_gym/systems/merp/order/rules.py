@@ -1,50 +1,178 @@
-"""Which of the visible flows goes first by virtual deadlines."""
+"""What an agent that orders flows may do, sees and is rewarded with (MERP, section 4), for both engines."""
+
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from flowsched_gym.core.arrays import IntArray, ObservationArray
-from flowsched_gym.envs.policies.rules import SlotColumn, decoded
-from flowsched_gym.machine_code.decorators import allocating_rule
+from flowsched_gym.core.arrays import BoolArray, FloatArray, ObservationArray
+from flowsched_gym.core.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
+from flowsched_gym.envs.columns import Column, Layout
+from flowsched_gym.fluid.decision import Decision
+from flowsched_gym.fluid.rules.ordering.competing import mask_slots, serve_slot
+from flowsched_gym.machine_code.decorators import allocating_part, inlined_part
+from flowsched_gym.machine_code.numerics import squash
+from flowsched_gym.systems.merp.order.config import MERPOrderConfig, OrderReward
+
+SIZE_SCALE: Final = 1500 * BYTES_PER_KILOBYTE
+"""Size in B that becomes one half: the mean size of MERP's flows (section 6.1.1)."""
+TIME_SCALE: Final = 20 * SECONDS_PER_MILLISECOND
+"""Time in s that becomes one half, and the unit of the reward ``fct``: a flow of that size takes 12 ms at 1 Gbps."""
+RATIO_SCALE: Final = 5.0
+"""Slowdown that becomes one half."""
+LARGEST_KEPT: Final = 8
+"""Slowdowns that the lexicographic term looks at; the next would have a weight of 1/256."""
+HALF: Final = 0.5
+"""Weight of a slowdown over that of the next larger one."""
+FLOW_FIELDS: Final = (("ideal_fct", "f8"),)
+EPISODE_FIELDS: Final = (("largest", "f8", (LARGEST_KEPT,)),)  # largest slowdowns that have been rewarded, in order
+TERMS: Final = tuple(str(term) for term in OrderReward)
+LEXICOGRAPHIC, MAX_SLOWDOWN, SLOWDOWN, FCT = range(len(TERMS))
+NUM_CONTEXT_COLUMNS: Final = 5
+NUM_SLOT_COLUMNS: Final = 7
+SLOT: Final = (
+    Column.fraction("present", "1 if a flow competes in the slot"),
+    Column.squashed("size", "bytes to deliver", "B", SIZE_SCALE),
+    Column.squashed("remaining", "bytes left to send", "B", SIZE_SCALE),
+    Column.squashed("waiting", "time since arrival", "s", TIME_SCALE),
+    Column.squashed("ideal_fct", "flow completion time alone on the empty network", "s", TIME_SCALE),
+    Column.squashed("slowdown_so_far", "time since arrival over the ideal flow completion time", "1", RATIO_SCALE),
+    Column.squashed(
+        "slowdown_if_last", "slowdown if served last on its most loaded link, delays left out", "1", RATIO_SCALE
+    ),
+)
 
 
-@allocating_rule
-def virtual_deadline_slot(
-    observation: ObservationArray,
-    size: SlotColumn,
-    remaining: SlotColumn,
-    so_far: SlotColumn,
-    stride: int,
-    action: IntArray,
-) -> None:
-    """Chooses the occupied slot that goes first by virtual deadlines (MERP, Algorithm 2), as ``expansion`` does.
+class OrderRules(NamedTuple):
+    """Who goes first; see ``DecisionRules`` for the methods.
 
-    Of the flows that are left, the one whose slowdown would be the smallest if it were served last goes last. Among
-    equals it is the one with the larger ``remaining * size``, then the later slot.
+    Attributes:
+        num_slots: Flows that the agent sees (f).
+        rewarded: Index of the term that is the reward.
     """
-    offsets = range(0, observation.shape[1] - size.at, stride)
-    most = len(offsets)
-    slots = np.empty(most, dtype=np.int64)
-    sizes, lefts, slowdowns = np.empty(most), np.empty(most), np.empty(most)
-    for row in range(len(observation)):
-        num_left, total = 0, 0.0
-        for slot, offset in enumerate(offsets):
-            if observation[row, size.at + offset] > 0.0:
-                sizes[slot] = decoded(observation, row, offset, size)
-                lefts[slot] = decoded(observation, row, offset, remaining)
-                slowdowns[slot] = decoded(observation, row, offset, so_far)
-                total += lefts[slot]
-                slots[num_left] = slot
-                num_left += 1
-        while num_left > 1:
-            last, least = 0, np.inf
-            for index in range(num_left):
-                slot, chosen = slots[index], slots[last]
-                ratio = slowdowns[slot] + total / sizes[slot]
-                work, chosen_work = lefts[slot] * sizes[slot], lefts[chosen] * sizes[chosen]
-                if ratio < least or (ratio == least and work >= chosen_work):
-                    last, least = index, ratio
-            num_left -= 1
-            total -= lefts[slots[last]]
-            for index in range(last, num_left):
-                slots[index] = slots[index + 1]
-        action[row] = slots[0] if num_left > 0 else 0
+
+    num_slots: int
+    rewarded: int
+
+    def act(self, decision: Decision, action: int) -> tuple[int, int, bool]:
+        """Serves a flow first; the choice of an empty slot stands for the one that has waited longest."""
+        return serve_slot(decision, action)
+
+    def mask(self, decision: Decision, mask: BoolArray) -> None:
+        """Writes which slots hold a flow; at the end, the first."""
+        mask_slots(decision, self.num_slots, mask)
+
+    def observe(self, decision: Decision, observation: ObservationArray) -> None:
+        """Writes the columns of ``order_layout``."""
+        _show(decision, self.num_slots, observation)
+
+    def reward(self, decision: Decision, told: int, terms: FloatArray) -> float:
+        """Rewards for the flows that have been delivered since the last action.
+
+        ``lexicographic`` is minus the rise of ``s_1 + s_2 / 2 + s_3 / 4 + ...`` over the largest slowdowns of all that
+        have been delivered, ``max_slowdown`` minus the rise of ``s_1``, ``slowdown`` minus the sum of the flows'
+        slowdowns, ``fct`` minus the sum of their completion times.
+        """
+        largest = decision.episodes[decision.number]["largest"]
+        terms[LEXICOGRAPHIC] = _weighted(largest)
+        terms[MAX_SLOWDOWN] = largest[0]
+        terms[SLOWDOWN] = 0.0
+        terms[FCT] = 0.0
+        for index in range(decision.first_delivered + told, decision.first_delivered + decision.num_delivered):
+            row = decision.delivered[index]
+            fct = decision.completion_time[row] - decision.state.arrival_time[row]
+            slowdown = fct / decision.flows["ideal_fct"][row]
+            terms[SLOWDOWN] -= slowdown
+            terms[FCT] -= fct / TIME_SCALE
+            _insert(slowdown, largest)
+        terms[LEXICOGRAPHIC] -= _weighted(largest)
+        terms[MAX_SLOWDOWN] -= largest[0]
+        return terms[self.rewarded]  # type: ignore[no-any-return]  # a float
+
+    def final(self, decision: Decision, values: FloatArray) -> None:
+        """Adds nothing."""
+
+
+def order_layout(config: MERPOrderConfig) -> Layout:
+    """Lists the columns that the agent sees."""
+    f = float(config.f)
+    context = (
+        Column.squashed("competing", "flows that compete, seen or not; f become one half", "flows", f),
+        Column.squashed("live", "flows that have not sent their last byte; f become one half", "flows", f),
+        Column.squashed("backlog", "bytes left on the most loaded link of the competing flows", "B", SIZE_SCALE),
+        Column.squashed(
+            "max_slowdown",
+            "largest slowdown of the flows that have been rewarded, 0 before the first",
+            "1",
+            RATIO_SCALE,
+        ),
+        Column.squashed("max_slowdown_so_far", "largest slowdown so far among active flows", "1", RATIO_SCALE),
+    )
+    return Layout(context=context, slot=SLOT, num_slots=config.f)
+
+
+@inlined_part
+def _weighted(largest: Any) -> float:
+    """Adds up slowdowns, each with half the weight of the one before."""
+    total, weight = 0.0, 1.0
+    for index in range(LARGEST_KEPT):
+        total += weight * largest[index]
+        weight *= HALF
+    return total
+
+
+@inlined_part
+def _insert(slowdown: float, largest: Any) -> None:
+    """Inserts a slowdown among the largest ones, in their order, if it is one of these."""
+    hole = LARGEST_KEPT
+    while hole > 0 and largest[hole - 1] < slowdown:
+        hole -= 1
+        if hole < LARGEST_KEPT - 1:
+            largest[hole + 1] = largest[hole]
+    if hole < LARGEST_KEPT:
+        largest[hole] = slowdown
+
+
+@allocating_part
+def _show(decision: Decision, num_slots: int, observation: ObservationArray) -> None:
+    """Writes the state of the contest and of each visible flow that competes; 0 in empty slots.
+
+    What a flow's slowdown becomes if it is served last on a link is the ratio of Algorithm 2, ``((now - arrival) *
+    capacity + remaining bytes of all flows on the link) / size``; shown is the largest over the links of its path.
+    """
+    now, state, path = decision.now, decision.state, decision.controls.path
+    capacity, path_start, path_links, _ = decision.network
+    ideal_fct = decision.flows["ideal_fct"]
+    backlog = np.zeros(len(capacity))
+    largest_active = 0.0
+    for index in range(decision.first_active, decision.first_active + decision.num_active):
+        row = decision.active[index]
+        largest_active = max(largest_active, (now - state.arrival_time[row]) / ideal_fct[row])
+        for step in range(path_start[path[row]], path_start[path[row] + 1]):
+            backlog[path_links[step]] += state.remaining[row]
+    most_loaded = 0.0
+    for index in range(decision.first_candidate, decision.first_candidate + decision.num_candidates):
+        row = decision.candidates[index]
+        for step in range(path_start[path[row]], path_start[path[row] + 1]):
+            most_loaded = max(most_loaded, backlog[path_links[step]])
+    observation[0] = squash(float(decision.num_candidates), float(num_slots))
+    observation[1] = squash(float(decision.num_active), float(num_slots))
+    observation[2] = squash(most_loaded, SIZE_SCALE)
+    observation[3] = squash(decision.episodes[decision.number]["largest"][0], RATIO_SCALE)
+    observation[4] = squash(largest_active, RATIO_SCALE)
+    at = NUM_CONTEXT_COLUMNS
+    for index in range(decision.first_candidate, decision.first_candidate + min(num_slots, decision.num_candidates)):
+        row = decision.candidates[index]
+        waiting, size = now - state.arrival_time[row], state.size[row]
+        if_last = 0.0
+        for step in range(path_start[path[row]], path_start[path[row] + 1]):
+            link = path_links[step]
+            if_last = max(if_last, (waiting * capacity[link] + backlog[link]) / size)
+        observation[at] = 1.0
+        observation[at + 1] = squash(size, SIZE_SCALE)
+        observation[at + 2] = squash(state.remaining[row], SIZE_SCALE)
+        observation[at + 3] = squash(waiting, TIME_SCALE)
+        observation[at + 4] = squash(ideal_fct[row], TIME_SCALE)
+        observation[at + 5] = squash(waiting / ideal_fct[row], RATIO_SCALE)
+        observation[at + 6] = squash(if_last, RATIO_SCALE)
+        at += NUM_SLOT_COLUMNS
+    observation[at:] = 0.0

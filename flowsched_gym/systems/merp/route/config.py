@@ -1,13 +1,24 @@
-"""The arguments of MERP's routing environment, checked."""
+"""The arguments of MERP's routing environment."""
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.units import gbps_to_capacity
-from flowsched_gym.envs.arguments import convert_integers, convert_members, convert_numbers
+from flowsched_gym.envs.arguments import (
+    OWN,
+    EnvConfig,
+    argument,
+    delay_argument,
+    flows_argument,
+    limit_argument,
+    link_argument,
+    load_argument,
+    workload_argument,
+)
 from flowsched_gym.systems.merp.flows import flow_source
 from flowsched_gym.topology import ROUTINGS
+from flowsched_gym.topology.fabrics import MOST_ARITY
 from flowsched_gym.workload import (
     PoissonWorkload,
     RandomFailures,
@@ -16,7 +27,6 @@ from flowsched_gym.workload import (
     leaves_open,
     workload_label,
 )
-from flowsched_gym.workload.checks import check_choice
 
 SMALLEST_ARITY = 4
 """Below it, two hosts have a single path."""
@@ -47,45 +57,40 @@ class RouteReward(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MERPRouteConfig:
-    """The arguments of MERP's routing environment.
+class MERPRouteConfig(EnvConfig):
+    """The arguments of MERP's routing environment."""
 
-    Attributes:
-        workload: Name of a workload (``flowsched list``), or path of a workload or flow file (``.yaml``, ``.csv``).
-        load: Offered bytes per s over the capacity of the hosts' links, > 0; ``None`` for the workload's own.
-        flows: Flows in an episode, >= 1; ``None`` for the workload's own.
-        arity: Ports of a switch of the fat-tree (k), even, >= 4; 4 gives 16 hosts and 20 switches (MERP, section 6.2).
-        discipline: How flows share links: ``merp``, ``srpt``, ``ps`` or ``fifo``.
-        rerouting: How a flow finds another path when its own fails: ``ecmp``, ``least-loaded``, ``conga``, ``memr`` or
-            ``memr-hop-by-hop``. With ``conga``, flows that have paused choose anew as well.
-        failures: Cables between aggregation and core switches that are down from the start, from 0 to
-            (arity / 2) ** 2 - 1, so that each pair of hosts keeps a path; ``None`` for the workload's own.
-        reward: Reward for flows that finish: ``slowdown``, ``fct`` or ``both``.
-        link_gbps: Capacity of each link in Gbps, > 0 (MERP, section 6.2: 1).
-        link_delay_us: Propagation delay of each link in us, >= 0 (MERP, section 6.2: 10).
-        max_decisions: Decisions after which an episode is truncated, >= 1; ``None`` for no limit.
+    workload: str = workload_argument("poisson-fat-tree")
+    load: float | None = load_argument("the hosts' links")
+    flows: int | None = flows_argument()
+    arity: int = argument(
+        4,
+        at_least=SMALLEST_ARITY,
+        at_most=MOST_ARITY,
+        unit="ports",
+        meaning="ports of a switch of the fat-tree (k), even; 4 gives 16 hosts and 20 switches (MERP, section 6.2)",
+    )
+    discipline: RouteDiscipline = argument(RouteDiscipline.MERP, meaning="how flows share links")
+    rerouting: str = argument(
+        "ecmp",
+        choices=ROUTINGS,
+        meaning="how a flow finds another path when its own fails; with ``conga``, flows that have paused choose anew "
+        "as well",
+    )
+    failures: int | None = argument(
+        None,
+        none=OWN,
+        at_least=0,
+        meaning="cables between aggregation and core switches that are down from the start, fewer than "
+        "(arity / 2) ** 2, so that each pair of hosts keeps a path",
+    )
+    reward: RouteReward = argument(RouteReward.SLOWDOWN, meaning="reward for flows that finish")
+    link_gbps: float = link_argument(1.0, "MERP, section 6.2: 1")
+    link_delay_us: float = delay_argument(0.0, "MERP, section 6.2: 10")
+    max_decisions: int | None = limit_argument()
 
-    Raises:
-        ConfigError: An argument has another type or is out of its range.
-    """
-
-    workload: str = "poisson-fat-tree"
-    load: float | None = None
-    flows: int | None = None
-    arity: int = 4
-    discipline: RouteDiscipline = RouteDiscipline.MERP
-    rerouting: str = "ecmp"
-    failures: int | None = None
-    reward: RouteReward = RouteReward.SLOWDOWN
-    link_gbps: float = 1.0
-    link_delay_us: float = 0.0
-    max_decisions: int | None = None
-
-    def __post_init__(self) -> None:
-        """Checks the arguments, and turns names into members and numbers into Python's own."""
-        convert_members(self, {"discipline": RouteDiscipline, "reward": RouteReward})
-        check_choice("rerouting", self.rerouting, tuple(ROUTINGS))
-        convert_integers(self, {"arity": SMALLEST_ARITY, "flows": 1, "max_decisions": 1, "failures": 0})
+    def check(self) -> None:
+        """Refuses odd arities, and failures that part hosts."""
         if self.arity % 2:
             raise ConfigError(f"arity is {shown(self.arity)}: it must be even")
         if self.failures is not None and self.failures >= self.num_paths:
@@ -93,7 +98,6 @@ class MERPRouteConfig:
                 f"failures is {shown(self.failures)}: it must be from 0 to {self.num_paths - 1}, "
                 "so that each pair of hosts keeps a path"
             )
-        convert_numbers(self, positive=("load", "link_gbps"), at_least_0=("link_delay_us",))
 
     @property
     def num_hosts(self) -> int:
@@ -120,10 +124,6 @@ def route_source(config: MERPRouteConfig, workload: WorkloadLike) -> WorkloadSou
     """Finds where an environment draws its flows from.
 
     A named workload between all hosts is one between all hosts of this fat-tree, whatever its arity.
-
-    Args:
-        config: The arguments of the environment.
-        workload: Name of a workload, mapping that describes one, path of a file, flows, or what draws flows.
 
     Raises:
         ConfigError: There is no such workload, it has more hosts than the fat-tree, or an argument changes one that

@@ -4,16 +4,15 @@ import functools
 
 from flowsched_gym.core.units import SECONDS_PER_MICROSECOND
 from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
-from flowsched_gym.envs.arguments import refusing_unknown
+from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.fluid.disciplines import make_discipline
 from flowsched_gym.fluid.pending_decisions import DecisionKind, PathDecision
 from flowsched_gym.systems.merp.route.config import MERPRouteConfig, route_source
-from flowsched_gym.systems.merp.route.decision import FLOW_FIELDS, RouteRules, reward_terms
-from flowsched_gym.systems.merp.route.observation import route_layout
 from flowsched_gym.systems.merp.route.panels import route_panels
+from flowsched_gym.systems.merp.route.rules import FLOW_FIELDS, RouteRules, reward_terms, route_layout
 from flowsched_gym.topology import Topology, fat_tree, make_routing
-from flowsched_gym.workload import WorkloadLike, workload_label
+from flowsched_gym.workload import WorkloadLike
 
 
 class MERPRouteEnv(DecisionEnv[RouteRules]):
@@ -40,35 +39,7 @@ class MERPRouteEnv(DecisionEnv[RouteRules]):
     means ``x / (x + scale)``; ``layout`` decodes it. ``bytes_left``, ``num_flows`` and ``utilisation`` leave out the
     links that all paths that are up share. A path that is down has the utilisation 1 and an infinite expansion ratio.
 
-    | column | meaning | unit | encoding | scale |
-    | --- | --- | --- | --- | --- |
-    | size | bytes to deliver | B | squashed | 1500000 |
-    | ideal_fct | completion time alone on the empty network | s | squashed | 0.012 |
-    | live_flows | flows that send in the whole network | flows | squashed | 32 |
-    | same_pod | 1 if source and destination are in one pod | 1 | fraction | 1 |
-    | present | 1 if the path exists | 1 | fraction | 1 |
-    | live | 1 if all of its links are up | 1 | fraction | 1 |
-    | bytes_left | bytes left of the flows on its most loaded link | B | squashed | 1500000 |
-    | num_flows | flows on that link | flows | squashed | 4 |
-    | utilisation | largest share of a link's capacity that is in use | 1 | fraction | 1 |
-    | expansion_ratio | largest expansion ratio that MERP's order would give the flow (GPE) | 1 | squashed | 4 |
-    | expected_rate | least rate to expect over the capacity of a link (GMER) | 1 | fraction | 1 |
-    | edge_up_flows | flows on the link from edge to aggregation | flows | squashed | 4 |
-    | edge_up_bytes | bytes that they have left | B | squashed | 1500000 |
-    | edge_up_rate | least rate to expect there over its capacity | 1 | fraction | 1 |
-    | edge_up_live | 1 if the link is up | 1 | fraction | 1 |
-    | core_up_flows | flows on the link from aggregation to core | flows | squashed | 4 |
-    | core_up_bytes | bytes that they have left | B | squashed | 1500000 |
-    | core_up_rate | least rate to expect there over its capacity | 1 | fraction | 1 |
-    | core_up_live | 1 if the link is up | 1 | fraction | 1 |
-    | core_down_flows | flows on the link from core to aggregation | flows | squashed | 4 |
-    | core_down_bytes | bytes that they have left | B | squashed | 1500000 |
-    | core_down_rate | least rate to expect there over its capacity | 1 | fraction | 1 |
-    | core_down_live | 1 if the link is up | 1 | fraction | 1 |
-    | edge_down_flows | flows on the link from aggregation to edge | flows | squashed | 4 |
-    | edge_down_bytes | bytes that they have left | B | squashed | 1500000 |
-    | edge_down_rate | least rate to expect there over its capacity | 1 | fraction | 1 |
-    | edge_down_live | 1 if the link is up | 1 | fraction | 1 |
+    {columns}
 
     ## Rewards
     Given to the action after which flows finish; those before the first decision to the first action. ``slowdown``:
@@ -92,11 +63,8 @@ class MERPRouteEnv(DecisionEnv[RouteRules]):
     without metrics.)
 
     ## Arguments
-    ``workload`` is a name (``flowsched list``), a mapping or a file (``docs/workloads.md``), a
-    ``Workload`` or anything with ``draw(seed)``; a workload of a name between all hosts is one between all hosts of
-    this fat-tree. The others are those of ``MERPRouteConfig``: ``load``, ``flows``, ``arity``, ``discipline``,
-    ``rerouting``, ``failures``, ``reward``, ``link_gbps``, ``link_delay_us``, ``max_decisions``. The paper's links have
-    a delay of 10 us.
+    A workload of a name between all hosts is one between all hosts of this fat-tree. The paper's links have a delay
+    of 10 us.
 
     ```python
     gym.make("flowsched/MERPRoute-v0", load=0.6, failures=3, link_delay_us=10.0)
@@ -120,43 +88,8 @@ class MERPRouteEnv(DecisionEnv[RouteRules]):
 
     config: MERPRouteConfig
 
-    @refusing_unknown
-    def __init__(
-        self,
-        workload: WorkloadLike = "poisson-fat-tree",
-        *,
-        load: float | None = None,
-        flows: int | None = None,
-        arity: int = 4,
-        discipline: str = "merp",
-        rerouting: str = "ecmp",
-        failures: int | None = None,
-        reward: str = "slowdown",
-        link_gbps: float = 1.0,
-        link_delay_us: float = 0.0,
-        max_decisions: int | None = None,
-        render_mode: str | None = None,
-        engine: str = "simpy",
-    ) -> None:
-        """Checks the arguments and sets the spaces.
-
-        Raises:
-            ConfigError: An argument has another type or is out of its range.
-            FlowFileError: The flow file has a fault.
-        """
-        config = MERPRouteConfig(
-            workload=workload_label(workload),
-            load=load,
-            flows=flows,
-            arity=arity,
-            discipline=discipline,  # type: ignore[arg-type]
-            rerouting=rerouting,
-            failures=failures,
-            reward=reward,  # type: ignore[arg-type]
-            link_gbps=link_gbps,
-            link_delay_us=link_delay_us,
-            max_decisions=max_decisions,
-        )
+    @configured_by(MERPRouteConfig, route_layout)
+    def __init__(self, config: MERPRouteConfig, workload: WorkloadLike, render_mode: str | None, engine: str) -> None:
         terms = reward_terms(config.reward)
         super().__init__(
             RouteRules(config.num_paths, "fct" in terms, "slowdown" in terms, config.capacity),
@@ -169,13 +102,12 @@ class MERPRouteEnv(DecisionEnv[RouteRules]):
                 asks=DecisionKind.PATH,
                 flow_fields=FLOW_FIELDS,
             ),
-            layout=route_layout(config.num_paths),
+            layout=route_layout(config),
             terms=terms,
             render_mode=render_mode,
             max_decisions=config.max_decisions,
             engine=engine,
         )
-        self.config = config
 
     def panels(self) -> View:
         """Lists what a picture of the current episode shows."""

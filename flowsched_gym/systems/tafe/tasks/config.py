@@ -1,11 +1,11 @@
-"""The arguments of TAFE's environment of tasks, checked."""
+"""The arguments of TAFE's environment of tasks."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE
-from flowsched_gym.envs.arguments import convert_integers, convert_members, convert_numbers
+from flowsched_gym.envs.arguments import MOST_SLOTS, argument
 from flowsched_gym.systems.tafe.config import TAFEConfig
 
 WAITING_RATIO: Final = 10.0
@@ -23,30 +23,18 @@ class Information(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TAFETasksConfig(TAFEConfig):
-    """The arguments of TAFE's environment of tasks, beside those of ``TAFEConfig``.
+    """The arguments of TAFE's environment of tasks, beside those of ``TAFEConfig``."""
 
-    Attributes:
-        f: Flows that the agent sees (slots), >= 1.
-        information: What it knows of tasks, ``attained`` or ``full``.
-        typical_kb: Bytes of a flow, in KB, that become one half in the observation, > 0. Times become one half at what
-            these take to send, those of waiting at ten times that.
-        tail_weight: Weight of the term ``tail`` in the reward, >= 0.
-
-    Raises:
-        ConfigError: An argument has another type or is out of its range.
-    """
-
-    f: int = 16
-    information: Information = Information.ATTAINED
-    typical_kb: float = 1_000.0
-    tail_weight: float = 0.0
-
-    def __post_init__(self) -> None:
-        """Checks the arguments, and turns names into members and numbers into Python's own."""
-        TAFEConfig.__post_init__(self)
-        convert_members(self, {"information": Information})
-        convert_integers(self, {"f": 1})
-        convert_numbers(self, positive=("typical_kb",), at_least_0=("tail_weight",))
+    f: int = argument(16, at_least=1, at_most=MOST_SLOTS, unit="slots", meaning="flows that the agent sees")
+    information: Information = argument(Information.ATTAINED, meaning="what it knows of tasks")
+    typical_kb: float = argument(
+        1_000.0,
+        above=0,
+        unit="KB",
+        meaning="bytes of a flow that become one half in the observation; times become one half at what these take to "
+        "send, those of waiting at ten times that",
+    )
+    tail_weight: float = argument(0.0, at_least=0, meaning="weight of the term ``tail`` in the reward")
 
     @property
     def size_scale(self) -> float:

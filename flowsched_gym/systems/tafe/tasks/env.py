@@ -1,21 +1,18 @@
 """The TAFE environment of tasks: which of the flows that are ready goes next."""
 
-from collections.abc import Sequence
 from functools import cached_property
 
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
-from flowsched_gym.envs.arguments import refusing_unknown
+from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.fluid.disciplines import Ranked
 from flowsched_gym.fluid.pending_decisions import DecisionKind
-from flowsched_gym.systems.tafe.paper import paper_thresholds
-from flowsched_gym.systems.tafe.source import task_source
+from flowsched_gym.systems.tafe.config import paper_thresholds, task_source
 from flowsched_gym.systems.tafe.tasks.config import Information, TAFETasksConfig
-from flowsched_gym.systems.tafe.tasks.decision import EPISODE_FIELDS, FLOW_FIELDS, TERMS, TaskRules
-from flowsched_gym.systems.tafe.tasks.observation import tasks_layout
 from flowsched_gym.systems.tafe.tasks.panels import tasks_panels
-from flowsched_gym.workload import WorkloadLike, workload_label
+from flowsched_gym.systems.tafe.tasks.rules import EPISODE_FIELDS, FLOW_FIELDS, TERMS, TaskRules, tasks_layout
+from flowsched_gym.workload import WorkloadLike
 
 
 class TAFETasksEnv(DecisionEnv[TaskRules]):
@@ -42,30 +39,11 @@ class TAFETasksEnv(DecisionEnv[TaskRules]):
     (4 + 13 f,). Empty slots are 0. Squashed means ``x / (x + scale)``; ``layout`` decodes it, to six digits. Scales are
     those of ``typical_kb=1000`` and ``link_gbps=1``.
 
-    | column | meaning | unit | encoding | scale |
-    | --- | --- | --- | --- | --- |
-    | on_cpu | 1 if the flows compete for a CPU, 0 if for links | 1 | fraction | 1 |
-    | competing | flows that compete, seen or not; f become one half | flows | squashed | f |
-    | active | flows that run or send, or wait to be served; f become one half | flows | squashed | f |
-    | tasks | tasks of these flows; f become one half | tasks | squashed | f |
-    | present | 1 if a flow competes in the slot | 1 | fraction | 1 |
-    | waiting | time since the flow was ready | s | squashed | 0.08 |
-    | attained | time that what it has had of this stage takes alone | s | squashed | 0.008 |
-    | task_time | time since the first flow of its task was ready | s | squashed | 0.08 |
-    | task_sent | bytes that its task has sent | B | squashed | 1000000 |
-    | task_active | flows of its task that are active | flows | squashed | 4 |
-    | task_finished | flows of its task that have finished | flows | squashed | 4 |
-    | task_slot | first slot with a flow of the same task, over f | 1 | fraction | 1 |
+    {columns}
 
     With ``information="full"`` these follow in each slot:
 
-    | column | meaning | unit | encoding | scale |
-    | --- | --- | --- | --- | --- |
-    | remaining | time that the rest of this stage takes alone | s | squashed | 0.008 |
-    | unsent | bytes that the flow has still to send | B | squashed | 1000000 |
-    | task_left | bytes that its task has still to send | B | squashed | 1000000 |
-    | task_longest | bytes that the longest flow of its task has still to send | B | squashed | 1000000 |
-    | task_cpu_left | seconds of a whole CPU that its task still needs | s | squashed | 0.008 |
+    {columns: information="full"}
 
     ## Rewards
     Two terms, both in ``info["reward_terms"]``. ``unfinished``: minus the integral of the number of unfinished tasks
@@ -85,10 +63,7 @@ class TAFETasksEnv(DecisionEnv[TaskRules]):
     without metrics.)
 
     ## Arguments
-    ``workload`` is a name (``flowsched list``), a mapping or a file (``docs/workloads.md``), a
-    ``Workload`` such as ``read_coflows`` returns, or anything with ``draw(seed)``; the others are those of
-    ``TAFETasksConfig``: ``load``, ``tasks``, ``topology``, ``cpus``, ``barrier``, ``f``, ``information``,
-    ``typical_kb``, ``reward_scale_ms``, ``tail_weight``, ``link_gbps``, ``link_delay_us``, ``max_decisions``.
+    ``read_coflows`` returns a ``Workload``.
 
     ```python
     gym.make("flowsched/TAFETasks-v0", workload="tafe-short", typical_kb=20, information="full")
@@ -96,10 +71,8 @@ class TAFETasksEnv(DecisionEnv[TaskRules]):
 
     ## Vectorized environment
     ``gym.make_vec(id, num_envs=n)`` makes n of these that are stepped in one compiled call: the same observations,
-    rewards, flags and infos, bit for bit, as ``SyncVectorEnv`` gives. ``autoreset_mode`` is ``NEXT_STEP``,
-    ``SAME_STEP`` or ``DISABLED``; ``reset`` takes ``options={"reset_mask": ...}``; ``action_masks()`` is (n, f).
-    ``infos["finished"]`` and ``infos["episode_metrics"]`` are made when they are first read. ``get_state()`` keeps all
-    episodes, ``state.pick(numbers)`` some, and ``set_state(state, numbers)`` goes on from them.
+    rewards, flags and infos, bit for bit, as ``SyncVectorEnv`` gives; see ``ArtemisEnv`` for autoreset, masks and
+    states.
 
     ## Version History
     * v0: Initial version.
@@ -113,50 +86,8 @@ class TAFETasksEnv(DecisionEnv[TaskRules]):
 
     config: TAFETasksConfig
 
-    @refusing_unknown
-    def __init__(
-        self,
-        workload: WorkloadLike = "tafe-log",
-        *,
-        load: float | None = None,
-        tasks: int | None = None,
-        topology: str = "one-link",
-        cpus: Sequence[float] | None = None,
-        barrier: str = "flow",
-        f: int = 16,
-        information: str = "attained",
-        typical_kb: float = 1_000.0,
-        reward_scale_ms: float = 10.0,
-        tail_weight: float = 0.0,
-        link_gbps: float = 1.0,
-        link_delay_us: float = 0.0,
-        max_decisions: int | None = None,
-        render_mode: str | None = None,
-        engine: str = "simpy",
-    ) -> None:
-        """Checks the arguments and sets the spaces.
-
-        Raises:
-            ConfigError: An argument has another type or is out of its range, or the flows have more hosts than the
-                topology.
-            FlowFileError: The flow file has a fault.
-        """
-        config = TAFETasksConfig(
-            workload=workload_label(workload),
-            load=load,
-            tasks=tasks,
-            topology=topology,  # type: ignore[arg-type]
-            cpus=cpus,  # type: ignore[arg-type]
-            barrier=barrier,  # type: ignore[arg-type]
-            f=f,
-            information=information,  # type: ignore[arg-type]
-            typical_kb=typical_kb,
-            reward_scale_ms=reward_scale_ms,
-            tail_weight=tail_weight,
-            link_gbps=link_gbps,
-            link_delay_us=link_delay_us,
-            max_decisions=max_decisions,
-        )
+    @configured_by(TAFETasksConfig, tasks_layout)
+    def __init__(self, config: TAFETasksConfig, workload: WorkloadLike, render_mode: str | None, engine: str) -> None:
         source = task_source(workload, load=config.load, tasks=config.tasks, capacity=config.capacity)
         super().__init__(
             TaskRules(
@@ -184,7 +115,6 @@ class TAFETasksEnv(DecisionEnv[TaskRules]):
             max_decisions=config.max_decisions,
             engine=engine,
         )
-        self.config = config
 
     @cached_property
     def paper_thresholds(self) -> FloatArray:

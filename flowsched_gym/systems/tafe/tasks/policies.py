@@ -8,7 +8,7 @@ from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray, Observati
 from flowsched_gym.envs.columns import Layout
 from flowsched_gym.envs.policies import RandomSlot, SlotPolicy, SmallestColumn, SmallestRemaining
 from flowsched_gym.envs.policies.policy import attribute_of
-from flowsched_gym.machine_code.scaling import squash
+from flowsched_gym.machine_code.numerics import squash
 
 
 class RandomFlow(RandomSlot):

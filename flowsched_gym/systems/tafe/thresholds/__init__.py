@@ -20,7 +20,11 @@ THRESHOLDS: Final = EnvironmentSpec(
     policies=policies_of(
         "flowsched_gym.systems.tafe.thresholds.policies",
         {
-            "random": ("RandomThresholds", "any thresholds, drawn anew in each period", ()),
+            "random": (
+                "flowsched_gym.envs.policies.thresholds:RandomThresholds",
+                "any thresholds, drawn anew in each period",
+                (),
+            ),
             "constant": ("EqualSteps", "equal steps on a logarithmic scale", ()),
             "tenfold": ("TenfoldThresholds", "100 KB, then ten times the threshold before: Aalo's spacing", ()),
             "thirds": ("Thirds", "the largest task over the number of queues", ("traffic",)),

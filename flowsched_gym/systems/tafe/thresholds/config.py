@@ -1,17 +1,18 @@
-"""The arguments of TAFE's environment of thresholds, checked."""
+"""The arguments of TAFE's environment of thresholds."""
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 
-from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.checks import check_one_of_two
 from flowsched_gym.core.periods import Period
 from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
-from flowsched_gym.envs.arguments import convert_integers, convert_members, convert_numbers
-from flowsched_gym.fluid.disciplines import Demotion, Tafe
-from flowsched_gym.fluid.disciplines.task_queues import check_thresholds
+from flowsched_gym.envs.arguments import PERIODS_MS, argument
+from flowsched_gym.envs.thresholds import check_num_thresholds, read_thresholds
+from flowsched_gym.fluid.disciplines import Demotion
+from flowsched_gym.fluid.disciplines.task_queues import WITHIN
 from flowsched_gym.queueing.thresholds import NUM_QUEUES
 from flowsched_gym.systems.tafe.config import TAFEConfig
-from flowsched_gym.workload.checks import check_one_of_two
 
 
 class TAFEReward(StrEnum):
@@ -25,54 +26,29 @@ class TAFEReward(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TAFEThresholdsConfig(TAFEConfig):
-    """The arguments of TAFE's environment of thresholds, beside those of ``TAFEConfig``.
+    """The arguments of TAFE's environment of thresholds, beside those of ``TAFEConfig``."""
 
-    Attributes:
-        queues: Feedback queues, 2 to 8.
-        within: How the flows of a task are served: ``serial``, ``shortest``, ``fair`` or ``remaining``.
-        demotion: By what the level of a task is found, ``sent`` or ``arrived``.
-        period_flows: Flows that finish in a period, >= 1; exactly one of this and period_ms is given.
-        period_ms: Length of a period in ms, > 0.
-        initial_thresholds: Thresholds in B until the first action, increasing, (queues - 1,); ``None`` for equal steps
-            on the logarithmic scale.
-        reward: Term that is the reward, ``unfinished`` or ``tct``.
+    queues: int = argument(3, between=(NUM_QUEUES[0], NUM_QUEUES[-1]), meaning="feedback queues")
+    within: str = argument("serial", choices=WITHIN, meaning="how the flows of a task are served")
+    demotion: Demotion = argument(Demotion.SENT, meaning="by what the level of a task is found")
+    period_flows: int | None = argument(
+        20, at_least=1, meaning="flows that finish in a period; exactly one of this and period_ms is given"
+    )
+    period_ms: float | None = argument(None, between=PERIODS_MS, unit="ms", meaning="length of a period")
+    initial_thresholds: tuple[float, ...] | None = argument(
+        None,
+        convert=partial(read_thresholds, may_be_empty=True),
+        unit="B",
+        none="equal steps on the logarithmic scale",
+        meaning="thresholds until the first action, increasing, one fewer than queues",
+    )
+    reward: TAFEReward = argument(TAFEReward.UNFINISHED, meaning="term that is the reward")
 
-    Raises:
-        ConfigError: An argument has another type or is out of its range.
-    """
-
-    queues: int = 3
-    within: str = "serial"
-    demotion: Demotion = Demotion.SENT
-    period_flows: int | None = 20
-    period_ms: float | None = None
-    initial_thresholds: tuple[float, ...] | None = None
-    reward: TAFEReward = TAFEReward.UNFINISHED
-
-    def __post_init__(self) -> None:
-        """Checks the arguments, and turns names into members and numbers into Python's own."""
-        TAFEConfig.__post_init__(self)
-        convert_members(self, {"demotion": Demotion, "reward": TAFEReward})
+    def check(self) -> None:
+        """Refuses two periods, and too many or too few thresholds."""
         check_one_of_two("period_flows", self.period_flows, "period_ms", self.period_ms)
-        convert_integers(self, {"queues": NUM_QUEUES.start, "period_flows": 1})
-        if self.queues not in NUM_QUEUES:
-            raise ConfigError(f"queues is {self.queues}: it must be from {NUM_QUEUES.start} to {NUM_QUEUES.stop - 1}")
-        convert_numbers(self, positive=("period_ms",))
-        Tafe(within=self.within)
         if self.initial_thresholds is not None:
-            self._check_initial_thresholds()
-
-    def _check_initial_thresholds(self) -> None:
-        """Checks them, and turns them into Python's own numbers."""
-        try:
-            limits = check_thresholds(self.initial_thresholds).tolist()
-        except ConfigError as error:
-            raise ConfigError(f"initial_{error}") from None
-        if len(limits) != self.num_thresholds:
-            raise ConfigError(
-                f"initial_thresholds is {limits}: {self.queues} queues need {self.num_thresholds} numbers"
-            )
-        object.__setattr__(self, "initial_thresholds", tuple(limits))
+            check_num_thresholds("initial_thresholds", self.initial_thresholds, self.queues)
 
     @property
     def num_thresholds(self) -> int:

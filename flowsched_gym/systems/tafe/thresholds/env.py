@@ -1,19 +1,17 @@
 """TAFE's environment of thresholds: at which bytes sent the feedback queues demote tasks."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.envs import PeriodEnv, PeriodVectorEnv
-from flowsched_gym.envs.arguments import refusing_unknown
+from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.drawing import View
-from flowsched_gym.systems.tafe.paper import paper_thresholds
-from flowsched_gym.systems.tafe.source import task_source
+from flowsched_gym.systems.tafe.config import paper_thresholds, task_source
 from flowsched_gym.systems.tafe.thresholds.config import TAFEThresholdsConfig
-from flowsched_gym.systems.tafe.thresholds.control import TAFEThresholdsControl
 from flowsched_gym.systems.tafe.thresholds.panels import thresholds_panels
-from flowsched_gym.workload import WorkloadLike, workload_label
+from flowsched_gym.systems.tafe.thresholds.rules import TAFEThresholdsControl, thresholds_layout
+from flowsched_gym.workload import WorkloadLike
 
 
 class TAFEThresholdsEnv(PeriodEnv[FloatArray]):
@@ -32,7 +30,7 @@ class TAFEThresholdsEnv(PeriodEnv[FloatArray]):
     ``Box(-1, 1, (queues - 1,))`` of float32. With u = (action + 1) / 2, the first number chooses a threshold on the
     logarithmic scale from 1 KB (u = 0) to 1 GB (u = 1), each of the others one between 1.01 times the threshold before
     it and 1 GB, so that any action stands for thresholds that increase. They are rounded to whole bytes.
-    ``mapping.SCALE`` translates. An action outside the space, one with NaN for instance, raises ``InvalidAction``.
+    ``rules.SCALE`` translates. An action outside the space, one with NaN for instance, raises ``InvalidAction``.
 
     ## Observation Space
     ``Box`` of float32: columns of the step, which is the period that has ended, then four for each queue, (21,) with
@@ -41,21 +39,7 @@ class TAFEThresholdsEnv(PeriodEnv[FloatArray]):
     logarithmic scale from 1 KB to 1 GB. Squashed means ``x / (x + scale)``; ``layout`` decodes it, to six digits. Means
     are 0 where no task finished.
 
-    | column | meaning | unit | encoding | scale |
-    | --- | --- | --- | --- | --- |
-    | small_finished | tasks up to 100 KB that finished in the step | tasks | squashed | 10 |
-    | medium_finished | tasks of 100 KB to 10 MB that finished in the step | tasks | squashed | 10 |
-    | large_finished | tasks above 10 MB that finished in the step | tasks | squashed | 10 |
-    | small_tct | mean completion time of tasks up to 100 KB | s | squashed | 0.1 |
-    | medium_tct | mean completion time of tasks of 100 KB to 10 MB | s | squashed | 0.1 |
-    | large_tct | mean completion time of tasks above 10 MB | s | squashed | 0.1 |
-    | time | time since the episode began | s | squashed | 1 |
-    | threshold_1 | threshold 1 (log) | 1 | fraction | 1 |
-    | threshold_2 | threshold 2 (log) | 1 | fraction | 1 |
-    | tasks | tasks with active flows | tasks | squashed | 10 |
-    | flows | active flows | flows | squashed | 10 |
-    | sent | bytes that they have sent | B | squashed | 10000000 |
-    | left | bytes that they have left | B | squashed | 10000000 |
+    {columns}
 
     ## Rewards
     Two terms, both in ``info["reward_terms"]``, in units of ``reward_scale_ms``; ``reward`` names the one that is the
@@ -74,22 +58,16 @@ class TAFEThresholdsEnv(PeriodEnv[FloatArray]):
     (Gymnasium's ``max_episode_steps`` truncates from outside, without metrics.)
 
     ## Arguments
-    ``workload`` is a name (``flowsched list``), a mapping or a file (``docs/workloads.md``), a
-    ``Workload`` such as ``read_coflows`` returns, or anything with ``draw(seed)``; the others are those of
-    ``TAFEThresholdsConfig``: ``load``, ``tasks``, ``topology``, ``cpus``, ``barrier``, ``queues``, ``within``,
-    ``demotion``, ``period_flows``, ``period_ms``, ``initial_thresholds``, ``reward``, ``reward_scale_ms``,
-    ``link_gbps``, ``link_delay_us``, ``max_decisions``.
+    ``read_coflows`` returns a ``Workload``.
 
     ```python
     gym.make("flowsched/TAFEThresholds-v0", workload="tafe-web-search", queues=4, within="remaining")
     ```
 
     ## Vectorized environment
-    ``gym.make_vec(id, num_envs=n)`` makes n of these whose networks run in one compiled call per step: the same
-    observations, rewards, flags and infos, bit for bit, as ``SyncVectorEnv`` gives. ``autoreset_mode`` is
-    ``NEXT_STEP``, ``SAME_STEP`` or ``DISABLED``; ``reset`` takes ``options={"reset_mask": ...}``.
-    ``infos["finished"]`` and ``infos["episode_metrics"]`` are made when they are first read. ``get_state()`` keeps all
-    episodes, ``state.pick(numbers)`` some, and ``set_state(state, numbers)`` goes on from them.
+    ``gym.make_vec(id, num_envs=n)`` makes n of these, whose networks run in one compiled call per step: the same
+    observations, rewards, flags and infos, bit for bit, as ``SyncVectorEnv`` gives; see ``ArtemisEnv`` for autoreset,
+    infos and states.
 
     ## Version History
     * v0: Initial version.
@@ -102,56 +80,10 @@ class TAFEThresholdsEnv(PeriodEnv[FloatArray]):
 
     config: TAFEThresholdsConfig
 
-    @refusing_unknown
+    @configured_by(TAFEThresholdsConfig, thresholds_layout)
     def __init__(
-        self,
-        workload: WorkloadLike = "tafe-log",
-        *,
-        load: float | None = None,
-        tasks: int | None = None,
-        topology: str = "one-link",
-        cpus: Sequence[float] | None = None,
-        barrier: str = "flow",
-        queues: int = 3,
-        within: str = "serial",
-        demotion: str = "sent",
-        period_flows: int | None = 20,
-        period_ms: float | None = None,
-        initial_thresholds: Sequence[float] | None = None,
-        reward: str = "unfinished",
-        reward_scale_ms: float = 10.0,
-        link_gbps: float = 1.0,
-        link_delay_us: float = 0.0,
-        max_decisions: int | None = None,
-        render_mode: str | None = None,
-        engine: str = "simpy",
+        self, config: TAFEThresholdsConfig, workload: WorkloadLike, render_mode: str | None, engine: str
     ) -> None:
-        """Checks the arguments and sets the spaces.
-
-        Raises:
-            ConfigError: An argument has another type or is out of its range, or the flows have more hosts than the
-                topology.
-            FlowFileError: The flow file has a fault.
-        """
-        config = TAFEThresholdsConfig(
-            workload=workload_label(workload),
-            load=load,
-            tasks=tasks,
-            topology=topology,  # type: ignore[arg-type]
-            cpus=cpus,  # type: ignore[arg-type]
-            barrier=barrier,  # type: ignore[arg-type]
-            queues=queues,
-            within=within,
-            demotion=demotion,  # type: ignore[arg-type]
-            period_flows=period_flows,
-            period_ms=period_ms,
-            initial_thresholds=initial_thresholds,  # type: ignore[arg-type]
-            reward=reward,  # type: ignore[arg-type]
-            reward_scale_ms=reward_scale_ms,
-            link_gbps=link_gbps,
-            link_delay_us=link_delay_us,
-            max_decisions=max_decisions,
-        )
         control = TAFEThresholdsControl(config)
         source = task_source(workload, load=config.load, tasks=config.tasks, capacity=config.capacity)
         network = control.network(config.make_network(source.num_hosts), config.period)
@@ -163,7 +95,6 @@ class TAFEThresholdsEnv(PeriodEnv[FloatArray]):
             max_decisions=config.max_decisions,
             engine=engine,
         )
-        self.config = config
 
     @cached_property
     def paper_thresholds(self) -> FloatArray:

@@ -1,35 +1,25 @@
 """What a picture of an episode of TAFE's thresholds shows: the tasks under way, the queues, and finished tasks."""
 
-import functools
-from typing import Final
-
 import numpy as np
 
-from flowsched_gym.core.units import BYTES_PER_KILOBYTE
 from flowsched_gym.envs import NetworkView
 from flowsched_gym.envs.drawing import Scene, View
 from flowsched_gym.envs.drawing.formats import duration_text, shortened, size_text
-from flowsched_gym.envs.drawing.panels import Bar, Chart, Charts, Column, Key, Row, Stack, Table, Text, Tone
+from flowsched_gym.envs.drawing.panels import Bar, Charts, Column, Key, Row, Stack, Table, Text, Tone
+from flowsched_gym.envs.thresholds import CLASSES, class_of_size
 from flowsched_gym.flows.metrics import task_completion_times
 from flowsched_gym.systems.tafe.thresholds.config import TAFEThresholdsConfig
-from flowsched_gym.systems.tafe.thresholds.mapping import SCALE
-from flowsched_gym.systems.tafe.thresholds.observation import CLASSES, class_of_size, finished_tasks, tasks_of, unsent
-from flowsched_gym.systems.tafe.thresholds.rules import task_sizes
-
-BINS: Final = 60
-"""Bars of the tasks along the scale of sizes."""
-TICKS: Final = ("1 KB", "10 KB", "100 KB", "1 MB", "10 MB", "100 MB", "1 GB")
-"""Names of the powers of ten along the scale."""
+from flowsched_gym.systems.tafe.thresholds.rules import (
+    SCALE,
+    finished_tasks,
+    task_sizes,
+    tasks_of,
+    unsent,
+)
 
 
 def thresholds_panels(config: TAFEThresholdsConfig, scene: Scene, view: NetworkView) -> View:
-    """Lists what a picture shows.
-
-    Args:
-        config: The arguments of the environment.
-        scene: The episode as it stands.
-        view: The same with its queues.
-    """
+    """Lists what a picture shows."""
     period = f"{config.period_flows} flows" if config.period_ms is None else f"{config.period_ms:g} ms"
     times = task_completion_times(scene.records).tct
     times = times[np.isfinite(times)]
@@ -58,28 +48,12 @@ def _sizes(view: NetworkView) -> Charts:
     task = tasks_of(view)[0]
     under_way = np.unique(task[view.active])
     sizes = task_sizes(task, np.ascontiguousarray(view.size))[under_way]
-    borders = view.thresholds()[0]
     return Charts(
         title="Sizes of tasks under way, and thresholds",
         height=238,
-        charts=(
-            Chart(
-                name="",
-                caption="thresholds  " + "  ".join(size_text(border) for border in borders.tolist()),
-                note=f"{len(under_way)} under way",
-                counts=tuple(np.histogram(SCALE.position_of(sizes), BINS, (0.0, 1.0))[0].tolist()),
-                borders=tuple(SCALE.position_of(borders).tolist()),
-            ),
-        ),
-        ticks=_ticks(),
+        charts=(SCALE.chart(sizes, view.thresholds()[0], f"{len(under_way)} under way"),),
+        ticks=SCALE.ticks(),
     )
-
-
-@functools.cache
-def _ticks() -> tuple[tuple[float, str], ...]:
-    """Returns where the powers of ten stand along the scale, and their names."""
-    sizes = BYTES_PER_KILOBYTE * np.array([float(f"1e{power}") for power in range(len(TICKS))])
-    return tuple(zip(SCALE.position_of(sizes).tolist(), TICKS, strict=True))
 
 
 def _queues(config: TAFEThresholdsConfig, view: NetworkView) -> Table:

@@ -5,55 +5,22 @@ from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
-from flowsched_gym.core.arrays import BoolArray, FloatArray, ObservationArray
+from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE
 from flowsched_gym.envs.policies.policy import attribute_of
-from flowsched_gym.systems.tafe.paper import PART_OF_LARGEST
+from flowsched_gym.envs.policies.thresholds import FixedThresholds
+from flowsched_gym.systems.tafe.config import PART_OF_LARGEST
 from flowsched_gym.systems.tafe.thresholds.config import TAFEThresholdsConfig
-from flowsched_gym.systems.tafe.thresholds.mapping import SCALE, equal_steps
+from flowsched_gym.systems.tafe.thresholds.rules import SCALE, equal_steps
 
 FIRST_OF_TENFOLD: Final = 100 * BYTES_PER_KILOBYTE
 
 
-class RandomThresholds:
-    """Any thresholds, drawn anew in each period.
+class _ThresholdsOfEnv(FixedThresholds):
+    """Thresholds that a rule sets once."""
 
-    Args:
-        length: Numbers of an action.
-        seed: Seed of the draws.
-    """
-
-    def __init__(self, length: int, *, seed: int = 0) -> None:
-        self._length = length
-        self._rng = np.random.default_rng(seed)
-
-    @classmethod
-    def for_env(cls, env: Any, *, seed: int = 0) -> Self:
-        """Makes the policy for an environment."""
-        return cls(attribute_of(env, "config").num_thresholds, seed=seed)
-
-    def predict(
-        self,
-        observation: ObservationArray,
-        state: Any = None,
-        episode_start: BoolArray | None = None,
-        deterministic: bool = False,
-    ) -> tuple[ObservationArray, Any]:
-        """Draws an action for each observation; see ``Policy``."""
-        shape = (*np.shape(observation)[:-1], self._length)
-        return (2.0 * self._rng.random(shape) - 1.0).astype(np.float32), state
-
-
-class FixedThresholds:
-    """Thresholds that a rule sets once.
-
-    Args:
-        thresholds: Thresholds in B, increasing, (num_thresholds,).
-    """
-
-    def __init__(self, thresholds: FloatArray) -> None:
-        self._action = SCALE.action_of(thresholds[np.newaxis])[0].astype(np.float32)
+    scale = SCALE
 
     @classmethod
     def for_env(cls, env: Any, *, seed: int = 0) -> Self:
@@ -63,7 +30,7 @@ class FixedThresholds:
             ConfigError: The rule does not go with so many queues.
         """
         config: TAFEThresholdsConfig = attribute_of(env, "config")
-        return cls(cls.thresholds_for(config, attribute_of(env, "paper_thresholds")))
+        return cls(cls.thresholds_for(config, attribute_of(env, "paper_thresholds"))[np.newaxis])
 
     @staticmethod
     @abstractmethod
@@ -75,18 +42,8 @@ class FixedThresholds:
             paper: The mean task, and 3/4 of the largest one, in B, (2,).
         """
 
-    def predict(
-        self,
-        observation: ObservationArray,
-        state: Any = None,
-        episode_start: BoolArray | None = None,
-        deterministic: bool = False,
-    ) -> tuple[ObservationArray, Any]:
-        """Returns the action, once for each observation; see ``Policy``."""
-        return np.tile(self._action, (*np.shape(observation)[:-1], 1)), state
 
-
-class EqualSteps(FixedThresholds):
+class EqualSteps(_ThresholdsOfEnv):
     """Equal steps on the logarithmic scale from 1 KB to 1 GB."""
 
     pure: ClassVar[bool] = True
@@ -97,7 +54,7 @@ class EqualSteps(FixedThresholds):
         return equal_steps(config.num_thresholds)
 
 
-class TenfoldThresholds(FixedThresholds):
+class TenfoldThresholds(_ThresholdsOfEnv):
     """100 KB, and each threshold ten times the one before: Aalo's spacing."""
 
     pure: ClassVar[bool] = True
@@ -109,7 +66,7 @@ class TenfoldThresholds(FixedThresholds):
         return tenfold
 
 
-class PaperThresholds(FixedThresholds):
+class PaperThresholds(_ThresholdsOfEnv):
     """The mean task and 3/4 of the largest one (TAFE, section V-B); for three queues."""
 
     pure: ClassVar[bool] = True
@@ -122,7 +79,7 @@ class PaperThresholds(FixedThresholds):
         return paper
 
 
-class Thirds(FixedThresholds):
+class Thirds(_ThresholdsOfEnv):
     """The largest task divided by the number of queues: a third and two thirds of it, for three."""
 
     pure: ClassVar[bool] = True

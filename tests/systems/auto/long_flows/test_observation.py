@@ -5,7 +5,7 @@ import pytest
 
 from flowsched_gym.systems.auto.long_flows import observation as observation_module
 from flowsched_gym.systems.auto.long_flows.env import AuTOLongFlowsEnv
-from flowsched_gym.systems.auto.long_flows.recorded import recorded_layout, recorded_states
+from flowsched_gym.systems.auto.long_flows.observation import recorded_layout, recorded_states
 from flowsched_gym.workload import Workload
 from tests.simulate import make_flows
 from tests.systems.auto.long_flows.by_hand import AS_IT_WAS, begin, choices

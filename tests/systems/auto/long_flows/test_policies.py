@@ -10,9 +10,8 @@ import pytest
 from flowsched_gym.core.errors import ConfigError, SpaceMismatchError
 from flowsched_gym.registration import make_policy
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig
-from flowsched_gym.systems.auto.long_flows.layouts import long_flows_layout
+from flowsched_gym.systems.auto.long_flows.observation import COUNT_SCALE, long_flows_layout
 from flowsched_gym.systems.auto.long_flows.policies import KeepPath, LeastAttained, LeastLoadedPath, RandomSteering
-from flowsched_gym.systems.auto.long_flows.rules import COUNT_SCALE
 
 ID = "flowsched/AuTOLongFlows-v0"
 CONFIG = AuTOLongFlowsConfig(hosts=4, n_l=4, m_l=0)

@@ -10,8 +10,8 @@ import pytest
 
 from flowsched_gym.core.errors import ConfigError, InvalidAction
 from flowsched_gym.queueing import multilevel_fct, optimal_thresholds
+from flowsched_gym.systems.auto.thresholds.config import SCALE
 from flowsched_gym.systems.auto.thresholds.env import AuTOThresholdsEnv
-from flowsched_gym.systems.auto.thresholds.mapping import action_of_thresholds, thresholds_of_action
 from flowsched_gym.workload import UnstableLoadWarning, Workload
 from tests.simulate import make_flows
 
@@ -202,7 +202,7 @@ def test_mean_completion_times_are_those_of_queueing_theory(thresholds: list[flo
     num_envs, load = 4, 0.6
     one_link = {"topology": "one-link", "within": "fifo", "link_delay_us": 0.0, "load": load}
     envs: Any = gym.make_vec("flowsched/AuTOThresholds-v0", num_envs, flows=20_000, period_flows=2_000, **one_link)
-    action = action_of_thresholds(np.array([thresholds]))
+    action = SCALE.action_of(np.array([thresholds]))
     envs.reset(seed=1)
     means = [np.nan] * num_envs
     while np.isnan(means).any():
@@ -212,6 +212,6 @@ def test_mean_completion_times_are_those_of_queueing_theory(thresholds: list[flo
             # Against the mean of the sizes drawn, which takes part of the noise out.
             means[number] = records.fct.mean() / (records.size.mean() / 125e6)
 
-    expected = multilevel_fct("qlas", "web_search", load, thresholds_of_action(action)[0]).overall
+    expected = multilevel_fct("qlas", "web_search", load, SCALE.thresholds_of(action)[0]).overall
     # A mean over 80,000 flows.
     assert np.mean(means) == pytest.approx(expected, rel=0.02)

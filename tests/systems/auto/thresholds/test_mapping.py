@@ -5,13 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flowsched_gym.envs.limits import LEAST_RATIO
-from flowsched_gym.systems.auto.thresholds.mapping import (
-    HIGHEST,
-    LOWEST,
-    action_of_thresholds,
-    thresholds_of_action,
-)
+from flowsched_gym.envs.thresholds import LEAST_RATIO
+from flowsched_gym.systems.auto.thresholds.config import HIGHEST, LOWEST, SCALE
 
 ROUNDING = 0.5
 """Thresholds are in whole bytes."""
@@ -21,17 +16,17 @@ actions = st.integers(1, 7).flatmap(lambda n: st.lists(st.floats(-1.0, 1.0), min
 
 @given(actions)
 def test_any_action_stands_for_thresholds_that_increase_between_1_kb_and_1_gb(action: list[float]) -> None:
-    (thresholds,) = thresholds_of_action(np.array([action]))
+    (thresholds,) = SCALE.thresholds_of(np.array([action]))
     assert thresholds[0] >= LOWEST
     assert thresholds[-1] <= HIGHEST
     assert (thresholds[1:] >= LEAST_RATIO * (thresholds[:-1] - ROUNDING) - ROUNDING).all()
     assert (np.diff(thresholds) > 0).all()
-    assert thresholds_of_action(action_of_thresholds(thresholds[None]))[0] == pytest.approx(thresholds, abs=1)
+    assert SCALE.thresholds_of(SCALE.action_of(thresholds[None]))[0] == pytest.approx(thresholds, abs=1)
 
 
 def test_each_number_chooses_its_part_of_the_logarithmic_scale_that_is_left() -> None:
     # Half of the six powers of ten above 1 KB, then half of what is left up to 1 GB, less the room of a neighbour.
-    (first, second), (lowest, highest) = thresholds_of_action(np.array([[0.0, 0.0], [-1.0, 1.0]]))
+    (first, second), (lowest, highest) = SCALE.thresholds_of(np.array([[0.0, 0.0], [-1.0, 1.0]]))
     assert first == pytest.approx(1e6 / LEAST_RATIO**0.5, abs=1)
     assert second == pytest.approx((first * LEAST_RATIO * HIGHEST) ** 0.5, rel=1e-6)
     assert (lowest, highest) == (LOWEST, HIGHEST)
@@ -41,14 +36,14 @@ def test_each_number_chooses_its_part_of_the_logarithmic_scale_that_is_left() ->
 def test_a_larger_number_never_lowers_a_threshold(place: int) -> None:
     grid = np.zeros((21, 3))
     grid[:, place] = np.linspace(-1.0, 1.0, 21)
-    thresholds = thresholds_of_action(grid)
+    thresholds = SCALE.thresholds_of(grid)
     assert (np.diff(thresholds[:, place]) > 0).all()
     assert (np.diff(thresholds, axis=0) >= 0).all()
     assert (thresholds[:, :place] == thresholds[0, :place]).all()
 
 
 def test_thresholds_out_of_range_stand_for_the_nearest_ones() -> None:
-    action = action_of_thresholds(np.array([[1.0, 2e6, 4e9]]))
-    assert thresholds_of_action(action)[0].tolist() == pytest.approx([1e3, 2e6, 1e9], abs=1)
-    crowded = thresholds_of_action(action_of_thresholds(np.array([[2e9, 3e9, 4e9]])))
+    action = SCALE.action_of(np.array([[1.0, 2e6, 4e9]]))
+    assert SCALE.thresholds_of(action)[0].tolist() == pytest.approx([1e3, 2e6, 1e9], abs=1)
+    crowded = SCALE.thresholds_of(SCALE.action_of(np.array([[2e9, 3e9, 4e9]])))
     assert crowded[0] == pytest.approx([1e9 / LEAST_RATIO**2, 1e9 / LEAST_RATIO, 1e9], abs=1)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from flowsched_gym.envs.drawing.formats import count_text, duration_text, ratio_text, size_text
+from flowsched_gym.systems.auto.thresholds.config import SCALE
 from flowsched_gym.systems.auto.thresholds.env import AuTOThresholdsEnv
-from flowsched_gym.systems.auto.thresholds.mapping import position_of_size
 from tests.envs.pictures import moments, panel, table
 
 
@@ -28,7 +28,7 @@ def test_counts_and_means_are_those_of_the_simulation(setting: dict[str, Any]) -
         count, every = int(done.sum()), results[-1]
 
         assert sum(sum(chart.counts) for chart in charts) == len(shown.active)
-        assert [chart.borders for chart in charts] == [tuple(position_of_size(row)) for row in shown.thresholds()]
+        assert [chart.borders for chart in charts] == [tuple(SCALE.position_of(row)) for row in shown.thresholds()]
         assert queues == [
             [f"queue {number}", count_text(len(rows)), f"{size_text(float(shown.remaining[rows].sum()))} left"]
             for number, rows in ((each, shown.active[shown.queue[shown.active] == each]) for each in range(len(queues)))

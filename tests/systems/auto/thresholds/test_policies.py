@@ -9,7 +9,7 @@ import pytest
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.queueing import optimal_thresholds, pias_thresholds
 from flowsched_gym.registration import make_policy
-from flowsched_gym.systems.auto.thresholds.mapping import thresholds_of_action
+from flowsched_gym.systems.auto.thresholds.config import SCALE
 from tests.simulate import make_flows
 
 ID = "flowsched/AuTOThresholds-v0"
@@ -20,7 +20,7 @@ def thresholds(name: str, **arguments: Any) -> np.ndarray:
     env = gym.make(ID, flows=10, **arguments)
     action = make_policy(name, env).predict(env.reset(seed=1)[0])[0]
     assert env.action_space.contains(action)
-    return thresholds_of_action(action.astype(np.float64).reshape(arguments.get("clusters", 1), -1))
+    return SCALE.thresholds_of(action.astype(np.float64).reshape(arguments.get("clusters", 1), -1))
 
 
 @pytest.mark.parametrize(("load", "queues"), [(0.5, 4), (0.8, 2), (0.8, 6)])

@@ -13,8 +13,8 @@ from flowsched_gym.fluid.pending_decisions import PathDecision
 from flowsched_gym.fluid.routes import NetworkState
 from flowsched_gym.fluid.rules.routing.memr import expect_on_links, expect_on_path
 from flowsched_gym.fluid.simpy import Simulation
+from flowsched_gym.systems.merp.route.config import MERPRouteConfig
 from flowsched_gym.systems.merp.route.env import MERPRouteEnv
-from flowsched_gym.systems.merp.route.observation import route_layout
 from flowsched_gym.systems.merp.route.policies import (
     CongaPath,
     HashedPath,
@@ -23,6 +23,7 @@ from flowsched_gym.systems.merp.route.policies import (
     PathPolicy,
     RandomPath,
 )
+from flowsched_gym.systems.merp.route.rules import route_layout
 from flowsched_gym.topology import fat_tree, make_routing
 from tests.envs.episodes import play
 
@@ -144,7 +145,7 @@ def test_chance_spreads_flows_evenly_over_the_paths_that_are_there(policy: type[
 
 
 def test_the_hash_depends_on_the_seed_alone() -> None:
-    layout = route_layout(4)
+    layout = route_layout(MERPRouteConfig(arity=4))
     batch = np.random.default_rng(6).random((300, layout.size)).astype(np.float32)
     first, again, other = (HashedPath(layout, seed=seed).predict(batch)[0] for seed in (1, 1, 2))
     assert first.tolist() == again.tolist()

@@ -10,7 +10,7 @@ from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.flows.metrics import task_completion_times
 from flowsched_gym.registration import find_environment, load_target
 from flowsched_gym.systems.tafe.thresholds.env import TAFEThresholdsEnv
-from flowsched_gym.systems.tafe.thresholds.mapping import SCALE
+from flowsched_gym.systems.tafe.thresholds.rules import SCALE
 from flowsched_gym.workload import workload_from_columns
 from tests.envs.episodes import play
 from tests.theory.test_tasks import flows

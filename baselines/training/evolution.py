@@ -1,0 +1,193 @@
+"""Evolution of the weights of a policy: CMA-ES (Hansen, "The CMA Evolution Strategy: A Tutorial", 2016).
+
+A generation is a population of weights, drawn around a mean. All of them play the same few episodes, whole, in one
+vector environment, each environment by weights of its own; they are ranked by the environment's own metric, and the
+distribution moves towards the better ones. Nothing is differentiated, and no reward is shaped.
+"""
+
+from typing import Any, Final, Self
+
+import cma
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback
+from stable_baselines3.common.vec_env import VecEnv
+
+from flowsched_gym.core.arrays import BoolArray, FloatArray
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.seeding import SeedStreams
+from flowsched_gym.envs.vector import FlowSchedVectorEnv
+from flowsched_gym.flows.metrics import SMALLER_IS_BETTER
+from flowsched_gym.integrations.weighted import WeightedModel
+from flowsched_gym.registration import find_environment
+from flowsched_gym.systems.spec import EnvironmentSpec
+
+__all__ = ["CmaEs"]
+
+FIRST_SEED: Final = 2**32
+"""Training episodes begin from seeds at or above this, those of evaluations lie below it."""
+EIGHT_BYTES: Final = 2**62
+
+
+class CmaEs(BaseAlgorithm):
+    """Evolution by CMA-ES, from ``pycma``.
+
+    Args:
+        policy: ``WeightedModel``, or a class derived from it.
+        env: Native vector environments; each of a population plays in ``num_envs / population`` of them.
+        population: Weights that are tried in a generation, >= 4; it must divide the number of environments.
+        sigma: Standard deviation of the first generation, > 0.
+        metric: Metric of episodes that is made as good as possible; ``None`` for that of the environment.
+        seed: Seed of the weights and the episodes.
+        policy_kwargs: Arguments of the policy.
+        **kwargs: ``tensorboard_log``, ``verbose`` and others of ``BaseAlgorithm``.
+
+    Raises:
+        ConfigError: The environments are no native vector environment, or the population does not divide their number.
+    """
+
+    policy: WeightedModel
+
+    def __init__(
+        self,
+        policy: type[WeightedModel],
+        env: GymEnv,
+        *,
+        population: int = 40,
+        sigma: float = 1.0,
+        metric: str | None = None,
+        seed: int | None = 0,
+        policy_kwargs: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            policy,
+            env,
+            learning_rate=0.0,
+            policy_kwargs=policy_kwargs,
+            seed=seed,
+            device="cpu",
+            support_multi_env=True,
+            supported_action_spaces=(spaces.Discrete, spaces.MultiDiscrete, spaces.Box),
+            **kwargs,
+        )
+        self._envs = _native(self.env)
+        if self.n_envs % population:
+            raise ConfigError(f"population is {population}: it must divide the number of environments, {self.n_envs}")
+        self.population = population
+        self.sigma = sigma
+        self.metric = _environment(self._envs).metric if metric is None else metric
+        self.costs = np.zeros((0, population))
+        """What each of each generation has cost, (generations, population): the state of the search."""
+        self._setup_model()
+
+    def _setup_model(self) -> None:
+        """Makes the policy and the search."""
+        self.set_random_seed(self.seed)
+        self.policy = self.policy_class(self.observation_space, self.action_space, None, **self.policy_kwargs)  # type: ignore[assignment]
+        self._search = self._new_search()
+
+    def _new_search(self) -> Any:
+        """Begins the search, and tells it what has been found so far: it is a function of its seed and the costs."""
+        rng = SeedStreams(self.seed or 0)["weights"]
+        options = {"popsize": self.population, "seed": np.nan, "randn": lambda *shape: rng.standard_normal(shape)}
+        start = self.policy.weights.numpy() * 0.0
+        search = cma.CMAEvolutionStrategy(start, self.sigma, {**options, "verbose": -9})
+        for costs in self.costs:
+            search.tell(search.ask(), costs.tolist())
+        return search
+
+    def learn(
+        self,
+        total_timesteps: int,
+        callback: MaybeCallback = None,
+        log_interval: int = 1,
+        tb_log_name: str = "cmaes",
+        reset_num_timesteps: bool = True,
+        progress_bar: bool = False,
+    ) -> Self:
+        """Goes on for whole generations until so many decisions have been made."""
+        total, callbacks = self._setup_learn(total_timesteps, callback, reset_num_timesteps, tb_log_name, progress_bar)
+        if self._search.countiter != len(self.costs):  # restored from a checkpoint
+            self._search = self._new_search()
+            self.policy.set_weights(self._search.mean)
+        callbacks.on_training_start(locals(), globals())
+        while self.num_timesteps < total:
+            self._update_current_progress_remaining(self.num_timesteps, total)
+            callbacks.on_rollout_start()
+            values = self._play_generation()
+            callbacks.update_locals(locals())
+            callbacks.on_rollout_end()
+            self.logger.record("rollout/mean", float(values.mean()))
+            self.logger.record("rollout/best", float(values.mean(axis=1).max()))
+            self.logger.record("train/sigma", float(self._search.sigma))
+            self.logger.record("train/n_updates", len(self.costs), exclude="tensorboard")
+            if not callbacks.on_step():
+                break
+        callbacks.on_training_end()
+        return self
+
+    def dump_logs(self) -> None:
+        """Writes a row of the curves."""
+        self.logger.dump(step=self.num_timesteps)
+
+    def _play_generation(self) -> FloatArray:
+        """Lets a generation play, and moves the distribution; returns the metric, (population, episodes)."""
+        weights = np.array(self._search.ask())
+        episodes = self.n_envs // self.population
+        seeds = self._episode_seeds(len(self.costs), episodes)
+        values, num_decisions = self._envs.play(
+            self.policy.shape, np.repeat(weights, episodes, axis=0), seeds=seeds * self.population, metric=self.metric
+        )
+        self.num_timesteps += num_decisions
+        values = values.reshape(self.population, episodes)
+        # Times and slowdowns are compared by ratios: one bad episode then counts as much as one good one.
+        costs = np.log(values).mean(axis=1) if self.metric in SMALLER_IS_BETTER else -values.mean(axis=1)
+        self._search.tell(list(weights), costs.tolist())
+        self.costs = np.concatenate([self.costs, costs[np.newaxis]])
+        self.policy.set_weights(self._search.mean)
+        return values
+
+    def _episode_seeds(self, generation: int, count: int) -> list[int]:
+        """Draws the seeds of the episodes of a generation."""
+        rng = SeedStreams(self.seed or 0)[f"episodes of generation {generation}"]
+        return [FIRST_SEED + int(seed) for seed in rng.integers(EIGHT_BYTES, size=count)]
+
+    def predict(
+        self,
+        observation: Any,
+        state: Any = None,
+        episode_start: BoolArray | None = None,
+        deterministic: bool = False,
+        action_masks: BoolArray | None = None,
+    ) -> tuple[npt.NDArray[Any], Any]:
+        """Chooses actions; see ``WeightedModel``."""
+        return self.policy.predict(observation, state, episode_start, deterministic, action_masks)
+
+    def _excluded_save_params(self) -> list[str]:
+        return [*super()._excluded_save_params(), "_envs", "_search"]
+
+    def _get_torch_save_params(self) -> tuple[list[str], list[str]]:
+        return ["policy"], []
+
+
+def _environment(envs: FlowSchedVectorEnv) -> EnvironmentSpec:
+    """Finds what the registry knows of environments."""
+    assert envs.spec is not None  # gym.make_vec made them
+    return find_environment(envs.spec.id)
+
+
+def _native(env: VecEnv | None) -> FlowSchedVectorEnv:
+    """Finds the native vector environment under wrappers of Stable-Baselines3."""
+    found: Any = env
+    while hasattr(found, "venv"):
+        found = found.venv
+    base = getattr(getattr(found, "envs", None), "unwrapped", None)
+    if not isinstance(base, FlowSchedVectorEnv):
+        raise ConfigError(
+            f"environments are stepped by {type(found).__name__}: evolution plays whole episodes in a native vector "
+            "environment (vectorization=native, or make_sb3_vec_env)"
+        )
+    return base

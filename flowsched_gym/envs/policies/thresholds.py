@@ -1,0 +1,71 @@
+"""Policies of environments whose agents set thresholds: any, or the same ones in every period."""
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from flowsched_gym.core.arrays import BoolArray, FloatArray, ObservationArray
+from flowsched_gym.core.errors import SpaceMismatchError
+from flowsched_gym.envs.thresholds import ThresholdScale
+
+
+class RandomThresholds:
+    """Any thresholds, drawn anew in each period.
+
+    Args:
+        length: Numbers of an action, >= 1.
+        seed: Seed of the draws.
+    """
+
+    def __init__(self, length: int, *, seed: int = 0) -> None:
+        self._length = length
+        self._rng = np.random.default_rng(seed)
+
+    @classmethod
+    def for_env(cls, env: Any, *, seed: int = 0) -> Self:
+        """Makes the policy for an environment, single or vector."""
+        base = env.unwrapped
+        return cls(getattr(base, "single_action_space", base.action_space).shape[0], seed=seed)
+
+    def predict(
+        self,
+        observation: ObservationArray,
+        state: Any = None,
+        episode_start: BoolArray | None = None,
+        deterministic: bool = False,
+    ) -> tuple[ObservationArray, Any]:
+        """Draws an action for each observation; see ``Policy``."""
+        shape = (*np.shape(observation)[:-1], self._length)
+        return (2.0 * self._rng.random(shape) - 1.0).astype(np.float32), state
+
+
+class FixedThresholds:
+    """The same thresholds in every period.
+
+    Args:
+        thresholds: Thresholds in B, increasing, of each group of queues, (num_groups, num_queues - 1); outside the
+            range of actions, the nearest ones are set.
+    """
+
+    scale: ClassVar[ThresholdScale]
+    """The scale of actions."""
+
+    def __init__(self, thresholds: FloatArray) -> None:
+        self._action = self.scale.action_of(thresholds).ravel().astype(np.float32)
+
+    def predict(
+        self,
+        observation: ObservationArray,
+        state: Any = None,
+        episode_start: BoolArray | None = None,
+        deterministic: bool = False,
+    ) -> tuple[ObservationArray, Any]:
+        """Returns the action, once for each observation; see ``Policy``.
+
+        Raises:
+            SpaceMismatchError: It is neither an observation nor a batch of them.
+        """
+        shape = np.shape(observation)
+        if len(shape) not in (1, 2):
+            raise SpaceMismatchError(f"observation has shape {shape}: it must be (size,) or (batch, size)")
+        return np.broadcast_to(self._action, (*shape[:-1], len(self._action))).copy(), state

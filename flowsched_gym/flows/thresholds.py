@@ -1,0 +1,71 @@
+"""Thresholds between queues by their weights (QCluster, section 3.4), for ports and for theory."""
+
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+
+from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.machine_code.decorators import rule
+from flowsched_gym.machine_code.numerics import power
+
+ARITHMETIC: Final = 0
+GEOMETRIC: Final = 1
+HARMONIC: Final = 2
+ADAPTIVE: Final = 3
+
+
+class ThresholdRule(StrEnum):
+    """Thresholds between the weights of neighbouring queues."""
+
+    ARITHMETIC = "arithmetic"
+    GEOMETRIC = "geometric"
+    HARMONIC = "harmonic"
+    ADAPTIVE = "adaptive"
+
+
+class ClusterSize(StrEnum):
+    """Sizes that clusters are to have."""
+
+    SAME = "same"
+    PROPORTIONAL = "proportional"
+
+
+RULES: Final = {
+    ThresholdRule.ARITHMETIC: ARITHMETIC,
+    ThresholdRule.GEOMETRIC: GEOMETRIC,
+    ThresholdRule.HARMONIC: HARMONIC,
+    ThresholdRule.ADAPTIVE: ADAPTIVE,
+}
+"""The rules as ``thresholds_between`` knows them."""
+
+
+@rule
+def thresholds_between(
+    weights: FloatArray, packets: FloatArray, alpha: FloatArray, which: int, proportional: bool, thresholds: FloatArray
+) -> None:
+    """Sets the thresholds between queues of these weights (QCluster, section 3.4).
+
+    Args:
+        weights: Weight of each queue in B, (num_queues,), > 0.
+        packets: Packets of each queue, (num_queues,), >= 0.
+        alpha: Exponent between neighbours, (num_queues - 1,), > 0.
+        which: ``ARITHMETIC``, ``GEOMETRIC``, ``HARMONIC`` or ``ADAPTIVE``.
+        proportional: Whether packets count by the weight of their queue.
+        thresholds: Set here, (num_queues - 1,).
+    """
+    for queue in range(len(thresholds)):
+        low, high = weights[queue], weights[queue + 1]
+        if which == ARITHMETIC:
+            thresholds[queue] = (low + high) / 2.0
+        elif which == GEOMETRIC:
+            thresholds[queue] = np.sqrt(low * high)
+        elif which == HARMONIC:
+            thresholds[queue] = 2.0 / (1.0 / low + 1.0 / high)
+        else:
+            ours, next_ones = packets[queue], packets[queue + 1]
+            if proportional:
+                ours, next_ones = ours / low, next_ones / high
+            share = ours / (ours + next_ones) if ours + next_ones > 0.0 else 0.5
+            beta = power(share, alpha[queue])
+            thresholds[queue] = low * beta + high * (1.0 - beta)

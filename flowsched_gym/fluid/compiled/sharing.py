@@ -1,0 +1,103 @@
+"""What a network asks of its discipline, and how it shares links: all at each event, or incrementally, from a cache.
+
+In compiled code there is the one discipline that is used, which the type of its record tells. Functions that share take
+the allocation cache besides: where it is ``None``, compiled code has nothing of it.
+"""
+
+from typing import Any
+
+from flowsched_gym.core.arrays import IntArray
+from flowsched_gym.fluid.compiled.allocation_cache import AllocationCache, forget, mark_stale
+from flowsched_gym.fluid.compiled.incremental import leave, share_incrementally
+from flowsched_gym.fluid.compiled.tables import View
+from flowsched_gym.fluid.contract import Discipline
+from flowsched_gym.fluid.rules.sharing.share_links import share_links, sort_by_priority
+from flowsched_gym.machine_code.decorators import chosen_by_type, inlined_part
+from flowsched_gym.topology.network import Network
+
+
+def _hook(name: str, record: Any) -> Any:
+    """Finds a hook of the discipline that keeps a record of this type."""
+    return getattr(record.discipline, name)
+
+
+_of_discipline = chosen_by_type(_hook)
+begin_flow = _of_discipline(Discipline.begin_flow)
+control = _of_discipline(Discipline.control)
+review_time = _of_discipline(Discipline.review_time)
+average = _of_discipline(Discipline.average)
+finished = _of_discipline(Discipline.finished)
+moved = _of_discipline(Discipline.moved)
+all_may_change = _of_discipline(Discipline.all_may_change)
+serve_first = _of_discipline(Discipline.serve_first)
+
+
+def _share_anew(t: View, n: int, rows: IntArray, count: int, cache: None) -> None:
+    """Shares the links anew."""
+    net = t.networks[n]
+    active = t.active[n * t.most_active : (n + 1) * t.most_active]
+    served = t.served[n * t.most_active : (n + 1) * t.most_active]
+    net.served = share_links(
+        active, net.num_active, t.controls, data_network(t, n), t.state.rate, t.filling, served, net.served
+    )
+
+
+def _share_changes(t: View, n: int, rows: IntArray, count: int, cache: AllocationCache) -> None:
+    """Shares the links from the cache."""
+    net = t.networks[n]
+    active = t.active[n * t.most_active : (n + 1) * t.most_active]
+    served = t.served[n * t.most_active : (n + 1) * t.most_active]
+    # As ``share_links`` leaves them: whoever adds up over these flows must do it in one order.
+    sort_by_priority(active, net.num_active, t.controls.priority)
+    net.served = share_incrementally(
+        n, rows, count, t.controls, data_network(t, n), t.state.rate, served, net.served, cache
+    )
+
+
+def _way_to_share(name: str, cache: type) -> Any:
+    """Finds how links are shared with this cache, or without one."""
+    return _share_changes if cache is AllocationCache else _share_anew
+
+
+@chosen_by_type(_way_to_share)
+def set_rates(t: View, n: int, rows: IntArray, count: int, cache: AllocationCache | None) -> None:
+    """Sets the rates of the active flows of a network, of which these may have changed, and lists who has one."""
+
+
+@inlined_part
+def data_network(t: View, n: int) -> Network:
+    """Returns the links with the capacities for data."""
+    first_link = n * t.link_stride
+    capacity = t.data_capacity[first_link : first_link + len(t.links)]
+    return Network(capacity, t.network.path_start, t.network.path_links, t.network.num_cpus)
+
+
+@inlined_part
+def changed_flows(t: View, n: int, cache: AllocationCache | None) -> tuple[IntArray, int]:
+    """Returns the active flows that may have changed since links were shared, or all, and how many these are."""
+    if cache is not None and cache.networks[n].known:
+        return cache.stale[n * t.num_rows : (n + 1) * t.num_rows], cache.networks[n].num_stale
+    return t.active[n * t.most_active : (n + 1) * t.most_active], t.networks[n].num_active
+
+
+@inlined_part
+def mark_changed(n: int, row: int, cache: AllocationCache | None) -> None:
+    """Notes that a flow has begun to send, or may have another priority or path, or pauses, or goes on."""
+    if cache is not None:
+        mark_stale(n, row, cache)
+
+
+@inlined_part
+def leave_links(t: View, n: int, row: int, cache: AllocationCache | None) -> None:
+    """Takes a flow that has finished from its links."""
+    if cache is not None:
+        net = t.networks[n]
+        served = t.served[n * t.most_active : (n + 1) * t.most_active]
+        net.served = leave(n, row, t.state.rate, served, net.served, cache)
+
+
+@inlined_part
+def forget_network(n: int, cache: AllocationCache | None) -> None:
+    """Forgets all of a network: what changes besides its flows, and their priorities and paths."""
+    if cache is not None:
+        forget(n, cache)

@@ -1,0 +1,147 @@
+"""Policies of few weights as Stable-Baselines3 has them: saved, loaded and asked like any other model."""
+
+from collections.abc import Sequence
+from os import PathLike
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+
+from flowsched_gym.core.arrays import BoolArray, FloatArray
+from flowsched_gym.core.errors import ConfigError, MissingDependencyError
+from flowsched_gym.envs.columns import Layout
+from flowsched_gym.envs.policies.scores import KINDS, Weighted, choose_for_all
+from flowsched_gym.integrations.sb3 import load_policy
+
+try:
+    import torch
+    from stable_baselines3.common.policies import BasePolicy
+except ImportError as error:
+    missing = error.name or "stable_baselines3"
+    raise MissingDependencyError(missing, extra="train", purpose="train or load a model of few weights") from None
+
+
+class Term(NamedTuple):
+    """A term of a rule that was found.
+
+    Attributes:
+        action: Kind of action whose score, or number, it is part of.
+        column: What ``x`` is: a column of the observation, ``position``, ``1``, or a hidden unit.
+        meaning: How ``x`` is made of it.
+        weight: Weight of ``x``.
+        square: Weight of ``x ** 2``; ``None`` where there is none.
+    """
+
+    action: str
+    column: str
+    meaning: str
+    weight: float
+    square: float | None
+
+
+class WeightedModel(BasePolicy):
+    """A policy of few weights, in double precision, which begins with zeros.
+
+    Args:
+        observation_space: The observations.
+        action_space: The actions.
+        lr_schedule: Not used: nothing here has a gradient.
+        kind: Name of the shape, one of ``KINDS``.
+        sizes: Its fields, by name.
+
+    Attributes:
+        shape: The shape.
+        weights: The weights, (num_weights,) float64.
+    """
+
+    pure: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        observation_space: spaces.Space[Any],
+        action_space: spaces.Space[Any],
+        lr_schedule: Any = None,
+        *,
+        kind: str,
+        sizes: dict[str, Any],
+    ) -> None:
+        super().__init__(observation_space, action_space)
+        self.shape: Weighted = KINDS[kind](**sizes)
+        self.weights = torch.nn.Parameter(torch.zeros(self.shape.num_weights, dtype=torch.float64), requires_grad=False)
+        self._scratch = np.zeros(self.shape.scratch_size)
+
+    def predict(
+        self,
+        observation: Any,
+        state: Any = None,
+        episode_start: BoolArray | None = None,
+        deterministic: bool = False,
+        action_masks: BoolArray | None = None,
+    ) -> tuple[npt.NDArray[Any], Any]:
+        """Chooses actions of one observation, (size,), or of many, (batch, size); see ``Policy``.
+
+        Args:
+            observation: The observations.
+            state: Passed through.
+            episode_start: Not used.
+            deterministic: Not used: nothing is drawn.
+            action_masks: Which actions do what they say, (num_actions,) or (batch, num_actions); without, all do.
+        """
+        seen = np.ascontiguousarray(observation, dtype=np.float32)
+        batch = seen.reshape(-1, seen.shape[-1])
+        space = self.action_space
+        length = int(np.prod(space.shape)) if space.shape else 1
+        num_actions = int(np.sum(space.nvec)) if isinstance(space, spaces.MultiDiscrete) else getattr(space, "n", 0)
+        masks = np.ones((len(batch), num_actions), dtype=np.bool_)
+        if action_masks is not None:
+            masks[:] = action_masks
+        actions = np.zeros((len(batch), length), dtype=space.dtype)
+        weights = np.broadcast_to(self.weights.numpy(), (len(batch), self.shape.num_weights))
+        choose_for_all(self.shape, np.ascontiguousarray(weights), batch, masks, self._scratch, actions)
+        return actions.reshape((*seen.shape[:-1], *(space.shape or ()))), state
+
+    def set_weights(self, weights: FloatArray) -> None:
+        """Sets the weights, (num_weights,)."""
+        self.weights.data = torch.from_numpy(np.array(weights, dtype=np.float64))
+
+    def terms(self, layout: Layout, kinds: Sequence[str] = ()) -> list[Term]:
+        """Lists the terms of the rule, those with the largest weights of each kind of action first.
+
+        Args:
+            layout: Columns of the observations.
+            kinds: Names of the kinds of actions, if they are known.
+        """
+        weights = dict(zip(self.shape.features(layout, kinds), self.weights.tolist(), strict=True))
+        formulas = {column.name: column.formula for column in layout.columns}
+        found: dict[str, list[Term]] = {}
+        for feature, weight in weights.items():
+            if feature.power == 1:
+                column = feature.name.removeprefix("mean ").partition("[")[0]
+                square = weights.get(feature._replace(power=2))
+                term = Term(feature.action, feature.name, formulas.get(column, ""), weight, square)
+                found.setdefault(feature.action, []).append(term)
+        for terms in found.values():
+            terms.sort(key=lambda term: -max(abs(term.weight), abs(term.square or 0.0)))
+        return [term for terms in found.values() for term in terms]
+
+    def _predict(self, observation: Any, deterministic: bool = False) -> Any:
+        """Chooses actions of a tensor of observations."""
+        return torch.from_numpy(self.predict(observation.cpu().numpy())[0])
+
+
+def read_terms(path: str | PathLike[str], env: Any, kinds: Sequence[str] = ()) -> list[Term]:
+    """Reads the rule that a model file holds.
+
+    Args:
+        path: A model of ``algorithm=cmaes``.
+        env: An environment that it can act in.
+        kinds: Names of the kinds of actions, if they are known.
+
+    Raises:
+        ConfigError: It is a model of another kind.
+    """
+    model = load_policy(path, env)
+    if not isinstance(model, WeightedModel):
+        raise ConfigError(f"model {path} is a {type(model).__name__}: only models of algorithm=cmaes can be explained")
+    return model.terms(env.unwrapped.layout, kinds)

@@ -1,0 +1,197 @@
+"""Chooses the queue of a packet and the queue that a port serves next; counts, for an agent, what happens in them."""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.machine_code.decorators import inlined_part
+
+STRICT: Final = 0
+"""Strict priority: the first queue that holds a packet."""
+ROUND: Final = 1
+"""Weighted round robin: so many packets of each queue."""
+DEFICIT: Final = 2
+"""Deficit round robin: so many bytes of each queue (Shreedhar and Varghese, 1995)."""
+
+
+class Service(NamedTuple):
+    """The way in which ports serve their queues.
+
+    Attributes:
+        way: ``STRICT``, ``ROUND`` or ``DEFICIT``.
+        quantum: Packets, or bytes, that a queue may send in each round, (num_ports, num_queues) float64, > 0.
+        credit: What it may still send, (num_ports, num_queues) float64.
+        turn: Queue whose turn it is, (num_ports,) int64.
+        arrived: 1 while that queue has got its quantum of this round, (num_ports,) int64.
+    """
+
+    way: int
+    quantum: FloatArray
+    credit: FloatArray
+    turn: IntArray
+    arrived: IntArray
+
+
+class QueueCounts(NamedTuple):
+    """Counts of the queues of each port, (num_ports, num_queues) each.
+
+    All but ``waiting`` are since an agent acted; before its second action, since the beginning.
+
+    Attributes:
+        kept: Whether anything is counted.
+        waiting: Packets that wait now.
+        packets: Packets that entered.
+        size: Their bytes on the wire.
+        weight: Sum of their weights.
+        marks: Packets that were marked.
+        drops: Packets that were dropped; those for which there was no queue are counted nowhere.
+        started: Packets whose transmission began.
+        waited: How long these had waited, in s, together.
+    """
+
+    kept: bool
+    waiting: IntArray
+    packets: IntArray
+    size: FloatArray
+    weight: FloatArray
+    marks: IntArray
+    drops: IntArray
+    started: IntArray
+    waited: FloatArray
+
+
+def new_service(way: int, quantum: FloatArray, num_ports: int) -> Service:
+    """Makes a record of ports that begin with queue 0.
+
+    Args:
+        way: ``STRICT``, ``ROUND`` or ``DEFICIT``.
+        quantum: Packets, or bytes, of each queue, (num_queues,).
+        num_ports: Number of ports.
+    """
+    zeros = np.zeros(num_ports, dtype=np.int64)
+    return Service(way, np.tile(quantum, (num_ports, 1)), np.zeros((num_ports, len(quantum))), zeros, zeros.copy())
+
+
+@inlined_part
+def first_within(weight: float, port: int, thresholds: FloatArray, first: int, last: int) -> int:
+    """Returns the first queue with ``weight <= threshold``, from the first to the last, which has no threshold.
+
+    Args:
+        weight: Weight of the packet.
+        port: Number of the port.
+        thresholds: Thresholds below the queues, (num_ports, num_queues - 1).
+        first: First queue.
+        last: Last queue.
+    """
+    for queue in range(first, last):
+        if weight <= thresholds[port, queue]:
+            return queue
+    return last
+
+
+@inlined_part
+def next_queue(port: int, head_size: FloatArray, service: Service) -> int:
+    """Returns the queue from which the port takes its next packet.
+
+    In rounds, a queue whose turn comes gets its quantum, and sends while its credit lasts. It keeps its turn until it
+    is found without packets, and then loses its credit, or without enough credit, which it keeps for the next round.
+    Rounds in which no queue can send are skipped.
+
+    Args:
+        port: Number of the port.
+        head_size: Bytes of the first packet of each queue, (num_queues,), 0 where there is none; at least one is not 0.
+        service: How queues are served.
+    """
+    queue: int = 0
+    if service.way == STRICT:
+        while head_size[queue] == 0.0:
+            queue += 1
+        return queue
+    num_queues = len(head_size)
+    queue = int(service.turn[port])
+    visits = 0
+    while True:
+        if visits == num_queues:
+            _skip_rounds(port, head_size, service)
+            visits = 0
+        visits += 1
+        if head_size[queue] == 0.0:
+            service.credit[port, queue] = 0.0
+        else:
+            if service.arrived[port] == 0:
+                service.arrived[port] = 1
+                service.credit[port, queue] += service.quantum[port, queue]
+            cost = _cost(head_size[queue], service)
+            if cost <= service.credit[port, queue]:
+                service.credit[port, queue] -= cost
+                service.turn[port] = queue
+                return queue
+        service.arrived[port] = 0
+        queue += 1
+        if queue == num_queues:
+            queue = 0
+
+
+def new_counts(num_ports: int, num_queues: int, *, kept: bool) -> QueueCounts:
+    """Makes counts of nothing."""
+    shape = (num_ports, num_queues) if kept else (1, 1)
+
+    def zeros() -> IntArray:
+        return np.zeros(shape, dtype=np.int64)
+
+    return QueueCounts(
+        kept, zeros(), zeros(), np.zeros(shape), np.zeros(shape), zeros(), zeros(), zeros(), np.zeros(shape)
+    )
+
+
+@inlined_part
+def count_arrival(port: int, queue: int, size: float, weight: float, marked: bool, counts: QueueCounts) -> None:
+    """Counts a packet that enters a queue."""
+    counts.waiting[port, queue] += 1
+    counts.packets[port, queue] += 1
+    counts.size[port, queue] += size
+    counts.weight[port, queue] += weight
+    if marked:
+        counts.marks[port, queue] += 1
+
+
+@inlined_part
+def count_drop(port: int, queue: int, counts: QueueCounts) -> None:
+    """Counts a packet that is dropped: of those that wait, the one that has just come among them."""
+    counts.waiting[port, queue] -= 1
+    counts.drops[port, queue] += 1
+
+
+@inlined_part
+def count_start(port: int, queue: int, waited: float, counts: QueueCounts) -> None:
+    """Counts a packet whose transmission begins after so many s."""
+    counts.waiting[port, queue] -= 1
+    counts.started[port, queue] += 1
+    counts.waited[port, queue] += waited
+
+
+def forget_counts(counts: QueueCounts) -> None:
+    """Begins to count anew; packets that wait go on waiting."""
+    for name in QueueCounts._fields[2:]:
+        getattr(counts, name)[:] = 0
+
+
+@inlined_part
+def _cost(size: float, service: Service) -> float:
+    """Returns the credit that a packet takes."""
+    return size if service.way == DEFICIT else 1.0
+
+
+@inlined_part
+def _skip_rounds(port: int, head_size: FloatArray, service: Service) -> None:
+    """Gives all queues the quanta of as many rounds as are left in which none of them can send."""
+    rounds = np.inf
+    for queue in range(len(head_size)):
+        if head_size[queue] > 0.0:
+            missing = _cost(head_size[queue], service) - service.credit[port, queue]
+            rounds = min(rounds, np.ceil(missing / service.quantum[port, queue]) - 1.0)
+    if rounds > 0.0:
+        for queue in range(len(head_size)):
+            if head_size[queue] > 0.0:
+                service.credit[port, queue] += rounds * service.quantum[port, queue]

@@ -1,0 +1,208 @@
+"""What an agent that chooses paths may do, sees and is rewarded with (MERP, section 5), for both engines.
+
+Paths are compared as in ``fluid/rules/routing``: bytes, flows and utilisation of a path are those of its most loaded
+link, links that all paths that are up share left out; its expansion ratio and expected rate are those of MEMR, over all
+of its links. A path that is down has the ratio inf, utilisation 1 and nothing to expect.
+"""
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from flowsched_gym.core.arrays import BoolArray, FloatArray, ObservationArray
+from flowsched_gym.core.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
+from flowsched_gym.envs.columns import Column, Layout
+from flowsched_gym.fluid.decision import Decision, Order
+from flowsched_gym.fluid.routes import NetworkState
+from flowsched_gym.fluid.rules.routing.candidates import path_is_up, shared_ends
+from flowsched_gym.fluid.rules.routing.memr import expect_on_links, expect_on_path
+from flowsched_gym.machine_code.decorators import allocating_part, inlined_part
+from flowsched_gym.machine_code.numerics import squash
+from flowsched_gym.systems.merp.route.config import MERPRouteConfig, RouteReward
+
+SIZE_SCALE: Final = 1500 * BYTES_PER_KILOBYTE
+"""Size in B that becomes one half: the mean of MERP's flows (section 6.1.1)."""
+TIME_SCALE: Final = 12 * SECONDS_PER_MILLISECOND
+"""Time in s that becomes one half, and the unit of the reward ``fct``: what so many bytes take at 1 Gbps."""
+COUNT_SCALE: Final = 4.0
+LIVE_SCALE: Final = 32.0
+"""Flows on a link, and in the network, that become one half: about as many as the 16 hosts have at load 0.6."""
+RATIO_SCALE: Final = 4.0
+"""Expansion ratio that becomes one half."""
+FLOW_FIELDS: Final = (("ideal_fct", "f8"),)
+TAKE_PATH: Final = int(Order.TAKE_PATH)
+NUM_CONTEXT_COLUMNS: Final = 4
+NUM_PATH_COLUMNS: Final = 7
+NUM_ROLES: Final = 4
+"""Links of a path between those of the hosts: two on the way up, two on the way down; inside a pod one and one."""
+NUM_LINK_COLUMNS: Final = 4
+CONTEXT: Final = (
+    Column.squashed("size", "bytes to deliver", "B", SIZE_SCALE),
+    Column.squashed("ideal_fct", "completion time alone on the empty network", "s", TIME_SCALE),
+    Column.squashed("live_flows", "flows that send in the whole network", "flows", LIVE_SCALE),
+    Column.fraction("same_pod", "1 if source and destination are in one pod"),
+)
+PATH: Final = (
+    Column.fraction("present", "1 if the path exists"),
+    Column.fraction("live", "1 if all of its links are up"),
+    Column.squashed("bytes_left", "bytes left of the flows on its most loaded link", "B", SIZE_SCALE),
+    Column.squashed("num_flows", "flows on that link", "flows", COUNT_SCALE),
+    Column.fraction("utilisation", "largest share of a link's capacity that is in use"),
+    Column.squashed(
+        "expansion_ratio", "largest expansion ratio that MERP's order would give the flow (GPE)", "1", RATIO_SCALE
+    ),
+    Column.fraction("expected_rate", "least rate to expect over the capacity of a link (GMER)"),
+)
+ROLES: Final = {
+    "edge_up": "from edge to aggregation",
+    "core_up": "from aggregation to core",
+    "core_down": "from core to aggregation",
+    "edge_down": "from aggregation to edge",
+}
+"""Links of a path between those of the hosts, in their order; a path inside a pod has the first and the last."""
+
+
+def reward_terms(reward: RouteReward) -> tuple[str, ...]:
+    """Names the terms of a reward."""
+    return ("fct", "slowdown") if reward is RouteReward.BOTH else (str(reward),)
+
+
+class RouteRules(NamedTuple):
+    """Which path a flow takes; see ``DecisionRules`` for the methods.
+
+    Attributes:
+        num_slots: Most paths between two hosts.
+        rewards_fct: Whether completion times are rewarded.
+        rewards_slowdown: Whether slowdowns are.
+        line_rate: Capacity of every link in B/s.
+    """
+
+    num_slots: int
+    rewards_fct: bool
+    rewards_slowdown: bool
+    line_rate: float
+
+    def act(self, decision: Decision, action: int) -> tuple[int, int, bool]:
+        """Takes a path; one that is not there or is down stands for the first that is up."""
+        if not decision.asked:
+            return TAKE_PATH, 0, action > 0
+        if _is_up(decision, action):
+            return TAKE_PATH, action, False
+        index = 0
+        while not _is_up(decision, index):
+            index += 1
+        return TAKE_PATH, index, True
+
+    def mask(self, decision: Decision, mask: BoolArray) -> None:
+        """Writes which paths are up; at the end, the first."""
+        for index in range(self.num_slots):
+            mask[index] = _is_up(decision, index) if decision.asked else index == 0
+
+    def observe(self, decision: Decision, observation: ObservationArray) -> None:
+        """Writes the columns of ``route_layout``; zeros at the end."""
+        observation[:] = 0.0
+        if decision.asked:
+            _show(decision, self.line_rate, observation)
+
+    def reward(self, decision: Decision, told: int, terms: FloatArray) -> float:
+        """Rewards minus the completion times, or slowdowns, of the flows delivered since the last action."""
+        total_fct, total_slowdown = 0.0, 0.0
+        for index in range(decision.first_delivered + told, decision.first_delivered + decision.num_delivered):
+            row = decision.delivered[index]
+            fct = decision.completion_time[row] - decision.state.arrival_time[row]
+            total_fct += fct
+            total_slowdown += fct / decision.flows["ideal_fct"][row]
+        reward = 0.0
+        if self.rewards_fct:
+            terms[0] = 0.0 - total_fct / TIME_SCALE
+            reward += terms[0]
+        if self.rewards_slowdown:
+            terms[-1] = 0.0 - total_slowdown
+            reward += terms[-1]
+        return reward
+
+    def final(self, decision: Decision, values: FloatArray) -> None:
+        """Adds nothing."""
+
+
+def _link_columns(role: str, where: str) -> tuple[Column, ...]:
+    """Lists the columns of one link of a path."""
+    return (
+        Column.squashed(f"{role}_flows", f"flows on the link {where}", "flows", COUNT_SCALE),
+        Column.squashed(f"{role}_bytes", "bytes that they have left", "B", SIZE_SCALE),
+        Column.fraction(f"{role}_rate", "least rate to expect there over its capacity"),
+        Column.fraction(f"{role}_live", "1 if the link is up"),
+    )
+
+
+SLOT: Final = (*PATH, *(column for role, where in ROLES.items() for column in _link_columns(role, where)))
+
+
+def route_layout(config: MERPRouteConfig) -> Layout:
+    """Lists the columns that the agent sees."""
+    return Layout(context=CONTEXT, slot=SLOT, num_slots=config.num_paths)
+
+
+@inlined_part
+def _is_up(decision: Decision, index: int) -> bool:
+    """Returns whether the flow that needs a path has one of this index, all of whose links are up."""
+    routes: Any = decision.routes
+    row, network = decision.candidates[decision.first_candidate], decision.network
+    path = routes.first[row] + index
+    return path < routes.last[row] and path_is_up(path, network.capacity, network.path_start, network.path_links)
+
+
+@allocating_part
+def _show(decision: Decision, line_rate: float, observation: ObservationArray) -> None:
+    """Writes the flow that needs a path, its paths and their links; 0 stays where there are none."""
+    routes: Any = decision.routes
+    now, state, controls, network = decision.now, decision.state, decision.controls, decision.network
+    row, count = decision.candidates[decision.first_candidate], decision.num_active
+    active: Any = decision.active[decision.first_active : decision.first_active + count]
+    num_links = len(network.capacity)
+    first, last = routes.first[row], routes.last[row]
+    path_start, path_links = network.path_start, network.path_links
+    bytes_left, used, num_flows = np.zeros(num_links), np.zeros(num_links), np.zeros(num_links)
+    for index in range(count):
+        other = active[index]
+        path = controls.path[other]
+        for step in range(path_start[path], path_start[path + 1]):
+            bytes_left[path_links[step]] += state.remaining[other]
+            used[path_links[step]] += state.rate[other]
+            num_flows[path_links[step]] += 1.0
+    ratio, rate = np.zeros(num_links), np.zeros(num_links)
+    expect_on_links(row, NetworkState(now, active, count, state, controls, network, routes), ratio, rate)
+    head, tail = shared_ends(first, last, network)
+    num_own = np.int64(path_start[first + 1]) - np.int64(path_start[first]) - 2
+    observation[0] = squash(state.size[row], SIZE_SCALE)
+    observation[1] = squash(decision.flows["ideal_fct"][row], TIME_SCALE)
+    observation[2] = squash(float(count), LIVE_SCALE)
+    observation[3] = 1.0 if num_own < NUM_ROLES else 0.0
+    at = NUM_CONTEXT_COLUMNS
+    for path in range(first, last):
+        begin, end = path_start[path], path_start[path + 1]
+        is_up = path_is_up(path, network.capacity, path_start, path_links)
+        most, crowd, busiest = 0.0, 0.0, 0.0 if is_up else 1.0
+        for step in range(begin + head, end - tail):
+            link = path_links[step]
+            if bytes_left[link] > most or (bytes_left[link] == most and num_flows[link] > crowd):
+                most, crowd = bytes_left[link], num_flows[link]
+            if is_up:
+                busiest = max(busiest, used[link] / network.capacity[link])
+        largest, slowest = expect_on_path(path, network, ratio, rate)
+        observation[at] = 1.0
+        observation[at + 1] = 1.0 if is_up else 0.0
+        observation[at + 2] = squash(most, SIZE_SCALE)
+        observation[at + 3] = squash(crowd, COUNT_SCALE)
+        observation[at + 4] = min(busiest, 1.0)
+        observation[at + 5] = squash(largest, RATIO_SCALE) if is_up else 1.0
+        observation[at + 6] = min(slowest / line_rate, 1.0) if is_up else 0.0
+        for own in range(num_own):
+            link = path_links[begin + 1 + own]
+            role = own if 2 * own < num_own else own + NUM_ROLES - num_own
+            to = at + NUM_PATH_COLUMNS + role * NUM_LINK_COLUMNS
+            observation[to] = squash(num_flows[link], COUNT_SCALE)
+            observation[to + 1] = squash(bytes_left[link], SIZE_SCALE)
+            observation[to + 2] = min(rate[link] / line_rate, 1.0)
+            observation[to + 3] = 1.0 if network.capacity[link] > 0.0 else 0.0
+        at += NUM_PATH_COLUMNS + NUM_ROLES * NUM_LINK_COLUMNS

@@ -1,0 +1,292 @@
+"""What an agent that orders flows of tasks may do, sees and is rewarded with (TAFE, section IV), for both engines."""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from flowsched_gym.core.arrays import BoolArray, FloatArray, ObservationArray
+from flowsched_gym.envs.columns import Column, Layout
+from flowsched_gym.fluid.decision import Decision
+from flowsched_gym.fluid.rules.ordering.competing import mask_slots, serve_slot
+from flowsched_gym.fluid.rules.tasks.stages import first_cpu_path
+from flowsched_gym.machine_code.decorators import inlined_part
+from flowsched_gym.machine_code.numerics import squash
+from flowsched_gym.systems.tafe.tasks.config import Information, TAFETasksConfig
+
+TASK_SCALE: Final = 4.0
+"""Flows of a task that become one half."""
+TERMS: Final = ("unfinished", "tail")
+UNFINISHED, TAIL = range(len(TERMS))
+FLOW_FIELDS: Final = (
+    ("to_first_of_task", "i8"),
+    ("to_next_of_task", "i8"),
+    ("cpu_time", "f8"),
+    ("is_active", "i8"),  # scratch of an observation
+    # of the first flow of a task alone:
+    ("num_left", "i8"),  # flows that are to be delivered, 0 before one has been seen
+    ("ready_time", "f8"),  # of the first flow that is ready
+    ("seen_at", "i8"),  # scratch of an observation
+)
+EPISODE_FIELDS: Final = (
+    ("unfinished", "i8"),  # tasks that have begun and have not ended
+    ("sum_ready", "f8"),  # sum of when they began
+    ("finished", "f8"),  # sum of the task completion times of the others
+    ("largest", "f8"),  # largest of these
+    ("rewarded", "f8"),  # integral of the number of unfinished tasks, as far as it has been rewarded
+)
+NUM_CONTEXT_COLUMNS: Final = 4
+NUM_ATTAINED_COLUMNS: Final = 8
+NUM_FULL_COLUMNS: Final = 13
+
+
+class TaskRules(NamedTuple):
+    """Who goes first; see ``DecisionRules`` for the methods.
+
+    Attributes:
+        num_slots: Flows that the agent sees (f).
+        knows_left: Whether it sees what is left of them.
+        size_scale: Bytes that become one half.
+        time_scale: Time of service in s that becomes one half.
+        waiting_scale: Time since an arrival in s that becomes one half.
+        reward_scale: Task time in s that is a reward of -1.
+        tail_weight: Weight of the term ``tail``.
+    """
+
+    num_slots: int
+    knows_left: bool
+    size_scale: float
+    time_scale: float
+    waiting_scale: float
+    reward_scale: float
+    tail_weight: float
+
+    def act(self, decision: Decision, action: int) -> tuple[int, int, bool]:
+        """Serves a flow first."""
+        return serve_slot(decision, action)
+
+    def mask(self, decision: Decision, mask: BoolArray) -> None:
+        """Writes which slots hold a flow."""
+        mask_slots(decision, self.num_slots, mask)
+
+    def observe(self, decision: Decision, observation: ObservationArray) -> None:
+        """Writes the columns of ``tasks_layout``."""
+        is_active = decision.flows["is_active"]
+        for index in range(decision.first_active, decision.first_active + decision.num_active):
+            is_active[decision.active[index]] = 1
+        _show_contest(self, decision, observation)
+        at = NUM_CONTEXT_COLUMNS
+        for slot in range(min(self.num_slots, decision.num_candidates)):
+            at = _show_flow(self, decision, slot, at, observation)
+        observation[at:] = 0.0
+        _forget_seen(decision)
+        for index in range(decision.first_active, decision.first_active + decision.num_active):
+            is_active[decision.active[index]] = 0
+
+    def reward(self, decision: Decision, told: int, terms: FloatArray) -> float:
+        """Rewards for the time since the last action.
+
+        ``unfinished`` is minus the integral of the number of unfinished tasks, ``tail`` minus the rise of the largest
+        task completion time, by its weight. A task whose only bytes are on their way counts once they have arrived, for
+        all its time.
+        """
+        n = decision.number
+        largest = decision.episodes["largest"][n]
+        for index in range(decision.first_delivered + told, decision.first_delivered + decision.num_delivered):
+            _finish(decision, decision.delivered[index])
+        for index in range(decision.first_active, decision.first_active + decision.num_active):
+            _begin_task(decision, decision.active[index])
+        episodes = decision.episodes
+        total = episodes["finished"][n] + (episodes["unfinished"][n] * decision.now - episodes["sum_ready"][n])
+        terms[UNFINISHED] = (episodes["rewarded"][n] - total) / self.reward_scale
+        terms[TAIL] = self.tail_weight * (largest - episodes["largest"][n]) / self.reward_scale
+        episodes["rewarded"][n] = total
+        return float(terms[UNFINISHED] + terms[TAIL])
+
+    def final(self, decision: Decision, values: FloatArray) -> None:
+        """Adds nothing."""
+
+
+def tasks_layout(config: TAFETasksConfig) -> Layout:
+    """Lists the columns that the agent sees."""
+    f, size, time, waiting = float(config.f), config.size_scale, config.time_scale, config.waiting_scale
+    context = (
+        Column.fraction("on_cpu", "1 if the flows compete for a CPU, 0 if for links"),
+        Column.squashed("competing", "flows that compete, seen or not; f become one half", "flows", f),
+        Column.squashed("active", "flows that run or send, or wait to be served; f become one half", "flows", f),
+        Column.squashed("tasks", "tasks of these flows; f become one half", "tasks", f),
+    )
+    attained = (
+        Column.fraction("present", "1 if a flow competes in the slot"),
+        Column.squashed("waiting", "time since the flow was ready", "s", waiting),
+        Column.squashed("attained", "time that what it has had of this stage takes alone", "s", time),
+        Column.squashed("task_time", "time since the first flow of its task was ready", "s", waiting),
+        Column.squashed("task_sent", "bytes that its task has sent", "B", size),
+        Column.squashed("task_active", "flows of its task that are active", "flows", TASK_SCALE),
+        Column.squashed("task_finished", "flows of its task that have finished", "flows", TASK_SCALE),
+        Column.fraction("task_slot", "first slot with a flow of the same task, over f"),
+    )
+    full = (
+        Column.squashed("remaining", "time that the rest of this stage takes alone", "s", time),
+        Column.squashed("unsent", "bytes that the flow has still to send", "B", size),
+        Column.squashed("task_left", "bytes that its task has still to send", "B", size),
+        Column.squashed("task_longest", "bytes that the longest flow of its task has still to send", "B", size),
+        Column.squashed("task_cpu_left", "seconds of a whole CPU that its task still needs", "s", time),
+    )
+    slot = attained if config.information is Information.ATTAINED else (*attained, *full)
+    return Layout(context=context, slot=slot, num_slots=config.f)
+
+
+class _Task(NamedTuple):
+    """A task as it stands.
+
+    Attributes:
+        begun: When its first flow was ready, an absolute time in s.
+        sent: Bytes that it has sent.
+        num_active: Its flows that run or send.
+        num_finished: Its flows that have been delivered.
+        left: Bytes that it has to send.
+        longest: Those of its longest flow.
+        cpu_left: Seconds of a whole CPU that it needs still.
+    """
+
+    begun: float
+    sent: float
+    num_active: int
+    num_finished: int
+    left: float
+    longest: float
+    cpu_left: float
+
+
+@inlined_part
+def _task_of(decision: Decision, row: int) -> _Task:
+    """Adds up the flows of a flow's task. Active flows have been marked."""
+    flows, state, path = decision.flows, decision.state, decision.controls.path
+    cpu_path = first_cpu_path(decision.network)
+    begun = decision.now
+    sent = left = longest = cpu_left = 0.0
+    num_active = num_finished = 0
+    member = row + flows["to_first_of_task"][row]
+    while True:
+        on_cpu = path[member] >= cpu_path
+        active = flows["is_active"][member] == 1
+        attained = 0.0 if on_cpu else state.attained[member]
+        if on_cpu or active or attained > 0.0:
+            begun = min(begun, state.arrival_time[member])
+        if on_cpu:
+            cpu_left += state.remaining[member]
+        elif not active and attained == 0.0:
+            cpu_left += flows["cpu_time"][member]
+        unsent = state.size[member] if on_cpu else state.remaining[member]
+        sent += attained
+        left += unsent
+        longest = max(longest, unsent)
+        num_active += active
+        num_finished += not np.isnan(decision.completion_time[member])
+        step = flows["to_next_of_task"][member]
+        if step == 0:
+            break
+        member += step
+    return _Task(begun, sent, num_active, num_finished, left, longest, cpu_left)
+
+
+@inlined_part
+def _show_contest(rules: TaskRules, decision: Decision, observation: ObservationArray) -> None:
+    """Writes the columns that all flows share."""
+    on_cpu, num_tasks = 0.0, 0
+    if decision.num_candidates > 0:
+        row = decision.candidates[decision.first_candidate]
+        on_cpu = 1.0 if decision.controls.path[row] >= first_cpu_path(decision.network) else 0.0
+    to_first, seen_at = decision.flows["to_first_of_task"], decision.flows["seen_at"]
+    for index in range(decision.first_active, decision.first_active + decision.num_active):
+        row = decision.active[index]
+        num_tasks += seen_at[row + to_first[row]] == 0
+        seen_at[row + to_first[row]] = 1
+    _forget_seen(decision)
+    observation[0] = on_cpu
+    observation[1] = squash(float(decision.num_candidates), float(rules.num_slots))
+    observation[2] = squash(float(decision.num_active), float(rules.num_slots))
+    observation[3] = squash(float(num_tasks), float(rules.num_slots))
+
+
+@inlined_part
+def _forget_seen(decision: Decision) -> None:
+    """Takes back what has been noted of the tasks of active flows."""
+    to_first, seen_at = decision.flows["to_first_of_task"], decision.flows["seen_at"]
+    for index in range(decision.first_active, decision.first_active + decision.num_active):
+        row = decision.active[index]
+        seen_at[row + to_first[row]] = 0
+
+
+@inlined_part
+def _show_flow(rules: TaskRules, decision: Decision, slot: int, at: int, observation: ObservationArray) -> int:
+    """Writes the columns of the flow in a slot from an index on; returns the index behind them."""
+    row = decision.candidates[decision.first_candidate + slot]
+    first = row + decision.flows["to_first_of_task"][row]
+    seen_at = decision.flows["seen_at"]
+    if seen_at[first] == 0:
+        seen_at[first] = slot + 1
+    now, state, path = decision.now, decision.state, decision.controls.path[row]
+    network = decision.network
+    capacity = np.inf
+    for step in range(network.path_start[path], network.path_start[path + 1]):
+        capacity = min(capacity, network.capacity[network.path_links[step]])
+    task = _task_of(decision, row)
+    observation[at] = 1.0
+    observation[at + 1] = squash(now - state.arrival_time[row], rules.waiting_scale)
+    observation[at + 2] = squash(state.attained[row] / capacity, rules.time_scale)
+    observation[at + 3] = squash(now - task.begun, rules.waiting_scale)
+    observation[at + 4] = squash(task.sent, rules.size_scale)
+    observation[at + 5] = squash(float(task.num_active), TASK_SCALE)
+    observation[at + 6] = squash(float(task.num_finished), TASK_SCALE)
+    observation[at + 7] = (seen_at[first] - 1) / rules.num_slots
+    if not rules.knows_left:
+        return at + NUM_ATTAINED_COLUMNS
+    on_cpu = path >= first_cpu_path(network)
+    unsent = state.size[row] if on_cpu else state.remaining[row]
+    observation[at + 8] = squash(state.remaining[row] / capacity, rules.time_scale)
+    observation[at + 9] = squash(unsent, rules.size_scale)
+    observation[at + 10] = squash(task.left, rules.size_scale)
+    observation[at + 11] = squash(task.longest, rules.size_scale)
+    observation[at + 12] = squash(task.cpu_left, rules.time_scale)
+    return at + NUM_FULL_COLUMNS
+
+
+@inlined_part
+def _begin_task(decision: Decision, row: int) -> int:
+    """Counts the task of a flow that has begun, if it is the first; returns the row of the task's first flow."""
+    flows, episodes, n = decision.flows, decision.episodes, decision.number
+    first: int = row + flows["to_first_of_task"][row]
+    ready = decision.state.arrival_time[row]
+    if flows["num_left"][first] == 0:
+        flows["num_left"][first] = 1
+        member = first
+        while flows["to_next_of_task"][member] > 0:
+            flows["num_left"][first] += 1
+            member += flows["to_next_of_task"][member]
+        flows["ready_time"][first] = ready
+        episodes["unfinished"][n] += 1
+        episodes["sum_ready"][n] += ready
+    elif ready < flows["ready_time"][first]:
+        episodes["sum_ready"][n] += ready - flows["ready_time"][first]
+        flows["ready_time"][first] = ready
+    return first
+
+
+@inlined_part
+def _finish(decision: Decision, row: int) -> None:
+    """Counts a flow that has been delivered, and its task where it was the last."""
+    flows, episodes, n = decision.flows, decision.episodes, decision.number
+    first = _begin_task(decision, row)
+    flows["num_left"][first] -= 1
+    if flows["num_left"][first] > 0:
+        return
+    ready = flows["ready_time"][first]
+    time = decision.completion_time[row] - ready
+    episodes["finished"][n] += time
+    episodes["largest"][n] = max(episodes["largest"][n], time)
+    episodes["unfinished"][n] -= 1
+    if episodes["unfinished"][n] == 0:
+        episodes["sum_ready"][n] = 0.0
+    else:
+        episodes["sum_ready"][n] -= ready

@@ -1,0 +1,171 @@
+"""Disciplines from outside the package run on both engines, to the same bits, and their machine code is kept."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import flowsched_gym
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
+from flowsched_gym.envs.columns import Layout
+from flowsched_gym.fluid import Discipline
+from flowsched_gym.fluid.disciplines import Sjf
+from flowsched_gym.topology import big_switch
+from flowsched_gym.workload import draw_flows as draw
+from flowsched_gym.workload import find_source, make_workload
+from tests.fluid.in_turns import InTurns
+from tests.processes import run_python
+from tests.repository import ROOT
+from tests.simulate import make_flows
+from tests.systems.serial.serial import NUM_SLOTS, SIZE, SerialConfig, SerialRules
+
+WORKLOAD = draw(make_workload("gather-heavy"), num_flows=300, seed=5)
+
+
+class LargestFirst(Discipline):
+    """The largest flow first, preemptively; it keeps nothing."""
+
+    @staticmethod
+    def control(now, n, active, count, state, controls, network, record):
+        for row in active[:count]:
+            controls.priority[row] = -int(state.size[row])
+
+
+class OwnEnv(DecisionEnv[SerialRules]):
+    """The toy system, on a network of a discipline that the package does not know."""
+
+    config: SerialConfig
+
+    def __init__(self, workload="gather-a1", *, engine: str = "simpy") -> None:
+        source = find_source(workload)
+        topology = big_switch(num_hosts=source.num_hosts)
+        super().__init__(
+            SerialRules(time_unit=1e-3),
+            NUM_SLOTS,
+            source=source,
+            network=NetworkSetup(topology=topology, new_discipline=lambda: InTurns(1e-4), num_tokens=3),
+            layout=Layout(context=(), slot=(SIZE,), num_slots=NUM_SLOTS),
+            terms=("fct",),
+            engine=engine,
+        )
+        self.config = SerialConfig()
+
+
+class OwnVectorEnv(DecisionVectorEnv):
+    """Many of them."""
+
+    single = OwnEnv
+
+
+def replay(discipline: Discipline, engine: str, **options):
+    return flowsched_gym.replay(WORKLOAD, discipline=discipline, topology="big-switch", engine=engine, **options)
+
+
+@pytest.mark.parametrize("discipline", [LargestFirst(), InTurns(1e-4)], ids=["nothing kept", "a record kept"])
+def test_both_engines_give_the_same_bits(discipline: Discipline) -> None:
+    simpy, compiled = (replay(discipline, engine).completion_time for engine in ("simpy", "compiled"))
+    assert simpy.tobytes() == compiled.tobytes()
+    assert (
+        simpy.tobytes()
+        != flowsched_gym.replay(WORKLOAD, discipline="ps", topology="big-switch").completion_time.tobytes()
+    )
+
+
+def test_its_hooks_do_what_they_say() -> None:
+    two = make_flows([0.0, 1.0], [4.0, 6.0])
+    served = flowsched_gym.replay(two, discipline=LargestFirst(), capacity=1.0).completion_time
+    assert served.tolist() == [10.0, 7.0]
+    # Sizes 3 and 4 are of the groups 0 and 1. The groups 2, 1, 0 and 2 go first in turns 1 to 4: 4 before 3 in turn 2.
+    turns = flowsched_gym.replay(make_flows([0.0, 0.0], [3.0, 4.0]), discipline=InTurns(1.0), capacity=1.0)
+    assert turns.completion_time.tolist() == [4.0, 7.0]
+
+
+def test_an_environment_plays_it_on_both_engines_and_many_at_once() -> None:
+    envs = [OwnEnv(engine=engine) for engine in ("simpy", "compiled")]
+    vector = OwnVectorEnv(2)
+    rng = np.random.default_rng(0)
+    results = [env.reset(seed=3)[0].tobytes() for env in envs]
+    assert results == [vector.reset(seed=[3, 3])[0][number].tobytes() for number in (0, 1)]
+    over = False
+    while not over:
+        action = int(rng.integers(NUM_SLOTS))
+        simpy, compiled = (env.step(action) for env in envs)
+        observation, reward, terminated, _, _ = vector.step(np.array([action, action]))
+        assert simpy[0].tobytes() == compiled[0].tobytes() == observation[1].tobytes()
+        assert simpy[1:4] == compiled[1:4]
+        assert simpy[1] == reward[1]
+        over = simpy[2]
+        assert over == terminated[1]
+    first, second = (env.records().completion_time.tobytes() for env in envs)
+    assert first == second
+
+
+def test_a_discipline_that_changes_a_hook_of_another_does_not_change_the_other() -> None:
+    class Flat(Sjf):
+        """Keeps what the other keeps, and leaves all flows equal."""
+
+        control = staticmethod(Discipline.control)
+
+    assert Flat.record_type is not Sjf.record_type
+    assert issubclass(Flat.record_type, Sjf.record_type)
+    flat, sjf = (replay(each, "simpy").completion_time.tobytes() for each in (Flat(), Sjf()))
+    ps = flowsched_gym.replay(WORKLOAD, discipline="ps", topology="big-switch").completion_time.tobytes()
+    assert flat == ps != sjf
+
+
+def test_parameters_belong_to_a_name() -> None:
+    with pytest.raises(ConfigError, match="parameters has 'alpha': a discipline that is made already takes none"):
+        replay(LargestFirst(), "simpy", parameters={"alpha": 1})
+
+
+def test_contributing_shows_all_of_it() -> None:
+    code = (ROOT / "tests/fluid/in_turns.py").read_text("utf-8").split('"""\n\n', 1)[1]
+    assert f"```python\n{code}```" in (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+
+
+OWN = """
+import sys
+from numba.core import event
+import flowsched_gym
+from own import Own
+
+class Compiled(event.Listener):
+    names = []
+    def on_start(self, signal):
+        self.names.append(signal.data["dispatcher"].py_func.__name__)
+    def on_end(self, signal):
+        pass
+
+event.register("numba:compile", Compiled())
+flows = {"flow_id": [0, 1], "source": [0, 1], "destination": [2, 2], "size_bytes": [1e5, 2e5], "arrival_s": [0.0, 0.0]}
+records = flowsched_gym.replay(flows, discipline=Own(), capacity=1e5, engine="compiled")
+print(*records.completion_time, "run_many" in Compiled.names)
+"""
+SOURCE = """
+from flowsched_gym.fluid import Discipline
+
+class Own(Discipline):
+    @staticmethod
+    def control(now, n, active, count, state, controls, network, record):
+        for row in active[:count]:
+            controls.priority[row] = {sign}int(state.size[row])
+"""
+
+
+@pytest.mark.exhaustive
+def test_machine_code_is_kept_until_the_file_of_the_discipline_changes(tmp_path: Path) -> None:
+    def run(sign: str) -> list[str]:
+        (tmp_path / "own.py").write_text(SOURCE.format(sign=sign), "utf-8")
+        options = {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": f"{tmp_path}:{ROOT}"}
+        return run_python(OWN, FLOWSCHED_QUIET="1", **options).split()
+
+    assert run("-") == ["3.0", "2.0", "True"]
+    assert run("-") == ["3.0", "2.0", "False"]
+    # A process that cannot import it finds the other machine code.
+    (tmp_path / "own.py").unlink()
+    rules = OWN.replace("from own import Own", "from flowsched_gym.fluid.disciplines import Ps as Own")
+    options = {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "FLOWSCHED_QUIET": "1"}
+    assert [run_python(rules, **options).split()[2] for _ in range(2)] == ["True", "False"]
+    assert run("-") == ["3.0", "2.0", "False"]
+    assert run("") == ["1.0", "3.0", "True"]
