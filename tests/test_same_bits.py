@@ -25,7 +25,7 @@ DRAWS: Final = frozenset(
 SUMS_OF_INTEGERS: Final = frozenset(
     (
         *("envs.columns", "envs.decision_vector", "envs.drawing.canvas", "envs.drawing.frame", "envs.drawing.tables"),
-        *("search.search", "systems.qcluster.rules", "workload.gather"),
+        *("envs.policies.scores", "search.search", "systems.qcluster.rules", "workload.gather"),
     )
 )
 """Modules that use ``sum``, which rounds floats otherwise from Python 3.12 on, of counts alone."""
