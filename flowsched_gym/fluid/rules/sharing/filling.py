@@ -117,32 +117,11 @@ def fill_class(
         served: Rows of the flows of higher priorities that have a rate; those of this one are added.
         num_served: Number of the former.
     """
-    num_sharers, num_used = _list_sharers(active, first, last, controls, network, filling)
-    num_open, num_rivals, any_cap = _find_rivals(num_sharers, num_used, controls, rate, filling)
-    if num_rivals == 1 and is_last and not (any_cap and _caps_one(num_sharers, controls, filling)):
-        _share_only_rival(num_sharers, rate, filling)
-    else:
-        _fill(num_sharers, num_open, num_rivals, any_cap, controls, rate, filling)
-    for i in range(num_used):
-        link = filling.links["used"][i]
-        filling.links["open_flows"][link] = 0
-        filling.links["load"][link] = 0.0
-    for sharer in range(num_sharers):
-        row = filling.sharers["row"][sharer]
-        if rate[row] > 0.0:
-            served[num_served] = row
-            num_served += 1
-    return num_served
-
-
-@inlined_part
-def _list_sharers(
-    active: IntArray, first: int, last: int, controls: Controls, network: Network, filling: Filling
-) -> tuple[int, int]:
-    """Lists the flows that no full link blocks, and the links that they cross; returns how many flows and links."""
     residual, links, sharers, crossings, blocks = filling
     load, open_flows, used = links["load"], links["open_flows"], links["used"]
-    num_used = num_sharers = num_crossings = 0
+    num_used = 0
+    num_sharers = 0
+    num_crossings = 0
     for i in range(first, last):
         row = active[i]
         path = controls.path[row]
@@ -181,21 +160,6 @@ def _list_sharers(
             crossings["sharer"][step] = num_sharers
         num_sharers += 1
         num_crossings = end
-    return num_sharers, num_used
-
-
-@inlined_part
-def _find_rivals(
-    num_sharers: int, num_used: int, controls: Controls, rate: FloatArray, filling: Filling
-) -> tuple[int, int, bool]:
-    """Finds the links that may be the tightest, and fixes the rates of flows that share no link.
-
-    Returns:
-        Flows whose rates are not fixed; rivals; and whether the largest rate of one of the former is below what its
-        links could give it alone.
-    """
-    residual, links, sharers, crossings, _ = filling
-    open_flows, used = links["open_flows"], links["used"]
     num_rivals = 0
     for i in range(num_used):
         if open_flows[used[i]] > 1:
@@ -219,41 +183,16 @@ def _find_rivals(
         any_cap = any_cap or cap < min(least, least_shared)
         if least < least_shared:
             num_rivals = _add_rival(tightest, num_rivals, filling)
-    return num_open, num_rivals, any_cap
-
-
-@inlined_part
-def _caps_one(num_sharers: int, controls: Controls, filling: Filling) -> bool:
-    """Returns whether a flow reaches its largest rate where the only rival decides."""
-    links, sharers = filling.links, filling.sharers
-    any_cap = False
-    for sharer in range(num_sharers):
-        cap = controls.rate_cap[sharers["row"][sharer]]
-        any_cap = any_cap or (sharers["is_open"][sharer] and cap <= links["share"][0] * sharers["weight"][sharer])
-    return any_cap
-
-
-@inlined_part
-def _share_only_rival(num_sharers: int, rate: FloatArray, filling: Filling) -> None:
-    """Shares the only rival by weight, without regard to what is left."""
-    links, sharers = filling.links, filling.sharers
-    for sharer in range(num_sharers):
-        if sharers["is_open"][sharer]:
-            rate[sharers["row"][sharer]] = links["share"][0] * sharers["weight"][sharer]
-
-
-@inlined_part
-def _fill(
-    num_sharers: int,
-    num_open: int,
-    num_rivals: int,
-    any_cap: bool,
-    controls: Controls,
-    rate: FloatArray,
-    filling: Filling,
-) -> None:
-    """Fixes the rates of flows that reach their largest, or else of those on the tightest link, until all are fixed."""
-    residual, links, sharers, crossings, _ = filling
+    if num_rivals == 1 and is_last and any_cap:  # perhaps none of the largest rates is reached
+        any_cap = False
+        for sharer in range(num_sharers):
+            cap = controls.rate_cap[sharers["row"][sharer]]
+            any_cap = any_cap or (sharers["is_open"][sharer] and cap <= links["share"][0] * sharers["weight"][sharer])
+    if num_rivals == 1 and is_last and not any_cap:
+        for sharer in range(num_sharers):
+            if sharers["is_open"][sharer]:
+                rate[sharers["row"][sharer]] = links["share"][0] * sharers["weight"][sharer]
+        num_open = 0
     while num_open > 0:
         rival = find_tightest(links["share"], links["link"], num_rivals)
         link = links["link"][rival]
@@ -267,13 +206,22 @@ def _fill(
         if num_open < before:
             continue
         crossing = links["first_crossing"][link]
-        while links["open_flows"][link] > 0:
+        while open_flows[link] > 0:
             sharer = crossings["sharer"][crossing]
             crossing = crossings["next"][crossing]
             if sharers["is_open"][sharer]:
                 num_rivals = _fix(sharer, level * sharers["weight"][sharer], rate, filling, num_rivals)
                 num_open -= 1
         residual[link] = 0.0
+    for i in range(num_used):
+        open_flows[used[i]] = 0
+        load[used[i]] = 0.0
+    for sharer in range(num_sharers):
+        row = sharers["row"][sharer]
+        if rate[row] > 0.0:
+            served[num_served] = row
+            num_served += 1
+    return num_served
 
 
 @inlined_part
