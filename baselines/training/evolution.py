@@ -5,7 +5,7 @@ vector environment, each environment by weights of its own; they are ranked by t
 distribution moves towards the better ones. Nothing is differentiated, and no reward is shaped.
 """
 
-from typing import Any, Final, Self
+from typing import Any, Self
 
 import cma
 import numpy as np
@@ -15,6 +15,7 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback
 from stable_baselines3.common.vec_env import VecEnv
 
+from flowsched_gym.baselines.training.training_envs import FIRST_TRAINING_SEED
 from flowsched_gym.core.arrays import BoolArray, FloatArray
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.seeding import SeedStreams
@@ -25,10 +26,6 @@ from flowsched_gym.registration import find_environment
 from flowsched_gym.systems.spec import EnvironmentSpec
 
 __all__ = ["CmaEs"]
-
-FIRST_SEED: Final = 2**32
-"""Training episodes begin from seeds at or above this, those of evaluations lie below it."""
-EIGHT_BYTES: Final = 2**62
 
 
 class CmaEs(BaseAlgorithm):
@@ -93,7 +90,7 @@ class CmaEs(BaseAlgorithm):
         """Begins the search, and tells it what has been found so far: it is a function of its seed and the costs."""
         rng = SeedStreams(self.seed or 0)["weights"]
         options = {"popsize": self.population, "seed": np.nan, "randn": lambda *shape: rng.standard_normal(shape)}
-        start = self.policy.weights.numpy() * 0.0
+        start = np.zeros(self.policy.shape.num_weights)
         search = cma.CMAEvolutionStrategy(start, self.sigma, {**options, "verbose": -9})
         for costs in self.costs:
             search.tell(search.ask(), costs.tolist())
@@ -153,7 +150,7 @@ class CmaEs(BaseAlgorithm):
     def _episode_seeds(self, generation: int, count: int) -> list[int]:
         """Draws the seeds of the episodes of a generation."""
         rng = SeedStreams(self.seed or 0)[f"episodes of generation {generation}"]
-        return [FIRST_SEED + int(seed) for seed in rng.integers(EIGHT_BYTES, size=count)]
+        return [FIRST_TRAINING_SEED + int(seed) for seed in rng.integers(2**62, size=count)]
 
     def predict(
         self,

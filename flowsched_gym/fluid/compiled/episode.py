@@ -195,7 +195,7 @@ class CompiledSimulation(Engine):
         if choosing is None or choosing.chooser is None:
             return None
         first, end = self._first_row, self._first_row + self.batch.num_rows
-        return Routes(*(column[first:end] for column in choosing.routes))  # type: ignore[arg-type]  # not all are integers
+        return Routes._make(column[first:end] for column in choosing.routes)
 
     @property
     def links(self) -> ActiveFlows:
