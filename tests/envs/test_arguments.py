@@ -84,8 +84,8 @@ def test_an_environment_takes_the_arguments_of_its_config_and_no_others() -> Non
 
     assert env.given == (OwnConfig(workload="gather-a2", size=5), "gather-a2", None, "compiled")
     assert env.config is env.given[0]
-    with pytest.raises(UnknownArgumentError, match=r"^OwnEnv has no argument 'sise': it has workload, .*'size'\?"):
-        OwnEnv(sise=5)
+    with pytest.raises(UnknownArgumentError, match=r"^OwnEnv has no argument 'sizes': it has workload, .*'size'\?"):
+        OwnEnv(sizes=5)
 
 
 def test_help_shows_every_argument_with_its_type_default_and_meaning() -> None:
