@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 import numpy as np
 
 from flowsched_gym.core.arrays import IntArray
+from flowsched_gym.core.checks import check_hooks
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.periods import Period
 from flowsched_gym.flows.workload import Workload
@@ -141,6 +142,7 @@ class Discipline:
     def __init_subclass__(cls) -> None:
         """Gives a class that defines hooks a type of record of its own, by which the compiled engine finds them."""
         super().__init_subclass__()
+        check_hooks(cls, HOOKS)
         if not vars(cls).keys().isdisjoint((*HOOKS, "record_type")):
             _derive_record_type(cls)
 

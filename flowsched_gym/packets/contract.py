@@ -13,7 +13,9 @@ from typing import Any, ClassVar, Final, NamedTuple
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.core.checks import check_hooks
 
+HOOKS: Final = ("arrive", "choose")
 BEYOND: Final = -1
 """In place of a queue: the scheduler has no queue for the packet, and drops it."""
 
@@ -146,7 +148,8 @@ class Scheduler(ABC):
     def __init_subclass__(cls) -> None:
         """Gives a class that defines hooks a type of record of its own, by which the compiled engine finds them."""
         super().__init_subclass__()
-        if not vars(cls).keys().isdisjoint(("arrive", "choose", "order", "record_type")):
+        check_hooks(cls, HOOKS)
+        if not vars(cls).keys().isdisjoint((*HOOKS, "order", "record_type")):
             base = cls.record_type
             fields = {"__slots__": (), "__module__": cls.__module__, "__doc__": base.__doc__, "scheduler": cls}
             fields["__qualname__"] = f"{cls.__qualname__}.record_type"  # where ``pickle`` finds it

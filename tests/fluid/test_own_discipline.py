@@ -11,6 +11,7 @@ from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
 from flowsched_gym.envs.columns import Layout
 from flowsched_gym.fluid import Discipline
 from flowsched_gym.fluid.disciplines import Sjf
+from flowsched_gym.packets.schedulers import Scheduler
 from flowsched_gym.topology import big_switch
 from flowsched_gym.workload import draw_flows as draw
 from flowsched_gym.workload import find_source, make_workload
@@ -169,3 +170,11 @@ def test_machine_code_is_kept_until_the_file_of_the_discipline_changes(tmp_path:
     assert [run_python(rules, **options).split()[2] for _ in range(2)] == ["True", "False"]
     assert run("-") == ["3.0", "2.0", "False"]
     assert run("") == ["1.0", "3.0", "True"]
+
+
+def test_a_hook_that_is_misspelt_or_no_static_method_is_refused_where_it_is_written() -> None:
+    for base, right, wrong in ((Discipline, "control", "controls"), (Scheduler, "arrive", "arrives")):
+        with pytest.raises(ConfigError, match=rf"Own has a static method '{wrong}'.*did you mean '{right}'"):
+            type("Own", (base,), {wrong: staticmethod(print)})
+        with pytest.raises(ConfigError, match=rf"Own\.{right} is no static method"):
+            type("Own", (base,), {right: print})
