@@ -125,7 +125,7 @@ class Scheduler(ABC):
 
     @staticmethod
     def arrive(now: float, port: int, p: int, table: PacketTable, record: Any) -> Arrival:
-        """Says what becomes of a packet that arrives at a port."""
+        """Decides what becomes of a packet that arrives at a port."""
         raise NotImplementedError
 
     @staticmethod

@@ -211,9 +211,7 @@ class LinearOptions(NamedTuple):
                 best, action[place] = -np.inf, 0
                 for option in range(count):
                     if mask[option_place]:
-                        score = weights[w + self.num_columns]
-                        for column in range(self.num_columns):
-                            score += weights[w + column] * np.float64(observation[first + column])
+                        score = _linear(weights, w, observation, first, self.num_columns)
                         if score > best:
                             best, action[place] = score, option
                     w += self.num_columns + 1
@@ -262,10 +260,7 @@ class LinearNumbers(NamedTuple):
     ) -> None:
         """Writes the numbers; see ``WeightedPolicy``."""
         for number in range(self.num_numbers):
-            w = number * (self.num_inputs + 1)
-            value = weights[w + self.num_inputs]
-            for column in range(self.num_inputs):
-                value += weights[w + column] * np.float64(observation[column])
+            value = _linear(weights, number * (self.num_inputs + 1), observation, 0, self.num_inputs)
             action[number] = min(max(value, self.low), self.high)
 
     def features(self, layout: Layout, kinds: Sequence[str] = ()) -> list[Feature]:
@@ -310,6 +305,17 @@ def weighted_policy(layout: Layout, space: spaces.Space[Any], *, width: int = 0,
         num_inputs = 0 if constant else layout.size
         return LinearNumbers(int(np.prod(space.shape)), num_inputs, float(space.low.min()), float(space.high.max()))
     raise ConfigError(f"the environment has {space}: no policy of few weights is known for it")
+
+
+@inlined_part
+def _linear(
+    weights: FloatArray, first_weight: int, observation: ObservationArray, first: int, num_columns: int
+) -> float:
+    """Sums columns by weights, and adds the weight behind these."""
+    total = weights[first_weight + num_columns]
+    for column in range(num_columns):
+        total += weights[first_weight + column] * np.float64(observation[first + column])
+    return total
 
 
 @inlined_part
