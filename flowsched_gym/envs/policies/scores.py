@@ -312,7 +312,7 @@ def _linear(
     weights: FloatArray, first_weight: int, observation: ObservationArray, first: int, num_columns: int
 ) -> float:
     """Sums columns by weights, and adds the weight behind these."""
-    total = weights[first_weight + num_columns]
+    total: float = weights[first_weight + num_columns]
     for column in range(num_columns):
         total += weights[first_weight + column] * np.float64(observation[first + column])
     return total
