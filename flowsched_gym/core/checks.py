@@ -218,17 +218,3 @@ def require(allowed: BoolArray, name: str, values: npt.NDArray[np.generic], what
     if not allowed.all():
         row = int(np.argmin(allowed))
         raise WorkloadError(f"{name} is {values[row]} in row {row}: it must be {what}")
-
-
-def check_hooks(cls: type, hooks: Iterable[str]) -> None:
-    """Checks what a class defines of the hooks of a contract, which are its only public static methods.
-
-    Raises:
-        ConfigError: A hook is no static method, or a public static method is none of the hooks.
-    """
-    for name, member in vars(cls).items():
-        is_static = isinstance(member, staticmethod)
-        if name in hooks and not is_static:
-            raise ConfigError(f"{cls.__name__}.{name} is no static method: hooks are, for Numba to compile them")
-        if is_static and name not in hooks and not name.startswith("_"):
-            raise ConfigError(f"{cls.__name__} has a static method {name!r}: the hooks are {listed(name, hooks)}")

@@ -189,7 +189,7 @@ class _OnSimpy:
         order, index, is_replaced = rules.act(self._decision, choice)
         if is_replaced:
             self._env._episodes["empty_slot_choices"] += 1
-        if self._decision.asked:
+        if self._decision.is_due:
             simulation.give(order, index)
         self._run()
         finished = simulation.delivery_order[told : simulation.num_delivered].tolist()
@@ -205,7 +205,7 @@ class _OnSimpy:
 
     def asking_host(self) -> int:
         """Returns the destination that asks, -1 for none."""
-        return self._decision.host if self._decision.asked else -1
+        return self._decision.host if self._decision.is_due else -1
 
     def final(self) -> npt.NDArray[np.float64]:
         """Returns what the last info tells besides."""

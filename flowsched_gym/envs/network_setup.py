@@ -15,8 +15,8 @@ from flowsched_gym.envs.views import NetworkView, view_network, view_simulation
 from flowsched_gym.flows.fields import Fields
 from flowsched_gym.fluid import TRANSPORTS, Discipline, Transport, TransportName
 from flowsched_gym.fluid.compiled import BatchSimulation, CompiledSimulation
+from flowsched_gym.fluid.decision import DecisionKind
 from flowsched_gym.fluid.isolation import check_stages
-from flowsched_gym.fluid.pending_decisions import DecisionKind
 from flowsched_gym.fluid.rules.transport.senders import wire_volume
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.fluid.stages import Barrier

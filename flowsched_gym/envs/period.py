@@ -20,8 +20,8 @@ from flowsched_gym.envs.vector import FlowSchedVectorEnv
 from flowsched_gym.envs.views import EpisodeView, NetworkView
 from flowsched_gym.flows.fields import Fields
 from flowsched_gym.fluid.compiled.stepping import Results
+from flowsched_gym.fluid.decision import DecisionKind
 from flowsched_gym.fluid.disciplines import Mlfq, QueuedTasks
-from flowsched_gym.fluid.pending_decisions import DecisionKind
 from flowsched_gym.topology import Routing, Topology
 from flowsched_gym.workload import WorkloadSource
 

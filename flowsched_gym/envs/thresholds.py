@@ -12,7 +12,7 @@ from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE
 from flowsched_gym.envs.drawing.formats import size_text
 from flowsched_gym.envs.drawing.panels import Chart
-from flowsched_gym.fluid.disciplines.parameters import check_limits
+from flowsched_gym.fluid.disciplines.queues import check_limits
 from flowsched_gym.fluid.rules.ordering.feedback import spread_limits
 from flowsched_gym.machine_code.numerics import take_exponentials
 

@@ -2,9 +2,7 @@
 
 from flowsched_gym.flows.records import Records
 from flowsched_gym.fluid.contract import Discipline
-from flowsched_gym.fluid.controls import Controls, new_controls
-from flowsched_gym.fluid.events import EventKind
-from flowsched_gym.fluid.state import FlowState, new_flow_state
+from flowsched_gym.fluid.state import Controls, EventKind, FlowState, new_controls, new_flow_state
 from flowsched_gym.fluid.transport import TRANSPORTS, Losses, Transport, TransportName, find_transport
 from flowsched_gym.topology.network import Network
 

@@ -11,13 +11,13 @@ from typing import Any, ClassVar, Final, NamedTuple
 import numpy as np
 
 from flowsched_gym.core.arrays import IntArray
-from flowsched_gym.core.checks import check_hooks
-from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError, SimulationError, shown
+from flowsched_gym.core.hooks import check_hooks, derive_record_type, make_record
 from flowsched_gym.core.periods import Period
+from flowsched_gym.core.suggestions import listed
 from flowsched_gym.flows.workload import Workload
-from flowsched_gym.fluid.controls import Controls
-from flowsched_gym.fluid.pending_decisions import DecisionKind
-from flowsched_gym.fluid.state import FlowState
+from flowsched_gym.fluid.decision import DecisionKind
+from flowsched_gym.fluid.state import Controls, FlowState
 from flowsched_gym.fluid.transport import Transport
 from flowsched_gym.topology.network import Network
 
@@ -29,8 +29,9 @@ class Nothing(NamedTuple):
 class Discipline:
     """A rule that sets the controls of the active flows whenever these, or levels that they have attained, change.
 
-    As it is, it leaves all flows equal. A subclass defines the hooks that it needs; where it keeps something between
-    events, it names the ``record_type`` and makes one in ``new_record``. One object serves one simulation.
+    As it is, it leaves all flows equal. A subclass defines the hooks that it needs; without one, nothing happens. Where
+    it keeps something between events, it names the ``record_type`` and makes one in ``new_record``. One object serves
+    one simulation.
 
     Arguments of hooks mean the same in all of them:
 
@@ -67,10 +68,7 @@ class Discipline:
 
     @staticmethod
     def begin_flow(now: float, n: int, row: int, state: FlowState, controls: Controls, record: Any) -> None:
-        """Sets what is kept of a flow that arrives, or its token request does, or has waited for others.
-
-        Without it, nothing.
-        """
+        """Sets what is kept of a flow that arrives, or its token request does, or has waited for others."""
 
     @staticmethod
     def control(
@@ -99,7 +97,7 @@ class Discipline:
         rates until then. Without it, never.
 
         Returns:
-            Absolute time in s, > now; inf for never.
+            Absolute time in s, > now (both engines refuse another one); inf for never.
         """
         return np.inf
 
@@ -121,30 +119,34 @@ class Discipline:
 
     @staticmethod
     def finished(n: int, row: int, state: FlowState, controls: Controls, record: Any) -> None:
-        """Reacts to a flow that has sent its last byte, or done its CPU work. Without it, nothing."""
+        """Reacts to a flow that has sent its last byte, or done its CPU work."""
 
     @staticmethod
     def moved(n: int, row: int, record: Any) -> None:
-        """Reacts to a new path of an active flow; ``control`` follows in the same instant. Without it, nothing."""
+        """Reacts to a new path of an active flow; ``control`` follows in the same instant."""
 
     @staticmethod
     def all_may_change(n: int, record: Any) -> bool:
         """Returns whether other flows than new ones and those at ``review_at`` may get other priorities.
 
-        Without it, none: asked where links are shared incrementally, see ``num_priorities``.
+        Called where links are shared incrementally, see ``num_priorities``. Without it, none.
         """
         return False
 
     @staticmethod
     def serve_first(n: int, row: int, record: Any) -> None:
-        """Puts a flow before all others, as an agent has decided. Without it, nobody asks for orders."""
+        """Puts a flow before all others, as an agent has decided. Without it, no agent can."""
 
     def __init_subclass__(cls) -> None:
         """Gives a class that defines hooks a type of record of its own, by which the compiled engine finds them."""
         super().__init_subclass__()
         check_hooks(cls, HOOKS)
         if not vars(cls).keys().isdisjoint((*HOOKS, "record_type")):
-            _derive_record_type(cls)
+            derive_record_type(cls, "discipline")
+        for name in (*cls.kept, *cls.kept_once):
+            if name not in cls.record_type._fields:
+                fields = listed(name, cls.record_type._fields)
+                raise ConfigError(f"{cls.__name__} has {shown(name)} among what is kept: record_type has {fields}")
 
     def begin(self, state: FlowState, network: Network) -> None:
         """Prepares for a simulation of these flows, none of which has arrived; called once, before time runs."""
@@ -159,15 +161,13 @@ class Discipline:
         """
 
     def make_room(self, state: FlowState, network: Network, num_networks: int = 1) -> None:
-        """Makes the record.
+        """Makes the record for flows of all networks, as many for each; links and paths are the same for all.
 
-        Args:
-            state: Flows of all networks, as many for each.
-            network: Links and paths, the same for all networks.
-            num_networks: Networks, >= 1.
+        Raises:
+            ConfigError: ``new_record`` returns other fields than ``record_type`` has.
         """
         self.state = state
-        self.record = self.record_type(*self.new_record(len(state.size), network, num_networks))
+        self.record = make_record(self, self.new_record(len(state.size), network, num_networks))
 
     def new_record(self, num_flows: int, network: Network, num_networks: int) -> Any:
         """Returns what is kept: the values of the fields of ``record_type``.
@@ -180,29 +180,22 @@ class Discipline:
         return self.record_type()
 
     def begin_network(self, n: int, first_row: int, flows: Workload) -> None:
-        """Prepares for an episode of a network, before its time runs.
-
-        Args:
-            n: Number of the network.
-            first_row: Row of its first flow.
-            flows: Its flows.
-        """
+        """Prepares for an episode of these flows in a network, the first in ``first_row``, before its time runs."""
 
 
 HOOKS: Final = tuple(name for name, member in vars(Discipline).items() if isinstance(member, staticmethod))
 """Names of the hooks."""
 
 
-def _derive_record_type(discipline: type[Discipline]) -> None:
-    """Derives the type of a discipline's record, which leads to the hooks, and is found there by ``pickle``."""
-    base = discipline.record_type
-    fields = {"__slots__": (), "__module__": discipline.__module__, "__doc__": base.__doc__, "discipline": discipline}
-    fields["__qualname__"] = f"{discipline.__qualname__}.record_type"
-    # Numba calls types by their names: two disciplines must not be called the same.
-    discipline.record_type = type(f"{discipline.__module__}.{discipline.__qualname__}", (base,), fields)
+derive_record_type(Discipline, "discipline")
 
 
-_derive_record_type(Discipline)
+def wrong_review_time(discipline: Discipline, time: object, now: float) -> SimulationError:
+    """Returns the error of a discipline whose ``review_time`` would let time stand still."""
+    return SimulationError(
+        f"{type(discipline).__name__}.review_time returned {shown(time)} when it was {now!r} s: it must be a time in s "
+        f"later than that, or inf for never"
+    )
 
 
 def check_discipline(
@@ -216,13 +209,7 @@ def check_discipline(
 ) -> None:
     """Checks that a discipline, the senders and what an agent is asked fit each other.
 
-    Args:
-        discipline: The discipline.
-        transport: How a flow sends.
-        asks: About what an agent is asked.
-        period: When a period ends.
-        paths_stay: Whether flows keep their paths, and links stay up.
-        has_tokens: Whether flows need tokens.
+    Where ``paths_stay``, flows keep their paths, and links stay up.
 
     Raises:
         ConfigError: Both the discipline and the senders steer flows, or packets can be lost on paths that change; flows

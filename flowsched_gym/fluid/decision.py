@@ -11,18 +11,64 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray, ObservationArray
 from flowsched_gym.core.errors import SimulationError
 from flowsched_gym.core.periods import PeriodDecision
 from flowsched_gym.flows.records import Records
-from flowsched_gym.fluid.controls import Controls
-from flowsched_gym.fluid.pending_decisions import OrderDecision, PathDecision
-from flowsched_gym.fluid.routes import Routes
-from flowsched_gym.fluid.rules.routing.candidates import path_is_up
-from flowsched_gym.fluid.state import FlowState
+from flowsched_gym.fluid.routes import Routes, path_is_up
+from flowsched_gym.fluid.state import Controls, FlowState
 from flowsched_gym.topology.network import Network
 
-IntArray = npt.NDArray[np.integer[Any]]
+AnyIntArray = npt.NDArray[np.integer[Any]]
+"""Rows and numbers of either engine: int64, or as the compiled one keeps them."""
 Rows = npt.NDArray[Any]
+
+
+class DecisionKind(IntEnum):
+    """Kinds of decisions that an agent is asked for, besides the grant of a token."""
+
+    NOTHING = 0
+    """About nothing, or about tokens."""
+    ORDER = 1
+    """Which of the flows that compete goes first, when one of them has begun to send or has sent its last byte."""
+    PATH = 2
+    """Which path a flow takes that arrives, where two or more are there."""
+    PERIOD = 3
+    """How flows are to be controlled from now on, at the beginning and after each period."""
+
+
+class OrderDecision(NamedTuple):
+    """A decision which flow goes first.
+
+    Attributes:
+        rows: The flows that compete, earliest arrival first, (count,).
+    """
+
+    rows: IntArray
+
+    @property
+    def candidates(self) -> IntArray:
+        """Flows to choose from."""
+        return self.rows
+
+
+class PathDecision(NamedTuple):
+    """A decision which path a flow takes.
+
+    Attributes:
+        row: The flow.
+        first: Row of its first path in the path table.
+        last: Row behind its last path.
+    """
+
+    row: int
+    first: int
+    last: int
+
+    @property
+    def candidates(self) -> IntArray:
+        """The flow, as an array of one row."""
+        return np.array([self.row])
 
 
 class Order(IntEnum):
@@ -52,7 +98,7 @@ class Decision(NamedTuple):
 
     Attributes:
         number: Number of the network.
-        asked: Whether a decision is due; if not, the episode is over, and the rest shows its end.
+        is_due: Whether an agent has to decide; if not, the episode is over, and the rest shows its end.
         now: Time in s.
         advanced_to: Time in s to which ``state.remaining`` belongs; rates are constant since.
         candidates: Rows of the flows to decide on, oldest first: requests that wait for a token, flows that compete, or
@@ -77,21 +123,21 @@ class Decision(NamedTuple):
     """
 
     number: int
-    asked: bool
+    is_due: bool
     now: float
     advanced_to: float
-    candidates: IntArray
+    candidates: AnyIntArray
     first_candidate: int
     num_candidates: int
-    active: IntArray
+    active: AnyIntArray
     first_active: int
     num_active: int
     host: int
     can_wait: bool
-    delivered: IntArray
+    delivered: AnyIntArray
     first_delivered: int
     num_delivered: int
-    completion_time: npt.NDArray[np.float64]
+    completion_time: FloatArray
     state: FlowState
     controls: Controls
     network: Network
@@ -115,22 +161,22 @@ class DecisionRules(Protocol):
             such as the choice of an empty slot.
         """
 
-    def mask(self, decision: Decision, mask: npt.NDArray[np.bool_]) -> None:
+    def mask(self, decision: Decision, mask: BoolArray) -> None:
         """Writes which actions are not replaced, (num_actions,)."""
 
-    def observe(self, decision: Decision, observation: npt.NDArray[np.float32]) -> None:
+    def observe(self, decision: Decision, observation: ObservationArray) -> None:
         """Writes what the agent sees, (layout.size,)."""
 
-    def reward(self, decision: Decision, told: int, terms: npt.NDArray[np.float64]) -> float:
+    def reward(self, decision: Decision, num_before: int, terms: FloatArray) -> float:
         """Returns the reward.
 
         Args:
             decision: The network after the action.
-            told: Flows that had been delivered before the action; 0 for the first action.
+            num_before: Flows that had been delivered before the action; 0 for the first action.
             terms: Receives the named terms, (num_terms,).
         """
 
-    def final(self, decision: Decision, values: npt.NDArray[np.float64]) -> None:
+    def final(self, decision: Decision, values: FloatArray) -> None:
         """Writes what the last info tells besides, (num_final_infos,)."""
 
 
@@ -163,11 +209,7 @@ class Waiting(Protocol):
 
 
 def check_order(network: Waiting, order: int, index: int) -> None:
-    """Refuses an order that does not fit what is asked.
-
-    Raises:
-        SimulationError: Nothing of the kind is asked, or there is no such index, or a link of that path has failed.
-    """
+    """Refuses an order that does not fit what is asked."""
     if order in ABOUT_TOKENS:
         destination = network.asking
         if destination is None:
@@ -188,22 +230,14 @@ def check_order(network: Waiting, order: int, index: int) -> None:
 
 
 def check_period(network: Waiting) -> PeriodDecision:
-    """Returns which period waits to begin.
-
-    Raises:
-        SimulationError: None does.
-    """
+    """Returns which period waits to begin; refuses if none does."""
     if not isinstance(network.pending, PeriodDecision):
         raise SimulationError("no period waits to begin")
     return network.pending
 
 
 def check_move(network: Waiting, row: int, choice: int) -> int:
-    """Returns the path that an active flow, by its row in ``routes``, is to take while a period waits to begin.
-
-    Raises:
-        SimulationError: None does, paths stay, or there is no such path, or one with a failed link.
-    """
+    """Returns the path that an active flow, by its row in ``routes``, is to take; refuses as ``Engine.move`` does."""
     check_period(network)
     if network.routes is None:
         raise SimulationError("no routing was given: flows keep their paths")
@@ -216,7 +250,7 @@ def _check_path(network: Waiting, choice: int, first: int, last: int) -> None:
     """Refuses a path that a flow, whose paths are the rows from the first to before the last, cannot take."""
     if not 0 <= choice < last - first:
         raise SimulationError(f"choice is {choice}: the flow has the paths 0 to {last - first - 1}")
-    if not path_is_up(first + choice, *network.network[:3]):
+    if not path_is_up(first + choice, network.network):
         raise SimulationError(f"choice is {choice}: a link of that path has failed")
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.flows.workload import Workload
 from flowsched_gym.fluid.rules.transport.lossy_ports import isolated_lossy_times
@@ -21,33 +21,11 @@ def round_trip_time(topology: Topology, path_delay: FloatArray, transport: Trans
 def ideal_times(
     topology: Topology, flows: Workload, volume: FloatArray, transport: Transport, *, needs_token: bool
 ) -> FloatArray:
-    """Returns ideal flow completion times in s, CPU work included, (num_flows,).
+    """Returns ideal flow completion times in s, CPU work included, (num_flows,), of flows with these bytes on the wire.
 
-    Args:
-        topology: The network.
-        flows: The flows.
-        volume: Bytes on the wire, (num_flows,).
-        transport: How a flow sends.
-        needs_token: Whether a request and a token travel before the first byte.
+    Where it ``needs_token``, a request and a token travel before the first byte.
     """
     path = topology.ideal_path(flows.source, flows.destination)
-    fct = isolated_fct(topology, path, volume, transport, needs_token=needs_token)
-    assert flows.cpu_time is not None
-    return fct + cpu_seconds(topology, flows.source, flows.cpu_time) if flows.cpu_time.any() else fct
-
-
-def isolated_fct(
-    topology: Topology, path: IntArray, volume: FloatArray, transport: Transport, *, needs_token: bool
-) -> FloatArray:
-    """Returns ideal flow completion times in s, (num_flows,).
-
-    Args:
-        topology: The network.
-        path: Rows of the path table, (num_flows,).
-        volume: Bytes on the wire, (num_flows,).
-        transport: How a flow sends.
-        needs_token: Whether a request and a token travel before the first byte.
-    """
     delay = topology.path_delay(path)
     round_trip = round_trip_time(topology, delay, transport)
     sending = np.empty(len(path))
@@ -67,17 +45,13 @@ def isolated_fct(
         )
     waits = (2.0 if needs_token else 0.0) * delay
     waits += transport.handshake_round_trips * round_trip
-    return sending + waits + delay
+    fct: FloatArray = sending + waits + delay
+    assert flows.cpu_time is not None
+    return fct + cpu_seconds(topology, flows.source, flows.cpu_time) if flows.cpu_time.any() else fct
 
 
 def check_stages(flows: Workload, topology: Topology, transport: Transport, *, has_tokens: bool) -> None:
     """Checks that flows which go through stages before they send can do so.
-
-    Args:
-        flows: The flows.
-        topology: The network.
-        transport: How flows send.
-        has_tokens: Whether flows need tokens.
 
     Raises:
         ConfigError: Flows need tokens, or their senders have windows; or there is CPU work, and there are no CPUs.

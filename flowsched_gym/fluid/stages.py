@@ -1,4 +1,7 @@
-"""What flows go through before they send: they wait for other flows, run on a CPU, and wait for those of their task."""
+"""What flows go through before they send: they wait for other flows, run on a CPU, and wait for those of their task.
+
+See TAFE, section III.
+"""
 
 from enum import IntEnum, StrEnum
 from typing import Final, NamedTuple
@@ -8,6 +11,9 @@ import numpy as np
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.flows.fields import index_tasks
 from flowsched_gym.flows.workload import Workload
+from flowsched_gym.fluid.state import Controls, FlowState
+from flowsched_gym.machine_code.decorators import inlined_part, inlined_rule
+from flowsched_gym.topology.network import Network
 
 NOBODY: Final = -1
 """Ends a list of flows."""
@@ -24,6 +30,9 @@ class Stage(IntEnum):
     """Its CPU work is done."""
     SENDING = 3
     """It may use the network."""
+
+
+_, ON_CPU, AT_BARRIER, SENDING = (int(stage) for stage in Stage)
 
 
 class Barrier(StrEnum):
@@ -72,22 +81,13 @@ class Stages(NamedTuple):
 def new_stages(num_networks: int, num_rows: int, most_pairs: int) -> Stages:
     """Makes room for networks with so many flows and pairs."""
     num_flows = num_networks * num_rows
-
-    def numbers(count: int) -> IntArray:
-        return np.zeros(count, dtype=np.int64)
-
+    names = ("stage", "waits_for", "cpu_path", "path", "group", "next_in_group", "working")
     return Stages(
-        stage=numbers(num_flows),
-        waits_for=numbers(num_flows),
+        **{name: np.zeros(num_flows, dtype=np.int64) for name in names},
         cpu_time=np.zeros(num_flows),
-        cpu_path=numbers(num_flows),
-        path=numbers(num_flows),
         volume=np.zeros(num_flows),
-        group=numbers(num_flows),
-        next_in_group=numbers(num_flows),
-        working=numbers(num_flows),
-        first_follower=numbers(num_flows + num_networks),
-        followers=numbers(num_networks * most_pairs),
+        first_follower=np.zeros(num_flows + num_networks, dtype=np.int64),
+        followers=np.zeros(num_networks * most_pairs, dtype=np.int64),
         num_rows=num_rows,
         most_pairs=most_pairs,
     )
@@ -103,17 +103,7 @@ def fill_stages(
     volume: FloatArray,
     barrier: Barrier,
 ) -> None:
-    """Puts the flows of an episode into a network, where none has arrived.
-
-    Args:
-        stages: Stages of all networks.
-        n: Number of the network.
-        flows: Its flows.
-        cpu_path: Rows of the path table that stand for their CPUs, (num_flows,).
-        path: Rows of the paths along which they send, (num_flows,).
-        volume: Bytes that they send, (num_flows,).
-        barrier: When a flow whose CPU work is done may send.
-    """
+    """Puts the flows of an episode into network ``n``, where none has arrived; columns as in ``Stages``."""
     num_flows, first = len(flows.flow_id), n * stages.num_rows
     rows = np.s_[first : first + num_flows]
     depth = np.zeros(num_flows, dtype=np.int64)
@@ -151,3 +141,75 @@ def _join_groups(stages: Stages, first: int, task: IntArray, depth: IntArray) ->
     stages.working[first + order] = np.repeat(working, sizes)
     inside = np.flatnonzero(~begins)
     stages.next_in_group[first + order[inside - 1]] = order[inside]
+
+
+@inlined_rule
+def first_cpu_path(network: Network) -> int:
+    """Returns the row of the first path that stands for a CPU; behind the last path where there are none."""
+    return len(network.path_start) - 1 - network.num_cpus
+
+
+@inlined_rule
+def stops_waiting(row: int, stages: Stages) -> bool:
+    """Counts the arrival of a flow, or the end of one that it comes after; returns whether it waits for no more."""
+    stages.waits_for[row] -= 1
+    ready: bool = stages.waits_for[row] == 0
+    return ready
+
+
+@inlined_rule
+def begin_work(now: float, row: int, state: FlowState, controls: Controls, stages: Stages) -> bool:
+    """Puts a flow that is ready on its CPU; returns whether it has work there. To disciplines, it arrives now."""
+    state.arrival_time[row] = now
+    if stages.cpu_time[row] == 0.0:
+        return False
+    stages.stage[row] = ON_CPU
+    controls.path[row] = stages.cpu_path[row]
+    _begin(row, stages.cpu_time[row], state)
+    return True
+
+
+@inlined_rule
+def barrier_opens(row: int, first_row: int, stages: Stages) -> bool:
+    """Lets a flow wait at its barrier; returns whether no CPU work is left for which it would wait.
+
+    The first flow of its network is ``first_row``.
+    """
+    stages.stage[row] = AT_BARRIER
+    group = first_row + stages.group[row]
+    if stages.cpu_time[row] > 0.0:
+        stages.working[group] -= 1
+    opens: bool = stages.working[group] == 0
+    return opens
+
+
+@inlined_rule
+def waits_at_barrier(row: int, member: int, stages: Stages) -> bool:
+    """Returns whether a flow waits for one whose barrier has opened: all do when the last CPU work of them is done."""
+    waits: bool = member == row or (stages.cpu_time[row] > 0.0 and stages.stage[member] == AT_BARRIER)
+    return waits
+
+
+@inlined_rule
+def begin_sending(row: int, state: FlowState, controls: Controls, stages: Stages) -> None:
+    """Puts a flow on the network."""
+    stages.stage[row] = SENDING
+    controls.path[row] = stages.path[row]
+    _begin(row, stages.volume[row], state)
+
+
+@inlined_rule
+def is_sending(row: int, stages: Stages | None) -> bool:
+    """Returns whether a flow has come as far as the network."""
+    if stages is None:
+        return True
+    sending: bool = stages.stage[row] == SENDING
+    return sending
+
+
+@inlined_part
+def _begin(row: int, volume: float, state: FlowState) -> None:
+    """Lets a flow begin something of this volume."""
+    state.volume[row] = volume
+    state.remaining[row] = volume
+    state.attained[row] = 0.0

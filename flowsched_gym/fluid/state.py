@@ -1,13 +1,14 @@
-"""The flows of a running simulation as arrays: what the rules read and write.
+"""A running simulation as arrays, which the rules read and write, and the order of its events.
 
 Rules address a flow by its row in the workload; rows are in the order of flow ids.
 """
 
+from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
 
-from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
 
 
 class FlowState(NamedTuple):
@@ -36,12 +37,68 @@ def new_flow_state(
     *, size: FloatArray, volume: FloatArray, arrival_time: FloatArray, deadline_span: FloatArray
 ) -> FlowState:
     """Builds the state in which no flow has sent anything."""
-    return FlowState(
-        size=size,
-        volume=volume,
-        arrival_time=arrival_time,
-        deadline=arrival_time + deadline_span,
-        attained=np.zeros(len(size)),
-        remaining=volume.copy(),
-        rate=np.zeros(len(size)),
+    deadline, nothing = arrival_time + deadline_span, np.zeros(len(size))
+    return FlowState(size, volume, arrival_time, deadline, nothing, volume.copy(), nothing.copy())
+
+
+class Controls(NamedTuple):
+    """How each flow may use the network, (num_flows,) each: through it every system steers.
+
+    Attributes:
+        admitted: False while the flow may not send at all.
+        priority: Smaller is served first; flows of equal priority share by weight.
+        weight: Share inside one priority, > 0.
+        rate_cap: Largest rate in B/s, > 0, inf for none.
+        path: Row of the network's path table.
+        review_at: Attained bytes at which the controls of the flow change, inf for never. The flow is stopped at
+            exactly this many bytes to be looked at.
+    """
+
+    admitted: BoolArray
+    priority: IntArray
+    weight: FloatArray
+    rate_cap: FloatArray
+    path: IntArray
+    review_at: FloatArray
+
+
+def new_controls(path: IntArray) -> Controls:
+    """Builds controls under which all flows share equally on the given paths."""
+    never = np.full(len(path), np.inf)
+    return Controls(
+        admitted=np.ones(len(path), dtype=np.bool_),
+        priority=np.zeros(len(path), dtype=np.int64),
+        weight=np.ones(len(path)),
+        rate_cap=never,
+        path=path,
+        review_at=never.copy(),
     )
+
+
+class EventKind(IntEnum):
+    """Kinds of events, in the order in which they happen at one instant; equal kinds happen as they were scheduled.
+
+    Flows that have sent their last byte free capacity before anything else sees the instant. A decision is requested
+    after all other events of its instant. The links are shared once, after the decisions, which may change who sends.
+    """
+
+    LAST_BYTE_SENT = 0
+    """A flow has sent its last byte."""
+    BYTE_THRESHOLD = 1
+    """A flow has attained the bytes at which its controls change."""
+    DELIVERY = 2
+    """The last byte of a flow has reached its destination; the token, if any, is free again."""
+    LINK_CHANGE = 3
+    """A link fails or comes up again."""
+    ARRIVAL = 4
+    """A flow, or its token request, arrives."""
+    START = 5
+    """A flow begins to send."""
+    RESUME = 6
+    """A flow goes on to send after a pause."""
+    PERIOD_END = 7
+    """A period ends and the next one begins."""
+    DECISION = 8
+    """An agent decides."""
+    SHARING = 9
+    """The links are shared and all rates updated."""

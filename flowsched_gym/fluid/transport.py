@@ -126,12 +126,10 @@ class Transport:
     losses: Losses | None = None
 
     def __post_init__(self) -> None:
-        for name in ("handshake_round_trips", "segment", "header", "initial_window", "exit_window"):
-            if not getattr(self, name) >= 0:
-                raise ConfigError(f"transport {name} is {getattr(self, name)!r}: it must be >= 0")
-        for name in ("slow_start_growth", "later_growth"):
-            if not getattr(self, name) >= 1:
-                raise ConfigError(f"transport {name} is {getattr(self, name)!r}: it must be >= 1")
+        least = {"slow_start_growth": 1, "later_growth": 1}
+        for name in (field.name for field in fields(self) if field.name != "losses"):
+            if not getattr(self, name) >= least.get(name, 0):
+                raise ConfigError(f"transport {name} is {getattr(self, name)!r}: it must be >= {least.get(name, 0)}")
         if self.initial_window > 0 and self.segment == 0:
             raise ConfigError("transport initial_window counts segments: it needs segment > 0")
         if self.losses is not None and self.initial_window < 1:
@@ -153,11 +151,7 @@ class Transport:
         return self.segment + self.header
 
     def loss_figures(self) -> LossFigures:
-        """Returns the figures of a transport with losses as its rules take them.
-
-        Raises:
-            ConfigError: There are no losses.
-        """
+        """Returns the figures of a transport with losses as its rules take them."""
         losses = self.losses
         if losses is None:
             raise ConfigError("transport has no losses")
@@ -168,30 +162,10 @@ class Transport:
             exit_window=self.exit_window,
             slow_start_growth=self.slow_start_growth - 1.0,
             later_growth=self.later_growth - 1.0,
-            added_per_round=losses.added_per_round,
-            window_kept=losses.window_kept,
-            largest_window=losses.largest_window,
-            buffer=losses.buffer,
-            buffer_spread=losses.buffer_spread,
-            loss_skew=losses.loss_skew,
-            loss_scale=losses.loss_scale,
-            timeout_probability=losses.timeout_probability,
-            timeout=losses.timeout,
-            late_ack_probability=losses.late_ack_probability,
-            late_ack=losses.late_ack,
-            jitter=losses.jitter,
+            **{field.name: getattr(losses, field.name) for field in fields(Losses) if field.name != "seed"},
         )
 
 
-TODAY: Final = Transport(
-    handshake_round_trips=1.0,
-    segment=1448.0,
-    header=54.0,
-    initial_window=10.0,
-    exit_window=19.0,
-    slow_start_growth=1.5,
-    later_growth=1.05,
-)
 NEW_RENO: Final = Transport(
     handshake_round_trips=0.011,
     segment=536.0,
@@ -216,7 +190,15 @@ NEW_RENO: Final = Transport(
 
 TRANSPORTS: Final = {
     TransportName.IDEAL: Transport(),
-    TransportName.TCP: TODAY,
+    TransportName.TCP: Transport(
+        handshake_round_trips=1.0,
+        segment=1448.0,
+        header=54.0,
+        initial_window=10.0,
+        exit_window=19.0,
+        slow_start_growth=1.5,
+        later_growth=1.05,
+    ),
     TransportName.TCP_LOSSY: NEW_RENO,
     TransportName.TCP_LOSSY_2018A: replace(
         NEW_RENO,
@@ -250,24 +232,21 @@ def find_transport(name: TransportName, figures: Mapping[str, float] | None = No
         ConfigError: It has no such figure, or one is out of its range.
     """
     transport = TRANSPORTS[name]
+    losses = transport.losses
     own = {field.name for field in fields(Transport)} - {"losses"}
-    of_losses = set() if transport.losses is None else {field.name for field in fields(Losses)}
+    allowed = own if losses is None else own | {field.name for field in fields(Losses)}
     if figures is not None and not isinstance(figures, Mapping):
         raise ConfigError(f"transport_figures is {shown(figures)}: it must be a mapping from names to figures, or None")
-    given: dict[str, float] = {}
-    for figure, value in ({} if figures is None else figures).items():
-        if figure not in own | of_losses:
-            raise ConfigError(
-                f"transport_figures has {shown(figure)}: {name} has {listed(figure, sorted(own | of_losses))}"
-            )
+    given: dict[str, Any] = {}
+    for figure, value in (figures or {}).items():
+        if figure not in allowed:
+            raise ConfigError(f"transport_figures has {shown(figure)}: {name} has {listed(figure, sorted(allowed))}")
         if not abs(to_float(value)) < float("inf"):
             raise ConfigError(f"transport_figures {figure} is {shown(value)}: it must be a finite number")
         given[figure] = value if figure == "seed" else float(value)
-    losses = transport.losses
     if losses is not None:
-        changed: dict[str, Any] = {figure: value for figure, value in given.items() if figure in of_losses}
-        losses = replace(losses, **changed)
-    return replace(transport, losses=losses, **{figure: value for figure, value in given.items() if figure in own})
+        losses = replace(losses, **{figure: given[figure] for figure in given.keys() - own})
+    return replace(transport, losses=losses, **{figure: given[figure] for figure in given.keys() & own})
 
 
 def new_senders(num_networks: int, num_rows: int, num_links: int, transport: Transport) -> Senders:
@@ -284,14 +263,9 @@ def new_senders(num_networks: int, num_rows: int, num_links: int, transport: Tra
 
 
 def flow_keys(flows: Workload, transport: Transport) -> npt.NDArray[np.uint64]:
-    """Hashes each flow: it has the same luck whoever schedules it, wherever it runs, and whatever comes after it.
+    """Hashes each flow, (num_flows,): it has the same luck whoever schedules it, wherever, and whatever comes after it.
 
-    Args:
-        flows: The flows.
-        transport: How they send, with losses.
-
-    Returns:
-        Keys, (num_flows,).
+    The transport must have losses.
     """
     assert transport.losses is not None
     keys = mixed(np.full(len(flows.flow_id), transport.losses.seed + 1, dtype=np.uint64))

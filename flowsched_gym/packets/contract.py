@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
-from flowsched_gym.core.checks import check_hooks
+from flowsched_gym.core.hooks import check_hooks, derive_record_type
 
 HOOKS: Final = ("arrive", "choose")
 BEYOND: Final = -1
@@ -150,11 +150,7 @@ class Scheduler(ABC):
         super().__init_subclass__()
         check_hooks(cls, HOOKS)
         if not vars(cls).keys().isdisjoint((*HOOKS, "order", "record_type")):
-            base = cls.record_type
-            fields = {"__slots__": (), "__module__": cls.__module__, "__doc__": base.__doc__, "scheduler": cls}
-            fields["__qualname__"] = f"{cls.__qualname__}.record_type"  # where ``pickle`` finds it
-            # Numba calls types by their names: two schedulers must not be called the same.
-            cls.record_type = type(f"{cls.__module__}.{cls.__qualname__}", (base,), fields)
+            derive_record_type(cls, "scheduler")
 
     @abstractmethod
     def new_record(self, traffic: Traffic, num_ports: int) -> Any:

@@ -26,8 +26,8 @@ from flowsched_gym.envs.drawing.panels import (
 )
 from flowsched_gym.fluid import Records
 from flowsched_gym.fluid.compiled import CompiledSimulation
-from flowsched_gym.fluid.rules.tasks.stages import first_cpu_path
 from flowsched_gym.fluid.simpy import Simulation
+from flowsched_gym.fluid.stages import first_cpu_path
 from flowsched_gym.topology.network import Network
 
 DEADLINES: Final = "Deadlines met so far"

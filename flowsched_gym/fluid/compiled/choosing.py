@@ -11,14 +11,13 @@ from flowsched_gym.fluid.compiled.events import note
 from flowsched_gym.fluid.compiled.records import Choosing
 from flowsched_gym.fluid.compiled.sharing import forget_network, mark_changed, moved
 from flowsched_gym.fluid.compiled.tables import NOBODY, Tables, View, view
-from flowsched_gym.fluid.events import EventKind
-from flowsched_gym.fluid.pending_decisions import DecisionKind
-from flowsched_gym.fluid.routes import NetworkState
+from flowsched_gym.fluid.decision import DecisionKind
+from flowsched_gym.fluid.routes import NetworkState, count_paths_up, path_is_up
 from flowsched_gym.fluid.rules.ordering.competing import count_first_contest, find_competing, touch_links
-from flowsched_gym.fluid.rules.routing.candidates import count_paths_up, path_is_up
 from flowsched_gym.fluid.rules.routing.choose_path import choose_path, note_pauses, review_paths
-from flowsched_gym.fluid.rules.tasks.stages import first_cpu_path, is_sending
 from flowsched_gym.fluid.rules.transport.progress import insert_sorted
+from flowsched_gym.fluid.stages import is_sending
+from flowsched_gym.fluid.state import EventKind
 from flowsched_gym.machine_code.decorators import engine_function, inlined_part
 from flowsched_gym.topology.network import Network
 
@@ -100,18 +99,18 @@ def change_links(t: View, n: int, choosing: Choosing | None) -> None:
     net.sharing_due = True
     forget_network(n, t.cache)
     capacity = t.capacity[n * t.link_stride : n * t.link_stride + len(t.links)]
-    path_start, path_links = t.network.path_start, t.network.path_links
+    network = Network(capacity, t.network.path_start, t.network.path_links, t.network.num_cpus)
     path = t.controls.path
     stuck: int = np.int64(0)  # type: ignore[assignment]  # of one type with the rows
     for index in range(n * t.most_active, n * t.most_active + net.num_active):
         row: int = np.int64(t.active[index])  # type: ignore[assignment]
-        if not path_is_up(path[row], capacity, path_start, path_links):
+        if not path_is_up(path[row], network):
             stuck = insert_sorted(choosing.moved, stuck, row)
     for index in range(net.timer_head, net.timer_tail):
         timer = t.timers[index]
         if timer.kind == START and is_sending(timer.row, t.stages):
             row = np.int64(timer.row)  # type: ignore[assignment]
-            if not path_is_up(path[row], capacity, path_start, path_links):
+            if not path_is_up(path[row], network):
                 stuck = insert_sorted(choosing.moved, stuck, row)
     for index in range(stuck):
         choose(t, n, choosing.moved[index], choosing)
@@ -125,9 +124,8 @@ def waits_for_path(t: View, n: int, row: int, choosing: Choosing | None) -> bool
     if choosing.chooser is None:
         return False
     if choosing.asks == PATH:
-        capacity = t.capacity[n * t.link_stride : n * t.link_stride + len(t.links)]
         first, last = choosing.routes.first[row], choosing.routes.last[row]
-        if count_paths_up(first, last, capacity, t.network.path_start, t.network.path_links) > 1:
+        if count_paths_up(first, last, _scene(t, n, choosing).network) > 1:
             choices = choosing.choices[n]
             if choices.num_asked == 0:
                 choices.first_asked = n * t.num_rows
@@ -196,7 +194,7 @@ def touch(t: View, n: int, row: int, choosing: Choosing | None) -> None:
     if choosing is None:
         return
     if choosing.asks == ORDER:
-        touch_links(t.controls.path[row], t.network.path_start, t.network.path_links, choosing.touched)
+        touch_links(t.controls.path[row], t.network, choosing.touched)
         t.networks[n].decision_due = True
 
 
@@ -226,9 +224,7 @@ def find_decision(t: View, n: int, choosing: Choosing | None) -> None:
             net.num_active,
             t.state.arrival_time,
             t.controls.path,
-            t.network.path_start,
-            t.network.path_links,
-            first_cpu_path(t.network),
+            t.network,
             choosing.touched,
             choosing.asked[first : first + t.num_rows],
         )
@@ -243,6 +239,6 @@ def ask_next_contest(t: View, n: int, choosing: Choosing) -> None:
     choices = choosing.choices[n]
     choices.first_asked += choices.num_asked
     choices.num_asked = count_first_contest(
-        choosing.asked, choices.first_asked, choices.last_asked, t.controls.path, first_cpu_path(t.network)
+        choosing.asked, choices.first_asked, choices.last_asked, t.controls.path, t.network
     )
     t.networks[n].asking = 0 if choices.num_asked > 0 else NOBODY

@@ -16,13 +16,19 @@ from flowsched_gym.fluid.compiled.simulation import BatchSimulation
 from flowsched_gym.fluid.compiled.stepping import decision_of
 from flowsched_gym.fluid.compiled.tables import NOBODY, Tables, view
 from flowsched_gym.fluid.contract import Discipline
-from flowsched_gym.fluid.controls import Controls
-from flowsched_gym.fluid.decision import Decision, Engine, check_move, check_order, check_period
-from flowsched_gym.fluid.events import EventKind
-from flowsched_gym.fluid.pending_decisions import DecisionKind, OrderDecision, PathDecision
+from flowsched_gym.fluid.decision import (
+    Decision,
+    DecisionKind,
+    Engine,
+    OrderDecision,
+    PathDecision,
+    check_move,
+    check_order,
+    check_period,
+)
 from flowsched_gym.fluid.routes import Routes
 from flowsched_gym.fluid.stages import Barrier
-from flowsched_gym.fluid.state import FlowState
+from flowsched_gym.fluid.state import Controls, EventKind, FlowState
 from flowsched_gym.fluid.transport import Transport
 from flowsched_gym.topology import Routing, Topology
 from flowsched_gym.topology.network import Network

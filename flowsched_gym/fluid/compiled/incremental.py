@@ -20,8 +20,8 @@ from flowsched_gym.fluid.compiled.allocation_cache import (
     set_rate,
     take_from_links,
 )
-from flowsched_gym.fluid.controls import Controls
-from flowsched_gym.fluid.rules.sharing.filling import find_tightest
+from flowsched_gym.fluid.rules.sharing import find_tightest
+from flowsched_gym.fluid.state import Controls
 from flowsched_gym.machine_code.decorators import engine_function, inlined_part
 from flowsched_gym.topology.network import Network
 

@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from flowsched_gym.core.arrays import IntArray
+from flowsched_gym.core.errors import SimulationError
 from flowsched_gym.fluid.compiled.choosing import (
     asks_for_periods,
     begin_period,
@@ -51,11 +52,11 @@ from flowsched_gym.fluid.compiled.sharing import (
     set_rates,
 )
 from flowsched_gym.fluid.compiled.tables import NOBODY, Row, Rows, Tables, View, view
-from flowsched_gym.fluid.events import EventKind
 from flowsched_gym.fluid.rules.transport.lossy_ports import deliver, next_change
 from flowsched_gym.fluid.rules.transport.lossy_senders import Senders, control_senders
 from flowsched_gym.fluid.rules.transport.progress import advance, next_event_time
 from flowsched_gym.fluid.rules.transport.senders import take_out
+from flowsched_gym.fluid.state import EventKind
 from flowsched_gym.machine_code.decorators import inlined_part, pasted_rule, threaded_function
 from flowsched_gym.topology.network import Network
 
@@ -301,6 +302,9 @@ def _share(t: View, n: int) -> None:
         set_rates(t, n, changed, num_changed, t.cache)
     take_note_of_quiet(t, n, t.choosing)
     next_review = review_time(net.now, n, active, count, state, controls, t.record)
+    if not next_review > net.now:
+        net.wake = next_review
+        raise SimulationError("review_time of the discipline returned a time that is not later than now")
     next_review = min(next_review, changes_at, _next_change_lossy(t, n, t.senders))
     net.wake = next_event_time(
         net.now, served, net.served, state.attained, state.remaining, state.rate, controls.review_at, next_review

@@ -13,8 +13,8 @@ from flowsched_gym.fluid.compiled.sharing import forget_network
 from flowsched_gym.fluid.compiled.sharing import serve_first as serve_flow_first
 from flowsched_gym.fluid.compiled.tables import NOBODY, Row, Tables, View, view
 from flowsched_gym.fluid.decision import Order
-from flowsched_gym.fluid.events import EventKind
 from flowsched_gym.fluid.rules.transport.senders import send_to_back, take_request
+from flowsched_gym.fluid.state import EventKind
 from flowsched_gym.machine_code.decorators import chosen_by_type, engine_function, inlined_part
 
 DECISION: Final = int(EventKind.DECISION)

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.core.periods import Period
-from flowsched_gym.fluid.pending_decisions import DecisionKind
+from flowsched_gym.fluid.decision import DecisionKind
 from flowsched_gym.fluid.routes import Chooser, Routes, new_chooser, new_routes
-from flowsched_gym.fluid.rules.sharing.filling import BLOCK
+from flowsched_gym.fluid.rules.sharing import BLOCK
 from flowsched_gym.topology import Routing
 
 Rows = npt.NDArray[Any]

@@ -12,17 +12,18 @@ from flowsched_gym.fluid.compiled.choosing import touch, waits_for_path
 from flowsched_gym.fluid.compiled.events import set_timer
 from flowsched_gym.fluid.compiled.sharing import begin_flow, data_network, mark_changed
 from flowsched_gym.fluid.compiled.tables import NOBODY, View
-from flowsched_gym.fluid.events import EventKind
-from flowsched_gym.fluid.rules.tasks.stages import (
+from flowsched_gym.fluid.rules.transport.lossy_senders import Senders, start_sender, token_jitter
+from flowsched_gym.fluid.rules.transport.senders import next_window
+from flowsched_gym.fluid.stages import (
+    Stage,
+    Stages,
     barrier_opens,
     begin_sending,
     begin_work,
     stops_waiting,
     waits_at_barrier,
 )
-from flowsched_gym.fluid.rules.transport.lossy_senders import Senders, start_sender, token_jitter
-from flowsched_gym.fluid.rules.transport.senders import next_window
-from flowsched_gym.fluid.stages import Stage, Stages
+from flowsched_gym.fluid.state import EventKind
 from flowsched_gym.machine_code.decorators import inlined_part
 
 START: Final = int(EventKind.START)

@@ -11,14 +11,15 @@ from flowsched_gym.fluid.compiled.allocation_cache import AllocationCache, forge
 from flowsched_gym.fluid.compiled.incremental import leave, share_incrementally
 from flowsched_gym.fluid.compiled.tables import View
 from flowsched_gym.fluid.contract import Discipline
-from flowsched_gym.fluid.rules.sharing.share_links import share_links, sort_by_priority
+from flowsched_gym.fluid.rules.sharing import share_links, sort_by_priority
 from flowsched_gym.machine_code.decorators import chosen_by_type, inlined_part
 from flowsched_gym.topology.network import Network
 
 
 def _hook(name: str, record: Any) -> Any:
-    """Finds a hook of the discipline that keeps a record of this type."""
-    return getattr(record.discipline, name)
+    """Finds a hook of the discipline that keeps a record of this type: the plain function, where it is a rule."""
+    hook = getattr(record.discipline, name)
+    return getattr(hook, "py_func", hook)
 
 
 _of_discipline = chosen_by_type(_hook)

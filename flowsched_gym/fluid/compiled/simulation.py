@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
-from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError, SimulationError
 from flowsched_gym.core.periods import Period
 from flowsched_gym.core.snapshot import Snapshot
 from flowsched_gym.flows.fields import Fields, fill_flow_fields
@@ -19,9 +19,9 @@ from flowsched_gym.fluid.compiled.records import new_choosing
 from flowsched_gym.fluid.compiled.snapshot import blocks_of, branch, copy, put, take
 from flowsched_gym.fluid.compiled.tables import NOBODY, Tables, new_tables
 from flowsched_gym.fluid.compiled.threads import Threads
-from flowsched_gym.fluid.contract import Discipline, check_discipline
+from flowsched_gym.fluid.contract import Discipline, check_discipline, wrong_review_time
+from flowsched_gym.fluid.decision import DecisionKind
 from flowsched_gym.fluid.isolation import ideal_times
-from flowsched_gym.fluid.pending_decisions import DecisionKind
 from flowsched_gym.fluid.rules.transport.lossy_senders import begin_senders
 from flowsched_gym.fluid.rules.transport.senders import wire_volume
 from flowsched_gym.fluid.stages import Barrier
@@ -260,12 +260,22 @@ class BatchSimulation:
         self.share_out(lambda tables, part: run_many(tables, part, ALL), np.array(numbers, dtype=np.int64))
 
     def share_out(self, work: Callable[[Tables, IntArray], Result], numbers: IntArray) -> list[Result]:
-        """Lets each thread do a part of the work; see ``Threads.share_out``."""
-        return self._threads.share_out(work, numbers)
+        """Lets each thread do a part of the work; see ``Threads.share_out``.
+
+        Raises:
+            SimulationError: ``review_time`` of the discipline returned a time that is not later than now.
+        """
+        try:
+            return self._threads.share_out(work, numbers)
+        except SimulationError:  # machine code names no values
+            networks = self.tables.networks
+            for wrong in networks[~(networks["wake"] > networks["now"]) & (networks["num_active"] > 0)]:
+                raise wrong_review_time(self.discipline, wrong["wake"].item(), wrong["now"].item()) from None
+            raise
 
     def run_until(self, number: int, num_delivered: int) -> None:
         """Runs a network until a decision is asked, or so many of its flows, at most all, are delivered."""
-        run_many(self.tables, np.array([number]), num_delivered)
+        self.share_out(lambda tables, part: run_many(tables, part, num_delivered), np.array([number]))
 
     def now(self, number: int) -> float:
         """Returns the time of a network in s."""

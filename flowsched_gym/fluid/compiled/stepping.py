@@ -21,8 +21,7 @@ from flowsched_gym.fluid.compiled.loop import run
 from flowsched_gym.fluid.compiled.orders import give
 from flowsched_gym.fluid.compiled.records import CACHE_LINE, Choosing
 from flowsched_gym.fluid.compiled.tables import NOBODY, Tables, View, view
-from flowsched_gym.fluid.decision import Decision
-from flowsched_gym.fluid.pending_decisions import DecisionKind
+from flowsched_gym.fluid.decision import Decision, DecisionKind
 from flowsched_gym.machine_code.decorators import chosen_by_type, engine_function, inlined_part, threaded_function
 from flowsched_gym.topology.network import Network
 
@@ -218,8 +217,8 @@ def step(
             run(t, n, net.num_flows)
             decision = decision_of(t, n, t.choosing)
             if acts:
-                results.terminated[e] = not decision.asked
-                results.truncated[e] = decision.asked and episode.num_decisions >= max_decisions
+                results.terminated[e] = not decision.is_due
+                results.truncated[e] = decision.is_due and episode.num_decisions >= max_decisions
                 over[e] = results.terminated[e] or results.truncated[e]
                 results.num_finished[e] = net.delivered - told
                 for k in range(n * t.num_rows + told, n * t.num_rows + net.delivered):
@@ -230,7 +229,7 @@ def step(
             _mask(rules, decision, results.mask[e])
             _final(rules, decision, results.final[e])
             results.time[e] = net.now
-            results.host[e] = decision.host if decision.asked else NOBODY
+            results.host[e] = decision.host if decision.is_due else NOBODY
             results.empty_slot_choices[e] = episode.empty_slot_choices
         num_over += over[e]
     return num_finished, num_over
@@ -288,8 +287,8 @@ def play(
                 give(t, n, order, index, t.choosing)
             run(t, n, net.num_flows)
             decision = decision_of(t, n, t.choosing)
-            over[e] = not decision.asked or episode.num_decisions >= max_decisions
-        results.terminated[e] = not decision.asked
+            over[e] = not decision.is_due or episode.num_decisions >= max_decisions
+        results.terminated[e] = not decision.is_due
         results.time[e] = net.now
     return num_decisions
 

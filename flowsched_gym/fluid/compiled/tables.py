@@ -28,12 +28,11 @@ from flowsched_gym.fluid.compiled.records import (
     aligned_zeros,
 )
 from flowsched_gym.fluid.contract import Discipline
-from flowsched_gym.fluid.controls import Controls
 from flowsched_gym.fluid.isolation import round_trip_time
-from flowsched_gym.fluid.rules.sharing.filling import Filling, new_filling
+from flowsched_gym.fluid.rules.sharing import Filling, new_filling
 from flowsched_gym.fluid.rules.transport.lossy_senders import Senders
 from flowsched_gym.fluid.stages import Stages, new_stages
-from flowsched_gym.fluid.state import FlowState
+from flowsched_gym.fluid.state import Controls, FlowState
 from flowsched_gym.fluid.transport import Transport, new_senders
 from flowsched_gym.machine_code.decorators import inlined_part
 from flowsched_gym.topology import Topology

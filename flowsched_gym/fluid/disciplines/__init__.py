@@ -1,14 +1,17 @@
-"""Scheduling disciplines that act inside the simulation at every event."""
+"""Scheduling disciplines that act inside the simulation at every event, and how they are made by name."""
 
-from flowsched_gym.fluid.disciplines.attained import Las, Mlfq
-from flowsched_gym.fluid.disciplines.deadlines import Edf, Lsdf, Ssdf
-from flowsched_gym.fluid.disciplines.fair import D2tcp, Ps, Wfq
+import inspect
+from collections.abc import Mapping
+from typing import Final
+
+from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.core.suggestions import listed, similar
+from flowsched_gym.fluid.contract import Discipline
+from flowsched_gym.fluid.disciplines.fair import D2tcp, Las, Ps
 from flowsched_gym.fluid.disciplines.known_tasks import Sebf, Stf
 from flowsched_gym.fluid.disciplines.merp import Merp, MerpMode
-from flowsched_gym.fluid.disciplines.parameters import Within
-from flowsched_gym.fluid.disciplines.ranked import Ranked
-from flowsched_gym.fluid.disciplines.registry import DISCIPLINES, make_discipline
-from flowsched_gym.fluid.disciplines.sizes import Fifo, Psjf, Qsjf, Sjf, Srpt
+from flowsched_gym.fluid.disciplines.orders import Edf, Fifo, Lsdf, Psjf, Ranked, Sjf, Srpt, Ssdf
+from flowsched_gym.fluid.disciplines.queues import Mlfq, Qsjf, Wfq, Within
 from flowsched_gym.fluid.disciplines.task_queues import Demotion, FifoLm, QueuedTasks, Tafe, TaskLas, task_levels
 
 __all__ = [
@@ -40,3 +43,57 @@ __all__ = [
     "make_discipline",
     "task_levels",
 ]
+
+DISCIPLINES: Final[Mapping[str, type[Discipline]]] = {
+    "fifo": Fifo,
+    "ps": Ps,
+    "srpt": Srpt,
+    "sjf": Sjf,
+    "psjf": Psjf,
+    "las": Las,
+    "edf": Edf,
+    "ssdf": Ssdf,
+    "lsdf": Lsdf,
+    "mlfq": Mlfq,
+    "qsjf": Qsjf,
+    "wfq": Wfq,
+    "merp": Merp,
+    "tafe": Tafe,
+    "fifo-lm": FifoLm,
+    "task-las": TaskLas,
+    "d2tcp": D2tcp,
+    "stf": Stf,
+    "sebf": Sebf,
+}
+"""Classes of the disciplines by name."""
+
+
+def make_discipline(
+    name: str, parameters: Mapping[str, object] | None = None, *, beside: tuple[str, ...] = ()
+) -> Discipline:
+    """Makes a discipline.
+
+    Args:
+        name: One of ``DISCIPLINES``.
+        parameters: Keyword arguments of its class.
+        beside: Parameters that the caller takes itself, which may have been meant.
+
+    Raises:
+        ConfigError: The name or a parameter is unknown, one is missing, or a value is not allowed.
+    """
+    if not isinstance(name, str) or name not in DISCIPLINES:
+        raise ConfigError(f"discipline is {shown(name)}: it must be one of {listed(name, DISCIPLINES)}")
+    parameters = dict(parameters or {})
+    takes_none = DISCIPLINES[name].__init__ is object.__init__
+    allowed = [] if takes_none else list(inspect.signature(DISCIPLINES[name]).parameters)
+    unknown = [parameter for parameter in parameters if parameter not in allowed]
+    if unknown:
+        takes = ", ".join(allowed) or "none"
+        if beside:
+            takes += f"; there are also {', '.join(beside)}"
+        hint = similar(unknown[0], [*allowed, *beside])
+        raise ConfigError(f"discipline {name} has no parameter {shown(unknown[0])}: it takes {takes}{hint}")
+    try:
+        return DISCIPLINES[name](**parameters)
+    except TypeError as error:
+        raise ConfigError(f"discipline {name} takes {', '.join(allowed)}: {error}") from None

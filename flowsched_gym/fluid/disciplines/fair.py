@@ -1,25 +1,15 @@
-"""Shares links equally, by the weights of queues, or by weights that follow deadlines."""
-
-from collections.abc import Sequence
-from typing import Final
+"""Shares links equally, among the flows that have attained least, or by weights that follow deadlines."""
 
 import numpy as np
 
-from flowsched_gym.core.arrays import IntArray
-from flowsched_gym.core.checks import check_numbers, check_whole_numbers
+from flowsched_gym.core.arrays import IntArray, to_float
 from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.fluid.contract import Discipline
-from flowsched_gym.fluid.controls import Controls
-from flowsched_gym.fluid.disciplines.parameters import Within, check_within
-from flowsched_gym.fluid.rules.ordering.feedback import WeightedQueues, weigh_queues
+from flowsched_gym.fluid.contract import Discipline, Nothing
+from flowsched_gym.fluid.rules.ordering.feedback import catch_up_time, share_least_attained
 from flowsched_gym.fluid.rules.tasks.imminence import Imminence, next_refresh, weigh_by_deadline
-from flowsched_gym.fluid.rules.tasks.stages import first_cpu_path
-from flowsched_gym.fluid.state import FlowState
+from flowsched_gym.fluid.stages import first_cpu_path
+from flowsched_gym.fluid.state import Controls, FlowState
 from flowsched_gym.topology.network import Network
-
-SMALLEST_WEIGHT: Final = 1e-100
-LARGEST_WEIGHT: Final = 1e100
-"""Between these a rate over a weight is neither 0 nor infinite."""
 
 
 class Ps(Discipline):
@@ -29,35 +19,12 @@ class Ps(Discipline):
     shares_equally = True
 
 
-class Wfq(Discipline):
-    """Weighted fair queueing among the queues that hold flows, as a fluid.
+class Las(Discipline):
+    """Least attained service first; equals share.
 
-    Args:
-        queue: Queue of each flow, (num_flows,) integers from 0, in the order of the workload; the same in each network.
-        weights: Weight of each queue, (num_queues,), > 0.
-        within: ``ps`` to share inside a queue, ``fifo`` to serve in the order of arrival.
-
-    Raises:
-        ConfigError: A queue does not exist, or a weight is not finite and > 0.
+    On a network the levels are found anew at each arrival, completion and catch-up; flows of one level whose paths
+    differ may drift apart in between.
     """
-
-    record_type = WeightedQueues
-    kept = ("queue",)
-
-    def __init__(self, queue: Sequence[int], weights: Sequence[float], within: str = Within.PS) -> None:
-        self._queue = check_whole_numbers("queue", queue)
-        self._weights = check_numbers("weights", weights)
-        allowed = (self._weights >= SMALLEST_WEIGHT) & (self._weights <= LARGEST_WEIGHT)
-        if not len(self._weights) or not allowed.all():
-            raise ConfigError(
-                f"weights is {self._weights.tolist()}: each must be finite and > 0, at least one "
-                f"(from {SMALLEST_WEIGHT:g} to {LARGEST_WEIGHT:g})"
-            )
-        wrong = (self._queue < 0) | (self._queue >= len(self._weights))
-        if wrong.any():
-            raise ConfigError(f"queue holds {self._queue[wrong][0]}: each must be 0 to {len(self._weights) - 1}")
-        self._share = check_within(within) is Within.PS
-        self.stops_flows = not self._share
 
     @staticmethod
     def control(
@@ -68,22 +35,17 @@ class Wfq(Discipline):
         state: FlowState,
         controls: Controls,
         network: Network,
-        record: WeightedQueues,
+        record: Nothing,
     ) -> None:
-        """Gives the flows of each queue its weight."""
-        weigh_queues(active, count, state.arrival_time, controls, record)
+        """Serves the flows that have attained least."""
+        share_least_attained(now, active, count, state.attained, state.rate, controls.priority)
 
-    def check_flows(self, num_flows: int) -> None:
-        """Checks that each flow has a queue."""
-        if len(self._queue) != num_flows:
-            raise ConfigError(f"queue has {len(self._queue)} entries: it must have one for each of {num_flows} flows")
-
-    def new_record(self, num_flows: int, network: Network, num_networks: int) -> WeightedQueues:
-        """Returns a record with the queues of each network's flows."""
-        num_rows = num_flows // num_networks
-        queue = np.zeros((num_networks, num_rows), dtype=np.int64)
-        queue[:, : len(self._queue)] = self._queue[:num_rows]
-        return WeightedQueues(self._share, self._weights, queue.ravel(), np.zeros(len(self._weights), dtype=np.int64))
+    @staticmethod
+    def review_time(
+        now: float, n: int, active: IntArray, count: int, state: FlowState, controls: Controls, record: Nothing
+    ) -> float:
+        """Returns when flows catch up with others."""
+        return catch_up_time(now, active, count, state.attained, controls.priority, state.rate)
 
 
 class D2tcp(Discipline):
@@ -102,36 +64,13 @@ class D2tcp(Discipline):
 
     record_type = Imminence
     record: Imminence
+    control = staticmethod(weigh_by_deadline)
+    review_time = staticmethod(next_refresh)
 
     def __init__(self, alpha: float = 0.5) -> None:
-        if (
-            isinstance(alpha, bool)
-            or not isinstance(alpha, (int, float, np.integer, np.floating))
-            or not 0 < alpha <= 1
-        ):
+        if not 0 < to_float(alpha) <= 1:
             raise ConfigError(f"alpha is {shown(alpha)}: it must be > 0 and at most 1")
         self._alpha = float(alpha)
-
-    @staticmethod
-    def control(
-        now: float,
-        n: int,
-        active: IntArray,
-        count: int,
-        state: FlowState,
-        controls: Controls,
-        network: Network,
-        record: Imminence,
-    ) -> None:
-        """Gives flows weights by their deadlines."""
-        weigh_by_deadline(now, active, count, state, controls, network, record)
-
-    @staticmethod
-    def review_time(
-        now: float, n: int, active: IntArray, count: int, state: FlowState, controls: Controls, record: Imminence
-    ) -> float:
-        """Returns when weights are set anew."""
-        return next_refresh(now, active, count, state, controls, record)
 
     def new_record(self, num_flows: int, network: Network, num_networks: int) -> Imminence:
         """Makes room for what is counted."""

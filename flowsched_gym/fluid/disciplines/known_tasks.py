@@ -1,19 +1,16 @@
 """What disciplines have in common that know how large tasks are: the shortest first, with MADD's rates."""
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
-from flowsched_gym.core.arrays import IntArray
-from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.suggestions import listed
+from flowsched_gym.core.checks import check_choice
 from flowsched_gym.flows.fields import index_tasks
 from flowsched_gym.flows.workload import Workload
 from flowsched_gym.fluid.contract import Discipline
-from flowsched_gym.fluid.controls import Controls
-from flowsched_gym.fluid.rules.tasks.madd import KnownTasks, TaskKey, add_sent, serve_shortest
-from flowsched_gym.fluid.rules.tasks.stages import first_cpu_path
-from flowsched_gym.fluid.state import FlowState
+from flowsched_gym.fluid.rules.tasks.madd import KnownTasks, TaskKey, serve_shortest
+from flowsched_gym.fluid.stages import first_cpu_path
+from flowsched_gym.fluid.state import Controls, FlowState
 from flowsched_gym.topology.network import Network
 
 
@@ -31,6 +28,7 @@ class ShortestTasks(Discipline):
     kept = ("task", "came", "total", "sent")
     record: KnownTasks
     stops_flows = True
+    control = staticmethod(serve_shortest)
 
     def __init__(self, key: TaskKey) -> None:
         self._key = key
@@ -42,45 +40,25 @@ class ShortestTasks(Discipline):
         record.came[task] = min(record.came[task], now)
 
     @staticmethod
-    def control(
-        now: float,
-        n: int,
-        active: IntArray,
-        count: int,
-        state: FlowState,
-        controls: Controls,
-        network: Network,
-        record: KnownTasks,
-    ) -> None:
-        """Gives tasks their rates, the shortest first."""
-        serve_shortest(n, active, count, state, controls, network, record)
-
-    @staticmethod
     def finished(n: int, row: int, state: FlowState, controls: Controls, record: KnownTasks) -> None:
         """Counts what a task has sent."""
-        add_sent(n, row, state, controls, record)
+        if controls.path[row] < record.first_cpu_path:
+            record.sent[n * record.num_rows + record.task[row]] += state.volume[row]
 
     def new_record(self, num_flows: int, network: Network, num_networks: int) -> KnownTasks:
         """Makes room for the tasks."""
-        num_links = len(network.capacity)
-
-        def numbers() -> IntArray:
-            return np.zeros(num_flows, dtype=np.int64)
-
+        reals: dict[str, Any] = {name: np.zeros(num_flows) for name in ("total", "sent", "rank")}
+        whole = ("task", "listed", "place", "laid")
+        numbers: dict[str, Any] = {name: np.zeros(num_flows, dtype=np.int64) for name in whole}
         return KnownTasks(
             key=int(self._key),
             first_cpu_path=first_cpu_path(network),
             num_rows=num_flows // num_networks,
-            task=numbers(),
             came=np.full(num_flows, np.inf),
-            total=np.zeros(num_flows),
-            sent=np.zeros(num_flows),
-            rank=np.zeros(num_flows),
-            listed=numbers(),
-            place=numbers(),
-            laid=numbers(),
-            load=np.zeros(num_links),
-            residual=np.zeros(num_links),
+            load=np.zeros(len(network.capacity)),
+            residual=np.zeros(len(network.capacity)),
+            **reals,
+            **numbers,
         )
 
     def begin_network(self, n: int, first_row: int, flows: Workload) -> None:
@@ -105,9 +83,7 @@ class Stf(ShortestTasks):
     """
 
     def __init__(self, key: str = "remaining") -> None:
-        if not isinstance(key, str) or key not in STF_KEYS:
-            raise ConfigError(f"key is {shown(key)}: it must be one of {listed(key, STF_KEYS)}")
-        super().__init__(STF_KEYS[key])
+        super().__init__(STF_KEYS[check_choice("key", key, STF_KEYS)])
 
 
 class Sebf(ShortestTasks):

@@ -5,12 +5,11 @@ from typing import Final
 
 import numpy as np
 
-from flowsched_gym.core.arrays import IntArray
+from flowsched_gym.core.arrays import IntArray, to_float
+from flowsched_gym.core.checks import check_choice
 from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.suggestions import listed
 from flowsched_gym.flows.workload import Workload
 from flowsched_gym.fluid.contract import Discipline
-from flowsched_gym.fluid.controls import Controls
 from flowsched_gym.fluid.rules.ordering.expansion import (
     IN_ORDER,
     NEW,
@@ -18,12 +17,10 @@ from flowsched_gym.fluid.rules.ordering.expansion import (
     STALE_MEMBER,
     UNKNOWN,
     ExpansionRatios,
-    forget_virtual_deadline,
-    hold_until,
     serve_by_virtual_deadline,
 )
 from flowsched_gym.fluid.rules.ordering.virtual_deadlines import MATCH
-from flowsched_gym.fluid.state import FlowState
+from flowsched_gym.fluid.state import Controls, FlowState
 from flowsched_gym.topology.network import Network, longest_path
 
 LONGEST_GAP: Final = 1e300
@@ -61,22 +58,21 @@ class Merp(Discipline):
     kept = ("virtual_deadline", "on_link", "mark", "standing")
     kept_once = ("unknown", "held")
     record: ExpansionRatios
+    control = staticmethod(serve_by_virtual_deadline)
 
     def __init__(
         self, alpha: float = 1.0, gap: float = 0.0, gap_preempt: float = 0.0, mode: str = MerpMode.GREEDY
     ) -> None:
-        if not _is_number(alpha) or not 0 < alpha <= 1:
+        if not 0 < to_float(alpha) <= 1:
             raise ConfigError(f"alpha is {shown(alpha)}: it must be a number > 0 and <= 1")
         for name, value in (("gap", gap), ("gap_preempt", gap_preempt)):
-            if not _is_number(value) or not 0 <= value <= LONGEST_GAP:
+            if not 0 <= to_float(value) <= LONGEST_GAP:
                 raise ConfigError(
                     f"{name} is {shown(value)}: it must be a finite number >= 0 s, at most {LONGEST_GAP:g}"
                 )
-        if not isinstance(mode, str) or mode not in tuple(MerpMode):
-            raise ConfigError(f"mode is {shown(mode)}: it must be one of {listed(mode, MerpMode)}")
         self.data_share = float(alpha)
         self._gaps = float(gap), float(gap_preempt)
-        self._strict = mode == MerpMode.STRICT
+        self._strict = check_choice("mode", mode, MerpMode) is MerpMode.STRICT
         self.stops_flows = self._strict or any(self._gaps)
 
     @staticmethod
@@ -87,30 +83,19 @@ class Merp(Discipline):
         record.standing[row] = NEW
 
     @staticmethod
-    def control(
-        now: float,
-        n: int,
-        active: IntArray,
-        count: int,
-        state: FlowState,
-        controls: Controls,
-        network: Network,
-        record: ExpansionRatios,
-    ) -> None:
-        """Orders flows by their virtual deadlines."""
-        serve_by_virtual_deadline(now, n, active, count, state, controls, network, record)
-
-    @staticmethod
     def review_time(
         now: float, n: int, active: IntArray, count: int, state: FlowState, controls: Controls, record: ExpansionRatios
     ) -> float:
         """Returns the end of the gap."""
-        return hold_until(now, n, record.held)
+        end: float = record.held[n]
+        return end if end > now else np.inf
 
     @staticmethod
     def moved(n: int, row: int, record: ExpansionRatios) -> None:
         """Forgets the virtual deadline on the old path."""
-        forget_virtual_deadline(n, row, record)
+        if record.virtual_deadline[row] != UNKNOWN:
+            record.virtual_deadline[row] = UNKNOWN
+            record.unknown[n] += 1
 
     def new_record(self, num_flows: int, network: Network, num_networks: int) -> ExpansionRatios:
         """Makes room for what is kept from event to event.
@@ -140,7 +125,3 @@ class Merp(Discipline):
     def begin_network(self, n: int, first_row: int, flows: Workload) -> None:
         """Begins without flows."""
         self.record.unknown[n] = 0
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)

@@ -1,5 +1,6 @@
 """Serves tasks in queues, without knowing how large they are; each discipline says which tasks and flows come first."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any, Final
@@ -7,28 +8,24 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
-from flowsched_gym.core.checks import check_numbers, check_whole_numbers
+from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray, to_float
+from flowsched_gym.core.checks import check_choice, check_numbers, check_whole_numbers
 from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.suggestions import listed
 from flowsched_gym.flows.fields import index_tasks
 from flowsched_gym.flows.workload import Workload
 from flowsched_gym.fluid.contract import Discipline
-from flowsched_gym.fluid.controls import Controls
-from flowsched_gym.fluid.disciplines.parameters import check_limits
-from flowsched_gym.fluid.rules.ordering.feedback import are_limits
+from flowsched_gym.fluid.disciplines.queues import check_limits
 from flowsched_gym.fluid.rules.tasks.by_remaining import average_by_remaining, foresee_by_remaining
 from flowsched_gym.fluid.rules.tasks.queues import (
     TaskQueues,
     WithinTask,
-    add_finished,
     begin_task,
-    levels_on_arrival,
+    level_after,
     next_demotion,
     order_tasks,
 )
-from flowsched_gym.fluid.rules.tasks.stages import first_cpu_path
-from flowsched_gym.fluid.state import FlowState
+from flowsched_gym.fluid.stages import first_cpu_path
+from flowsched_gym.fluid.state import Controls, FlowState
 from flowsched_gym.topology.network import Network
 
 REMAINING: Final = int(WithinTask.REMAINING)
@@ -61,6 +58,8 @@ class QueuedTasks(Discipline):
     kept = ("task", "flow_level", "came", "arrived", "sent", "sent_now", "rate", "level", "arrived_level", "listed")
     kept_once = ("thresholds", "num_listed", "foreseen", "least")
     record: TaskQueues
+    begin_flow = staticmethod(begin_task)
+    control = staticmethod(order_tasks)
 
     def __init__(
         self,
@@ -76,35 +75,16 @@ class QueuedTasks(Discipline):
         self._heavy = heavy
 
     @staticmethod
-    def begin_flow(now: float, n: int, row: int, state: FlowState, controls: Controls, record: TaskQueues) -> None:
-        """Adds a flow to its task."""
-        begin_task(now, n, row, state.size, record)
-
-    @staticmethod
-    def control(
-        now: float,
-        n: int,
-        active: IntArray,
-        count: int,
-        state: FlowState,
-        controls: Controls,
-        network: Network,
-        record: TaskQueues,
-    ) -> None:
-        """Orders flows by the level of their task."""
-        order_tasks(now, n, active, count, state, controls, record)
-
-    @staticmethod
     def review_time(
         now: float, n: int, active: IntArray, count: int, state: FlowState, controls: Controls, record: TaskQueues
     ) -> float:
         """Returns when a task is demoted, or weights are set anew."""
+        time = np.inf
         if record.within == REMAINING:
             time = foresee_by_remaining(now, n, active, count, state, controls, record)
             if record.single_link:
                 return time
-            return min(time, next_demotion(now, n, active, count, state, controls, record))
-        return next_demotion(now, n, active, count, state, controls, record)
+        return min(time, next_demotion(now, n, active, count, state, controls, record))
 
     @staticmethod
     def average(
@@ -124,14 +104,14 @@ class QueuedTasks(Discipline):
     @staticmethod
     def finished(n: int, row: int, state: FlowState, controls: Controls, record: TaskQueues) -> None:
         """Adds what a flow has sent to its task's bytes."""
-        add_finished(n, row, state, controls, record)
+        if controls.path[row] < record.first_cpu_path:
+            record.sent[n * record.num_rows + record.task[row]] += state.volume[row]
 
     def new_record(self, num_flows: int, network: Network, num_networks: int) -> TaskQueues:
         """Makes room for the queues."""
-
-        def numbers() -> IntArray:
-            return np.zeros(num_flows, dtype=np.int64)
-
+        reals: dict[str, Any] = {name: np.zeros(num_flows) for name in ("arrived", "sent", "sent_now", "rate")}
+        whole = ("task", "flow_level", "level", "arrived_level", "listed", "place", "laid")
+        numbers: dict[str, Any] = {name: np.zeros(num_flows, dtype=np.int64) for name in whole}
         return TaskQueues(
             within=int(self._within),
             by_arrival=self._demotion is Demotion.ARRIVED,
@@ -140,19 +120,10 @@ class QueuedTasks(Discipline):
             single_link=len(network.capacity) - network.num_cpus == 1,
             num_rows=num_flows // num_networks,
             thresholds=np.tile(self._thresholds, (num_networks, 1)),
-            task=numbers(),
-            flow_level=numbers(),
             came=np.full(num_flows, np.inf),
-            arrived=np.zeros(num_flows),
-            sent=np.zeros(num_flows),
-            sent_now=np.zeros(num_flows),
-            rate=np.zeros(num_flows),
-            level=numbers(),
-            arrived_level=numbers(),
-            listed=numbers(),
+            **reals,
+            **numbers,
             num_listed=np.zeros(num_networks, dtype=np.int64),
-            place=numbers(),
-            laid=numbers(),
             foreseen=np.full(num_networks, np.inf),
             least=np.zeros(num_networks),
         )
@@ -175,7 +146,7 @@ class QueuedTasks(Discipline):
             ConfigError: They are not finite, positive and increasing, or not as many as before.
         """
         rows = np.asarray(thresholds)
-        limits = check_thresholds(rows[0] if rows.shape[:1] == (1,) and rows.ndim > 1 else thresholds)
+        limits = check_limits(rows[0] if rows.shape[:1] == (1,) and rows.ndim > 1 else thresholds, may_be_empty=True)
         if len(limits) != len(self._thresholds):
             raise ConfigError(f"thresholds has {len(limits)} entries: there must be {len(self._thresholds)}")
         self.record.thresholds[n] = limits
@@ -230,11 +201,9 @@ class Tafe(QueuedTasks):
     def __init__(
         self, thresholds: Sequence[float] | FloatArray = (), within: str = "serial", demotion: str = Demotion.SENT
     ) -> None:
-        if not isinstance(within, str) or within not in WITHIN:
-            raise ConfigError(f"within is {shown(within)}: it must be one of {listed(within, WITHIN)}")
-        if not isinstance(demotion, str) or demotion not in tuple(Demotion):
-            raise ConfigError(f"demotion is {shown(demotion)}: it must be one of {listed(demotion, Demotion)}")
-        super().__init__(check_thresholds(thresholds), WITHIN[within], demotion=Demotion(demotion))
+        served = WITHIN[check_choice("within", within, WITHIN)]
+        demoted = check_choice("demotion", demotion, Demotion)
+        super().__init__(check_limits(thresholds, may_be_empty=True), served, demotion=demoted)
 
 
 class TaskLas(QueuedTasks):
@@ -251,7 +220,7 @@ class TaskLas(QueuedTasks):
     """
 
     def __init__(self, thresholds: Sequence[float] | FloatArray = AALO_THRESHOLDS) -> None:
-        super().__init__(check_thresholds(thresholds), WithinTask.FAIR)
+        super().__init__(check_limits(thresholds, may_be_empty=True), WithinTask.FAIR)
 
 
 class FifoLm(QueuedTasks):
@@ -268,7 +237,7 @@ class FifoLm(QueuedTasks):
     """
 
     def __init__(self, heavy: float = np.inf) -> None:
-        if isinstance(heavy, bool) or not isinstance(heavy, (int, float, np.integer, np.floating)) or not heavy > 0:
+        if not to_float(heavy) > 0:
             raise ConfigError(f"heavy is {shown(heavy)}: it must be > 0 B, or inf for never")
         super().__init__(np.zeros(0), WithinTask.FAIR, heavy=float(heavy))
 
@@ -287,8 +256,7 @@ def task_levels(
     Args:
         task_id: Task of each flow, in the order of arrival, (num_flows,), >= 0, or -1 for none.
         size: Bytes of each flow, (num_flows,), > 0.
-        thresholds: Bytes above which a task leaves each level but the lowest, increasing, (num_levels - 1,); may be
-            empty.
+        thresholds: Bytes above which a task leaves each level but the lowest, increasing, (num_levels - 1,), or empty.
 
     Returns:
         Levels, (num_flows,) int64, 0 the highest.
@@ -302,24 +270,14 @@ def task_levels(
         raise ConfigError(f"size has {len(sizes)} flows, task_id has {len(tasks)}: lengths must agree")
     _check_flows("task_id", tasks, tasks >= -1, ">= 0, or -1 for no task")
     _check_flows("size", sizes, np.isfinite(sizes) & (sizes > 0), "finite and > 0 B")
-    known, task = np.unique(tasks, return_inverse=True)
     level = np.zeros(len(tasks), dtype=np.int64)
-    levels_on_arrival(
-        np.where(tasks < 0, -1, task), sizes, limits, np.zeros(len(known), dtype=np.int64), np.zeros(len(known)), level
-    )
+    total, level_of_task = defaultdict[int, float](float), defaultdict[int, int](int)
+    for row, task in enumerate(tasks.tolist()):
+        if task >= 0:
+            level[row] = level_of_task[task]
+            total[task] += float(sizes[row])
+            level_of_task[task] = level_after(level_of_task[task], total[task], limits)
     return level
-
-
-def check_thresholds(thresholds: object) -> FloatArray:
-    """Checks thresholds, of which there may be none.
-
-    Raises:
-        ConfigError: They are not finite, positive and increasing.
-    """
-    limits = check_numbers("thresholds", thresholds)
-    if len(limits) and not are_limits(limits[np.newaxis]):
-        raise ConfigError(f"thresholds is {limits.tolist()}: they must be finite, > 0 B and increasing")
-    return limits
 
 
 def _check_flows(name: str, values: FloatArray | IntArray, allowed: BoolArray, what: str) -> None:

@@ -6,32 +6,34 @@ and is ignored when its time comes.
 """
 
 from collections.abc import Callable
+from numbers import Real
+from typing import Any
 
 import numpy as np
 from simpy import Event
 
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.simpy_environment import NetworkEnvironment
-from flowsched_gym.fluid.contract import Discipline
-from flowsched_gym.fluid.controls import Controls
-from flowsched_gym.fluid.events import EventKind
-from flowsched_gym.fluid.rules.sharing.filling import new_filling
-from flowsched_gym.fluid.rules.sharing.share_links import share_links
+from flowsched_gym.fluid.contract import Discipline, wrong_review_time
+from flowsched_gym.fluid.isolation import round_trip_time
+from flowsched_gym.fluid.rules.sharing import new_filling, share_links
+from flowsched_gym.fluid.rules.transport.lossy_ports import deliver, next_change
+from flowsched_gym.fluid.rules.transport.lossy_senders import begin_senders, control_senders, start_sender, token_jitter
 from flowsched_gym.fluid.rules.transport.progress import advance, next_event_time
-from flowsched_gym.fluid.state import FlowState
+from flowsched_gym.fluid.state import Controls, EventKind, FlowState
+from flowsched_gym.fluid.transport import Transport, flow_keys, new_senders
+from flowsched_gym.topology import Topology
 from flowsched_gym.topology.network import Network
+from flowsched_gym.workload import Workload
 
 
 class SharedLinks:
     """The links, shared among the flows that send by their controls. The one writer of rates and of bytes sent.
 
     Args:
-        env: Environment of the simulation.
         state: The flows; rates and bytes are written here.
-        controls: How each flow may use the network.
-        network: Links and paths.
+        controls: How each flow may use the network; the discipline fills them.
         data_capacity: What the discipline leaves of the links for data, in B/s, (num_links,); changes with the links.
-        discipline: Fills the controls.
         delay: Propagation delay in s of each flow's path, by row.
         note: Writes an event (kind, row) to the log.
 
@@ -63,8 +65,6 @@ class SharedLinks:
         self._delay = delay
         self._note = note
         self.on_change: list[Callable[[int], None]] = []
-        self._capacity = network.capacity
-        self._data_capacity = data_capacity
         self.active = np.zeros(num_flows, dtype=np.int64)
         self.num_active = 0
         self.advanced_to = 0.0
@@ -78,13 +78,8 @@ class SharedLinks:
         self._crossed = np.zeros(num_flows, dtype=np.int64)
         self._progress = (state.attained, state.remaining, state.rate, controls.review_at)
         self._advance_arrays = (state.volume, *self._progress, self._finished, self._crossed)
-        self._share_arrays = (
-            controls,
-            self._data_network,
-            state.rate,
-            new_filling(network, num_flows),
-            self._served,
-        )
+        filling = new_filling(network, num_flows)
+        self._share_arrays = (controls, self._data_network, state.rate, filling, self._served)
 
     def send(self, row: int) -> Event:
         """Starts to send a flow; the event happens when its last byte has arrived."""
@@ -109,8 +104,8 @@ class SharedLinks:
     def set_capacity(self, link: int, capacity: float) -> None:
         """Sets the capacity of a link from now on, in B/s; 0 where it has failed."""
         self.advance()
-        self._capacity[link] = capacity
-        self._data_capacity[link] = capacity * self._discipline.data_share
+        self._network.capacity[link] = capacity
+        self._data_network.capacity[link] = capacity * self._discipline.data_share
         self.request_sharing()
 
     def request_sharing(self) -> None:
@@ -174,8 +169,8 @@ class SharedLinks:
     def _set_rates(self, _: Event | None = None) -> None:
         """Sets the rates, and foresees the next event."""
         self._sharing_due = False
-        now = self._env.now
         self._forecast = None
+        now = self._env.now
         if self.num_active == 0:
             self._num_served = 0
             return
@@ -195,10 +190,61 @@ class SharedLinks:
     def _review_time(self, now: float) -> float:
         """Returns when these controls would change although no flow begins, ends or crosses ``review_at``."""
         rules = self._discipline
-        return rules.review_time(now, 0, self.active, self.num_active, self._state, self._controls, rules.record)
+        time = rules.review_time(now, 0, self.active, self.num_active, self._state, self._controls, rules.record)
+        if not (isinstance(time, Real) and time > now):
+            raise wrong_review_time(rules, time, now)
+        return float(time)
 
     def _on_forecast(self, event: Event) -> None:
         """Advances to the time that was foreseen; a forecast that no longer holds is ignored."""
         if event is self._forecast:
             self.advance()
             self.request_sharing()
+
+
+class LossyLinks(SharedLinks):
+    """Links whose buffers overflow, so that senders with windows lose packets, as TCP's do.
+
+    All senders advance in common steps; see ``rules.transport.lossy_senders``.
+
+    Args:
+        arguments: What ``SharedLinks`` takes.
+    """
+
+    def __init__(self, *arguments: Any, workload: Workload, topology: Topology, transport: Transport) -> None:
+        super().__init__(*arguments)
+        delay = topology.path_delay(np.arange(len(topology.path_start) - 1))
+        self._round_trip = round_trip_time(topology, delay, transport)
+        self._senders = new_senders(1, workload.num_flows, topology.num_links, transport)
+        begin_senders(0, flow_keys(workload, transport), self._senders)
+        self._changes_at = np.inf
+
+    def lateness(self) -> FloatArray:
+        """Returns by how many s each sender is late in reacting to its token, (num_flows,)."""
+        return np.array([token_jitter(0, row, self._senders) for row in range(self._senders.num_rows)])
+
+    def send(self, row: int) -> Event:
+        """Starts a sender that has its token; the event happens when its last byte has arrived."""
+        event = super().send(row)
+        start_sender(self._env.now, 0, row, self._controls, self._data_network, self._senders)
+        return event
+
+    def _advance_bytes(self, now: float, elapsed: float) -> tuple[int, int]:
+        """Lets windows grow by what was delivered, and loses what has found no room."""
+        counts = super()._advance_bytes(now, elapsed)
+        deliver(now, elapsed, 0, self._served, self._num_served, self._state, self._controls, self._senders)
+        return counts
+
+    def _control(self, now: float) -> None:
+        """Sets the weights and largest rates of the senders, until one notices a loss or waits no more."""
+        super()._control(now)
+        self._changes_at = control_senders(
+            now, 0, self.active, self.num_active, self._state, self._controls, self._round_trip, self._senders
+        )
+
+    def _review_time(self, now: float) -> float:
+        """Returns when windows and losses next change the rates, too."""
+        served, flows = (self._served, self._num_served), (self._state, self._controls)
+        capacity = self._data_network.capacity
+        next_step = next_change(now, 0, *served, *flows, capacity, self._round_trip, self._senders)
+        return min(super()._review_time(now), self._changes_at, next_step)

@@ -7,47 +7,44 @@ tokens (``waiting.py``), the links (``links.py``) and the paths (``paths.py``).
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
+from typing import Final
 
 import numpy as np
 from simpy import Event
 from simpy.events import ProcessGenerator
 
-from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core.periods import Period
 from flowsched_gym.core.simpy_environment import LAST_ROW, NetworkEnvironment, Periods
-from flowsched_gym.flows.records import Records, complete_records
-from flowsched_gym.fluid.contract import Discipline
-from flowsched_gym.fluid.controls import Controls
-from flowsched_gym.fluid.events import EventKind
-from flowsched_gym.fluid.isolation import ideal_times, round_trip_time
-from flowsched_gym.fluid.pending_decisions import DecisionKind
-from flowsched_gym.fluid.routes import Routes
-from flowsched_gym.fluid.rules.tasks.stages import begin_sending, begin_work
-from flowsched_gym.fluid.rules.transport.senders import next_window
-from flowsched_gym.fluid.simpy.links import SharedLinks
-from flowsched_gym.fluid.simpy.paths import Paths
+from flowsched_gym.fluid.contract import Discipline, check_discipline
+from flowsched_gym.fluid.decision import DecisionKind
+from flowsched_gym.fluid.isolation import check_stages, round_trip_time
+from flowsched_gym.fluid.routes import Routes, new_routes
+from flowsched_gym.fluid.rules.transport.senders import next_window, wire_volume
+from flowsched_gym.fluid.simpy.links import LossyLinks, SharedLinks
+from flowsched_gym.fluid.simpy.paths import FlowletLinks, Paths
 from flowsched_gym.fluid.simpy.waiting import Destination, Turns
-from flowsched_gym.fluid.stages import Stages
-from flowsched_gym.fluid.state import FlowState
-from flowsched_gym.fluid.transport import Transport
-from flowsched_gym.topology import Topology
-from flowsched_gym.topology.network import Network
+from flowsched_gym.fluid.stages import Barrier, Stages, begin_sending, begin_work, fill_stages, new_stages
+from flowsched_gym.fluid.state import EventKind, new_controls, new_flow_state
+from flowsched_gym.fluid.transport import TRANSPORTS, Transport, TransportName
+from flowsched_gym.topology import Routing, RoutingKind, Topology, cpu_path
 from flowsched_gym.workload import LinkChanges, Workload
+
+ECMP: Final = Routing(RoutingKind.ECMP)
+IDEAL: Final = TRANSPORTS[TransportName.IDEAL]
 
 Stage = Callable[[int], Iterable[Event] | None]
 """A stage of a flow's life: takes its row, and gives the events that it waits for, one after the other, if any."""
 
 
-class SimulatedNetwork:
-    """The flows of one episode, which live in a network; ``Simulation`` sets it up and runs it.
+class SimulatedNetwork(ABC):
+    """The flows of one episode, which live in a network; ``Simulation``, of the same arguments, runs it.
 
     Attributes:
         env: SimPy's environment.
-        workload: The flows.
-        topology: The network.
-        transport: How a flow sends.
-        discipline: Fills the controls of the flows that send.
         state: The flows as arrays.
         controls: Their controls.
         network: Links and paths as they are now; a link that has failed has capacity 0.
@@ -61,35 +58,87 @@ class SimulatedNetwork:
         log: Events as (time in s, kind, row), where asked for; a change of a link has its number for a row.
     """
 
-    env: NetworkEnvironment
-    workload: Workload
-    topology: Topology
-    transport: Transport
-    discipline: Discipline
-    state: FlowState
-    controls: Controls
-    network: Network
-    links: SharedLinks
-    destinations: dict[int, Destination]
-    routes: Routes | None
-    delivery_order: IntArray
-    num_delivered: int
-    completion_time: FloatArray
-    log: list[tuple[float, EventKind, int]] | None
-
-    _life: tuple[Stage, ...]
-    _grant_time: FloatArray
-    _volume: FloatArray
-    _delay: list[float]
-    _round_trip: list[float]
-    _connecting: list[int]
-    _destination_of: list[int]
-    _over: Event
     # There only where flows choose paths or links change, go through stages before they send, and an agent has periods.
     _paths: Paths
     _stages: Stages
     _turns: Turns
     _periods: Periods
+
+    def __init__(
+        self,
+        workload: Workload,
+        topology: Topology,
+        discipline: Discipline,
+        *,
+        transport: Transport = IDEAL,
+        num_tokens: int | None = None,
+        routing: Routing | None = None,
+        asks: DecisionKind = DecisionKind.NOTHING,
+        period: Period | None = None,
+        barrier: Barrier = Barrier.FLOW,
+        seed: int = 0,
+        keep_log: bool = False,
+    ) -> None:
+        has_tokens = num_tokens is not None
+        paths_stay = routing is None and workload.link_changes is None and asks is not DecisionKind.PATH
+        check_discipline(discipline, transport, asks, period, paths_stay=paths_stay, has_tokens=has_tokens)
+        assert workload.deadline_span is not None
+        path = topology.ecmp(workload.source, workload.destination, workload.flow_id, seed=seed)
+        delay = topology.path_delay(path)
+        volume = np.empty(workload.num_flows)
+        wire_volume(workload.size, transport.segment, transport.header, volume)
+        topology.check_times(path, volume, workload.arrival_time)
+        if workload.has_stages:
+            check_stages(workload, topology, transport, has_tokens=has_tokens)
+        self.env = NetworkEnvironment()
+        self.workload = workload
+        self.topology = topology
+        self.transport = transport
+        self.discipline = discipline
+        self.state = new_flow_state(
+            size=workload.size,
+            volume=volume,
+            arrival_time=workload.arrival_time.copy() if workload.has_stages else workload.arrival_time,
+            deadline_span=workload.deadline_span,
+        )
+        self.controls = new_controls(path)
+        self.network = topology.network
+        self.routes: Routes | None = None
+        self.destinations: dict[int, Destination] = {}
+        self.delivery_order = np.zeros(workload.num_flows, dtype=np.int64)
+        self.num_delivered = 0
+        self.completion_time = np.full(workload.num_flows, np.nan)
+        self.log: list[tuple[float, EventKind, int]] | None = [] if keep_log else None
+        self._grant_time = np.full(workload.num_flows, np.nan)
+        self._volume = volume.copy()
+        self._delay: list[float] = delay.tolist()
+        self._round_trip: list[float] = round_trip_time(topology, delay, transport).tolist()
+        self._connecting: list[int] = []
+        self._over = self.env.event()
+        if not paths_stay:
+            self._open_paths(routing or ECMP, seed)
+        self.links = self._new_links(flowlets=routing is not None and routing.kind is RoutingKind.CONGA)
+        if num_tokens is not None:
+            self._open_destinations(num_tokens, delay)
+        if workload.has_stages:
+            self._open_stages(barrier)
+        self._open_decisions(asks, period)
+        self._life = tuple(self._life_of_flows(asks, has_tokens=has_tokens))
+        discipline.begin(self.state, self.network)
+        discipline.begin_network(0, 0, workload)
+        if workload.link_changes is not None:
+            self.env.process(self._change_links(workload.link_changes))
+        self.env.process(self._arrivals(workload.arrival_time + delay if has_tokens else workload.arrival_time))
+        if not workload.num_flows:
+            self._over.succeed()
+
+    @abstractmethod
+    def _open_decisions(self, asks: DecisionKind, period: Period | None) -> None:
+        """Prepares what an agent is asked, besides tokens."""
+
+    @abstractmethod
+    def _request_decision(self) -> None:
+        """Requests a decision at the end of this instant, if there is anything to decide then."""
 
     def _life_of_flows(self, asks: DecisionKind, *, has_tokens: bool) -> Iterator[Stage]:
         """Lists the stages of the life of a flow in this network."""
@@ -228,7 +277,7 @@ class SimulatedNetwork:
         self.completion_time[row] = self.env.now
         self.delivery_order[self.num_delivered] = row
         self.num_delivered += 1
-        if self.finished:
+        if self.num_delivered == len(self.completion_time):
             self.env.at(self.env.now, EventKind.DELIVERY, LAST_ROW, self._over)
 
     def _return_token(self, row: int) -> None:
@@ -267,32 +316,61 @@ class SimulatedNetwork:
         if self.log is not None:
             self.log.append((self.env.now, kind, row))
 
-    @property
-    def now(self) -> float:
-        """Time in s."""
-        return float(self.env.now)  # rules that are not compiled leave NumPy's numbers there
-
-    @property
-    def finished(self) -> bool:
-        """Whether every flow has been delivered."""
-        return self.num_delivered == len(self.completion_time)
-
-    @property
-    def delivered(self) -> list[int]:
-        """Rows of the flows whose last byte has arrived, in that order."""
-        rows: list[int] = self.delivery_order[: self.num_delivered].tolist()
-        return rows
-
-    def records(self) -> Records:
-        """Returns the records of every flow so far."""
-        return complete_records(
-            self.workload,
-            grant_time=self._grant_time.copy(),
-            completion_time=self.completion_time.copy(),
-            ideal_fct=self.ideal_fct(),
+    def _open_paths(self, routing: Routing, seed: int) -> None:
+        """Prepares a network in which flows choose paths, and links may change."""
+        workload, topology = self.workload, self.topology
+        first, last = topology.candidates(workload.source, workload.destination)
+        if workload.link_changes is not None:
+            topology.check_link_changes(workload.link_changes.link, workload.link_changes.up, first, last)
+        self.network = topology.network._replace(capacity=topology.capacity.copy())
+        self.routes = new_routes(
+            first=first,
+            last=last,
+            hash=topology.flow_hash(workload.source, workload.destination, workload.flow_id, seed=seed),
+            destination=workload.destination,
+        )
+        self._paths = Paths(
+            routing,
+            self.routes,
+            self.state,
+            self.controls,
+            self.network,
+            self.env,
+            on_moved=self._on_moved,
+            on_request=self._request_decision,
         )
 
-    def ideal_fct(self) -> FloatArray:
-        """Returns what the flows take alone on the empty network, in s, (num_flows,)."""
-        needs_token = bool(self.destinations)
-        return ideal_times(self.topology, self.workload, self._volume, self.transport, needs_token=needs_token)
+    def _new_links(self, *, flowlets: bool) -> SharedLinks:
+        """Makes the links as a resource: as they are, or for senders that lose packets or choose paths anew."""
+        arguments = (
+            self.env,
+            self.state,
+            self.controls,
+            self.network,
+            self.topology.data_capacity(self.discipline.data_share),
+            self.discipline,
+            self._delay,
+            self._note,
+        )
+        if self.transport.losses is not None:
+            return LossyLinks(*arguments, workload=self.workload, topology=self.topology, transport=self.transport)
+        return FlowletLinks(*arguments, paths=self._paths) if flowlets else SharedLinks(*arguments)
+
+    def _open_destinations(self, num_tokens: int, delay: FloatArray) -> None:
+        """Gives tokens to the hosts that receive flows."""
+        destination, handshakes = self.workload.destination, self.transport.handshake_round_trips
+        token_time = (delay + self.links.lateness() + handshakes * np.array(self._round_trip)).tolist()
+        hosts, counts = np.unique(destination, return_counts=True)
+        for host, count in zip(hosts.tolist(), counts.tolist(), strict=True):
+            self.destinations[host] = Destination(
+                self.env, host, num_tokens, count, token_time, on_change=self._request_decision
+            )
+        self._destination_of = destination.tolist()
+
+    def _open_stages(self, barrier: Barrier) -> None:
+        """Prepares what flows go through before they send."""
+        workload, topology, path = self.workload, self.topology, self.controls.path
+        self._stages = new_stages(1, workload.num_flows, 0 if workload.after is None else workload.after.num_pairs)
+        work_path = cpu_path(topology, workload.source) if topology.num_cpus else path
+        fill_stages(self._stages, 0, workload, cpu_path=work_path, path=path, volume=self._volume, barrier=barrier)
+        self._turns = Turns(self.env, self._stages)

@@ -8,13 +8,11 @@ from simpy import Event
 
 from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.core.simpy_environment import NetworkEnvironment
-from flowsched_gym.fluid.controls import Controls
-from flowsched_gym.fluid.pending_decisions import PathDecision
-from flowsched_gym.fluid.routes import NetworkState, Routes, new_chooser
-from flowsched_gym.fluid.rules.routing.candidates import count_paths_up, path_is_up
+from flowsched_gym.fluid.decision import PathDecision
+from flowsched_gym.fluid.routes import NetworkState, Routes, count_paths_up, new_chooser, path_is_up
 from flowsched_gym.fluid.rules.routing.choose_path import choose_path, note_quiet, review_paths
 from flowsched_gym.fluid.simpy.links import SharedLinks
-from flowsched_gym.fluid.state import FlowState
+from flowsched_gym.fluid.state import Controls, FlowState
 from flowsched_gym.topology import Routing
 from flowsched_gym.topology.network import Network
 
@@ -27,15 +25,12 @@ class Paths:
     Args:
         routing: How paths are chosen.
         routes: Between which paths each flow may choose.
-        state: The flows.
-        controls: Their controls; paths are written here.
-        network: Links and paths; a link that has failed has capacity 0.
-        env: Environment of the simulation.
+        controls: Controls of the flows; paths are written here.
         on_moved: Receives the row of a flow whose path has changed.
         on_request: Called when a flow waits for an agent to choose its path.
 
     Attributes:
-        routes: Between which paths each flow may choose.
+        routes: The same.
     """
 
     def __init__(
@@ -61,21 +56,20 @@ class Paths:
         self._on_moved = on_moved
         self._moved = np.zeros(len(state.size), dtype=np.int64)
 
-    def scene(self, now: float, active: IntArray, count: int) -> NetworkState:
-        """Returns the network at an instant, as those see it who choose paths."""
+    def _scene(self, now: float, active: IntArray, count: int) -> NetworkState:
         return NetworkState(now, active, count, self._state, self._controls, self._network, self.routes)
 
     def is_up(self, row: int) -> bool:
         """Returns whether the path of a flow is up."""
-        return bool(path_is_up(self._controls.path[row], *self._network[:3]))
+        return bool(path_is_up(self._controls.path[row], self._network))
 
     def num_up(self, row: int) -> int:
         """Counts the paths of a flow that are up."""
-        return int(count_paths_up(self.routes.first[row], self.routes.last[row], *self._network[:3]))
+        return int(count_paths_up(self.routes.first[row], self.routes.last[row], self._network))
 
     def choose(self, now: float, row: int, active: IntArray, count: int) -> None:
         """Chooses the path of a flow, at ``now`` in s, beside the active flows."""
-        self.take(row, choose_path(row, self.scene(now, active, count), self._chooser))
+        self.take(row, choose_path(row, self._scene(now, active, count), self._chooser))
 
     def request(self, row: int) -> Event:
         """Queues a flow for an agent; the event happens when it has chosen a path."""
@@ -102,13 +96,9 @@ class Paths:
 
     def review(self, now: float, active: IntArray, count: int) -> None:
         """Chooses anew for flows that have been quiet, before links are shared."""
-        num_moved = review_paths(self.scene(now, active, count), self._moved, self._chooser)
+        num_moved = review_paths(self._scene(now, active, count), self._moved, self._chooser)
         for row in self._moved[:num_moved].tolist():
             self._on_moved(row)
-
-    def note_quiet(self, now: float, active: IntArray, count: int) -> None:
-        """Records which flows have no rate, after links have been shared."""
-        note_quiet(now, active, count, self._state.rate, self.routes.quiet_since)
 
 
 class FlowletLinks(SharedLinks):
@@ -116,7 +106,6 @@ class FlowletLinks(SharedLinks):
 
     Args:
         arguments: What ``SharedLinks`` takes.
-        paths: The paths.
     """
 
     def __init__(self, *arguments: Any, paths: Paths) -> None:
@@ -128,5 +117,5 @@ class FlowletLinks(SharedLinks):
         super()._control(now)
 
     def _review_time(self, now: float) -> float:
-        self._paths.note_quiet(now, self.active, self.num_active)
+        note_quiet(now, self.active, self.num_active, self._state.rate, self._paths.routes.quiet_since)
         return super()._review_time(now)

@@ -9,38 +9,28 @@ from simpy import Event
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.periods import Period, PeriodDecision
-from flowsched_gym.core.simpy_environment import NetworkEnvironment, Periods
-from flowsched_gym.fluid.contract import Discipline, check_discipline
-from flowsched_gym.fluid.controls import new_controls
+from flowsched_gym.core.simpy_environment import Periods
+from flowsched_gym.flows.records import Records, complete_records
 from flowsched_gym.fluid.decision import (
     ABOUT_TOKENS,
     Decision,
+    DecisionKind,
     Engine,
     Order,
+    OrderDecision,
+    PathDecision,
     Rows,
     check_move,
     check_order,
     check_period,
 )
-from flowsched_gym.fluid.events import EventKind
-from flowsched_gym.fluid.isolation import check_stages, round_trip_time
-from flowsched_gym.fluid.pending_decisions import DecisionKind, OrderDecision, PathDecision
-from flowsched_gym.fluid.routes import new_routes
-from flowsched_gym.fluid.rules.transport.senders import wire_volume
-from flowsched_gym.fluid.simpy.contest import Contest
-from flowsched_gym.fluid.simpy.links import SharedLinks
-from flowsched_gym.fluid.simpy.lossy_links import LossyLinks
+from flowsched_gym.fluid.isolation import ideal_times
+from flowsched_gym.fluid.rules.ordering.competing import count_first_contest, find_competing, touch_links
 from flowsched_gym.fluid.simpy.network import SimulatedNetwork
-from flowsched_gym.fluid.simpy.paths import FlowletLinks, Paths
-from flowsched_gym.fluid.simpy.waiting import Destination, Turns
-from flowsched_gym.fluid.stages import Barrier, fill_stages, new_stages
-from flowsched_gym.fluid.state import new_flow_state
-from flowsched_gym.fluid.transport import TRANSPORTS, Transport, TransportName
-from flowsched_gym.topology import Routing, RoutingKind, Topology, cpu_path
-from flowsched_gym.workload import Workload
+from flowsched_gym.fluid.simpy.waiting import Destination
+from flowsched_gym.fluid.state import Controls, EventKind, FlowState
+from flowsched_gym.topology.network import Network
 
-IDEAL: Final = TRANSPORTS[TransportName.IDEAL]
-ECMP: Final = Routing(RoutingKind.ECMP)
 NO_ROWS: Final[IntArray] = np.zeros(0, dtype=np.int64)
 
 PendingDecision = OrderDecision | PathDecision | PeriodDecision
@@ -76,143 +66,14 @@ class Simulation(SimulatedNetwork, Engine):
             work, and the topology has no CPUs.
     """
 
-    _contest: Contest
-
-    def __init__(
-        self,
-        workload: Workload,
-        topology: Topology,
-        discipline: Discipline,
-        *,
-        transport: Transport = IDEAL,
-        num_tokens: int | None = None,
-        routing: Routing | None = None,
-        asks: DecisionKind = DecisionKind.NOTHING,
-        period: Period | None = None,
-        barrier: Barrier = Barrier.FLOW,
-        seed: int = 0,
-        keep_log: bool = False,
-    ) -> None:
-        changes, has_tokens = workload.link_changes, num_tokens is not None
-        paths_stay = routing is None and changes is None and asks is not DecisionKind.PATH
-        check_discipline(discipline, transport, asks, period, paths_stay=paths_stay, has_tokens=has_tokens)
-        assert workload.deadline_span is not None
-        path = topology.ecmp(workload.source, workload.destination, workload.flow_id, seed=seed)
-        delay = topology.path_delay(path)
-        volume = np.empty(workload.num_flows)
-        wire_volume(workload.size, transport.segment, transport.header, volume)
-        topology.check_times(path, volume, workload.arrival_time)
-        if workload.has_stages:
-            check_stages(workload, topology, transport, has_tokens=has_tokens)
-        self.env = NetworkEnvironment()
-        self.workload = workload
-        self.topology = topology
-        self.transport = transport
-        self.discipline = discipline
-        self.state = new_flow_state(
-            size=workload.size,
-            volume=volume,
-            arrival_time=workload.arrival_time.copy() if workload.has_stages else workload.arrival_time,
-            deadline_span=workload.deadline_span,
-        )
-        self.controls = new_controls(path)
-        self.network = topology.network
-        self.routes = None
-        self.destinations = {}
+    def _open_decisions(self, asks: DecisionKind, period: Period | None) -> None:
+        """Prepares what an agent is asked, besides tokens."""
         self.asking: Destination | None = None
         self.last_asking: Destination | None = None
         self.pending: PendingDecision | None = None
         self.num_periods = 0
-        self.delivery_order = np.zeros(workload.num_flows, dtype=np.int64)
-        self.num_delivered = 0
-        self.completion_time = np.full(workload.num_flows, np.nan)
-        self.log = [] if keep_log else None
-        self._grant_time = np.full(workload.num_flows, np.nan)
-        self._volume = volume.copy()
-        self._delay = delay.tolist()
-        self._round_trip = round_trip_time(topology, delay, transport).tolist()
-        self._connecting = []
-        self._over = self.env.event()
         self._decision_due = False
         self._find_pending: Callable[[], PendingDecision | None] = lambda: None
-        if not paths_stay:
-            self._open_paths(routing or ECMP, seed)
-        self.links = self._new_links(flowlets=routing is not None and routing.kind is RoutingKind.CONGA)
-        if num_tokens is not None:
-            self._open_destinations(num_tokens, delay)
-        if workload.has_stages:
-            self._open_stages(path, barrier)
-        self._open_decisions(asks, period)
-        self._life = tuple(self._life_of_flows(asks, has_tokens=has_tokens))
-        discipline.begin(self.state, self.network)
-        discipline.begin_network(0, 0, workload)
-        if changes is not None:
-            self.env.process(self._change_links(changes))
-        self.env.process(self._arrivals(workload.arrival_time + delay if has_tokens else workload.arrival_time))
-        if not workload.num_flows:
-            self._over.succeed()
-
-    def _open_paths(self, routing: Routing, seed: int) -> None:
-        """Prepares a network in which flows choose paths, and links may change."""
-        workload, topology = self.workload, self.topology
-        first, last = topology.candidates(workload.source, workload.destination)
-        if workload.link_changes is not None:
-            topology.check_link_changes(workload.link_changes.link, workload.link_changes.up, first, last)
-        self.network = topology.network._replace(capacity=topology.capacity.copy())
-        self.routes = new_routes(
-            first=first,
-            last=last,
-            hash=topology.flow_hash(workload.source, workload.destination, workload.flow_id, seed=seed),
-            destination=workload.destination,
-        )
-        self._paths = Paths(
-            routing,
-            self.routes,
-            self.state,
-            self.controls,
-            self.network,
-            self.env,
-            on_moved=self._on_moved,
-            on_request=self._request_decision,
-        )
-
-    def _new_links(self, *, flowlets: bool) -> SharedLinks:
-        """Makes the links as a resource: as they are, or for senders that lose packets or choose paths anew."""
-        arguments = (
-            self.env,
-            self.state,
-            self.controls,
-            self.network,
-            self.topology.data_capacity(self.discipline.data_share),
-            self.discipline,
-            self._delay,
-            self._note,
-        )
-        if self.transport.losses is not None:
-            return LossyLinks(*arguments, workload=self.workload, topology=self.topology, transport=self.transport)
-        return FlowletLinks(*arguments, paths=self._paths) if flowlets else SharedLinks(*arguments)
-
-    def _open_destinations(self, num_tokens: int, delay: FloatArray) -> None:
-        """Gives tokens to the hosts that receive flows."""
-        destination, handshakes = self.workload.destination, self.transport.handshake_round_trips
-        token_time = (delay + self.links.lateness() + handshakes * np.array(self._round_trip)).tolist()
-        hosts, counts = np.unique(destination, return_counts=True)
-        for host, count in zip(hosts.tolist(), counts.tolist(), strict=True):
-            self.destinations[host] = Destination(
-                self.env, host, num_tokens, count, token_time, on_change=self._request_decision
-            )
-        self._destination_of = destination.tolist()
-
-    def _open_stages(self, path: IntArray, barrier: Barrier) -> None:
-        """Prepares what flows go through before they send."""
-        workload, topology = self.workload, self.topology
-        self._stages = new_stages(1, workload.num_flows, 0 if workload.after is None else workload.after.num_pairs)
-        work_path = cpu_path(topology, workload.source) if topology.num_cpus else path
-        fill_stages(self._stages, 0, workload, cpu_path=work_path, path=path, volume=self._volume, barrier=barrier)
-        self._turns = Turns(self.env, self._stages)
-
-    def _open_decisions(self, asks: DecisionKind, period: Period | None) -> None:
-        """Prepares what an agent is asked besides tokens."""
         if period is not None:
             kinds = {"counted": EventKind.DELIVERY, "end": EventKind.PERIOD_END}
             self._periods = Periods(period, self.env, on_begin=self._begin_period, **kinds)
@@ -223,6 +84,36 @@ class Simulation(SimulatedNetwork, Engine):
             self._find_pending = self._find_order
         elif asks is DecisionKind.PATH:
             self._find_pending = self._paths.pending
+
+    @property
+    def now(self) -> float:
+        """Time in s."""
+        return float(self.env.now)  # rules that are not compiled leave NumPy's numbers there
+
+    @property
+    def finished(self) -> bool:
+        """Whether every flow has been delivered."""
+        return self.num_delivered == len(self.completion_time)
+
+    @property
+    def delivered(self) -> list[int]:
+        """Rows of the flows whose last byte has arrived, in that order."""
+        rows: list[int] = self.delivery_order[: self.num_delivered].tolist()
+        return rows
+
+    def records(self) -> Records:
+        """Returns the records of every flow so far."""
+        return complete_records(
+            self.workload,
+            grant_time=self._grant_time.copy(),
+            completion_time=self.completion_time.copy(),
+            ideal_fct=self.ideal_fct(),
+        )
+
+    def ideal_fct(self) -> FloatArray:
+        """Returns what the flows take alone on the empty network, in s, (num_flows,)."""
+        needs_token = bool(self.destinations)
+        return ideal_times(self.topology, self.workload, self._volume, self.transport, needs_token=needs_token)
 
     @property
     def awaits_decision(self) -> bool:
@@ -241,38 +132,18 @@ class Simulation(SimulatedNetwork, Engine):
         """Lays out what is asked; see ``Engine``."""
         links, pending = self.links, self.pending
         destination = self.asking or self.last_asking
-        rows, first, count = NO_ROWS, 0, 0
-        active, num_active, host, can_wait = links.active, links.num_active, -1, False
+        candidates, active, host, can_wait = (NO_ROWS, 0, 0), (links.active, 0, links.num_active), -1, False
         if destination is not None:
-            rows, first, count = destination.requests, destination.head, destination.num_waiting
-            active, num_active = destination.active, destination.num_active
+            candidates = destination.requests, destination.head, destination.num_waiting
+            active = destination.active, 0, destination.num_active
             host, can_wait = destination.host, destination.can_wait
         elif pending is not None:
-            rows = pending.candidates
-            count = len(rows)
-        return Decision(
-            0,
-            self.awaits_decision,
-            self.now,
-            links.advanced_to,
-            rows,
-            first,
-            count,
-            active,
-            0,
-            num_active,
-            host,
-            can_wait,
-            self.delivery_order,
-            0,
-            self.num_delivered,
-            self.completion_time,
-            self.state,
-            self.controls,
-            self.network,
-            self.routes,
-            flows,
-            episodes,
+            candidates = pending.candidates, 0, len(pending.candidates)
+        instant = (0, self.awaits_decision, self.now, links.advanced_to)
+        delivered = (self.delivery_order, 0, self.num_delivered, self.completion_time)
+        flows_and_links = (self.state, self.controls, self.network, self.routes)
+        return Decision._make(
+            (*instant, *candidates, *active, host, can_wait, *delivered, *flows_and_links, flows, episodes)
         )
 
     def give(self, order: int, index: int) -> int:
@@ -360,3 +231,38 @@ class Simulation(SimulatedNetwork, Engine):
         """Finds the period that begins, if one does; its flows are shown as they stand now."""
         self.links.advance()
         return self._periods.pending()
+
+
+class Contest:
+    """The links on which flows have begun to send, or have sent their last byte, since the last decision.
+
+    Args:
+        on_touch: Called when there is another such flow.
+    """
+
+    def __init__(self, state: FlowState, controls: Controls, network: Network, *, on_touch: Callable[[], None]) -> None:
+        self._on_touch = on_touch
+        self._state = state
+        self._controls = controls
+        self._network = network
+        self._touched = np.zeros(len(network.capacity), dtype=np.int64)
+        self._competing = np.zeros(len(state.size), dtype=np.int64)
+        self._first = self._last = 0
+
+    def touch(self, row: int) -> None:
+        """Records a flow that has begun to send, or has sent its last byte."""
+        touch_links(self._controls.path[row], self._network, self._touched)
+        self._on_touch()
+
+    def pending(self, active: IntArray, count: int) -> OrderDecision | None:
+        """Returns who competes with those noted since the last decision, if any; see also ``next``."""
+        arrival, path = self._state.arrival_time, self._controls.path
+        self._first = 0
+        self._last = find_competing(active, count, arrival, path, self._network, self._touched, self._competing)
+        return self.next()
+
+    def next(self) -> OrderDecision | None:
+        """Returns who competes next in this instant: on the network first, then on each CPU."""
+        first, last = self._first, self._last
+        self._first += count_first_contest(self._competing, first, last, self._controls.path, self._network)
+        return OrderDecision(self._competing[first : self._first].copy()) if first < last else None

@@ -7,18 +7,15 @@ from simpy import Event
 
 from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.core.simpy_environment import NetworkEnvironment
-from flowsched_gym.fluid.events import EventKind
-from flowsched_gym.fluid.rules.tasks.stages import barrier_opens, stops_waiting, waits_at_barrier
 from flowsched_gym.fluid.rules.transport.senders import send_to_back, take_out, take_request
-from flowsched_gym.fluid.stages import NOBODY, Stages
+from flowsched_gym.fluid.stages import NOBODY, Stages, barrier_opens, stops_waiting, waits_at_barrier
+from flowsched_gym.fluid.state import EventKind
 
 
 class Destination:
     """A receiving host of Artemis as a resource: its tokens, and the requests that an agent grants (section 3.4.1).
 
     Args:
-        env: Environment of the simulation.
-        host: Number of the host.
         num_tokens: Flows that may be active at once (k).
         num_requests: Requests that will ever arrive.
         token_time: Time in s from a grant until each flow can send, by row.
@@ -124,12 +121,7 @@ class Destination:
 
 
 class Turns:
-    """Hands out the events at which flows go on to their next stage, all of one instant in the order of their rows.
-
-    Args:
-        env: Environment of the simulation.
-        stages: Stages of the flows.
-    """
+    """Hands out the events at which flows go on to their next stage, all of one instant in the order of their rows."""
 
     def __init__(self, env: NetworkEnvironment, stages: Stages) -> None:
         self._env = env

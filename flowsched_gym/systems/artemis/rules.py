@@ -72,12 +72,12 @@ class ArtemisRules(NamedTuple):
     def mask(self, decision: Decision, mask: BoolArray) -> None:
         """Writes which actions are not replaced; at the end, the first slot."""
         for slot in range(self.num_slots):
-            mask[slot] = slot < decision.num_candidates if decision.asked else slot == 0
+            mask[slot] = slot < decision.num_candidates if decision.is_due else slot == 0
         if self.can_wait:
-            mask[self.num_slots] = decision.asked and decision.can_wait
+            mask[self.num_slots] = decision.is_due and decision.can_wait
         if self.can_postpone:
             for slot in range(self.num_slots):
-                mask[self.num_slots + slot] = decision.asked and _can_postpone(decision, slot)
+                mask[self.num_slots + slot] = decision.is_due and _can_postpone(decision, slot)
 
     def observe(self, decision: Decision, observation: ObservationArray) -> None:
         """Writes the columns of ``artemis_layout``."""
@@ -87,7 +87,7 @@ class ArtemisRules(NamedTuple):
         else:
             _show_sizes(self, decision, observation)
 
-    def reward(self, decision: Decision, told: int, terms: FloatArray) -> float:
+    def reward(self, decision: Decision, num_before: int, terms: FloatArray) -> float:
         """Counts the deadlines that were met since the last action; a lagged reward is for one flow at most."""
         rewarded = decision.episodes["rewarded"]
         first, last = rewarded[decision.number], decision.num_delivered

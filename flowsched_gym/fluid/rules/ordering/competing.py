@@ -7,23 +7,25 @@ from typing import Final
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.fluid.decision import Decision, Order
+from flowsched_gym.fluid.stages import first_cpu_path
 from flowsched_gym.machine_code.decorators import inlined_part, rule
+from flowsched_gym.topology.network import Network
 
 ON_NETWORK: Final = -1
 SERVE_FIRST: Final = int(Order.SERVE_FIRST)
 
 
 @inlined_part
-def _contest_of(path: int, first_cpu_path: int) -> int:
+def _contest_of(path: int, network: Network) -> int:
     """Returns the number of the CPU that a flow with this path runs on, or ``ON_NETWORK``."""
-    return max(path - first_cpu_path, ON_NETWORK)
+    return max(path - first_cpu_path(network), ON_NETWORK)
 
 
 @rule
-def touch_links(path: int, path_start: IntArray, path_links: IntArray, touched: IntArray) -> None:
+def touch_links(path: int, network: Network, touched: IntArray) -> None:
     """Marks the links of a path, for ``find_competing``."""
-    for step in range(path_start[path], path_start[path + 1]):
-        touched[path_links[step]] = 1
+    for step in range(network.path_start[path], network.path_start[path + 1]):
+        touched[network.path_links[step]] = 1
 
 
 @rule
@@ -32,22 +34,16 @@ def find_competing(
     count: int,
     arrival: FloatArray,
     path: IntArray,
-    path_start: IntArray,
-    path_links: IntArray,
-    first_cpu_path: int,
+    network: Network,
     touched: IntArray,
     competing: IntArray,
 ) -> int:
     """Finds the active flows that share a marked link with another active flow, and takes the marks away.
 
-    Args:
-        first_cpu_path: Row of the first path that stands for a CPU; behind the last path where there are none.
-        touched: 1 for marked links and 0 for others, (num_links,); all 0 afterwards.
-        competing: Receives the rows: those on the network, then those on each CPU, by (arrival, row) each.
-
-    Returns:
-        How many compete: none, or at least two.
+    ``touched`` is 1 for marked links and 0 for others, (num_links,). ``competing`` receives the rows: those on the
+    network, then those on each CPU, by (arrival, row) each. Returns how many compete: none, or at least two.
     """
+    path_start, path_links = network.path_start, network.path_links
     for index in range(count):
         row = active[index]
         for step in range(path_start[path[row]], path_start[path[row] + 1]):
@@ -62,10 +58,10 @@ def find_competing(
         if not shares:
             continue
         hole = found
-        contest = _contest_of(path[row], first_cpu_path)
+        contest = _contest_of(path[row], network)
         while hole > 0:
             other = competing[hole - 1]
-            others = _contest_of(path[other], first_cpu_path)
+            others = _contest_of(path[other], network)
             if others < contest or (others == contest and arrival[other] < arrival[row]):
                 break
             if others == contest and arrival[other] == arrival[row] and other < row:
@@ -80,13 +76,10 @@ def find_competing(
 
 
 @rule
-def count_first_contest(competing: IntArray, first: int, last: int, path: IntArray, first_cpu_path: int) -> int:
+def count_first_contest(competing: IntArray, first: int, last: int, path: IntArray, network: Network) -> int:
     """Counts the flows from ``first`` on, and before ``last``, that compete with each other."""
-    if first == last:
-        return 0
-    contest = _contest_of(path[competing[first]], first_cpu_path)
-    end = first + 1
-    while end < last and _contest_of(path[competing[end]], first_cpu_path) == contest:
+    end = first
+    while end < last and _contest_of(path[competing[end]], network) == _contest_of(path[competing[first]], network):
         end += 1
     return end - first
 

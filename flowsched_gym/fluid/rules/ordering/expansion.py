@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
-from flowsched_gym.fluid.controls import Controls
+from flowsched_gym.fluid.rules.ordering.keys import order_by
 from flowsched_gym.fluid.rules.ordering.virtual_deadlines import virtual_deadlines, virtual_deadlines_of_many
-from flowsched_gym.fluid.state import FlowState
+from flowsched_gym.fluid.state import Controls, FlowState
 from flowsched_gym.machine_code.decorators import rule
 from flowsched_gym.topology.network import Network
 
@@ -87,10 +87,6 @@ def serve_by_virtual_deadline(
 
     A link is ordered anew when a flow arrives that crosses it, and at every event where ``settings`` ask for it. Nobody
     is admitted during a detection gap, in strict mode only flows that are first on every link of their path.
-
-    Args:
-        active: Rows of its active flows in its first ``count`` entries; reordered by deadline.
-        controls: Receives the indices in the order as ``priority``, and ``admitted``.
     """
     path, path_start, path_links = controls.path, network.path_start, network.path_links
     virtual_deadline, mark, links, settings = record.virtual_deadline, record.mark, record.links, record.settings
@@ -115,19 +111,11 @@ def serve_by_virtual_deadline(
                     num_stale += 1
     if num_stale > 0:
         _order_links(now, active, count, state, path, network, low, high, num_stale, record)
-        _rank(active, count, virtual_deadline, state.arrival_time, controls.priority)
+        order_by(active, count, virtual_deadline, state.arrival_time, controls.priority)
     if settings[0] > 0.0 or settings[1] > 0.0:
-        _wait_for_detection(now, n, active, count, controls.admitted, record.standing, settings, record.held)
+        _wait_for_detection(now, n, active, count, controls.admitted, record)
     if record.strict:
         _admit_the_first(active, count, path, network, controls.admitted, links["first"])
-
-
-@rule
-def forget_virtual_deadline(n: int, row: int, record: ExpansionRatios) -> None:
-    """Marks the links of a flow of network ``n`` to be ordered anew, for its path is another."""
-    if record.virtual_deadline[row] != UNKNOWN:
-        record.virtual_deadline[row] = UNKNOWN
-        record.unknown[n] += 1
 
 
 @rule
@@ -140,32 +128,11 @@ def _mark(mark: IntArray, path: int, path_start: IntArray, path_links: IntArray)
 
 
 @rule
-def _rank(active: IntArray, count: int, virtual_deadline: FloatArray, arrival: FloatArray, priority: IntArray) -> None:
-    """Sorts the active flows by deadline; quick where they are nearly in order."""
-    for index in range(1, count):
-        row = active[index]
-        hole = index
-        while hole > 0 and _is_behind(active[hole - 1], row, virtual_deadline, arrival):
-            active[hole] = active[hole - 1]
-            hole -= 1
-        if hole < index:
-            active[hole] = row
-    for index in range(count):
-        priority[active[index]] = index
-
-
-@rule
 def _wait_for_detection(
-    now: float,
-    n: int,
-    active: IntArray,
-    count: int,
-    admitted: BoolArray,
-    standing: IntArray,
-    settings: FloatArray,
-    held: FloatArray,
+    now: float, n: int, active: IntArray, count: int, admitted: BoolArray, record: ExpansionRatios
 ) -> None:
     """Admits nobody for a while after a flow that waited has become the first."""
+    standing, settings, held = record.standing, record.settings, record.held
     first = standing[active[0]]
     if first != HEAD:
         gap = settings[0]
@@ -199,25 +166,6 @@ def _admit_the_first(
 
 
 @rule
-def hold_until(now: float, n: int, held: FloatArray) -> float:
-    """Returns the end of a network's detection gap in s, inf outside of one."""
-    end: float = held[n]
-    return end if end > now else np.inf
-
-
-@rule
-def _is_behind(row: int, other: int, virtual_deadline: FloatArray, arrival: FloatArray) -> bool:
-    """Returns whether a flow is served after another: by deadline, arrival, row."""
-    if virtual_deadline[row] != virtual_deadline[other]:
-        behind = virtual_deadline[row] > virtual_deadline[other]
-    elif arrival[row] != arrival[other]:
-        behind = arrival[row] > arrival[other]
-    else:
-        behind = row > other
-    return bool(behind)
-
-
-@rule
 def _order_links(
     now: float,
     active: IntArray,
@@ -230,10 +178,7 @@ def _order_links(
     num_stale: int,
     record: ExpansionRatios,
 ) -> None:
-    """Orders the flows of each stale link, and finds the effective virtual deadlines of the flows that cross one.
-
-    ``low`` and ``high`` are the marks of the flows that made links stale.
-    """
+    """Orders the flows on stale links, made so by flows with these marks, and finds their virtual deadlines."""
     size, arrival, remaining = state.size, state.arrival_time, state.remaining
     capacity, path_start, path_links, _ = network
     virtual_deadline, on_link, mark = record.virtual_deadline, record.on_link, record.mark

@@ -8,8 +8,9 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
-from flowsched_gym.fluid.controls import Controls
-from flowsched_gym.fluid.rules.transport.progress import TIME_TOLERANCE
+from flowsched_gym.fluid.rules.ordering.keys import number_rows, sort_rows
+from flowsched_gym.fluid.rules.transport.progress import TIME_TOLERANCE, time_after
+from flowsched_gym.fluid.state import Controls
 from flowsched_gym.machine_code.decorators import rule
 
 LEVEL_TOLERANCE: Final = 1e-10
@@ -23,22 +24,9 @@ def share_least_attained(
     """Serves the least attained bytes first; equals share (LAS).
 
     Equal means within ``LEVEL_TOLERANCE``, and within what the fastest flow sends in the rounding of the time.
-
-    Args:
-        active: Rows of the active flows in its first ``count`` entries; reordered by attained bytes.
-        rate: Rates in B/s up to now.
-        priority: Receives the levels, 0, 1, ...
+    ``priority`` receives the levels, 0, 1, ...
     """
-    for index in range(1, count):
-        row = active[index]
-        hole = index
-        while hole > 0 and (
-            attained[active[hole - 1]] > attained[row]
-            or (attained[active[hole - 1]] == attained[row] and active[hole - 1] > row)
-        ):
-            active[hole] = active[hole - 1]
-            hole -= 1
-        active[hole] = row
+    sort_rows(active, count, attained, attained, attained)
     fastest = 0.0
     for index in range(count):
         fastest = max(fastest, rate[active[index]])
@@ -55,12 +43,7 @@ def share_least_attained(
 def catch_up_time(
     now: float, active: IntArray, count: int, attained: FloatArray, priority: IntArray, rate: FloatArray
 ) -> float:
-    """Returns the absolute time in s at which a level of ``share_least_attained`` reaches the next; inf for never.
-
-    Args:
-        active: Rows of the active flows in its first ``count`` entries, in the order of priority.
-        priority: Levels, 0, 1, ...
-    """
+    """Returns the absolute time in s at which a level of ``share_least_attained`` reaches the next; inf for never."""
     soonest = np.inf
     first = 0
     while first < count:
@@ -76,7 +59,7 @@ def catch_up_time(
                 soonest = min(soonest, gap / (fastest - rate[active[index]]))
             index += 1
         first = last
-    return now + soonest
+    return time_after(now, soonest)
 
 
 class FeedbackQueues(NamedTuple):
@@ -109,11 +92,8 @@ def level_by_attained(
 ) -> None:
     """Finds the level of each flow, the number of thresholds with attained >= threshold, and when it will change.
 
-    After new thresholds a flow may find itself in a higher queue again, as its next packets would.
-
-    Args:
-        controls: ``priority`` receives the levels, ``review_at`` the next threshold: inf in the last level and at a
-            level that is pinned, 0 for a new flow.
+    After new thresholds a flow may find itself in a higher queue again, as its next packets would. Writes the levels as
+    ``priority`` and the next threshold as ``review_at``: inf in the last level and where it is pinned, 0 if it is new.
     """
     thresholds, level, review_at = record.thresholds, record.level, controls.review_at
     last = thresholds.shape[1]
@@ -141,50 +121,16 @@ def level_by_attained(
 
 
 @rule
-def level_of_size(size: float, limits: FloatArray) -> int:
-    """Returns the level of a flow by its original size: 0 for size <= limits[0], 1 for size <= limits[1], ..."""
-    level = 0
-    while level < len(limits) and size > limits[level]:
-        level += 1
-    return level
-
-
-@rule
 def head_of_each_level(
     active: IntArray, count: int, level: IntArray, entered: FloatArray, priority: IntArray, share: bool
 ) -> None:
-    """Converts levels to priorities: equals share inside a level, or they are served in the order of entry.
-
-    Args:
-        active: Rows of the active flows in its first ``count`` entries; if they do not share, reordered by
-            (level, entered, row).
-        level: Level of each flow, 0 is the highest.
-        entered: Time in s at which the flow entered its level.
-        priority: Receives the priorities.
-        share: True to share inside a level, False to serve in the order of entry.
-    """
+    """Converts levels, 0 the highest, to priorities: equals share, or go by the time in s at which they entered."""
     if share:
         for index in range(count):
             priority[active[index]] = level[active[index]]
-        return
-    for index in range(1, count):
-        row = active[index]
-        hole = index
-        while hole > 0:
-            other = active[hole - 1]
-            if level[other] != level[row]:
-                later = level[other] > level[row]
-            elif entered[other] != entered[row]:
-                later = entered[other] > entered[row]
-            else:
-                later = other > row
-            if not later:
-                break
-            active[hole] = other
-            hole -= 1
-        active[hole] = row
-    for index in range(count):
-        priority[active[index]] = index
+    else:
+        sort_rows(active, count, level, level, entered)
+        number_rows(active, count, priority)
 
 
 class WeightedQueues(NamedTuple):
@@ -207,9 +153,7 @@ class WeightedQueues(NamedTuple):
 def weigh_queues(active: IntArray, count: int, entered: FloatArray, controls: Controls, record: WeightedQueues) -> None:
     """Shares a link among queues by weight, and inside a queue equally or first in, first out (weighted fair queueing).
 
-    Args:
-        entered: Time in s at which each flow joined its queue.
-        controls: Receives ``weight``, and ``admitted`` where the flows of a queue do not share.
+    Writes ``weight``, and ``admitted`` where the flows of a queue do not share; ``entered`` as above.
     """
     share, queue, occupancy = record.share, record.queue, record.occupancy
     occupancy[:] = 0 if share else -1
@@ -256,12 +200,8 @@ def are_within(values: FloatArray, most: float) -> bool:
 def spread_limits(action: FloatArray, bottom: float, top: float, step: float, logarithm: FloatArray) -> None:
     """Chooses the logarithms of thresholds, each between the one before, a step further, and what leaves room below.
 
-    Args:
-        action: Where they stand between these, from -1 to 1, (num_rows, count).
-        bottom: Logarithm of the smallest threshold.
-        top: Logarithm of the largest.
-        step: Least difference of neighbouring logarithms.
-        logarithm: Receives them, (num_rows, count), increasing in each row.
+    An action, (num_rows, count), from -1 to 1, says where they stand between these; all from ``bottom`` to ``top``.
+    ``logarithm`` receives them, increasing in each row.
     """
     num_rows, count = action.shape
     for row in range(num_rows):

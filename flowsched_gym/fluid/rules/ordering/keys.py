@@ -11,32 +11,32 @@ from flowsched_gym.machine_code.decorators import rule
 
 
 @rule
-def _rank(
-    active: IntArray, count: int, first: FloatArray | IntArray, second: FloatArray | IntArray, arrival: FloatArray
+def sort_rows(
+    rows: IntArray, count: int, first: FloatArray | IntArray, second: FloatArray | IntArray, third: FloatArray
 ) -> None:
-    """Sorts the active flows by (first, second, arrival, row); quick where they are nearly in order."""
+    """Sorts the first ``count`` rows by (first, second, third, row); quick where they are nearly in order."""
     for index in range(1, count):
-        row = active[index]
+        row = rows[index]
         hole = index
         while hole > 0:
-            other = active[hole - 1]
+            other = rows[hole - 1]
             if first[other] != first[row]:
                 later = first[other] > first[row]
             elif second[other] != second[row]:
                 later = second[other] > second[row]
-            elif arrival[other] != arrival[row]:
-                later = arrival[other] > arrival[row]
+            elif third[other] != third[row]:
+                later = third[other] > third[row]
             else:
                 later = other > row
             if not later:
                 break
-            active[hole] = other
+            rows[hole] = other
             hole -= 1
-        active[hole] = row
+        rows[hole] = row
 
 
 @rule
-def _number(active: IntArray, count: int, priority: IntArray) -> None:
+def number_rows(active: IntArray, count: int, priority: IntArray) -> None:
     """Sets the index of each active flow as its priority."""
     for index in range(count):
         priority[active[index]] = index
@@ -45,8 +45,8 @@ def _number(active: IntArray, count: int, priority: IntArray) -> None:
 @rule
 def order_by(active: IntArray, count: int, key: FloatArray | IntArray, arrival: FloatArray, priority: IntArray) -> None:
     """Serves the smallest key first."""
-    _rank(active, count, key, key, arrival)
-    _number(active, count, priority)
+    sort_rows(active, count, key, key, arrival)
+    number_rows(active, count, priority)
 
 
 @rule
@@ -67,8 +67,8 @@ def order_without_preemption(
             first[row], second[row] = -1.0, priority[row]
         else:
             first[row], second[row] = size[row], 0.0
-    _rank(active, count, first, second, arrival)
-    _number(active, count, priority)
+    sort_rows(active, count, first, second, arrival)
+    number_rows(active, count, priority)
 
 
 @rule
@@ -85,8 +85,8 @@ def order_by_finite(
     for index in range(count):
         row = active[index]
         second[row] = remaining[row] if key[row] == np.inf else 0.0
-    _rank(active, count, key, second, arrival)
-    _number(active, count, priority)
+    sort_rows(active, count, key, second, arrival)
+    number_rows(active, count, priority)
 
 
 @rule
@@ -97,15 +97,3 @@ def size_deadline_ratio(row: int, size: FloatArray, arrival: FloatArray, deadlin
         return np.inf
     ratio: float = sign * size[row] / span
     return ratio
-
-
-@rule
-def serve_first(n: int, row: int, rank: IntArray, front: IntArray) -> None:
-    """Sets the smallest rank of all for a flow of network ``n``.
-
-    Args:
-        rank: Ranks; the flow's is set.
-        front: Smallest rank given so far in each network, <= 0, (num_networks,); updated.
-    """
-    front[n] -= 1
-    rank[row] = front[n]

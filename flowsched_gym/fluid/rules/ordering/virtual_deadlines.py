@@ -40,12 +40,9 @@ def virtual_deadlines(
     remaining: FloatArray,
     virtual_deadline: FloatArray,
 ) -> None:
-    """Orders the flows of one link, and finds when each would finish on it.
+    """Orders the flows of one link of this capacity in B/s, and finds when each would finish on it.
 
-    Args:
-        capacity: Capacity of the link in B/s.
-        rows: Rows of the flows on the link; reordered, first to be served first.
-        virtual_deadline: Receives absolute times in s.
+    Their ``rows`` are reordered, first to be served first; ``virtual_deadline`` receives absolute times in s.
     """
     total = 0.0
     for index in range(len(rows)):
@@ -98,12 +95,8 @@ def virtual_deadlines_of_many(
 ) -> None:
     """Computes the same as ``virtual_deadlines``, sooner for many flows.
 
-    Args:
-        capacity: Capacity of the link in B/s.
-        rows: Rows of the flows on the link; reordered, first to be served first.
-        virtual_deadline: Receives absolute times in s.
-        matches: Scratch, at least (2 * number of flows,) MATCH: a binary tree whose root is 1 and whose leaves are the
-            flows.
+    ``matches`` is scratch, at least (2 * number of flows,) MATCH: a binary tree with the root 1, whose leaves are the
+    flows.
     """
     count = len(rows)
     winner, valid_above = matches["winner"], matches["valid_above"]
@@ -174,12 +167,7 @@ def _caught_up(
 ) -> float:
     """Returns the bytes of all, at most ``total``, above which the smaller of two ratios is certainly the smaller one.
 
-    Args:
-        total: Bytes of all now.
-        winner: Row of the smaller ratio.
-        loser: Row of the larger ratio.
-        mine: The smaller ratio.
-        theirs: The larger ratio.
+    The ratios of the winner and the loser are ``mine`` and ``theirs``.
     """
     if size[winner] == size[loser] and arrival[winner] == arrival[loser]:
         return -np.inf

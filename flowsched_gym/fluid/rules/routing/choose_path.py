@@ -25,11 +25,16 @@ from typing import Any, Final
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
-from flowsched_gym.fluid.routes import ByCongestion, ByExpansion, ByHash, ByLoad, Chooser, HopByHop, NetworkState
-from flowsched_gym.fluid.rules.routing.candidates import (
+from flowsched_gym.fluid.routes import (
+    ByCongestion,
+    ByExpansion,
+    ByHash,
+    ByLoad,
+    Chooser,
+    NetworkState,
     count_paths_up,
-    is_candidate,
-    nth_candidate,
+    nth_path_up,
+    path_is_up,
     shared_ends,
 )
 from flowsched_gym.fluid.rules.routing.memr import choose_by_expansion
@@ -40,22 +45,16 @@ NOBODY: Final = -1
 
 @rule
 def choose_path(row: int, scene: NetworkState, chooser: Chooser | None) -> int:
-    """Chooses the path of a flow that arrives, or whose path has failed.
+    """Chooses the path of a flow that arrives, or whose path has failed: the present one where none is up.
 
-    Args:
-        row: Row of the flow; it may be among the active ones.
-        scene: The network.
-        chooser: How it is chosen; ``None``: flows keep their paths.
-
-    Returns:
-        Row of the path table; the flow's present path where none is up.
+    The flow may be among the active ones. Without a chooser, flows keep their paths.
     """
     first, last, network = scene.routes.first[row], scene.routes.last[row], scene.network
-    num_paths = count_paths_up(first, last, network.capacity, network.path_start, network.path_links)
+    num_paths = count_paths_up(first, last, network)
     if num_paths == 0:
         chosen = int(scene.controls.path[row])
     elif num_paths == 1:
-        chosen = int(nth_candidate(0, first, last, network))
+        chosen = int(nth_path_up(0, first, last, network))
     else:
         chosen = int(choose(row, scene, chooser))
     return chosen
@@ -63,8 +62,8 @@ def choose_path(row: int, scene: NetworkState, chooser: Chooser | None) -> int:
 
 def _by_hash(row: int, scene: NetworkState, chooser: ByHash) -> int:
     first, last, network = scene.routes.first[row], scene.routes.last[row], scene.network
-    num_paths = count_paths_up(first, last, network.capacity, network.path_start, network.path_links)
-    return int(nth_candidate(scene.routes.hash[row] % num_paths, first, last, network))
+    num_paths = count_paths_up(first, last, network)
+    return int(nth_path_up(scene.routes.hash[row] % num_paths, first, last, network))
 
 
 def _by_load(row: int, scene: NetworkState, chooser: ByLoad) -> int:
@@ -76,11 +75,7 @@ def _by_congestion(row: int, scene: NetworkState, chooser: ByCongestion) -> int:
 
 
 def _by_expansion(row: int, scene: NetworkState, chooser: ByExpansion) -> int:
-    return int(choose_by_expansion(False, row, scene))
-
-
-def _hop_by_hop(row: int, scene: NetworkState, chooser: HopByHop) -> int:
-    return int(choose_by_expansion(True, row, scene))
+    return int(choose_by_expansion(chooser.hop_by_hop, row, scene))
 
 
 def _stay(row: int, scene: NetworkState, chooser: None) -> int:
@@ -96,7 +91,7 @@ def _review_quiet(scene: NetworkState, moved: IntArray, chooser: ByCongestion) -
 
 
 def _note_none(scene: NetworkState, chooser: Chooser | None) -> None:
-    """Does nothing."""
+    pass
 
 
 def _note_quiet(scene: NetworkState, chooser: ByCongestion) -> None:
@@ -109,7 +104,6 @@ CHOICES: Final[Mapping[type, Any]] = {
     ByLoad: _by_load,
     ByCongestion: _by_congestion,
     ByExpansion: _by_expansion,
-    HopByHop: _hop_by_hop,
 }
 PAUSES: Final = {"review_paths": (_review_quiet, _review_none), "note_pauses": (_note_quiet, _note_none)}
 """What CONGA does, and what all others do."""
@@ -125,33 +119,21 @@ def _chosen(name: str, chooser: type) -> Any:
 
 @chosen_by_type(_chosen)
 def choose(row: int, scene: NetworkState, chooser: Chooser | None) -> int:
-    """Chooses among several paths that are up; arguments as in ``choose_path``."""
+    """Chooses among several paths that are up."""
     raise NotImplementedError
 
 
 @chosen_by_type(_chosen)
 def note_pauses(scene: NetworkState, chooser: Chooser | None) -> None:
-    """Records which flows have no rate, after links have been shared, where it matters.
-
-    Args:
-        scene: The network; ``routes`` receives since when each flow has been quiet.
-        chooser: How paths are chosen.
-    """
+    """Records in ``routes`` since when flows have had no rate, after links have been shared, where it matters."""
 
 
 @chosen_by_type(_chosen)
 def review_paths(scene: NetworkState, moved: IntArray, chooser: Chooser | None) -> int:
     """Chooses anew for flows that have been quiet for the flowlet gap, under CONGA; others keep their paths.
 
-    A flow that goes on to be quiet chooses at each call, as its next packet would if it left now.
-
-    Args:
-        scene: The network; ``controls.path`` is written for flows that change their path.
-        moved: Receives the rows of the flows whose path has changed, in the order of ``active``.
-        chooser: How paths are chosen.
-
-    Returns:
-        How many have changed their path.
+    A flow that goes on to be quiet chooses at each call, as its next packet would if it left now. ``moved`` receives
+    the rows of the flows that change their path, in the order of ``active``. Returns how many do.
     """
     raise NotImplementedError
 
@@ -174,7 +156,7 @@ def _least_loaded(row: int, scene: NetworkState) -> int:
     head, tail = shared_ends(first, last, network)
     chosen, least, fewest = -1, np.inf, 0
     for path in range(first, last):
-        if not is_candidate(path, network):
+        if not path_is_up(path, network):
             continue
         most, crowd = 0.0, 0
         for step in range(path_start[path] + head, path_start[path + 1] - tail):
@@ -188,7 +170,7 @@ def _least_loaded(row: int, scene: NetworkState) -> int:
 
 @allocating_rule
 def choose_least_congested(row: int, scene: NetworkState) -> int:
-    """Returns the least congested path of a flow; arguments as in ``choose_path``."""
+    """Returns the least congested path of a flow."""
     used = np.zeros(len(scene.network.capacity))
     _add_rates(row, scene, used)
     congestion = np.empty(scene.routes.last[row] - scene.routes.first[row])
@@ -197,7 +179,7 @@ def choose_least_congested(row: int, scene: NetworkState) -> int:
 
 @allocating_rule
 def review_quiet(flowlet_gap: float, scene: NetworkState, moved: IntArray) -> int:
-    """Chooses anew for quiet flows, and returns how many change their path; arguments as in ``review_paths``."""
+    """Does what ``review_paths`` says of CONGA."""
     now, active, count, routes, path_of = scene.now, scene.active, scene.num_active, scene.routes, scene.controls.path
     waits = 0
     while waits < count and routes.quiet_since[active[waits]] + flowlet_gap > now:
@@ -252,7 +234,7 @@ def _least_congested(row: int, scene: NetworkState, used: FloatArray, congestion
     least, num_least = np.inf, 0
     for path in range(first, last):
         congestion[path - first] = np.inf
-        if not is_candidate(path, network):
+        if not path_is_up(path, network):
             continue
         largest = 0.0
         for step in range(network.path_start[path] + head, network.path_start[path + 1] - tail):

@@ -17,9 +17,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
-from flowsched_gym.fluid.routes import NetworkState
+from flowsched_gym.fluid.routes import NetworkState, nth_path_up, path_is_up
 from flowsched_gym.fluid.rules.ordering.virtual_deadlines import goes_later, virtual_deadlines
-from flowsched_gym.fluid.rules.routing.candidates import is_candidate, nth_candidate
 from flowsched_gym.machine_code.decorators import allocating_rule, rule
 from flowsched_gym.topology.network import Network
 
@@ -35,11 +34,8 @@ def expansion_ratio(
     """Returns the expansion ratio that a flow would have on a link (GPE, Algorithm 5).
 
     As in ``virtual_deadlines``, the flow that would have the smallest ratio if it were served last goes last, and so
-    on, until it is the flow that asks; that one goes later than others of its ratio, as printed.
-
-    Args:
-        capacity: Capacity of the link in B/s.
-        rows: Rows of the other flows on the link; written over.
+    on, until it is the flow that asks; that one goes later than others of its ratio, as printed. ``rows`` are those of
+    the other flows on the link, and written over; ``capacity`` is that of the link in B/s.
     """
     left = len(rows)
     while True:
@@ -75,13 +71,9 @@ def least_expected_rate(
     destination: IntArray,
     expected_rate: FloatArray,
 ) -> float:
-    """Returns the least rate in B/s to expect on a link if a flow joins it (GMER, Algorithm 6).
+    """Returns the least rate in B/s to expect on a link if a flow joins these (GMER, Algorithm 6).
 
-    Args:
-        capacity: Capacity of the link in B/s.
-        rows: Rows of the other flows on the link.
-        destination: Receiving hosts.
-        expected_rate: Expected rates in B/s; only those of larger flows to the same host are read.
+    Of the expected rates, in B/s, only those of larger flows to the same host are read.
     """
     total = remaining[row]
     for index in range(len(rows)):
@@ -105,10 +97,7 @@ def _is_rival(other: int, row: int, size: FloatArray, destination: IntArray) -> 
 
 @rule
 def expect_on_path(path: int, network: Network, ratio: FloatArray, rate: FloatArray) -> tuple[float, float]:
-    """Returns the largest expansion ratio and the least expected rate in B/s of the links of a path.
-
-    Arguments as in ``pick_whole_path``.
-    """
+    """Returns the largest expansion ratio and the least expected rate in B/s of the links of a path."""
     largest, slowest = 0.0, np.inf
     for step in range(network.path_start[path], network.path_start[path + 1]):
         largest = max(largest, ratio[network.path_links[step]])
@@ -120,15 +109,12 @@ def expect_on_path(path: int, network: Network, ratio: FloatArray, rate: FloatAr
 def pick_whole_path(first: int, last: int, network: Network, ratio: FloatArray, rate: FloatArray) -> int:
     """Returns the path with the least of the largest ratios, then the largest of the least rates, of its links.
 
-    Args:
-        first: Row of the first path.
-        last: Row behind the last path.
-        ratio: Expansion ratios of the flow on links, (num_links,).
-        rate: Least expected rates in B/s on links, (num_links,).
+    ``ratio`` and ``rate`` are those that ``expect_on_links`` finds, the paths the rows from ``first`` to before
+    ``last``.
     """
     chosen, least, most = first, np.inf, 0.0
     for path in range(first, last):
-        if not is_candidate(path, network):
+        if not path_is_up(path, network):
             continue
         largest, slowest = expect_on_path(path, network, ratio, rate)
         if largest < least or (largest == least and slowest > most):
@@ -138,17 +124,14 @@ def pick_whole_path(first: int, last: int, network: Network, ratio: FloatArray, 
 
 @rule
 def pick_hop_by_hop(first: int, last: int, network: Network, ratio: FloatArray, rate: FloatArray) -> int:
-    """Returns the path that takes at each switch the link of the least ratio, then of the largest rate.
-
-    Arguments as in ``pick_whole_path``.
-    """
+    """Returns the path that takes at each switch the link of the least ratio, then of the largest rate."""
     path_start, path_links = network.path_start, network.path_links
-    chosen = nth_candidate(0, first, last, network)
+    chosen = nth_path_up(0, first, last, network)
     hop = 0
     while hop < path_start[chosen + 1] - path_start[chosen]:
         following, least, most = chosen, np.inf, 0.0
         for path in range(first, last):
-            if is_candidate(path, network) and _begins_alike(path, chosen, hop, network):
+            if path_is_up(path, network) and _begins_alike(path, chosen, hop, network):
                 link = path_links[path_start[path] + hop]
                 if ratio[link] < least or (ratio[link] == least and rate[link] > most):
                     following, least, most = path, ratio[link], rate[link]
@@ -169,7 +152,7 @@ def _begins_alike(path: int, other: int, num_links: int, network: Network) -> bo
 
 @allocating_rule
 def choose_by_expansion(hop_by_hop: bool, row: int, scene: NetworkState) -> int:
-    """Chooses the path of a flow, hop by hop or whole; the other arguments as in ``choose_path``."""
+    """Chooses the path of a flow, hop by hop or whole."""
     network, first, last = scene.network, scene.routes.first[row], scene.routes.last[row]
     ratio, rate = np.zeros(len(network.capacity)), np.zeros(len(network.capacity))
     expect_on_links(row, scene, ratio, rate)
@@ -183,12 +166,8 @@ def expect_on_links(row: int, scene: NetworkState, ratio: FloatArray, rate: Floa
     """Finds what a flow may expect on each link of its paths.
 
     After one look at all active flows, only those are weighed that are on these links, or on the links of its rivals.
-
-    Args:
-        row: Row of the flow; it may be among the active ones.
-        scene: The network.
-        ratio: Receives the expansion ratios of the flow, (num_links,), all 0 before; 0 stays where a link has failed.
-        rate: Receives the least expected rates in B/s, (num_links,), all 0 before.
+    ``ratio`` receives its expansion ratios, ``rate`` the least expected rates in B/s, (num_links,) each, all 0 before;
+    0 stays where a link has failed. The flow may be among the active ones.
     """
     now, active, count, state, controls, network, routes = scene
     capacity, path_start, path_links = network.capacity, network.path_start, network.path_links
@@ -258,10 +237,7 @@ def _enter_flows(
     tables: _Tables,
     expected_rate: FloatArray,
 ) -> None:
-    """Enters all active flows but one with the links that they cross; their expected rates become ``UNKNOWN``.
-
-    Rows count from ``low``, those in ``active`` from 0.
-    """
+    """Enters all active flows but one with their links, in rows from ``low`` on; expected rates become ``UNKNOWN``."""
     entry = 0
     for index in range(count):
         row = active[index] - low

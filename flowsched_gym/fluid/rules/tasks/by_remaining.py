@@ -10,9 +10,9 @@ from typing import Final
 import numpy as np
 
 from flowsched_gym.core.arrays import IntArray
-from flowsched_gym.fluid.controls import Controls
 from flowsched_gym.fluid.rules.tasks.queues import TaskQueues, bytes_to_demotion
-from flowsched_gym.fluid.state import FlowState
+from flowsched_gym.fluid.rules.transport.progress import time_after
+from flowsched_gym.fluid.state import Controls, FlowState
 from flowsched_gym.machine_code.decorators import inlined_part, rule
 
 ANY_TASK: Final = -1
@@ -22,8 +22,6 @@ REFRESH: Final = 0.03125
 """On several links, weights are set anew when so large a part of what is left of a flow has been sent,"""
 REFRESHED: Final = 0.0078125
 """unless less than this part of the flow is left. Against the exact rates, completion times differ by 1 % or less."""
-
-
 SAME: Final = 1.0 + 2.0**-46
 """Flows that differ by less have equal sizes, and rounding: what differs by 1e-16 now differs by 1e-8 at the end."""
 
@@ -37,11 +35,9 @@ def _shares_by_remaining(row: int, state: FlowState, controls: Controls, record:
 
 @inlined_part
 def _left_when(left: float, least: float) -> float:
-    """Returns what is left of a flow when so little is left of the smallest; nothing cancels when that is near 0.
+    """Returns what is left of a flow when ``least``, from 0 to 1, is left of the smallest, in units of its bytes now.
 
-    Args:
-        left: What is left of it now, >= 1, in units of what is left of the smallest.
-        least: What is left of the smallest then, from 0 to 1.
+    Of the flow, ``left`` >= 1 is left now. Nothing cancels when ``least`` is near 0.
     """
     beyond = (left - 1.0) * (left + 1.0) if left > SAME else 0.0
     root: float = np.sqrt(beyond + least * least)
@@ -60,12 +56,9 @@ def _sum_sent(
     controls: Controls,
     record: TaskQueues,
 ) -> tuple[float, float]:
-    """Adds up what the flows of a task, or all, send until the smallest has a part of its bytes left.
+    """Adds up what the flows of a task, or all, send until the smallest has a part of its bytes left; and its slope.
 
     All in units of what is left of the smallest flow now, so that neither very small nor very large sizes are squared.
-
-    Returns:
-        What they send, and its derivative with respect to ``least``.
     """
     total = slope = 0.0
     fall = (1.0 - least) * (1.0 + least)
@@ -122,14 +115,11 @@ def foresee_by_remaining(
 ) -> float:
     """Sets the mean rates of the flows that share one link until the first of them, or its task, needs attention.
 
-    On several links, rates stay, and weights are set anew after a while.
-
-    Args:
-        state: The flows; their rates are as their weights want them at ``now``.
-        record: The queues; what is foreseen is kept there.
+    Before, their rates are as their weights want them at ``now``. On several links, rates stay, and weights are set
+    anew after a while.
 
     Returns:
-        Absolute time in s; inf where no flow shares.
+        Absolute time in s of that; inf where no flow shares.
     """
     record.foreseen[n] = np.inf
     capacity = 0.0
@@ -144,7 +134,7 @@ def foresee_by_remaining(
     if capacity == 0.0:
         return np.inf
     if not record.single_link:
-        return now + soonest
+        return time_after(now, soonest)
     least = 0.0
     base = n * record.num_rows
     for index in range(base, base + record.num_listed[n]):
@@ -159,7 +149,7 @@ def foresee_by_remaining(
     record.foreseen[n] = now + span
     record.least[n] = least * smallest
     _set_mean_rates(active, count, smallest, least, span, state, controls, record)
-    return now + span
+    return time_after(now, span)
 
 
 @rule
@@ -173,12 +163,9 @@ def average_by_remaining(
     controls: Controls,
     record: TaskQueues,
 ) -> None:
-    """Sets the mean rates of the flows that share one link over a step, which ends when foreseen or before.
+    """Sets the mean rates of the flows that share one link over a step of ``elapsed`` > 0 s that ends now.
 
-    Args:
-        now: Time in s at the end of the step.
-        elapsed: Its length in s, > 0.
-        state: The flows, as they were at its beginning; their rates are changed.
+    It ends when foreseen or before; but for their rates, the flows are as they were at its beginning.
     """
     if record.foreseen[n] == np.inf:
         return

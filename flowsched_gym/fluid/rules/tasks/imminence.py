@@ -6,8 +6,8 @@ import numpy as np
 
 from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.flows.windows import MOST_IMMINENCE, imminence
-from flowsched_gym.fluid.controls import Controls
-from flowsched_gym.fluid.state import FlowState
+from flowsched_gym.fluid.rules.transport.progress import time_after
+from flowsched_gym.fluid.state import Controls, FlowState
 from flowsched_gym.machine_code.decorators import rule
 from flowsched_gym.machine_code.numerics import power
 from flowsched_gym.topology.network import Network
@@ -33,6 +33,7 @@ class Imminence(NamedTuple):
 @rule
 def weigh_by_deadline(
     now: float,
+    n: int,
     active: IntArray,
     count: int,
     state: FlowState,
@@ -43,9 +44,6 @@ def weigh_by_deadline(
     """Sets weights ``alpha ** (1 - d)``, where d is the time that a flow needs at its fair share over the time left.
 
     A window is cut by ``alpha ** d / 2`` in place of DCTCP's ``alpha / 2``, and its rate goes with the inverse.
-
-    Args:
-        controls: ``weight`` is written.
     """
     for link in range(len(record.flows)):
         record.flows[link] = 0
@@ -69,7 +67,7 @@ def weigh_by_deadline(
 
 @rule
 def next_refresh(
-    now: float, active: IntArray, count: int, state: FlowState, controls: Controls, record: Imminence
+    now: float, n: int, active: IntArray, count: int, state: FlowState, controls: Controls, record: Imminence
 ) -> float:
     """Returns the absolute time in s at which weights are set anew; inf where none of them changes."""
     soonest = np.inf
@@ -80,4 +78,4 @@ def next_refresh(
         # Weights of flows whose deadlines have come too near stay.
         if on_network and now < state.deadline[row] < np.inf and controls.weight[row] < most:
             soonest = min(soonest, REFRESH * (state.deadline[row] - now))
-    return now + soonest
+    return time_after(now, soonest)

@@ -8,9 +8,9 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
-from flowsched_gym.fluid.controls import Controls
-from flowsched_gym.fluid.state import FlowState
-from flowsched_gym.machine_code.decorators import inlined_part, inlined_rule, rule
+from flowsched_gym.fluid.rules.ordering.keys import sort_rows
+from flowsched_gym.fluid.state import Controls, FlowState
+from flowsched_gym.machine_code.decorators import inlined_part, rule
 from flowsched_gym.topology.network import Network
 
 ABOVE: Final = 1.0 + 2.0**-30
@@ -33,9 +33,7 @@ class TaskKey(IntEnum):
     """Time that the flows which are ready need on their most loaded resource alone."""
 
 
-REMAINING: Final = int(TaskKey.REMAINING)
-LONGEST: Final = int(TaskKey.LONGEST)
-BOTTLENECK: Final = int(TaskKey.BOTTLENECK)
+_, LONGEST, BOTTLENECK = (int(key) for key in TaskKey)
 
 
 class KnownTasks(NamedTuple):
@@ -72,29 +70,27 @@ class KnownTasks(NamedTuple):
     residual: FloatArray
 
 
-@inlined_rule
-def add_sent(n: int, row: int, state: FlowState, controls: Controls, record: KnownTasks) -> None:
-    """Keeps what a flow has sent that has sent its last byte."""
-    if controls.path[row] < record.first_cpu_path:
-        record.sent[n * record.num_rows + record.task[row]] += state.volume[row]
-
-
 @rule
 def serve_shortest(
-    n: int, active: IntArray, count: int, state: FlowState, controls: Controls, network: Network, record: KnownTasks
+    now: float,
+    n: int,
+    active: IntArray,
+    count: int,
+    state: FlowState,
+    controls: Controls,
+    network: Network,
+    record: KnownTasks,
 ) -> None:
     """Gives the flows of the shortest task MADD's rates, then those of the next on what is left, and so on.
 
     Flows with a resource on their path that is full wait; the others of their task do not wait for them. What the last
-    task leaves idle is given out once more in the same way.
-
-    Args:
-        active: Rows of the active flows in its first ``count`` entries; reordered by task.
-        controls: ``admitted``, ``rate_cap`` and ``weight`` are written: flows send at their largest rates.
+    task leaves idle is given out once more in the same way. Flows send at their largest rates: ``admitted``,
+    ``rate_cap`` and ``weight`` are written.
     """
+    path_start, path_links = network.path_start, network.path_links
     base = n * record.num_rows
     num_tasks = _list_tasks(base, active, count, state, controls, record)
-    _lay_out(base, active, count, num_tasks, record)
+    lay_out(base, active, count, num_tasks, record.listed, record.task, record.place, record.laid)
     for link in range(len(network.capacity)):
         record.residual[link] = network.capacity[link]
     if record.key == BOTTLENECK:
@@ -105,8 +101,8 @@ def serve_shortest(
             end = _end_of_task(first, active, count, record)
             record.rank[record.listed[index]] = _bottleneck(first, end, active, state, controls, network, record)
             first = end
-    _sort_tasks(base, num_tasks, record)
-    _lay_out(base, active, count, num_tasks, record)
+    sort_rows(record.listed[base:], num_tasks, record.rank, record.rank, record.came)
+    lay_out(base, active, count, num_tasks, record.listed, record.task, record.place, record.laid)
     for index in range(count):
         controls.rate_cap[active[index]] = 0.0
     for _ in range(PASSES):
@@ -123,7 +119,9 @@ def serve_shortest(
                 if controls.admitted[row]:
                     rate = state.remaining[row] / duration
                     controls.rate_cap[row] += rate
-                    _take(controls.path[row], rate, network, record)
+                    for step in range(path_start[controls.path[row]], path_start[controls.path[row] + 1]):
+                        link = path_links[step]
+                        record.residual[link] = max(record.residual[link] - rate, 0.0)
             first = end
             number += 1
     for index in range(count):
@@ -158,47 +156,36 @@ def _list_tasks(
 
 
 @inlined_part
-def _lay_out(base: int, active: IntArray, count: int, num_tasks: int, record: KnownTasks) -> None:
-    """Puts the active flows in the order of their tasks; ``place`` counts flows of tasks before and after."""
+def lay_out(
+    base: int,
+    active: IntArray,
+    count: int,
+    num_tasks: int,
+    listed: IntArray,
+    task: IntArray,
+    place: IntArray,
+    laid: IntArray,
+) -> None:
+    """Puts the active flows in the order of the tasks listed from ``base`` on; those of one task keep theirs.
+
+    ``place`` counts the flows of each task, before and after; ``laid`` is scratch.
+    """
     begin = 0
     for index in range(base, base + num_tasks):
-        flows = record.place[record.listed[index]]
-        record.place[record.listed[index]] = begin
+        flows = place[listed[index]]
+        place[listed[index]] = begin
         begin += flows
     for index in range(count):
         row = active[index]
-        task = base + record.task[row]
-        record.laid[base + record.place[task]] = row
-        record.place[task] += 1
+        laid[base + place[base + task[row]]] = row
+        place[base + task[row]] += 1
     for index in range(count):
-        active[index] = record.laid[base + index]
+        active[index] = laid[base + index]
     before = 0
     for index in range(base, base + num_tasks):
-        end = record.place[record.listed[index]]
-        record.place[record.listed[index]] = end - before
+        end = place[listed[index]]
+        place[listed[index]] = end - before
         before = end
-
-
-@inlined_part
-def _sort_tasks(base: int, num_tasks: int, record: KnownTasks) -> None:
-    """Sorts the listed tasks by (key, arrival, number)."""
-    listed, rank, came = record.listed, record.rank, record.came
-    for index in range(base + 1, base + num_tasks):
-        task = listed[index]
-        hole = index
-        while hole > base:
-            other = listed[hole - 1]
-            if rank[other] != rank[task]:
-                later = rank[other] > rank[task]
-            elif came[other] != came[task]:
-                later = came[other] > came[task]
-            else:
-                later = other > task
-            if not later:
-                break
-            listed[hole] = other
-            hole -= 1
-        listed[hole] = task
 
 
 @inlined_part
@@ -239,11 +226,3 @@ def _is_open(path: int, network: Network, record: KnownTasks) -> bool:
         if record.residual[link] <= network.capacity[link] * FULL:
             return False
     return True
-
-
-@inlined_part
-def _take(path: int, rate: float, network: Network, record: KnownTasks) -> None:
-    """Takes a rate from the links of a path."""
-    for step in range(network.path_start[path], network.path_start[path + 1]):
-        link = network.path_links[step]
-        record.residual[link] = max(record.residual[link] - rate, 0.0)

@@ -10,10 +10,12 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
-from flowsched_gym.fluid.controls import Controls
-from flowsched_gym.fluid.rules.transport.progress import TIME_TOLERANCE
-from flowsched_gym.fluid.state import FlowState
+from flowsched_gym.fluid.rules.ordering.keys import sort_rows
+from flowsched_gym.fluid.rules.tasks.madd import lay_out
+from flowsched_gym.fluid.rules.transport.progress import TIME_TOLERANCE, time_after
+from flowsched_gym.fluid.state import Controls, FlowState
 from flowsched_gym.machine_code.decorators import inlined_part, inlined_rule, rule
+from flowsched_gym.topology.network import Network
 
 LEAST_WEIGHT: Final = 1e-100
 """Weight of a flow that is so much larger than the smallest that their ratio could not be told from 0."""
@@ -34,10 +36,7 @@ class WithinTask(IntEnum):
     """All flows of the level share links by the inverse of what is left of them, and CPUs equally."""
 
 
-SERIAL: Final = int(WithinTask.SERIAL)
-SHORTEST: Final = int(WithinTask.SHORTEST)
-FAIR: Final = int(WithinTask.FAIR)
-REMAINING: Final = int(WithinTask.REMAINING)
+SERIAL, SHORTEST, FAIR, REMAINING = (int(within) for within in WithinTask)
 
 
 class TaskQueues(NamedTuple):
@@ -94,38 +93,35 @@ class TaskQueues(NamedTuple):
 
 
 @inlined_rule
-def begin_task(now: float, n: int, row: int, size: FloatArray, record: TaskQueues) -> None:
+def begin_task(now: float, n: int, row: int, state: FlowState, controls: Controls, record: TaskQueues) -> None:
     """Takes in a flow that is ready: the first one of its task begins that."""
     task = n * record.num_rows + record.task[row]
     if record.came[task] == np.inf:
         record.came[task] = now
     if record.by_arrival:
         record.flow_level[row] = record.arrived_level[task]
-        record.arrived[task] += size[row]
+        record.arrived[task] += state.size[row]
         record.arrived_level[task] = level_after(record.arrived_level[task], record.arrived[task], record.thresholds[n])
-
-
-@inlined_rule
-def add_finished(n: int, row: int, state: FlowState, controls: Controls, record: TaskQueues) -> None:
-    """Keeps what a flow has sent that has sent its last byte."""
-    if controls.path[row] < record.first_cpu_path:
-        record.sent[n * record.num_rows + record.task[row]] += state.volume[row]
 
 
 @rule
 def order_tasks(
-    now: float, n: int, active: IntArray, count: int, state: FlowState, controls: Controls, record: TaskQueues
+    now: float,
+    n: int,
+    active: IntArray,
+    count: int,
+    state: FlowState,
+    controls: Controls,
+    network: Network,
+    record: TaskQueues,
 ) -> None:
-    """Orders the active flows, and sets their priorities and weights.
-
-    Args:
-        active: Rows of the active flows in its first ``count`` entries; reordered.
-        controls: ``priority`` and, by ``REMAINING``, ``weight`` are written.
-    """
+    """Orders the active flows, and sets their ``priority`` and, by ``REMAINING``, their ``weight``."""
     base = n * record.num_rows
     num_tasks = _list_tasks(now, n, active, count, state, controls, record)
-    _sort_tasks(base, num_tasks, record)
-    _lay_out(base, active, count, num_tasks, record)
+    sort_rows(record.listed[base:], num_tasks, record.level, record.level, record.came)
+    lay_out(base, active, count, num_tasks, record.listed, record.task, record.place, record.laid)
+    for index in range(base, base + num_tasks):
+        record.place[record.listed[index]] = 0
     if record.by_arrival:
         _sort_by_level(active, count, record.flow_level)
     if record.within == SERIAL or record.within == SHORTEST:
@@ -163,68 +159,16 @@ def _list_tasks(
     record.num_listed[n] = num_tasks
     for index in range(base, base + num_tasks):
         task = record.listed[index]
+        # At its present rate it would have moved so many bytes from time 0 to now: a part of them is rounding of time.
+        moved = record.rate[task] * now
         level = 0
-        while (
-            not record.by_arrival
-            and level < record.thresholds.shape[1]
-            and _has_sent(record.sent_now[task], record.thresholds[n, level], record.rate[task] * now)
-        ):
+        while not record.by_arrival and level < record.thresholds.shape[1]:
+            threshold = record.thresholds[n, level]
+            if threshold - record.sent_now[task] > moved * TIME_TOLERANCE + threshold * LEVEL_TOLERANCE:
+                break
             level += 1
         record.level[task] = level
     return num_tasks
-
-
-@inlined_part
-def _has_sent(sent: float, threshold: float, moved: float) -> bool:
-    """Returns whether a task has sent so many bytes, rounding aside.
-
-    Args:
-        sent: Bytes sent.
-        threshold: Bytes to have sent.
-        moved: Bytes that it would send from time 0 to now at its present rate: a part of them is the rounding of time.
-    """
-    return threshold - sent <= moved * TIME_TOLERANCE + threshold * LEVEL_TOLERANCE
-
-
-@inlined_part
-def _sort_tasks(base: int, num_tasks: int, record: TaskQueues) -> None:
-    """Sorts the listed tasks by (level, arrival, number); quick where they are nearly in order."""
-    listed, level, came = record.listed, record.level, record.came
-    for index in range(base + 1, base + num_tasks):
-        task = listed[index]
-        hole = index
-        while hole > base:
-            other = listed[hole - 1]
-            if level[other] != level[task]:
-                later = level[other] > level[task]
-            elif came[other] != came[task]:
-                later = came[other] > came[task]
-            else:
-                later = other > task
-            if not later:
-                break
-            listed[hole] = other
-            hole -= 1
-        listed[hole] = task
-
-
-@inlined_part
-def _lay_out(base: int, active: IntArray, count: int, num_tasks: int, record: TaskQueues) -> None:
-    """Puts the active flows in the order of their tasks; those of one task keep theirs."""
-    begin = 0
-    for index in range(base, base + num_tasks):
-        flows = record.place[record.listed[index]]
-        record.place[record.listed[index]] = begin
-        begin += flows
-    for index in range(count):
-        row = active[index]
-        task = base + record.task[row]
-        record.laid[base + record.place[task]] = row
-        record.place[task] += 1
-    for index in range(count):
-        active[index] = record.laid[base + index]
-    for index in range(base, base + num_tasks):
-        record.place[record.listed[index]] = 0
 
 
 @inlined_part
@@ -299,7 +243,7 @@ def next_demotion(
         task = record.listed[index]
         if record.rate[task] > 0.0:
             soonest = min(soonest, bytes_to_demotion(n, task, record) / record.rate[task])
-    return now + soonest
+    return time_after(now, soonest)
 
 
 @inlined_rule
@@ -318,41 +262,9 @@ def bytes_to_demotion(n: int, task: int, record: TaskQueues) -> float:
 def level_after(level: int, total: float, thresholds: FloatArray) -> int:
     """Returns the level of a task after a flow has arrived: one lower if the task has outgrown its present level.
 
-    One flow demotes its task by one level at most, whatever its size (Algorithm 1, lines 11 to 13).
-
-    Args:
-        level: Level of the task, 0 the highest.
-        total: Bytes of all of its flows that have arrived, this one included.
-        thresholds: Bytes above which a task leaves each level but the lowest, increasing, (num_levels - 1,).
+    One flow demotes its task by one level at most, whatever its size (Algorithm 1, lines 11 to 13). ``total`` are the
+    bytes of all of its flows that have arrived, this one included.
     """
     if level < len(thresholds) and total > thresholds[level]:
         return level + 1
     return level
-
-
-@rule
-def levels_on_arrival(
-    task: IntArray,
-    size: FloatArray,
-    thresholds: FloatArray,
-    task_level: IntArray,
-    task_total: FloatArray,
-    level: IntArray,
-) -> None:
-    """Finds the level of each flow, which is that of its task before the flow's own bytes count.
-
-    Args:
-        task: Row of each flow's task in the order of arrival, (num_flows,); -1 for a flow without one.
-        thresholds: Bytes above which a task leaves each level but the lowest, increasing, (num_levels - 1,).
-        task_level: Level of each task, updated, (num_tasks,).
-        task_total: Bytes of each task's flows that have arrived, updated, (num_tasks,).
-        level: Receives the levels, (num_flows,), 0 the highest.
-    """
-    for row in range(len(task)):
-        owner = task[row]
-        if owner < 0:
-            level[row] = 0
-        else:
-            level[row] = task_level[owner]
-            task_total[owner] += size[row]
-            task_level[owner] = level_after(task_level[owner], task_total[owner], thresholds)

@@ -9,25 +9,22 @@ import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.flows.windows import window_growth
-from flowsched_gym.fluid.controls import Controls
 from flowsched_gym.fluid.rules.transport.lossy_senders import (
     LEAST,
     NO_PORT,
+    REPAIRING,
+    ROOM,
+    SENDING,
     LossFigures,
-    Mode,
-    Purpose,
     Senders,
     draw_luck,
     in_flight_of,
     uniform,
 )
-from flowsched_gym.fluid.state import FlowState
+from flowsched_gym.fluid.state import Controls, FlowState
 from flowsched_gym.machine_code.decorators import inlined_part, inlined_rule, rule
 from flowsched_gym.machine_code.numerics import power
 
-SENDING: Final = int(Mode.SENDING)
-REPAIRING: Final = int(Mode.REPAIRING)
-ROOM: Final = int(Purpose.ROOM)
 SHORTEST_STEP: Final = 1e-9
 """Least time in s between two changes of the same network that senders bring about."""
 SLACK: Final = 1e-9
@@ -51,14 +48,8 @@ def next_change(
     """Begins steps of ports: returns the absolute time in s at which windows and losses next change the rates.
 
     The step of a port lasts until something of its own changes. What happens elsewhere in the network does not end it,
-    so that what is lost at one port does not depend on how often another one changes.
-
-    Args:
-        served: Rows of the flows that have a rate, in its first ``num_served`` entries.
-        num_served: How many these are.
-        state: The flows, with their new rates.
-        capacity: What of each link is for data, in B/s.
-        round_trip: Round-trip time in s of each path.
+    so that what is lost at one port does not depend on how often another one changes. ``capacity`` is what of each link
+    is for data, ``round_trip`` the time in s of each path.
     """
     figures, first_port = senders.figures, n * senders.num_links
     flows, ports = senders.flows, senders.ports
@@ -99,14 +90,7 @@ def next_change(
 
 
 @inlined_part
-def _list_ports(
-    now: float,
-    n: int,
-    served: IntArray,
-    num_served: int,
-    state: FlowState,
-    senders: Senders,
-) -> None:
+def _list_ports(now: float, n: int, served: IntArray, num_served: int, state: FlowState, senders: Senders) -> None:
     """Lists the ports that deliver, and finds which of them begin a step: the others go on with theirs."""
     flows, step = senders.flows, senders.steps[n]
     step["number"] += 1
@@ -213,15 +197,7 @@ def _begin_step(row: int, round_time: float, state: FlowState, controls: Control
 def isolated_lossy_times(
     volume: FloatArray, capacity: FloatArray, round_trip: FloatArray, figures: LossFigures, times: FloatArray
 ) -> None:
-    """Finds how long flows deliver when they are alone on the network and nothing is lost.
-
-    Args:
-        volume: Bytes on the wire, (num_flows,).
-        capacity: Smallest capacity of each path in B/s.
-        round_trip: Round-trip time of each path in s.
-        figures: Figures of the transport.
-        times: Receives the times in s from the first to the last byte delivered.
-    """
+    """Finds how long flows deliver when they are alone on the network and nothing is lost; see ``isolated_times``."""
     for row in range(len(volume)):
         left = volume[row] / figures.packet
         fastest = capacity[row] / figures.packet
@@ -259,14 +235,7 @@ def deliver(
 ) -> None:
     """Lets windows grow by what was delivered, repairs holes, and loses what has found no room.
 
-    Args:
-        now: Time in s at the end of the step.
-        elapsed: Its length in s, > 0.
-        served: Rows of the flows that had a rate, in its first ``num_served`` entries.
-        num_served: How many these are.
-        state: The flows, with what has been delivered; the rates of those that have ended are 0.
-        controls: Their controls, as they were in the step.
-        senders: The senders of all networks; ``next_change`` was called at the beginning of the step.
+    A step of ``elapsed`` > 0 s ends now, at whose beginning ``next_change`` was called; rates of ended flows are 0.
     """
     figures, first_port = senders.figures, n * senders.num_links
     flows, ports = senders.flows, senders.ports
@@ -315,15 +284,7 @@ def _can_lose(row: int, link: int, state: FlowState, senders: Senders) -> bool:
 
 
 @inlined_part
-def _lose(
-    now: float,
-    n: int,
-    link: int,
-    served: IntArray,
-    num_served: int,
-    state: FlowState,
-    senders: Senders,
-) -> None:
+def _lose(now: float, n: int, link: int, served: IntArray, num_served: int, state: FlowState, senders: Senders) -> None:
     """Hands out what overflows, in proportion to what flows have on their way and their inclination to lose it."""
     figures, flows = senders.figures, senders.flows
     port = senders.ports[n * senders.num_links + link]
@@ -369,13 +330,7 @@ def _lose(
 
 
 @inlined_part
-def _forget_crumbs(
-    link: int,
-    served: IntArray,
-    num_served: int,
-    state: FlowState,
-    senders: Senders,
-) -> None:
+def _forget_crumbs(link: int, served: IntArray, num_served: int, state: FlowState, senders: Senders) -> None:
     """Takes less than a packet for no loss, when an overflow has ended."""
     flows = senders.flows
     for index in range(num_served):

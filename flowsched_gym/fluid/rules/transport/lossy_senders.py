@@ -18,9 +18,8 @@ import numpy.typing as npt
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.flows.windows import HALF, cut_window
-from flowsched_gym.fluid.controls import Controls
-from flowsched_gym.fluid.state import FlowState
-from flowsched_gym.machine_code.decorators import inlined_part, inlined_rule, rule
+from flowsched_gym.fluid.state import Controls, FlowState
+from flowsched_gym.machine_code.decorators import inlined_part, inlined_rule
 from flowsched_gym.topology.network import Network
 
 StructuredArray = npt.NDArray[Any]
@@ -100,24 +99,14 @@ LEAST: Final = 1e-6
 """Packets that are none: rounding."""
 
 
-class Purpose(IntEnum):
-    """What a random number is for."""
-
-    JITTER = 1
-    LUCK = 2
-    STALL = 3
-    ROOM = 4
-
-
-JITTER: Final = int(Purpose.JITTER)
-LUCK: Final = int(Purpose.LUCK)
-STALL: Final = int(Purpose.STALL)
+JITTER, LUCK, STALL, ROOM = 1, 2, 3, 4
+"""Purposes: what a random number is for."""
 LEAST_WINDOW: Final = 2.0
 """Packets of a window after a timeout, and the least end of slow start then (RFC 5681, Eq. 4)."""
 
 
 class LossFigures(NamedTuple):
-    """The figures of a transport that loses packets; see ``fluid.Losses``.
+    """The figures of a transport that loses packets, most of them those of ``fluid.Losses``.
 
     Attributes:
         packet: Bytes of a packet on the wire.
@@ -126,18 +115,6 @@ class LossFigures(NamedTuple):
         exit_window: Packets at which slow start ends for the first time.
         slow_start_growth: Packets that a window in slow start grows by for each one delivered.
         later_growth: The same after slow start.
-        added_per_round: Packets that it grows by in each round after slow start besides.
-        window_kept: Part of the window that is kept after a loss.
-        largest_window: Packets.
-        buffer: Packets.
-        buffer_spread: Largest part of the buffer by which it is smaller in a busy period.
-        loss_skew: Power to which a flow's inclination to lose packets is taken at the beginning of an overflow.
-        loss_scale: Packets lost in an overflow after which that power is half of it.
-        timeout_probability: Of senders that have nothing new to send when they notice: how many wait for a timeout.
-        timeout: Time in s that these wait.
-        late_ack_probability: How many of them wait for late acknowledgements.
-        late_ack: Time in s that these wait.
-        jitter: Largest delay in s by which a sender is late in reacting to its token.
     """
 
     packet: float
@@ -193,35 +170,21 @@ def mixed(x: Any) -> Any:
 
 @inlined_rule
 def uniform(n: int, row: int, period: int, purpose: int, senders: Senders) -> float:
-    """Hashes a number between 0 and 1 without its ends.
-
-    Args:
-        period: Busy period of its port, 0 for none.
-        purpose: What the number is for.
-    """
+    """Hashes a number between 0 and 1 without its ends, for a busy period of a port, 0 for none, and a purpose."""
     x = mixed(senders.flows["key"][row] + senders.salts[n])
     x = mixed(x + np.uint64(period) * np.uint64(0x9E3779B97F4A7C15))
     x = mixed(x + np.uint64(purpose) * np.uint64(0x9E3779B97F4A7C15))
     return (np.float64(x >> np.uint64(11)) + 0.5) * 2.0**-53
 
 
-@rule
 def begin_senders(n: int, keys: npt.NDArray[np.uint64], senders: Senders) -> None:
     """Prepares a network for an episode of flows with these keys, (num_flows,), at time 0."""
     senders.salts[n] = 0
-    senders.steps["number"][n] = 0
-    senders.steps["first_port"][n] = NO_PORT
-    senders.steps["changed"][n] = True
-    for index in range(len(keys)):
-        senders.flows["key"][n * senders.num_rows + index] = keys[index]
-    for port in range(n * senders.num_links, (n + 1) * senders.num_links):
-        senders.ports["step"][port] = 0
-        senders.ports["in_flight"][port] = 0.0
-        senders.ports["round_ends"][port] = 0.0
-        senders.ports["step_ends"][port] = 0.0
-        senders.ports["busy_periods"][port] = 0
-        senders.ports["is_busy"][port] = False
-        senders.ports["overflows"][port] = False
+    senders.steps[n] = (0, NO_PORT, True)
+    senders.flows["key"][n * senders.num_rows :][: len(keys)] = keys
+    ports = senders.ports[n * senders.num_links : (n + 1) * senders.num_links]
+    for name in ("step", "in_flight", "round_ends", "step_ends", "busy_periods", "is_busy", "overflows"):
+        ports[name] = 0
 
 
 @inlined_rule
@@ -295,14 +258,8 @@ def control_senders(
 ) -> float:
     """Lets senders notice, repair and wait, and sets their weights and largest rates: what they have on their way.
 
-    Where one of these changes, rates have to be shared anew: ``changed`` of the step tells.
-
-    Args:
-        controls: Their controls; ``admitted``, ``weight`` and ``rate_cap`` are written here.
-        round_trip: Round-trip time in s of each path.
-
-    Returns:
-        The absolute time in s at which a sender next notices a loss, or ends to wait; inf for never.
+    Where one of these changes, rates have to be shared anew: ``changed`` of the step tells. ``round_trip`` is the time
+    in s of each path. Returns the absolute time in s at which a sender next notices a loss, or ends to wait, or inf.
     """
     figures = senders.figures
     time = np.inf

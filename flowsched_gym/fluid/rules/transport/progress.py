@@ -49,24 +49,11 @@ def advance(
     finished: IntArray,
     crossed: IntArray,
 ) -> tuple[int, int, int]:
-    """Sends for ``elapsed`` seconds, removes flows that finish and collects those at ``review_at``.
+    """Sends for a step of ``elapsed`` >= 0 s that ends now, in which no rate changes.
 
-    Args:
-        now: Time in s at the end of the step.
-        elapsed: Length of the step in s, >= 0; no rate changes inside.
-        active: Rows of the active flows, in its first ``count`` entries; finished ones are removed, order is kept.
-        served: Rows of the active flows that have a rate, in its first ``num_served`` entries.
-        num_served: Number of active flows that have a rate.
-        volume: Bytes on the wire per flow.
-        attained: Bytes sent; updated.
-        remaining: Bytes left, > 0 of active flows; updated.
-        rate: Rates in B/s; set to 0 for finished flows.
-        review_at: Attained bytes at which a flow needs attention.
-        finished: Receives the rows that finish, in increasing order.
-        crossed: Receives the rows that reach ``review_at`` and go on, in increasing order.
-
-    Returns:
-        Numbers of active, finished and crossed flows.
+    Flows that finish are removed from the active ones, whose order is kept, and have no rate any more. ``finished``
+    receives them, ``crossed`` those that reach ``review_at`` and go on, both in the order of rows. Returns the numbers
+    of active, finished and crossed flows.
     """
     num_finished = 0
     num_crossed = 0
@@ -101,6 +88,12 @@ def advance(
 
 
 @inlined_rule
+def time_after(now: float, span: float) -> float:
+    """Returns the time in s after a span >= 0 s; later than now, though the span be less than the clock can tell."""
+    return max(now + span, now * (1.0 + SMALLEST_STEP) + SMALLEST_TIME)
+
+
+@inlined_rule
 def next_event_time(
     now: float,
     served: IntArray,
@@ -113,11 +106,7 @@ def next_event_time(
 ) -> float:
     """Returns the absolute time in s, > now, at which an active flow next finishes or crosses a level; inf for never.
 
-    Args:
-        served: Rows of the active flows that have a rate, in its first ``num_served`` entries.
-        num_served: Number of active flows that have a rate.
-        review_at: Attained bytes at which a flow needs attention.
-        review_time: Absolute time in s, >= now, at which the discipline needs attention anyway.
+    At ``review_time``, an absolute time in s, > now, the discipline needs attention anyway.
     """
     soonest = np.inf
     for index in range(num_served):

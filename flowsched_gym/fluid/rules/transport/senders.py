@@ -12,13 +12,9 @@ from flowsched_gym.machine_code.decorators import inlined_rule, rule
 
 @rule
 def wire_volume(size: FloatArray, segment: float, header: float, volume: FloatArray) -> None:
-    """Adds one header to each begun segment.
+    """Adds one header to each begun segment, all in B; the volume receives the bytes on the wire.
 
-    Args:
-        size: Payloads in B, (num_flows,).
-        segment: Payload of a full segment in B; 0 for a fluid without segments, whose volume is its size.
-        header: Header of a segment in B.
-        volume: Receives the bytes on the wire.
+    A segment of 0 B stands for a fluid without segments, whose volume is its size.
     """
     for row in range(len(size)):
         volume[row] = size[row]
@@ -28,13 +24,9 @@ def wire_volume(size: FloatArray, segment: float, header: float, volume: FloatAr
 
 @rule
 def next_window(window: float, exit_window: float, slow_start_growth: float, later_growth: float) -> float:
-    """Returns the window of the next round, in the unit of the arguments.
+    """Returns the window of the next round, in the unit of this one and of the window at which slow start ends.
 
-    Args:
-        window: Window of this round.
-        exit_window: Window at which slow start ends.
-        slow_start_growth: Factor per round in slow start, up to the exit window.
-        later_growth: Factor per round after it.
+    It grows by a factor for each round, another one after slow start.
     """
     if window < exit_window:
         return min(window * slow_start_growth, exit_window)
@@ -55,14 +47,10 @@ def isolated_times(
     """Finds how long flows send when they are alone on the network, pauses between rounds included.
 
     Args:
-        volume: Bytes on the wire, (num_flows,).
-        capacity: Smallest capacity of each path in B/s.
-        round_trip: Round-trip time of each path in s.
-        window: Bytes on the wire of the first round; 0 for senders without a window.
-        exit_window: Bytes at which slow start ends.
-        slow_start_growth: Factor per round in slow start.
-        later_growth: Factor per round after it.
-        times: Receives the times in s from the first to the last byte sent.
+        capacity: Smallest capacity of each flow's path in B/s, (num_flows,).
+        round_trip: Round-trip time of each flow's path in s, (num_flows,).
+        window: Bytes on the wire of the first round; 0 for senders without a window. It grows as in ``next_window``.
+        times: Receives the times in s from the first to the last byte sent, (num_flows,).
     """
     for row in range(len(volume)):
         left = volume[row]
@@ -77,15 +65,9 @@ def isolated_times(
 
 @inlined_rule
 def take_request(requests: IntArray, head: int, slot: int) -> int:
-    """Removes the request in a slot from the queue, whose new head is ``head + 1``; the others keep their order.
+    """Removes the request in a slot, counted from the oldest, from the queue at the indices head, head + 1, ...
 
-    Args:
-        requests: Rows of the waiting flows, at the indices head, head + 1, ...; updated.
-        head: Place of the oldest request.
-        slot: Which request, counted from the oldest.
-
-    Returns:
-        Row of the flow whose request was taken.
+    The others keep their order behind the new head, ``head + 1``. Returns the row of the flow whose request was taken.
     """
     row: int = requests[head + slot]
     for index in range(head + slot, head, -1):

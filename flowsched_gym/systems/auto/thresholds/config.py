@@ -28,7 +28,7 @@ from flowsched_gym.envs.arguments import (
     workload_argument,
 )
 from flowsched_gym.envs.thresholds import ThresholdScale, check_num_thresholds, read_thresholds
-from flowsched_gym.fluid.disciplines.parameters import Within
+from flowsched_gym.fluid.disciplines.queues import Within
 from flowsched_gym.queueing.thresholds import NUM_QUEUES
 from flowsched_gym.systems.auto.flows import flow_source
 from flowsched_gym.topology.fabrics import MOST_SWITCH_HOSTS

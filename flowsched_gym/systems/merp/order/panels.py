@@ -6,7 +6,7 @@ import numpy.typing as npt
 from flowsched_gym.envs.drawing import Scene, View
 from flowsched_gym.envs.drawing.formats import count_text, duration_text, ratio_text, shortened, size_share, size_text
 from flowsched_gym.envs.drawing.panels import Bar, Column, Key, Row, Rows, Stack, Table, Text, Tone
-from flowsched_gym.fluid.pending_decisions import OrderDecision
+from flowsched_gym.fluid.decision import OrderDecision
 from flowsched_gym.systems.merp.order.config import DEFAULT_WORKLOADS, MERPOrderConfig, OrderTopology
 from flowsched_gym.systems.merp.order.rules import LARGEST_KEPT
 

@@ -65,7 +65,7 @@ class OrderRules(NamedTuple):
         """Writes the columns of ``order_layout``."""
         _show(decision, self.num_slots, observation)
 
-    def reward(self, decision: Decision, told: int, terms: FloatArray) -> float:
+    def reward(self, decision: Decision, num_before: int, terms: FloatArray) -> float:
         """Rewards for the flows that have been delivered since the last action.
 
         ``lexicographic`` is minus the rise of ``s_1 + s_2 / 2 + s_3 / 4 + ...`` over the largest slowdowns of all that
@@ -77,7 +77,7 @@ class OrderRules(NamedTuple):
         terms[MAX_SLOWDOWN] = largest[0]
         terms[SLOWDOWN] = 0.0
         terms[FCT] = 0.0
-        for index in range(decision.first_delivered + told, decision.first_delivered + decision.num_delivered):
+        for index in range(decision.first_delivered + num_before, decision.first_delivered + decision.num_delivered):
             row = decision.delivered[index]
             fct = decision.completion_time[row] - decision.state.arrival_time[row]
             slowdown = fct / decision.flows["ideal_fct"][row]

@@ -6,8 +6,8 @@ from flowsched_gym.core.units import SECONDS_PER_MICROSECOND
 from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
 from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.drawing import View
+from flowsched_gym.fluid.decision import DecisionKind, PathDecision
 from flowsched_gym.fluid.disciplines import make_discipline
-from flowsched_gym.fluid.pending_decisions import DecisionKind, PathDecision
 from flowsched_gym.systems.merp.route.config import MERPRouteConfig, route_source
 from flowsched_gym.systems.merp.route.panels import route_panels
 from flowsched_gym.systems.merp.route.rules import FLOW_FIELDS, RouteRules, reward_terms, route_layout

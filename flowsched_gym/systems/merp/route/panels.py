@@ -14,7 +14,7 @@ from flowsched_gym.envs.columns import Layout
 from flowsched_gym.envs.drawing import Scene, View
 from flowsched_gym.envs.drawing.formats import count_text, duration_text, ratio_text, shortened, size_text
 from flowsched_gym.envs.drawing.panels import Bar, Column, Fabric, Key, Row, Stack, Table, Text, Tier, Tone
-from flowsched_gym.fluid.pending_decisions import PathDecision
+from flowsched_gym.fluid.decision import PathDecision
 from flowsched_gym.systems.merp.route.config import MERPRouteConfig
 
 CORE, AGGREGATION, EDGE, HOSTS = range(4)

@@ -13,8 +13,7 @@ from flowsched_gym.core.arrays import BoolArray, FloatArray, ObservationArray
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
 from flowsched_gym.envs.columns import Column, Layout
 from flowsched_gym.fluid.decision import Decision, Order
-from flowsched_gym.fluid.routes import NetworkState
-from flowsched_gym.fluid.rules.routing.candidates import path_is_up, shared_ends
+from flowsched_gym.fluid.routes import NetworkState, path_is_up, shared_ends
 from flowsched_gym.fluid.rules.routing.memr import expect_on_links, expect_on_path
 from flowsched_gym.machine_code.decorators import allocating_part, inlined_part
 from flowsched_gym.machine_code.numerics import squash
@@ -84,7 +83,7 @@ class RouteRules(NamedTuple):
 
     def act(self, decision: Decision, action: int) -> tuple[int, int, bool]:
         """Takes a path; one that is not there or is down stands for the first that is up."""
-        if not decision.asked:
+        if not decision.is_due:
             return TAKE_PATH, 0, action > 0
         if _is_up(decision, action):
             return TAKE_PATH, action, False
@@ -96,18 +95,18 @@ class RouteRules(NamedTuple):
     def mask(self, decision: Decision, mask: BoolArray) -> None:
         """Writes which paths are up; at the end, the first."""
         for index in range(self.num_slots):
-            mask[index] = _is_up(decision, index) if decision.asked else index == 0
+            mask[index] = _is_up(decision, index) if decision.is_due else index == 0
 
     def observe(self, decision: Decision, observation: ObservationArray) -> None:
         """Writes the columns of ``route_layout``; zeros at the end."""
         observation[:] = 0.0
-        if decision.asked:
+        if decision.is_due:
             _show(decision, self.line_rate, observation)
 
-    def reward(self, decision: Decision, told: int, terms: FloatArray) -> float:
+    def reward(self, decision: Decision, num_before: int, terms: FloatArray) -> float:
         """Rewards minus the completion times, or slowdowns, of the flows delivered since the last action."""
         total_fct, total_slowdown = 0.0, 0.0
-        for index in range(decision.first_delivered + told, decision.first_delivered + decision.num_delivered):
+        for index in range(decision.first_delivered + num_before, decision.first_delivered + decision.num_delivered):
             row = decision.delivered[index]
             fct = decision.completion_time[row] - decision.state.arrival_time[row]
             total_fct += fct
@@ -149,7 +148,7 @@ def _is_up(decision: Decision, index: int) -> bool:
     routes: Any = decision.routes
     row, network = decision.candidates[decision.first_candidate], decision.network
     path = routes.first[row] + index
-    return path < routes.last[row] and path_is_up(path, network.capacity, network.path_start, network.path_links)
+    return path < routes.last[row] and path_is_up(path, network)
 
 
 @allocating_part
@@ -181,7 +180,7 @@ def _show(decision: Decision, line_rate: float, observation: ObservationArray) -
     at = NUM_CONTEXT_COLUMNS
     for path in range(first, last):
         begin, end = path_start[path], path_start[path + 1]
-        is_up = path_is_up(path, network.capacity, path_start, path_links)
+        is_up = path_is_up(path, network)
         most, crowd, busiest = 0.0, 0.0, 0.0 if is_up else 1.0
         for step in range(begin + head, end - tail):
             link = path_links[step]

@@ -8,8 +8,8 @@ from flowsched_gym.envs.drawing.formats import count_text, duration_text, shorte
 from flowsched_gym.envs.drawing.panels import Bar, Column, Key, Row, Rows, Stack, Table, Text, Tone
 from flowsched_gym.flows.fields import index_tasks
 from flowsched_gym.flows.metrics import task_completion_times
-from flowsched_gym.fluid.pending_decisions import OrderDecision
-from flowsched_gym.fluid.rules.tasks.stages import first_cpu_path
+from flowsched_gym.fluid.decision import OrderDecision
+from flowsched_gym.fluid.stages import first_cpu_path
 from flowsched_gym.systems.tafe.config import TAFETopology
 from flowsched_gym.systems.tafe.tasks.config import TAFETasksConfig
 

@@ -8,7 +8,7 @@ from flowsched_gym.core.arrays import BoolArray, FloatArray, ObservationArray
 from flowsched_gym.envs.columns import Column, Layout
 from flowsched_gym.fluid.decision import Decision
 from flowsched_gym.fluid.rules.ordering.competing import mask_slots, serve_slot
-from flowsched_gym.fluid.rules.tasks.stages import first_cpu_path
+from flowsched_gym.fluid.stages import first_cpu_path
 from flowsched_gym.machine_code.decorators import inlined_part
 from flowsched_gym.machine_code.numerics import squash
 from flowsched_gym.systems.tafe.tasks.config import Information, TAFETasksConfig
@@ -82,7 +82,7 @@ class TaskRules(NamedTuple):
         for index in range(decision.first_active, decision.first_active + decision.num_active):
             is_active[decision.active[index]] = 0
 
-    def reward(self, decision: Decision, told: int, terms: FloatArray) -> float:
+    def reward(self, decision: Decision, num_before: int, terms: FloatArray) -> float:
         """Rewards for the time since the last action.
 
         ``unfinished`` is minus the integral of the number of unfinished tasks, ``tail`` minus the rise of the largest
@@ -91,7 +91,7 @@ class TaskRules(NamedTuple):
         """
         n = decision.number
         largest = decision.episodes["largest"][n]
-        for index in range(decision.first_delivered + told, decision.first_delivered + decision.num_delivered):
+        for index in range(decision.first_delivered + num_before, decision.first_delivered + decision.num_delivered):
             _finish(decision, decision.delivered[index])
         for index in range(decision.first_active, decision.first_active + decision.num_active):
             _begin_task(decision, decision.active[index])

@@ -1,7 +1,8 @@
-"""Shares links among flows of one priority: weighted max-min fairness, by progressive filling.
+"""Shares the links among the admitted flows: strict priority, and weighted max-min fairness inside one priority.
 
-The link that would give its flows least per unit of weight fixes their rates, is taken out with them, and so on
-(Bertsekas and Gallager, Data Networks, section 6.5.2).
+With distinct priorities this is the greedy rule: each flow in its turn takes the least residual capacity of its path.
+Flows of one priority are filled progressively: the link that would give its flows least per unit of weight fixes their
+rates, is taken out with them, and so on (Bertsekas and Gallager, Data Networks, section 6.5.2).
 """
 
 from typing import Any, Final, NamedTuple
@@ -10,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
-from flowsched_gym.fluid.controls import Controls
+from flowsched_gym.fluid.state import Controls
 from flowsched_gym.machine_code.decorators import inlined_part, inlined_rule
 from flowsched_gym.topology.network import Network, longest_path
 
@@ -85,15 +86,121 @@ def new_filling(network: Network, num_flows: int) -> Filling:
 
 
 @inlined_rule
-def is_still_blocked(row: int, path: int, filling: Filling) -> bool:
+def share_links(
+    active: IntArray,
+    count: int,
+    controls: Controls,
+    network: Network,
+    rate: FloatArray,
+    filling: Filling,
+    served: IntArray,
+    num_served: int,
+) -> int:
+    """Sets the rates of at least one active flow, and lists in ``served`` those that have one; returns how many do.
+
+    The active flows are reordered by (priority, row). Only those listed before, ``num_served``, have had a rate.
+    """
+    priority = controls.priority
+    for i in range(num_served):
+        rate[served[i]] = 0.0
+    # Not the literal 0, for which Numba would compile the parts once more.
+    none: int = np.int64(0)  # type: ignore[assignment]
+    first = num_served = none
+    _open_links(network, filling)
+    if count > 1 and priority[active[0]] < priority[active[1]]:
+        # Mostly all are in order and have priorities of their own: one walk finds that out and serves them.
+        num_served = _serve_alone(active[0], controls, network, rate, filling, served, num_served)
+        first += 1
+        while first < count and priority[active[first - 1]] < priority[active[first]]:
+            num_served = _serve_alone(active[first], controls, network, rate, filling, served, num_served)
+            first += 1
+        if first == count:
+            return num_served
+        for i in range(num_served):
+            rate[served[i]] = 0.0
+        first = num_served = none
+        _open_links(network, filling)
+    sort_by_priority(active, count, priority)
+    while first < count:
+        last = first + 1
+        while last < count and priority[active[last]] == priority[active[first]]:
+            last += 1
+        if last - first == 1:
+            num_served = _serve_alone(active[first], controls, network, rate, filling, served, num_served)
+        else:
+            num_served = _fill_class(
+                active, first, last, last == count, controls, network, rate, filling, served, num_served
+            )
+        first = last
+    return num_served
+
+
+@inlined_rule
+def sort_by_priority(active: IntArray, count: int, priority: IntArray) -> None:
+    """Sorts the active flows by (priority, row); quick where they are nearly in order."""
+    row_before, before = active[0], priority[active[0]]
+    for i in range(1, count):
+        row = active[i]
+        key = priority[row]
+        if before < key or (before == key and row_before < row):
+            row_before, before = row, key
+            continue
+        hole = i
+        while hole > 0 and (
+            priority[active[hole - 1]] > key or (priority[active[hole - 1]] == key and active[hole - 1] > row)
+        ):
+            active[hole] = active[hole - 1]
+            hole -= 1
+        active[hole] = row
+
+
+@inlined_part
+def _open_links(network: Network, filling: Filling) -> None:
+    """Leaves the links all of their capacities."""
+    for link in range(len(network.capacity)):
+        filling.residual[link] = network.capacity[link]
+
+
+@inlined_part
+def _serve_alone(
+    row: int,
+    controls: Controls,
+    network: Network,
+    rate: FloatArray,
+    filling: Filling,
+    served: IntArray,
+    num_served: int,
+) -> int:
+    """Assigns a flow with a priority of its own what is left on its path; returns how many flows have a rate now."""
+    path = controls.path[row]
+    residual = filling.residual
+    if not controls.admitted[row] or _is_still_blocked(row, path, filling):
+        return num_served
+    least = np.inf
+    for step in range(network.path_start[path], network.path_start[path + 1]):
+        least = min(least, residual[network.path_links[step]])
+        if least == 0.0:
+            filling.blocks["next_path"][row] = path + 1
+            filling.blocks["full_link"][row] = network.path_links[step]
+            return num_served
+    least = min(least, controls.rate_cap[row])
+    rate[row] = least
+    for step in range(network.path_start[path], network.path_start[path + 1]):
+        residual[network.path_links[step]] -= least
+    served[num_served] = row
+    return num_served + 1
+
+
+@inlined_part
+def _is_still_blocked(row: int, path: int, filling: Filling) -> bool:
     """Returns whether the link that was full when the flow was last looked at is full now."""
     blocks = filling.blocks
     blocked: bool = blocks["next_path"][row] == path + 1 and filling.residual[blocks["full_link"][row]] == 0.0
     return blocked
 
 
-@inlined_rule
-def fill_class(
+@inlined_part
+def _fill_class(
     active: IntArray,
     first: int,
     last: int,
@@ -105,17 +212,9 @@ def fill_class(
     served: IntArray,
     num_served: int,
 ) -> int:
-    """Fills the flows of one priority progressively; returns how many flows of this and higher ones have a rate.
+    """Fills the flows of one priority, ``active[first:last]``, progressively; returns how many in all have a rate now.
 
-    Args:
-        active: Rows of the active flows by priority.
-        first: Index of the first flow of this priority.
-        last: Index behind its last.
-        is_last: Whether nobody asks what is left: the residual capacities may stay behind then.
-        rate: Rates in B/s, 0 for the flows of this priority; updated.
-        filling: Scratch, with what higher priorities leave; updated.
-        served: Rows of the flows of higher priorities that have a rate; those of this one are added.
-        num_served: Number of the former.
+    Where ``is_last``, nobody asks what is left: the residual capacities may stay behind.
     """
     residual, links, sharers, crossings, blocks = filling
     load, open_flows, used = links["load"], links["open_flows"], links["used"]
@@ -125,7 +224,7 @@ def fill_class(
     for i in range(first, last):
         row = active[i]
         path = controls.path[row]
-        if not controls.admitted[row] or is_still_blocked(row, path, filling):
+        if not controls.admitted[row] or _is_still_blocked(row, path, filling):
             continue
         least = np.inf
         full_link = network.path_links[network.path_start[path]]

@@ -1,58 +1,39 @@
-"""Serves flows by what they have attained: the least first, or in multi-level feedback queues."""
+"""Serves flows in queues: by what they have attained, by their size, or by weights."""
 
 from collections.abc import Sequence
-from typing import cast
+from enum import StrEnum
+from typing import Final, NamedTuple, cast
 
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
-from flowsched_gym.core.checks import check_whole_numbers
+from flowsched_gym.core.checks import check_choice, check_numbers, check_whole_numbers
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.flows.workload import Workload
-from flowsched_gym.fluid.contract import Discipline, Nothing
-from flowsched_gym.fluid.controls import Controls
-from flowsched_gym.fluid.disciplines.parameters import Within, check_limits, check_within
+from flowsched_gym.fluid.contract import Discipline
 from flowsched_gym.fluid.rules.ordering.feedback import (
     FeedbackQueues,
+    WeightedQueues,
     are_limits,
-    catch_up_time,
     head_of_each_level,
     level_by_attained,
-    share_least_attained,
+    weigh_queues,
 )
-from flowsched_gym.fluid.state import FlowState
+from flowsched_gym.fluid.state import Controls, FlowState
 from flowsched_gym.topology.network import Network
 
 Thresholds = Sequence[float] | Sequence[Sequence[float]] | FloatArray
 
+SMALLEST_WEIGHT: Final = 1e-100
+LARGEST_WEIGHT: Final = 1e100
+"""Between these a rate over a weight is neither 0 nor infinite."""
 
-class Las(Discipline):
-    """Least attained service first; equals share.
 
-    On a network the levels are found anew at each arrival, completion and catch-up; flows of one level whose paths
-    differ may drift apart in between.
-    """
+class Within(StrEnum):
+    """Ways to serve the flows of one queue."""
 
-    @staticmethod
-    def control(
-        now: float,
-        n: int,
-        active: IntArray,
-        count: int,
-        state: FlowState,
-        controls: Controls,
-        network: Network,
-        record: Nothing,
-    ) -> None:
-        """Serves the flows that have attained least."""
-        share_least_attained(now, active, count, state.attained, state.rate, controls.priority)
-
-    @staticmethod
-    def review_time(
-        now: float, n: int, active: IntArray, count: int, state: FlowState, controls: Controls, record: Nothing
-    ) -> float:
-        """Returns when flows catch up with others."""
-        return catch_up_time(now, active, count, state.attained, controls.priority, state.rate)
+    PS = "ps"
+    FIFO = "fifo"
 
 
 class Mlfq(Discipline):
@@ -78,7 +59,7 @@ class Mlfq(Discipline):
         self, thresholds: Thresholds, within: str = Within.PS, groups: Sequence[int] | IntArray | None = None
     ) -> None:
         self._thresholds = _rows(thresholds)
-        self._share = check_within(within) is Within.PS
+        self._share = check_choice("within", within, Within) is Within.PS
         self.num_priorities = self.num_queues if self._share else 0
         self._groups = None if groups is None else check_whole_numbers("groups", groups)
         if self._groups is not None and len(self._groups):
@@ -198,6 +179,133 @@ class Mlfq(Discipline):
                 raise ConfigError(f"queue is {wrong[0]}: it must be from 0 to {self.num_queues - 1}")
         self.record.pinned[row] = -1 if queue is None else queue
         self.record.changed[row // self._num_rows] = 1
+
+
+class _SizeClasses(NamedTuple):
+    """Queues of flows.
+
+    Attributes:
+        share: Whether the flows of a queue share.
+        thresholds: Largest size of each queue but the last in B, (num_queues - 1,).
+        level: Queue of each flow, (num_flows,).
+    """
+
+    share: bool
+    thresholds: FloatArray
+    level: IntArray
+
+
+class Qsjf(Discipline):
+    """Queues by original size, strict priority to the smaller: size <= thresholds[0] is queue 0, and so on.
+
+    Args:
+        thresholds: Largest size of each queue but the last in B, increasing, (num_queues - 1,).
+        within: ``ps`` to share inside a queue, ``fifo`` to serve in the order of arrival.
+
+    Raises:
+        ConfigError: There is no threshold, or they are not finite, positive and increasing.
+    """
+
+    record_type = _SizeClasses
+    kept = ("level",)
+
+    def __init__(self, thresholds: Sequence[float], within: str = Within.PS) -> None:
+        self._thresholds = check_limits(thresholds)
+        self._share = check_choice("within", within, Within) is Within.PS
+        self.num_priorities = len(self._thresholds) + 1 if self._share else 0
+
+    @staticmethod
+    def begin_flow(now: float, n: int, row: int, state: FlowState, controls: Controls, record: _SizeClasses) -> None:
+        """Finds the queue of a flow."""
+        level = 0
+        while level < len(record.thresholds) and state.size[row] > record.thresholds[level]:
+            level += 1
+        record.level[row] = level
+
+    @staticmethod
+    def control(
+        now: float,
+        n: int,
+        active: IntArray,
+        count: int,
+        state: FlowState,
+        controls: Controls,
+        network: Network,
+        record: _SizeClasses,
+    ) -> None:
+        """Orders flows by their queue."""
+        head_of_each_level(active, count, record.level, state.arrival_time, controls.priority, record.share)
+
+    def new_record(self, num_flows: int, network: Network, num_networks: int) -> _SizeClasses:
+        """Makes room for the queues."""
+        return _SizeClasses(self._share, self._thresholds, np.zeros(num_flows, dtype=np.int64))
+
+
+class Wfq(Discipline):
+    """Weighted fair queueing among the queues that hold flows, as a fluid.
+
+    Args:
+        queue: Queue of each flow, (num_flows,) integers from 0, in the order of the workload; the same in each network.
+        weights: Weight of each queue, (num_queues,), > 0.
+        within: ``ps`` to share inside a queue, ``fifo`` to serve in the order of arrival.
+
+    Raises:
+        ConfigError: A queue does not exist, or a weight is not finite and > 0.
+    """
+
+    record_type = WeightedQueues
+    kept = ("queue",)
+
+    def __init__(self, queue: Sequence[int], weights: Sequence[float], within: str = Within.PS) -> None:
+        self._queue = check_whole_numbers("queue", queue)
+        self._weights = check_numbers("weights", weights)
+        allowed = (self._weights >= SMALLEST_WEIGHT) & (self._weights <= LARGEST_WEIGHT)
+        if not len(self._weights) or not allowed.all():
+            raise ConfigError(
+                f"weights is {self._weights.tolist()}: each must be finite and > 0, at least one "
+                f"(from {SMALLEST_WEIGHT:g} to {LARGEST_WEIGHT:g})"
+            )
+        wrong = (self._queue < 0) | (self._queue >= len(self._weights))
+        if wrong.any():
+            raise ConfigError(f"queue holds {self._queue[wrong][0]}: each must be 0 to {len(self._weights) - 1}")
+        self._share = check_choice("within", within, Within) is Within.PS
+        self.stops_flows = not self._share
+
+    @staticmethod
+    def control(
+        now: float,
+        n: int,
+        active: IntArray,
+        count: int,
+        state: FlowState,
+        controls: Controls,
+        network: Network,
+        record: WeightedQueues,
+    ) -> None:
+        """Gives the flows of each queue its weight."""
+        weigh_queues(active, count, state.arrival_time, controls, record)
+
+    def check_flows(self, num_flows: int) -> None:
+        """Checks that each flow has a queue."""
+        if len(self._queue) != num_flows:
+            raise ConfigError(f"queue has {len(self._queue)} entries: it must have one for each of {num_flows} flows")
+
+    def new_record(self, num_flows: int, network: Network, num_networks: int) -> WeightedQueues:
+        """Returns a record with the queues of each network's flows."""
+        num_rows = num_flows // num_networks
+        queue = np.zeros((num_networks, num_rows), dtype=np.int64)
+        queue[:, : len(self._queue)] = self._queue[:num_rows]
+        return WeightedQueues(self._share, self._weights, queue.ravel(), np.zeros(len(self._weights), dtype=np.int64))
+
+
+def check_limits(thresholds: object, *, may_be_empty: bool = False) -> FloatArray:
+    """Checks thresholds, of which there must be one unless one queue is allowed."""
+    limits = check_numbers("thresholds", thresholds)
+    if not len(limits) and not may_be_empty:
+        raise ConfigError("thresholds is []: there must be at least one, between two queues")
+    if not are_limits(limits[np.newaxis]):
+        raise ConfigError(f"thresholds is {limits.tolist()}: they must be finite, > 0 B and increasing")
+    return limits
 
 
 def _rows(thresholds: object) -> FloatArray:

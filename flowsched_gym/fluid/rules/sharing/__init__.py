@@ -1,1 +1,0 @@
-"""Sharing of links among flows."""
