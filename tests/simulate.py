@@ -116,6 +116,15 @@ def simulate(
     return simulation.records()
 
 
+def grant_oldest(simulation: Simulation) -> Simulation:
+    """Runs to the end; each decision grants the oldest request."""
+    simulation.run()
+    while simulation.asking is not None:
+        simulation.grant(0)
+        simulation.run()
+    return simulation
+
+
 def network_of(batch: BatchSimulation, number: int) -> CompiledSimulation:
     """Returns a network of a batch."""
     return CompiledSimulation(batch, number=number)

@@ -12,8 +12,8 @@ import numpy.typing as npt
 import pytest
 
 from flowsched_gym.fluid.compiled import BatchSimulation
-from flowsched_gym.fluid.events import EventKind
 from flowsched_gym.fluid.simpy import NetworkEnvironment, Simulation, links, network, waiting
+from flowsched_gym.fluid.state import EventKind
 from flowsched_gym.packets.simpy import port
 from flowsched_gym.packets.state import PacketEventKind as Packets
 from flowsched_gym.workload import Workload

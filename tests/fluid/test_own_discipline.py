@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import flowsched_gym
-from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError, SimulationError
 from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
 from flowsched_gym.envs.columns import Layout
 from flowsched_gym.fluid import Discipline
@@ -15,7 +15,7 @@ from flowsched_gym.packets.schedulers import Scheduler
 from flowsched_gym.topology import big_switch
 from flowsched_gym.workload import draw_flows as draw
 from flowsched_gym.workload import find_source, make_workload
-from tests.fluid.in_turns import InTurns
+from tests.fluid.in_turns import InTurns, Turns
 from tests.processes import run_python
 from tests.repository import ROOT
 from tests.simulate import make_flows
@@ -170,6 +170,42 @@ def test_machine_code_is_kept_until_the_file_of_the_discipline_changes(tmp_path:
     assert [run_python(rules, **options).split()[2] for _ in range(2)] == ["True", "False"]
     assert run("-") == ["3.0", "2.0", "False"]
     assert run("") == ["1.0", "3.0", "True"]
+
+
+class Standing(Discipline):
+    """Asks to be reviewed so many s before the end of its second that time never gets there."""
+
+    record_type = Turns
+
+    def __init__(self, ahead: float) -> None:
+        self.ahead = ahead
+
+    def new_record(self, num_flows, network, num_networks):
+        return Turns(self.ahead, np.zeros(num_networks), np.zeros(num_networks))
+
+    @staticmethod
+    def review_time(now, n, active, count, state, controls, record):
+        return now + record.length if now > 0.0 else 0.5
+
+
+@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+def test_a_review_that_is_not_later_than_now_is_refused_with_its_time(engine: str) -> None:
+    for ahead, time in ((0.0, 0.5), (-0.25, 0.25), (np.nan, np.nan)):
+        message = rf"Standing\.review_time returned {time} when it was 0\.5 s: it must be a time in s later than that"
+        with pytest.raises(SimulationError, match=message):
+            flowsched_gym.replay(make_flows([0.0], [4.0]), discipline=Standing(ahead), capacity=1.0, engine=engine)
+
+
+def test_a_record_that_does_not_fit_its_type_is_refused() -> None:
+    for wrong, what in ({"length": 1.0}, "{'length': 1.0}"), (dict, "<class 'dict'>"), (None, "missing"):
+        with pytest.raises(ConfigError, match=rf"Own\.record_type is {what}: it must be a NamedTuple"):
+            type("Own", (Discipline,), {"record_type": wrong})
+    with pytest.raises(ConfigError, match=r"Own has 'lengths' among what is kept: .* end \(did you mean 'length"):
+        type("Own", (Discipline,), {"record_type": Turns, "kept": ("lengths",)})
+    for attributes, fields in ({"record_type": Turns}, "length, number, end"), ({}, "none"):
+        own = type("Own", (Discipline,), {**attributes, "new_record": lambda *_: (1.0,)})
+        with pytest.raises(ConfigError, match=rf"Own\.new_record returns 1 values: .*, which has {fields}"):
+            replay(own(), "simpy")
 
 
 def test_a_hook_that_is_misspelt_or_no_static_method_is_refused_where_it_is_written() -> None:

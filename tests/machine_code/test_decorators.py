@@ -33,7 +33,7 @@ else:
     compiling.TIME_BEFORE_COMPILING = {time_before}
 with event.install_recorder("numba:compile") as recorder:
     from flowsched_gym.flows.thresholds import thresholds_between
-    from flowsched_gym.fluid.rules.sharing.share_links import share_links
+    from flowsched_gym.fluid.rules.sharing import share_links
     from flowsched_gym.registration import find_environment
     from tests.envs.episodes import combinations, fingerprint
     fingerprints = []

@@ -69,7 +69,7 @@ def finish_times(
             flow.entered = now
         live += arrived
         if discipline == "merp" and arrived:
-            _place_by_expansion(live, now, capacity[0])
+            place_by_expansion(live, now, capacity[0])
         rate = dict.fromkeys(live, Fraction(0)) | _rates(
             _groups(discipline, live, thresholds, weights, share), capacity
         )
@@ -149,7 +149,7 @@ def _key(discipline: str, flow: Flow) -> tuple[object, ...]:
     )
 
 
-def _place_by_expansion(live: list[Flow], now: Fraction, capacity: Fraction) -> None:
+def place_by_expansion(live: list[Flow], now: Fraction, capacity: Fraction) -> None:
     """Fills an order from behind: last goes who would suffer least there (MERP, Algorithm 2)."""
     unplaced = list(live)
     while unplaced:

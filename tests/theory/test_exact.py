@@ -8,10 +8,9 @@ import pytest
 
 import flowsched_gym
 from flowsched_gym.fluid import Records
-from flowsched_gym.fluid.controls import new_controls
 from flowsched_gym.fluid.disciplines import DISCIPLINES
-from flowsched_gym.fluid.rules.sharing.filling import new_filling
-from flowsched_gym.fluid.rules.sharing.share_links import share_links
+from flowsched_gym.fluid.rules.sharing import new_filling, share_links
+from flowsched_gym.fluid.state import new_controls
 from flowsched_gym.topology import Topology, big_switch, one_link
 from flowsched_gym.topology.network import Network
 from tests.exact import FOLDER, TOLERANCE, cases_of

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from flowsched_gym.core.errors import ConfigError, SimulationError, WorkloadError
 from flowsched_gym.fluid import TRANSPORTS
 from flowsched_gym.fluid.compiled import BatchSimulation
+from flowsched_gym.fluid.decision import DecisionKind, OrderDecision
 from flowsched_gym.fluid.disciplines import Fifo, Merp, Ps, Ranked, Srpt
-from flowsched_gym.fluid.pending_decisions import DecisionKind, OrderDecision
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.topology import ROUTINGS, fat_tree, leaf_spine, make_routing, one_link, tree9
 from flowsched_gym.workload import LinkChanges, Workload, make_workload

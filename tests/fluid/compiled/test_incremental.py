@@ -8,9 +8,8 @@ import pytest
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.fluid.compiled.allocation_cache import forget, new_allocation_cache
 from flowsched_gym.fluid.compiled.incremental import DIRTY, leave, share_incrementally
-from flowsched_gym.fluid.controls import new_controls
-from flowsched_gym.fluid.rules.sharing.filling import new_filling
-from flowsched_gym.fluid.rules.sharing.share_links import share_links
+from flowsched_gym.fluid.rules.sharing import new_filling, share_links
+from flowsched_gym.fluid.state import new_controls
 from flowsched_gym.machine_code.decorators import engine_function
 from flowsched_gym.topology.network import Network
 

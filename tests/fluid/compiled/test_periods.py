@@ -9,8 +9,8 @@ import pytest
 from flowsched_gym.core.errors import ConfigError, SimulationError
 from flowsched_gym.core.periods import Period
 from flowsched_gym.fluid.compiled import BatchSimulation
+from flowsched_gym.fluid.decision import DecisionKind
 from flowsched_gym.fluid.disciplines import Mlfq
-from flowsched_gym.fluid.pending_decisions import DecisionKind
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.topology import Routing, RoutingKind, big_switch, multi_plane
 from flowsched_gym.workload import LinkChanges, Workload, make_workload

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flowsched_gym.fluid.controls import Controls
-from flowsched_gym.fluid.rules.sharing.filling import new_filling
-from flowsched_gym.fluid.rules.sharing.share_links import share_links
+from flowsched_gym.fluid.rules.sharing import new_filling, share_links
+from flowsched_gym.fluid.state import Controls
 from flowsched_gym.topology.network import Network as Links
 
 ROUNDING = 1e-9

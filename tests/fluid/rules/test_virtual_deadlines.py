@@ -7,6 +7,7 @@ import numpy.typing as npt
 import pytest
 
 from flowsched_gym.fluid.rules.ordering.virtual_deadlines import MATCH, virtual_deadlines, virtual_deadlines_of_many
+from tests.theory.rational import Flow, place_by_expansion
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -45,25 +46,6 @@ def test_a_tournament_finds_the_same_order(kind: str) -> None:
         assert other_deadline.tolist() == deadline.tolist()
 
 
-def exact_order(now: Fraction, size: list[Fraction], arrival: list[Fraction], remaining: list[Fraction]) -> list[int]:
-    """Orders flows on a link of capacity 1 in rational arithmetic."""
-    left, order = list(range(len(size))), []
-    while left:
-        total = sum((remaining[flow] for flow in left), Fraction(0))
-        last = min(
-            left,
-            key=lambda flow: (
-                (now - arrival[flow] + total) / size[flow],
-                -remaining[flow] * size[flow],
-                -arrival[flow],
-                -flow,
-            ),
-        )
-        order.insert(0, last)
-        left.remove(last)
-    return order
-
-
 @pytest.mark.parametrize("part", [3, 10])
 def test_ratios_that_are_equal_are_ties_although_their_parts_are_rounded(part: int) -> None:
     rng = np.random.default_rng(part)
@@ -76,8 +58,10 @@ def test_ratios_that_are_equal_are_ties_although_their_parts_are_rounded(part: i
         ]
         now = Fraction(int(rng.integers(8, 60)), part)
         rows = np.arange(count)
+        flows = [Flow(row, arrival[row], size[row], None, (), sent=size[row] - remaining[row]) for row in range(count)]
+        place_by_expansion(flows, now, Fraction(1))
 
         columns = (np.array(column, dtype=float) for column in (size, arrival, remaining))
         virtual_deadlines(float(now), 1.0, rows, *columns, np.zeros(count))
 
-        assert rows.tolist() == exact_order(now, size, arrival, remaining)
+        assert rows.tolist() == [flow.number for flow in sorted(flows, key=lambda flow: flow.place)]

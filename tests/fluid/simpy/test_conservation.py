@@ -49,18 +49,6 @@ def instant_is_over(simulation: Simulation) -> bool:
     return simulation.env.peek() > simulation.now
 
 
-def busy_periods(workload: Workload) -> list[tuple[float, float]]:
-    """Finds when one link of capacity 1 is busy, whoever is served: (begin, end) of each period."""
-    periods: list[tuple[float, float]] = []
-    for row in np.argsort(workload.arrival_time, kind="stable"):
-        arrival, size = float(workload.arrival_time[row]), float(workload.size[row])
-        if periods and arrival <= periods[-1][1] * (1 + ROUNDING):
-            periods[-1] = (periods[-1][0], max(periods[-1][1], arrival) + size)
-        else:
-            periods.append((arrival, arrival + size))
-    return periods
-
-
 @each_variant
 @settings(max_examples=10)
 @given(workload=random_flows())
@@ -88,16 +76,6 @@ def test_the_link_never_idles_while_a_flow_waits(variant: Variant, workload: Wor
     for _ in events(simulation):
         if instant_is_over(simulation) and simulation.links.num_active:
             assert simulation.state.rate.sum() == pytest.approx(1.0, rel=ROUNDING)
-
-
-@each_variant
-@settings(max_examples=10)
-@given(workload=random_flows())
-def test_busy_periods_of_one_link_are_the_same_for_every_discipline(variant: Variant, workload: Workload) -> None:
-    records = simulate(workload, variant)
-    for begin, end in busy_periods(workload):
-        inside = (workload.arrival_time >= begin) & (workload.arrival_time <= end * (1 + ROUNDING))
-        assert records.completion_time[inside].max() == pytest.approx(end, rel=ROUNDING)
 
 
 @pytest.mark.parametrize("variant", [variant for variant in VARIANTS if variant != Variant("wfq", "fifo")], ids=str)

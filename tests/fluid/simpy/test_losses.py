@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.fluid import TRANSPORTS, Losses, Transport, TransportName, find_transport
-from flowsched_gym.fluid.compiled import BatchSimulation
+from flowsched_gym.fluid.compiled import BatchSimulation, CompiledSimulation
 from flowsched_gym.fluid.disciplines import Fifo, Ps
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.topology import Routing, RoutingKind, Topology, big_switch
 from flowsched_gym.workload import Workload, make_workload
-from tests.simulate import make_flows, network_of
+from tests.simulate import grant_oldest, make_flows, network_of
 from tests.strategies import NUM_HOSTS, random_flows, simultaneous_flows
 
 SLOW: Final = big_switch(num_hosts=3, capacity=1.0, delay=1.0)
@@ -59,15 +59,6 @@ def attained_at(simulation: Simulation, times: list[float]) -> list[float]:
     return found
 
 
-def finish(simulation: Simulation) -> Simulation:
-    """Runs to the end; the oldest request is served first."""
-    simulation.run()
-    while simulation.asking is not None:
-        simulation.grant(0)
-        simulation.run()
-    return simulation
-
-
 def test_a_sender_that_overflows_the_buffer_loses_the_excess_and_repairs_one_packet_a_round() -> None:
     simulation = Simulation(make_flows([0.0], [1000.0]), SLOW, Ps(), transport=DOUBLING)
 
@@ -102,9 +93,9 @@ def test_a_sender_that_has_sent_all_may_wait_and_keeps_its_token(
 
     assert simulation.asking is None
     assert simulation.destinations[0].num_active == 1
-    finish(simulation)
+    grant_oldest(simulation)
     fct = simulation.records().fct
-    repairing = finish(Simulation(workload, SLOW, Ps(), transport=DOUBLING, num_tokens=1)).records().fct
+    repairing = grant_oldest(Simulation(workload, SLOW, Ps(), transport=DOUBLING, num_tokens=1)).records().fct
     assert wait < fct[0] < wait + 100
     assert fct[1] > fct[0]
     assert repairing[0] < 200
@@ -119,7 +110,7 @@ def test_a_sender_with_something_new_to_send_does_not_wait() -> None:
 def test_a_buffer_that_does_not_overflow_loses_nothing() -> None:
     flows = make_flows([0.0, 0.0], [100.0, 100.0], source=[1, 2])
     roomy = with_losses(DOUBLING, buffer=1e6)
-    lossless, lossy = (finish(Simulation(flows, SLOW, Ps(), transport=each)) for each in (roomy, DOUBLING))
+    lossless, lossy = (grant_oldest(Simulation(flows, SLOW, Ps(), transport=each)) for each in (roomy, DOUBLING))
     # Half a round trip, rounds of 2 and 4 packets, then a packet each second, and the way of the last one.
     assert lossless.records().completion_time.tolist() == pytest.approx([3.0 + 2 * 6.0 + (200.0 - 6.0) + 2.0] * 2)
     assert lossy.records().completion_time.max() > 230.0
@@ -128,8 +119,8 @@ def test_a_buffer_that_does_not_overflow_loses_nothing() -> None:
 def test_a_handshake_waits_in_a_full_buffer() -> None:
     roomy = with_losses(DOUBLING, buffer=1e6)
     flows = make_flows([0.0, 60.0], [500.0, 1.0], source=[1, 2])
-    late = finish(Simulation(flows, SLOW, Ps(), transport=roomy)).records().fct[1]
-    alone = finish(Simulation(make_flows([0.0], [1.0]), SLOW, Ps(), transport=roomy)).records().fct[0]
+    late = grant_oldest(Simulation(flows, SLOW, Ps(), transport=roomy)).records().fct[1]
+    alone = grant_oldest(Simulation(make_flows([0.0], [1.0]), SLOW, Ps(), transport=roomy)).records().fct[0]
     assert late > alone + 30.0
     simulation = Simulation(flows, SLOW, Ps(), transport=roomy)
     for time in (64.0, 70.0, 80.0, 90.0):
@@ -139,7 +130,7 @@ def test_a_handshake_waits_in_a_full_buffer() -> None:
 
 def traces(
     workload: Workload, topology: Topology, transport: Transport, num_tokens: int | None
-) -> tuple[Simulation, BatchSimulation]:
+) -> tuple[Simulation, CompiledSimulation]:
     """Runs flows on both engines; the request in a slot that depends on time is served."""
     simulation = Simulation(workload, topology, Ps(), transport=transport, num_tokens=num_tokens, keep_log=True)
     batch = BatchSimulation(
@@ -153,20 +144,17 @@ def traces(
         log_length=10_000,
     )
     batch.load(0, workload)
+    compiled = network_of(batch, 0)
     simulation.run()
-    batch.run(0)
+    compiled.run()
     place = 0
     while simulation.asking is not None:
         slot = place % simulation.asking.num_waiting
         place += 1
-        for engine in (simulation, batch):
-            if isinstance(engine, Simulation):
-                engine.grant(slot)
-                engine.run()
-            else:
-                network_of(engine, 0).grant(slot)
-                engine.run(0)
-    return simulation, batch
+        for engine in (simulation, compiled):
+            engine.grant(slot)
+            engine.run()
+    return simulation, compiled
 
 
 @pytest.mark.parametrize("num_tokens", [None, 1, 3])
@@ -184,11 +172,11 @@ def test_engines_agree_on_any_flows_and_bring_them_to_their_end(
     figures = {"buffer": buffer, "buffer_spread": spread, "timeout_probability": probability, "seed": seed}
     transport = with_losses(DOUBLING, timeout=SHORT, late_ack_probability=0.2, late_ack=20.0, jitter=0.5, **figures)
     topology = big_switch(num_hosts=NUM_HOSTS, capacity=1.0, delay=1.0)
-    simulation, batch = traces(workload, topology, transport, num_tokens)
+    simulation, compiled = traces(workload, topology, transport, num_tokens)
 
     assert simulation.finished
-    assert network_of(batch, 0).log == simulation.log
-    assert batch.records(0, workload).completion_time.tobytes() == simulation.records().completion_time.tobytes()
+    assert compiled.log == simulation.log
+    assert compiled.completion_time.tobytes() == simulation.completion_time.tobytes()
 
 
 @each_transport
@@ -197,10 +185,10 @@ def test_engines_agree_on_bursts(name: TransportName, workload: str) -> None:
     source = make_workload(workload)
     topology = big_switch(num_hosts=source.num_hosts, capacity=125e6, delay=250e-6)
     flows = replace(source, num_bursts=20).draw(4)
-    simulation, batch = traces(flows, topology, TRANSPORTS[name], 10)
+    simulation, compiled = traces(flows, topology, TRANSPORTS[name], 10)
 
-    assert network_of(batch, 0).log == simulation.log
-    assert batch.records(0, flows).completion_time.tobytes() == simulation.records().completion_time.tobytes()
+    assert compiled.log == simulation.log
+    assert compiled.completion_time.tobytes() == simulation.completion_time.tobytes()
 
 
 def beside_others(flows: Workload, gap: float) -> tuple[Workload, npt.NDArray[np.bool_]]:
@@ -230,7 +218,7 @@ def test_what_happens_at_another_host_loses_nothing_here(name: TransportName) ->
     found = []
     for gap in (0.05, 0.001):
         workload, are_bursts = beside_others(flows, gap)
-        records = finish(Simulation(workload, GIGABIT, Ps(), transport=TRANSPORTS[name], num_tokens=10)).records()
+        records = grant_oldest(Simulation(workload, GIGABIT, Ps(), transport=TRANSPORTS[name], num_tokens=10)).records()
         found.append(records.fct[are_bursts])
     assert found[1] == pytest.approx(found[0], rel=1e-4)  # rounding repeats a step now and then, 1 ns later
     assert found[0].max() > 0.05

@@ -7,8 +7,8 @@ import pytest
 
 from flowsched_gym.core.errors import ConfigError, SimulationError, WorkloadError
 from flowsched_gym.fluid import EventKind, Transport
+from flowsched_gym.fluid.decision import DecisionKind, PathDecision
 from flowsched_gym.fluid.disciplines import Fifo, Ps, Ranked, Srpt
-from flowsched_gym.fluid.pending_decisions import DecisionKind, PathDecision
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.topology import Topology, leaf_spine, make_routing, one_link, tree9
 from flowsched_gym.workload import LinkChanges, Workload

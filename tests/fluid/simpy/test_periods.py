@@ -7,8 +7,8 @@ import pytest
 
 from flowsched_gym.core.errors import ConfigError, SimulationError
 from flowsched_gym.core.periods import Period, PeriodDecision
+from flowsched_gym.fluid.decision import DecisionKind
 from flowsched_gym.fluid.disciplines import Mlfq, Ps
-from flowsched_gym.fluid.pending_decisions import DecisionKind
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.topology import big_switch, one_link
 from flowsched_gym.workload import Workload
@@ -124,17 +124,15 @@ def test_thresholds_that_are_not_allowed_change_nothing() -> None:
 
 def test_what_does_not_go_together_is_refused() -> None:
     flows = make_flows([0.0], [1.0], source=[2], destination=[0])
-    with pytest.raises(ConfigError, match="groups has 2: thresholds has the groups 0 to 1"):
-        Mlfq([[1.0], [2.0]], groups=[0, 1, 2])
-    with pytest.raises(ConfigError, match="groups has 2 hosts: host 2 sends"):
-        Simulation(flows, LINK, Mlfq([[1.0], [2.0]], groups=[0, 1]))
-    with pytest.raises(ConfigError, match="queue is 2: it must be from 0 to 1"):
-        Mlfq([1.0]).pin(0, 2)
-    with pytest.raises(ConfigError, match="PERIOD needs one, and nothing else has one"):
-        Simulation(flows, LINK, Ps(), asks=DecisionKind.PERIOD)
-    with pytest.raises(ConfigError, match="exactly one is needed"):
-        Period(seconds=1.0, flows=2)
-    with pytest.raises(ConfigError, match="seconds of a period is nan"):
-        Period(seconds=np.nan)
+    for make, message in (
+        (lambda: Mlfq([[1.0], [2.0]], groups=[0, 1, 2]), "groups has 2: thresholds has the groups 0 to 1"),
+        (lambda: Simulation(flows, LINK, Mlfq([[1.0], [2.0]], groups=[0, 1])), "groups has 2 hosts: host 2 sends"),
+        (lambda: Mlfq([1.0]).pin(0, 2), "queue is 2: it must be from 0 to 1"),
+        (lambda: Simulation(flows, LINK, Ps(), asks=DecisionKind.PERIOD), "PERIOD needs one, and nothing else has one"),
+        (lambda: Period(seconds=1.0, flows=2), "exactly one is needed"),
+        (lambda: Period(seconds=np.nan), "seconds of a period is nan"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            make()
     with pytest.raises(SimulationError, match="no period waits to begin"):
         Simulation(flows, LINK, Ps()).go_on()

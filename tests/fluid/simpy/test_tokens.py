@@ -5,47 +5,33 @@ Links carry 1 B/s and take 0.25 s each, so a path of two links takes half a seco
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from flowsched_gym.core.errors import SimulationError
+from flowsched_gym.core.simpy_environment import NetworkEnvironment
 from flowsched_gym.fluid import Discipline, EventKind
 from flowsched_gym.fluid.disciplines import Mlfq, Ps
-from flowsched_gym.fluid.simpy import Simulation
+from flowsched_gym.fluid.simpy import Destination, Simulation
 from flowsched_gym.topology import big_switch
 from flowsched_gym.workload import Workload
-from tests.simulate import make_flows
+from tests.simulate import grant_oldest, make_flows
 
-ARRIVAL, LAST_BYTE_SENT, DECISION, BYTE_THRESHOLD, DELIVERY = (
-    EventKind.ARRIVAL,
-    EventKind.LAST_BYTE_SENT,
-    EventKind.DECISION,
-    EventKind.BYTE_THRESHOLD,
-    EventKind.DELIVERY,
-)
+LAST_BYTE_SENT, BYTE_THRESHOLD, DELIVERY = tuple(EventKind)[:3]
+ARRIVAL, DECISION = EventKind.ARRIVAL, EventKind.DECISION
 
 
 def begin(workload: Workload, *, tokens: int, discipline: Discipline | None = None) -> Simulation:
     """Runs to the first decision."""
-    simulation = Simulation(
-        workload,
-        big_switch(num_hosts=10, capacity=1.0, delay=0.25),
-        Ps() if discipline is None else discipline,
-        num_tokens=tokens,
-        keep_log=True,
-    )
+    switch = big_switch(num_hosts=10, capacity=1.0, delay=0.25)
+    simulation = Simulation(workload, switch, discipline or Ps(), num_tokens=tokens, keep_log=True)
     simulation.run()
     return simulation
 
 
-def grant_oldest_until_the_end(simulation: Simulation) -> None:
-    """Grants the oldest request at each decision."""
-    while simulation.asking is not None:
-        simulation.grant(0)
-        simulation.run()
-
-
 def test_a_token_costs_a_round_trip_and_the_last_byte_a_path_more() -> None:
     simulation = begin(make_flows([1.0], [2.0]), tokens=1)
-    grant_oldest_until_the_end(simulation)
+    grant_oldest(simulation)
 
     assert simulation.log == [
         (1.5, ARRIVAL, 0),  # the request has crossed two links
@@ -61,7 +47,7 @@ def test_a_token_costs_a_round_trip_and_the_last_byte_a_path_more() -> None:
 
 def test_one_token_serves_two_flows_one_after_the_other() -> None:
     simulation = begin(make_flows([0.0, 0.0], [2.0, 3.0], source=[1, 2]), tokens=1)
-    grant_oldest_until_the_end(simulation)
+    grant_oldest(simulation)
 
     assert simulation.log == [
         (0.5, ARRIVAL, 0),
@@ -78,7 +64,7 @@ def test_one_token_serves_two_flows_one_after_the_other() -> None:
 def test_two_flows_of_one_source_share_its_link_and_leave_the_rest_to_a_third() -> None:
     workload = make_flows([0.0] * 3, [1.0, 1.0, 2.0], source=[5, 5, 6], destination=[0, 1, 1])
     simulation = begin(workload, tokens=2)
-    grant_oldest_until_the_end(simulation)
+    grant_oldest(simulation)
     # Hosts 5 sends half to each; host 1's link leaves the other half to the flow of host 6 until the halves are done.
     assert simulation.records().completion_time.tolist() == [3.5, 3.5, 4.5]
 
@@ -87,7 +73,7 @@ def test_events_of_one_instant_happen_in_the_order_of_their_kinds() -> None:
     # Five destinations, so that the flows do not meet; rows run against the order of the kinds.
     workload = make_flows([4.5, 0.0, 1.0, 0.0], [1.0, 3.5, 9.0, 4.0], source=[1, 3, 5, 7], destination=[0, 2, 4, 6])
     simulation = begin(workload, tokens=1, discipline=Mlfq(thresholds=[3.0]))
-    grant_oldest_until_the_end(simulation)
+    grant_oldest(simulation)
     assert simulation.log is not None
 
     assert [event[1:] for event in simulation.log if event[0] == 5.0] == [
@@ -102,12 +88,12 @@ def test_events_of_one_instant_happen_in_the_order_of_their_kinds() -> None:
 def test_destinations_that_can_decide_at_one_instant_are_asked_in_the_order_of_hosts() -> None:
     workload = make_flows([0.0] * 5, [1.0] * 5, source=[5, 6, 7, 8, 9], destination=[3, 1, 3, 1, 3])
     simulation = begin(workload, tokens=2)
-    asked = []
+    granted = []
     while simulation.asking is not None and simulation.now == 0.5:
-        asked.append((simulation.asking.host, simulation.grant(0)))
+        granted.append((simulation.asking.host, simulation.grant(0)))
         simulation.run()
 
-    assert asked == [(1, 1), (1, 3), (3, 0), (3, 2)]
+    assert granted == [(1, 1), (1, 3), (3, 0), (3, 2)]
 
 
 def test_a_decision_sees_everything_that_happens_at_its_instant() -> None:
@@ -128,7 +114,7 @@ def test_a_postponed_request_stands_behind_all_others() -> None:
     simulation = begin(make_flows([0.0] * 3, [1.0] * 3, source=[1, 2, 3]), tokens=1)
     assert simulation.postpone(0) == 0
     simulation.run()
-    grant_oldest_until_the_end(simulation)
+    grant_oldest(simulation)
 
     assert simulation.log is not None
     assert [row for _, kind, row in simulation.log if kind is DECISION] == [1, 2, 0]
@@ -141,7 +127,7 @@ def test_requests_may_be_postponed_as_often_as_one_likes() -> None:
         assert simulation.postpone(0) == turn % 2
         simulation.run()
     assert simulation.now == 0.5
-    grant_oldest_until_the_end(simulation)
+    grant_oldest(simulation)
 
     assert simulation.log is not None
     assert [row for _, kind, row in simulation.log if kind is DECISION] == [1, 0, 2]
@@ -166,9 +152,7 @@ def test_a_destination_that_waits_is_asked_again_when_a_request_arrives() -> Non
 
     assert simulation.now == 2.5
     assert simulation.grant(1) == 1  # the younger, which came while the destination waited
-    grant_oldest_until_the_end(simulation)
-    simulation.run()
-    grant_oldest_until_the_end(simulation)
+    grant_oldest(simulation)
     assert simulation.records().completion_time.tolist() == [6.5, 4.5]
 
 
@@ -197,3 +181,41 @@ def test_records_of_a_run_that_stops_tell_what_has_happened_so_far() -> None:
     assert np.isnan(records.grant_time[1])
     assert records.deadline_met.tolist() == [True, False]
     assert not simulation.finished
+
+
+@given(commands=st.lists(st.tuples(st.sampled_from(["enqueue", "grant", "postpone", "return"]), st.integers(0, 5))))
+def test_a_destination_behaves_like_a_plain_list(commands: list[tuple[str, int]]) -> None:
+    env, changes = NetworkEnvironment(), []
+    times = [0.0] * len(commands)
+    destination = Destination(env, 0, 2, len(commands), times, on_change=lambda: changes.append(env.now))
+    queue: list[int] = []
+    active: list[int] = []
+    postponed: set[int] = set()
+    arrived = 0
+    for command, choice in commands:
+        num_changes, freed = len(changes), command == "return" and bool(active)
+        if command == "enqueue":
+            destination.request(arrived)
+            queue.append(arrived)
+            arrived += 1
+        elif command == "return" and active:
+            row = active.pop(choice % len(active))
+            destination.release(row)
+        elif queue and command == "grant" and len(active) < 2:
+            slot = choice % len(queue)
+            active.append(queue.pop(slot))
+            assert destination.grant(slot) == active[-1]
+        elif queue and command == "postpone" and queue[choice % len(queue)] not in postponed:
+            slot = choice % len(queue)
+            queue.append(queue.pop(slot))
+            postponed.add(queue[-1])
+            assert destination.postpone(slot) == queue[-1]
+
+        assert len(changes) - num_changes == (command == "enqueue" or freed)
+        assert destination.requests[destination.head : destination.tail].tolist() == queue
+        assert destination.num_waiting == len(queue)
+        assert destination.active[: destination.num_active].tolist() == active
+        assert destination.tokens == 2 - len(active)
+        assert destination.expected == len(commands) - arrived
+        assert destination.asks == (len(active) < 2 and bool(queue))
+        assert destination.can_wait == (bool(active) or arrived < len(commands))

@@ -3,6 +3,7 @@
 Links carry 1 B/s and take 1 s each, so a path of two takes 2 s; a round trip takes 4 s and two packets' sending times.
 """
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,10 +12,11 @@ from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.fluid import TRANSPORTS, EventKind, Transport, TransportName, find_transport
 from flowsched_gym.fluid.compiled import BatchSimulation
 from flowsched_gym.fluid.disciplines import Ps, make_discipline
+from flowsched_gym.fluid.rules.transport.progress import next_event_time
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.topology import Topology, big_switch
 from flowsched_gym.workload import Workload
-from tests.simulate import make_flows
+from tests.simulate import grant_oldest, make_flows
 
 SLOW = big_switch(num_hosts=3, capacity=1.0, delay=1.0)
 GIGABIT = big_switch(num_hosts=3, capacity=125e6, delay=250e-6)
@@ -27,12 +29,7 @@ def run(
     workload: Workload, transport: Transport, topology: Topology = SLOW, num_tokens: int | None = None
 ) -> Simulation:
     """Runs to the end; with tokens, the oldest request is served first."""
-    simulation = Simulation(workload, topology, Ps(), transport=transport, num_tokens=num_tokens, keep_log=True)
-    simulation.run()
-    while simulation.asking is not None:
-        simulation.grant(0)
-        simulation.run()
-    return simulation
+    return grant_oldest(Simulation(workload, topology, Ps(), transport=transport, num_tokens=num_tokens, keep_log=True))
 
 
 def test_a_flow_sends_in_rounds_until_its_window_fills_the_pause() -> None:
@@ -147,3 +144,23 @@ def test_windows_and_a_discipline_that_stops_flows_too_are_refused() -> None:
                 Simulation(flows, SLOW, make_discipline(name, dict(parameters)), transport=transport)
             with pytest.raises(ConfigError, match=r"senders with windows stop flows, and .* does so"):
                 BatchSimulation(1, 1, SLOW, make_discipline(name, dict(parameters)), transport=transport)
+
+
+def test_a_figure_out_of_its_range_is_refused_by_name() -> None:
+    for figures, message in (
+        ({"segment": -1.0}, r"transport segment is -1\.0: it must be >= 0"),
+        ({"header": float("nan")}, "transport header is nan: it must be >= 0"),
+        ({"handshake_round_trips": -0.5}, r"transport handshake_round_trips is -0\.5: it must be >= 0"),
+        ({"slow_start_growth": 0.9}, r"transport slow_start_growth is 0\.9: it must be >= 1"),
+        ({"initial_window": 10.0}, "transport initial_window counts segments: it needs segment > 0"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            Transport(**figures)
+
+
+@pytest.mark.parametrize("now", [0.0, 5e-324, 1e-310, 1e-300, 1.0, 1e9])
+def test_the_next_event_is_later_than_now_however_little_is_left(now: float) -> None:
+    row = np.zeros(1, dtype=np.int64)
+    left = np.array([5e-324])
+    time = next_event_time(now, row, 1, np.zeros(1), left, np.array([1e9]), np.array([np.inf]), np.inf)
+    assert now < time <= max(now * (1 + 1e-15), 1e-300)

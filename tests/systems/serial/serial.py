@@ -61,10 +61,10 @@ class SerialRules(NamedTuple):
             row = decision.candidates[decision.first_candidate + slot]
             observation[slot] = squash(decision.state.size[row], SIZE_SCALE)
 
-    def reward(self, decision: Decision, told: int, terms: npt.NDArray[np.float64]) -> float:
+    def reward(self, decision: Decision, num_before: int, terms: npt.NDArray[np.float64]) -> float:
         """Rewards short completion times."""
         terms[0] = 0.0
-        for index in range(decision.first_delivered + told, decision.first_delivered + decision.num_delivered):
+        for index in range(decision.first_delivered + num_before, decision.first_delivered + decision.num_delivered):
             row = decision.delivered[index]
             terms[0] -= (decision.completion_time[row] - decision.state.arrival_time[row]) / self.time_unit
         return float(terms[0])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flowsched_gym.fluid.pending_decisions import OrderDecision
+from flowsched_gym.fluid.decision import OrderDecision
 from flowsched_gym.systems.merp.order.env import MERPOrderEnv
 from flowsched_gym.workload import Workload
 from tests.envs.episodes import play

@@ -5,7 +5,7 @@ import pytest
 
 from flowsched_gym.envs.drawing.formats import ratio_text
 from flowsched_gym.envs.drawing.panels import Tone
-from flowsched_gym.fluid.pending_decisions import PathDecision
+from flowsched_gym.fluid.decision import PathDecision
 from flowsched_gym.systems.merp.route.env import MERPRouteEnv
 from tests.envs.pictures import Recorder, moments, panel
 

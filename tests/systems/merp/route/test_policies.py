@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from flowsched_gym.envs.policies import SlotPolicy
+from flowsched_gym.fluid.decision import PathDecision
 from flowsched_gym.fluid.disciplines import make_discipline
-from flowsched_gym.fluid.pending_decisions import PathDecision
 from flowsched_gym.fluid.routes import NetworkState
 from flowsched_gym.fluid.rules.routing.memr import expect_on_links, expect_on_path
 from flowsched_gym.fluid.simpy import Simulation
