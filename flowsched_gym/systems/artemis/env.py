@@ -1,6 +1,5 @@
 """The Artemis environment: a destination grants tokens to flows with deadlines."""
 
-from flowsched_gym.core.units import SECONDS_PER_MICROSECOND
 from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
 from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.drawing import View
@@ -99,17 +98,13 @@ class ArtemisEnv(DecisionEnv[ArtemisRules]):
 
     @configured_by(ArtemisConfig, artemis_layout)
     def __init__(self, config: ArtemisConfig, workload: WorkloadLike, render_mode: str | None, engine: str) -> None:
-        rules, source = artemis_rules(config), workload_source(config, workload)
+        source = workload_source(config, workload)
         super().__init__(
-            rules,
+            artemis_rules(config),
             config.f + {Defer.NONE: 0, Defer.WAIT: 1, Defer.TO_BACK: config.f}[config.defer],
             source=source,
             network=NetworkSetup(
-                topology=big_switch(
-                    num_hosts=source.num_hosts,
-                    capacity=rules.line_rate,
-                    delay=config.link_delay_us * SECONDS_PER_MICROSECOND,
-                ),
+                topology=big_switch(num_hosts=source.num_hosts, capacity=config.capacity, delay=config.delay),
                 new_discipline=Ps,
                 transport=find_transport(config.transport, config.transport_figures),
                 num_tokens=config.k,

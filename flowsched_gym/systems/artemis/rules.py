@@ -3,7 +3,7 @@
 from typing import Final, NamedTuple
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, ObservationArray
-from flowsched_gym.core.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND, gbps_to_capacity
+from flowsched_gym.core.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
 from flowsched_gym.envs.columns import Column, Layout
 from flowsched_gym.flows.records import latest_completion
 from flowsched_gym.fluid.decision import Decision, Order
@@ -112,7 +112,7 @@ def artemis_rules(config: ArtemisConfig) -> ArtemisRules:
         can_postpone=config.defer is Defer.TO_BACK,
         is_lagged=config.reward is Reward.LAGGED,
         sees_all=config.observation is Observation.FULL,
-        line_rate=gbps_to_capacity(config.link_gbps),
+        line_rate=config.capacity,
     )
 
 

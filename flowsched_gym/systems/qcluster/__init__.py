@@ -39,7 +39,6 @@ PORT: Final = EnvironmentSpec(
         actions=("thresholds",),
     ),
 )
-"""What the registry knows of the environment."""
 
 SYSTEM: Final = SystemSpec(
     name="qcluster",

@@ -8,17 +8,12 @@ from typing import Final
 from flowsched_gym.core.checks import check_one_of_two
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.periods import Period
-from flowsched_gym.core.units import (
-    BYTES_PER_KILOBYTE,
-    BYTES_PER_MEGABYTE,
-    SECONDS_PER_MICROSECOND,
-    SECONDS_PER_MILLISECOND,
-    gbps_to_capacity,
-)
+from flowsched_gym.core.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE, SECONDS_PER_MILLISECOND
 from flowsched_gym.envs.arguments import (
     MOST_SLOTS,
     PERIODS_MS,
     EnvConfig,
+    LinkArguments,
     argument,
     delay_argument,
     flows_argument,
@@ -75,7 +70,7 @@ def _initial_thresholds(name: str, given: object) -> str | tuple[float, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AuTOThresholdsConfig(EnvConfig):
+class AuTOThresholdsConfig(LinkArguments, EnvConfig):
     """The arguments of AuTO's environment of thresholds."""
 
     workload: str = workload_argument("auto-web-search")
@@ -123,16 +118,6 @@ class AuTOThresholdsConfig(EnvConfig):
             raise ConfigError(f"clusters is {self.clusters}: it must divide the number of hosts, {self.hosts}")
         if not isinstance(self.initial_thresholds, str):
             check_num_thresholds("initial_thresholds", self.initial_thresholds, self.queues)
-
-    @property
-    def capacity(self) -> float:
-        """Capacity of each link in B/s."""
-        return gbps_to_capacity(self.link_gbps)
-
-    @property
-    def delay(self) -> float:
-        """Propagation delay of each link in s."""
-        return self.link_delay_us * SECONDS_PER_MICROSECOND
 
     @property
     def period(self) -> Period:

@@ -1,6 +1,5 @@
 """The MERP ordering environment: which of the flows that compete goes first."""
 
-from flowsched_gym.core.units import SECONDS_PER_MICROSECOND, gbps_to_capacity
 from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
 from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.drawing import View
@@ -84,23 +83,15 @@ class MERPOrderEnv(DecisionEnv[OrderRules]):
     def __init__(
         self, config: MERPOrderConfig, workload: WorkloadLike | None, render_mode: str | None, engine: str
     ) -> None:
-        capacity = gbps_to_capacity(config.link_gbps)
-        source = flow_source(
-            DEFAULT_WORKLOADS[config.topology] if workload is None else workload,
-            load=config.load,
-            flows=config.flows,
-            capacity=capacity,
-        )
+        drawn = DEFAULT_WORKLOADS[config.topology] if workload is None else workload
+        source = flow_source(drawn, load=config.load, flows=config.flows, capacity=config.capacity)
         super().__init__(
             OrderRules(config.f, TERMS.index(config.reward)),
             config.f,
             source=source,
             network=NetworkSetup(
                 topology=make_topology(
-                    config.topology,
-                    num_hosts=source.num_hosts,
-                    capacity=capacity,
-                    delay=config.link_delay_us * SECONDS_PER_MICROSECOND,
+                    config.topology, num_hosts=source.num_hosts, capacity=config.capacity, delay=config.delay
                 ),
                 new_discipline=Ranked,
                 asks=DecisionKind.ORDER,

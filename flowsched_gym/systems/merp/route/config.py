@@ -4,10 +4,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.units import gbps_to_capacity
 from flowsched_gym.envs.arguments import (
     OWN,
     EnvConfig,
+    LinkArguments,
     argument,
     delay_argument,
     flows_argument,
@@ -57,7 +57,7 @@ class RouteReward(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MERPRouteConfig(EnvConfig):
+class MERPRouteConfig(LinkArguments, EnvConfig):
     """The arguments of MERP's routing environment."""
 
     workload: str = workload_argument("poisson-fat-tree")
@@ -108,11 +108,6 @@ class MERPRouteConfig(EnvConfig):
     def num_paths(self) -> int:
         """Most paths between two hosts."""
         return int((self.arity // 2) * (self.arity // 2))
-
-    @property
-    def capacity(self) -> float:
-        """Capacity of each link in B/s."""
-        return gbps_to_capacity(self.link_gbps)
 
 
 def core_cables(num_hosts: int) -> tuple[tuple[int, int], ...]:

@@ -2,7 +2,6 @@
 
 import functools
 
-from flowsched_gym.core.units import SECONDS_PER_MICROSECOND
 from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
 from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.drawing import View
@@ -96,7 +95,7 @@ class MERPRouteEnv(DecisionEnv[RouteRules]):
             config.num_paths,
             source=route_source(config, workload),
             network=NetworkSetup(
-                topology=_fabric(config.arity, config.capacity, config.link_delay_us * SECONDS_PER_MICROSECOND),
+                topology=_fabric(config.arity, config.capacity, config.delay),
                 new_discipline=functools.partial(make_discipline, config.discipline),
                 routing=make_routing(config.rerouting),
                 asks=DecisionKind.PATH,
