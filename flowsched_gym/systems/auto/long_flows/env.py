@@ -70,14 +70,12 @@ class AuTOLongFlowsEnv(PeriodEnv[IntArray], MaskedEnv[IntArray]):
 
     ## Starting State
     The flows of the episode are drawn from the workload by one integer of the environment's generator; time runs to the
-    first question about a long flow. ``set_state(state)`` begins where ``get_state()`` was called, in this environment
-    or in another one with the same arguments, and goes on bit for bit.
+    first question about a long flow. States are as for ``ArtemisEnv``.
 
     ## Episode End
     ``terminated`` when every flow has finished; the last action is rewarded for all of them. Where there never is a
     long flow, that is after the first action, whatever it is. ``truncated`` after ``max_decisions``, if given.
-    ``info["episode_metrics"]`` then holds the metrics, of all flows. (Gymnasium's ``max_episode_steps`` truncates from
-    outside, without metrics.)
+    ``info["episode_metrics"]`` then holds the metrics, of all flows.
 
     ## Arguments
     ``layout="grouped"`` is the order above. As in the paper:
@@ -87,9 +85,8 @@ class AuTOLongFlowsEnv(PeriodEnv[IntArray], MaskedEnv[IntArray]):
     ```
 
     ## Vectorized environment
-    ``gym.make_vec(id, num_envs=n)`` makes n of these, whose networks run in one compiled call per step: the same
-    observations, rewards, flags and infos, bit for bit, as ``SyncVectorEnv`` gives; see ``ArtemisEnv`` for autoreset,
-    masks, (n, n_l (K + 3 + paths)), and states.
+    ``gym.make_vec(id, num_envs=n)`` makes n of these, whose networks run in one compiled call per step, to the bits of
+    ``SyncVectorEnv``; see ``ArtemisEnv`` for autoreset, masks, (n, n_l (K + 3 + paths)), and states.
 
     ## Version History
     * v0: Initial version.

@@ -61,13 +61,12 @@ class AuTOThresholdsEnv(PeriodEnv[npt.NDArray[np.float64]]):
 
     ## Starting State
     The flows of the episode are drawn from the workload by one integer of the environment's generator; the first action
-    is asked for at time 0. Until it is taken, thresholds are the initial ones. ``set_state(state)`` begins where
-    ``get_state()`` was called, in this environment or in another one with the same arguments, and goes on bit for bit.
+    is asked for at time 0. Until it is taken, thresholds are the initial ones. States are as for ``ArtemisEnv``.
 
     ## Episode End
     ``terminated`` when every flow has finished, wherever in a period that is; the last action is rewarded for the flows
     that finished until then. ``truncated`` after ``max_decisions``, if given. ``info["episode_metrics"]`` then holds
-    the metrics. (Gymnasium's ``max_episode_steps`` truncates from outside, without metrics.)
+    the metrics.
 
     ## Arguments
     As in the paper:
@@ -77,9 +76,8 @@ class AuTOThresholdsEnv(PeriodEnv[npt.NDArray[np.float64]]):
     ```
 
     ## Vectorized environment
-    ``gym.make_vec(id, num_envs=n)`` makes n of these, whose networks run in one compiled call per step: the same
-    observations, rewards, flags and infos, bit for bit, as ``SyncVectorEnv`` gives; see ``ArtemisEnv`` for autoreset,
-    infos and states.
+    ``gym.make_vec(id, num_envs=n)`` makes n of these, whose networks run in one compiled call per step, to the bits of
+    ``SyncVectorEnv``; see ``ArtemisEnv`` for autoreset, infos and states.
 
     ## Version History
     * v0: Initial version.

@@ -52,14 +52,12 @@ class MERPRouteEnv(DecisionEnv[RouteRules]):
     ## Starting State
     The flows of the episode, and which cables fail, are drawn from the workload by one integer of the environment's
     generator; time runs to the first flow with a choice. An episode without one ends with its first step, whatever the
-    action. ``set_state(state)`` begins where ``get_state()`` was called, in this environment or in another one with the
-    same arguments, and goes on bit for bit.
+    action. States are as for ``ArtemisEnv``.
 
     ## Episode End
     ``terminated`` when every flow has finished; the last action is rewarded for all that finish after it. ``truncated``
-    after ``max_decisions``, if given; flows that have not finished are then never rewarded.
-    ``info["episode_metrics"]`` holds the metrics of both. (Gymnasium's ``max_episode_steps`` truncates from outside,
-    without metrics.)
+    after ``max_decisions``, if given; flows that have not finished are then never rewarded. ``info["episode_metrics"]``
+    holds the metrics of both.
 
     ## Arguments
     A workload of a name between all hosts is one between all hosts of this fat-tree. The paper's links have a delay
@@ -70,10 +68,8 @@ class MERPRouteEnv(DecisionEnv[RouteRules]):
     ```
 
     ## Vectorized environment
-    ``gym.make_vec(id, num_envs=n)`` makes n of these that are stepped in one compiled call: the same observations,
-    rewards, flags and infos, bit for bit, as ``SyncVectorEnv`` gives; see ``ArtemisEnv`` for autoreset, masks and
-    states. Episodes are drawn in Python. The first use on a machine compiles for half a
-    minute.
+    ``gym.make_vec(id, num_envs=n)`` makes n of these that are stepped in one compiled call, to the bits of
+    ``SyncVectorEnv``; see ``ArtemisEnv`` for autoreset, masks and states. Episodes are drawn in Python.
 
     ## Version History
     * v0: Initial version.
