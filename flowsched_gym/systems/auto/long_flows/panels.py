@@ -3,31 +3,26 @@
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.envs import NetworkView
 from flowsched_gym.envs.drawing import Scene, View
 from flowsched_gym.envs.drawing.formats import count_text, duration_text, number_text, rate_text, shortened, size_text
 from flowsched_gym.envs.drawing.panels import Column, Grid, Key, Row, Rows, Stack, Table, Text, Tone
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig
-from flowsched_gym.systems.auto.long_flows.seen import (
-    asked_server,
-    long_active,
-    long_finished,
-    long_on_links,
-    path_of,
-    seen_flows,
-)
+from flowsched_gym.systems.auto.long_flows.observation import asked_server, long_active, on_links, path_of, seen_flows
 
 
 def long_flows_panels(config: AuTOLongFlowsConfig, scene: Scene, view: NetworkView) -> View:
     """Lists what a picture shows."""
-    server, on_links = asked_server(view, config), long_on_links(view, config)
-    seen, done = seen_flows(view, config), long_finished(view, config, view.delivered)
+    server, long, seen = asked_server(view, config), long_active(view, config), seen_flows(view, config)
+    long_on = on_links(view, config, long)
+    # Of just the size from which on flows are long none has been long.
+    done = view.delivered[view.size[view.delivered] > config.long_from]
     whose = "the network" if server is None else f"server {server}"
     thresholds = ", ".join(size_text(threshold) for threshold in config.thresholds)
     lines = [
-        (f"path {path} {way}", on_links[path, at])
+        (f"path {path} {way}", long_on[path, at])
         for path in range(config.paths)
         for at, way in enumerate(("up", "down"))
     ]
@@ -45,11 +40,11 @@ def long_flows_panels(config: AuTOLongFlowsConfig, scene: Scene, view: NetworkVi
                 (
                     Grid(
                         title="Long flows on the hosts' links",
-                        note=f"differ by {on_links.max() - on_links.min()}",
+                        note=f"differ by {long_on.max() - long_on.min()}",
                         height=214,
                         rows=tuple((name, tuple(counts.tolist())) for name, counts in lines),
                     ),
-                    _results(config, scene, view, done),
+                    _results(scene, view, len(long), done),
                     scene.finished(title="Finished long flows", note="", rows=done),
                 ),
             ),
@@ -67,7 +62,7 @@ def long_flows_panels(config: AuTOLongFlowsConfig, scene: Scene, view: NetworkVi
     )
 
 
-def _slots(config: AuTOLongFlowsConfig, view: NetworkView, seen: npt.NDArray[np.int64]) -> Table:
+def _slots(config: AuTOLongFlowsConfig, view: NetworkView, seen: IntArray) -> Table:
     """Lists the flows that the agent decides about."""
     queues, paths = view.queues_of(seen), path_of(view, config, seen)
 
@@ -103,11 +98,10 @@ def _slots(config: AuTOLongFlowsConfig, view: NetworkView, seen: npt.NDArray[np.
     )
 
 
-def _results(config: AuTOLongFlowsConfig, scene: Scene, view: NetworkView, done: npt.NDArray[np.int64]) -> Table:
+def _results(scene: Scene, view: NetworkView, num_long: int, done: IntArray) -> Table:
     """Lists how long flows, short ones and all have fared."""
-    every, active = len(view.active), len(long_active(view, config))
-    short = np.setdiff1d(view.delivered, done)
-    parts = ("long", active, done), ("short so far", every - active, short), ("all", every, view.delivered)
+    every, short = len(view.active), np.setdiff1d(view.delivered, done)
+    parts = ("long", num_long, done), ("short so far", every - num_long, short), ("all", every, view.delivered)
     return Table(
         height=88,
         columns=(

@@ -7,7 +7,7 @@ import pytest
 
 from flowsched_gym.core.errors import InvalidAction
 from flowsched_gym.systems.auto.long_flows.env import AuTOLongFlowsEnv
-from flowsched_gym.systems.auto.long_flows.seen import asked_server, path_of, seen_flows
+from flowsched_gym.systems.auto.long_flows.observation import asked_server, path_of, seen_flows
 from flowsched_gym.workload import LinkChanges, Workload
 from tests.simulate import make_flows
 from tests.systems.auto.long_flows.by_hand import AS_IT_WAS, begin, choices

@@ -9,7 +9,7 @@ from flowsched_gym.envs.drawing.canvas import Canvas
 from flowsched_gym.envs.drawing.cards import HEAT
 from flowsched_gym.envs.drawing.formats import ratio_text
 from flowsched_gym.systems.auto.long_flows.env import AuTOLongFlowsEnv
-from flowsched_gym.systems.auto.long_flows.seen import path_of
+from flowsched_gym.systems.auto.long_flows.observation import path_of
 from tests.envs.pictures import moments, panel, table
 from tests.simulate import make_flows
 
