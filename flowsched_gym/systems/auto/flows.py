@@ -94,7 +94,7 @@ def write_five_tuple(row: int, flows: FlowColumns, units: FlowUnits, at: int, sh
 
 @rule
 def show_finished(rows: IntArray, flows: FlowColumns, units: FlowUnits, first: int, shown: ObservationArray) -> None:
-    """Shows five-tuple, size and completion time of flows that have finished, in the order of rows, from ``first`` on."""
+    """Shows five-tuple, size and completion time of flows that have finished, in the order of rows."""
     at = first
     for index in range(len(rows)):
         row = rows[index]

@@ -1,4 +1,4 @@
-"""What the agent of long flows sees (AuTO, section 5.2.2; its recorded rows): whose turn it is, columns, what fills them.
+"""What the agent of long flows sees (AuTO, section 5.2.2; its recorded rows): which flows, and what of them.
 
 An active flow has 6 features, its five-tuple and its priority; a finished one has 7, its five-tuple, size and
 completion time. Which ports flows have, the model does not care: ``auto.flows`` says how they are numbered.

@@ -1,26 +1,20 @@
 """AuTO's environment of thresholds: at which bytes sent the feedback queues demote flows."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.envs import PeriodEnv, PeriodVectorEnv
 from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.systems.auto.flows import USUAL_LOAD, qlas_thresholds
 from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig, thresholds_source
-from flowsched_gym.systems.auto.thresholds.observation import thresholds_layout
 from flowsched_gym.systems.auto.thresholds.panels import thresholds_panels
-from flowsched_gym.systems.auto.thresholds.rules import ThresholdsControl
+from flowsched_gym.systems.auto.thresholds.rules import ThresholdsControl, thresholds_layout
 from flowsched_gym.topology import make_topology
-from flowsched_gym.workload import WorkloadLike, offered_traffic
-
-if TYPE_CHECKING:
-    from flowsched_gym.workload import Traffic
+from flowsched_gym.workload import Traffic, WorkloadLike, offered_traffic
 
 
-class AuTOThresholdsEnv(PeriodEnv[npt.NDArray[np.float64]]):
+class AuTOThresholdsEnv(PeriodEnv[FloatArray]):
     """AuTO's control of thresholds: an agent sets those at which multi-level feedback queues demote flows.
 
     ## Description
@@ -110,7 +104,7 @@ class AuTOThresholdsEnv(PeriodEnv[npt.NDArray[np.float64]]):
             engine=engine,
         )
 
-    def _initial_thresholds(self, config: AuTOThresholdsConfig) -> npt.NDArray[np.float64]:
+    def _initial_thresholds(self, config: AuTOThresholdsConfig) -> FloatArray:
         """Returns the thresholds of each cluster until the first action, (num_clusters, num_queues - 1), in B."""
         given = config.initial_thresholds
         if not isinstance(given, str):

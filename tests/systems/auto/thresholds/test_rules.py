@@ -6,9 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flowsched_gym.machine_code.decorators import compiled_for
-from flowsched_gym.systems.auto.thresholds.observation import (
-    select,
-)
+from flowsched_gym.systems.auto.thresholds.rules import select
 
 SELECT = compiled_for(select, np.zeros(1), 0, 1, 0)
 
