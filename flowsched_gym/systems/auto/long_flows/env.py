@@ -11,8 +11,8 @@ from flowsched_gym.envs.drawing import View
 from flowsched_gym.systems.auto.flows import flow_source
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig
 from flowsched_gym.systems.auto.long_flows.observation import long_flows_layout
-from flowsched_gym.systems.auto.long_flows.panels import long_flows_panels
 from flowsched_gym.systems.auto.long_flows.rules import LongFlowsControl
+from flowsched_gym.systems.auto.panels import long_flows_panels
 from flowsched_gym.topology import Routing, RoutingKind, multi_plane
 from flowsched_gym.workload import WorkloadLike
 

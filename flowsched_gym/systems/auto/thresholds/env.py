@@ -7,8 +7,8 @@ from flowsched_gym.envs import PeriodEnv, PeriodVectorEnv
 from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.systems.auto.flows import USUAL_LOAD, qlas_thresholds
+from flowsched_gym.systems.auto.panels import thresholds_panels
 from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig, thresholds_source
-from flowsched_gym.systems.auto.thresholds.panels import thresholds_panels
 from flowsched_gym.systems.auto.thresholds.rules import ThresholdsControl, thresholds_layout
 from flowsched_gym.topology import make_topology
 from flowsched_gym.workload import Traffic, WorkloadLike, offered_traffic

@@ -7,8 +7,8 @@ from flowsched_gym.fluid.disciplines import Ranked
 from flowsched_gym.fluid.pending_decisions import DecisionKind
 from flowsched_gym.systems.merp.flows import flow_source
 from flowsched_gym.systems.merp.order.config import DEFAULT_WORKLOADS, MERPOrderConfig
-from flowsched_gym.systems.merp.order.panels import order_panels
 from flowsched_gym.systems.merp.order.rules import EPISODE_FIELDS, FLOW_FIELDS, TERMS, OrderRules, order_layout
+from flowsched_gym.systems.merp.panels import order_panels
 from flowsched_gym.topology import make_topology
 from flowsched_gym.workload import WorkloadLike
 

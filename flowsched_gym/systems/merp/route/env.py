@@ -7,8 +7,8 @@ from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.fluid.disciplines import make_discipline
 from flowsched_gym.fluid.pending_decisions import DecisionKind, PathDecision
+from flowsched_gym.systems.merp.panels import route_panels
 from flowsched_gym.systems.merp.route.config import MERPRouteConfig, route_source
-from flowsched_gym.systems.merp.route.panels import route_panels
 from flowsched_gym.systems.merp.route.rules import FLOW_FIELDS, RouteRules, reward_terms, route_layout
 from flowsched_gym.topology import Topology, fat_tree, make_routing
 from flowsched_gym.workload import WorkloadLike

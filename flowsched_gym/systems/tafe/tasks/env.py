@@ -9,8 +9,8 @@ from flowsched_gym.envs.drawing import View
 from flowsched_gym.fluid.disciplines import Ranked
 from flowsched_gym.fluid.pending_decisions import DecisionKind
 from flowsched_gym.systems.tafe.config import paper_thresholds, task_source
+from flowsched_gym.systems.tafe.panels import tasks_panels
 from flowsched_gym.systems.tafe.tasks.config import Information, TAFETasksConfig
-from flowsched_gym.systems.tafe.tasks.panels import tasks_panels
 from flowsched_gym.systems.tafe.tasks.rules import EPISODE_FIELDS, FLOW_FIELDS, TERMS, TaskRules, tasks_layout
 from flowsched_gym.workload import WorkloadLike
 

@@ -8,8 +8,8 @@ from flowsched_gym.envs import PeriodEnv, PeriodVectorEnv
 from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.systems.tafe.config import paper_thresholds, task_source
+from flowsched_gym.systems.tafe.panels import thresholds_panels
 from flowsched_gym.systems.tafe.thresholds.config import TAFEThresholdsConfig
-from flowsched_gym.systems.tafe.thresholds.panels import thresholds_panels
 from flowsched_gym.systems.tafe.thresholds.rules import TAFEThresholdsControl, thresholds_layout
 from flowsched_gym.workload import WorkloadLike
 
