@@ -61,10 +61,7 @@ def policies_of(
 ) -> tuple[PolicySpec, ...]:
     """Lists policies that take the same actions: by name, the class, what it does and what it knows.
 
-    Args:
-        module: Module of the classes that are not given as ``module:Class``.
-        policies: The policies.
-        actions: Their actions.
+    Classes that are not given as ``module:Class`` are in ``module``.
     """
     return tuple(
         PolicySpec(
@@ -155,14 +152,7 @@ class EnvironmentSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemSpec:
-    """A system.
-
-    Attributes:
-        name: Name of its folder.
-        title: What it is, in one phrase.
-        paper: Where it was published.
-        environments: Its environments.
-    """
+    """A system: name of its folder, what it is in one phrase, where it was published, and its environments."""
 
     name: str
     title: str

@@ -43,16 +43,11 @@ SYSTEM: Final = SystemSpec(
                     },
                     actions=("grant",),
                 ),
-                *policies_of(
-                    "flowsched_gym.systems.artemis.policies",
-                    {
-                        "feasible-first": (
-                            "FeasibleFirst",
-                            "earliest deadline among those that can still be met, the others last",
-                            ("sizes", "deadlines", "ages"),
-                        ),
-                    },
-                    actions=("grant",),
+                PolicySpec(
+                    name="feasible-first",
+                    description="earliest deadline among those that can still be met, the others last",
+                    target="flowsched_gym.systems.artemis.policies:FeasibleFirst",
+                    ability=Ability(("grant",), ("sizes", "deadlines", "ages")),
                 ),
                 PolicySpec(
                     name="skip-late",

@@ -102,12 +102,7 @@ class ArtemisConfig(LinkArguments, EnvConfig):
 
 
 def workload_source(config: ArtemisConfig, workload: WorkloadLike) -> WorkloadSource:
-    """Finds where an environment draws its flows from.
-
-    Raises:
-        ConfigError: There is no such workload, or an argument changes one that cannot be changed.
-        FlowFileError: The flow file has a fault.
-    """
+    """Finds where an environment draws its flows from."""
     source = find_source(workload)
     changes: dict[str, Any] = {}
     if config.burst_rate is not None or config.load is not None:

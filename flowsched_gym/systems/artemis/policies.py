@@ -120,14 +120,9 @@ class Paced(LayoutPolicy):
 
 
 class _SlackRule(LayoutPolicy):
-    """A rule that tells late requests from others by their slack, and has a base choose among some.
+    """A rule that has a base choose among some requests, and tells late ones from others.
 
-    Args:
-        base: Who chooses the request that is granted.
-        margin: Slack in s below which a request is late: time to its deadline less the time to send it at line rate.
-
-    Raises:
-        ConfigError: The observation does not show slacks.
+    A request is late whose slack is below a margin in s: time to its deadline less the time to send it at line rate.
     """
 
     def __init__(self, base: SlotPolicy, *, margin: float) -> None:
@@ -139,13 +134,7 @@ class _SlackRule(LayoutPolicy):
 
     @classmethod
     def for_env(cls, env: Any, *, seed: int = 0, base: str = "fifo", margin_ms: float = 5.0) -> Self:
-        """Makes the policy for an Artemis environment.
-
-        Args:
-            env: The environment.
-            seed: Not used.
-            base: Name of the rule that chooses.
-            margin_ms: The margin in ms, >= 0.
+        """Makes the policy for an Artemis environment, with the name of a base and a margin in ms, >= 0.
 
         Raises:
             ConfigError: The observation does not show slacks, the margin is out of its range, or there is no such rule.

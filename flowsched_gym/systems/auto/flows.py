@@ -127,11 +127,6 @@ def flow_source(
 
     A load, given here or with the name of a workload, is one of hosts with the environment's capacity in B/s, that of
     all sending links of a host together; a named workload between all hosts is one between all of the environment's.
-
-    Raises:
-        ConfigError: There is no such workload, it has more hosts than the environment, or an argument changes one that
-            cannot be changed.
-        FlowFileError: The flow file has a fault.
     """
     source = find_source(workload)
     meshed = isinstance(source, ClusterWorkload) or (

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from flowsched_gym.systems.spec import SEARCH, Ability, EnvironmentSpec, SystemSpec, policies_of
+from flowsched_gym.systems.spec import SEARCH, Ability, EnvironmentSpec, PolicySpec, SystemSpec, policies_of
 
 __all__ = ["SYSTEM"]
 
@@ -27,16 +27,11 @@ ORDER: Final = EnvironmentSpec(
             },
             actions=("order",),
         ),
-        *policies_of(
-            "flowsched_gym.systems.merp.order.policies",
-            {
-                "vdg": (
-                    "VirtualDeadlines",
-                    "first by MERP's virtual deadlines, which keep the largest slowdown smallest (Algorithm 2)",
-                    ("sizes", "bytes left", "slowdowns"),
-                ),
-            },
-            actions=("order",),
+        PolicySpec(
+            name="vdg",
+            description="first by MERP's virtual deadlines, which keep the largest slowdown smallest (Algorithm 2)",
+            target="flowsched_gym.systems.merp.order.policies:VirtualDeadlines",
+            ability=Ability(("order",), ("sizes", "bytes left", "slowdowns")),
         ),
     ),
 )

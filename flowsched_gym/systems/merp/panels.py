@@ -25,13 +25,7 @@ COLUMNS = ("live", "num_flows", "bytes_left", "expansion_ratio", "expected_rate"
 
 
 def order_panels(config: MERPOrderConfig, scene: Scene, pending: object) -> View:
-    """Lists what a picture shows.
-
-    Args:
-        config: The arguments of the environment.
-        scene: The episode as it stands.
-        pending: What waits for a decision: an ``OrderDecision``, or nothing.
-    """
+    """Lists what a picture shows; what waits for a decision is an ``OrderDecision``, or nothing."""
     competing = pending.rows if isinstance(pending, OrderDecision) else np.zeros(0, dtype=np.int64)
     workload = DEFAULT_WORKLOADS[config.topology] if config.workload is None else config.workload
     load = "" if config.load is None else f", load {config.load:g}"
@@ -68,13 +62,8 @@ def _contest(config: MERPOrderConfig, scene: Scene, competing: npt.NDArray[np.in
     records, backlog, capacity = scene.records, scene.loads[1], scene.network.capacity
 
     def contender(_: int, row: int) -> Row:
-        size, waiting, sends = (
-            float(records.size[row]),
-            scene.now - float(records.arrival_time[row]),
-            scene.rate[row] > 0.0,
-        )
-        left = float(scene.remaining[row]) / size
-        links = scene.links_of(row)
+        size, waiting = float(records.size[row]), scene.now - float(records.arrival_time[row])
+        left, sends, links = float(scene.remaining[row]) / size, scene.rate[row] > 0.0, scene.links_of(row)
         if_last = float(((waiting * capacity[links] + backlog[links]) / size).max())
         return (
             Text(">" if sends else "", Tone.GOOD, bold=True),
@@ -128,15 +117,7 @@ def route_panels(
     layout: Layout,
     observation: npt.NDArray[np.float32],
 ) -> View:
-    """Lists what a picture shows.
-
-    Args:
-        config: The arguments of the environment.
-        scene: The episode as it stands.
-        pending: The flow that waits for a path; ``None`` when the episode is over.
-        layout: Columns of the observation.
-        observation: What the agent sees.
-    """
+    """Lists what a picture shows; no flow waits for a path when the episode is over."""
     asked, records = "", scene.records
     if pending is not None:
         row = pending.row

@@ -147,12 +147,7 @@ class QClusterConfig(EnvConfig):
 
 
 def qcluster_source(config: QClusterConfig, workload: WorkloadLike) -> WorkloadSource:
-    """Finds where an environment draws its messages from; all of them share the port.
-
-    Raises:
-        ConfigError: There is no such workload, or an argument changes one that cannot be changed.
-        FlowFileError: The flow file has a fault.
-    """
+    """Finds where an environment draws its messages from; all of them share the port."""
     source = find_source(workload)
     own: dict[str, Any] = {}
     if isinstance(source, (PoissonWorkload, ClusterWorkload)):

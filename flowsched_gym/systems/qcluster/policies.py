@@ -22,8 +22,8 @@ Actions = npt.NDArray[Any]
 USUAL_STEP: Final = ALPHA_STEPS.index(1.05)
 
 
-class RandomAction(LayoutPolicy):
-    """Any action, drawn uniformly."""
+class PortPolicy(LayoutPolicy):
+    """A policy that acts by the arguments of the environment."""
 
     def __init__(self, config: QClusterConfig, layout: Layout, *, seed: int = 0) -> None:
         super().__init__(layout, seed=seed)
@@ -34,6 +34,10 @@ class RandomAction(LayoutPolicy):
         """Makes the policy for an environment."""
         return cls(attribute_of(env, "config"), attribute_of(env, "layout"), seed=seed)
 
+
+class RandomAction(PortPolicy):
+    """Any action, drawn uniformly."""
+
     def choose(self, batch: ObservationArray) -> Actions:
         """Draws an action for each observation."""
         if self._config.action is QClusterAction.RULE:
@@ -42,7 +46,7 @@ class RandomAction(LayoutPolicy):
         return (2.0 * self.rng.random(shape) - 1.0).astype(np.float32)
 
 
-class RulePolicy(LayoutPolicy):
+class RulePolicy(PortPolicy):
     """A rule of QCluster, by the weights, packets and exponents that the environment shows.
 
     Where thresholds are set, they follow from these once in each period, in place of every 200 packets. Where a rule is
@@ -50,16 +54,6 @@ class RulePolicy(LayoutPolicy):
     """
 
     rule: ClassVar[ThresholdRule]
-
-    def __init__(self, config: QClusterConfig, layout: Layout) -> None:
-        super().__init__(layout)
-        self._config = config
-        self._proportional = config.goal is not Goal.FQ
-
-    @classmethod
-    def for_env(cls, env: Any, *, seed: int = 0) -> Self:
-        """Makes the policy for an environment."""
-        return cls(attribute_of(env, "config"), attribute_of(env, "layout"))
 
     def choose(self, batch: ObservationArray) -> Actions:
         """Chooses an action for each observation."""
@@ -72,7 +66,7 @@ class RulePolicy(LayoutPolicy):
         actions = []
         for weight, count, exponent in zip(weights, members, alpha, strict=True):
             thresholds = np.empty(len(weight) - 1)
-            thresholds_between(weight, count, exponent, code, self._proportional, thresholds)
+            thresholds_between(weight, count, exponent, code, self._config.goal is not Goal.FQ, thresholds)
             actions.append(action_of_thresholds(self._config, thresholds))
         return np.array(actions, dtype=np.float32)
 

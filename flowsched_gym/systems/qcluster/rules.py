@@ -81,7 +81,6 @@ class QClusterControl(PeriodControl[Any, PortView]):
     def __init__(self, config: QClusterConfig) -> None:
         self.layout = port_layout(config)
         self._config = config
-        self._rewarded = str(config.reward)
         self._sets_thresholds = config.action is QClusterAction.THRESHOLDS
         self._length = num_thresholds(config)
         self._num_choices: IntArray = np.array([len(RULE_CODES), len(ALPHA_STEPS)])
@@ -110,11 +109,11 @@ class QClusterControl(PeriodControl[Any, PortView]):
     def reward(self, view: PortView, memory: FloatArray) -> tuple[float, dict[str, float]]:
         """Rewards for the messages that finished."""
         terms = reward_terms(view, memory)
-        return terms[self._rewarded], terms
+        return terms[self._config.reward], terms
 
     def observe(self, view: PortView, memory: FloatArray) -> ObservationArray:
         """Returns what the agent sees."""
-        return observe(view)
+        return np.concatenate([_messages(view), _queues(view)]).astype(np.float32)
 
 
 def num_thresholds(config: QClusterConfig) -> int:
@@ -150,11 +149,6 @@ def class_of_size(size: FloatArray) -> IntArray:
 def mean(values: FloatArray) -> float:
     """Returns the mean of some numbers, (count,), at least one, by sums that are the same everywhere."""
     return float(pairwise_sum(values, 0, len(values))) / len(values)
-
-
-def observe(view: PortView) -> ObservationArray:
-    """Returns what the agent sees, (layout.size,) float32."""
-    return np.concatenate([_messages(view), _queues(view)]).astype(np.float32)
 
 
 def reward_terms(view: PortView, memory: FloatArray) -> dict[str, float]:

@@ -87,11 +87,7 @@ class TAFEConfig(LinkArguments, EnvConfig):
         return self.reward_scale_ms * SECONDS_PER_MILLISECOND
 
     def make_network(self, num_hosts: int) -> Topology:
-        """Makes the topology with its CPUs.
-
-        Raises:
-            ConfigError: There are shares of CPUs for another number of hosts.
-        """
+        """Makes the topology with its CPUs."""
         links = make_topology(self.topology, num_hosts=num_hosts, capacity=self.capacity, delay=self.delay)
         if self.cpus is None:
             return add_cpus(links)
@@ -103,10 +99,6 @@ def task_source(workload: WorkloadLike, *, load: float | None, tasks: int | None
 
     A load, given here or with the name of a workload, is one of a link with the environment's capacity in B/s; with one
     given here arrivals are Poisson's, also where clients would take turns.
-
-    Raises:
-        ConfigError: There is no such workload, or an argument changes one that draws no tasks.
-        FlowFileError: The flow file has a fault.
     """
     source = find_source(workload)
     if not isinstance(source, TaskWorkload | JobWorkload):
@@ -130,8 +122,7 @@ def task_source(workload: WorkloadLike, *, load: float | None, tasks: int | None
 def paper_thresholds(source: WorkloadSource) -> FloatArray:
     """Returns the mean size of a task and 3/4 of that of the largest one in B (TAFE, section V-B), (2,).
 
-    Sizes are those of the tasks of ten episodes, drawn with seeds that belong to no environment; the largest is the
-    mean over the largest of each.
+    Both are means over ten episodes, drawn with seeds that belong to no environment.
     """
     means, largest = [], []
     for seed in range(NUM_EPISODES):

@@ -25,13 +25,7 @@ from flowsched_gym.systems.tafe.thresholds.rules import (
 
 
 def tasks_panels(config: TAFETasksConfig, scene: Scene, pending: object) -> View:
-    """Lists what a picture shows.
-
-    Args:
-        config: The arguments of the environment.
-        scene: The episode as it stands.
-        pending: What waits for a decision: an ``OrderDecision``, or nothing.
-    """
+    """Lists what a picture shows; what waits for a decision is an ``OrderDecision``, or nothing."""
     competing = pending.rows if isinstance(pending, OrderDecision) else np.zeros(0, dtype=np.int64)
     on_cpu = len(competing) > 0 and bool(_runs(scene, int(competing[0])))
     return View(
@@ -155,18 +149,13 @@ def _tasks(scene: Scene) -> Table:
 def thresholds_panels(config: TAFEThresholdsConfig, scene: Scene, view: NetworkView) -> View:
     """Lists what a picture shows."""
     period = f"{config.period_flows} flows" if config.period_ms is None else f"{config.period_ms:g} ms"
-    times = task_completion_times(scene.records).tct
-    times = times[np.isfinite(times)]
     return View(
         banner=scene.banner(
             "TAFE thresholds",
             f"{shortened(config.workload, 30)} on {config.topology}, {config.link_gbps:g} Gbit/s, "
             f"{config.queues} queues, {config.within}, period of {period}",
             f"Period {view.num_periods} begins: which thresholds from now on?",
-            headline=(
-                "Mean task completion time",
-                duration_text(float(times.sum()) / len(times)) if len(times) else "none yet",
-            ),
+            headline=("Mean task completion time", _mean_time(scene)),
         ),
         top=_sizes(view),
         stacks=(Stack(478, (_queues(config, view),)), Stack(478, (_finished(view),))),

@@ -39,12 +39,11 @@ from flowsched_gym.systems.auto.long_flows.config import (
 
 UP: Final = 0
 DOWN: Final = 1
+# What becomes one half: bytes, where flows begin to be long; time in s, what these take at 1 Gbps, and a little more;
+# other flows on a link.
 BYTES_SCALE: Final = 10 * BYTES_PER_MEGABYTE
-"""Bytes that become one half: where flows begin to be long."""
 TIME_SCALE: Final = 0.1
-"""Time in s that becomes one half: what these bytes take at 1 Gbps, and a little more."""
 COUNT_SCALE: Final = 4.0
-"""Other flows on a link that become one half."""
 MOST: Final = {"host": 65_535.0, "port": 65_535.0, "number": 255.0, "queue": 255.0, "B": 1e12, "us": 1e12}
 """Bounds of plain columns by their unit; what is larger is cut to them, which only sizes and times could be, of a
 terabyte and 12 days."""

@@ -37,11 +37,11 @@ class LongFlowsControl(FluidControl[IntArray]):
     may_pass: ClassVar[bool] = True
     sets_rate_caps: ClassVar[bool] = True
     memory_size = MEMORY_SIZE
+    terms = TERMS
 
     def __init__(self, config: AuTOLongFlowsConfig) -> None:
         self.config = config
-        self.terms = TERMS
-        self._observe, self._rewarded = Observer(config), str(config.reward)
+        self._observe = Observer(config)
         self.layout = long_flows_layout(config)
         parts = (config.num_queues, len(RATE_STEPS), config.paths)
         self._num_choices = np.tile(np.array(parts, dtype=np.int64), config.n_l)
@@ -78,7 +78,7 @@ class LongFlowsControl(FluidControl[IntArray]):
     def reward(self, view: NetworkView, memory: FloatArray) -> tuple[float, dict[str, float]]:
         """Returns the reward, and its named terms."""
         terms = reward_terms(view, self.config, memory)
-        return terms[self._rewarded], terms
+        return terms[self.config.reward], terms
 
     def observe(self, view: NetworkView, memory: FloatArray) -> npt.NDArray[np.float32]:
         """Returns what the agent sees."""

@@ -144,13 +144,7 @@ class AuTOThresholdsConfig(LinkArguments, EnvConfig):
 
 
 def thresholds_source(config: AuTOThresholdsConfig, workload: WorkloadLike) -> WorkloadSource:
-    """Finds where an environment draws its flows from; on one link, its load is that of all hosts together.
-
-    Raises:
-        ConfigError: There is no such workload, it has more hosts than the environment, or an argument changes one that
-            cannot be changed.
-        FlowFileError: The flow file has a fault.
-    """
+    """Finds where an environment draws its flows from; on one link, its load is that of all hosts together."""
     source = flow_source(workload, load=config.load, flows=config.flows, hosts=config.hosts, capacity=config.capacity)
     if config.topology is ThresholdsTopology.BIG_SWITCH:
         return source

@@ -27,7 +27,8 @@ class BestThresholds(FixedThresholds):
     def thresholds_for(env: Any) -> FloatArray:
         """Asks theory for each cluster."""
         queues = attribute_of(env, "config").queues
-        return np.array([qlas_thresholds(each.size, each.load, queues) for each in _traffic(env)])
+        traffic: Any = _traffic(env)  # whose sizes are hashable
+        return np.array([qlas_thresholds(each.size, each.load, queues) for each in traffic])
 
 
 class PiasThresholds(FixedThresholds):

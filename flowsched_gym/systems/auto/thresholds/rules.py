@@ -35,21 +35,18 @@ LAST_FCT, LAST_LOG_SLOWDOWN, LAST_LOG_FCT, MEMORY_SIZE = range(4)
 """Indices in the memory: mean completion time in s of the last step in which a flow finished, 0 before the first, and
 what two terms were then."""
 FIRST_RATIO: Final = 1.0
+# What becomes one half: active flows in a queue; bytes left in all queues of a cluster; finished flows, those of a usual
+# period; size and time of a flow of medium size, which takes 8 ms alone at 1 Gbps.
 ACTIVE_SCALE: Final = 10.0
-"""Number of active flows in a queue that becomes one half."""
 LEFT_SCALE: Final = 100 * BYTES_PER_MEGABYTE
-"""Bytes left in all queues of a cluster that become one half."""
+FINISHED_SCALE: Final = 500.0
+SIZE_SCALE: Final = BYTES_PER_MEGABYTE
+TIME_SCALE: Final = 10 * SECONDS_PER_MILLISECOND
 TIME_UNIT: Final = 0.01 * SECONDS_PER_MILLISECOND
 """Unit of completion times in s, where their logarithmic scale begins."""
 NUM_CLASSES: Final = len(CLASS_ENDS) + 1
 QUANTILES: Final = (0.5, 0.9)
 NUM_QUANTILES: Final = len(QUANTILES)
-SIZE_SCALE: Final = BYTES_PER_MEGABYTE
-"""Size in B that becomes one half: that of a flow of medium size."""
-TIME_SCALE: Final = 10 * SECONDS_PER_MILLISECOND
-"""Time in s that becomes one half: such a flow takes 8 ms alone at 1 Gbps."""
-FINISHED_SCALE: Final = 500.0
-"""Number of finished flows that becomes one half: those of a period, unless told otherwise."""
 TIME_RANGE: Final = (TIME_UNIT, 10_000 * SECONDS_PER_MILLISECOND)
 """Ends in s of the logarithmic scale of completion times: six powers of ten, as many as that of sizes."""
 FLOW: Final = (

@@ -116,15 +116,7 @@ def core_cables(num_hosts: int) -> tuple[tuple[int, int], ...]:
 
 
 def route_source(config: MERPRouteConfig, workload: WorkloadLike) -> WorkloadSource:
-    """Finds where an environment draws its flows from.
-
-    A named workload between all hosts is one between all hosts of this fat-tree, whatever its arity.
-
-    Raises:
-        ConfigError: There is no such workload, it has more hosts than the fat-tree, or an argument changes one that
-            cannot be changed.
-        FlowFileError: The flow file has a fault.
-    """
+    """Finds where an environment draws its flows from; a named workload between all hosts takes all its hosts."""
     source = flow_source(workload, load=config.load, flows=config.flows, capacity=config.capacity)
     cables = core_cables(config.num_hosts)
     if isinstance(source, PoissonWorkload):
