@@ -50,7 +50,7 @@ USUAL_LOAD: Final = 0.8
 
 
 class FlowUnits(NamedTuple):
-    """Units that turn the columns of a flow into numbers that are shown: they divide hosts, ports and protocols.
+    """Units of the numbers of a flow that are shown: they divide hosts, ports, protocols and queues.
 
     Attributes:
         squashed: Whether ``x / (x + scale)`` is shown of size in B and completion time in s, or ``x / scale``, cut to
@@ -65,6 +65,8 @@ class FlowUnits(NamedTuple):
     most_size: float = np.inf
     fct_scale: float = 1.0
     most_fct: float = np.inf
+    first_queue: int = 0
+    num_queues: float = 1.0
 
 
 @allocating_rule

@@ -169,14 +169,9 @@ def _slots(config: AuTOLongFlowsConfig, view: NetworkView, seen: IntArray) -> Ta
     return Table(
         title="Long flows that the agent sees, oldest first",
         columns=(
-            Column("flow", 76, "left"),
-            Column("hosts", 66, "left"),
-            Column("sent", 62),
-            Column("waiting", 64),
-            Column("queue", 42),
-            Column("path", 38),
-            Column("rate", 82),
-            Column("limit", 82),
+            *(Column("flow", 76, "left"), Column("hosts", 66, "left")),
+            *(Column("sent", 62), Column("waiting", 64), Column("queue", 42)),
+            *(Column("path", 38), Column("rate", 82), Column("limit", 82)),
         ),
         rows=Rows(seen, flow),
         slots=config.n_l,

@@ -66,8 +66,8 @@ def _queues(view: PortView) -> Table:
     return Table(
         title="Queues, the highest first" if hidden <= 0 else f"Queues, the highest {MOST_QUEUES} of {len(rows)}",
         columns=(
-            *(Column("", width, "left") for width in (64, 150)),
-            *(Column(head, width) for head, width in (("waiting", 70), ("entered", 90), ("mean delay", 80))),
+            *(Column("", 64, "left"), Column("", 150, "left")),
+            *(Column("waiting", 70), Column("entered", 90), Column("mean delay", 80)),
         ),
         rows=rows[:MOST_QUEUES],
         row_height=22,

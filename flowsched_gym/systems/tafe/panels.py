@@ -94,14 +94,9 @@ def _contest(config: TAFETasksConfig, scene: Scene, competing: IntArray, *, on_c
     return Table(
         title=f"Flows that compete for {'a CPU' if on_cpu else 'links'}, longest ready first",
         columns=(
-            Column("", 16, "left"),
-            Column("flow", 74, "left"),
-            Column("task", 70, "left"),
-            Column("hosts" if scene.num_hosts else "", 56, "left"),
-            Column("left", 116, "left"),
-            Column(),
-            Column("", 70),
-            Column("ready for", 76),
+            *(Column("", 16, "left"), Column("flow", 74, "left"), Column("task", 70, "left")),
+            *(Column("hosts" if scene.num_hosts else "", 56, "left"), Column("left", 116, "left"), Column()),
+            *(Column("", 70), Column("ready for", 76)),
         ),
         rows=Rows(competing, contender),
         slots=config.f,
@@ -135,11 +130,8 @@ def _tasks(scene: Scene) -> Table:
         title="Tasks under way, and what they have sent",
         height=176,
         columns=(
-            Column("", 70, "left"),
-            Column("sent", 116, "left"),
-            Column(),
-            Column("size", 66),
-            Column("flows done", 80),
+            *(Column("", 70, "left"), Column("sent", 116, "left"), Column()),
+            *(Column("size", 66), Column("flows done", 80)),
         ),
         rows=Rows(rows, line),
         row_height=17,
@@ -190,11 +182,8 @@ def _queues(config: TAFEThresholdsConfig, view: NetworkView) -> Table:
     return Table(
         title="Queues, the highest first",
         columns=(
-            Column("", 64, "left"),
-            Column("flows", 150, "left"),
-            Column("", 50),
-            Column("tasks", 60),
-            Column("to send", 90),
+            *(Column("", 64, "left"), Column("flows", 150, "left"), Column("", 50)),
+            *(Column("tasks", 60), Column("to send", 90)),
         ),
         rows=tuple(
             (

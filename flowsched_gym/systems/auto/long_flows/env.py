@@ -50,8 +50,8 @@ class AuTOLongFlowsEnv(PeriodEnv[IntArray], MaskedEnv[IntArray]):
 
     ``observation="paper"`` ends a slot with the priority, (6 n_l + 7 m_l,): the paper's 136 numbers. Sizes of
     active flows are left out, as nobody knows them. With ``layout="recorded"`` the paper's columns are plain numbers,
-    in the order of recorded rows of the authors' agent (``recorded.recorded_states``): slot 0, 11 finished flows, the
-    other slots (there slot 0 comes once more among these); with ``"full"``, what that adds follows, slot by slot.
+    in the order of recorded rows of the authors' agent (``observation.recorded_states``): slot 0, 11 finished flows,
+    the other slots (there slot 0 comes once more among these); with ``"full"``, what that adds follows, slot by slot.
     (6 + 77 + 60,) = 143 numbers:
 
     {columns: layout="recorded"}

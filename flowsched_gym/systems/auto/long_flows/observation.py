@@ -20,7 +20,7 @@ from flowsched_gym.core.units import BYTES_PER_MEGABYTE, SECONDS_PER_MICROSECOND
 from flowsched_gym.envs import NetworkView
 from flowsched_gym.envs.columns import Column, Encoding, Layout, Rows
 from flowsched_gym.flows.fields import FlowColumns
-from flowsched_gym.machine_code.decorators import rule
+from flowsched_gym.machine_code.decorators import allocating_rule, rule
 from flowsched_gym.systems.auto.flows import (
     FIVE_TUPLE,
     NUM_TUPLE_COLUMNS,
@@ -61,8 +61,7 @@ ALL: Final = -1
 
 def long_active(view: NetworkView, config: AuTOLongFlowsConfig) -> IntArray:
     """Returns the rows of the active flows that have sent the last threshold, in the order of arrival, (count,)."""
-    rows = np.empty(len(view.active), dtype=np.int64)
-    return rows[: find_long(view.active, view.columns, config.long_from, rows)]
+    return find_long(view.active, view.columns, config.long_from)
 
 
 def asked_server(view: NetworkView, config: AuTOLongFlowsConfig) -> int | None:
@@ -88,28 +87,19 @@ def path_of(view: NetworkView, config: AuTOLongFlowsConfig, rows: IntArray) -> I
 
 def usable_paths(view: NetworkView, config: AuTOLongFlowsConfig, rows: IntArray) -> BoolArray:
     """Returns which paths of flows have no failed link, or are taken already, (count, paths)."""
-    usable = np.empty((len(rows), config.paths), dtype=np.bool_)
-    capacity = view.capacity.reshape(config.paths, 2, config.hosts)
-    mark_usable(rows, view.columns, capacity, usable)
-    return usable
+    return mark_usable(rows, view.columns, view.capacity.reshape(config.paths, 2, config.hosts))
 
 
 def on_links(view: NetworkView, config: AuTOLongFlowsConfig, rows: IntArray) -> IntArray:
     """Counts flows on each link."""
-    count = np.empty((config.paths, 2, config.hosts), dtype=np.int64)
-    count_on_links(rows, view.columns, count)
-    return count
+    return count_on_links(rows, view.columns, config.paths, config.hosts)
 
 
-@rule
-def find_long(active: IntArray, flows: FlowColumns, long_from: float, long: IntArray) -> int:
-    """Finds the active flows that have sent so much, in the order of arrival; returns how many there are.
-
-    Args:
-        active: Rows of the active flows, (num_active,), increasing.
-        long: Receives the rows, (at least num_active,); those of one instant in their own order.
-    """
+@allocating_rule
+def find_long(active: IntArray, flows: FlowColumns, long_from: float) -> IntArray:
+    """Finds the active flows that have sent so much, in the order of arrival, and of their rows, which increase."""
     count, arrival_time = 0, flows.arrival_time
+    long = np.empty(len(active), dtype=np.int64)
     for index in range(len(active)):
         row = active[index]
         if flows.attained[row] >= long_from:
@@ -119,7 +109,7 @@ def find_long(active: IntArray, flows: FlowColumns, long_from: float, long: IntA
                 hole -= 1
             long[hole] = row
             count += 1
-    return count
+    return long[:count]
 
 
 @rule
@@ -142,49 +132,38 @@ def latest_long(rows: IntArray, flows: FlowColumns, long_from: float, server: in
     return count
 
 
-@rule
-def count_on_links(rows: IntArray, flows: FlowColumns, count: IntArray) -> None:
+@allocating_rule
+def count_on_links(rows: IntArray, flows: FlowColumns, num_paths: int, num_hosts: int) -> IntArray:
     """Counts flows on links."""
-    num_paths, _, num_hosts = count.shape
-    for plane in range(num_paths):
-        for host in range(num_hosts):
-            count[plane, UP, host] = count[plane, DOWN, host] = 0
+    count = np.zeros((num_paths, 2, num_hosts), dtype=np.int64)
     for index in range(len(rows)):
         row = rows[index]
         plane = flows.path[row] % num_paths
         count[plane, UP, flows.source[row]] += 1
         count[plane, DOWN, flows.destination[row]] += 1
+    return count
 
 
-@rule
-def mark_usable(rows: IntArray, flows: FlowColumns, capacity: FloatArray, usable: BoolArray) -> None:
+@allocating_rule
+def mark_usable(rows: IntArray, flows: FlowColumns, capacity: FloatArray) -> BoolArray:
     """Marks the paths of flows, (count, num_paths), that have no failed link, of capacity 0, or are taken already."""
     num_paths = len(capacity)
+    usable = np.empty((len(rows), num_paths), dtype=np.bool_)
     for index in range(len(rows)):
         row = rows[index]
         for plane in range(num_paths):
             up, down = capacity[plane, UP, flows.source[row]], capacity[plane, DOWN, flows.destination[row]]
             usable[index, plane] = (up > 0.0 and down > 0.0) or flows.path[row] % num_paths == plane
+    return usable
 
 
 @rule
-def show_long(
-    rows: IntArray,
-    flows: FlowColumns,
-    units: FlowUnits,
-    first_queue: int,
-    num_queues: float,
-    slot_at: IntArray,
-    shown: ObservationArray,
-) -> None:
-    """Shows five-tuple and queue of active flows, slot by slot, from ``slot_at`` on.
-
-    Queues are counted from ``first_queue`` on, and divided by ``num_queues``.
-    """
+def show_long(rows: IntArray, flows: FlowColumns, units: FlowUnits, slot_at: IntArray, shown: ObservationArray) -> None:
+    """Shows five-tuple and queue of active flows, slot by slot, from ``slot_at`` on."""
     for slot in range(len(rows)):
         row, at = rows[slot], slot_at[slot]
         write_five_tuple(row, flows, units, at, shown)
-        shown[at + NUM_TUPLE_COLUMNS] = (flows.queue[row] + first_queue) / num_queues
+        shown[at + NUM_TUPLE_COLUMNS] = (flows.queue[row] + units.first_queue) / units.num_queues
 
 
 @rule
@@ -263,14 +242,13 @@ class Observer:
             behind = FEATURES * config.n_l + past
             self._slot_at, self._past_at = np.where(slot == 0, 0, past + FEATURES * slot), FEATURES
             self._further_at = behind + (layout.size - behind) // config.n_l * slot
-            self._first_queue, self._num_queues = 0, 1.0
             self._units = FlowUnits(most_size=MOST["B"], fct_scale=SECONDS_PER_MICROSECOND, most_fct=MOST["us"])
         else:
             width = layout.num_slot_features
             self._slot_at, self._past_at = width * slot, width * config.n_l
             self._further_at = self._slot_at + FEATURES
-            self._first_queue, self._num_queues = 1, float(config.num_queues)
-            self._units = squashed_units(config.hosts, BYTES_SCALE, TIME_SCALE)
+            units = squashed_units(config.hosts, BYTES_SCALE, TIME_SCALE)
+            self._units = units._replace(first_queue=1, num_queues=float(config.num_queues))
 
     def __call__(self, view: NetworkView) -> ObservationArray:
         """Returns what the agent sees, (size,)."""
@@ -278,7 +256,7 @@ class Observer:
         shown = np.zeros(self._size, dtype=np.float32)
         flows, long = view.columns, long_active(view, config)
         active, finished = of_asked(view, config, long)[: config.n_l], _last_finished(view, config)
-        show_long(active, flows, units, self._first_queue, self._num_queues, self._slot_at, shown)
+        show_long(active, flows, units, self._slot_at, shown)
         show_finished(finished, flows, units, self._past_at, shown)
         if config.observation is LongFlowsObservation.FULL:
             long_on, all_on = on_links(view, config, long), on_links(view, config, view.active)

@@ -35,8 +35,8 @@ LAST_FCT, LAST_LOG_SLOWDOWN, LAST_LOG_FCT, MEMORY_SIZE = range(4)
 """Indices in the memory: mean completion time in s of the last step in which a flow finished, 0 before the first, and
 what two terms were then."""
 FIRST_RATIO: Final = 1.0
-# What becomes one half: active flows in a queue; bytes left in all queues of a cluster; finished flows, those of a usual
-# period; size and time of a flow of medium size, which takes 8 ms alone at 1 Gbps.
+# What becomes one half: active flows in a queue; bytes left in all queues of a cluster; finished flows, as in a period;
+# size and time of a flow of medium size, which takes 8 ms alone at 1 Gbps.
 ACTIVE_SCALE: Final = 10.0
 LEFT_SCALE: Final = 100 * BYTES_PER_MEGABYTE
 FINISHED_SCALE: Final = 500.0
