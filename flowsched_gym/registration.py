@@ -10,8 +10,19 @@ import gymnasium
 
 from flowsched_gym.core.errors import ConfigError, UnknownArgumentError, shown
 from flowsched_gym.core.suggestions import listed, similar
-from flowsched_gym.systems import artemis, auto, merp, qcluster, tafe
-from flowsched_gym.systems.spec import NOTHING, OPTIONS, Ability, EnvironmentSpec, PolicySpec, SystemSpec
+from flowsched_gym.systems import (
+    NOTHING,
+    OPTIONS,
+    Ability,
+    EnvironmentSpec,
+    PolicySpec,
+    SystemSpec,
+    artemis,
+    auto,
+    merp,
+    qcluster,
+    tafe,
+)
 
 SYSTEMS: Final[tuple[SystemSpec, ...]] = (artemis.SYSTEM, merp.SYSTEM, auto.SYSTEM, qcluster.SYSTEM, tafe.SYSTEM)
 """The systems, one line each."""

@@ -15,7 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.suggestions import listed
 from flowsched_gym.registration import ENVIRONMENTS, SYSTEMS, find_environment
-from flowsched_gym.systems.spec import EnvironmentSpec
+from flowsched_gym.systems import EnvironmentSpec
 
 __all__ = ["default_of", "register_environment_defaults", "schema_name"]
 

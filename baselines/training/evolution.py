@@ -23,7 +23,7 @@ from flowsched_gym.envs.vector import FlowSchedVectorEnv
 from flowsched_gym.flows.metrics import SMALLER_IS_BETTER
 from flowsched_gym.integrations.weighted import WeightedModel
 from flowsched_gym.registration import find_environment
-from flowsched_gym.systems.spec import EnvironmentSpec
+from flowsched_gym.systems import EnvironmentSpec
 
 __all__ = ["CmaEs"]
 

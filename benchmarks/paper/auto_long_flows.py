@@ -15,7 +15,7 @@ from flowsched_gym.evaluation import make_environment, resolve_policy
 from flowsched_gym.evaluation.player import make_vector
 from flowsched_gym.fluid import Records
 from flowsched_gym.systems.auto.long_flows.env import AuTOLongFlowsVectorEnv
-from flowsched_gym.systems.auto.long_flows.seen import long_on_links
+from flowsched_gym.systems.auto.long_flows.observation import long_active, on_links
 from flowsched_gym.workload import ClusterWorkload, Workload, make_workload
 
 ENVIRONMENT: Final = "flowsched/AuTOLongFlows-v0"
@@ -119,7 +119,7 @@ def play(flows: Workload, policy: str | Path, thresholds: Sequence[float]) -> Ep
     over = False
     while not over:
         view = envs.view(0)
-        counts = long_on_links(view, envs.config)
+        counts = on_links(view, envs.config, long_active(view, envs.config))
         # A question about no long flow is passed over: until this one there was none.
         passed = view.num_periods - 1 - len(differences)
         differences += [0] * passed + [int(counts.max() - counts.min())]

@@ -14,7 +14,7 @@ from docs.catalogue_pages.markdown import code, example, list_page, picture, sho
 from docs.catalogue_pages.scores import scores_of_environment
 from flowsched_gym.envs.columns import Layout
 from flowsched_gym.registration import SYSTEMS, heuristic_arguments, load_target, make_policy
-from flowsched_gym.systems.spec import EnvironmentSpec, SystemSpec
+from flowsched_gym.systems import EnvironmentSpec, SystemSpec
 
 __all__ = ["file_name", "write_environments"]
 

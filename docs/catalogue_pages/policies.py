@@ -7,7 +7,7 @@ from docs.catalogue_pages.environments import EXAMPLES, file_name
 from docs.catalogue_pages.markdown import code, list_page, prose, section_entries, table, write_page
 from docs.catalogue_pages.scores import scores_of_policy
 from flowsched_gym.registration import SYSTEMS, load_target
-from flowsched_gym.systems.spec import EnvironmentSpec, PolicySpec
+from flowsched_gym.systems import EnvironmentSpec, PolicySpec
 
 __all__ = ["write_policies"]
 

@@ -28,7 +28,7 @@ from flowsched_gym.flows.metrics import unit_of
 from flowsched_gym.leaderboard import Table, metrics_beside, played_apart
 from flowsched_gym.leaderboard.play import check_once
 from flowsched_gym.registration import agent_ability, find_environment, heuristic_arguments, is_model, is_named
-from flowsched_gym.systems.spec import OPTIONS, EnvironmentSpec
+from flowsched_gym.systems import OPTIONS, EnvironmentSpec
 
 OUT_SUFFIXES: Final = (".json", ".csv")
 REWARD: Final = "reward"

@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple, TypeVar, get_args, get_type_hints
 from flowsched_gym.core.checks import COUNT_END, check_choice, check_integer, check_number
 from flowsched_gym.core.errors import ConfigError, UnknownArgumentError, shown
 from flowsched_gym.core.suggestions import listed
+from flowsched_gym.core.units import SECONDS_PER_MICROSECOND, gbps_to_capacity
 from flowsched_gym.envs.columns import Column, Layout
 from flowsched_gym.workload import ClusterWorkload, PoissonWorkload, WorkloadLike, WorkloadSource, workload_label
 from flowsched_gym.workload.source import MOST_FLOWS
@@ -163,6 +164,24 @@ class EnvConfig:
         Raises:
             ConfigError: They do not.
         """
+
+
+class LinkArguments:
+    """Arguments of equal links, as the network takes them; a config that has both derives from it too."""
+
+    __slots__ = ()
+    link_gbps: float
+    link_delay_us: float
+
+    @property
+    def capacity(self) -> float:
+        """Capacity of each link in B/s."""
+        return gbps_to_capacity(self.link_gbps)
+
+    @property
+    def delay(self) -> float:
+        """Propagation delay of each link in s."""
+        return self.link_delay_us * SECONDS_PER_MICROSECOND
 
 
 class Described(NamedTuple):

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.suggestions import listed
 
@@ -82,6 +82,13 @@ class Column:
         if self.encoding is Encoding.SIGNED:
             return f"v / (|v| + {scale})"
         return "v"
+
+    def encode(self, values: FloatArray | IntArray) -> FloatArray:
+        """Encodes values, which are within the bounds of fractions and plain columns already."""
+        if self.encoding in (Encoding.FRACTION, Encoding.PLAIN):
+            return np.asarray(values, dtype=np.float64)
+        encoded: FloatArray = values / (np.abs(values) + self.scale)
+        return encoded
 
     def decode(self, encoded: npt.NDArray[np.floating]) -> FloatArray:
         """Inverts the encoding; float32 observations give about six digits."""

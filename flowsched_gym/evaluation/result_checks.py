@@ -12,7 +12,7 @@ from flowsched_gym.evaluation.rollout import EpisodeResult
 from flowsched_gym.evaluation.statistics import bootstrap_interval
 from flowsched_gym.flows.metrics import METRIC_NAMES
 from flowsched_gym.registration import ENVIRONMENTS
-from flowsched_gym.systems.spec import OPTIONS
+from flowsched_gym.systems import OPTIONS
 
 REACHABLE: Final = "reachable_hit_ratio"
 """A metric of the bound alone."""

@@ -32,7 +32,7 @@ from flowsched_gym.leaderboard.policy_process import played_apart
 from flowsched_gym.leaderboard.suite import VIEW_ARGUMENTS, Setting, Suite
 from flowsched_gym.machine_code.decorators import compiles
 from flowsched_gym.registration import MODEL_SUFFIX, is_model
-from flowsched_gym.systems.spec import OPTIONS
+from flowsched_gym.systems import OPTIONS
 
 DIGEST_BYTES: Final = 16
 SEED_IN_NAME: Final = re.compile(r"seed[-_]?(\d+)")

@@ -23,7 +23,7 @@ from flowsched_gym.registration import (
     make_policy,
 )
 from flowsched_gym.search.rollouts import NUM_EPISODES, Futures, Rollouts, most_tries, sequential_halving
-from flowsched_gym.systems.spec import OPTIONS, EnvironmentSpec
+from flowsched_gym.systems import OPTIONS, EnvironmentSpec
 from flowsched_gym.workload import WorkloadSource
 
 MOST_ROUNDS: Final = 6

@@ -1,5 +1,165 @@
-"""The systems: one folder each."""
+"""The systems, one folder each, and what they hand to the registry.
 
-from flowsched_gym.systems.spec import Ability, EnvironmentSpec, PolicySpec, SystemSpec
+Targets are strings, so that reading a spec imports nothing heavy.
+"""
 
-__all__ = ["Ability", "EnvironmentSpec", "PolicySpec", "SystemSpec"]
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+__all__ = ["NOTHING", "OPTIONS", "SEARCH", "Ability", "EnvironmentSpec", "PolicySpec", "SystemSpec", "policies_of"]
+
+
+class Ability(NamedTuple):
+    """What a policy may do, and what it knows; two policies are compared fairly where both are the same.
+
+    Attributes:
+        actions: Kinds of actions, such as ``grant`` and ``wait``.
+        information: Kinds of information, such as ``sizes`` and ``deadlines``; ``traffic`` means the distribution of
+            sizes and the load, known beforehand or learned in training.
+    """
+
+    actions: tuple[str, ...] = ()
+    information: tuple[str, ...] = ()
+
+    def covers(self, other: "Ability") -> bool:
+        """Returns whether all of another policy's actions and information are among these."""
+        return set(other.actions) <= set(self.actions) and set(other.information) <= set(self.information)
+
+    def __add__(self, other: "Ability") -> "Ability":  # type: ignore[override]  # not a longer tuple
+        """Joins actions and information, each kind once."""
+        actions, information = (tuple(dict.fromkeys(one + two)) for one, two in zip(self, other, strict=True))
+        return Ability(actions, information)
+
+
+NOTHING: Final = Ability()
+"""No action, and no information."""
+OPTIONS: Final = ":"
+"""What stands between the name of a policy and its options."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicySpec:
+    """A heuristic policy.
+
+    Attributes:
+        name: Name on the command line.
+        description: What it does, in one phrase.
+        target: ``module:Class``; the class has ``for_env``.
+        options: What ``name:key=value,key=value`` may set, by key: what it means and its default, in one phrase.
+        requires: Arguments without which the environment does not offer the policy's actions.
+        ability: Its actions, and the information that it uses.
+        base: Name of the policy that it goes on by, unless an option says otherwise.
+    """
+
+    name: str
+    description: str
+    target: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    requires: Mapping[str, object] = field(default_factory=dict)
+    ability: Ability = NOTHING
+    base: str | None = None
+
+
+def policies_of(
+    module: str, policies: Mapping[str, tuple[str, str, tuple[str, ...]]], *, actions: tuple[str, ...]
+) -> tuple[PolicySpec, ...]:
+    """Lists policies that take the same actions: by name, the class, what it does and what it knows.
+
+    Classes that are not given as ``module:Class`` are in ``module``.
+    """
+    return tuple(
+        PolicySpec(
+            name=name,
+            description=description,
+            target=kind if ":" in kind else f"{module}:{kind}",
+            ability=Ability(actions, information),
+        )
+        for name, (kind, description, information) in policies.items()
+    )
+
+
+SEARCH: Final = (
+    PolicySpec(
+        name="search",
+        description="the best visible choice in rollouts under a heuristic, over sampled futures",
+        target="flowsched_gym.search:Search",
+        options={
+            "base": "the policy that completes each rollout, a heuristic or a trained model (.zip)",
+            "futures": "futures of the first round, 1",
+            "rounds": "rounds, each with twice as many new futures as the one before, 3",
+            "lookahead": "flows still to arrive in each future, 30",
+            "clairvoyant": "whether the only future is the true one, false",
+        },
+    ),
+)
+"""The planner of environments in which an agent chooses among slots."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnvironmentSpec:
+    """An environment.
+
+    Attributes:
+        id: Gymnasium id, ``flowsched/<Name>-v0``.
+        description: What it is, in one phrase.
+        entry_point: ``module:Class`` of the single environment.
+        config: ``module:Class`` of the frozen dataclass of its arguments.
+        workloads: Names of the workloads that its tables are made for.
+        policies: Heuristics that act on it.
+        baselines: Names of those that a training is compared with on the way.
+        vector_entry_point: ``module:Class`` of the native vector environment, if there is one.
+        bounded: Whether its flows have deadlines, so that a clairvoyant bound stands beside its policies.
+        metric: Metric of an episode that policies are compared by (`flowsched_gym.flows.metrics.Metrics`).
+        planners: Policies that try their choices on copies of the environment. They are thousands of times slower than
+            heuristics, and play only where they are named.
+        ability: What every agent may do, and is told.
+        abilities: What values of arguments add to that, by argument and value.
+        trained: What an agent knows besides when it has been trained.
+        heuristic_kwargs: Arguments that let heuristics see all that they may need, in place of an agent's own. They
+            change what is told, never what happens.
+    """
+
+    id: str
+    description: str
+    entry_point: str
+    config: str
+    workloads: tuple[str, ...]
+    policies: tuple[PolicySpec, ...]
+    baselines: tuple[str, ...] = ()
+    vector_entry_point: str | None = None
+    bounded: bool = False
+    metric: str = "mean_slowdown"
+    planners: tuple[PolicySpec, ...] = ()
+    ability: Ability = NOTHING
+    abilities: Mapping[str, Mapping[str, Ability]] = field(default_factory=dict)
+    trained: Ability = NOTHING
+    heuristic_kwargs: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def heuristics(self) -> list[str]:
+        """Names of its heuristics."""
+        return [policy.name for policy in self.policies]
+
+    @property
+    def named_policies(self) -> dict[str, PolicySpec]:
+        """Its heuristics, then its planners, by name."""
+        return {policy.name: policy for policy in (*self.policies, *self.planners)}
+
+    def names(self, policy: str) -> bool:
+        """Returns whether a policy is one of its heuristics or planners, with options or without."""
+        return policy.partition(OPTIONS)[0] in self.named_policies
+
+    def plans(self, policy: str) -> bool:
+        """Returns whether a policy is one of its planners, with options or without."""
+        return policy.partition(OPTIONS)[0] in {planner.name for planner in self.planners}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemSpec:
+    """A system: name of its folder, what it is in one phrase, where it was published, and its environments."""
+
+    name: str
+    title: str
+    paper: str
+    environments: tuple[EnvironmentSpec, ...]

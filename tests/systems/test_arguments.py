@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from flowsched_gym.core.errors import ConfigError, FlowFileError
+from flowsched_gym.evaluation import make_environment, rollout
+from flowsched_gym.registration import find_environment, heuristic_arguments, make_policy
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import FixedWorkload, UnstableLoadWarning, write_flows
 from tests.envs.episodes import SHORT, each_environment, play
@@ -179,3 +181,23 @@ def test_any_number_will_do_becomes_pythons_own_and_a_load_without_bound_is_warn
     extra = {"initial_thresholds": [1e4, 1e5, 1e6]} if spec.id == "flowsched/AuTOThresholds-v0" else {}
     with pytest.warns(UnstableLoadWarning, match=r"load is 1\.2"):
         gym.make(spec.id, load=1.2, **extra)
+
+
+@each_environment
+def test_every_heuristic_can_be_made_under_the_arguments_for_heuristics(spec: EnvironmentSpec) -> None:
+    for name in spec.heuristics:
+        make_policy(name, make_environment(spec, heuristic_arguments(spec, {}, name)))
+
+
+def test_heuristics_meet_the_episodes_of_an_agent_that_sees_less() -> None:
+    agent = {"workload": "gather-heavy", "k": 3, "bursts": 5, "observation": "paper"}
+    spec = find_environment("flowsched/Artemis-v0")
+    arguments = heuristic_arguments(spec, agent)
+    metrics = []
+    for kwargs in (agent, arguments):
+        env = make_environment(spec, kwargs)
+        metrics.append(rollout(env, make_policy("lsdf", env), seed=3).metrics)
+
+    assert arguments == agent | {"observation": "full"}
+    assert heuristic_arguments(spec, agent, "search:base=paced") == arguments | {"defer": "wait"}
+    assert metrics[0] == metrics[1]

@@ -1,20 +1,37 @@
 """Holds native vector environments to single ones, whatever arguments and flows they are made with."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
+from flowsched_gym.flows.records import DEADLINE_TOLERANCE, latest_completion
+from flowsched_gym.registration import find_environment
 from flowsched_gym.systems import EnvironmentSpec
-from flowsched_gym.workload import WORKLOADS, Workload, draw_flows, make_workload
+from flowsched_gym.systems.merp.route.config import core_cables
+from flowsched_gym.topology import ROUTINGS
+from flowsched_gym.workload import (
+    WORKLOADS,
+    LinkChanges,
+    PoissonWorkload,
+    RandomFailures,
+    Workload,
+    draw_flows,
+    make_workload,
+)
 from tests.environments import CASES
 from tests.envs.episodes import SHORT
-from tests.envs.vectors import NATIVE, Pair, actions_at, each_native, exactly, make_native
+from tests.envs.vectors import NATIVE, Pair, SimultaneousFlows, actions_at, each_native, exactly, make_native
 from tests.simulate import make_flows
 
 pytestmark = pytest.mark.usefixtures("event_logs")
+
+ARTEMIS, ROUTE, LONG_FLOWS = (
+    find_environment(f"flowsched/{name}-v0") for name in ("Artemis", "MERPRoute", "AuTOLongFlows")
+)
+LONG: dict[str, Any] = {"hosts": 8, "flows": None, "thresholds": (1e5, 1e6), "n_l": 4, "period_ms": 20.0}
 
 
 def compare(
@@ -92,3 +109,105 @@ def test_two_environments_of_one_seed_do_the_same_whoever_stands_beside_them(spe
         found, expected = many.step(actions_at(many, place)), few.step(actions_at(few, place))
         for one, other in zip(found[:4], expected[:4], strict=True):
             assert exactly(one[13]) == exactly(other[0])
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP], ids=lambda mode: mode.value)
+@pytest.mark.parametrize(("name", "seconds"), [("gather-heavy", 0.4), ("gather-multi", 0.12)])
+def test_episodes_of_any_length_make_room_for_themselves(name: str, seconds: float, mode: AutoresetMode) -> None:
+    pair = Pair(ARTEMIS, 2, mode, workload=name, seconds=seconds, k=3, f=4)
+    before = pair.native.simulation.num_rows
+    pair.reset(seed=5)
+    num_ended = pair.play(260, seed=62)
+    assert num_ended >= 3
+    assert pair.native.simulation.num_rows > before
+
+
+@pytest.mark.parametrize("transport", ["ideal", "tcp"])
+def test_equal_flows_of_one_instant_are_played_alike(transport: str) -> None:
+    count = 36
+    flows = Workload(
+        flow_id=np.arange(count),
+        source=3 + np.arange(count) % 4,
+        destination=np.arange(count) % 3,
+        size=np.full(count, 1e5),
+        arrival_time=np.zeros(count),
+        deadline_span=np.full(count, 0.01),
+    )
+    for delay in (0.0, 250.0):
+        compare(
+            ARTEMIS, 120, bursts=None, workload=flows, k=3, f=4, transport=transport, link_delay_us=delay, defer="wait"
+        )
+
+
+def test_a_flow_that_arrives_at_the_latest_time_meets_its_deadline() -> None:
+    span = float(np.nextafter(3.0 / (1.0 + DEADLINE_TOLERANCE), np.inf))
+    assert latest_completion(np.array([span])).tolist() == [3.0]
+    for allowed, reward in ((span, 1.0), (span - 1e-12, 0.0)):
+        flows = make_flows([0.0], [3.0], span=[allowed])
+        pair = Pair(ARTEMIS, 1, workload=flows, link_gbps=8e-9, link_delay_us=0.0)
+        pair.reset(seed=64)
+        assert pair.step(np.zeros(1, dtype=np.int64)).all()
+
+        assert pair.native.records(0).completion_time.tolist() == [3.0]
+        assert pair.infos["reward_terms"]["deadline_met"].tolist() == [reward]
+
+
+@dataclass(frozen=True)
+class FailingCables(SimultaneousFlows):
+    """Draws simultaneous flows, while cables fail and come up again at the same instants."""
+
+    def draw(self, seed: int) -> Workload:
+        """Draws flows and changes; each cable ends up."""
+        flows = super().draw(seed)
+        generator = np.random.default_rng(seed)
+        rows: list[tuple[float, int, bool]] = []
+        for cable in generator.permutation(len(core_cables(16)))[:9].tolist():
+            failure = int(generator.integers(6))
+            repair = failure + int(generator.integers(1, 5))
+            rows += [(float(failure), link, False) for link in core_cables(16)[cable]]
+            rows += [(float(repair), link, True) for link in core_cables(16)[cable]]
+        return replace(flows, link_changes=LinkChanges.of(sorted(rows, key=lambda row: row[0])))
+
+
+@pytest.mark.parametrize(
+    ("rerouting", "discipline"),
+    [
+        ("ecmp", "merp"),
+        *(
+            pytest.param(rerouting, discipline, marks=pytest.mark.exhaustive)
+            for rerouting in ROUTINGS
+            for discipline in ("merp", "ps")
+        ),
+    ],
+)
+def test_cables_that_fail_and_come_up_again_at_any_instant_are_heeded_alike(rerouting: str, discipline: str) -> None:
+    for delay in (0.0, 5e5):
+        pair = compare(
+            ROUTE,
+            90,
+            flows=None,
+            workload=FailingCables(),
+            link_gbps=8e-9,
+            link_delay_us=delay,
+            rerouting=rerouting,
+            discipline=discipline,
+        )
+        assert (pair.native.simulation.tables.choosing.choices["next_change"] > 0).any()
+
+
+def test_links_that_fail_again_and_again_make_room_for_their_changes() -> None:
+    failures = RandomFailures(cables=core_cables(16), mean_time_up=0.02, mean_time_down=0.005, until=0.2)
+    source = make_workload("poisson-fat-tree", num_flows=60, failures=failures)
+    assert isinstance(source, PoissonWorkload)
+    compare(ROUTE, 150, workload=source, flows=None)
+
+
+@pytest.mark.parametrize("scope", ["server", "network"])
+def test_links_fail_under_long_flows_alike(scope: str) -> None:
+    source = make_workload("auto-web-search", num_hosts=8, num_flows=120, load=0.8, capacity=3 * 125e6)
+    assert isinstance(source, PoissonWorkload)
+    # Planes 0 and 1 lose links of hosts again and again; plane 2 keeps all.
+    cables = tuple((plane * 16 + host, plane * 16 + 8 + host) for plane in (0, 1) for host in range(8))
+    failures = RandomFailures(cables=cables, mean_time_up=0.1, mean_time_down=0.05, until=0.5)
+    flows = replace(source, failures=failures)
+    compare(LONG_FLOWS, 100, **LONG, workload=flows, scope=scope)

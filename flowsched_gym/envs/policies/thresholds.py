@@ -1,5 +1,6 @@
 """Policies of environments whose agents set thresholds: any, or the same ones in every period."""
 
+from abc import abstractmethod
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -52,6 +53,20 @@ class FixedThresholds:
 
     def __init__(self, thresholds: FloatArray) -> None:
         self._action = self.scale.action_of(thresholds).ravel().astype(np.float32)
+
+    @classmethod
+    def for_env(cls, env: Any, *, seed: int = 0) -> Self:
+        """Makes the policy for an environment.
+
+        Raises:
+            ConfigError: The thresholds do not follow from what is known of the environment.
+        """
+        return cls(cls.thresholds_for(env))
+
+    @staticmethod
+    @abstractmethod
+    def thresholds_for(env: Any) -> FloatArray:
+        """Finds the thresholds for an environment; a subclass says how."""
 
     def predict(
         self,

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from flowsched_gym.systems.spec import SEARCH, Ability, EnvironmentSpec, PolicySpec, SystemSpec, policies_of
+from flowsched_gym.systems import SEARCH, Ability, EnvironmentSpec, PolicySpec, SystemSpec, policies_of
 
 __all__ = ["SYSTEM"]
 
@@ -43,16 +43,11 @@ SYSTEM: Final = SystemSpec(
                     },
                     actions=("grant",),
                 ),
-                *policies_of(
-                    "flowsched_gym.systems.artemis.policies",
-                    {
-                        "feasible-first": (
-                            "FeasibleFirst",
-                            "earliest deadline among those that can still be met, the others last",
-                            ("sizes", "deadlines", "ages"),
-                        ),
-                    },
-                    actions=("grant",),
+                PolicySpec(
+                    name="feasible-first",
+                    description="earliest deadline among those that can still be met, the others last",
+                    target="flowsched_gym.systems.artemis.policies:FeasibleFirst",
+                    ability=Ability(("grant",), ("sizes", "deadlines", "ages")),
                 ),
                 PolicySpec(
                     name="skip-late",

@@ -6,7 +6,6 @@ from enum import StrEnum
 from typing import Any
 
 from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.units import gbps_to_capacity
 from flowsched_gym.envs.arguments import (
     BURST_RATES,
     DURATIONS,
@@ -14,6 +13,7 @@ from flowsched_gym.envs.arguments import (
     MOST_SLOTS,
     OWN,
     EnvConfig,
+    LinkArguments,
     argument,
     delay_argument,
     limit_argument,
@@ -55,16 +55,12 @@ class Defer(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ArtemisConfig(EnvConfig):
+class ArtemisConfig(LinkArguments, EnvConfig):
     """The arguments of the Artemis environment."""
 
     workload: str = workload_argument("gather-a1")
     burst_rate: float | None = argument(
-        None,
-        none=OWN,
-        between=BURST_RATES,
-        unit="1/s",
-        meaning="bursts per second and destination",
+        None, none=OWN, between=BURST_RATES, unit="1/s", meaning="bursts per second and destination"
     )
     load: float | None = argument(
         None,
@@ -77,11 +73,7 @@ class ArtemisConfig(EnvConfig):
     )
     bursts: int | None = argument(None, none=OWN, at_least=1, at_most=MOST_FLOWS, meaning="bursts in an episode")
     seconds: float | None = argument(
-        None,
-        none=OWN,
-        between=DURATIONS,
-        unit="s",
-        meaning="length of the arrivals of an episode, in place of bursts",
+        None, none=OWN, between=DURATIONS, unit="s", meaning="length of the arrivals of an episode, in place of bursts"
     )
     k: int = argument(10, at_least=1, unit="tokens", meaning="flows that a destination lets send at once")
     f: int = argument(5, at_least=1, at_most=MOST_SLOTS, unit="slots", meaning="requests that the agent sees")
@@ -110,17 +102,11 @@ class ArtemisConfig(EnvConfig):
 
 
 def workload_source(config: ArtemisConfig, workload: WorkloadLike) -> WorkloadSource:
-    """Finds where an environment draws its flows from.
-
-    Raises:
-        ConfigError: There is no such workload, or an argument changes one that cannot be changed.
-        FlowFileError: The flow file has a fault.
-    """
+    """Finds where an environment draws its flows from."""
     source = find_source(workload)
     changes: dict[str, Any] = {}
     if config.burst_rate is not None or config.load is not None:
-        changes |= {"burst_rate": config.burst_rate, "load": config.load}
-        changes |= {"capacity": gbps_to_capacity(config.link_gbps)}
+        changes |= {"burst_rate": config.burst_rate, "load": config.load, "capacity": config.capacity}
     if config.destinations is not None:
         changes |= {"num_destinations": config.destinations}
     if config.bursts is not None or config.seconds is not None:

@@ -1,12 +1,11 @@
 """The Artemis environment: a destination grants tokens to flows with deadlines."""
 
-from flowsched_gym.core.units import SECONDS_PER_MICROSECOND
 from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
 from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.fluid import find_transport
 from flowsched_gym.fluid.disciplines import Ps
-from flowsched_gym.systems.artemis.config import ArtemisConfig, Defer, workload_source
+from flowsched_gym.systems.artemis.config import ArtemisConfig, Defer, Observation, Reward, workload_source
 from flowsched_gym.systems.artemis.panels import artemis_panels
 from flowsched_gym.systems.artemis.rules import (
     EPISODE_FIELDS,
@@ -15,7 +14,6 @@ from flowsched_gym.systems.artemis.rules import (
     TERMS,
     ArtemisRules,
     artemis_layout,
-    artemis_rules,
 )
 from flowsched_gym.topology import big_switch
 from flowsched_gym.workload import WorkloadLike
@@ -99,17 +97,21 @@ class ArtemisEnv(DecisionEnv[ArtemisRules]):
 
     @configured_by(ArtemisConfig, artemis_layout)
     def __init__(self, config: ArtemisConfig, workload: WorkloadLike, render_mode: str | None, engine: str) -> None:
-        rules, source = artemis_rules(config), workload_source(config, workload)
+        source = workload_source(config, workload)
         super().__init__(
-            rules,
+            ArtemisRules(
+                num_slots=config.f,
+                num_tokens=config.k,
+                can_wait=config.defer is Defer.WAIT,
+                can_postpone=config.defer is Defer.TO_BACK,
+                is_lagged=config.reward is Reward.LAGGED,
+                sees_all=config.observation is Observation.FULL,
+                line_rate=config.capacity,
+            ),
             config.f + {Defer.NONE: 0, Defer.WAIT: 1, Defer.TO_BACK: config.f}[config.defer],
             source=source,
             network=NetworkSetup(
-                topology=big_switch(
-                    num_hosts=source.num_hosts,
-                    capacity=rules.line_rate,
-                    delay=config.link_delay_us * SECONDS_PER_MICROSECOND,
-                ),
+                topology=big_switch(num_hosts=source.num_hosts, capacity=config.capacity, delay=config.delay),
                 new_discipline=Ps,
                 transport=find_transport(config.transport, config.transport_figures),
                 num_tokens=config.k,

@@ -11,7 +11,6 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.core.units import SECONDS_PER_MICROSECOND, gbps_to_capacity
 from flowsched_gym.envs.drawing import Scene, View
 from flowsched_gym.envs.drawing.formats import (
     LOGARITHMIC_FROM,
@@ -122,7 +121,7 @@ class Due(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The time in s, in words."""
+        """The time in words."""
         return duration_text(self.left) if self.outlook is not Outlook.UNBOUND else ""
 
     @property
@@ -138,7 +137,7 @@ class Due(NamedTuple):
 
 def time_left(config: ArtemisConfig, scene: Scene, row: int) -> Due:
     """Looks at how much time a flow has left, one that waits as if it were granted now."""
-    records, now, delay, line_rate = scene.records, scene.now, _delay(config), gbps_to_capacity(config.link_gbps)
+    records, now, delay, line_rate = scene.records, scene.now, LINKS_OF_PATH * config.delay, config.capacity
     span = float(records.deadline_span[row])
     due = float(records.arrival_time[row]) + span
     if span == math.inf:
@@ -155,11 +154,6 @@ def time_left(config: ArtemisConfig, scene: Scene, row: int) -> Due:
     lost = (alone if remaining > 0.0 else now) > due
     outlook = Outlook.LOST if lost else Outlook.SAFE if shared <= due else Outlook.TIGHT
     return Due(due - now, min(max((due - now) / span, 0.0), 1.0), outlook)
-
-
-def _delay(config: ArtemisConfig) -> float:
-    """Returns the propagation time of a path in s."""
-    return LINKS_OF_PATH * config.link_delay_us * SECONDS_PER_MICROSECOND
 
 
 def _host(scene: Scene, row: int) -> str:
@@ -248,7 +242,7 @@ def _stage(config: ArtemisConfig, scene: Scene, simulation: Episode, row: int) -
         return rate_text(float(scene.rate[row]))
     if scene.sent[row] > 0.0:
         return "waits for ACKs"
-    if scene.now < float(scene.records.grant_time[row]) + _delay(config):
+    if scene.now < float(scene.records.grant_time[row]) + LINKS_OF_PATH * config.delay:
         return "token on its way"
     return "connects" if simulation.transport.handshake_round_trips else "begins to send"
 
@@ -256,7 +250,7 @@ def _stage(config: ArtemisConfig, scene: Scene, simulation: Episode, row: int) -
 def _link(config: ArtemisConfig, scene: Scene, shown: AnyDestination) -> Link:
     """Shows how busy the link of the destination is, and with whose bytes."""
     rows = shown.active[: shown.num_active]
-    share = scene.rate[rows] / gbps_to_capacity(config.link_gbps)
+    share = scene.rate[rows] / config.capacity
     sending = int(np.count_nonzero(share))
     return Link(
         title=f"Link into host {shown.host}",

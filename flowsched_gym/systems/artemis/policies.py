@@ -4,13 +4,12 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from flowsched_gym.core.arrays import BoolArray, IntArray, ObservationArray
 from flowsched_gym.core.checks import check_integer, check_number
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.suggestions import listed
-from flowsched_gym.core.units import SECONDS_PER_MICROSECOND, SECONDS_PER_MILLISECOND, gbps_to_capacity
+from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
 from flowsched_gym.envs.columns import Layout
 from flowsched_gym.envs.policies.policy import LayoutPolicy, attribute_of
 from flowsched_gym.envs.policies.rules import SlotColumn, decoded
@@ -25,7 +24,7 @@ from flowsched_gym.envs.policies.slots import (
     SmallestSize,
 )
 from flowsched_gym.machine_code.decorators import rule
-from flowsched_gym.systems.artemis.config import Defer
+from flowsched_gym.systems.artemis.config import ArtemisConfig, Defer
 
 LINKS_AFTER_GRANT: Final = 4
 """Links that the token (two) and the last byte (two) still have to cross when a request is granted."""
@@ -51,36 +50,21 @@ class FeasibleFirst(SlotPolicy):
     needs = ("time_left",)
 
     def __init__(self, layout: Layout, *, seed: int = 0, line_rate: float, latency: float, share: float) -> None:
-        """Keeps what a flow needs."""
         super().__init__(layout, seed=seed)
-        self._line_rate = line_rate
-        self._latency = latency
-        self._share = share
+        self._latency, self._seconds_per_byte = latency, share / line_rate
 
     @classmethod
     def for_env(cls, env: Any, *, seed: int = 0) -> Self:
         """Makes the policy for an Artemis environment, with its k, line rate and delays."""
-        config = attribute_of(env, "config")
-        return cls(
-            attribute_of(env, "layout"),
-            seed=seed,
-            line_rate=gbps_to_capacity(config.link_gbps),
-            latency=LINKS_AFTER_GRANT * config.link_delay_us * SECONDS_PER_MICROSECOND,
-            share=config.k,
-        )
+        config: ArtemisConfig = attribute_of(env, "config")
+        latency = LINKS_AFTER_GRANT * config.delay
+        return cls(attribute_of(env, "layout"), line_rate=config.capacity, latency=latency, share=config.k)
 
-    def choose(self, batch: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
+    def choose(self, batch: ObservationArray) -> IntArray:
         """Compares deadlines, the hopeless behind all others."""
         action = np.empty(len(batch), dtype=np.int64)
-        feasible_slot(
-            batch,
-            self.slot_column("size"),
-            self.slot_column("time_left"),
-            self.stride,
-            self._latency,
-            self._share / self._line_rate,
-            action,
-        )
+        size, time_left = self.slot_column("size"), self.slot_column("time_left")
+        feasible_slot(batch, size, time_left, self.stride, self._latency, self._seconds_per_byte, action)
         return action
 
 
@@ -122,13 +106,7 @@ class Paced(LayoutPolicy):
 
     @classmethod
     def for_env(cls, env: Any, *, seed: int = 0, base: str = "lifo", active: int = 5) -> Self:
-        """Makes the policy for an Artemis environment.
-
-        Args:
-            env: An environment with ``defer="wait"``.
-            seed: Not used.
-            base: Name of the rule that chooses.
-            active: As in ``Paced``.
+        """Makes the policy for an environment with ``defer="wait"``; ``base`` is the name of the rule that chooses.
 
         Raises:
             ConfigError: As in ``Paced``, the environment does not offer to wait, or there is no such rule.
@@ -142,17 +120,10 @@ class Paced(LayoutPolicy):
 
 
 class _SlackRule(LayoutPolicy):
-    """What rules share that tell late requests from others: the slack column, and a base that chooses among some.
+    """A rule that has a base choose among some requests, and tells late ones from others.
 
-    Args:
-        base: Who chooses the request that is granted.
-        margin: Slack in s below which a request is late: time to its deadline less the time to send it at line rate.
-
-    Raises:
-        ConfigError: The observation does not show slacks.
+    A request is late whose slack is below a margin in s: time to its deadline less the time to send it at line rate.
     """
-
-    pure: ClassVar[bool] = True
 
     def __init__(self, base: SlotPolicy, *, margin: float) -> None:
         super().__init__(base.layout)
@@ -160,6 +131,16 @@ class _SlackRule(LayoutPolicy):
         self._present, self._slack = map(self.layout.slot_slice, ("present", "slack"))
         scale = self.layout.slot_scale("slack")
         self._margin = margin / (abs(margin) + scale)  # encoded, as the slacks are: that keeps their order
+
+    @classmethod
+    def for_env(cls, env: Any, *, seed: int = 0, base: str = "fifo", margin_ms: float = 5.0) -> Self:
+        """Makes the policy for an Artemis environment, with the name of a base and a margin in ms, >= 0.
+
+        Raises:
+            ConfigError: The observation does not show slacks, the margin is out of its range, or there is no such rule.
+        """
+        check_number("margin_ms", margin_ms, at_least=0.0)
+        return cls(_base_of(env, base), margin=margin_ms * SECONDS_PER_MILLISECOND)
 
     def _present_and_late(self, batch: ObservationArray) -> tuple[BoolArray, BoolArray]:
         """Returns which slots hold a request, and which a late one, (batch, num_slots)."""
@@ -178,35 +159,11 @@ class _SlackRule(LayoutPolicy):
 
 
 class SkipLate(_SlackRule):
-    """A rule that grants a request with enough slack, and the smallest one where none has it.
-
-    Args:
-        base: As in ``_SlackRule``.
-        margin: As in ``_SlackRule``.
-
-    Raises:
-        ConfigError: The observation does not show sizes and slacks.
-    """
+    """A rule that grants a request with enough slack, and the smallest one where none has it."""
 
     def __init__(self, base: SlotPolicy, *, margin: float) -> None:
         super().__init__(base, margin=margin)
         self._otherwise = SmallestSize(self.layout)
-
-    @classmethod
-    def for_env(cls, env: Any, *, seed: int = 0, base: str = "fifo", margin_ms: float = 5.0) -> Self:
-        """Makes the policy for an Artemis environment.
-
-        Args:
-            env: The environment.
-            seed: Not used.
-            base: Name of the rule that chooses among the requests that are not late.
-            margin_ms: The margin in ms, >= 0.
-
-        Raises:
-            ConfigError: As in ``SkipLate``, the margin is out of its range, or there is no such rule.
-        """
-        check_number("margin_ms", margin_ms, at_least=0.0)
-        return cls(_base_of(env, base), margin=margin_ms * SECONDS_PER_MILLISECOND)
 
     def choose(self, batch: ObservationArray) -> IntArray:
         """Grants what the base chooses among the requests that are not late, else the smallest request."""
@@ -220,13 +177,6 @@ class PostponeLate(_SlackRule):
 
     Each visible request that lacks the slack is sent back once, the oldest first. Those that were sent back already are
     left out as well; where no other is visible, the base chooses among them.
-
-    Args:
-        base: As in ``_SlackRule``.
-        margin: As in ``_SlackRule``.
-
-    Raises:
-        ConfigError: The observation does not show slacks.
     """
 
     def __init__(self, base: SlotPolicy, *, margin: float) -> None:
@@ -236,21 +186,9 @@ class PostponeLate(_SlackRule):
 
     @classmethod
     def for_env(cls, env: Any, *, seed: int = 0, base: str = "fifo", margin_ms: float = 5.0) -> Self:
-        """Makes the policy for an Artemis environment.
-
-        Args:
-            env: An environment with ``defer="to-back"``.
-            seed: Not used.
-            base: Name of the rule that chooses.
-            margin_ms: The margin in ms, >= 0.
-
-        Raises:
-            ConfigError: As in ``PostponeLate``, the margin is out of its range, the environment does not offer to
-                postpone, or there is no such rule.
-        """
+        """Makes the policy for an environment with ``defer="to-back"``; see ``SkipLate.for_env``."""
         _check_defer(env, "postpone-late", Defer.TO_BACK)
-        check_number("margin_ms", margin_ms, at_least=0.0)
-        return cls(_base_of(env, base), margin=margin_ms * SECONDS_PER_MILLISECOND)
+        return super().for_env(env, base=base, margin_ms=margin_ms)
 
     def choose(self, batch: ObservationArray) -> IntArray:
         """Postpones the oldest late request that can be, or grants what the base chooses among the others."""
@@ -277,9 +215,7 @@ def feasible_slot(
 ) -> None:
     """Chooses the earliest deadline among the requests that can still meet theirs, else the earliest of all.
 
-    Args:
-        latency: Time in s that a granted flow needs beside sending.
-        seconds_per_byte: Time in s that a byte takes to send.
+    A granted flow needs ``latency`` in s beside sending, and ``seconds_per_byte`` for each byte.
     """
     for row in range(len(observation)):
         best, best_is_hopeless, action[row] = np.inf, True, 0
@@ -293,22 +229,14 @@ def feasible_slot(
 
 
 def _check_defer(env: Any, policy: str, needed: Defer) -> None:
-    """Refuses an environment that does not offer the action that a policy takes.
-
-    Raises:
-        ConfigError: It does not.
-    """
+    """Refuses an environment that does not offer the action that a policy takes."""
     given = attribute_of(env, "config").defer
     if given is not needed:
         raise ConfigError(f"policy {policy} needs defer={needed}: the environment was made with defer={given}")
 
 
 def _base_of(env: Any, name: str) -> SlotPolicy:
-    """Makes the rule that chooses.
-
-    Raises:
-        ConfigError: There is no such rule, or the observation lacks a column that it needs.
-    """
+    """Makes the rule that chooses."""
     if not isinstance(name, str) or name not in BASES:
         raise ConfigError(f"base is {shown(name)}: it must be one of {listed(name, BASES)}")
     return BASES[name].for_env(env)

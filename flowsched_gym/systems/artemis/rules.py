@@ -3,13 +3,13 @@
 from typing import Final, NamedTuple
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, ObservationArray
-from flowsched_gym.core.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND, gbps_to_capacity
+from flowsched_gym.core.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
 from flowsched_gym.envs.columns import Column, Layout
 from flowsched_gym.flows.records import latest_completion
 from flowsched_gym.fluid.decision import Decision, Order
 from flowsched_gym.machine_code.decorators import inlined_part
 from flowsched_gym.machine_code.numerics import squash
-from flowsched_gym.systems.artemis.config import ArtemisConfig, Defer, Observation, Reward
+from flowsched_gym.systems.artemis.config import ArtemisConfig, Observation
 
 SIZE_SCALE: Final = 300 * BYTES_PER_KILOBYTE
 """Size in B that becomes one half: the mean size of the thesis's flows (section 4.1.2, variant 1)."""
@@ -36,11 +36,9 @@ SLOT: Final = (
 
 
 class ArtemisRules(NamedTuple):
-    """The scheduler of a destination; see ``DecisionRules`` for the methods.
+    """The scheduler of a destination with ``f`` slots and ``k`` tokens; see ``DecisionRules`` for the methods.
 
     Attributes:
-        num_slots: Requests that the agent sees (f).
-        num_tokens: Tokens of a destination (k).
         can_wait: Whether one more action lets the destination wait.
         can_postpone: Whether one more action for each slot sends its request to the back, once.
         is_lagged: Whether each action is rewarded for one delivered flow, the oldest, and not for all.
@@ -103,19 +101,6 @@ class ArtemisRules(NamedTuple):
         values[0] = _deadlines_met(decision, first, decision.num_delivered)
 
 
-def artemis_rules(config: ArtemisConfig) -> ArtemisRules:
-    """Makes the rules of an environment."""
-    return ArtemisRules(
-        num_slots=config.f,
-        num_tokens=config.k,
-        can_wait=config.defer is Defer.WAIT,
-        can_postpone=config.defer is Defer.TO_BACK,
-        is_lagged=config.reward is Reward.LAGGED,
-        sees_all=config.observation is Observation.FULL,
-        line_rate=gbps_to_capacity(config.link_gbps),
-    )
-
-
 def artemis_layout(config: ArtemisConfig) -> Layout:
     """Lists the columns that the agent sees."""
     if config.observation is Observation.PAPER:
@@ -167,12 +152,9 @@ def _show_destination(rules: ArtemisRules, decision: Decision, observation: Obse
 @inlined_part
 def _show_requests(rules: ArtemisRules, decision: Decision, observation: ObservationArray) -> None:
     """Writes the visible requests, 0 in empty slots."""
-    state, now = decision.state, decision.now
+    state, now, first, at = decision.state, decision.now, decision.first_candidate, NUM_CONTEXT_COLUMNS
     span, postponed = decision.flows["deadline_span"], decision.flows["postponed"]
-    at = NUM_CONTEXT_COLUMNS
-    for index in range(
-        decision.first_candidate, decision.first_candidate + min(decision.num_candidates, rules.num_slots)
-    ):
+    for index in range(first, first + min(decision.num_candidates, rules.num_slots)):
         row = decision.candidates[index]
         time_left = state.deadline[row] - now
         observation[at] = 1.0
@@ -189,11 +171,8 @@ def _show_requests(rules: ArtemisRules, decision: Decision, observation: Observa
 @inlined_part
 def _show_sizes(rules: ArtemisRules, decision: Decision, observation: ObservationArray) -> None:
     """Writes the size and deadline of each visible request, 0 in empty slots."""
-    span = decision.flows["deadline_span"]
-    at = 0
-    for index in range(
-        decision.first_candidate, decision.first_candidate + min(decision.num_candidates, rules.num_slots)
-    ):
+    span, first, at = decision.flows["deadline_span"], decision.first_candidate, 0
+    for index in range(first, first + min(decision.num_candidates, rules.num_slots)):
         row = decision.candidates[index]
         observation[at] = squash(decision.state.size[row], SIZE_SCALE)
         observation[at + 1] = squash(span[row], TIME_SCALE)

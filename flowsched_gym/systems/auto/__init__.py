@@ -2,11 +2,80 @@
 
 from typing import Final
 
-from flowsched_gym.systems.auto.long_flows import LONG_FLOWS
-from flowsched_gym.systems.auto.thresholds import THRESHOLDS
-from flowsched_gym.systems.spec import SystemSpec
+from flowsched_gym.systems import Ability, EnvironmentSpec, SystemSpec, policies_of
 
 __all__ = ["SYSTEM"]
+
+LONG_FLOWS: Final = EnvironmentSpec(
+    id="flowsched/AuTOLongFlows-v0",
+    description="queue, largest rate and path of long flows",
+    entry_point="flowsched_gym.systems.auto.long_flows.env:AuTOLongFlowsEnv",
+    vector_entry_point="flowsched_gym.systems.auto.long_flows.env:AuTOLongFlowsVectorEnv",
+    config="flowsched_gym.systems.auto.long_flows.config:AuTOLongFlowsConfig",
+    workloads=("auto-web-search", "auto-clusters", "auto-changing"),
+    baselines=("ecmp", "least-loaded"),
+    heuristic_kwargs={"observation": "full", "layout": "grouped"},
+    ability=Ability(("queue", "rate", "path"), ("active flows", "finished flows")),
+    abilities={"observation": {"full": Ability(information=("bytes sent", "rates", "paths"))}},
+    policies=policies_of(
+        "flowsched_gym.systems.auto.long_flows.policies",
+        {
+            "random": ("RandomSteering", "any queue, rate and path", ()),
+            "ecmp": ("KeepPath", "the path that a hash has chosen, the lowest queue, no limit of rates", ("paths",)),
+            "least-loaded": (
+                "LeastLoadedPath",
+                "the path with the fewest long flows on its busier link, the lowest queue",
+                ("active flows", "paths"),
+            ),
+            "least-attained": (
+                "LeastAttained",
+                "that path, and a higher queue for long flows that have sent less",
+                ("active flows", "paths", "bytes sent"),
+            ),
+        },
+        actions=("queue", "rate", "path"),
+    ),
+)
+
+THRESHOLDS: Final = EnvironmentSpec(
+    id="flowsched/AuTOThresholds-v0",
+    description="thresholds at which feedback queues demote flows",
+    entry_point="flowsched_gym.systems.auto.thresholds.env:AuTOThresholdsEnv",
+    vector_entry_point="flowsched_gym.systems.auto.thresholds.env:AuTOThresholdsVectorEnv",
+    config="flowsched_gym.systems.auto.thresholds.config:AuTOThresholdsConfig",
+    workloads=("auto-web-search", "auto-data-mining", "auto-clusters", "auto-changing", "auto-incast"),
+    baselines=("qlas", "mismatched"),
+    metric="mean_fct",
+    ability=Ability(("thresholds",), ("finished flows", "queues")),
+    trained=Ability(information=("traffic",)),
+    policies=policies_of(
+        "flowsched_gym.systems.auto.thresholds.policies",
+        {
+            "random": (
+                "flowsched_gym.envs.policies.thresholds:RandomThresholds",
+                "any thresholds, drawn anew in each period",
+                (),
+            ),
+            "qlas": (
+                "BestThresholds",
+                "the best thresholds in theory for the sizes and the load of each cluster",
+                ("traffic",),
+            ),
+            "pias": (
+                "PiasThresholds",
+                "PIAS's sum-of-ratios rule, in closed form, for the sizes and the load of each cluster",
+                ("traffic",),
+            ),
+            "mismatched": (
+                "MismatchedThresholds",
+                "the best thresholds for other sizes: data mining for web search, web search for all others",
+                ("traffic",),
+            ),
+            "equal": ("EqualSteps", "equal steps on a logarithmic scale", ()),
+        },
+        actions=("thresholds",),
+    ),
+)
 
 SYSTEM: Final = SystemSpec(
     name="auto",

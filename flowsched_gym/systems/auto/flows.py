@@ -4,13 +4,14 @@ The model has no ports. Each flow is sent from one port to the port that its id 
 """
 
 import functools
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from flowsched_gym.core.arrays import IntArray, ObservationArray
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.envs.arguments import change_arrivals
+from flowsched_gym.envs.columns import Column
 from flowsched_gym.flows.fields import FlowColumns
 from flowsched_gym.machine_code.decorators import allocating_rule, inlined_rule, rule
 from flowsched_gym.machine_code.numerics import pairwise_sum
@@ -33,25 +34,27 @@ PROTOCOL: Final = 6
 FIRST_PORT: Final = 32_768
 NUM_PORTS: Final = 28_232
 """Ports from which Linux gives a connection one: to which flows are sent, one after the other for consecutive ids."""
-NUM_TUPLE_COLUMNS: Final = 5
 LAST_PORT: Final = 65_535.0
 LAST_PROTOCOL: Final = 255.0
+FIVE_TUPLE: Final = (
+    ("source", "sending host, counted from 1", ", over the number of hosts"),
+    ("source_port", "port that it is sent from", ", over 65535"),
+    ("destination", "receiving host, counted from 1", ", over the number of hosts"),
+    ("destination_port", "port that it is sent to, by its id", ", over 65535"),
+    ("protocol", "protocol number, that of TCP", ", over 255"),
+)
+"""Name and meaning of each number of a five-tuple, and what makes a share of it."""
+NUM_TUPLE_COLUMNS: Final = len(FIVE_TUPLE)
 USUAL_LOAD: Final = 0.8
 """Load for which the paper computes thresholds, where nothing else is said (section 6)."""
 
 
 class FlowUnits(NamedTuple):
-    """Units that turn the columns of a flow into numbers that are shown.
+    """Units of the numbers of a flow that are shown: they divide hosts, ports, protocols and queues.
 
     Attributes:
-        host: Divides hosts, counted from 1.
-        port: Divides ports.
-        protocol: Divides the protocol's number.
-        squashed: Whether ``x / (x + scale)`` is shown of size and completion time, or ``x / scale``, cut.
-        size_scale: Scale of sizes in B.
-        most_size: Where sizes that are not squashed are cut.
-        fct_scale: Scale of completion times in s.
-        most_fct: Where those that are not squashed are cut.
+        squashed: Whether ``x / (x + scale)`` is shown of size in B and completion time in s, or ``x / scale``, cut to
+            ``most_size`` and ``most_fct``.
     """
 
     host: float = 1.0
@@ -62,15 +65,13 @@ class FlowUnits(NamedTuple):
     most_size: float = np.inf
     fct_scale: float = 1.0
     most_fct: float = np.inf
+    first_queue: int = 0
+    num_queues: float = 1.0
 
 
 @allocating_rule
 def mean_fares(rows: IntArray, flows: FlowColumns) -> tuple[float, float, float]:
-    """Returns the means of flows that have finished: completion time in s, slowdown, completion time alone in s.
-
-    Args:
-        rows: The flows, (count,), at least one.
-    """
+    """Returns means of flows that have finished, one at least: completion time in s, slowdown, time alone in s."""
     count = len(rows)
     values = np.empty(3 * count)
     for index in range(count):
@@ -95,13 +96,7 @@ def write_five_tuple(row: int, flows: FlowColumns, units: FlowUnits, at: int, sh
 
 @rule
 def show_finished(rows: IntArray, flows: FlowColumns, units: FlowUnits, first: int, shown: ObservationArray) -> None:
-    """Shows flows that have finished: five-tuple, size and completion time of each.
-
-    Args:
-        rows: The flows in the order in which they are shown, (count,).
-        first: Index of the first number.
-        shown: Receives seven numbers of each flow.
-    """
+    """Shows five-tuple, size and completion time of flows that have finished, in the order of rows."""
     at = first
     for index in range(len(rows)):
         row = rows[index]
@@ -119,14 +114,12 @@ def show_finished(rows: IntArray, flows: FlowColumns, units: FlowUnits, first: i
 
 def squashed_units(hosts: int, size_scale: float, fct_scale: float) -> FlowUnits:
     """Returns units in which all is from 0 to 1, and sizes in B and times in s of these scales are one half."""
-    return FlowUnits(
-        host=float(hosts),
-        port=LAST_PORT,
-        protocol=LAST_PROTOCOL,
-        squashed=True,
-        size_scale=size_scale,
-        fct_scale=fct_scale,
-    )
+    return FlowUnits(float(hosts), LAST_PORT, LAST_PROTOCOL, True, size_scale, fct_scale=fct_scale)
+
+
+def five_tuple_columns(prefix: str = "") -> tuple[Column, ...]:
+    """Describes a five-tuple in these units."""
+    return tuple(Column.fraction(prefix + name, meaning + share) for name, meaning, share in FIVE_TUPLE)
 
 
 def flow_source(
@@ -134,15 +127,8 @@ def flow_source(
 ) -> WorkloadSource:
     """Finds where an environment draws its flows from.
 
-    A load, given here or with the name of a workload, is one of hosts with the environment's capacity; a named workload
-    between all hosts is one between all hosts of the environment.
-
-    ``capacity`` is that of all sending links of a host together in B/s.
-
-    Raises:
-        ConfigError: There is no such workload, it has more hosts than the environment, or an argument changes one that
-            cannot be changed.
-        FlowFileError: The flow file has a fault.
+    A load, given here or with the name of a workload, is one of hosts with the environment's capacity in B/s, that of
+    all sending links of a host together; a named workload between all hosts is one between all of the environment's.
     """
     source = find_source(workload)
     meshed = isinstance(source, ClusterWorkload) or (
@@ -158,17 +144,7 @@ def flow_source(
     return source
 
 
+@functools.lru_cache(maxsize=64)  # it takes some 40 ms
 def qlas_thresholds(size: Distribution | str, load: float, num_queues: int) -> tuple[float, ...]:
-    """Returns the best thresholds of queues by attained bytes on one link, in B; see ``optimal_thresholds``.
-
-    Raises:
-        ConfigError: There is no such distribution, or no best thresholds at this load.
-    """
-    hashable: Any = size  # distributions are
-    return _best(hashable, load, num_queues)
-
-
-@functools.lru_cache(maxsize=64)
-def _best(size: Any, load: float, num_queues: int) -> tuple[float, ...]:
-    """Finds them once; it takes some 40 ms."""
+    """Returns the best thresholds of queues by attained bytes on one link, in B; see ``optimal_thresholds``."""
     return tuple(optimal_thresholds("qlas", size, load, num_queues).tolist())

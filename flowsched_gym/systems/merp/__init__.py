@@ -2,11 +2,70 @@
 
 from typing import Final
 
-from flowsched_gym.systems.merp.order import ORDER
-from flowsched_gym.systems.merp.route import ROUTE
-from flowsched_gym.systems.spec import SystemSpec
+from flowsched_gym.systems import SEARCH, Ability, EnvironmentSpec, PolicySpec, SystemSpec, policies_of
 
 __all__ = ["SYSTEM"]
+
+ORDER: Final = EnvironmentSpec(
+    id="flowsched/MERPOrder-v0",
+    description="which of the flows that compete for a link goes first",
+    entry_point="flowsched_gym.systems.merp.order.env:MERPOrderEnv",
+    vector_entry_point="flowsched_gym.systems.merp.order.env:MERPOrderVectorEnv",
+    config="flowsched_gym.systems.merp.order.config:MERPOrderConfig",
+    workloads=("poisson-pareto", "poisson-tree", "poisson-web-search"),
+    baselines=("srpt", "vdg"),
+    metric="max_slowdown",
+    ability=Ability(("order",), ("sizes", "bytes left", "slowdowns")),
+    policies=(
+        *policies_of(
+            "flowsched_gym.envs.policies",
+            {
+                "random": ("RandomSlot", "any visible flow", ()),
+                "fifo": ("FirstSlot", "first in, first out: the oldest flow", ()),
+                "sjf": ("SmallestSize", "smallest flow first, preemptively", ("sizes",)),
+                "srpt": ("SmallestRemaining", "shortest remaining processing time first", ("bytes left",)),
+            },
+            actions=("order",),
+        ),
+        PolicySpec(
+            name="vdg",
+            description="first by MERP's virtual deadlines, which keep the largest slowdown smallest (Algorithm 2)",
+            target="flowsched_gym.systems.merp.order.policies:VirtualDeadlines",
+            ability=Ability(("order",), ("sizes", "bytes left", "slowdowns")),
+        ),
+    ),
+)
+
+ROUTE: Final = EnvironmentSpec(
+    id="flowsched/MERPRoute-v0",
+    description="which path a new flow takes through a fat-tree",
+    entry_point="flowsched_gym.systems.merp.route.env:MERPRouteEnv",
+    vector_entry_point="flowsched_gym.systems.merp.route.env:MERPRouteVectorEnv",
+    config="flowsched_gym.systems.merp.route.config:MERPRouteConfig",
+    workloads=("poisson-fat-tree", "poisson-fat-tree-failures"),
+    baselines=("ecmp", "memr"),
+    planners=SEARCH,
+    ability=Ability(("path",), ("sizes", "link loads")),
+    policies=policies_of(
+        "flowsched_gym.systems.merp.route.policies",
+        {
+            "random": ("RandomPath", "any path that is up", ()),
+            "ecmp": ("HashedPath", "equal-cost multi-path: a path that is up, by a hash", ()),
+            "least-loaded": (
+                "LeastLoadedPath",
+                "fewest bytes left on the most loaded link of the path",
+                ("link loads",),
+            ),
+            "conga": ("CongaPath", "least utilised path, any of these by a hash, chosen once", ("link loads",)),
+            "memr": (
+                "MemrPath",
+                "smallest expansion ratio, then the largest rate to expect (MERP, Algorithms 4 to 6)",
+                ("sizes", "link loads"),
+            ),
+        },
+        actions=("path",),
+    ),
+)
 
 SYSTEM: Final = SystemSpec(
     name="merp",

@@ -1,23 +1,13 @@
 """Finds where the environments of MERP draw their flows from."""
 
 from flowsched_gym.envs.arguments import change_arrivals
-from flowsched_gym.workload import (
-    PoissonWorkload,
-    WorkloadLike,
-    WorkloadSource,
-    find_source,
-    leaves_open,
-)
+from flowsched_gym.workload import PoissonWorkload, WorkloadLike, WorkloadSource, find_source, leaves_open
 
 
 def flow_source(workload: WorkloadLike, *, load: float | None, flows: int | None, capacity: float) -> WorkloadSource:
     """Finds where an environment draws its flows from.
 
     A load, given here or with the name of a workload, is one of links with the environment's capacity in B/s.
-
-    Raises:
-        ConfigError: There is no such workload, or an argument changes one that cannot be changed.
-        FlowFileError: The flow file has a fault.
     """
     source = find_source(workload)
     is_open = isinstance(source, PoissonWorkload) and source.load is not None and leaves_open(workload, "capacity")

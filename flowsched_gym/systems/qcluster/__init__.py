@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from flowsched_gym.systems.spec import Ability, EnvironmentSpec, SystemSpec, policies_of
+from flowsched_gym.systems import Ability, EnvironmentSpec, SystemSpec, policies_of
 
 __all__ = ["SYSTEM"]
 
@@ -39,7 +39,6 @@ PORT: Final = EnvironmentSpec(
         actions=("thresholds",),
     ),
 )
-"""What the registry knows of the environment."""
 
 SYSTEM: Final = SystemSpec(
     name="qcluster",

@@ -73,11 +73,7 @@ class QClusterConfig(EnvConfig):
     window: int = argument(64, at_least=1, unit="packets", meaning="packets on their way at most; DCTCP's first window")
     buffer: int | None = argument(None, at_least=1, unit="packets", meaning="packets that may wait", none="unlimited")
     mark_at: int | None = argument(
-        None,
-        at_least=0,
-        unit="packets",
-        none="no marks",
-        meaning="a packet is marked if with it more wait than this",
+        None, at_least=0, unit="packets", none="no marks", meaning="a packet is marked if with it more wait than this"
     )
     min_rto_us: float = argument(
         2_000.0, above=0, unit="us", meaning="time after a loss at which a packet may be sent again"
@@ -132,24 +128,10 @@ class QClusterConfig(EnvConfig):
         return (0, split - 1), (split, self.queues - 1)
 
     def port_setup(self) -> PacketSetup:
-        """Sets the port and its senders up.
-
-        Raises:
-            ConfigError: Parameters do not fit each other.
-        """
+        """Sets the port and its senders up; refuses parameters that do not fit each other."""
         gap = None if self.gap_us is None else self.gap_us * SECONDS_PER_MICROSECOND
-        scheduler = make_scheduler(
-            "qcluster",
-            {
-                "goal": self.goal,
-                "queues": self.queues,
-                "message_gap": gap,
-                "flowlet_gap": gap,
-                "disorder": self.disorder,
-                "arrays": self.arrays,
-                "buckets": self.buckets,
-            },
-        )
+        parameters = {name: getattr(self, name) for name in ("goal", "queues", "disorder", "arrays", "buckets")}
+        scheduler = make_scheduler("qcluster", {**parameters, "message_gap": gap, "flowlet_gap": gap})
         return PacketSetup(
             scheduler=scheduler,
             capacity=self.capacity,
@@ -165,12 +147,7 @@ class QClusterConfig(EnvConfig):
 
 
 def qcluster_source(config: QClusterConfig, workload: WorkloadLike) -> WorkloadSource:
-    """Finds where an environment draws its messages from; all of them share the port.
-
-    Raises:
-        ConfigError: There is no such workload, or an argument changes one that cannot be changed.
-        FlowFileError: The flow file has a fault.
-    """
+    """Finds where an environment draws its messages from; all of them share the port."""
     source = find_source(workload)
     own: dict[str, Any] = {}
     if isinstance(source, (PoissonWorkload, ClusterWorkload)):

@@ -58,14 +58,12 @@ class QClusterEnv(PeriodEnv[Any]):
     ## Starting State
     The messages of the episode are drawn from the workload by one integer of the environment's generator; the first
     action is asked for at time 0. Until it is taken, thresholds lie between QCluster's first weights, 1,460 B times
-    powers of 3. ``set_state(state)`` begins where ``get_state()`` was called, in this environment or in another one
-    with the same arguments, and goes on bit for bit.
+    powers of 3. States are as for ``ArtemisEnv``.
 
     ## Episode End
     ``terminated`` when every message has been acknowledged, wherever in a period that is; the last action is rewarded
     for the messages that finished until then. ``truncated`` after ``max_decisions``, if given.
-    ``info["episode_metrics"]`` then holds the metrics. (Gymnasium's ``max_episode_steps`` truncates from outside,
-    without metrics.)
+    ``info["episode_metrics"]`` then holds the metrics.
 
     ## Arguments
     Fair queueing with the paper's DCTCP:
@@ -75,9 +73,9 @@ class QClusterEnv(PeriodEnv[Any]):
     ```
 
     ## Vectorized environment
-    ``gym.make_vec(id, num_envs=n)`` makes n of these in compiled code: the same observations, rewards, flags and infos,
-    bit for bit, as ``SyncVectorEnv`` gives; see ``ArtemisEnv`` for autoreset, infos and states. A packet takes some 40
-    bytes of memory, for this episode and the next one.
+    ``gym.make_vec(id, num_envs=n)`` makes n of these in compiled code, to the bits of ``SyncVectorEnv``; see
+    ``ArtemisEnv`` for autoreset, infos and states. A packet takes some 40 bytes of memory, for this episode and the
+    next one.
 
     ## Version History
     * v0: Initial version.

@@ -50,30 +50,24 @@ def _sizes(scene: Scene, view: PortView) -> Charts:
 def _queues(view: PortView) -> Table:
     """Lists the packets that wait in each queue, and those that entered since the last action."""
     counts = view.counts
-    waiting, started = counts.waiting[0].tolist(), counts.started[0].tolist()
-    most = max(*waiting, 1)
+    of_queues = [each[0].tolist() for each in (counts.waiting, counts.packets, counts.waited, counts.started)]
+    most = max(*of_queues[0], 1)
     rows = tuple(
         (
             f"queue {number}",
-            Bar(waiting[number] / most, Tone.GOOD),
-            f"{waiting[number]:,}",
-            Text(f"{counts.packets[0, number].item():,}", Tone.MUTED),
-            Text(
-                duration_text(counts.waited[0, number].item() / started[number]) if started[number] else "-",
-                Tone.MUTED,
-            ),
+            Bar(waiting / most, Tone.GOOD),
+            f"{waiting:,}",
+            Text(f"{entered:,}", Tone.MUTED),
+            Text(duration_text(waited / started) if started else "-", Tone.MUTED),
         )
-        for number in range(len(waiting))
+        for number, (waiting, entered, waited, started) in enumerate(zip(*of_queues, strict=True))
     )
     hidden = len(rows) - MOST_QUEUES
     return Table(
         title="Queues, the highest first" if hidden <= 0 else f"Queues, the highest {MOST_QUEUES} of {len(rows)}",
         columns=(
-            Column("", 64, "left"),
-            Column("", 150, "left"),
-            Column("waiting", 70),
-            Column("entered", 90),
-            Column("mean delay", 80),
+            *(Column("", 64, "left"), Column("", 150, "left")),
+            *(Column("waiting", 70), Column("entered", 90), Column("mean delay", 80)),
         ),
         rows=rows[:MOST_QUEUES],
         row_height=22,

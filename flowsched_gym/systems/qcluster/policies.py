@@ -6,7 +6,6 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.core import numerics
 from flowsched_gym.core.arrays import FloatArray, ObservationArray
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.envs.columns import Layout
@@ -15,7 +14,7 @@ from flowsched_gym.flows.thresholds import RULES, ThresholdRule, thresholds_betw
 from flowsched_gym.packets.schedulers.qcluster import FIRST_WEIGHT, WEIGHT_RATIO, Goal
 from flowsched_gym.queueing import optimal_thresholds, pias_worst_thresholds
 from flowsched_gym.systems.qcluster.config import QClusterAction, QClusterConfig
-from flowsched_gym.systems.qcluster.rules import ALPHA_RANGE, ALPHA_STEPS, SCALE, action_of_thresholds, num_thresholds
+from flowsched_gym.systems.qcluster.rules import ALPHA_STEPS, ALPHAS, SCALE, action_of_thresholds, num_thresholds
 from flowsched_gym.workload import Traffic
 
 Actions = npt.NDArray[Any]
@@ -23,8 +22,8 @@ Actions = npt.NDArray[Any]
 USUAL_STEP: Final = ALPHA_STEPS.index(1.05)
 
 
-class RandomAction(LayoutPolicy):
-    """Any action, drawn uniformly."""
+class PortPolicy(LayoutPolicy):
+    """A policy that acts by the arguments of the environment."""
 
     def __init__(self, config: QClusterConfig, layout: Layout, *, seed: int = 0) -> None:
         super().__init__(layout, seed=seed)
@@ -35,6 +34,10 @@ class RandomAction(LayoutPolicy):
         """Makes the policy for an environment."""
         return cls(attribute_of(env, "config"), attribute_of(env, "layout"), seed=seed)
 
+
+class RandomAction(PortPolicy):
+    """Any action, drawn uniformly."""
+
     def choose(self, batch: ObservationArray) -> Actions:
         """Draws an action for each observation."""
         if self._config.action is QClusterAction.RULE:
@@ -43,7 +46,7 @@ class RandomAction(LayoutPolicy):
         return (2.0 * self.rng.random(shape) - 1.0).astype(np.float32)
 
 
-class RulePolicy(LayoutPolicy):
+class RulePolicy(PortPolicy):
     """A rule of QCluster, by the weights, packets and exponents that the environment shows.
 
     Where thresholds are set, they follow from these once in each period, in place of every 200 packets. Where a rule is
@@ -52,28 +55,18 @@ class RulePolicy(LayoutPolicy):
 
     rule: ClassVar[ThresholdRule]
 
-    def __init__(self, config: QClusterConfig, layout: Layout) -> None:
-        super().__init__(layout)
-        self._config = config
-        self._proportional = config.goal is not Goal.FQ
-
-    @classmethod
-    def for_env(cls, env: Any, *, seed: int = 0) -> Self:
-        """Makes the policy for an environment."""
-        return cls(attribute_of(env, "config"), attribute_of(env, "layout"))
-
     def choose(self, batch: ObservationArray) -> Actions:
         """Chooses an action for each observation."""
         code = RULES[self.rule]
         if self._config.action is QClusterAction.RULE:
             return np.tile([list(RULES).index(self.rule), USUAL_STEP], (len(batch), 1))
-        weights = _from_scale(self.layout.slot_column(batch, "weight"), SCALE.lowest, SCALE.highest)
+        weights = SCALE.size_at(self.layout.slot_column(batch, "weight"))
         members = self.layout.slot_column(batch, "members")
-        alpha = _from_scale(self.layout.slot_column(batch, "alpha"), *ALPHA_RANGE)
+        alpha = ALPHAS.size_at(self.layout.slot_column(batch, "alpha"))
         actions = []
         for weight, count, exponent in zip(weights, members, alpha, strict=True):
             thresholds = np.empty(len(weight) - 1)
-            thresholds_between(weight, count, exponent, code, self._proportional, thresholds)
+            thresholds_between(weight, count, exponent, code, self._config.goal is not Goal.FQ, thresholds)
             actions.append(action_of_thresholds(self._config, thresholds))
         return np.array(actions, dtype=np.float32)
 
@@ -107,16 +100,7 @@ class AdaptiveRule(RulePolicy):
 
 
 class _SameThresholds(LayoutPolicy):
-    """The same thresholds in every period.
-
-    Args:
-        config: The arguments of the environment.
-        layout: Columns of the observations.
-        thresholds: Thresholds in B, (num_queues - 1,); outside the range of actions, the nearest ones are set.
-
-    Raises:
-        ConfigError: The action is a rule.
-    """
+    """The same thresholds in B in every period, (num_queues - 1,), or the nearest ones that actions stand for."""
 
     def __init__(self, config: QClusterConfig, layout: Layout, thresholds: FloatArray) -> None:
         super().__init__(layout)
@@ -129,16 +113,15 @@ class _SameThresholds(LayoutPolicy):
         """Makes the policy for an environment.
 
         Raises:
-            ConfigError: It goes by theory, and the traffic of the environment is not known.
+            ConfigError: The action is a rule, or it goes by theory, and the traffic of the environment is not known.
         """
         config: QClusterConfig = attribute_of(env, "config")
-        thresholds = cls.thresholds_for(config, attribute_of(env, "traffic"))
-        return cls(config, attribute_of(env, "layout"), thresholds)
+        return cls(config, attribute_of(env, "layout"), cls.thresholds_for(config, attribute_of(env, "traffic")))
 
     @staticmethod
     @abstractmethod
     def thresholds_for(config: QClusterConfig, traffic: Traffic | None) -> FloatArray:
-        """Finds the thresholds in B, (num_queues - 1,), by the arguments of an environment and its traffic."""
+        """Finds the thresholds by the arguments of an environment and its traffic."""
 
     def choose(self, batch: ObservationArray) -> Actions:
         """Returns the action, once for each observation."""
@@ -188,10 +171,3 @@ def _known(config: QClusterConfig, traffic: Traffic | None) -> Traffic:
     if traffic is None:
         raise ConfigError("the workload is no Poisson workload: thresholds by theory need its sizes and its load")
     return traffic
-
-
-def _from_scale(height: FloatArray, low: float, high: float) -> FloatArray:
-    """Returns the numbers that stand at heights from 0 to 1 on a logarithmic scale."""
-    bottom, top = numerics.log(low), numerics.log(high)
-    values: FloatArray = numerics.exp(bottom + height * (top - bottom))
-    return values

@@ -5,7 +5,6 @@ from typing import Any, Final
 import numpy as np
 from gymnasium import spaces
 
-from flowsched_gym.core import numerics
 from flowsched_gym.core.arrays import FloatArray, IntArray, ObservationArray
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE
 from flowsched_gym.envs import PeriodControl, PortView
@@ -13,7 +12,7 @@ from flowsched_gym.envs.actions import read_choices, read_numbers
 from flowsched_gym.envs.columns import Column, Layout
 from flowsched_gym.envs.thresholds import ThresholdScale
 from flowsched_gym.flows.thresholds import RULES
-from flowsched_gym.machine_code.numerics import natural_log, pairwise_sum
+from flowsched_gym.machine_code.numerics import natural_log, pairwise_sum, squash
 from flowsched_gym.packets.rules.clusters import GIVEN, LEAST_ALPHA, MOST_ALPHA
 from flowsched_gym.systems.qcluster.config import QClusterAction, QClusterConfig, QClusterReward
 
@@ -23,9 +22,10 @@ ALPHA_STEPS = (1.0, 1.02, 1.05, 1.2)
 """Steps of alpha that it can choose; the first lets alpha stay."""
 SCALE: Final = ThresholdScale(10.0, 1000 * BYTES_PER_MEGABYTE)
 """Scale of weights and thresholds in B: from less than a small message to the largest."""
-TIME_RANGE: Final = (1e-6, 10.0)
-"""Ends in s of the logarithmic scale of times."""
-ALPHA_RANGE: Final = (LEAST_ALPHA, MOST_ALPHA)
+TIMES: Final = ThresholdScale(1e-6, 10.0)
+"""Logarithmic scale of times in s."""
+ALPHAS: Final = ThresholdScale(LEAST_ALPHA, MOST_ALPHA)
+"""That of the exponents between queues."""
 CLASS_ENDS: Final = (BYTES_PER_KILOBYTE, 10 * BYTES_PER_KILOBYTE, 100 * BYTES_PER_KILOBYTE)
 """Largest sizes in B of the classes of messages; with the first two QCluster tells small from large ones
 (section 6.1), in W6 with the last two."""
@@ -52,6 +52,19 @@ QUEUE: Final = (
     Column.fraction("alpha", "exponent between this queue and the next (log), 0 for the last"),
     Column.fraction("threshold", "threshold between this queue and the next (log), 1 for the last"),
 )
+CONTEXT: Final = (
+    Column.squashed("finished", "messages that finished in the step", "messages", FINISHED_SCALE),
+    Column.squashed("load", "bytes that arrived in the step over what the port could send", "1", 1.0),
+    *(
+        Column.fraction(f"{name}_{what}", meaning.format(which))
+        for name, which in CLASSES.items()
+        for what, meaning in (
+            ("share", "share of messages {} in those that finished in the step"),
+            ("fct", "mean completion time of messages {} (log)"),
+            ("fct_99", "99 % quantile of the completion time of messages {} (log)"),
+        )
+    ),
+)
 TERMS: Final = tuple(str(term) for term in QClusterReward)
 MEMORY_SIZE: Final = len(TERMS)
 """What is remembered: the terms of the step before."""
@@ -66,10 +79,8 @@ class QClusterControl(PeriodControl[Any, PortView]):
     terms = TERMS
 
     def __init__(self, config: QClusterConfig) -> None:
-        """Sets the spaces."""
         self.layout = port_layout(config)
         self._config = config
-        self._rewarded = str(config.reward)
         self._sets_thresholds = config.action is QClusterAction.THRESHOLDS
         self._length = num_thresholds(config)
         self._num_choices: IntArray = np.array([len(RULE_CODES), len(ALPHA_STEPS)])
@@ -80,11 +91,7 @@ class QClusterControl(PeriodControl[Any, PortView]):
         )
 
     def check(self, action: object, name: str = "action") -> FloatArray | IntArray:
-        """Reads an action.
-
-        Raises:
-            InvalidAction: It is outside the action space.
-        """
+        """Reads an action, and refuses one outside the action space."""
         if not self._sets_thresholds:
             return read_choices(action, self._num_choices, name)
         return read_numbers(action, self._length, name)
@@ -102,11 +109,11 @@ class QClusterControl(PeriodControl[Any, PortView]):
     def reward(self, view: PortView, memory: FloatArray) -> tuple[float, dict[str, float]]:
         """Rewards for the messages that finished."""
         terms = reward_terms(view, memory)
-        return terms[self._rewarded], terms
+        return terms[self._config.reward], terms
 
     def observe(self, view: PortView, memory: FloatArray) -> ObservationArray:
         """Returns what the agent sees."""
-        return observe(view)
+        return np.concatenate([_messages(view), _queues(view)]).astype(np.float32)
 
 
 def num_thresholds(config: QClusterConfig) -> int:
@@ -115,13 +122,7 @@ def num_thresholds(config: QClusterConfig) -> int:
 
 
 def set_thresholds(config: QClusterConfig, action: FloatArray, thresholds: FloatArray) -> None:
-    """Sets the thresholds that an action stands for: each group of ``config.groups`` by its part of the action.
-
-    Args:
-        config: The arguments of the environment.
-        action: Numbers in [-1, 1], (num_thresholds,).
-        thresholds: Set here in B, (num_queues - 1,).
-    """
+    """Sets the thresholds in B, (num_queues - 1,), by an action: each group of ``config.groups`` by its part of it."""
     begin = 0
     for first, last in config.groups:
         end = begin + last - first
@@ -133,21 +134,6 @@ def action_of_thresholds(config: QClusterConfig, thresholds: FloatArray) -> Floa
     """Returns the action that stands for thresholds in B, (num_queues - 1,), or for the nearest ones there are."""
     parts = [SCALE.action_of(thresholds[np.newaxis, first:last])[0] for first, last in config.groups]
     return np.concatenate(parts)
-
-
-def _class_columns(name: str, which: str) -> tuple[Column, ...]:
-    return (
-        Column.fraction(f"{name}_share", f"share of messages {which} in those that finished in the step"),
-        Column.fraction(f"{name}_fct", f"mean completion time of messages {which} (log)"),
-        Column.fraction(f"{name}_fct_99", f"99 % quantile of the completion time of messages {which} (log)"),
-    )
-
-
-CONTEXT: Final = (
-    Column.squashed("finished", "messages that finished in the step", "messages", FINISHED_SCALE),
-    Column.squashed("load", "bytes that arrived in the step over what the port could send", "1", 1.0),
-    *(column for name, which in CLASSES.items() for column in _class_columns(name, which)),
-)
 
 
 def port_layout(config: QClusterConfig) -> Layout:
@@ -163,11 +149,6 @@ def class_of_size(size: FloatArray) -> IntArray:
 def mean(values: FloatArray) -> float:
     """Returns the mean of some numbers, (count,), at least one, by sums that are the same everywhere."""
     return float(pairwise_sum(values, 0, len(values))) / len(values)
-
-
-def observe(view: PortView) -> ObservationArray:
-    """Returns what the agent sees, (layout.size,) float32."""
-    return np.concatenate([_messages(view), _queues(view).ravel()]).astype(np.float32)
 
 
 def reward_terms(view: PortView, memory: FloatArray) -> dict[str, float]:
@@ -192,9 +173,7 @@ def reward_terms(view: PortView, memory: FloatArray) -> dict[str, float]:
 def jain_index(size: FloatArray, fct: FloatArray) -> float:
     """Returns Jain's index of the mean throughputs of messages of each order of magnitude (QCluster, section 6.1).
 
-    Args:
-        size: Sizes in B, (count,), at least one.
-        fct: Completion times in s, (count,).
+    Sizes in B and completion times in s, (count,), are those of at least one message.
     """
     magnitude = np.searchsorted(POWERS, size, side="right")
     throughput = size / fct
@@ -207,10 +186,10 @@ def _messages(view: PortView) -> FloatArray:
     """Describes the messages that finished and arrived in the step."""
     finished, could_send = view.finished, view.capacity * view.period
     shown = np.zeros(len(CONTEXT))
-    shown[0] = _squash(np.array(float(len(finished))), FINISHED_SCALE)
+    shown[0] = squash(float(len(finished)), FINISHED_SCALE)
     arrived = view.size[view.arrived]
     if could_send > 0.0 and len(arrived):
-        shown[1] = _squash(np.array(mean(arrived) * len(arrived) / could_send), 1.0)
+        shown[1] = squash(mean(arrived) * len(arrived) / could_send, 1.0)
     fct, kind = view.fct(finished), class_of_size(view.size[finished])
     for which in range(len(CLASSES)):
         times = np.sort(fct[kind == which])
@@ -218,44 +197,22 @@ def _messages(view: PortView) -> FloatArray:
             quantile = times[int(np.ceil(MOST_QUANTILE * len(times))) - 1]
             at = 2 + 3 * which
             shown[at] = len(times) / len(finished)
-            shown[at + 1 : at + 3] = _height(np.array([mean(times), quantile]), *TIME_RANGE)
+            shown[at + 1 : at + 3] = TIMES.position_of(np.array([mean(times), quantile]))
     return shown
 
 
 def _queues(view: PortView) -> FloatArray:
-    """Describes each queue, (num_queues, columns)."""
+    """Describes each queue, (num_queues * columns,)."""
     counts, clusters = view.counts, view.record.clusters
     started = counts.started[0]
     delay = np.divide(counts.waited[0], started, out=np.zeros(len(started)), where=started > 0)
     last = len(started) - 1
     alpha, threshold = np.zeros(last + 1), np.ones(last + 1)
-    alpha[:last] = _height(clusters.alpha[0], *ALPHA_RANGE)
+    alpha[:last] = ALPHAS.position_of(clusters.alpha[0])
     threshold[:last] = SCALE.position_of(np.maximum(clusters.thresholds[0], SCALE.lowest))
-    return np.stack(
-        [
-            _squash(counts.packets[0], PACKETS_SCALE),
-            _squash(counts.size[0], BYTES_PER_MEGABYTE),
-            _squash(counts.waiting[0], WAITING_SCALE),
-            _height(np.maximum(delay, TIME_RANGE[0]), *TIME_RANGE),
-            _squash(counts.marks[0], LOST_SCALE),
-            _squash(counts.drops[0], LOST_SCALE),
-            SCALE.position_of(clusters.weight[0]),
-            _squash(clusters.members[0], PACKETS_SCALE),
-            alpha,
-            threshold,
-        ],
-        axis=1,
+    values = (
+        *(counts.packets[0], counts.size[0], counts.waiting[0], TIMES.position_of(np.maximum(delay, TIMES.lowest))),
+        *(counts.marks[0], counts.drops[0], SCALE.position_of(clusters.weight[0]), clusters.members[0]),
+        *(alpha, threshold),
     )
-
-
-def _squash(values: FloatArray | IntArray, scale: float) -> FloatArray:
-    """Brings numbers >= 0 into [0, 1)."""
-    squashed: FloatArray = values / (values + scale)
-    return squashed
-
-
-def _height(values: FloatArray, low: float, high: float) -> FloatArray:
-    """Returns where numbers > 0 stand on a logarithmic scale from ``low`` (0) to ``high`` (1), cut to that."""
-    bottom, top = numerics.log(low), numerics.log(high)
-    height: FloatArray = ((numerics.log(values) - bottom) / (top - bottom)).clip(0.0, 1.0)
-    return height
+    return np.stack([column.encode(value) for column, value in zip(QUEUE, values, strict=True)], axis=1).ravel()

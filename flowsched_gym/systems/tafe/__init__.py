@@ -2,11 +2,79 @@
 
 from typing import Final
 
-from flowsched_gym.systems.spec import SystemSpec
-from flowsched_gym.systems.tafe.tasks import TASKS
-from flowsched_gym.systems.tafe.thresholds import THRESHOLDS
+from flowsched_gym.systems import Ability, EnvironmentSpec, SystemSpec, policies_of
 
 __all__ = ["SYSTEM"]
+
+TASKS: Final = EnvironmentSpec(
+    id="flowsched/TAFETasks-v0",
+    description="which of the flows that are ready goes next, with its task's state beside it",
+    entry_point="flowsched_gym.systems.tafe.tasks.env:TAFETasksEnv",
+    vector_entry_point="flowsched_gym.systems.tafe.tasks.env:TAFETasksVectorEnv",
+    config="flowsched_gym.systems.tafe.tasks.config:TAFETasksConfig",
+    workloads=("tafe-log", "tafe-web-search", "tafe-alibaba"),
+    baselines=("tafe", "las", "stf"),
+    metric="mean_tct",
+    heuristic_kwargs={"information": "full"},
+    ability=Ability(("order",), ("ages", "bytes sent")),
+    abilities={"information": {"full": Ability(information=("bytes left",))}},
+    policies=(
+        *policies_of(
+            "flowsched_gym.systems.tafe.tasks.policies",
+            {
+                "random": ("RandomFlow", "any visible flow", ()),
+                "fifo": ("FirstTask", "first in, first out over tasks", ("ages",)),
+                "tafe": (
+                    "Tafe",
+                    "TAFE's levels by the bytes that a task has sent, at its paper's thresholds",
+                    ("ages", "bytes sent"),
+                ),
+                "las": ("LeastSent", "the task that has sent the least", ("bytes sent",)),
+                "tafe-shortest": (
+                    "TafeShortest",
+                    "TAFE's levels, and of the first task its shortest stage",
+                    ("ages", "bytes sent", "bytes left"),
+                ),
+                "stf": ("ShortestTask", "shortest task first: the fewest bytes left", ("bytes left",)),
+                "stf-longest": (
+                    "ShortestByLongest",
+                    "the task first whose longest flow has the least left",
+                    ("bytes left",),
+                ),
+                "srpt": ("ShortestStage", "the flow first whose stage has the least left", ("bytes left",)),
+            },
+            actions=("order",),
+        ),
+    ),
+)
+
+THRESHOLDS: Final = EnvironmentSpec(
+    id="flowsched/TAFEThresholds-v0",
+    description="thresholds at which feedback queues demote tasks",
+    entry_point="flowsched_gym.systems.tafe.thresholds.env:TAFEThresholdsEnv",
+    vector_entry_point="flowsched_gym.systems.tafe.thresholds.env:TAFEThresholdsVectorEnv",
+    config="flowsched_gym.systems.tafe.thresholds.config:TAFEThresholdsConfig",
+    workloads=("tafe-log", "tafe-web-search", "tafe-alibaba"),
+    baselines=("tenfold", "paper", "thirds", "constant"),
+    metric="mean_tct",
+    ability=Ability(("thresholds",), ("finished tasks", "queues")),
+    trained=Ability(information=("traffic",)),
+    policies=policies_of(
+        "flowsched_gym.systems.tafe.thresholds.policies",
+        {
+            "random": (
+                "flowsched_gym.envs.policies.thresholds:RandomThresholds",
+                "any thresholds, drawn anew in each period",
+                (),
+            ),
+            "constant": ("EqualSteps", "equal steps on a logarithmic scale", ()),
+            "tenfold": ("TenfoldThresholds", "100 KB, then ten times the threshold before: Aalo's spacing", ()),
+            "thirds": ("Thirds", "the largest task over the number of queues", ("traffic",)),
+            "paper": ("PaperThresholds", "the mean task, and 3/4 of the largest (TAFE, section V-B)", ("traffic",)),
+        },
+        actions=("thresholds",),
+    ),
+)
 
 SYSTEM: Final = SystemSpec(
     name="tafe",

@@ -9,11 +9,12 @@ import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, as_numbers, is_sequence
 from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.units import SECONDS_PER_MICROSECOND, SECONDS_PER_MILLISECOND, gbps_to_capacity
+from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
 from flowsched_gym.envs.arguments import (
     LOADS,
     OWN,
     EnvConfig,
+    LinkArguments,
     argument,
     delay_argument,
     limit_argument,
@@ -55,15 +56,12 @@ def _shares(name: str, given: object) -> tuple[float, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TAFEConfig(EnvConfig):
+class TAFEConfig(LinkArguments, EnvConfig):
     """Arguments of every environment of TAFE."""
 
     workload: str = workload_argument("tafe-log")
     load: float | None = argument(
-        None,
-        none=OWN,
-        between=LOADS,
-        meaning="Poisson arrivals: offered bytes per s over the capacity of one link",
+        None, none=OWN, between=LOADS, meaning="Poisson arrivals: offered bytes per s over the capacity of one link"
     )
     tasks: int | None = argument(None, none=OWN, at_least=1, meaning="tasks of an episode")
     topology: TAFETopology = argument(TAFETopology.ONE_LINK, meaning="network on which tasks compete")
@@ -84,23 +82,13 @@ class TAFEConfig(EnvConfig):
     max_decisions: int | None = limit_argument()
 
     @property
-    def capacity(self) -> float:
-        """Capacity of each link in B/s."""
-        return gbps_to_capacity(self.link_gbps)
-
-    @property
     def reward_scale(self) -> float:
         """Task time in s that is a reward of -1."""
         return self.reward_scale_ms * SECONDS_PER_MILLISECOND
 
     def make_network(self, num_hosts: int) -> Topology:
-        """Makes the topology with its CPUs.
-
-        Raises:
-            ConfigError: There are shares of CPUs for another number of hosts.
-        """
-        delay = self.link_delay_us * SECONDS_PER_MICROSECOND
-        links = make_topology(self.topology, num_hosts=num_hosts, capacity=self.capacity, delay=delay)
+        """Makes the topology with its CPUs."""
+        links = make_topology(self.topology, num_hosts=num_hosts, capacity=self.capacity, delay=self.delay)
         if self.cpus is None:
             return add_cpus(links)
         return add_cpus(links, self.cpus[0] if len(self.cpus) == 1 else self.cpus)
@@ -109,18 +97,8 @@ class TAFEConfig(EnvConfig):
 def task_source(workload: WorkloadLike, *, load: float | None, tasks: int | None, capacity: float) -> WorkloadSource:
     """Finds where an environment draws its tasks from.
 
-    A load, given here or with the name of a workload, is one of a link with the environment's capacity.
-
-    Args:
-        workload: Name of a workload, mapping that describes one, path of a file, flows, or what draws flows.
-        load: Poisson arrivals: offered bytes per s over the capacity of one link, > 0, also where clients would take
-            turns; ``None`` for the workload's own.
-        tasks: Tasks of an episode, >= 1; ``None`` for the workload's own.
-        capacity: Capacity of each link in B/s.
-
-    Raises:
-        ConfigError: There is no such workload, or an argument changes one that draws no tasks.
-        FlowFileError: The flow file has a fault.
+    A load, given here or with the name of a workload, is one of a link with the environment's capacity in B/s; with one
+    given here arrivals are Poisson's, also where clients would take turns.
     """
     source = find_source(workload)
     if not isinstance(source, TaskWorkload | JobWorkload):
@@ -144,8 +122,7 @@ def task_source(workload: WorkloadLike, *, load: float | None, tasks: int | None
 def paper_thresholds(source: WorkloadSource) -> FloatArray:
     """Returns the mean size of a task and 3/4 of that of the largest one in B (TAFE, section V-B), (2,).
 
-    Sizes are those of the tasks of ten episodes, drawn with seeds that belong to no environment; the largest is the
-    mean over the largest of each.
+    Both are means over ten episodes, drawn with seeds that belong to no environment.
     """
     means, largest = [], []
     for seed in range(NUM_EPISODES):

@@ -7,11 +7,12 @@ from typing import Any, Final
 
 from flowsched_gym.core.checks import as_tuple, check_number
 from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.units import SECONDS_PER_MICROSECOND, SECONDS_PER_MILLISECOND, gbps_to_capacity
+from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
 from flowsched_gym.envs.arguments import (
     MOST_SLOTS,
     PERIODS_MS,
     EnvConfig,
+    LinkArguments,
     argument,
     delay_argument,
     flows_argument,
@@ -85,7 +86,7 @@ def _thresholds(name: str, given: Any) -> tuple[float, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AuTOLongFlowsConfig(EnvConfig):
+class AuTOLongFlowsConfig(LinkArguments, EnvConfig):
     """The arguments of AuTO's environment of long flows."""
 
     workload: str = workload_argument("auto-web-search")
@@ -143,16 +144,6 @@ class AuTOLongFlowsConfig(EnvConfig):
     def long_from(self) -> float:
         """Bytes from which on a flow is long."""
         return self.thresholds[-1]
-
-    @property
-    def capacity(self) -> float:
-        """Capacity of each link in B/s."""
-        return gbps_to_capacity(self.link_gbps)
-
-    @property
-    def delay(self) -> float:
-        """Propagation delay of each link in s."""
-        return self.link_delay_us * SECONDS_PER_MICROSECOND
 
     @property
     def seconds(self) -> float:

@@ -11,8 +11,8 @@ from flowsched_gym.envs.drawing import View
 from flowsched_gym.systems.auto.flows import flow_source
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig
 from flowsched_gym.systems.auto.long_flows.observation import long_flows_layout
-from flowsched_gym.systems.auto.long_flows.panels import long_flows_panels
 from flowsched_gym.systems.auto.long_flows.rules import LongFlowsControl
+from flowsched_gym.systems.auto.panels import long_flows_panels
 from flowsched_gym.topology import Routing, RoutingKind, multi_plane
 from flowsched_gym.workload import WorkloadLike
 
@@ -50,8 +50,8 @@ class AuTOLongFlowsEnv(PeriodEnv[IntArray], MaskedEnv[IntArray]):
 
     ``observation="paper"`` ends a slot with the priority, (6 n_l + 7 m_l,): the paper's 136 numbers. Sizes of
     active flows are left out, as nobody knows them. With ``layout="recorded"`` the paper's columns are plain numbers,
-    in the order of recorded rows of the authors' agent (``recorded.recorded_states``): slot 0, 11 finished flows, the
-    other slots (there slot 0 comes once more among these); with ``"full"``, what that adds follows, slot by slot.
+    in the order of recorded rows of the authors' agent (``observation.recorded_states``): slot 0, 11 finished flows,
+    the other slots (there slot 0 comes once more among these); with ``"full"``, what that adds follows, slot by slot.
     (6 + 77 + 60,) = 143 numbers:
 
     {columns: layout="recorded"}
@@ -70,14 +70,12 @@ class AuTOLongFlowsEnv(PeriodEnv[IntArray], MaskedEnv[IntArray]):
 
     ## Starting State
     The flows of the episode are drawn from the workload by one integer of the environment's generator; time runs to the
-    first question about a long flow. ``set_state(state)`` begins where ``get_state()`` was called, in this environment
-    or in another one with the same arguments, and goes on bit for bit.
+    first question about a long flow. States are as for ``ArtemisEnv``.
 
     ## Episode End
     ``terminated`` when every flow has finished; the last action is rewarded for all of them. Where there never is a
     long flow, that is after the first action, whatever it is. ``truncated`` after ``max_decisions``, if given.
-    ``info["episode_metrics"]`` then holds the metrics, of all flows. (Gymnasium's ``max_episode_steps`` truncates from
-    outside, without metrics.)
+    ``info["episode_metrics"]`` then holds the metrics, of all flows.
 
     ## Arguments
     ``layout="grouped"`` is the order above. As in the paper:
@@ -87,9 +85,8 @@ class AuTOLongFlowsEnv(PeriodEnv[IntArray], MaskedEnv[IntArray]):
     ```
 
     ## Vectorized environment
-    ``gym.make_vec(id, num_envs=n)`` makes n of these, whose networks run in one compiled call per step: the same
-    observations, rewards, flags and infos, bit for bit, as ``SyncVectorEnv`` gives; see ``ArtemisEnv`` for autoreset,
-    masks, (n, n_l (K + 3 + paths)), and states.
+    ``gym.make_vec(id, num_envs=n)`` makes n of these, whose networks run in one compiled call per step, to the bits of
+    ``SyncVectorEnv``; see ``ArtemisEnv`` for autoreset, masks, (n, n_l (K + 3 + paths)), and states.
 
     ## Version History
     * v0: Initial version.

@@ -1,108 +1,169 @@
-"""What the agent of long flows sees: the columns (AuTO, section 5.2.2; its recorded rows), and what fills them.
+"""What the agent of long flows sees (AuTO, section 5.2.2; its recorded rows): which flows, and what of them.
 
 An active flow has 6 features, its five-tuple and its priority; a finished one has 7, its five-tuple, size and
 completion time. Which ports flows have, the model does not care: ``auto.flows`` says how they are numbered.
+
+Links are those of ``topology.multi_plane``: of each plane, the hosts' uplinks and then their downlinks. A flow has a
+path in each plane, whose row in the path table is the plane's number modulo the number of planes, ``num_paths``. Arrays
+by link are by plane, up or down, and host, (num_paths, 2, num_hosts).
 """
 
 import io
-from collections.abc import Iterable
 from importlib import resources
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.core.arrays import IntArray, ObservationArray
+from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray, ObservationArray
 from flowsched_gym.core.units import BYTES_PER_MEGABYTE, SECONDS_PER_MICROSECOND
 from flowsched_gym.envs import NetworkView
 from flowsched_gym.envs.columns import Column, Encoding, Layout, Rows
 from flowsched_gym.flows.fields import FlowColumns
-from flowsched_gym.machine_code.decorators import rule
+from flowsched_gym.machine_code.decorators import allocating_rule, rule
 from flowsched_gym.systems.auto.flows import (
+    FIVE_TUPLE,
     NUM_TUPLE_COLUMNS,
     FlowUnits,
+    five_tuple_columns,
     show_finished,
     squashed_units,
     write_five_tuple,
 )
-from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig, LongFlowsLayout, LongFlowsObservation
-from flowsched_gym.systems.auto.long_flows.seen import (
-    DOWN,
-    UP,
-    asked_server,
-    latest_long,
-    long_active,
-    of_asked,
-    on_links,
+from flowsched_gym.systems.auto.long_flows.config import (
+    AuTOLongFlowsConfig,
+    LongFlowsLayout,
+    LongFlowsObservation,
+    Scope,
 )
 
+UP: Final = 0
+DOWN: Final = 1
+# What becomes one half: bytes, where flows begin to be long; time in s, what these take at 1 Gbps, and a little more;
+# other flows on a link.
 BYTES_SCALE: Final = 10 * BYTES_PER_MEGABYTE
-"""Bytes that become one half: where flows begin to be long."""
 TIME_SCALE: Final = 0.1
-"""Time in s that becomes one half: what these bytes take at 1 Gbps, and a little more."""
 COUNT_SCALE: Final = 4.0
-"""Other flows on a link that become one half."""
-NUM_OWN_COLUMNS: Final = 5
-"""Numbers that are shown of a flow itself, before those of its paths."""
-MOST: Final = {
-    "source": 65_535.0,
-    "source_port": 65_535.0,
-    "destination": 65_535.0,
-    "destination_port": 65_535.0,
-    "protocol": 255.0,
-    "priority": 255.0,
-    "size": 1e12,
-    "fct": 1e12,
-}
-"""Bounds of plain columns; what is larger is cut to them, which only sizes and times could be, of a terabyte and 12
-days."""
-FIVE_TUPLE: Final = (
-    ("source", "sending host, counted from 1, over the number of hosts"),
-    ("source_port", "port that it is sent from, over 65535"),
-    ("destination", "receiving host, counted from 1, over the number of hosts"),
-    ("destination_port", "port that it is sent to, by its id, over 65535"),
-    ("protocol", "protocol number, that of TCP, over 255"),
-)
-PLAIN_TUPLE: Final = (
-    ("source", "sending host, counted from 1", "host"),
-    ("source_port", "port that it is sent from", "port"),
-    ("destination", "receiving host, counted from 1", "host"),
-    ("destination_port", "port that it is sent to, by its id", "port"),
-    ("protocol", "protocol number, that of TCP", "number"),
-)
+MOST: Final = {"host": 65_535.0, "port": 65_535.0, "number": 255.0, "queue": 255.0, "B": 1e12, "us": 1e12}
+"""Bounds of plain columns by their unit; what is larger is cut to them, which only sizes and times could be, of a
+terabyte and 12 days."""
+UNITS: Final = {"source": "host", "source_port": "port", "destination": "host", "destination_port": "port"}
+"""Units of plain five-tuples; that of a protocol is a number."""
 FINISHED: Final = "finished_"
 """Prefix of the columns of finished flows."""
-FEATURES: Final = 6
-"""Features of an active flow, its five-tuple and its priority (AuTO, section 5.2.2); a finished one has one more."""
+FEATURES: Final = NUM_TUPLE_COLUMNS + 1
+"""Features of an active flow; a finished one has one more."""
 LOOK_BACK: Final = 1_000
 """Deliveries that are searched first for those of long flows; then twice as many before these, and so on."""
 ALL: Final = -1
 """Stands for the flows of all servers."""
 
 
+def long_active(view: NetworkView, config: AuTOLongFlowsConfig) -> IntArray:
+    """Returns the rows of the active flows that have sent the last threshold, in the order of arrival, (count,)."""
+    return find_long(view.active, view.columns, config.long_from)
+
+
+def asked_server(view: NetworkView, config: AuTOLongFlowsConfig) -> int | None:
+    """Returns the server whose turn it is; ``None`` where all are asked at once."""
+    return (view.num_periods - 1) % config.hosts if config.scope is Scope.SERVER else None
+
+
+def of_asked(view: NetworkView, config: AuTOLongFlowsConfig, rows: IntArray) -> IntArray:
+    """Returns those of some flows that the server sends whose turn it is, in the same order."""
+    server = asked_server(view, config)
+    return rows if server is None else rows[view.source[rows] == server]
+
+
+def seen_flows(view: NetworkView, config: AuTOLongFlowsConfig) -> IntArray:
+    """Returns the rows of the flows in the slots, slot by slot, at most ``n_l``: the oldest long ones."""
+    return of_asked(view, config, long_active(view, config))[: config.n_l]
+
+
+def path_of(view: NetworkView, config: AuTOLongFlowsConfig, rows: IntArray) -> IntArray:
+    """Returns which of its paths each flow takes, from 0: the number of the plane, (count,)."""
+    return view.path[rows].astype(np.int64) % config.paths
+
+
+def usable_paths(view: NetworkView, config: AuTOLongFlowsConfig, rows: IntArray) -> BoolArray:
+    """Returns which paths of flows have no failed link, or are taken already, (count, paths)."""
+    return mark_usable(rows, view.columns, view.capacity.reshape(config.paths, 2, config.hosts))
+
+
+def on_links(view: NetworkView, config: AuTOLongFlowsConfig, rows: IntArray) -> IntArray:
+    """Counts flows on each link."""
+    return count_on_links(rows, view.columns, config.paths, config.hosts)
+
+
+@allocating_rule
+def find_long(active: IntArray, flows: FlowColumns, long_from: float) -> IntArray:
+    """Finds the active flows that have sent so much, in the order of arrival, and of their rows, which increase."""
+    count, arrival_time = 0, flows.arrival_time
+    long = np.empty(len(active), dtype=np.int64)
+    for index in range(len(active)):
+        row = active[index]
+        if flows.attained[row] >= long_from:
+            hole = count
+            while hole > 0 and arrival_time[long[hole - 1]] > arrival_time[row]:
+                long[hole] = long[hole - 1]
+                hole -= 1
+            long[hole] = row
+            count += 1
+    return long[:count]
+
+
 @rule
-def show_long(
-    rows: IntArray,
-    flows: FlowColumns,
-    units: FlowUnits,
-    first_queue: int,
-    num_queues: float,
-    slot_at: IntArray,
-    shown: ObservationArray,
-) -> None:
-    """Shows active flows: five-tuple and queue of each.
+def latest_long(rows: IntArray, flows: FlowColumns, long_from: float, server: int, count: int, found: IntArray) -> int:
+    """Finds flows that have been long among some that have finished, the last one first; returns how many in all.
 
     Args:
-        rows: The flows, slot by slot, (count,).
-        first_queue: Number of the highest queue.
-        num_queues: Divides queues.
-        slot_at: Where each slot begins, (num_slots,).
-        shown: Receives six numbers of each flow.
+        rows: Flows in the order of their delivery, (num_rows,).
+        server: The host whose flows are looked for, or ``ALL``.
+        count: Flows that have been found before.
+        found: Receives the rows behind these, as many as fit.
     """
+    index = len(rows) - 1
+    while index >= 0 and count < len(found):
+        row = rows[index]
+        if flows.size[row] > long_from and (server < 0 or flows.source[row] == server):
+            found[count] = row
+            count += 1
+        index -= 1
+    return count
+
+
+@allocating_rule
+def count_on_links(rows: IntArray, flows: FlowColumns, num_paths: int, num_hosts: int) -> IntArray:
+    """Counts flows on links."""
+    count = np.zeros((num_paths, 2, num_hosts), dtype=np.int64)
+    for index in range(len(rows)):
+        row = rows[index]
+        plane = flows.path[row] % num_paths
+        count[plane, UP, flows.source[row]] += 1
+        count[plane, DOWN, flows.destination[row]] += 1
+    return count
+
+
+@allocating_rule
+def mark_usable(rows: IntArray, flows: FlowColumns, capacity: FloatArray) -> BoolArray:
+    """Marks the paths of flows, (count, num_paths), that have no failed link, of capacity 0, or are taken already."""
+    num_paths = len(capacity)
+    usable = np.empty((len(rows), num_paths), dtype=np.bool_)
+    for index in range(len(rows)):
+        row = rows[index]
+        for plane in range(num_paths):
+            up, down = capacity[plane, UP, flows.source[row]], capacity[plane, DOWN, flows.destination[row]]
+            usable[index, plane] = (up > 0.0 and down > 0.0) or flows.path[row] % num_paths == plane
+    return usable
+
+
+@rule
+def show_long(rows: IntArray, flows: FlowColumns, units: FlowUnits, slot_at: IntArray, shown: ObservationArray) -> None:
+    """Shows five-tuple and queue of active flows, slot by slot, from ``slot_at`` on."""
     for slot in range(len(rows)):
         row, at = rows[slot], slot_at[slot]
         write_five_tuple(row, flows, units, at, shown)
-        shown[at + NUM_TUPLE_COLUMNS] = (flows.queue[row] + first_queue) / num_queues
+        shown[at + NUM_TUPLE_COLUMNS] = (flows.queue[row] + units.first_queue) / units.num_queues
 
 
 @rule
@@ -116,14 +177,12 @@ def show_paths(
     at: IntArray,
     shown: ObservationArray,
 ) -> None:
-    """Shows of active flows how far they are, and how many others are on the links up and down of each path.
+    """Shows how far active flows are, and how many others are on the links up and down of each path.
 
     Args:
         rows: The flows, slot by slot, (count,).
-        now: Time in s.
-        long_on: Long flows on each link, these included: plane, up or down, host; (num_paths, 2, num_hosts).
+        long_on: Long flows on each link, these included.
         all_on: Active flows, likewise.
-        capacity: Of each link in B/s.
         at: Where each slot begins, (num_slots,).
         shown: Receives five numbers of each flow, and four of each of its paths: long flows up and down, and all.
     """
@@ -137,7 +196,7 @@ def show_paths(
         shown[index + 2] = min(flows.rate[row] / capacity, 1.0)
         shown[index + 3] = min(flows.rate_cap[row] / capacity, 1.0)
         shown[index + 4] = (taken + 1) / num_paths
-        index += NUM_OWN_COLUMNS
+        index += 5
         for plane in range(num_paths):
             itself = 1 if plane == taken else 0
             for counts in (long_on, all_on):
@@ -152,19 +211,19 @@ def long_flows_layout(config: AuTOLongFlowsConfig) -> Layout:
     """Lists the columns of an observation."""
     further = _further(config.paths) if config.observation is LongFlowsObservation.FULL else ()
     if config.layout is LongFlowsLayout.RECORDED:
-        active = _plain(*PLAIN_TUPLE, ("priority", "queue, from 0 for the highest", "queue"))
-        done = _plain(*PLAIN_TUPLE, ("size", "bytes delivered", "B"), ("fct", "completion time", "us"), prefix=FINISHED)
+        active = _plain("", ("priority", "queue, from 0 for the highest", "queue"))
+        done = _plain(FINISHED, ("size", "bytes delivered", "B"), ("fct", "completion time", "us"))
         groups = (done, config.num_finished), (active, config.n_l - 1), (further, config.n_l)
         rows = tuple(Rows(columns=columns, count=count) for columns, count in groups)
         return Layout(context=active, slot=(), num_slots=config.n_l, rows=rows)
     finished = (
-        *_shares(FIVE_TUPLE, prefix=FINISHED),
+        *five_tuple_columns(FINISHED),
         Column.squashed(FINISHED + "size", "bytes delivered", "B", BYTES_SCALE),
         Column.squashed(FINISHED + "fct", "completion time", "s", TIME_SCALE),
     )
     slot = (
-        *_shares(FIVE_TUPLE),
-        *_shares([("priority", "queue, counted from 1 for the highest, over the number of queues")]),
+        *five_tuple_columns(),
+        Column.fraction("priority", "queue, counted from 1 for the highest, over the number of queues"),
         *further,
     )
     past = Rows(columns=finished, count=config.num_finished)
@@ -172,10 +231,9 @@ def long_flows_layout(config: AuTOLongFlowsConfig) -> Layout:
 
 
 class Observer:
-    """Observations of one environment's configuration."""
+    """Observations of one environment's configuration, which says where everything is shown, and in which units."""
 
     def __init__(self, config: AuTOLongFlowsConfig) -> None:
-        """Finds where everything is shown, and in which units."""
         self._config = config
         layout = long_flows_layout(config)
         self._size, slot = layout.size, np.arange(config.n_l)
@@ -184,14 +242,13 @@ class Observer:
             behind = FEATURES * config.n_l + past
             self._slot_at, self._past_at = np.where(slot == 0, 0, past + FEATURES * slot), FEATURES
             self._further_at = behind + (layout.size - behind) // config.n_l * slot
-            self._first_queue, self._num_queues = 0, 1.0
-            self._units = FlowUnits(most_size=MOST["size"], fct_scale=SECONDS_PER_MICROSECOND, most_fct=MOST["fct"])
+            self._units = FlowUnits(most_size=MOST["B"], fct_scale=SECONDS_PER_MICROSECOND, most_fct=MOST["us"])
         else:
             width = layout.num_slot_features
             self._slot_at, self._past_at = width * slot, width * config.n_l
             self._further_at = self._slot_at + FEATURES
-            self._first_queue, self._num_queues = 1, float(config.num_queues)
-            self._units = squashed_units(config.hosts, BYTES_SCALE, TIME_SCALE)
+            units = squashed_units(config.hosts, BYTES_SCALE, TIME_SCALE)
+            self._units = units._replace(first_queue=1, num_queues=float(config.num_queues))
 
     def __call__(self, view: NetworkView) -> ObservationArray:
         """Returns what the agent sees, (size,)."""
@@ -199,7 +256,7 @@ class Observer:
         shown = np.zeros(self._size, dtype=np.float32)
         flows, long = view.columns, long_active(view, config)
         active, finished = of_asked(view, config, long)[: config.n_l], _last_finished(view, config)
-        show_long(active, flows, units, self._first_queue, self._num_queues, self._slot_at, shown)
+        show_long(active, flows, units, self._slot_at, shown)
         show_finished(finished, flows, units, self._past_at, shown)
         if config.observation is LongFlowsObservation.FULL:
             long_on, all_on = on_links(view, config, long), on_links(view, config, view.active)
@@ -208,9 +265,9 @@ class Observer:
 
 
 def recorded_states() -> npt.NDArray[np.float32]:
-    """Returns ten observations of the authors' agent, (10, 143): ``data/README.md`` says where they are from.
+    """Returns ten observations of the authors' agent, (10, 143), with the columns of ``recorded_layout``.
 
-    Their columns are those of ``recorded_layout``.
+    ``data/README.md`` says where they are from.
     """
     file = resources.files("flowsched_gym.systems.auto.long_flows").joinpath("data", "recorded_states.csv")
     return np.loadtxt(io.StringIO(file.read_text(encoding="utf-8")), delimiter=",", dtype=np.float32)
@@ -227,30 +284,24 @@ def _further(paths: int) -> tuple[Column, ...]:
     columns = [
         Column.squashed("attained", "bytes sent", "B", BYTES_SCALE),
         Column.squashed("waiting", "time since arrival", "s", TIME_SCALE),
-        *_shares([("rate", "rate over the capacity of a link"), ("rate_cap", "largest rate over it, 1 for none")]),
-        *_shares([("path", "path, counted from 1, over the number of paths")]),
+        Column.fraction("rate", "rate over the capacity of a link"),
+        Column.fraction("rate_cap", "largest rate over it, 1 for none"),
+        Column.fraction("path", "path, counted from 1, over the number of paths"),
     ]
     for path in range(paths):
-        for name, meaning in (
-            ("long_up", "other long flows on the sending host's link of path"),
-            ("long_down", "other long flows on the receiving host's link of path"),
-            ("all_up", "all other flows on the sending host's link of path"),
-            ("all_down", "all other flows on the receiving host's link of path"),
-        ):
-            columns.append(Column.squashed(f"{name}_{path}", f"{meaning} {path}", "flows", COUNT_SCALE))
+        for which, flows in (("long", "other long flows"), ("all", "all other flows")):
+            for way, host in (("up", "sending"), ("down", "receiving")):
+                meaning = f"{flows} on the {host} host's link of path {path}"
+                columns.append(Column.squashed(f"{which}_{way}_{path}", meaning, "flows", COUNT_SCALE))
     return tuple(columns)
 
 
-def _shares(columns: Iterable[tuple[str, str]], prefix: str = "") -> list[Column]:
-    """Makes columns of shares of their names and meanings."""
-    return [Column.fraction(prefix + name, meaning) for name, meaning in columns]
-
-
-def _plain(*columns: tuple[str, str, str], prefix: str = "") -> tuple[Column, ...]:
-    """Makes plain columns of their names, meanings and units."""
+def _plain(prefix: str, *further: tuple[str, str, str]) -> tuple[Column, ...]:
+    """Makes plain columns of a five-tuple, and of further names, meanings and units."""
+    five_tuple = ((name, meaning, UNITS.get(name, "number")) for name, meaning, _ in FIVE_TUPLE)
     return tuple(
-        Column(name=prefix + name, meaning=meaning, unit=unit, encoding=Encoding.PLAIN, scale=MOST[name])
-        for name, meaning, unit in columns
+        Column(name=prefix + name, meaning=meaning, unit=unit, encoding=Encoding.PLAIN, scale=MOST[unit])
+        for name, meaning, unit in (*five_tuple, *further)
     )
 
 

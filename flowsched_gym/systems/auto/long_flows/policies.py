@@ -13,6 +13,8 @@ from flowsched_gym.systems.auto.long_flows.rules import RATE_STEPS
 
 NO_LIMIT: Final = len(RATE_STEPS) - 1
 """Choice of a rate that leaves a flow as fast as its links are."""
+STEP: Final = 2.0
+"""Factor between the bytes at which ``LeastAttained`` changes the queue."""
 
 
 class SteeringPolicy(LayoutPolicy):
@@ -22,11 +24,13 @@ class SteeringPolicy(LayoutPolicy):
         ConfigError: The layout lacks a column that the policy needs.
     """
 
+    needs: ClassVar[tuple[str, ...]] = ("source",)
+
     def __init__(self, layout: Layout, config: AuTOLongFlowsConfig, *, seed: int = 0) -> None:
-        """Keeps the arguments."""
         super().__init__(layout, seed=seed)
         self.config = config
-        layout.slot_slice("source")
+        for name in self.needs:
+            layout.slot_slice(name)
 
     @classmethod
     def for_env(cls, env: Any, *, seed: int = 0) -> Self:
@@ -59,11 +63,7 @@ class KeepPath(SteeringPolicy):
     """The paths that ECMP has given, and the lowest queue."""
 
     pure: ClassVar[bool] = True
-
-    def __init__(self, layout: Layout, config: AuTOLongFlowsConfig, *, seed: int = 0) -> None:
-        """Finds the column of paths."""
-        super().__init__(layout, config, seed=seed)
-        layout.slot_slice("path")
+    needs = ("source", "path")
 
     def parts(self, batch: ObservationArray) -> tuple[IntArray, IntArray, IntArray]:
         """Chooses what is."""
@@ -127,7 +127,3 @@ class LeastAttained(LeastLoadedPath):
             limit *= STEP
             queue += attained >= limit
         return np.minimum(queue, self.config.num_queues - 1)
-
-
-STEP: Final = 2.0
-"""Factor between the bytes at which ``LeastAttained`` changes the queue."""

@@ -14,19 +14,21 @@ from flowsched_gym.fluid.disciplines import Mlfq
 from flowsched_gym.machine_code.decorators import allocating_rule
 from flowsched_gym.machine_code.numerics import pairwise_sum, sum_of_logs
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig, LongFlowsReward
-from flowsched_gym.systems.auto.long_flows.observation import Observer, long_flows_layout
-from flowsched_gym.systems.auto.long_flows.seen import long_active, path_of, seen_flows, usable_paths
+from flowsched_gym.systems.auto.long_flows.observation import (
+    Observer,
+    long_active,
+    long_flows_layout,
+    path_of,
+    seen_flows,
+    usable_paths,
+)
 
 RATE_STEPS: Final = (1 / 3, 2 / 3, 1.0)
 """Largest rates that an agent may choose, over the capacity of a link: three, as in the authors' shipped network."""
 TERMS: Final = tuple(str(term) for term in LongFlowsReward)
-THROUGHPUT: Final = 0
-"""Index in the memory of the throughput of the step before, in B/s."""
-SLOWDOWNS: Final = 1
-"""Index of the sum of the slowdowns so far of the long flows that were active."""
-PROGRESS: Final = 2
-"""Index of the sum of the logarithms of the bytes that the long flows had sent that were active."""
-MEMORY_SIZE: Final = 3
+THROUGHPUT, SLOWDOWNS, PROGRESS, MEMORY_SIZE = range(4)
+"""Indices in the memory: throughput of the step before in B/s; of the long flows that were active, the sums of their
+slowdowns so far and of the logarithms of the bytes that they had sent."""
 
 
 class LongFlowsControl(FluidControl[IntArray]):
@@ -35,12 +37,11 @@ class LongFlowsControl(FluidControl[IntArray]):
     may_pass: ClassVar[bool] = True
     sets_rate_caps: ClassVar[bool] = True
     memory_size = MEMORY_SIZE
+    terms = TERMS
 
     def __init__(self, config: AuTOLongFlowsConfig) -> None:
-        """Sets the spaces."""
         self.config = config
-        self.terms = TERMS
-        self._observe, self._rewarded = Observer(config), str(config.reward)
+        self._observe = Observer(config)
         self.layout = long_flows_layout(config)
         parts = (config.num_queues, len(RATE_STEPS), config.paths)
         self._num_choices = np.tile(np.array(parts, dtype=np.int64), config.n_l)
@@ -59,11 +60,7 @@ class LongFlowsControl(FluidControl[IntArray]):
         return len(seen_flows(view, self.config)) > 0
 
     def check(self, action: object, name: str = "action") -> IntArray:
-        """Reads a queue, a rate step and a path for each slot.
-
-        Raises:
-            InvalidAction: The action is outside the space.
-        """
+        """Reads a queue, a rate step and a path for each slot, and refuses what is outside the space."""
         return read_choices(action, self._num_choices, name)
 
     def act(self, view: NetworkView, memory: FloatArray, action: IntArray) -> None:
@@ -74,12 +71,14 @@ class LongFlowsControl(FluidControl[IntArray]):
         view.rate_cap[rows] = self._rate_caps[step]
         changed = np.flatnonzero(path != path_of(view, self.config, rows))
         if len(changed):
-            self._move(view, rows[changed], path[changed])
+            usable = usable_paths(view, self.config, rows[changed])[np.arange(len(changed)), path[changed]]
+            for slot in changed[usable].tolist():
+                view.move(int(rows[slot]), int(path[slot]))
 
     def reward(self, view: NetworkView, memory: FloatArray) -> tuple[float, dict[str, float]]:
         """Returns the reward, and its named terms."""
         terms = reward_terms(view, self.config, memory)
-        return terms[self._rewarded], terms
+        return terms[self.config.reward], terms
 
     def observe(self, view: NetworkView, memory: FloatArray) -> npt.NDArray[np.float32]:
         """Returns what the agent sees."""
@@ -93,21 +92,9 @@ class LongFlowsControl(FluidControl[IntArray]):
         masks[: len(rows), -self.config.paths :] = usable_paths(view, self.config, rows)
         return masks.ravel()
 
-    def _move(self, view: NetworkView, rows: IntArray, path: IntArray) -> None:
-        """Sends flows along other paths, those of them that are usable."""
-        usable = usable_paths(view, self.config, rows)[np.arange(len(rows)), path]
-        for row, choice in zip(rows[usable].tolist(), path[usable].tolist(), strict=True):
-            view.move(row, choice)
-
 
 def reward_terms(view: NetworkView, config: AuTOLongFlowsConfig, memory: FloatArray) -> dict[str, float]:
-    """Returns the named terms of the reward for a step, and remembers what the next ones need.
-
-    Args:
-        view: The network after the step.
-        config: The arguments of the environment.
-        memory: Numbers of this network alone, (MEMORY_SIZE,); zeros at the beginning of an episode.
-    """
+    """Returns the named terms of the reward for a step, and remembers what the next ones need."""
     finished, long = view.finished, long_active(view, config)
     progress = np.empty(len(long) + len(finished))
     count, so_far, slowdown, throughput = progress_of_long(
@@ -133,7 +120,6 @@ def progress_of_long(
     """Adds up how long flows fare that have finished, and those that are active.
 
     Args:
-        now: Time in s.
         finished: Rows of flows that have finished, (num_finished,), short ones too.
         long: Rows of the active long flows, (num_long,).
         long_from: Bytes above which a flow has been long.

@@ -8,17 +8,12 @@ from typing import Final
 from flowsched_gym.core.checks import check_one_of_two
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.periods import Period
-from flowsched_gym.core.units import (
-    BYTES_PER_KILOBYTE,
-    BYTES_PER_MEGABYTE,
-    SECONDS_PER_MICROSECOND,
-    SECONDS_PER_MILLISECOND,
-    gbps_to_capacity,
-)
+from flowsched_gym.core.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE, SECONDS_PER_MILLISECOND
 from flowsched_gym.envs.arguments import (
     MOST_SLOTS,
     PERIODS_MS,
     EnvConfig,
+    LinkArguments,
     argument,
     delay_argument,
     flows_argument,
@@ -75,7 +70,7 @@ def _initial_thresholds(name: str, given: object) -> str | tuple[float, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AuTOThresholdsConfig(EnvConfig):
+class AuTOThresholdsConfig(LinkArguments, EnvConfig):
     """The arguments of AuTO's environment of thresholds."""
 
     workload: str = workload_argument("auto-web-search")
@@ -125,16 +120,6 @@ class AuTOThresholdsConfig(EnvConfig):
             check_num_thresholds("initial_thresholds", self.initial_thresholds, self.queues)
 
     @property
-    def capacity(self) -> float:
-        """Capacity of each link in B/s."""
-        return gbps_to_capacity(self.link_gbps)
-
-    @property
-    def delay(self) -> float:
-        """Propagation delay of each link in s."""
-        return self.link_delay_us * SECONDS_PER_MICROSECOND
-
-    @property
     def period(self) -> Period:
         """When a period ends."""
         seconds = None if self.period_ms is None else self.period_ms * SECONDS_PER_MILLISECOND
@@ -159,13 +144,7 @@ class AuTOThresholdsConfig(EnvConfig):
 
 
 def thresholds_source(config: AuTOThresholdsConfig, workload: WorkloadLike) -> WorkloadSource:
-    """Finds where an environment draws its flows from; on one link, its load is that of all hosts together.
-
-    Raises:
-        ConfigError: There is no such workload, it has more hosts than the environment, or an argument changes one that
-            cannot be changed.
-        FlowFileError: The flow file has a fault.
-    """
+    """Finds where an environment draws its flows from; on one link, its load is that of all hosts together."""
     source = flow_source(workload, load=config.load, flows=config.flows, hosts=config.hosts, capacity=config.capacity)
     if config.topology is ThresholdsTopology.BIG_SWITCH:
         return source

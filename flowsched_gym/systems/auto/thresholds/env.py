@@ -1,26 +1,20 @@
 """AuTO's environment of thresholds: at which bytes sent the feedback queues demote flows."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.envs import PeriodEnv, PeriodVectorEnv
 from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.systems.auto.flows import USUAL_LOAD, qlas_thresholds
+from flowsched_gym.systems.auto.panels import thresholds_panels
 from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig, thresholds_source
-from flowsched_gym.systems.auto.thresholds.observation import thresholds_layout
-from flowsched_gym.systems.auto.thresholds.panels import thresholds_panels
-from flowsched_gym.systems.auto.thresholds.rules import ThresholdsControl
+from flowsched_gym.systems.auto.thresholds.rules import ThresholdsControl, thresholds_layout
 from flowsched_gym.topology import make_topology
-from flowsched_gym.workload import WorkloadLike, offered_traffic
-
-if TYPE_CHECKING:
-    from flowsched_gym.workload import Traffic
+from flowsched_gym.workload import Traffic, WorkloadLike, offered_traffic
 
 
-class AuTOThresholdsEnv(PeriodEnv[npt.NDArray[np.float64]]):
+class AuTOThresholdsEnv(PeriodEnv[FloatArray]):
     """AuTO's control of thresholds: an agent sets those at which multi-level feedback queues demote flows.
 
     ## Description
@@ -61,13 +55,12 @@ class AuTOThresholdsEnv(PeriodEnv[npt.NDArray[np.float64]]):
 
     ## Starting State
     The flows of the episode are drawn from the workload by one integer of the environment's generator; the first action
-    is asked for at time 0. Until it is taken, thresholds are the initial ones. ``set_state(state)`` begins where
-    ``get_state()`` was called, in this environment or in another one with the same arguments, and goes on bit for bit.
+    is asked for at time 0. Until it is taken, thresholds are the initial ones. States are as for ``ArtemisEnv``.
 
     ## Episode End
     ``terminated`` when every flow has finished, wherever in a period that is; the last action is rewarded for the flows
     that finished until then. ``truncated`` after ``max_decisions``, if given. ``info["episode_metrics"]`` then holds
-    the metrics. (Gymnasium's ``max_episode_steps`` truncates from outside, without metrics.)
+    the metrics.
 
     ## Arguments
     As in the paper:
@@ -77,9 +70,8 @@ class AuTOThresholdsEnv(PeriodEnv[npt.NDArray[np.float64]]):
     ```
 
     ## Vectorized environment
-    ``gym.make_vec(id, num_envs=n)`` makes n of these, whose networks run in one compiled call per step: the same
-    observations, rewards, flags and infos, bit for bit, as ``SyncVectorEnv`` gives; see ``ArtemisEnv`` for autoreset,
-    infos and states.
+    ``gym.make_vec(id, num_envs=n)`` makes n of these, whose networks run in one compiled call per step, to the bits of
+    ``SyncVectorEnv``; see ``ArtemisEnv`` for autoreset, infos and states.
 
     ## Version History
     * v0: Initial version.
@@ -112,7 +104,7 @@ class AuTOThresholdsEnv(PeriodEnv[npt.NDArray[np.float64]]):
             engine=engine,
         )
 
-    def _initial_thresholds(self, config: AuTOThresholdsConfig) -> npt.NDArray[np.float64]:
+    def _initial_thresholds(self, config: AuTOThresholdsConfig) -> FloatArray:
         """Returns the thresholds of each cluster until the first action, (num_clusters, num_queues - 1), in B."""
         given = config.initial_thresholds
         if not isinstance(given, str):

@@ -8,6 +8,7 @@ from flowsched_gym.envs.arguments import (
     MOST_SLOTS,
     WORKLOAD_MEANING,
     EnvConfig,
+    LinkArguments,
     argument,
     delay_argument,
     flows_argument,
@@ -44,13 +45,11 @@ DEFAULT_WORKLOADS: Final = {OrderTopology.ONE_LINK: "poisson-pareto", OrderTopol
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MERPOrderConfig(EnvConfig):
+class MERPOrderConfig(LinkArguments, EnvConfig):
     """The arguments of the MERP ordering environment."""
 
     workload: str | None = argument(
-        None,
-        none="MERP's sizes on the topology, ``poisson-pareto`` or ``poisson-tree``",
-        meaning=WORKLOAD_MEANING,
+        None, none="MERP's sizes on the topology, ``poisson-pareto`` or ``poisson-tree``", meaning=WORKLOAD_MEANING
     )
     topology: OrderTopology = argument(OrderTopology.ONE_LINK, meaning="network on which flows compete")
     load: float | None = load_argument("the busiest link")

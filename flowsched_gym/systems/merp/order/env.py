@@ -1,6 +1,5 @@
 """The MERP ordering environment: which of the flows that compete goes first."""
 
-from flowsched_gym.core.units import SECONDS_PER_MICROSECOND, gbps_to_capacity
 from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
 from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.drawing import View
@@ -8,8 +7,8 @@ from flowsched_gym.fluid.decision import DecisionKind
 from flowsched_gym.fluid.disciplines import Ranked
 from flowsched_gym.systems.merp.flows import flow_source
 from flowsched_gym.systems.merp.order.config import DEFAULT_WORKLOADS, MERPOrderConfig
-from flowsched_gym.systems.merp.order.panels import order_panels
 from flowsched_gym.systems.merp.order.rules import EPISODE_FIELDS, FLOW_FIELDS, TERMS, OrderRules, order_layout
+from flowsched_gym.systems.merp.panels import order_panels
 from flowsched_gym.topology import make_topology
 from flowsched_gym.workload import WorkloadLike
 
@@ -48,14 +47,12 @@ class MERPOrderEnv(DecisionEnv[OrderRules]):
 
     ## Starting State
     The flows of the episode are drawn from the workload by one integer of the environment's generator; time runs to the
-    first contest. ``set_state(state)`` begins where ``get_state()`` was called, in this environment or in another one
-    with the same arguments, and goes on bit for bit.
+    first contest. States are as for ``ArtemisEnv``.
 
     ## Episode End
     ``terminated`` when every flow has finished; the last action is rewarded for all of them. Where no two flows ever
     compete, that is after the first action, whatever it is. ``truncated`` after ``max_decisions``, if given.
-    ``info["episode_metrics"]`` then holds the metrics. (Gymnasium's ``max_episode_steps`` truncates from outside,
-    without metrics.)
+    ``info["episode_metrics"]`` then holds the metrics.
 
     ## Arguments
     ```python
@@ -63,9 +60,8 @@ class MERPOrderEnv(DecisionEnv[OrderRules]):
     ```
 
     ## Vectorized environment
-    ``gym.make_vec(id, num_envs=n)`` makes n of these that are stepped in one compiled call: the same observations,
-    rewards, flags and infos, bit for bit, as ``SyncVectorEnv`` gives; see ``ArtemisEnv`` for autoreset, masks and
-    states.
+    ``gym.make_vec(id, num_envs=n)`` makes n of these that are stepped in one compiled call, to the bits of
+    ``SyncVectorEnv``; see ``ArtemisEnv`` for autoreset, masks and states.
 
     ## Version History
     * v0: Initial version.
@@ -84,23 +80,15 @@ class MERPOrderEnv(DecisionEnv[OrderRules]):
     def __init__(
         self, config: MERPOrderConfig, workload: WorkloadLike | None, render_mode: str | None, engine: str
     ) -> None:
-        capacity = gbps_to_capacity(config.link_gbps)
-        source = flow_source(
-            DEFAULT_WORKLOADS[config.topology] if workload is None else workload,
-            load=config.load,
-            flows=config.flows,
-            capacity=capacity,
-        )
+        drawn = DEFAULT_WORKLOADS[config.topology] if workload is None else workload
+        source = flow_source(drawn, load=config.load, flows=config.flows, capacity=config.capacity)
         super().__init__(
             OrderRules(config.f, TERMS.index(config.reward)),
             config.f,
             source=source,
             network=NetworkSetup(
                 topology=make_topology(
-                    config.topology,
-                    num_hosts=source.num_hosts,
-                    capacity=capacity,
-                    delay=config.link_delay_us * SECONDS_PER_MICROSECOND,
+                    config.topology, num_hosts=source.num_hosts, capacity=config.capacity, delay=config.delay
                 ),
                 new_discipline=Ranked,
                 asks=DecisionKind.ORDER,

@@ -3,7 +3,6 @@
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from flowsched_gym.core.arrays import IntArray, ObservationArray
 from flowsched_gym.envs.policies import SlotPolicy
@@ -23,17 +22,11 @@ class VirtualDeadlines(SlotPolicy):
     pure: ClassVar[bool] = True
     needs = ("remaining", "slowdown_so_far")
 
-    def choose(self, batch: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
+    def choose(self, batch: ObservationArray) -> IntArray:
         """Orders the flows of each observation."""
         action = np.empty(len(batch), dtype=np.int64)
-        virtual_deadline_slot(
-            batch,
-            self.slot_column("size"),
-            self.slot_column("remaining"),
-            self.slot_column("slowdown_so_far"),
-            self.stride,
-            action,
-        )
+        size, remaining, so_far = map(self.slot_column, ("size", "remaining", "slowdown_so_far"))
+        virtual_deadline_slot(batch, size, remaining, so_far, self.stride, action)
         return action
 
 

@@ -43,12 +43,7 @@ SLOT: Final = (
 
 
 class OrderRules(NamedTuple):
-    """Who goes first; see ``DecisionRules`` for the methods.
-
-    Attributes:
-        num_slots: Flows that the agent sees (f).
-        rewarded: Index of the term that is the reward.
-    """
+    """Who goes first of f flows, and which term is rewarded, by its index; see ``DecisionRules`` for the methods."""
 
     num_slots: int
     rewarded: int
@@ -66,17 +61,10 @@ class OrderRules(NamedTuple):
         _show(decision, self.num_slots, observation)
 
     def reward(self, decision: Decision, num_before: int, terms: FloatArray) -> float:
-        """Rewards for the flows that have been delivered since the last action.
-
-        ``lexicographic`` is minus the rise of ``s_1 + s_2 / 2 + s_3 / 4 + ...`` over the largest slowdowns of all that
-        have been delivered, ``max_slowdown`` minus the rise of ``s_1``, ``slowdown`` minus the sum of the flows'
-        slowdowns, ``fct`` minus the sum of their completion times.
-        """
+        """Rewards for the flows that have been delivered since the last action; ``MERPOrderEnv`` has the terms."""
         largest = decision.episodes[decision.number]["largest"]
-        terms[LEXICOGRAPHIC] = _weighted(largest)
-        terms[MAX_SLOWDOWN] = largest[0]
-        terms[SLOWDOWN] = 0.0
-        terms[FCT] = 0.0
+        terms[LEXICOGRAPHIC], terms[MAX_SLOWDOWN] = _weighted(largest), largest[0]
+        terms[SLOWDOWN] = terms[FCT] = 0.0
         for index in range(decision.first_delivered + num_before, decision.first_delivered + decision.num_delivered):
             row = decision.delivered[index]
             fct = decision.completion_time[row] - decision.state.arrival_time[row]
@@ -94,17 +82,12 @@ class OrderRules(NamedTuple):
 
 def order_layout(config: MERPOrderConfig) -> Layout:
     """Lists the columns that the agent sees."""
-    f = float(config.f)
+    f, rewarded = float(config.f), "largest slowdown of the flows that have been rewarded, 0 before the first"
     context = (
         Column.squashed("competing", "flows that compete, seen or not; f become one half", "flows", f),
         Column.squashed("live", "flows that have not sent their last byte; f become one half", "flows", f),
         Column.squashed("backlog", "bytes left on the most loaded link of the competing flows", "B", SIZE_SCALE),
-        Column.squashed(
-            "max_slowdown",
-            "largest slowdown of the flows that have been rewarded, 0 before the first",
-            "1",
-            RATIO_SCALE,
-        ),
+        Column.squashed("max_slowdown", rewarded, "1", RATIO_SCALE),
         Column.squashed("max_slowdown_so_far", "largest slowdown so far among active flows", "1", RATIO_SCALE),
     )
     return Layout(context=context, slot=SLOT, num_slots=config.f)

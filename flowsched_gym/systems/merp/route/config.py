@@ -4,10 +4,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.units import gbps_to_capacity
 from flowsched_gym.envs.arguments import (
     OWN,
     EnvConfig,
+    LinkArguments,
     argument,
     delay_argument,
     flows_argument,
@@ -57,7 +57,7 @@ class RouteReward(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MERPRouteConfig(EnvConfig):
+class MERPRouteConfig(LinkArguments, EnvConfig):
     """The arguments of MERP's routing environment."""
 
     workload: str = workload_argument("poisson-fat-tree")
@@ -109,11 +109,6 @@ class MERPRouteConfig(EnvConfig):
         """Most paths between two hosts."""
         return int((self.arity // 2) * (self.arity // 2))
 
-    @property
-    def capacity(self) -> float:
-        """Capacity of each link in B/s."""
-        return gbps_to_capacity(self.link_gbps)
-
 
 def core_cables(num_hosts: int) -> tuple[tuple[int, int], ...]:
     """Returns the links, up and down, of the cables between aggregation and core switches of a fat-tree."""
@@ -121,15 +116,7 @@ def core_cables(num_hosts: int) -> tuple[tuple[int, int], ...]:
 
 
 def route_source(config: MERPRouteConfig, workload: WorkloadLike) -> WorkloadSource:
-    """Finds where an environment draws its flows from.
-
-    A named workload between all hosts is one between all hosts of this fat-tree, whatever its arity.
-
-    Raises:
-        ConfigError: There is no such workload, it has more hosts than the fat-tree, or an argument changes one that
-            cannot be changed.
-        FlowFileError: The flow file has a fault.
-    """
+    """Finds where an environment draws its flows from; a named workload between all hosts takes all its hosts."""
     source = flow_source(workload, load=config.load, flows=config.flows, capacity=config.capacity)
     cables = core_cables(config.num_hosts)
     if isinstance(source, PoissonWorkload):

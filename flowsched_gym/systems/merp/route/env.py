@@ -2,14 +2,13 @@
 
 import functools
 
-from flowsched_gym.core.units import SECONDS_PER_MICROSECOND
 from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
 from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.fluid.decision import DecisionKind, PathDecision
 from flowsched_gym.fluid.disciplines import make_discipline
+from flowsched_gym.systems.merp.panels import route_panels
 from flowsched_gym.systems.merp.route.config import MERPRouteConfig, route_source
-from flowsched_gym.systems.merp.route.panels import route_panels
 from flowsched_gym.systems.merp.route.rules import FLOW_FIELDS, RouteRules, reward_terms, route_layout
 from flowsched_gym.topology import Topology, fat_tree, make_routing
 from flowsched_gym.workload import WorkloadLike
@@ -53,14 +52,12 @@ class MERPRouteEnv(DecisionEnv[RouteRules]):
     ## Starting State
     The flows of the episode, and which cables fail, are drawn from the workload by one integer of the environment's
     generator; time runs to the first flow with a choice. An episode without one ends with its first step, whatever the
-    action. ``set_state(state)`` begins where ``get_state()`` was called, in this environment or in another one with the
-    same arguments, and goes on bit for bit.
+    action. States are as for ``ArtemisEnv``.
 
     ## Episode End
     ``terminated`` when every flow has finished; the last action is rewarded for all that finish after it. ``truncated``
-    after ``max_decisions``, if given; flows that have not finished are then never rewarded.
-    ``info["episode_metrics"]`` holds the metrics of both. (Gymnasium's ``max_episode_steps`` truncates from outside,
-    without metrics.)
+    after ``max_decisions``, if given; flows that have not finished are then never rewarded. ``info["episode_metrics"]``
+    holds the metrics of both.
 
     ## Arguments
     A workload of a name between all hosts is one between all hosts of this fat-tree. The paper's links have a delay
@@ -71,10 +68,8 @@ class MERPRouteEnv(DecisionEnv[RouteRules]):
     ```
 
     ## Vectorized environment
-    ``gym.make_vec(id, num_envs=n)`` makes n of these that are stepped in one compiled call: the same observations,
-    rewards, flags and infos, bit for bit, as ``SyncVectorEnv`` gives; see ``ArtemisEnv`` for autoreset, masks and
-    states. Episodes are drawn in Python. The first use on a machine compiles for half a
-    minute.
+    ``gym.make_vec(id, num_envs=n)`` makes n of these that are stepped in one compiled call, to the bits of
+    ``SyncVectorEnv``; see ``ArtemisEnv`` for autoreset, masks and states. Episodes are drawn in Python.
 
     ## Version History
     * v0: Initial version.
@@ -96,7 +91,7 @@ class MERPRouteEnv(DecisionEnv[RouteRules]):
             config.num_paths,
             source=route_source(config, workload),
             network=NetworkSetup(
-                topology=_fabric(config.arity, config.capacity, config.link_delay_us * SECONDS_PER_MICROSECOND),
+                topology=_fabric(config.arity, config.capacity, config.delay),
                 new_discipline=functools.partial(make_discipline, config.discipline),
                 routing=make_routing(config.rerouting),
                 asks=DecisionKind.PATH,

@@ -43,7 +43,6 @@ class HashedPath(PathPolicy):
     pure: ClassVar[bool] = True
 
     def __init__(self, layout: Layout, *, seed: int = 0) -> None:
-        """Draws the hash."""
         super().__init__(layout, seed=seed)
         self._factors = self.rng.bit_generator.random_raw(layout.size)
 

@@ -33,7 +33,6 @@ TAKE_PATH: Final = int(Order.TAKE_PATH)
 NUM_CONTEXT_COLUMNS: Final = 4
 NUM_PATH_COLUMNS: Final = 7
 NUM_ROLES: Final = 4
-"""Links of a path between those of the hosts: two on the way up, two on the way down; inside a pod one and one."""
 NUM_LINK_COLUMNS: Final = 4
 CONTEXT: Final = (
     Column.squashed("size", "bytes to deliver", "B", SIZE_SCALE),
@@ -59,6 +58,16 @@ ROLES: Final = {
     "edge_down": "from aggregation to edge",
 }
 """Links of a path between those of the hosts, in their order; a path inside a pod has the first and the last."""
+LINKS: Final = tuple(
+    column
+    for role, where in ROLES.items()
+    for column in (
+        Column.squashed(f"{role}_flows", f"flows on the link {where}", "flows", COUNT_SCALE),
+        Column.squashed(f"{role}_bytes", "bytes that they have left", "B", SIZE_SCALE),
+        Column.fraction(f"{role}_rate", "least rate to expect there over its capacity"),
+        Column.fraction(f"{role}_live", "1 if the link is up"),
+    )
+)
 
 
 def reward_terms(reward: RouteReward) -> tuple[str, ...]:
@@ -67,14 +76,7 @@ def reward_terms(reward: RouteReward) -> tuple[str, ...]:
 
 
 class RouteRules(NamedTuple):
-    """Which path a flow takes; see ``DecisionRules`` for the methods.
-
-    Attributes:
-        num_slots: Most paths between two hosts.
-        rewards_fct: Whether completion times are rewarded.
-        rewards_slowdown: Whether slowdowns are.
-        line_rate: Capacity of every link in B/s.
-    """
+    """Which path a flow takes, over links of a rate in B/s; see ``DecisionRules`` for the methods."""
 
     num_slots: int
     rewards_fct: bool
@@ -124,22 +126,9 @@ class RouteRules(NamedTuple):
         """Adds nothing."""
 
 
-def _link_columns(role: str, where: str) -> tuple[Column, ...]:
-    """Lists the columns of one link of a path."""
-    return (
-        Column.squashed(f"{role}_flows", f"flows on the link {where}", "flows", COUNT_SCALE),
-        Column.squashed(f"{role}_bytes", "bytes that they have left", "B", SIZE_SCALE),
-        Column.fraction(f"{role}_rate", "least rate to expect there over its capacity"),
-        Column.fraction(f"{role}_live", "1 if the link is up"),
-    )
-
-
-SLOT: Final = (*PATH, *(column for role, where in ROLES.items() for column in _link_columns(role, where)))
-
-
 def route_layout(config: MERPRouteConfig) -> Layout:
     """Lists the columns that the agent sees."""
-    return Layout(context=CONTEXT, slot=SLOT, num_slots=config.num_paths)
+    return Layout(context=CONTEXT, slot=(*PATH, *LINKS), num_slots=config.num_paths)
 
 
 @inlined_part

@@ -9,8 +9,8 @@ from flowsched_gym.envs.drawing import View
 from flowsched_gym.fluid.decision import DecisionKind
 from flowsched_gym.fluid.disciplines import Ranked
 from flowsched_gym.systems.tafe.config import paper_thresholds, task_source
+from flowsched_gym.systems.tafe.panels import tasks_panels
 from flowsched_gym.systems.tafe.tasks.config import Information, TAFETasksConfig
-from flowsched_gym.systems.tafe.tasks.panels import tasks_panels
 from flowsched_gym.systems.tafe.tasks.rules import EPISODE_FIELDS, FLOW_FIELDS, TERMS, TaskRules, tasks_layout
 from flowsched_gym.workload import WorkloadLike
 
@@ -53,14 +53,12 @@ class TAFETasksEnv(DecisionEnv[TaskRules]):
 
     ## Starting State
     The flows of the episode are drawn from the workload by one integer of the environment's generator; time runs to the
-    first contest. ``set_state(state)`` begins where ``get_state()`` was called, in this environment or in another one
-    with the same arguments, and goes on bit for bit.
+    first contest. States are as for ``ArtemisEnv``.
 
     ## Episode End
     ``terminated`` when every flow has finished; the last action is rewarded for all of them. Where no two flows ever
     compete, that is after the first action, whatever it is. ``truncated`` after ``max_decisions``, if given.
-    ``info["episode_metrics"]`` then holds the metrics. (Gymnasium's ``max_episode_steps`` truncates from outside,
-    without metrics.)
+    ``info["episode_metrics"]`` then holds the metrics.
 
     ## Arguments
     ``read_coflows`` returns a ``Workload``.
@@ -70,9 +68,8 @@ class TAFETasksEnv(DecisionEnv[TaskRules]):
     ```
 
     ## Vectorized environment
-    ``gym.make_vec(id, num_envs=n)`` makes n of these that are stepped in one compiled call: the same observations,
-    rewards, flags and infos, bit for bit, as ``SyncVectorEnv`` gives; see ``ArtemisEnv`` for autoreset, masks and
-    states.
+    ``gym.make_vec(id, num_envs=n)`` makes n of these that are stepped in one compiled call, to the bits of
+    ``SyncVectorEnv``; see ``ArtemisEnv`` for autoreset, masks and states.
 
     ## Version History
     * v0: Initial version.

@@ -8,7 +8,7 @@ from flowsched_gym.core.arrays import BoolArray, FloatArray, ObservationArray
 from flowsched_gym.envs.columns import Column, Layout
 from flowsched_gym.fluid.decision import Decision
 from flowsched_gym.fluid.rules.ordering.competing import mask_slots, serve_slot
-from flowsched_gym.fluid.stages import first_cpu_path
+from flowsched_gym.fluid.rules.tasks.stages import first_cpu_path
 from flowsched_gym.machine_code.decorators import inlined_part
 from flowsched_gym.machine_code.numerics import squash
 from flowsched_gym.systems.tafe.tasks.config import Information, TAFETasksConfig
@@ -40,16 +40,11 @@ NUM_FULL_COLUMNS: Final = 13
 
 
 class TaskRules(NamedTuple):
-    """Who goes first; see ``DecisionRules`` for the methods.
+    """Who goes first; see ``DecisionRules`` for the methods, and ``TAFETasksConfig`` for the scales.
 
     Attributes:
         num_slots: Flows that the agent sees (f).
         knows_left: Whether it sees what is left of them.
-        size_scale: Bytes that become one half.
-        time_scale: Time of service in s that becomes one half.
-        waiting_scale: Time since an arrival in s that becomes one half.
-        reward_scale: Task time in s that is a reward of -1.
-        tail_weight: Weight of the term ``tail``.
     """
 
     num_slots: int
@@ -83,19 +78,16 @@ class TaskRules(NamedTuple):
             is_active[decision.active[index]] = 0
 
     def reward(self, decision: Decision, num_before: int, terms: FloatArray) -> float:
-        """Rewards for the time since the last action.
+        """Rewards for the time since the last action; ``TAFETasksEnv`` has the terms.
 
-        ``unfinished`` is minus the integral of the number of unfinished tasks, ``tail`` minus the rise of the largest
-        task completion time, by its weight. A task whose only bytes are on their way counts once they have arrived, for
-        all its time.
+        A task whose only bytes are on their way counts once they have arrived, for all its time.
         """
-        n = decision.number
-        largest = decision.episodes["largest"][n]
+        n, episodes = decision.number, decision.episodes
+        largest = episodes["largest"][n]
         for index in range(decision.first_delivered + num_before, decision.first_delivered + decision.num_delivered):
             _finish(decision, decision.delivered[index])
         for index in range(decision.first_active, decision.first_active + decision.num_active):
             _begin_task(decision, decision.active[index])
-        episodes = decision.episodes
         total = episodes["finished"][n] + (episodes["unfinished"][n] * decision.now - episodes["sum_ready"][n])
         terms[UNFINISHED] = (episodes["rewarded"][n] - total) / self.reward_scale
         terms[TAIL] = self.tail_weight * (largest - episodes["largest"][n]) / self.reward_scale
@@ -137,17 +129,7 @@ def tasks_layout(config: TAFETasksConfig) -> Layout:
 
 
 class _Task(NamedTuple):
-    """A task as it stands.
-
-    Attributes:
-        begun: When its first flow was ready, an absolute time in s.
-        sent: Bytes that it has sent.
-        num_active: Its flows that run or send.
-        num_finished: Its flows that have been delivered.
-        left: Bytes that it has to send.
-        longest: Those of its longest flow.
-        cpu_left: Seconds of a whole CPU that it needs still.
-    """
+    """A task as it stands: when its first flow was ready, bytes, flows, and seconds of a whole CPU that are left."""
 
     begun: float
     sent: float
@@ -226,8 +208,7 @@ def _show_flow(rules: TaskRules, decision: Decision, slot: int, at: int, observa
     seen_at = decision.flows["seen_at"]
     if seen_at[first] == 0:
         seen_at[first] = slot + 1
-    now, state, path = decision.now, decision.state, decision.controls.path[row]
-    network = decision.network
+    now, state, path, network = decision.now, decision.state, decision.controls.path[row], decision.network
     capacity = np.inf
     for step in range(network.path_start[path], network.path_start[path + 1]):
         capacity = min(capacity, network.capacity[network.path_links[step]])
@@ -286,7 +267,4 @@ def _finish(decision: Decision, row: int) -> None:
     episodes["finished"][n] += time
     episodes["largest"][n] = max(episodes["largest"][n], time)
     episodes["unfinished"][n] -= 1
-    if episodes["unfinished"][n] == 0:
-        episodes["sum_ready"][n] = 0.0
-    else:
-        episodes["sum_ready"][n] -= ready
+    episodes["sum_ready"][n] = episodes["sum_ready"][n] - ready if episodes["unfinished"][n] > 0 else 0.0

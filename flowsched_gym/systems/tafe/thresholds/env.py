@@ -8,8 +8,8 @@ from flowsched_gym.envs import PeriodEnv, PeriodVectorEnv
 from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.systems.tafe.config import paper_thresholds, task_source
+from flowsched_gym.systems.tafe.panels import thresholds_panels
 from flowsched_gym.systems.tafe.thresholds.config import TAFEThresholdsConfig
-from flowsched_gym.systems.tafe.thresholds.panels import thresholds_panels
 from flowsched_gym.systems.tafe.thresholds.rules import TAFEThresholdsControl, thresholds_layout
 from flowsched_gym.workload import WorkloadLike
 
@@ -49,13 +49,11 @@ class TAFEThresholdsEnv(PeriodEnv[FloatArray]):
 
     ## Starting State
     The flows of the episode are drawn from the workload by one integer of the environment's generator; the first action
-    is asked for at time 0. Until it is taken, thresholds are the initial ones. ``set_state(state)`` begins where
-    ``get_state()`` was called, in this environment or in another one with the same arguments, and goes on bit for bit.
+    is asked for at time 0. Until it is taken, thresholds are the initial ones. States are as for ``ArtemisEnv``.
 
     ## Episode End
     ``terminated`` when every flow has finished, wherever in a period that is; the last action is rewarded for the time
     until then. ``truncated`` after ``max_decisions``, if given. ``info["episode_metrics"]`` then holds the metrics.
-    (Gymnasium's ``max_episode_steps`` truncates from outside, without metrics.)
 
     ## Arguments
     ``read_coflows`` returns a ``Workload``.
@@ -65,9 +63,8 @@ class TAFEThresholdsEnv(PeriodEnv[FloatArray]):
     ```
 
     ## Vectorized environment
-    ``gym.make_vec(id, num_envs=n)`` makes n of these, whose networks run in one compiled call per step: the same
-    observations, rewards, flags and infos, bit for bit, as ``SyncVectorEnv`` gives; see ``ArtemisEnv`` for autoreset,
-    infos and states.
+    ``gym.make_vec(id, num_envs=n)`` makes n of these, whose networks run in one compiled call per step, to the bits of
+    ``SyncVectorEnv``; see ``ArtemisEnv`` for autoreset, infos and states.
 
     ## Version History
     * v0: Initial version.

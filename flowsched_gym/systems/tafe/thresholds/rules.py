@@ -17,14 +17,11 @@ from flowsched_gym.systems.tafe.thresholds.config import TAFEReward, TAFEThresho
 
 SCALE: Final = ThresholdScale(BYTES_PER_KILOBYTE, 1000 * BYTES_PER_MEGABYTE)
 """From the smallest to the largest threshold in B."""
+# What becomes one half: tasks or flows; mean completion time, and time of the episode, in s; bytes of a queue.
 COUNT_SCALE: Final = 10.0
-"""Tasks, and flows, that become one half."""
 TCT_SCALE: Final = 0.1
-"""Mean completion time in s that becomes one half."""
 TIME_SCALE: Final = 1.0
-"""Time of the episode in s that becomes one half."""
 SIZE_SCALE: Final = 10 * BYTES_PER_MEGABYTE
-"""Bytes of a queue that become one half."""
 
 
 class TAFEThresholdsControl(FluidControl[FloatArray]):
@@ -34,10 +31,9 @@ class TAFEThresholdsControl(FluidControl[FloatArray]):
     terms = tuple(str(term) for term in TAFEReward)
 
     def __init__(self, config: TAFEThresholdsConfig) -> None:
-        """Sets the spaces."""
         self.layout = thresholds_layout(config)
         self.action_space = spaces.Box(-1.0, 1.0, (config.num_thresholds,), np.float32)
-        self._config, self._rewarded = config, str(config.reward)
+        self._config = config
 
     def new_discipline(self) -> Tafe:
         """Makes the queues."""
@@ -46,11 +42,7 @@ class TAFEThresholdsControl(FluidControl[FloatArray]):
         return Tafe(equal_steps(config.num_thresholds) if given is None else given, config.within, config.demotion)
 
     def check(self, action: object, name: str = "action") -> FloatArray:
-        """Reads an action.
-
-        Raises:
-            InvalidAction: It is not so many numbers in [-1, 1].
-        """
+        """Reads an action, and refuses what is not so many numbers in [-1, 1]."""
         return read_numbers(action, self._config.num_thresholds, name)
 
     def act(self, view: NetworkView, memory: FloatArray, action: FloatArray) -> None:
@@ -63,11 +55,11 @@ class TAFEThresholdsControl(FluidControl[FloatArray]):
         sums = -sum_task_times(came, ends, finished_tasks(view, task, ends), view.begun_at, view.now)
         sums = (sums / self._config.reward_scale).tolist()
         terms = dict(zip(self.terms, sums, strict=True))
-        return terms[self._rewarded], terms
+        return terms[self._config.reward], terms
 
     def observe(self, view: NetworkView, memory: FloatArray) -> ObservationArray:
         """Returns what the agent sees."""
-        return observe(self._config, view)
+        return _observe(self._config, view)
 
 
 def equal_steps(num_thresholds: int) -> FloatArray:
@@ -120,13 +112,11 @@ def finished_tasks(view: NetworkView, task: IntArray, ends: FloatArray) -> IntAr
     return finished
 
 
-def observe(config: TAFEThresholdsConfig, view: NetworkView) -> ObservationArray:
-    """Returns what the agent sees, (size,) float32."""
+def _observe(config: TAFEThresholdsConfig, view: NetworkView) -> ObservationArray:
     assert isinstance(view.discipline, QueuedTasks)
     task, came, ends = tasks_of(view)
-    sizes = task_sizes(task, np.ascontiguousarray(view.size))
     finished = finished_tasks(view, task, ends)
-    kind = class_of_size(sizes[finished])
+    kind = class_of_size(task_sizes(task, np.ascontiguousarray(view.size))[finished])
     count = np.bincount(kind, minlength=len(CLASSES)).astype(np.float64)
     total = np.bincount(kind, ends[finished] - came[finished], len(CLASSES))
     rows = view.active
@@ -168,18 +158,12 @@ def task_sizes(task: IntArray, size: FloatArray) -> FloatArray:
 
 @allocating_rule
 def sum_task_times(came: FloatArray, ends: FloatArray, finished: IntArray, begun_at: float, now: float) -> FloatArray:
-    """Sums times of tasks in s.
+    """Returns the integral of the number of unfinished tasks over a period, and the sum of the completion times in it.
 
     Args:
         came: When the first flow of each task was ready, (count,), inf before.
         ends: When each task finished, (count,), inf before.
         finished: Tasks that finished in the period.
-        begun_at: When the period began.
-        now: When it ended.
-
-    Returns:
-        The integral of the number of unfinished tasks over the period, and the completion times of those that finished
-        in it, (2,).
     """
     sums = np.zeros(2)
     for task in range(len(came)):

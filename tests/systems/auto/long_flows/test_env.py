@@ -1,16 +1,46 @@
-"""Holds the environment of long flows to hand-worked episodes: who is asked about what, and what choices do."""
+"""Holds the environment of long flows to hand-worked episodes: who is asked about what, what choices do, what is paid.
+
+Links carry 1 B/s and take no time, and the agent is asked every second.
+"""
 
 from dataclasses import replace
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
-from flowsched_gym.core.errors import InvalidAction
+from flowsched_gym.fluid import Records
 from flowsched_gym.systems.auto.long_flows.env import AuTOLongFlowsEnv
-from flowsched_gym.systems.auto.long_flows.seen import asked_server, path_of, seen_flows
+from flowsched_gym.systems.auto.long_flows.observation import asked_server, path_of, seen_flows
 from flowsched_gym.workload import LinkChanges, Workload
 from tests.simulate import make_flows
-from tests.systems.auto.long_flows.by_hand import AS_IT_WAS, begin, choices
+
+AS_IT_WAS: Final = (2, 2, 0)
+"""The last of three queues, no limit of rates, the first path."""
+
+
+def begin(workload: Workload, **arguments: Any) -> AuTOLongFlowsEnv:
+    """Begins an episode with thresholds of 1 and 2 B, two paths and three slots."""
+    settings: dict[str, Any] = {
+        "hosts": 4,
+        "paths": 2,
+        "thresholds": (1.0, 2.0),
+        "scope": "network",
+        "period_ms": 1e3,
+        "n_l": 3,
+        "m_l": 2,
+        "link_gbps": 8e-9,
+        "link_delay_us": 0.0,
+    }
+    env = AuTOLongFlowsEnv(workload, **(settings | arguments))
+    env.reset(seed=0)
+    return env
+
+
+def choices(*slots: tuple[int, int, int]) -> npt.NDArray[np.int64]:
+    rows = [*slots, *[(0, 0, 0)] * (3 - len(slots))]
+    return np.array(rows).ravel()
 
 
 def two_of_one_host() -> Workload:
@@ -101,17 +131,6 @@ def test_masks_tell_of_empty_slots_and_failed_paths() -> None:
     assert path_of(failing.view(), failing.config, np.arange(2)).tolist() == [0, 0]
 
 
-def test_an_action_outside_the_space_is_refused_and_changes_nothing() -> None:
-    env = begin(two_of_one_host())
-    now = env.simulation.now
-    for action in (3, [0] * 8, [0] * 10, [3, *[0] * 8], [0, 3, *[0] * 7], [0, 0, 2, *[0] * 6], [0.0] * 9, [-1] * 9):
-        with pytest.raises(InvalidAction, match="action"):
-            env.step(action)  # type: ignore[arg-type]
-
-    assert env.simulation.now == now
-    assert sent_in_a_step(env, AS_IT_WAS, AS_IT_WAS) == [0.5, 0.5]
-
-
 def test_an_episode_without_long_flows_ends_with_its_first_step() -> None:
     env = begin(make_flows([0.0, 0.0], [2.0, 1.0], source=[0, 1], destination=[2, 3]))
     assert env.simulation.finished
@@ -119,3 +138,60 @@ def test_an_episode_without_long_flows_ends_with_its_first_step() -> None:
     step = env.step(choices())
     assert step[1:4] == (0.0, True, False)
     assert step[4]["finished"] == (1, 0)
+
+
+def test_every_term_of_an_episode_by_hand() -> None:
+    # Both flows have links of their own and are long from 2 s on; a short one never counts.
+    env = begin(make_flows([0.0, 0.0, 0.0], [4.0, 6.0, 1.0], source=[0, 2, 1], destination=[1, 3, 0]))
+    steps = [env.step(choices(AS_IT_WAS, AS_IT_WAS)) for _ in range(4)]
+    terms = [step[4]["reward_terms"] for step in steps]
+
+    # The steps end at 3, 4, 5 and 6 s: flow 0 finishes at 4 s, flow 1 at 6 s, both with a slowdown of 1.
+    assert [step[4]["time"] for step in steps] == [3.0, 4.0, 5.0, 6.0]
+    assert [each["slowdown"] for each in terms] == [0.0, -1.0, 0.0, -1.0]
+    growth = [3 / 4 + 3 / 6, 1 / 4 + 1 / 6, 1 / 6, 1 / 6]
+    assert [each["slowdown_growth"] for each in terms] == pytest.approx([-value for value in growth])
+    # What is long, from 2 B on, sends 1 B/s.
+    sent = [np.log(3 / 2) * 2, np.log(4 / 3) * 2, np.log(5 / 4), np.log(6 / 5)]
+    assert [each["progress"] for each in terms] == pytest.approx(sent)
+    # 1 B/s of a link stands beside the throughput of 1 B/s that flow 0 had, and flow 1.
+    assert [each["throughput_ratio"] for each in terms] == [1.0, 2.0, 0.5, 2.0]
+
+
+@pytest.mark.parametrize("term", ["progress", "slowdown", "slowdown_growth", "throughput_ratio"])
+def test_the_term_that_is_asked_for_is_paid(term: str) -> None:
+    env = begin(make_flows([0.0, 0.0], [4.0, 6.0], source=[0, 0], destination=[1, 3]), reward=term)
+    steps = [env.step(choices(AS_IT_WAS, AS_IT_WAS)) for _ in range(5)]
+    assert [step[1] for step in steps] == [step[4]["reward_terms"][term] for step in steps]
+    assert len({step[1] for step in steps}) > 1
+
+
+def test_the_mean_slowdown_of_flows_that_finish_together_is_paid() -> None:
+    # On one path they share: 4 B are sent after 8 s. The long flows finish together, each twice as late as alone.
+    env = begin(make_flows([0.0, 0.0], [4.0, 4.0], source=[0, 0], destination=[1, 3]))
+    for _ in range(20):
+        *_, terminated, _, info = env.step(choices(AS_IT_WAS, AS_IT_WAS))
+        if terminated:
+            break
+    assert info["reward_terms"]["slowdown"] == pytest.approx(-env.records().slowdown.mean())
+
+
+def paid_in_all(reward: str, scope: str) -> tuple[float, Records]:
+    """Sums up what random choices are paid in an episode with flows that are long from 1 MB on."""
+    env = AuTOLongFlowsEnv("auto-web-search", hosts=4, flows=80, thresholds=(1e5, 1e6), scope=scope, reward=reward)
+    env.reset(seed=5)
+    env.action_space.seed(5)
+    paid, over = 0.0, False
+    while not over:
+        _, amount, over, _, _ = env.step(env.action_space.sample())
+        paid += amount
+    return paid, env.records()
+
+
+@pytest.mark.parametrize("scope", ["server", "network"])
+def test_growth_and_progress_add_up_to_the_slowdowns_and_sizes_of_all_long_flows(scope: str) -> None:
+    growth, records = paid_in_all("slowdown_growth", scope)
+    progress, again = paid_in_all("progress", scope)
+    assert (records.size > 1e6).sum() > 10
+    assert growth == pytest.approx(-records.slowdown[records.size > 1e6].sum(), rel=1e-9)
+    assert progress == pytest.approx(np.log(np.maximum(again.size / 1e6, 1)).sum(), rel=1e-9)

@@ -8,7 +8,7 @@ from flowsched_gym.systems.auto.long_flows.env import AuTOLongFlowsEnv
 from flowsched_gym.systems.auto.long_flows.observation import recorded_layout, recorded_states
 from flowsched_gym.workload import Workload
 from tests.simulate import make_flows
-from tests.systems.auto.long_flows.by_hand import AS_IT_WAS, begin, choices
+from tests.systems.auto.long_flows.test_env import AS_IT_WAS, begin, choices
 
 SIX_DIGITS = 1e-5
 PORT = 32_768

@@ -1,4 +1,4 @@
-"""Holds the translation of actions into thresholds to its formula, and to being undone."""
+"""Holds the translation of actions into thresholds, and the choice of a rank among values, to what defines them."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flowsched_gym.envs.thresholds import LEAST_RATIO
+from flowsched_gym.machine_code.decorators import compiled_for
 from flowsched_gym.systems.auto.thresholds.config import HIGHEST, LOWEST, SCALE
+from flowsched_gym.systems.auto.thresholds.rules import select
 
 ROUNDING = 0.5
 """Thresholds are in whole bytes."""
@@ -47,3 +49,17 @@ def test_thresholds_out_of_range_stand_for_the_nearest_ones() -> None:
     assert SCALE.thresholds_of(action)[0].tolist() == pytest.approx([1e3, 2e6, 1e9], abs=1)
     crowded = SCALE.thresholds_of(SCALE.action_of(np.array([[2e9, 3e9, 4e9]])))
     assert crowded[0] == pytest.approx([1e9 / LEAST_RATIO**2, 1e9 / LEAST_RATIO, 1e9], abs=1)
+
+
+@pytest.mark.parametrize("find", [select, compiled_for(select, np.zeros(1), 0, 1, 0)], ids=["rule", "compiled"])
+@given(values=st.lists(st.integers(-5, 5) | st.floats(allow_nan=False), min_size=1, max_size=40), data=st.data())
+def test_the_value_of_a_rank_is_found_and_no_value_is_lost(find, values, data) -> None:
+    numbers = np.array([0.5, *values, -0.5])
+    rank = data.draw(st.integers(0, len(values) - 1))
+    found = find(numbers, 1, 1 + len(values), 1 + rank)  # type: ignore[operator]
+
+    assert found == numbers[1 + rank] == sorted(values)[rank]
+    assert (numbers[1 : 1 + rank] <= found).all()
+    assert (numbers[1 + rank : -1] >= found).all()
+    assert sorted(numbers[1:-1].tolist()) == sorted(values)
+    assert numbers[[0, -1]].tolist() == [0.5, -0.5]

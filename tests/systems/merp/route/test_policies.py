@@ -27,7 +27,6 @@ from flowsched_gym.systems.merp.route.rules import route_layout
 from flowsched_gym.topology import fat_tree, make_routing
 from tests.envs.episodes import play
 
-POLICIES: tuple[type[PathPolicy], ...] = (RandomPath, HashedPath, LeastLoadedPath, CongaPath, MemrPath)
 NEAR = 1e-5
 """Relative; values that float32 cannot tell apart, and some that differ by rounding alone."""
 
@@ -58,15 +57,8 @@ def expected(simulation: Simulation, pending: PathDecision) -> list[tuple[float,
     network, links = simulation.network, simulation.links
     ratio, rate = np.zeros(len(network.capacity)), np.zeros(len(network.capacity))
     assert simulation.routes is not None
-    scene = NetworkState(
-        simulation.now,
-        links.active,
-        links.num_active,
-        simulation.state,
-        simulation.controls,
-        network,
-        simulation.routes,
-    )
+    active = links.active, links.num_active
+    scene = NetworkState(simulation.now, *active, simulation.state, simulation.controls, network, simulation.routes)
     expect_on_links(pending.row, scene, ratio, rate)
     return [expect_on_path(path, network, ratio, rate) for path in range(pending.first, pending.last)]
 

@@ -1,4 +1,6 @@
-"""Tests that pictures of routing episodes say the truth."""
+"""Tests that pictures of MERP's episodes say the truth."""
+
+from typing import Any
 
 import numpy as np
 import pytest
@@ -6,11 +8,27 @@ import pytest
 from flowsched_gym.envs.drawing.formats import ratio_text
 from flowsched_gym.envs.drawing.panels import Tone
 from flowsched_gym.fluid.decision import PathDecision
+from flowsched_gym.systems.merp.order.env import MERPOrderEnv
 from flowsched_gym.systems.merp.route.env import MERPRouteEnv
-from tests.envs.pictures import Recorder, moments, panel
+from tests.envs.pictures import Recorder, moments, panel, table
 
 
-def test_counts_are_those_of_the_records() -> None:
+@pytest.mark.parametrize("setting", [{}, {"topology": "tree9"}, {"f": 2, "load": 0.95}])
+def test_an_order_is_shown_as_the_simulation_holds_it(setting: dict[str, Any]) -> None:
+    env = MERPOrderEnv(**setting)
+    for _ in moments(env):
+        view, records, observation = env.panels(), env.records(), env._observe()
+        slowdown = np.sort(records.slowdown[~np.isnan(records.slowdown)])[::-1]
+        contest = table(view, "Flows that compete")
+
+        assert view.banner.counts[0].startswith(f"{len(slowdown)} finished, {env.simulation.links.num_active} active")  # type: ignore[union-attr]
+        assert [row[-1] for row in table(view, "Largest slowdowns")] == [ratio_text(each) for each in slowdown[:8]]
+        assert len(contest) == env.decision().num_candidates
+        seen = env.layout.slot_column(observation, "slowdown_if_last")[: len(contest)].tolist()
+        assert [float(row[-1]) for row in contest[: env.config.f]] == pytest.approx(seen, rel=0.01)
+
+
+def test_counts_of_a_fabric_are_those_of_the_records() -> None:
     env = MERPRouteEnv(flows=200, failures=2)
     for _ in moments(env):
         view, records, simulation = env.panels(), env.records(), env.simulation

@@ -1,8 +1,8 @@
-"""What a picture of a routing episode shows: the fat-tree with its flows, the paths to choose from, and the results.
+"""What pictures of MERP's environments show: of an ordering episode, and of a routing one.
 
-Core switches stand on top, hosts at the bottom. A line is a cable: thin and grey where no flow uses it, blue and wider
-with flows, dashed and red when it has failed. The paths of the flow that waits are orange, with the numbers of their
-slots on the switches that tell them apart.
+In the picture of a fat-tree core switches stand on top, hosts at the bottom. A line is a cable: thin and grey where no
+flow uses it, blue and wider with flows, dashed and red when it has failed. The paths of the flow that waits are orange,
+with the numbers of their slots on the switches that tell them apart.
 """
 
 import functools
@@ -12,14 +12,96 @@ import numpy.typing as npt
 
 from flowsched_gym.envs.columns import Layout
 from flowsched_gym.envs.drawing import Scene, View
-from flowsched_gym.envs.drawing.formats import count_text, duration_text, ratio_text, shortened, size_text
-from flowsched_gym.envs.drawing.panels import Bar, Column, Fabric, Key, Row, Stack, Table, Text, Tier, Tone
-from flowsched_gym.fluid.decision import PathDecision
+from flowsched_gym.envs.drawing.formats import count_text, duration_text, ratio_text, shortened, size_share, size_text
+from flowsched_gym.envs.drawing.panels import Bar, Column, Fabric, Key, Row, Rows, Stack, Table, Text, Tier, Tone
+from flowsched_gym.fluid.decision import OrderDecision, PathDecision
+from flowsched_gym.systems.merp.order.config import DEFAULT_WORKLOADS, MERPOrderConfig, OrderTopology
+from flowsched_gym.systems.merp.order.rules import LARGEST_KEPT
 from flowsched_gym.systems.merp.route.config import MERPRouteConfig
 
 CORE, AGGREGATION, EDGE, HOSTS = range(4)
 """Tiers from top to bottom."""
 COLUMNS = ("live", "num_flows", "bytes_left", "expansion_ratio", "expected_rate")
+
+
+def order_panels(config: MERPOrderConfig, scene: Scene, pending: object) -> View:
+    """Lists what a picture shows; what waits for a decision is an ``OrderDecision``, or nothing."""
+    competing = pending.rows if isinstance(pending, OrderDecision) else np.zeros(0, dtype=np.int64)
+    workload = DEFAULT_WORKLOADS[config.topology] if config.workload is None else config.workload
+    load = "" if config.load is None else f", load {config.load:g}"
+    largest = np.sort(scene.records.slowdown[scene.delivered])[::-1][:LARGEST_KEPT].tolist()
+    _, mean, slowdown = scene.results(scene.delivered)
+    return View(
+        banner=scene.banner(
+            "MERP order",
+            f"{shortened(workload, 40)} on {config.topology}{load}, {config.link_gbps:g} Gbit/s, f = {config.f}",
+            f"{count_text(len(competing))} compete: which of them goes first?",
+            headline=("Largest slowdown so far", ratio_text(largest[0]) if largest else "none yet"),
+        ),
+        stacks=(
+            Stack(560, (_contest(config, scene, competing),)),
+            Stack(
+                396,
+                (
+                    _slowdowns(largest),
+                    scene.links(height=164 if config.topology is OrderTopology.TREE9 else 0),
+                    scene.finished(note=f"mean {mean}, x {slowdown}" if largest else ""),
+                ),
+            ),
+        ),
+        legend=(
+            Key(Tone.GOOD, "> has sent until now"),
+            Key(Tone.FAINT, "waits"),
+            Key(Tone.MUTED, "length of a bar: its size; the filled part is left to send"),
+        ),
+    )
+
+
+def _contest(config: MERPOrderConfig, scene: Scene, competing: npt.NDArray[np.int64]) -> Table:
+    """Lists the flows that compete."""
+    records, backlog, capacity = scene.records, scene.loads[1], scene.network.capacity
+
+    def contender(_: int, row: int) -> Row:
+        size, waiting = float(records.size[row]), scene.now - float(records.arrival_time[row])
+        left, sends, links = float(scene.remaining[row]) / size, scene.rate[row] > 0.0, scene.links_of(row)
+        if_last = float(((waiting * capacity[links] + backlog[links]) / size).max())
+        return (
+            Text(">" if sends else "", Tone.GOOD, bold=True),
+            scene.flow(row),
+            Text(scene.hosts(row), Tone.MUTED),
+            Bar(left, Tone.GOOD if sends else Tone.FAINT, length=size_share(size, scene.size_range)),
+            f"{100 * left:.0f} %",
+            size_text(size),
+            duration_text(waiting),
+            ratio_text(waiting / float(records.ideal_fct[row])),
+            ratio_text(if_last),
+        )
+
+    return Table(
+        title="Flows that compete, oldest first",
+        columns=(
+            *(Column("", 16, "left"), Column("flow", 74, "left")),
+            *(Column("hosts" if scene.num_hosts else "", 56, "left"), Column("bytes left", 116, "left"), Column()),
+            *(Column("size", 64), Column("waiting", 66), Column("slowdown", 62), Column("if last", 60)),
+        ),
+        rows=Rows(competing, contender),
+        slots=config.f,
+        shows_hidden=True,
+    )
+
+
+def _slowdowns(largest: list[float]) -> Table:
+    """Lists the slowdowns that the reward is about."""
+    return Table(
+        title="Largest slowdowns of finished flows",
+        height=176,
+        columns=(Column("", 20), Column("", 280, "left"), Column("", 54)),
+        rows=tuple(
+            (Text(str(number), Tone.MUTED), Bar(value / largest[0]), ratio_text(value))
+            for number, value in enumerate(largest, 1)
+        ),
+        row_height=17,
+    )
 
 
 def route_panels(
@@ -29,15 +111,7 @@ def route_panels(
     layout: Layout,
     observation: npt.NDArray[np.float32],
 ) -> View:
-    """Lists what a picture shows.
-
-    Args:
-        config: The arguments of the environment.
-        scene: The episode as it stands.
-        pending: The flow that waits for a path; ``None`` when the episode is over.
-        layout: Columns of the observation.
-        observation: What the agent sees.
-    """
+    """Lists what a picture shows; no flow waits for a path when the episode is over."""
     asked, records = "", scene.records
     if pending is not None:
         row = pending.row
@@ -130,11 +204,7 @@ def _paths(
         height=256,
         columns=(
             Column("over", 88, "left"),
-            Column("flows", 38),
-            Column("left", 62),
-            Column("ratio", 46),
-            Column("rate", 64, "right"),
-            Column(),
+            *(Column("flows", 38), Column("left", 62), Column("ratio", 46), Column("rate", 64), Column()),
         ),
         rows=rows,
         slots=count,

@@ -1,0 +1,195 @@
+"""What pictures of AuTO's environments show: of thresholds and of long flows."""
+
+import math
+from typing import Final
+
+import numpy as np
+
+from flowsched_gym.core.arrays import IntArray
+from flowsched_gym.envs import NetworkView
+from flowsched_gym.envs.drawing import Scene, View
+from flowsched_gym.envs.drawing.formats import count_text, duration_text, number_text, rate_text, shortened, size_text
+from flowsched_gym.envs.drawing.panels import Bar, Charts, Column, Grid, Key, Row, Rows, Stack, Table, Text, Tone
+from flowsched_gym.envs.thresholds import CLASSES, class_of_size
+from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig
+from flowsched_gym.systems.auto.long_flows.observation import asked_server, long_active, on_links, path_of, seen_flows
+from flowsched_gym.systems.auto.thresholds.config import SCALE, AuTOThresholdsConfig
+
+MOST_CHARTS: Final = 4
+"""Clusters that are drawn; there is no room for more."""
+MOST_CLUSTERS: Final = 6
+"""Clusters whose queues are written out."""
+
+
+def thresholds_panels(config: AuTOThresholdsConfig, scene: Scene, view: NetworkView) -> View:
+    """Lists what a picture shows."""
+    load = "" if config.load is None else f", load {config.load:g}"
+    period = f"{config.period_flows} flows" if config.period_ms is None else f"{config.period_ms:g} ms"
+    clusters = f", {config.clusters} clusters" if config.clusters > 1 else ""
+    rows_of = [
+        view.active[view.source[view.active] // config.hosts_per_cluster == each] for each in range(config.clusters)
+    ]
+    of_clusters = tuple(
+        _queues(config, view, rows, f"Queues of cluster {number}", in_frame=False)
+        for number, rows in enumerate(rows_of[:MOST_CLUSTERS])
+    )
+    return View(
+        banner=scene.banner(
+            "AuTO thresholds",
+            f"{shortened(config.workload, 30)} on {config.topology}{load}, {config.link_gbps:g} Gbit/s, "
+            f"{config.queues} queues{clusters}, period of {period}",
+            f"Period {view.num_periods} begins: which thresholds from now on?",
+            headline=scene.mean_completion_time,
+        ),
+        top=_sizes(config, view, rows_of),
+        stacks=(
+            Stack(
+                478,
+                (
+                    _queues(config, view, view.active, "Queues, the highest first"),
+                    *(of_clusters if config.clusters > 1 else ()),
+                ),
+            ),
+            Stack(478, (scene.fares(view.finished, tuple(CLASSES.values()), class_of_size(view.size)),)),
+        ),
+        legend=(
+            Key(Tone.FAINT, "active flows of a size"),
+            Key(Tone.BAD, "threshold: a flow that has sent so much is demoted", width=3),
+        ),
+    )
+
+
+def _sizes(config: AuTOThresholdsConfig, view: NetworkView, rows_of: list[IntArray]) -> Charts:
+    """Shows how many active flows of each size there are, and the thresholds."""
+    charts = [
+        SCALE.chart(view.size[rows], borders, f"{len(rows)} active", f"cluster {number}" if config.clusters > 1 else "")
+        for number, (rows, borders) in enumerate(zip(rows_of, view.thresholds(), strict=True))
+    ]
+    hidden = config.clusters > MOST_CHARTS
+    return Charts(
+        title="Sizes of active flows, and thresholds",
+        note=f"the first {MOST_CHARTS} of {config.clusters} clusters" if hidden else "",
+        height=238,
+        charts=tuple(charts[:MOST_CHARTS]),
+        ticks=SCALE.ticks(),
+    )
+
+
+def _queues(
+    config: AuTOThresholdsConfig, view: NetworkView, rows: IntArray, title: str, *, in_frame: bool = True
+) -> Table:
+    """Lists how many flows each queue holds, and what they have left."""
+    queues = view.queues_of(rows)
+    flows = np.bincount(queues, minlength=config.queues).tolist()
+    left = np.bincount(queues, weights=view.remaining[rows], minlength=config.queues).tolist()
+    most = max(*flows, 1)
+    return Table(
+        title=title,
+        in_frame=in_frame,
+        columns=(Column("", 64, "left"), Column("", 210, "left"), Column("", 80), Column("", 100)),
+        rows=tuple(
+            (
+                f"queue {number}",
+                Bar(flows[number] / most, Tone.GOOD),
+                count_text(flows[number]),
+                Text(f"{size_text(left[number])} left", Tone.MUTED),
+            )
+            for number in range(config.queues)
+        ),
+        row_height=22,
+    )
+
+
+def long_flows_panels(config: AuTOLongFlowsConfig, scene: Scene, view: NetworkView) -> View:
+    """Lists what a picture shows."""
+    server, long, seen = asked_server(view, config), long_active(view, config), seen_flows(view, config)
+    long_on = on_links(view, config, long)
+    # Of just the size from which on flows are long none has been long.
+    done = view.delivered[view.size[view.delivered] > config.long_from]
+    whose = "the network" if server is None else f"server {server}"
+    thresholds = ", ".join(size_text(threshold) for threshold in config.thresholds)
+    lines = [
+        (f"path {path} {way}", long_on[path, at])
+        for path in range(config.paths)
+        for at, way in enumerate(("up", "down"))
+    ]
+    return View(
+        banner=scene.banner(
+            "AuTO long flows",
+            f"{shortened(config.workload, 30)}, {config.hosts} servers, {config.paths} paths of "
+            f"{number_text(config.link_gbps)} Gbps, thresholds {thresholds}",
+            f"Asked: queue, largest rate and path of {count_text(len(seen), 'long flow')} of {whose}",
+        ),
+        stacks=(
+            Stack(584, (_slots(config, view, seen),)),
+            Stack(
+                372,
+                (
+                    Grid(
+                        title="Long flows on the hosts' links",
+                        note=f"differ by {long_on.max() - long_on.min()}",
+                        height=214,
+                        rows=tuple((name, tuple(counts.tolist())) for name, counts in lines),
+                    ),
+                    _results(scene, view, len(long), done),
+                    scene.finished(title="Finished long flows", note="", rows=done),
+                ),
+            ),
+        ),
+        legend=tuple(
+            Key(tone, text, width=12)
+            for tone, text in (
+                (Tone.MUTED, "no long flow"),
+                (Tone.GOOD, "1"),
+                (Tone.STRONG, "2"),
+                (Tone.WARNING, "3"),
+                (Tone.BAD, "4 or more on a link"),
+            )
+        ),
+    )
+
+
+def _slots(config: AuTOLongFlowsConfig, view: NetworkView, seen: IntArray) -> Table:
+    """Lists the flows that the agent decides about."""
+    queues, paths = view.queues_of(seen), path_of(view, config, seen)
+
+    def flow(slot: int, row: int) -> Row:
+        limit = float(view.rate_cap[row])
+        return (
+            f"flow {view.flow_id[row]}",
+            f"{view.source[row]} to {view.destination[row]}",
+            size_text(float(view.attained[row])),
+            duration_text(view.now - float(view.arrival_time[row])),
+            str(queues[slot]),
+            str(paths[slot]),
+            rate_text(float(view.rate[row])),
+            "none" if math.isinf(limit) else rate_text(limit),
+        )
+
+    return Table(
+        title="Long flows that the agent sees, oldest first",
+        columns=(
+            *(Column("flow", 76, "left"), Column("hosts", 66, "left")),
+            *(Column("sent", 62), Column("waiting", 64), Column("queue", 42)),
+            *(Column("path", 38), Column("rate", 82), Column("limit", 82)),
+        ),
+        rows=Rows(seen, flow),
+        slots=config.n_l,
+        most_height=34,
+        empty="No long flow is there.",
+    )
+
+
+def _results(scene: Scene, view: NetworkView, num_long: int, done: IntArray) -> Table:
+    """Lists how long flows, short ones and all have fared."""
+    every, short = len(view.active), np.setdiff1d(view.delivered, done)
+    parts = ("long", num_long, done), ("short so far", every - num_long, short), ("all", every, view.delivered)
+    return Table(
+        height=88,
+        columns=(
+            Column("", 90, "left"),
+            *(Column(head, 66) for head in ("active", "finished", "mean FCT", "slowdown")),
+        ),
+        rows=tuple((Text(name, Tone.MUTED), str(count), *scene.results(rows)) for name, count, rows in parts),
+        row_height=18,
+    )
