@@ -15,7 +15,7 @@ from flowsched_gym.core.files import Progress
 from flowsched_gym.evaluation.replay import ENGINES, PROGRESS_STEPS, check_seed, options_of, workload_of
 from flowsched_gym.flows.workload import start_of_clock
 from flowsched_gym.fluid import Records
-from flowsched_gym.packets.compiled import replay_compiled, replay_compiled_fabric, serve_compiled
+from flowsched_gym.packets.compiled import replay_compiled, serve_compiled
 from flowsched_gym.packets.compiled.fabric import HOST_CAPACITY, HOST_DELAY, NUM_HOSTS, PacketFabric
 from flowsched_gym.packets.contract import PacketTable
 from flowsched_gym.packets.file import PacketArrivals, packets_from_columns, read_packets
@@ -184,13 +184,12 @@ def replay_packets(
     workload, start = given.on_clock()
     setup = PacketSetup(scheduler=rule, capacity=_capacity(capacity), port=port, senders=senders, seed=check_seed(seed))
     packets = setup.cut(workload)
-    ideal_fct, rows = None, np.zeros(0)
-    if fabric is not None:
-        ideal_fct = _ideal_fct(workload, packets, fabric, float(senders.delay))
+    ideal_fct = None if fabric is None else _ideal_fct(workload, packets, fabric, float(senders.delay))
+    if engine == "compiled":
         hosts = workload.source, workload.destination
-        outcomes = replay_compiled_fabric(packets, setup, fabric, hosts, progress=progress)
-    elif engine == "compiled":
-        outcomes, rows = replay_compiled(packets, setup, keep_trace=keep_trace, progress=progress)
+        outcomes, rows = replay_compiled(
+            packets, setup, fabric=fabric, hosts=hosts, keep_trace=keep_trace, progress=progress
+        )
     else:
         log = PacketLog()
         simulation = PacketReplay(packets, setup, [log] if keep_trace else [])

@@ -14,6 +14,7 @@ import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.checks import check_hooks
+from flowsched_gym.core.errors import ConfigError, shown
 
 HOOKS: Final = ("arrive", "choose")
 BEYOND: Final = -1
@@ -150,7 +151,9 @@ class Scheduler(ABC):
         super().__init_subclass__()
         check_hooks(cls, HOOKS)
         if not vars(cls).keys().isdisjoint((*HOOKS, "order", "record_type")):
-            base = cls.record_type
+            base = getattr(cls, "record_type", None)
+            if not hasattr(base, "_fields"):
+                raise ConfigError(f"scheduler {cls.__name__}: record_type is {shown(base)}: it must be a NamedTuple")
             fields = {"__slots__": (), "__module__": cls.__module__, "__doc__": base.__doc__, "scheduler": cls}
             fields["__qualname__"] = f"{cls.__qualname__}.record_type"  # where ``pickle`` finds it
             # Numba calls types by their names: two schedulers must not be called the same.
@@ -171,3 +174,15 @@ class Scheduler(ABC):
             ConfigError: The parameters do not fit the traffic.
         """
         return self.record_type(*self.new_record(traffic, num_ports))
+
+
+def hook_error(scheduler: Scheduler, hook: str, queue: int | None = None) -> ConfigError:
+    """Makes the error of a hook that returned a queue that it may not, or, if none, left the bounds of an array."""
+    begin = f"scheduler {type(scheduler).__name__}: {hook}"
+    if queue is not None:
+        allowed = {"arrive": f", or {BEYOND} to drop the packet", "choose": ", and hold a packet"}[hook]
+        last = scheduler.num_queues - 1
+        return ConfigError(f"{begin} returned queue {queue}: it must be from 0 to {last}{allowed}")
+    asks = hook == "choose" or scheduler.needs_remaining
+    hint = "" if asks else " (table.remaining is empty where, as here, needs_remaining is False)"
+    return ConfigError(f"{begin} reads or writes beyond the end of an array{hint}")

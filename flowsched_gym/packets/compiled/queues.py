@@ -9,7 +9,17 @@ from typing import Any, Final
 from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.machine_code.decorators import chosen_by_type, inlined_part
 from flowsched_gym.packets.compiled.state import NONE, Packets, Ports
-from flowsched_gym.packets.contract import Arrival, Order, PacketTable, Scheduler
+from flowsched_gym.packets.contract import HOOKS, Arrival, Order, PacketTable, Scheduler
+
+ARRIVE: Final = HOOKS.index("arrive")
+CHOOSE: Final = HOOKS.index("choose")
+
+
+@inlined_part
+def refuse(queue: int, ports: Ports) -> None:
+    """Ends the run as a hook has returned a queue that it may not."""
+    ports.fault[1], ports.fault[2] = 1, queue
+    raise IndexError
 
 
 def _put_last(
@@ -26,7 +36,10 @@ def _put_last(
 
 
 def _take_first(port: int, table: PacketTable, ports: Ports, packets: Packets, record: Any) -> int:
+    ports.fault[0] = CHOOSE
     queue = choose(port, ports.head_size[port], record)
+    if not (0 <= queue < ports.head.shape[1] and ports.head_size[port, queue] > 0.0):
+        refuse(queue, ports)
     p: int = ports.head[port, queue]
     follower = packets.after[p]
     ports.head[port, queue] = follower
@@ -115,7 +128,12 @@ def _in_order(name: str, record: Any) -> Any:
     return FUNCTIONS[name][record.scheduler.order]
 
 
-_of_scheduler = chosen_by_type(_hook)
+def _is_own(record: Any) -> bool:
+    """Returns whether a user wrote the scheduler that keeps a record of this type."""
+    return not str(record.scheduler.__module__).startswith("flowsched_gym.")
+
+
+_of_scheduler = chosen_by_type(_hook, checked=_is_own)
 arrive = _of_scheduler(Scheduler.arrive)
 choose = _of_scheduler(Scheduler.choose)
 

@@ -11,7 +11,7 @@ from simpy import Event
 from simpy.events import ProcessGenerator
 
 from flowsched_gym.core.simpy_environment import NetworkEnvironment
-from flowsched_gym.packets.contract import BEYOND, Arrival, Order, PacketTable, Scheduler
+from flowsched_gym.packets.contract import BEYOND, Arrival, Order, PacketTable, Scheduler, hook_error
 from flowsched_gym.packets.rules.queues import count_arrival, count_drop, count_start, new_counts
 from flowsched_gym.packets.setup import PacketSetup
 from flowsched_gym.packets.state import TRACE_ROW, PacketEventKind
@@ -91,7 +91,7 @@ class _Queues:
 
     def __init__(self, port: int, scheduler: Scheduler, record: Any, table: PacketTable) -> None:
         self._port = port
-        self._choose = scheduler.choose
+        self._scheduler = scheduler
         self._record = record
         self._sizes = table.size.tolist()
         self._queues: list[deque[int]] = [deque() for _ in range(scheduler.num_queues)]
@@ -106,7 +106,12 @@ class _Queues:
 
     def take(self) -> int:
         """Returns the packet that is to be sent next, which waits no more."""
-        number = self._choose(self._port, self._head_size, self._record)
+        try:
+            number = self._scheduler.choose(self._port, self._head_size, self._record)
+        except IndexError as error:
+            raise hook_error(self._scheduler, "choose") from error
+        if not (0 <= number < len(self._queues) and self._queues[number]):
+            raise hook_error(self._scheduler, "choose", number)
         queue = self._queues[number]
         p = queue.popleft()
         self._head_size[number] = self._sizes[queue[0]] if queue else 0.0
@@ -229,7 +234,7 @@ class Port:
         self.marked: set[int] = set()
         self._env = env
         self._number = number
-        self._arrive = setup.scheduler.arrive
+        self._scheduler = setup.scheduler
         self._record = record
         self._table = table
         self._sizes = table.size.tolist()
@@ -245,7 +250,12 @@ class Port:
     def receive(self, p: int) -> None:
         """Lets a packet wait, or drops one if the buffer is full."""
         now = self._env.now
-        arrival = self._arrive(now, self._number, p, self._table, self._record)
+        try:
+            arrival = self._scheduler.arrive(now, self._number, p, self._table, self._record)
+        except IndexError as error:
+            raise hook_error(self._scheduler, "arrive") from error
+        if not BEYOND <= arrival.queue < self._scheduler.num_queues:
+            raise hook_error(self._scheduler, "arrive", arrival.queue)
         marked = self.num_waiting >= self._unmarked
         for each in self._observers:
             each.arrive(now, p, arrival, marked=marked)
