@@ -4,7 +4,7 @@ import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.machine_code.decorators import inlined_part, threaded_function
-from flowsched_gym.packets.compiled.queues import ARRIVE, arrive, make_room, put, refuse, take
+from flowsched_gym.packets.compiled.queues import ARRIVE, arrive, is_checked, make_room, put, refuse, take
 from flowsched_gym.packets.compiled.state import ACKNOWLEDGED, ARRIVED, COMPLETED, LOST, NONE, RESENT, Flows, Tables
 from flowsched_gym.packets.contract import BEYOND
 from flowsched_gym.packets.rules.queues import count_arrival, count_drop, count_start
@@ -122,9 +122,10 @@ def end_transmission(port: int, t: Tables) -> int:
 def _receive(now: float, port: int, p: int, t: Tables) -> int:
     """Lets a packet wait, and returns the one that is dropped, if any."""
     ports, rows = t.ports, t.rows
-    ports.fault[0] = ARRIVE
+    if is_checked(t.record):
+        ports.fault[0] = ARRIVE
     arrival = arrive(now, port, p, t.table, t.record)
-    if not BEYOND <= arrival.queue < ports.head.shape[1]:
+    if is_checked(t.record) and not BEYOND <= arrival.queue < ports.head.shape[1]:
         refuse(arrival.queue, ports)
     marked = ports.waiting[port] >= ports.unmarked
     t.packets.marked[p] = marked

@@ -73,11 +73,7 @@ class Disorder(StrEnum):
 
 
 class BytesSent(NamedTuple):
-    """What a scheduler keeps that counts without error.
-
-    Attributes:
-        messages: Bytes sent.
-    """
+    """What a scheduler keeps that counts without error: the bytes sent."""
 
     messages: Messages
 

@@ -2,6 +2,6 @@
 
 from flowsched_gym.packets.simpy.episode import PacketSimulation
 from flowsched_gym.packets.simpy.port import PacketLog, QueueCounter
-from flowsched_gym.packets.simpy.simulation import Census, PacketReplay, PacketServing
+from flowsched_gym.packets.simpy.simulation import PacketReplay, PacketServing
 
-__all__ = ["Census", "PacketLog", "PacketReplay", "PacketServing", "PacketSimulation", "QueueCounter"]
+__all__ = ["PacketLog", "PacketReplay", "PacketServing", "PacketSimulation", "QueueCounter"]

@@ -26,8 +26,6 @@ class PacketSimulation(PacketReplay):
         period: When a period ends: after so many s.
 
     Attributes:
-        workload: The flows.
-        topology: The port as a network.
         counts: What the agent is told of the queues.
         pending: What waits for a decision, if anything.
     """
