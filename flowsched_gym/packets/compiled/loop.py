@@ -4,7 +4,7 @@ import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.machine_code.decorators import inlined_part, threaded_function
-from flowsched_gym.packets.compiled.queues import ARRIVE, arrive, is_checked, make_room, put, refuse, take
+from flowsched_gym.packets.compiled.queues import arrive, make_room, put, take
 from flowsched_gym.packets.compiled.state import ACKNOWLEDGED, ARRIVED, COMPLETED, LOST, NONE, RESENT, Flows, Tables
 from flowsched_gym.packets.contract import BEYOND
 from flowsched_gym.packets.rules.queues import count_arrival, count_drop, count_start
@@ -96,7 +96,7 @@ def replay(flows: Flows, t: Tables, goal: int, until: float) -> None:
 def begin_transmission(now: float, port: int, t: Tables) -> None:
     """Begins a transmission."""
     ports = t.ports
-    p = take(port, t.table, ports, t.packets, t.record)
+    p = take(port, t)
     end = now + t.table.size[p] / ports.capacity[port]
     ports.waiting[port] -= 1
     ports.sending[port] = p
@@ -122,11 +122,7 @@ def end_transmission(port: int, t: Tables) -> int:
 def _receive(now: float, port: int, p: int, t: Tables) -> int:
     """Lets a packet wait, and returns the one that is dropped, if any."""
     ports, rows = t.ports, t.rows
-    if is_checked(t.record):
-        ports.fault[0] = ARRIVE
-    arrival = arrive(now, port, p, t.table, t.record)
-    if is_checked(t.record) and not BEYOND <= arrival.queue < ports.head.shape[1]:
-        refuse(arrival.queue, ports)
+    arrival = arrive(now, port, p, t)
     marked = ports.waiting[port] >= ports.unmarked
     t.packets.marked[p] = marked
     if rows.kept:
@@ -140,8 +136,7 @@ def _receive(now: float, port: int, p: int, t: Tables) -> int:
         trace.weight = arrival.weight
         trace.last_seen = arrival.last_seen
         trace.new_message = arrival.new_message
-        trace.start_time = np.nan
-        trace.departure_time = np.nan
+        trace.start_time = trace.departure_time = np.nan
         trace.dropped = False
         trace.marked = marked
     if t.queue_counts.kept and arrival.queue != BEYOND:
@@ -152,13 +147,13 @@ def _receive(now: float, port: int, p: int, t: Tables) -> int:
     if arrival.queue == BEYOND:
         dropped = p
     elif ports.waiting[port] >= ports.room:
-        dropped = make_room(port, p, arrival, t.table, ports, t.packets, t.record)
+        dropped = make_room(port, p, arrival, t)
         if dropped != p:
             ports.waiting[port] -= 1
         if t.queue_counts.kept:
             count_drop(port, t.packets.queue[dropped], t.queue_counts)
     if dropped != p:
-        put(port, p, arrival, t.table, ports, t.packets, t.record)
+        put(port, p, arrival, t)
         ports.waiting[port] += 1
     if dropped != NONE and rows.kept:
         trace = rows.trace[rows.row[dropped]]
@@ -225,20 +220,14 @@ def end_timeout(now: float, flows: Flows, t: Tables) -> int:
     t.counts[RESENT] += 1
     p = take_from_list(LOST, flows, t)
     row: int = t.table.flow[p]
-    _send_again_later(row, p, flows, t)
-    time_out(now, row, flows.windows)
-    return row
-
-
-@inlined_part
-def _send_again_later(row: int, p: int, flows: Flows, t: Tables) -> None:
-    """Appends a packet to those that its flow is to send again."""
     t.packets.after[p] = NONE
     if flows.lost_head[row] == NONE:
         flows.lost_head[row] = p
     else:
         t.packets.after[flows.lost_tail[row]] = p
     flows.lost_tail[row] = p
+    time_out(now, row, flows.windows)
+    return row
 
 
 @inlined_part
