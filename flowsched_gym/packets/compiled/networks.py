@@ -90,9 +90,7 @@ class PacketNetworks:
         setup = self._setup
         packets = setup.cut(workload)
         columns = np.zeros(workload.num_flows, dtype=self._flow_type)
-        fill_flow_fields(
-            columns, self._flow_type.names or (), workload, lambda: setup.ideal_fct(workload.size, packets.packets)
-        )
+        fill_flow_fields(columns, self._flow_type.names or (), workload, lambda: setup.ideal_fct(workload))
         self._networks[number] = (packets.num_flows, len(packets.table.flow), len(packets.key_id), 0, False)
         self.episodes[number] = 0
         self._place(number, packets, columns)
