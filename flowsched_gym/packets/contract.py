@@ -151,7 +151,7 @@ class Scheduler(ABC):
         super().__init_subclass__()
         check_hooks(cls, HOOKS)
         if not vars(cls).keys().isdisjoint((*HOOKS, "order", "record_type")):
-            base = getattr(cls, "record_type", None)
+            base: Any = getattr(cls, "record_type", None)
             if not hasattr(base, "_fields"):
                 raise ConfigError(f"scheduler {cls.__name__}: record_type is {shown(base)}: it must be a NamedTuple")
             fields = {"__slots__": (), "__module__": cls.__module__, "__doc__": base.__doc__, "scheduler": cls}

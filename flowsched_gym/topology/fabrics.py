@@ -1,7 +1,9 @@
 """Builds the networks of the papers: one link, a big switch or several, a tree of racks, leaf and spine, a fat-tree.
 
 Links are directed and numbered tier by tier: the uplinks of all hosts, their downlinks, then the next tier's uplinks
-and downlinks, and so on. Every link has the same capacity and delay unless an array of one value per link is given.
+and downlinks, and so on. Every link has the same capacity in B/s, each way, and propagation delay in s, unless an array
+of one value per link is given. Counts that are too small or too large, capacities and delays that are not allowed are a
+``ConfigError``.
 """
 
 from collections.abc import Callable
@@ -20,15 +22,11 @@ MOST_SWITCH_HOSTS: Final = 4096
 """Hosts of a big switch; its path table, of one row for each pair, then takes 0.4 GB."""
 MOST_FABRIC_HOSTS: Final = 512
 """Hosts of a fabric with several paths for each pair."""
-
 MOST_PATHS: Final = 8_000_000
 """Rows of a path table at most; so many take a minute to list."""
-
 MOST_PLANES: Final = 64
-"""Planes of a multi-plane network at most."""
 MOST_ARITY: Final = 12
 """Ports of a switch of a fat-tree, which then has 432 hosts; two more, and it has more than ``MOST_FABRIC_HOSTS``."""
-
 RACKS: Final = 3
 HOSTS_PER_RACK: Final = 3
 
@@ -51,11 +49,8 @@ def big_switch(*, num_hosts: int, capacity: PerLink = DEFAULT_CAPACITY, delay: P
 
     Args:
         num_hosts: Hosts H, >= 2.
-        capacity: Capacity of each link and direction in B/s.
-        delay: Propagation delay of each link in s.
-
-    Raises:
-        ConfigError: There are fewer than two hosts, or a capacity or delay is not allowed.
+        capacity: Capacity of each link in B/s.
+        delay: Delay of each link in s.
     """
     num_hosts = check_between("topology big-switch: num_hosts", num_hosts, 2, MOST_SWITCH_HOSTS)
     pairs = np.arange(num_hosts * num_hosts)
@@ -81,11 +76,8 @@ def multi_plane(
     Args:
         num_hosts: Hosts, >= 2.
         num_planes: Planes, >= 1.
-        capacity: Capacity of each link and direction in B/s.
-        delay: Propagation delay of each link in s.
-
-    Raises:
-        ConfigError: A count is too small, or a capacity or delay is not allowed.
+        capacity: Capacity of each link in B/s.
+        delay: Delay of each link in s.
     """
     num_hosts = check_between("topology multi-plane: num_hosts", num_hosts, 2, MOST_FABRIC_HOSTS)
     most_planes = min(MOST_PLANES, MOST_PATHS // (num_hosts * num_hosts))
@@ -125,11 +117,8 @@ def leaf_spine(
         num_leaves: Leaves, >= 1.
         num_spines: Spines, >= 1.
         hosts_per_leaf: Hosts of a leaf, >= 1, numbered leaf by leaf.
-        capacity: Capacity of each link and direction in B/s.
-        delay: Propagation delay of each link in s.
-
-    Raises:
-        ConfigError: A count is too small, or a capacity or delay is not allowed.
+        capacity: Capacity of each link in B/s.
+        delay: Delay of each link in s.
     """
     num_leaves, num_spines, hosts_per_leaf = (
         check_between(f"topology leaf-spine: {name}", value, 1, MOST_FABRIC_HOSTS)
@@ -163,11 +152,8 @@ def fat_tree(*, arity: int = 4, capacity: PerLink = DEFAULT_CAPACITY, delay: Per
 
     Args:
         arity: Ports of a switch k, even, >= 2.
-        capacity: Capacity of each link and direction in B/s.
-        delay: Propagation delay of each link in s.
-
-    Raises:
-        ConfigError: The arity is odd or too small, or a capacity or delay is not allowed.
+        capacity: Capacity of each link in B/s.
+        delay: Delay of each link in s.
     """
     arity = check_between("topology fat-tree: arity", arity, 2, MOST_ARITY)
     if arity % 2:

@@ -1,7 +1,7 @@
 """Makes topologies by name."""
 
 import math
-from typing import Final
+from typing import Any, Final
 
 from flowsched_gym.core.checks import check_between, check_choice, check_integer
 from flowsched_gym.core.errors import ConfigError, shown
@@ -60,24 +60,21 @@ def make_topology(name: str, *, num_hosts: int, capacity: float | None = None, d
         num_hosts = check_between(f"topology {name}: num_hosts", num_hosts, 1, MOST_HOSTS[name])
     else:
         num_hosts = check_integer(f"topology {name}: num_hosts", num_hosts, at_least=1, below=math.inf)
-    capacity = DEFAULT_CAPACITY if capacity is None else capacity
+    links: dict[str, Any] = {"capacity": DEFAULT_CAPACITY if capacity is None else capacity, "delay": delay}
     if name == "one-link":
-        return one_link(capacity=capacity, delay=delay)
+        return one_link(**links)
     if name == "big-switch":
-        return big_switch(num_hosts=num_hosts, capacity=capacity, delay=delay)
+        return big_switch(num_hosts=num_hosts, **links)
+    if name == "multi-plane":
+        return multi_plane(num_hosts=num_hosts, **links)
     if name == "tree9":
         if num_hosts > RACKS * HOSTS_PER_RACK:
             raise ConfigError(f"topology tree9: num_hosts is {shown(num_hosts)}: it has {RACKS * HOSTS_PER_RACK}")
-        return tree9(capacity=capacity, delay=delay)
+        return tree9(**links)
     if name == "leaf-spine":
-        hosts_per_leaf = min(HOSTS_PER_LEAF, num_hosts)
-        num_leaves = -(-num_hosts // max(hosts_per_leaf, 1))
-        return leaf_spine(
-            num_leaves=num_leaves, num_spines=NUM_SPINES, hosts_per_leaf=hosts_per_leaf, capacity=capacity, delay=delay
-        )
-    if name == "fat-tree":
-        arity = SMALLEST_ARITY
-        while arity * arity * arity // 4 < num_hosts:
-            arity += 2
-        return fat_tree(arity=arity, capacity=capacity, delay=delay)
-    return multi_plane(num_hosts=num_hosts, capacity=capacity, delay=delay)
+        hosts = min(HOSTS_PER_LEAF, num_hosts)
+        return leaf_spine(num_leaves=-(-num_hosts // hosts), num_spines=NUM_SPINES, hosts_per_leaf=hosts, **links)
+    arity = SMALLEST_ARITY
+    while arity * arity * arity // 4 < num_hosts:
+        arity += 2
+    return fat_tree(arity=arity, **links)

@@ -162,13 +162,6 @@ def replay_fabric(flows: Flows, t: Tables, f: Fabric, goal: int, until: float) -
     At one instant transmissions end by port, packets arrive behind links in the order in which they were sent,
     acknowledgements arrive, those from across the spines last, losses are noticed, and flows arrive by id; last, idle
     ports choose.
-
-    Args:
-        flows: The flows.
-        t: What the loop knows.
-        f: The fabric.
-        goal: Flows; all of them include the last acknowledgement.
-        until: Time in s.
     """
     ports, num_flows = t.ports, len(flows.arrivals)
     now, arrived = t.clock[0], t.counts[ARRIVED]

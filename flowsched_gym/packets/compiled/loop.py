@@ -15,14 +15,14 @@ PORT = 0
 
 @threaded_function
 def serve(arrival_time: FloatArray, t: Tables, goal: int, until: float) -> None:
-    """Serves packets that are given, until so many have arrived, or this time in s.
+    """Serves packets that are given, until so many have arrived, or this time in s; all includes the last departure.
 
     At that time all happens but the choice of an idle port, so that an agent can decide before it.
 
     Args:
         arrival_time: When each packet arrives, in s, (num_packets,), non-decreasing.
         t: What the loop knows.
-        goal: Packets; those at the end include the last departure.
+        goal: Packets.
         until: Time in s.
     """
     ports, num_packets = t.ports, len(arrival_time)
@@ -50,14 +50,7 @@ def serve(arrival_time: FloatArray, t: Tables, goal: int, until: float) -> None:
 
 @threaded_function
 def replay(flows: Flows, t: Tables, goal: int, until: float) -> None:
-    """Sends flows, until so many are acknowledged, or this time in s, or the rows of the trace may not suffice.
-
-    Args:
-        flows: The flows.
-        t: What the loop knows.
-        goal: Flows; all of them include the last acknowledgement.
-        until: Time in s; see ``serve``.
-    """
+    """Sends flows, until so many are acknowledged, or this time in s, or the rows of the trace may not suffice."""
     ports, num_flows = t.ports, len(flows.arrivals)
     now, arrived = t.clock[0], t.counts[ARRIVED]
     while True:

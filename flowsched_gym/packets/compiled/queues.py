@@ -14,9 +14,15 @@ ARRIVE: Final = HOOKS.index("arrive")
 CHOOSE: Final = HOOKS.index("choose")
 
 
+def _scheduler(record: Any) -> type[Scheduler]:
+    """Returns the class of the scheduler that keeps a record of this type."""
+    scheduler: type[Scheduler] = record.scheduler
+    return scheduler
+
+
 def _is_own(record: Any) -> bool:
-    """Returns whether a user wrote the scheduler that keeps a record of this type."""
-    return not str(record.scheduler.__module__).startswith("flowsched_gym.")
+    """Returns whether a user wrote that scheduler."""
+    return not _scheduler(record).__module__.startswith("flowsched_gym.")
 
 
 def _yes(record: Any) -> bool:
@@ -27,7 +33,7 @@ def _no(record: Any) -> bool:
     return False
 
 
-_hook = chosen_by_type(lambda name, record: getattr(record.scheduler, name), checked=_is_own)
+_hook = chosen_by_type(lambda name, record: getattr(_scheduler(record), name), checked=_is_own)
 _arrive = _hook(Scheduler.arrive)
 _choose = _hook(Scheduler.choose)
 
@@ -38,13 +44,13 @@ def _is_checked(record: Any) -> bool:
     raise NotImplementedError
 
 
-@chosen_by_type(lambda _, record: _no if record.scheduler.order is Order.ARRIVAL else _yes)
+@chosen_by_type(lambda _, record: _no if _scheduler(record).order is Order.ARRIVAL else _yes)
 def _is_ranked(record: Any) -> bool:
     """Returns whether packets wait in a heap by rank, not in queues."""
     raise NotImplementedError
 
 
-@chosen_by_type(lambda _, record: _yes if record.scheduler.order is Order.FLOW else _no)
+@chosen_by_type(lambda _, record: _yes if _scheduler(record).order is Order.FLOW else _no)
 def _is_by_flow(record: Any) -> bool:
     """Returns whether of the flow of the first packet the one that arrived first is sent."""
     raise NotImplementedError

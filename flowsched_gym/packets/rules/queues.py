@@ -1,6 +1,6 @@
 """Chooses the queue of a packet and the queue that a port serves next; counts, for an agent, what happens in them."""
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -121,8 +121,8 @@ def new_counts(num_ports: int, num_queues: int, *, kept: bool) -> QueueCounts:
     """Makes counts of nothing."""
     shape = (num_ports, num_queues) if kept else (1, 1)
     real = ("size", "weight", "waited")
-    types = (np.float64 if name in real else np.int64 for name in QueueCounts._fields[1:])
-    return QueueCounts(kept, *(np.zeros(shape, dtype=each) for each in types))
+    arrays: Any = (np.zeros(shape, np.float64 if name in real else np.int64) for name in QueueCounts._fields[1:])
+    return QueueCounts(kept, *arrays)
 
 
 @inlined_part
