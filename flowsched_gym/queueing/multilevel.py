@@ -59,12 +59,7 @@ class QueueTimes(NamedTuple):
     wait: FloatArray
 
     def between(self, low: IntArray, high: IntArray) -> FloatArray:
-        """Returns the mean FCT of the flows of one queue, times their share of all flows.
-
-        Args:
-            low: Index of the end below the queue.
-            high: Index of the queue's own end.
-        """
+        """Returns the mean FCT of the flows between two ends, by their indices, times their share of all flows."""
         share = self.flows[high] - self.flows[low]
         # A wait may be infinite where no flow is.
         waiting = np.multiply(share, self.wait[high], where=share > 0, out=np.zeros_like(share))
@@ -101,19 +96,11 @@ def multilevel_fct(
 
 
 def queue_times(kind: str, distribution: SizeDistribution, load: float, ends: FloatArray) -> QueueTimes:
-    """Computes what the mean FCT depends on.
-
-    Args:
-        kind: One of ``KINDS``.
-        distribution: Distribution of sizes in B.
-        load: Bytes offered per s over the capacity, > 0, < 1.
-        ends: Ends of queues in B, (num_ends,).
-    """
+    """Computes what the mean FCT depends on, at the ends of queues in B, (num_ends,)."""
     moments = size_moments(distribution, ends)
-    if kind == "qlas":
-        first, second = moments.capped_mean, moments.capped_square
-    else:
-        first, second = moments.partial_mean, moments.partial_square
+    by_attained = kind == "qlas"
+    first = moments.capped_mean if by_attained else moments.partial_mean
+    second = moments.capped_square if by_attained else moments.partial_square
     mean = distribution.mean
     load_below = load * first / mean
     wait = load * second / (mean * mean) / (2.0 * (1.0 - load_below))
@@ -121,11 +108,7 @@ def queue_times(kind: str, distribution: SizeDistribution, load: float, ends: Fl
 
 
 def check_load(load: object) -> None:
-    """Refuses a load at which no mean FCT exists.
-
-    Raises:
-        ConfigError: The load is not a number above 0 and below 1.
-    """
+    """Refuses a load at which no mean FCT exists: one that is not above 0 and below 1."""
     check_number("load", load, above=0)
     if load >= 1:  # type: ignore[operator]
         raise ConfigError(f"load is {load!r}: it must be below 1, from where on queues and FCT grow without bound")

@@ -199,39 +199,25 @@ class PacketNetworks:
         return flows, np.zeros(num_flows, dtype=self._flow_type)
 
 
+def _alone(name: str) -> Any:
+    """Makes a property: what a method of ``PacketNetworks`` returns for the only network."""
+    return property(lambda self: getattr(self.batch, name)(0), doc=getattr(PacketNetworks, name).__doc__)
+
+
 class CompiledPackets:
     """The episode in the only network of ``PacketNetworks``, with the attributes of a ``PacketSimulation``."""
+
+    now: float = _alone("now")
+    finished: bool = _alone("finished")
+    awaits_decision: bool = _alone("awaits_decision")
+    num_delivered: int = _alone("num_delivered")
 
     def __init__(self, batch: PacketNetworks, workload: Workload) -> None:
         """Loads the flows."""
         self.batch = batch
         self.workload = workload
+        self.topology = batch.topology
         batch.load(0, workload)
-
-    @property
-    def topology(self) -> Topology:
-        """The port as a network."""
-        return self.batch.topology
-
-    @property
-    def now(self) -> float:
-        """Time in s."""
-        return self.batch.now(0)
-
-    @property
-    def finished(self) -> bool:
-        """Whether every flow has been acknowledged."""
-        return self.batch.finished(0)
-
-    @property
-    def awaits_decision(self) -> bool:
-        """Whether time stands still until an agent acts."""
-        return self.batch.awaits_decision(0)
-
-    @property
-    def num_delivered(self) -> int:
-        """Flows acknowledged so far."""
-        return self.batch.num_delivered(0)
 
     @property
     def delivery_order(self) -> IntArray:

@@ -67,11 +67,8 @@ class Packets(NamedTuple):
         after: Next packet of the list that a packet is in: of a queue, a flow, acknowledgements, losses; -1: none.
         before: Packet before it in its flow's list, where there is one.
         time: When its acknowledgement arrives, or its loss is noticed; since when it waits, where that is counted.
-        marked: Whether it is marked.
         queue: Queue, of packets in a heap, or where queues are counted.
-        rank: Rank, of packets in a heap.
-        order: Number of arrival, of packets in a heap.
-        place: Index in the heap.
+        rank: Rank, of packets in a heap; and number of arrival, and index there.
     """
 
     after: IntArray
@@ -96,12 +93,9 @@ class Flows(NamedTuple):
         lost_tail: Last one.
         left: Packets to be delivered.
         latest: Latest packet that was delivered.
-        completion_time: When its last byte is delivered; NaN before it has been sent.
-        drops: Packets dropped.
-        marks: Packets delivered with a mark.
-        disordered: Packets delivered after a later one.
+        completion_time: When its last byte is delivered; NaN before it has been sent. As to what follows, see
+            ``PacketRecords``.
         order: Flows in the order in which their last packet was acknowledged.
-        windows: Windows of the senders.
         delay: Delay in s each way.
         min_rto: Time in s after which a loss is noticed.
         lists: First and last packet whose acknowledgement is on its way, and whose loss is not noticed yet; in a
@@ -143,8 +137,6 @@ class Tables(NamedTuple):
         clock: Time in s, (1,).
         counts: Arrivals that have happened, flows that are acknowledged, and packets that are sent again, (3,).
         table: The packets as rules see them.
-        ports: The ports.
-        packets: The packets.
         queue_counts: What an agent is told of queues.
         rows: The trace.
         record: What the scheduler keeps.
