@@ -1,6 +1,6 @@
 """Finds thresholds of multi-level queues: the best ones, those of PIAS's rule, bad ones, published ones, QCluster's.
 
-The mean FCT of ``multilevel.py`` is a sum over queues, and each term depends on the two ends of its queue alone. So the
+The mean FCT of ``one_link.py`` is a sum over queues, and each term depends on the two ends of its queue alone. So the
 best thresholds among a set of sizes are a shortest path from 0 to infinity with as many steps as there are queues, and
 dynamic programming finds it: no start, no local minima, though the optimum often sits where a distribution changes its
 form. It is flat, so the thresholds themselves say little; hold the mean FCT (``multilevel_fct``).
@@ -19,7 +19,7 @@ from flowsched_gym.core.checks import check_choice, check_integer, check_number,
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.flows.thresholds import RULES, ClusterSize, ThresholdRule, thresholds_between
 from flowsched_gym.queueing.moments import SizeDistribution, as_size_distribution, size_grid
-from flowsched_gym.queueing.multilevel import KINDS, check_load, multilevel_fct, queue_times
+from flowsched_gym.queueing.one_link import KINDS, check_load, multilevel_fct, queue_times
 from flowsched_gym.workload import Distribution
 from flowsched_gym.workload.empirical import PACKET_PAYLOAD
 
