@@ -24,15 +24,9 @@ from flowsched_gym.topology import Topology
 from flowsched_gym.workload import Workload
 
 NETWORK: Final = np.dtype(
-    [
-        ("num_flows", "i8"),
-        ("num_packets", "i8"),
-        ("num_keys", "i8"),
-        ("periods", "i8"),  # periods that have begun
-        ("waits", "?"),  # whether an agent is to act
-    ],
-    align=True,
+    [(name, "i8") for name in ("num_flows", "num_packets", "num_keys", "periods")] + [("waits", "?")], align=True
 )
+"""A network: its size, the periods that have begun, and whether an agent is to act."""
 Record = TypeVar("Record", bound=tuple[Any, ...])
 ALIGNMENT: Final = 16
 """Bytes at whose multiples arrays begin."""
@@ -187,15 +181,11 @@ class PacketNetworks:
         """Makes flows and columns of nothing, as many as a network has."""
         setup = self._setup
         num_flows, num_packets, num_keys, _, _ = self._networks[number].tolist()
-        table = PacketTable(
-            whole(num_packets),
-            np.zeros(num_packets),
-            float(setup.senders.header),
-            np.zeros(num_packets if setup.scheduler.needs_remaining else 0),
-            whole(num_flows),
-            np.zeros(num_flows),
-        )
-        flows = PacketFlows(np.zeros(num_flows), whole(num_flows), whole(num_flows + 1), table, whole(num_keys))
+        size, due = np.zeros(num_packets), np.zeros(num_flows)
+        remaining = np.zeros(num_packets if setup.scheduler.needs_remaining else 0)
+        header = float(setup.senders.header)
+        table = PacketTable(whole(num_packets), size, header, remaining, whole(num_flows), due)
+        flows = PacketFlows(due.copy(), whole(num_flows), whole(num_flows + 1), table, whole(num_keys))
         return flows, np.zeros(num_flows, dtype=self._flow_type)
 
 

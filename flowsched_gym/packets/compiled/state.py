@@ -13,14 +13,9 @@ from flowsched_gym.packets.state import TRACE_ROW
 
 NONE: Final = -1
 """In place of a packet."""
-ARRIVED: Final = 0
-COMPLETED: Final = 1
-RESENT: Final = 2
+ARRIVED, COMPLETED, RESENT = range(3)
 """Indices of ``Tables.counts``."""
-ACKNOWLEDGED: Final = 0
-LOST: Final = 2
-TRAVELLING: Final = 4
-ACKNOWLEDGED_ACROSS: Final = 6
+ACKNOWLEDGED, LOST, TRAVELLING, ACKNOWLEDGED_ACROSS = range(0, 8, 2)
 """Where the lists of ``Flows.lists`` begin."""
 
 

@@ -1,18 +1,15 @@
 """Chooses the queue of a packet and the queue that a port serves next; counts, for an agent, what happens in them."""
 
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.machine_code.decorators import inlined_part
 
-STRICT: Final = 0
-"""Strict priority: the first queue that holds a packet."""
-ROUND: Final = 1
-"""Weighted round robin: so many packets of each queue."""
-DEFICIT: Final = 2
-"""Deficit round robin: so many bytes of each queue (Shreedhar and Varghese, 1995)."""
+STRICT, ROUND, DEFICIT = range(3)
+"""Strict priority: the first queue that holds a packet; weighted round robin: so many packets of each queue; deficit
+round robin: so many bytes of each queue (Shreedhar and Varghese, 1995)."""
 
 
 class Service(NamedTuple):

@@ -78,7 +78,7 @@ class QueueCounter:
 
 
 class _Queues:
-    """FIFO queues, among which the scheduler chooses."""
+    """FIFO queues, among which the scheduler chooses; the two classes below do the same in other orders."""
 
     def __init__(self, scheduler: Scheduler, record: Any, table: PacketTable) -> None:
         self._scheduler = scheduler
@@ -120,12 +120,10 @@ class _ByRank:
         self._arrived = 0
 
     def put(self, p: int, arrival: Arrival) -> None:
-        """Lets a packet wait."""
         self._arrived += 1
         heappush(self._heap, (arrival.queue, arrival.rank, self._arrived, p))
 
     def take(self) -> int:
-        """Returns the packet that is to be sent next, which waits no more."""
         return heappop(self._heap)[3]
 
     def make_room(self, p: int, arrival: Arrival) -> int:
@@ -148,7 +146,6 @@ class _ByFlow(_ByRank):
         self._waiting: dict[int, int] = {}
 
     def put(self, p: int, arrival: Arrival) -> None:
-        """Lets a packet wait."""
         super().put(p, arrival)
         self._waiting[p] = self._arrived
         self._of_flow.setdefault(self._flow[p], deque()).append(p)
@@ -177,16 +174,7 @@ class _ByFlow(_ByRank):
 
 
 class Port:
-    """A port: a process that takes packets from its queues.
-
-    Args:
-        env: Environment of the simulation.
-        setup: The scheduler, the buffer and the capacity.
-        record: What the scheduler keeps.
-        table: The packets.
-        observers: Note what arrives, is sent and is dropped.
-        on_departure: Called with each packet that has been sent.
-        on_drop: Called with each packet that is dropped.
+    """A port: a process that takes packets from its queues; observers note what arrives, is sent and is dropped.
 
     Attributes:
         num_waiting: Packets that wait.

@@ -25,14 +25,7 @@ from flowsched_gym.workload import Workload
 
 
 class PacketServing:
-    """Packets at times that are given, into one port.
-
-    Args:
-        arrival_time: When each packet arrives, in s, (num_packets,), non-decreasing.
-        table: The packets.
-        setup: The port.
-        record: What the scheduler keeps.
-    """
+    """Packets at times in s that are given, (num_packets,), non-decreasing, into one port; ``log`` has their fates."""
 
     def __init__(self, arrival_time: FloatArray, table: PacketTable, setup: PacketSetup, record: Any) -> None:
         self.env = NetworkEnvironment()
@@ -47,17 +40,10 @@ class PacketServing:
 
 
 class PacketReplay:
-    """Flows whose senders send packets into one port.
-
-    Args:
-        flows: The flows and their packets.
-        setup: The port and the senders.
-        observers: Note what happens at the port.
+    """Flows whose senders send packets into one port, where observers note what happens.
 
     Attributes:
-        env: Environment of the simulation.
         record: What the scheduler keeps.
-        port: The port.
         order: Flows that have been sent and acknowledged, in that order.
     """
 
@@ -139,12 +125,6 @@ class PacketReplay:
 class PacketSimulation(PacketReplay):
     """Flows whose senders send packets into one port, whose agent acts at the beginning of each period.
 
-    Args:
-        workload: The flows.
-        topology: The port as a network.
-        setup: The port and the senders.
-        period: When a period ends: after so many s.
-
     Attributes:
         counts: What the agent is told of the queues.
         pending: What waits for a decision, if anything.
@@ -191,7 +171,7 @@ class PacketSimulation(PacketReplay):
     @property
     def completion_time(self) -> FloatArray:
         """Absolute times in s of deliveries, (num_flows,), NaN for packets that have not left the port."""
-        return self.outcomes().completion_time
+        return np.array(self._completion)
 
     @property
     def packets_left(self) -> IntArray:
@@ -228,13 +208,7 @@ class PacketSimulation(PacketReplay):
 class _Sender:
     """The sender of one flow: it waits for acknowledgements, and sends what its window has room for.
 
-    Args:
-        env: Environment of the simulation.
-        row: The flow.
-        packets: Its packets.
-        windows: Windows of all senders.
-        send: Called with a packet, it sends it to the port.
-        on_end: Called with the flow when all of its packets have been acknowledged.
+    It calls ``send`` with each packet, and ``on_end`` with the flow when all of them have been acknowledged.
     """
 
     def __init__(
