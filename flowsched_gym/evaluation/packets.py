@@ -3,22 +3,22 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from os import PathLike
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.core.arrays import FloatArray, IntArray, to_float
 from flowsched_gym.core.checks import check_choice
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.files import Progress
 from flowsched_gym.evaluation.replay import ENGINES, PROGRESS_STEPS, check_seed, options_of, workload_of
 from flowsched_gym.flows.workload import start_of_clock
 from flowsched_gym.fluid import Records
-from flowsched_gym.packets.compiled import replay_compiled, replay_compiled_fabric, serve_compiled
+from flowsched_gym.packets.compiled import replay_compiled, serve_compiled
 from flowsched_gym.packets.compiled.fabric import HOST_CAPACITY, HOST_DELAY, NUM_HOSTS, PacketFabric
 from flowsched_gym.packets.contract import PacketTable
-from flowsched_gym.packets.file import PacketArrivals, packets_from_columns, read_packets
+from flowsched_gym.packets.file import packets_from_columns, read_packets
 from flowsched_gym.packets.schedulers import PacketSetup, Scheduler, Traffic, find_scheduler
 from flowsched_gym.packets.setup import PacketFlows
 from flowsched_gym.packets.simpy import PacketLog, PacketReplay, PacketServing
@@ -81,31 +81,22 @@ def serve_packets(
     options = options_of(parameters)
     port = PortParameters(**_taken(options, PORT_PARAMETERS))
     rule = find_scheduler(scheduler, options, beside=PORT_PARAMETERS)
-    given = _packets(packets)
+    if isinstance(packets, Mapping):
+        given = packets_from_columns(packets)
+    elif isinstance(packets, (str, PathLike)):
+        given = read_packets(packets)
+    else:
+        raise ConfigError(f"packets is {type(packets).__name__}: it must be a path or a mapping of columns")
     start = start_of_clock(given.arrival_time)
     times = given.arrival_time - start
     flow, flow_id = _keys(given.flow_id)
-    table = PacketTable(
-        flow=flow,
-        size=given.size,
-        header=0.0,
-        remaining=_left_to_send(flow, given.size) if rule.needs_remaining else np.zeros(0),
-        key=np.arange(len(flow_id)),
-        due=np.full(len(flow_id), np.inf),
-    )
+    remaining = _left_to_send(flow, given.size) if rule.needs_remaining else np.zeros(0)
+    due = np.full(len(flow_id), np.inf)
+    table = PacketTable(flow, given.size, header=0.0, remaining=remaining, key=np.arange(len(flow_id)), due=due)
     setup = PacketSetup(scheduler=rule, capacity=_capacity(capacity), port=port)
-    record = rule.make_record(
-        Traffic(
-            num_packets=len(flow),
-            key_id=flow_id,
-            capacity=np.array([setup.capacity]),
-            seed=check_seed(seed),
-            packets_of_flow=None,
-            largest_packet=float(given.size.max()),
-            payload=float(given.size.max()),
-        ),
-        1,
-    )
+    largest = float(given.size.max())
+    ports = np.array([setup.capacity])
+    record = rule.make_record(Traffic(len(flow), flow_id, ports, check_seed(seed), None, largest, largest), 1)
     if engine == "compiled":
         rows = serve_compiled(times, table, setup, record)
     else:
@@ -184,17 +175,16 @@ def replay_packets(
     workload, start = given.on_clock()
     setup = PacketSetup(scheduler=rule, capacity=_capacity(capacity), port=port, senders=senders, seed=check_seed(seed))
     packets = setup.cut(workload)
-    ideal_fct, rows = None, np.zeros(0)
-    if fabric is not None:
-        ideal_fct = _ideal_fct(workload, packets, fabric, float(senders.delay))
+    ideal_fct = None if fabric is None else _ideal_fct(workload, packets, fabric, float(senders.delay))
+    if engine == "compiled":
         hosts = workload.source, workload.destination
-        outcomes = replay_compiled_fabric(packets, setup, fabric, hosts, progress=progress)
-    elif engine == "compiled":
-        outcomes, rows = replay_compiled(packets, setup, keep_trace=keep_trace, progress=progress)
+        outcomes, rows = replay_compiled(
+            packets, setup, fabric=fabric, hosts=hosts, keep_trace=keep_trace, progress=progress
+        )
     else:
         log = PacketLog()
         simulation = PacketReplay(packets, setup, [log] if keep_trace else [])
-        _run(simulation, packets.arrival_time, progress)
+        _run(simulation, packets.arrival_time, progress or (lambda done, total: None))
         outcomes, rows = simulation.outcomes(), log.rows()
     records = setup.records(workload, outcomes.completion_time, ideal_fct).since(start, given.arrival_time)
     return PacketRecords(
@@ -231,19 +221,10 @@ def _taken(options: dict[str, object], names: tuple[str, ...]) -> dict[str, Any]
 
 
 def _capacity(capacity: object) -> float:
-    value = DEFAULT_CAPACITY if capacity is None else capacity
-    number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    if not number or not 0 < cast("float", value) < np.inf:
+    value = to_float(DEFAULT_CAPACITY if capacity is None else capacity)
+    if not 0 < value < np.inf:
         raise ConfigError(f"capacity is {shown(capacity)}: it must be a finite number of B/s > 0")
-    return float(cast("float", value))
-
-
-def _packets(packets: object) -> PacketArrivals:
-    if isinstance(packets, (str, PathLike)):
-        return read_packets(packets)
-    if isinstance(packets, Mapping):
-        return packets_from_columns(packets)
-    raise ConfigError(f"packets is {type(packets).__name__}: it must be a path or a mapping of columns")
+    return value
 
 
 def _keys(ids: IntArray) -> tuple[IntArray, IntArray]:
@@ -265,14 +246,12 @@ def _left_to_send(flow: IntArray, size: FloatArray) -> FloatArray:
     return np.array(remaining[::-1])
 
 
-def _run(simulation: PacketReplay, arrival: FloatArray, progress: Progress | None) -> None:
-    """Runs to the end; from arrival to arrival where progress is wanted."""
+def _run(simulation: PacketReplay, arrival: FloatArray, progress: Progress) -> None:
+    """Runs from arrival to arrival, and tells of the progress."""
     total = len(arrival)
-    if progress is not None:
-        for time in np.unique(np.sort(arrival)[:: max(total // PROGRESS_STEPS, 1)]):
-            if time > simulation.env.now:
-                simulation.run(until=float(time))
-            progress(simulation.num_delivered, total)
-    simulation.run()
-    if progress is not None:
+    for time in np.unique(np.sort(arrival)[:: max(total // PROGRESS_STEPS, 1)]):
+        if time > simulation.env.now:
+            simulation.run(until=float(time))
         progress(simulation.num_delivered, total)
+    simulation.run()
+    progress(simulation.num_delivered, total)

@@ -12,8 +12,6 @@ from flowsched_gym.flows.workload import Workload
 
 Fields = tuple[tuple[str, str] | tuple[str, str, tuple[int, ...]], ...]
 """Names and types of the fields of a structured array, with the shapes of those that are arrays."""
-
-
 OF_WORKLOAD: Final = ("flow_id", "source", "destination", "size", "deadline_span", "cpu_time")
 OF_TASK: Final = ("to_first_of_task", "to_next_of_task")
 
@@ -45,12 +43,6 @@ def fill_flow_fields(
     ``by_arrival`` the rows in the order of arrival, ``ideal_fct`` the completion times in s alone on the empty network,
     ``to_first_of_task`` and ``to_next_of_task`` what is to be added to a flow's row for that of the first flow of its
     task, and of the next one (0 at the last); all others become 0.
-
-    Args:
-        columns: Structured array, (num_flows,).
-        names: Fields to set.
-        flows: The flows.
-        ideal_fct: Computes that column.
     """
     for name in names:
         if name == "ideal_fct":

@@ -61,7 +61,10 @@ class LinkChanges:
         Raises:
             WorkloadError: A row is not such a triple, or has a value that is not allowed.
         """
-        table = [_checked_row(row) for row in rows]
+        table = list(rows)
+        for row in table:
+            if not isinstance(row, Sequence) or len(row) != TRIPLE:
+                raise WorkloadError(f"link changes have the row {shown(row)}: it must be (time, link, up)")
         time, link, up = zip(*table, strict=True) if table else ((), (), ())
         # What stands in the columns is checked where they become arrays.
         return cls(time=time, link=link, up=up)  # type: ignore[arg-type]
@@ -70,10 +73,3 @@ class LinkChanges:
     def num_changes(self) -> int:
         """Number of changes."""
         return len(self.time)
-
-
-def _checked_row(row: object) -> tuple[object, object, object]:
-    if not isinstance(row, Sequence) or len(row) != TRIPLE:
-        raise WorkloadError(f"link changes have the row {shown(row)}: it must be (time, link, up)")
-    time, link, up = row
-    return time, link, up

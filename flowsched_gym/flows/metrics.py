@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
+from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.flows.records import Records
 from flowsched_gym.flows.workload import start_of_clock
@@ -27,9 +27,7 @@ __all__ = [
     "TaskTimes",
     "count_deadlines",
     "deadline_hit_ratio",
-    "goodput",
     "jain_index",
-    "makespan",
     "merit",
     "percentile",
     "summary",
@@ -50,20 +48,12 @@ UNITS: Final = {
 """Units of the metrics that are neither completion times, in s, nor ratios."""
 
 
-def finished_flows(records: Records) -> BoolArray:
-    """Marks the flows that finished, (num_flows,) bool."""
-    return np.isfinite(records.completion_time)
-
-
 def percentile(ordered: FloatArray, percent: float) -> float:
     """Interpolates a percentile linearly between order statistics, as NumPy's default does, but without its overhead.
 
     Args:
-        ordered: Values in increasing order, (num_values,) float64, no NaN.
+        ordered: Values in increasing order, (num_values,) float64, no NaN; of none, the percentile is NaN.
         percent: Percentile wanted, in [0, 100].
-
-    Returns:
-        The percentile; NaN where there is no value.
 
     Raises:
         ConfigError: ``percent`` lies outside [0, 100].
@@ -90,28 +80,13 @@ def times_on_clock(records: Records) -> tuple[FloatArray, FloatArray]:
     return arrival, arrival + records.fct
 
 
-def makespan(records: Records) -> float:
-    """Returns the time from the first arrival of all flows to the last completion, in s; NaN if nothing finished."""
-    arrival, completion = times_on_clock(records)
-    done = completion[finished_flows(records)]
-    return float(done.max() - arrival.min()) if len(done) else math.nan
-
-
-def goodput(records: Records) -> float:
-    """Returns the bytes of finished flows per second of makespan, in B/s; NaN if nothing finished."""
-    return float(records.size[finished_flows(records)].sum()) / makespan(records)
-
-
 def utilisation(goodput: float, destination: IntArray, *, capacity: float) -> float:
-    """Returns the share of the receiving links' capacity that a goodput takes.
+    """Returns the share of the receiving links' capacity that a goodput takes, in [0, 1]; NaN where the goodput is.
 
     Args:
         goodput: Bytes delivered per second to all hosts together, B/s.
         destination: Receiving host of each flow, (num_flows,) int64; each host counts once.
         capacity: Capacity of every host's link in B/s, > 0.
-
-    Returns:
-        Goodput / (capacity * hosts that receive), in [0, 1]; NaN where the goodput is.
 
     Raises:
         ConfigError: The capacity is not a finite number > 0.
@@ -133,6 +108,11 @@ class DeadlineCount(NamedTuple):
     met: int
     missed: int
 
+    @property
+    def ratio(self) -> float:
+        """Share of deadlines met, in [0, 1]; NaN where there are none."""
+        return self.met / sum(self) if sum(self) else math.nan
+
 
 def count_deadlines(records: Records, *, now: float | None = None) -> DeadlineCount:
     """Counts the deadlines met and missed.
@@ -152,25 +132,15 @@ def count_deadlines(records: Records, *, now: float | None = None) -> DeadlineCo
 
 
 def deadline_hit_ratio(records: Records, *, now: float | None = None) -> float:
-    """Returns the share of deadlines met, in [0, 1]; NaN if no flow that counts has one.
-
-    Args:
-        records: What became of each flow.
-        now: As in `count_deadlines`.
-    """
-    count = count_deadlines(records, now=now)
-    total = count.met + count.missed
-    return count.met / total if total else math.nan
+    """Returns the share of deadlines met, in [0, 1]; NaN if no flow that counts has one; see ``count_deadlines``."""
+    return count_deadlines(records, now=now).ratio
 
 
 def jain_index(values: FloatArray) -> float:
     """Returns Jain's fairness index ``(sum x)^2 / (n sum x^2)`` (Jain, Chiu and Hawe, DEC-TR-301, 1984, Eq. 2).
 
-    Args:
-        values: One value per flow, (num_flows,) float64, >= 0, no NaN.
-
-    Returns:
-        The index, in [1 / num_flows, 1]: 1 where all values are equal; NaN where there is no value or all are zero.
+    Of one value per flow, (num_flows,) float64, >= 0, no NaN, it is in [1 / num_flows, 1]: 1 where all are equal; NaN
+    where there is no value or all are zero.
     """
     total = float(values.sum())
     squares = float((values * values).sum())
@@ -295,7 +265,7 @@ def summary(records: Records, *, capacity: float | None = None, now: float | Non
     Raises:
         ConfigError: The capacity is not a finite number > 0.
     """
-    finished = finished_flows(records)
+    finished = np.isfinite(records.completion_time)
     num_finished = int(np.count_nonzero(finished))
     fct, slowdown, size = records.fct, records.slowdown, records.size
     arrival, completion = times_on_clock(records)
@@ -306,7 +276,6 @@ def summary(records: Records, *, capacity: float | None = None, now: float | Non
     ordered_fct = np.sort(fct)
     ordered_slowdown = np.sort(slowdown)
     deadlines = count_deadlines(records, now=now)
-    num_deadlines = deadlines.met + deadlines.missed
     tct = task_completion_times(records).tct
     ordered_tct = np.sort(tct[np.isfinite(tct)])
     return Metrics(
@@ -327,7 +296,7 @@ def summary(records: Records, *, capacity: float | None = None, now: float | Non
         slowdown_fairness=jain_index(slowdown),
         deadlines_met=deadlines.met,
         deadlines_missed=deadlines.missed,
-        deadline_hit_ratio=deadlines.met / num_deadlines if num_deadlines else math.nan,
+        deadline_hit_ratio=deadlines.ratio,
         num_tasks=len(tct),
         mean_tct=float(ordered_tct.mean()) if len(ordered_tct) else math.nan,
         p99_tct=percentile(ordered_tct, 99),

@@ -22,9 +22,7 @@ SHOWN_FLOWS: Final = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Precedence:
-    """Pairs of flows of which the later one may begin when the earlier one has finished.
-
-    Arrays are copied, checked and not writeable.
+    """Pairs of flows of which the later one may begin when the earlier one has finished; arrays are not writeable.
 
     Attributes:
         earlier: Ids of the flows that must have finished, (num_pairs,) int64, >= 0.
@@ -61,13 +59,7 @@ class Precedence:
         return len(self.earlier)
 
     def rows(self, flow_id: IntArray) -> tuple[IntArray, IntArray]:
-        """Finds the rows of the pairs.
-
-        Args:
-            flow_id: Ids of all flows, increasing, (num_flows,).
-
-        Returns:
-            Rows of the earlier and of the later flows, (num_pairs,) each.
+        """Finds the rows of the earlier and of the later flows, (num_pairs,) each, among increasing ids, (num_flows,).
 
         Raises:
             WorkloadError: There is no flow of one of the ids.
@@ -91,9 +83,6 @@ class Precedence:
 
     def depth(self, flow_id: IntArray) -> IntArray:
         """Counts the flows of the longest chain before each flow, (num_flows,) int64, 0 for flows that do not wait.
-
-        Args:
-            flow_id: Ids of all flows, increasing, (num_flows,).
 
         Raises:
             WorkloadError: There is no flow of one of the ids, or flows wait for each other.

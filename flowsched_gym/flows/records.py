@@ -64,12 +64,7 @@ class Records:
         return len(self.flow_id)
 
     def since(self, start: float, arrival_time: FloatArray) -> "Records":
-        """Returns absolute times from those on a clock.
-
-        Args:
-            start: Absolute time in s at which the clock starts; 0 changes nothing.
-            arrival_time: Absolute arrival times in s, (num_flows,).
-        """
+        """Returns absolute times from those on a clock that starts at this time in s; arrival times are given, too."""
         if start == 0.0:
             return self
         return replace(
@@ -114,15 +109,7 @@ def latest_completion(deadline: FloatArray) -> FloatArray:
 
 
 def ready_times(flows: Workload, completion_time: FloatArray) -> FloatArray:
-    """Returns when flows had arrived and all that they come after had finished.
-
-    Args:
-        flows: The flows.
-        completion_time: Absolute times in s, (num_flows,), NaN where a flow has not finished.
-
-    Returns:
-        Absolute times in s, (num_flows,); NaN where that has not happened.
-    """
+    """Returns when flows had arrived and all that they come after had completed; NaN where that has not happened."""
     ready = flows.arrival_time.copy()
     if flows.after is not None:
         earlier, later = flows.after.rows(flows.flow_id)

@@ -9,10 +9,7 @@ from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.machine_code.decorators import rule
 from flowsched_gym.machine_code.numerics import power
 
-ARITHMETIC: Final = 0
-GEOMETRIC: Final = 1
-HARMONIC: Final = 2
-ADAPTIVE: Final = 3
+ARITHMETIC, GEOMETRIC, HARMONIC, ADAPTIVE = range(4)
 
 
 class ThresholdRule(StrEnum):
@@ -31,12 +28,7 @@ class ClusterSize(StrEnum):
     PROPORTIONAL = "proportional"
 
 
-RULES: Final = {
-    ThresholdRule.ARITHMETIC: ARITHMETIC,
-    ThresholdRule.GEOMETRIC: GEOMETRIC,
-    ThresholdRule.HARMONIC: HARMONIC,
-    ThresholdRule.ADAPTIVE: ADAPTIVE,
-}
+RULES: Final = {rule: number for number, rule in enumerate(ThresholdRule)}
 """The rules as ``thresholds_between`` knows them."""
 
 

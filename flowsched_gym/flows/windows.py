@@ -10,7 +10,6 @@ from flowsched_gym.machine_code.decorators import inlined_part
 HALF: Final = 0.5
 """Part by which a timeout cuts the end of slow start (RFC 5681, Eq. 4)."""
 LEAST_IMMINENCE: Final = 0.5
-
 MOST_IMMINENCE: Final = 2.0
 """Bounds of the imminence d (D2TCP, section 3.1)."""
 

@@ -17,6 +17,7 @@ NO_TASK: Final = -1
 
 INTEGER_COLUMNS: Final = ("flow_id", "source", "destination", "task_id")
 FLOAT_COLUMNS: Final = ("size", "arrival_time", "deadline_span", "cpu_time")
+DEFAULTS: Final = {"task_id": NO_TASK, "deadline_span": np.inf, "cpu_time": 0.0}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -57,14 +58,10 @@ class Workload:
 
     def __post_init__(self) -> None:
         num_flows = len(np.atleast_1d(self.flow_id))
-        if self.deadline_span is None:
-            object.__setattr__(self, "deadline_span", np.full(num_flows, np.inf))
-        if self.task_id is None:
-            object.__setattr__(self, "task_id", np.full(num_flows, NO_TASK, dtype=np.int64))
-        if self.cpu_time is None:
-            object.__setattr__(self, "cpu_time", np.zeros(num_flows))
         for name in (*INTEGER_COLUMNS, *FLOAT_COLUMNS):
-            array = as_column(getattr(self, name), name, integral=name in INTEGER_COLUMNS)
+            given = getattr(self, name)
+            values = np.full(num_flows, DEFAULTS[name]) if given is None and name in DEFAULTS else given
+            array = as_column(values, name, integral=name in INTEGER_COLUMNS)
             if len(array) != num_flows:
                 raise WorkloadError(f"{name} has {len(array)} rows, flow_id has {num_flows}: lengths must agree")
             array.setflags(write=False)
@@ -85,23 +82,12 @@ class Workload:
     @property
     def arrays(self) -> tuple[npt.NDArray[np.generic], ...]:
         """All arrays that make the episode: those of the flows, then those of what else there is."""
-        assert self.deadline_span is not None
-        assert self.task_id is not None
-        assert self.cpu_time is not None
-        flows = (
-            self.flow_id,
-            self.source,
-            self.destination,
-            self.size,
-            self.arrival_time,
-            self.deadline_span,
-            self.task_id,
-        )
-        work = (self.cpu_time,) if self.has_cpu_work else ()
+        names = ("flow_id", "source", "destination", "size", "arrival_time", "deadline_span", "task_id")
+        flows = [getattr(self, name) for name in (*names, *(("cpu_time",) if self.has_cpu_work else ()))]
         pairs = () if self.after is None else (self.after.earlier, self.after.later)
         changes = self.link_changes
         links = () if changes is None else (changes.time, changes.link, changes.up)
-        return (*flows, *work, *pairs, *links)
+        return (*flows, *pairs, *links)
 
     @property
     def has_cpu_work(self) -> bool:

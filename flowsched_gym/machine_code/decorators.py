@@ -6,7 +6,7 @@ that they are, to the same bits, and each is compiled when it has taken ``TIME_B
 """
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from time import perf_counter
 from typing import Any, Final, TypeVar, cast
 
@@ -82,7 +82,9 @@ def pasted_rule(function: Function) -> Function:
     return cast(Function, njit(**options)(function)) if compiles() else function
 
 
-def chosen_by_type(choose: Callable[[str, type], Any], *, index: int = -1) -> Callable[[Function], Function]:
+def chosen_by_type(
+    choose: Callable[[str, type], Any], *, index: int = -1, checked: Callable[[type], bool] = lambda _: False
+) -> Callable[[Function], Function]:
     """Calls, in place of a function, the one that fits one of its arguments, a NamedTuple or None.
 
     In compiled code, that one alone is compiled.
@@ -90,6 +92,7 @@ def chosen_by_type(choose: Callable[[str, type], Any], *, index: int = -1) -> Ca
     Args:
         choose: Finds it by the name of the function and the class of that argument.
         index: Index of the argument.
+        checked: By the class of that argument, whether the one that fits raises ``IndexError`` beyond an array's end.
     """
 
     def decorate(function: Function) -> Function:
@@ -97,10 +100,13 @@ def chosen_by_type(choose: Callable[[str, type], Any], *, index: int = -1) -> Ca
         def call(*arguments: object) -> object:
             return choose(function.__name__, type(arguments[index]))(*arguments)
 
-        def find(*types: Any) -> Any:
-            return choose(function.__name__, getattr(types[index], "instance_class", type(None)))
+        def find(is_checked: bool, *types: Any) -> Any:
+            kind = getattr(types[index], "instance_class", type(None))
+            return choose(function.__name__, kind) if checked(kind) == is_checked else None
 
-        overload(call, strict=False, jit_options=cast(Any, {**OPTIONS, "_nrt": False}))(find)
+        for options in ({}, {"boundscheck": True}):
+            jit_options: Any = {**OPTIONS, "_nrt": False, **options}
+            overload(call, strict=False, jit_options=jit_options)(partial(find, bool(options)))
         return cast(Function, call)
 
     return decorate

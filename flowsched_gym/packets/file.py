@@ -2,9 +2,8 @@
 
 import csv
 from collections.abc import Mapping
-from dataclasses import dataclass
 from os import PathLike
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -18,12 +17,10 @@ PACKET_COLUMNS: Final = (
     FileColumn(name="flow_id", integral=True, positive=False, required=True, allowed="a whole number >= 0"),
     *(column for column in COLUMNS if column.name in ("size_bytes", "arrival_s")),
 )
-"""Columns of a packet file."""
 NAMES: Final = tuple(column.name for column in PACKET_COLUMNS)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PacketArrivals:
+class PacketArrivals(NamedTuple):
     """Packets in the order in which they arrive at a port.
 
     Attributes:
@@ -38,15 +35,11 @@ class PacketArrivals:
 
 
 def packets_from_columns(columns: Mapping[str, ColumnLike], source: str = "mapping") -> PacketArrivals:
-    """Makes packets of equally long sequences.
-
-    Args:
-        columns: ``flow_id``, ``size_bytes`` and ``arrival_s``.
-        source: Where they come from, for messages.
+    """Makes packets of equally long sequences ``flow_id``, ``size_bytes`` and ``arrival_s``.
 
     Raises:
         WorkloadError: A column is unknown, missing or of another length, or a value is not allowed; the message names
-            row (from 0), column, value and what is allowed.
+            source, row (from 0), column, value and what is allowed.
     """
     _check_packet_names([str(name) for name in columns], source)
     arrays = {column.name: numbers_of(columns[column.name], column, source)[0] for column in PACKET_COLUMNS}
@@ -70,17 +63,12 @@ def packets_from_columns(columns: Mapping[str, ColumnLike], source: str = "mappi
             f"{source}, row {row}, arrival_s is {times[row]!r}: it must not be before that of the row before"
         )
     return PacketArrivals(
-        flow_id=arrays["flow_id"].astype(np.int64, copy=False),
-        size=arrays["size_bytes"].astype(np.float64),
-        arrival_time=times,
+        arrays["flow_id"].astype(np.int64, copy=False), arrays["size_bytes"].astype(np.float64), times
     )
 
 
 def read_packets(path: str | PathLike[str]) -> PacketArrivals:
     """Reads a packet file: CSV with the header ``flow_id,size_bytes,arrival_s`` in any order of columns.
-
-    Args:
-        path: The file.
 
     Raises:
         FlowFileError: The file cannot be read, or something in it is not allowed; the message names the file, the row
@@ -93,24 +81,17 @@ def read_packets(path: str | PathLike[str]) -> PacketArrivals:
             names = next(rows, [])
             _check_packet_names(names, f"{path}, line 1")
             cells = _numbers_in(rows, names, str(path))
+        return packets_from_columns(cells, str(path))
     except OSError as error:
         raise FlowFileError(f"{path} cannot be read: {error.strerror or error}") from None
     except (UnicodeDecodeError, csv.Error) as error:
         raise FlowFileError(f"{path} is not a CSV file: {error}") from None
     except WorkloadError as error:
         raise FlowFileError(str(error)) from None
-    try:
-        return packets_from_columns(cells, str(path))
-    except WorkloadError as error:
-        raise FlowFileError(str(error)) from None
 
 
 def _check_packet_names(names: list[str], source: str) -> None:
-    """Refuses unknown, repeated and missing names of columns.
-
-    Raises:
-        WorkloadError: They are not those of a packet file.
-    """
+    """Refuses unknown, repeated and missing names of columns."""
     expected = ", ".join(NAMES)
     for name in names:
         if name not in NAMES:
@@ -128,16 +109,13 @@ def _numbers_in(rows: "csv._reader", names: list[str], source: str) -> dict[str,
     columns: dict[str, list[float]] = {name: [] for name in names}
     kinds = [int if name == "flow_id" else float for name in names]
     for cells in rows:
+        where = f"{source}, line {rows.line_num}"
         if len(cells) != len(names):
-            raise FlowFileError(
-                f"{source}, line {rows.line_num}: it has {len(cells)} cells: the header has {len(names)}"
-            )
+            raise WorkloadError(f"{where}: it has {len(cells)} cells: the header has {len(names)}")
         for name, kind, cell in zip(names, kinds, cells, strict=True):
             try:
                 columns[name].append(kind(cell))
             except ValueError:
                 allowed = PACKET_COLUMNS[NAMES.index(name)].allowed
-                raise FlowFileError(
-                    f"{source}, line {rows.line_num}, {name} is {shown(cell)}: it must be {allowed}"
-                ) from None
+                raise WorkloadError(f"{where}, {name} is {shown(cell)}: it must be {allowed}") from None
     return columns

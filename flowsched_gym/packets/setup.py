@@ -18,13 +18,13 @@ MOST_PACKETS = 2**31
 
 
 class PacketFlows(NamedTuple):
-    """Flows and their packets.
+    """Flows and their packets, flow by flow.
 
     Attributes:
         arrival_time: When each flow arrives, in s, (num_flows,).
         flow_id: Identifiers, (num_flows,).
         first_packet: First packet of each flow, and behind the last the number of all, (num_flows + 1,).
-        table: The packets, flow by flow.
+        table: The packets.
         key_id: Identifier of each key, (num_keys,).
     """
 
@@ -47,15 +47,7 @@ class PacketFlows(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PacketSetup:
-    """A port with its scheduler, and the senders into it.
-
-    Attributes:
-        scheduler: Serves the port.
-        capacity: Capacity of the port in B/s.
-        port: Its buffer.
-        senders: How flows are sent; packets that are given have no senders.
-        seed: Seed of the sketch's hash.
-    """
+    """A port of so many B/s with its scheduler, and the senders into it; the seed is that of the sketch's hash."""
 
     scheduler: Scheduler
     capacity: float
@@ -71,8 +63,7 @@ class PacketSetup:
         """
         if flows.has_stages:
             raise WorkloadError("flows have CPU work, or come after others: flows of packets are sent when they arrive")
-        senders = self.senders
-        payload, header = float(senders.payload), float(senders.header)
+        payload, header = float(self.senders.payload), float(self.senders.header)
         counts = np.ceil(flows.size / payload)
         if counts.sum() >= MOST_PACKETS:
             raise WorkloadError(
@@ -87,20 +78,15 @@ class PacketSetup:
         if self.scheduler.needs_remaining:
             remaining = flows.size[flow] - (np.arange(len(flow)) - first_packet[flow]) * payload
         key, key_id = np.arange(len(counts)), flows.flow_id
-        if MessageRule(senders.messages) is MessageRule.TIME:
-            connection = flows.source * flows.num_hosts + flows.destination
-            key_id, key = np.unique(connection, return_inverse=True)
+        if self.senders.messages == MessageRule.TIME:
+            key_id, key = np.unique(flows.source * flows.num_hosts + flows.destination, return_inverse=True)
         assert flows.deadline_span is not None
         due = flows.arrival_time + flows.deadline_span
         table = PacketTable(flow, size, header, remaining, key.reshape(-1), due)
         return PacketFlows(flows.arrival_time, flows.flow_id, first_packet, table, key_id)
 
     def new_record(self, flows: PacketFlows, capacity: FloatArray | None = None) -> Any:
-        """Makes the record of what the scheduler keeps.
-
-        Args:
-            flows: The flows and their packets.
-            capacity: Capacity of each port in B/s, (num_ports,); ``None`` for the one port.
+        """Makes what the scheduler keeps at ports of these capacities in B/s, (num_ports,), or at the one port.
 
         Raises:
             ConfigError: Its parameters do not fit the traffic.
@@ -119,12 +105,12 @@ class PacketSetup:
 
     def new_windows(self, flows: PacketFlows) -> Windows:
         """Makes the windows of senders."""
-        senders, transport = self.senders, PacketTransport(self.senders.transport)
+        transport, payload = PacketTransport(self.senders.transport), float(self.senders.payload)
         last = flows.table.size[flows.first_packet[1:] - 1] - flows.table.header
-        size = (flows.packets - 1) * float(senders.payload) + last
+        size = (flows.packets - 1) * payload + last
         by_size = transport is PacketTransport.TAFE
-        bound = senders.largest if by_size else None
-        largest = float(size.max(initial=senders.payload) if bound is None else bound)
+        bound = self.senders.largest if by_size else None
+        largest = float(size.max(initial=payload) if bound is None else bound)
         deadlines = None
         if transport is PacketTransport.D2TCP:
             never = np.full(len(size), np.nan)
@@ -133,7 +119,7 @@ class PacketSetup:
         return Windows(
             reacts=transport is not PacketTransport.FIXED,
             by_size=by_size,
-            window=np.full(len(size), float(senders.window)),
+            window=np.full(len(size), float(self.senders.window)),
             slow_start_end=np.full(len(size), np.inf),
             share=np.full(len(size), FIRST_SHARE),
             outstanding=zeros[0],
@@ -142,30 +128,24 @@ class PacketSetup:
             round_marked=zeros[3],
             cut_left=zeros[4],
             part_left=np.minimum(size / largest, 1.0),
-            packet_part=np.full(len(size), float(senders.payload) / largest),
+            packet_part=np.full(len(size), payload / largest),
             deadlines=deadlines,
         )
 
-    def ideal_fct(self, size: FloatArray, packets: FloatArray | IntArray) -> FloatArray:
-        """Returns the completion times in s of flows alone whose window never makes them wait, (num_flows,).
-
-        Args:
-            size: Bytes of each flow, (num_flows,).
-            packets: Its packets.
-        """
-        ideal: FloatArray = (size + packets * self.senders.header) / self.capacity + self.senders.delay
+    def ideal_fct(self, flows: Workload) -> FloatArray:
+        """Returns the completion times in s of flows alone whose window never makes them wait, (num_flows,)."""
+        packets = np.ceil(flows.size / self.senders.payload)
+        ideal: FloatArray = (flows.size + packets * self.senders.header) / self.capacity + self.senders.delay
         return ideal
 
     def records(self, flows: Workload, completion_time: FloatArray, ideal_fct: FloatArray | None = None) -> Records:
-        """Builds the records of flows.
+        """Builds the records of flows from when they were delivered, in s, (num_flows,), NaN for not yet.
 
-        Args:
-            flows: The flows.
-            completion_time: When they were delivered, in s, (num_flows,), NaN for not yet.
-            ideal_fct: Their completion times alone, in s, (num_flows,); ``None`` for those at one port.
+        Their completion times alone are those at one port where none are given.
         """
-        packets = np.ceil(flows.size / self.senders.payload)
-        ideal = self.ideal_fct(flows.size, packets) if ideal_fct is None else ideal_fct
         return complete_records(
-            flows, grant_time=flows.arrival_time.copy(), completion_time=completion_time, ideal_fct=ideal
+            flows,
+            grant_time=flows.arrival_time.copy(),
+            completion_time=completion_time,
+            ideal_fct=self.ideal_fct(flows) if ideal_fct is None else ideal_fct,
         )

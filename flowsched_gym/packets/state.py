@@ -250,8 +250,6 @@ class PacketEventKind(IntEnum):
 
 
 PORT_PARAMETERS: Final = tuple(field.name for field in fields(PortParameters))
-
-
 SENDER_PARAMETERS: Final = tuple(field.name for field in fields(SenderParameters))
 
 

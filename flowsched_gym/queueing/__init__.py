@@ -1,8 +1,7 @@
 """Computes what queueing theory says about one link, thresholds of multi-level queues, and windows of senders."""
 
 from flowsched_gym.queueing.moments import SizeMoments, size_moments
-from flowsched_gym.queueing.multilevel import MultilevelFct, multilevel_fct
-from flowsched_gym.queueing.single_queue import mean_fct
+from flowsched_gym.queueing.one_link import MultilevelFct, mean_fct, multilevel_fct
 from flowsched_gym.queueing.thresholds import (
     cluster_thresholds,
     optimal_thresholds,

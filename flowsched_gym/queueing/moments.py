@@ -45,10 +45,7 @@ class SizeMoments(NamedTuple):
 
 
 def as_size_distribution(distribution: Distribution | str) -> SizeDistribution:
-    """Finds a distribution whose moments are known.
-
-    Args:
-        distribution: The distribution, the name of a packaged one (``"web_search"``) or the path of a CDF file.
+    """Finds a distribution whose moments are known: itself, by its packaged name, or by the path of a CDF file.
 
     Raises:
         ConfigError: It does not exist, or is of a kind whose moments are not known.
@@ -88,14 +85,9 @@ def size_moments(distribution: Distribution | str, limit: npt.ArrayLike) -> Size
 
 
 def size_grid(distribution: SizeDistribution, count: int) -> FloatArray:
-    """Spreads sizes over a distribution: evenly on a logarithmic scale, and wherever its form changes.
+    """Spreads sizes over a distribution: so many evenly on a logarithmic scale, and wherever its form changes.
 
-    Args:
-        distribution: Distribution of sizes in B.
-        count: Sizes on the logarithmic scale, >= 2.
-
-    Returns:
-        Sizes in B, (num_sizes,) float64, increasing, > 0.
+    They are in B, (num_sizes,) float64, increasing, > 0.
 
     Raises:
         ConfigError: So many of the bytes are in so large flows that float64 does not hold their squares.
@@ -141,9 +133,7 @@ def _pareto(distribution: Pareto, limit: FloatArray) -> tuple[FloatArray, FloatA
     return partial(1), partial(2)
 
 
-def _linear(
-    distribution: Constant | Discrete | Empirical | Uniform, limit: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def _linear(distribution: PiecewiseLinear, limit: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Returns E[S; S <= a] and E[S^2; S <= a] of a CDF that is linear between points."""
     size, probability = _points(distribution)
     low, high, share = size[:-1], size[1:], np.diff(probability)

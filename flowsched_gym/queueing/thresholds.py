@@ -1,6 +1,6 @@
 """Finds thresholds of multi-level queues: the best ones, those of PIAS's rule, bad ones, published ones, QCluster's.
 
-The mean FCT of ``multilevel.py`` is a sum over queues, and each term depends on the two ends of its queue alone. So the
+The mean FCT of ``one_link.py`` is a sum over queues, and each term depends on the two ends of its queue alone. So the
 best thresholds among a set of sizes are a shortest path from 0 to infinity with as many steps as there are queues, and
 dynamic programming finds it: no start, no local minima, though the optimum often sits where a distribution changes its
 form. It is flat, so the thresholds themselves say little; hold the mean FCT (``multilevel_fct``).
@@ -18,32 +18,25 @@ from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.checks import check_choice, check_integer, check_number, check_numbers
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.flows.thresholds import RULES, ClusterSize, ThresholdRule, thresholds_between
-from flowsched_gym.queueing.moments import as_size_distribution, size_grid
-from flowsched_gym.queueing.multilevel import KINDS, check_load, multilevel_fct, queue_times
+from flowsched_gym.queueing.moments import SizeDistribution, as_size_distribution, size_grid
+from flowsched_gym.queueing.one_link import KINDS, check_load, multilevel_fct, queue_times
 from flowsched_gym.workload import Distribution
 from flowsched_gym.workload.empirical import PACKET_PAYLOAD
 
 NUM_QUEUES: Final = range(2, 9)
 """Numbers of queues: switches have eight at most."""
-
 NUM_SIZES: Final = 1_000
 """Sizes among which thresholds are looked for, besides those at which the distribution changes its form."""
-
 WORST_FIRST: Final = 0.6
 WORST_LAST: Final = 0.3
 """Shares of packets in the first and in the last queue with PIAS-WST (QCluster, section 6.2)."""
-
 MOST_PACKETS: Final = 10_000_000
 """Packets of the largest flow at most, one array entry for each."""
-
 APART: Final = 1e-6
 """Part of a threshold by which the next is larger at least."""
-
 PIAS_PACKET: Final = 1460.0
 """B of payload in a packet of PIAS's simulations."""
-
 IN_PACKETS: Final = ("web_search", "data_mining")
-
 PUBLISHED: Final[Mapping[str, Mapping[float, tuple[int, ...]]]] = MappingProxyType(
     {
         "web_search": {
@@ -96,9 +89,8 @@ def optimal_thresholds(kind: str, distribution: Distribution | str, load: float,
         ConfigError: An argument is not allowed, or no mean FCT is finite as the sizes have no finite variance.
     """
     check_choice("kind", kind, KINDS)
-    sizes = as_size_distribution(distribution)
+    sizes = _sizes(distribution, num_queues)
     check_load(load)
-    _check_num_queues(num_queues)
     if multilevel_fct(kind, sizes, load, ()).overall == math.inf:
         raise ConfigError(f"distribution is {sizes!r}: its variance must be finite, or the mean FCT is not")
     inside = size_grid(sizes, NUM_SIZES)
@@ -129,9 +121,8 @@ def pias_thresholds(distribution: Distribution | str, load: float, num_queues: i
     Raises:
         ConfigError: An argument is not allowed.
     """
-    sizes = as_size_distribution(distribution)
+    sizes = _sizes(distribution, num_queues)
     check_load(load)
-    _check_num_queues(num_queues)
     share = np.arange(1, num_queues) / num_queues
     thresholds = sizes.quantile((1.0 - numerics.power(1.0 - load, share)) / load)
     for index in range(1, len(thresholds)):
@@ -160,8 +151,7 @@ def pias_worst_thresholds(
     Raises:
         ConfigError: An argument is not allowed, or sizes have no bound or one of more than ten million packets.
     """
-    sizes = as_size_distribution(distribution)
-    _check_num_queues(num_queues)
+    sizes = _sizes(distribution, num_queues)
     check_number("payload", payload, above=0)
     packets = float(sizes.quantile(1.0)) / payload
     if packets > MOST_PACKETS:
@@ -244,19 +234,15 @@ def published_thresholds(workload: str, load: float) -> FloatArray:
     return np.array(thresholds, dtype=np.float64) * (PIAS_PACKET if workload in IN_PACKETS else 1.0)
 
 
-def _check_num_queues(num_queues: object) -> None:
+def _sizes(distribution: Distribution | str, num_queues: int) -> SizeDistribution:
+    """Finds the distribution, and refuses a number of queues that is not allowed."""
     check_integer("num_queues", num_queues, at_least=NUM_QUEUES.start, below=NUM_QUEUES.stop)
+    return as_size_distribution(distribution)
 
 
 def _shortest_path(cost: FloatArray, num_steps: int) -> IntArray:
-    """Finds the cheapest way from the first node to the last, (num_steps + 1,) nodes.
-
-    Args:
-        cost: Cost of a step from each node to each other, (num_nodes, num_nodes).
-        num_steps: Number of steps.
-    """
-    cheapest = cost[0]
-    came_from = []
+    """Finds the cheapest way from the first node to the last, (num_steps + 1,), by the costs of steps between any."""
+    cheapest, came_from = cost[0], []
     for _ in range(num_steps - 1):
         total = cheapest[:, None] + cost
         came_from.append(total.argmin(axis=0))

@@ -84,5 +84,4 @@ def _given(name: str, value: float | None, kind: str, *, above: float | None = N
     """Checks an argument that a kind needs."""
     if value is None:
         raise ConfigError(f"{name} is None: kind {kind!r} needs it, a finite number")
-    check_number(name, value, at_least=0, above=above)
-    return float(value)
+    return check_number(name, value, at_least=0, above=above)

@@ -1,8 +1,16 @@
 """Networks: hosts, links, paths, and ways to choose among these."""
 
 from flowsched_gym.topology.cpus import add_cpus, cpu_path, machine_mix
-from flowsched_gym.topology.fabrics import big_switch, fat_tree, leaf_spine, multi_plane, one_link, tree9
-from flowsched_gym.topology.registry import TOPOLOGIES, make_topology
+from flowsched_gym.topology.fabrics import (
+    TOPOLOGIES,
+    big_switch,
+    fat_tree,
+    leaf_spine,
+    make_topology,
+    multi_plane,
+    one_link,
+    tree9,
+)
 from flowsched_gym.topology.routing import DEFAULT_FLOWLET_GAP, ROUTINGS, Routing, RoutingKind, make_routing
 from flowsched_gym.topology.topology import DEFAULT_CAPACITY, Topology, crossing_shares
 

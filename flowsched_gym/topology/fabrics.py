@@ -1,17 +1,20 @@
 """Builds the networks of the papers: one link, a big switch or several, a tree of racks, leaf and spine, a fat-tree.
 
 Links are directed and numbered tier by tier: the uplinks of all hosts, their downlinks, then the next tier's uplinks
-and downlinks, and so on. Every link has the same capacity and delay unless an array of one value per link is given.
+and downlinks, and so on. Every link has the same capacity in B/s, each way, and propagation delay in s, unless an array
+of one value per link is given. Counts that are too small or too large, capacities and delays that are not allowed are a
+``ConfigError``.
 """
 
+import math
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray
-from flowsched_gym.core.checks import check_between
-from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.checks import check_between, check_choice, check_integer
+from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.topology.topology import DEFAULT_CAPACITY, Topology
 
 PerLink = float | FloatArray
@@ -20,17 +23,69 @@ MOST_SWITCH_HOSTS: Final = 4096
 """Hosts of a big switch; its path table, of one row for each pair, then takes 0.4 GB."""
 MOST_FABRIC_HOSTS: Final = 512
 """Hosts of a fabric with several paths for each pair."""
-
 MOST_PATHS: Final = 8_000_000
 """Rows of a path table at most; so many take a minute to list."""
-
 MOST_PLANES: Final = 64
-"""Planes of a multi-plane network at most."""
 MOST_ARITY: Final = 12
 """Ports of a switch of a fat-tree, which then has 432 hosts; two more, and it has more than ``MOST_FABRIC_HOSTS``."""
-
 RACKS: Final = 3
 HOSTS_PER_RACK: Final = 3
+TOPOLOGIES: Final = {
+    "one-link": "one link that all flows share",
+    "big-switch": "a non-blocking switch, one full-duplex link per host",
+    "tree9": "three racks of three hosts under one core switch (MERP, section 6.1)",
+    "leaf-spine": "leaves of up to 16 hosts, joined by 4 spines",
+    "fat-tree": "the smallest k-ary fat-tree that holds the hosts: 16, 54, 128, ...",
+    "multi-plane": "three non-blocking switches, each host with a full-duplex link to every one (AuTO, section 6)",
+}
+"""Names of the topologies and what they are."""
+HOSTS_PER_LEAF: Final = 16
+NUM_SPINES: Final = 4
+SMALLEST_ARITY: Final = 4
+MOST_HOSTS: Final = {
+    "big-switch": MOST_SWITCH_HOSTS,
+    "leaf-spine": MOST_FABRIC_HOSTS,
+    "fat-tree": MOST_ARITY * MOST_ARITY * MOST_ARITY // 4,
+    "multi-plane": MOST_FABRIC_HOSTS,
+}
+"""Hosts of each topology at most; ``one-link`` has room for any number, and ``tree9`` says itself how many it has."""
+
+
+def make_topology(name: str, *, num_hosts: int, capacity: float | None = None, delay: float = 0.0) -> Topology:
+    """Builds a topology by name.
+
+    Args:
+        name: One of ``TOPOLOGIES``.
+        num_hosts: Hosts that it must have at least; ``one-link`` has room for any, ``tree9`` for nine.
+        capacity: Capacity of every link in B/s; ``None`` for 1 Gbps.
+        delay: Propagation delay of every link in s.
+
+    Raises:
+        ConfigError: The name is unknown, or a value is out of its range.
+    """
+    check_choice("topology", name, TOPOLOGIES)
+    if name in MOST_HOSTS:
+        num_hosts = check_between(f"topology {name}: num_hosts", num_hosts, 1, MOST_HOSTS[name])
+    else:
+        num_hosts = check_integer(f"topology {name}: num_hosts", num_hosts, at_least=1, below=math.inf)
+    links: dict[str, Any] = {"capacity": DEFAULT_CAPACITY if capacity is None else capacity, "delay": delay}
+    if name == "one-link":
+        return one_link(**links)
+    if name == "big-switch":
+        return big_switch(num_hosts=num_hosts, **links)
+    if name == "multi-plane":
+        return multi_plane(num_hosts=num_hosts, **links)
+    if name == "tree9":
+        if num_hosts > RACKS * HOSTS_PER_RACK:
+            raise ConfigError(f"topology tree9: num_hosts is {shown(num_hosts)}: it has {RACKS * HOSTS_PER_RACK}")
+        return tree9(**links)
+    if name == "leaf-spine":
+        hosts = min(HOSTS_PER_LEAF, num_hosts)
+        return leaf_spine(num_leaves=-(-num_hosts // hosts), num_spines=NUM_SPINES, hosts_per_leaf=hosts, **links)
+    arity = SMALLEST_ARITY
+    while arity * arity * arity // 4 < num_hosts:
+        arity += 2
+    return fat_tree(arity=arity, **links)
 
 
 def one_link(*, capacity: PerLink = DEFAULT_CAPACITY, delay: PerLink = 0.0) -> Topology:
@@ -51,11 +106,8 @@ def big_switch(*, num_hosts: int, capacity: PerLink = DEFAULT_CAPACITY, delay: P
 
     Args:
         num_hosts: Hosts H, >= 2.
-        capacity: Capacity of each link and direction in B/s.
-        delay: Propagation delay of each link in s.
-
-    Raises:
-        ConfigError: There are fewer than two hosts, or a capacity or delay is not allowed.
+        capacity: Capacity of each link in B/s.
+        delay: Delay of each link in s.
     """
     num_hosts = check_between("topology big-switch: num_hosts", num_hosts, 2, MOST_SWITCH_HOSTS)
     pairs = np.arange(num_hosts * num_hosts)
@@ -81,11 +133,8 @@ def multi_plane(
     Args:
         num_hosts: Hosts, >= 2.
         num_planes: Planes, >= 1.
-        capacity: Capacity of each link and direction in B/s.
-        delay: Propagation delay of each link in s.
-
-    Raises:
-        ConfigError: A count is too small, or a capacity or delay is not allowed.
+        capacity: Capacity of each link in B/s.
+        delay: Delay of each link in s.
     """
     num_hosts = check_between("topology multi-plane: num_hosts", num_hosts, 2, MOST_FABRIC_HOSTS)
     most_planes = min(MOST_PLANES, MOST_PATHS // (num_hosts * num_hosts))
@@ -125,11 +174,8 @@ def leaf_spine(
         num_leaves: Leaves, >= 1.
         num_spines: Spines, >= 1.
         hosts_per_leaf: Hosts of a leaf, >= 1, numbered leaf by leaf.
-        capacity: Capacity of each link and direction in B/s.
-        delay: Propagation delay of each link in s.
-
-    Raises:
-        ConfigError: A count is too small, or a capacity or delay is not allowed.
+        capacity: Capacity of each link in B/s.
+        delay: Delay of each link in s.
     """
     num_leaves, num_spines, hosts_per_leaf = (
         check_between(f"topology leaf-spine: {name}", value, 1, MOST_FABRIC_HOSTS)
@@ -163,11 +209,8 @@ def fat_tree(*, arity: int = 4, capacity: PerLink = DEFAULT_CAPACITY, delay: Per
 
     Args:
         arity: Ports of a switch k, even, >= 2.
-        capacity: Capacity of each link and direction in B/s.
-        delay: Propagation delay of each link in s.
-
-    Raises:
-        ConfigError: The arity is odd or too small, or a capacity or delay is not allowed.
+        capacity: Capacity of each link in B/s.
+        delay: Delay of each link in s.
     """
     arity = check_between("topology fat-tree: arity", arity, 2, MOST_ARITY)
     if arity % 2:

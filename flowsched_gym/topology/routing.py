@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final
 
-import numpy as np
-
+from flowsched_gym.core.arrays import to_float
 from flowsched_gym.core.checks import check_choice
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.suggestions import listed
@@ -15,7 +14,7 @@ from flowsched_gym.core.units import SECONDS_PER_MICROSECOND
 
 
 class RoutingKind(IntEnum):
-    """Ways to choose a path; ``fluid/rules/routing/choose_path.py`` defines them."""
+    """Ways to choose a path."""
 
     ECMP = 0
     LEAST_LOADED = 1
@@ -27,13 +26,7 @@ class RoutingKind(IntEnum):
 DEFAULT_FLOWLET_GAP: Final = 500 * SECONDS_PER_MICROSECOND
 """Pause in s after which a flow may change its path (Alizadeh et al., SIGCOMM 2014, section 3.4)."""
 
-ROUTINGS: Final[Mapping[str, RoutingKind]] = {
-    "ecmp": RoutingKind.ECMP,
-    "least-loaded": RoutingKind.LEAST_LOADED,
-    "conga": RoutingKind.CONGA,
-    "memr": RoutingKind.MEMR,
-    "memr-hop-by-hop": RoutingKind.MEMR_HOP_BY_HOP,
-}
+ROUTINGS: Final[Mapping[str, RoutingKind]] = {kind.name.lower().replace("_", "-"): kind for kind in RoutingKind}
 """Ways to choose a path by name."""
 
 DESCRIPTIONS: Final[Mapping[str, str]] = {
@@ -66,10 +59,8 @@ class Routing:
             raise ConfigError(
                 f"routing kind is {shown(self.kind)}: it must be one of {', '.join(kind.name for kind in RoutingKind)}"
             )
-        gap: object = self.flowlet_gap
-        is_number = isinstance(gap, (int, float, np.integer, np.floating)) and not isinstance(gap, bool)
-        if not is_number or not 0 < self.flowlet_gap < math.inf:
-            raise ConfigError(f"flowlet_gap is {shown(gap)}: it must be a finite number > 0 s")
+        if not 0 < to_float(self.flowlet_gap) < math.inf:
+            raise ConfigError(f"flowlet_gap is {shown(self.flowlet_gap)}: it must be a finite number > 0 s")
 
 
 def make_routing(name: str, **parameters: object) -> Routing:

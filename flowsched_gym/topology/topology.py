@@ -1,6 +1,7 @@
 """Networks: hosts, directed links with capacity and delay, paths between hosts, and which traffic crosses a link."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -25,9 +26,12 @@ LEAST_PART: Final = 2e-14
 event times (``TIME_TOLERANCE``), so that rounding moves a completion time by half at most."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Topology:
     """The links of a network and the paths of each ordered pair of hosts. Arrays are not writeable.
+
+    In methods, ``source`` and ``destination`` are the hosts that flows have, and ``path`` rows of the path table,
+    (num_flows,) int64 each; a host that does not exist is a ``WorkloadError``.
 
     Attributes:
         name: Name in the registry.
@@ -55,8 +59,6 @@ class Topology:
     path_links: IntArray
     pair_start: IntArray | None = None
     num_cpus: int = 0
-    _path_delay: FloatArray | None = field(default=None, init=False, repr=False)
-    _path_capacity: FloatArray | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         for name, values, allowed, what in (
@@ -70,36 +72,28 @@ class Topology:
                     f"topology {self.name}: {name} is {values[link]}: it must be finite and {what} (link {link})"
                 )
         self._check_paths()
-        for array in (self.capacity, self.delay, self.path_start, self.path_links):
-            array.setflags(write=False)
-        if self.pair_start is not None:
-            self.pair_start.setflags(write=False)
+        for array in (self.capacity, self.delay, self.path_start, self.path_links, self.pair_start):
+            if array is not None:
+                array.setflags(write=False)
 
     def _check_paths(self) -> None:
         """Refuses tables that do not fit each other."""
-        num_paths = len(self.path_start) - 1
+        begin, num_paths, num_pairs = f"topology {self.name}:", len(self.path_start) - 1, max(self.num_hosts**2, 1)
         for name, length in (("delay", len(self.delay)), ("link_names", len(self.link_names))):
             if length != self.num_links:
-                raise ConfigError(
-                    f"topology {self.name}: {name} has {length} entries: there are {self.num_links} links"
-                )
-        starts: list[tuple[str, IntArray, int, int]] = [("path_start", self.path_start, len(self.path_links), 1)]
+                raise ConfigError(f"{begin} {name} has {length} entries: there are {self.num_links} links")
+        starts = [("path_start", self.path_start, len(self.path_links), 1)]
         if self.pair_start is not None:
             starts.append(("pair_start", self.pair_start, num_paths - self.num_cpus, 0))
         for name, start, end, least in starts:
             steps = np.diff(start)
             if not len(steps) or start[0] != 0 or start[-1] != end or (steps < least).any():
-                raise ConfigError(
-                    f"topology {self.name}: {name} must rise from 0 to {end}, by at least {least} from entry to entry"
-                )
+                raise ConfigError(f"{begin} {name} must rise from 0 to {end}, by at least {least} from entry to entry")
         if self.path_links.min() < 0 or self.path_links.max() >= self.num_links:
-            raise ConfigError(f"topology {self.name}: path_links must name links from 0 to {self.num_links - 1}")
-        num_pairs = num_paths if self.pair_start is None else len(self.pair_start) - 1
-        if num_pairs != max(self.num_hosts * self.num_hosts, 1):
-            raise ConfigError(
-                f"topology {self.name}: paths of {num_pairs} pairs of hosts are listed: there are "
-                f"{max(self.num_hosts * self.num_hosts, 1)}"
-            )
+            raise ConfigError(f"{begin} path_links must name links from 0 to {self.num_links - 1}")
+        listed = num_paths if self.pair_start is None else len(self.pair_start) - 1
+        if listed != num_pairs:
+            raise ConfigError(f"{begin} paths of {listed} pairs of hosts are listed: there are {num_pairs}")
 
     @property
     def num_links(self) -> int:
@@ -119,28 +113,12 @@ class Topology:
         return Network(self.capacity, self.path_start, self.path_links, self.num_cpus)
 
     def path_of(self, source: IntArray, destination: IntArray, choice: IntArray | None = None) -> IntArray:
-        """Finds a path for each pair of hosts.
-
-        Args:
-            source: Sending hosts, (num_flows,).
-            destination: Receiving hosts, (num_flows,).
-            choice: Which of the pair's paths, (num_flows,) int64, >= 0, counted around; ``None`` for the first.
-
-        Returns:
-            Rows of the path table, (num_flows,) int64.
-
-        Raises:
-            WorkloadError: A host does not exist.
-        """
+        """Finds a path for each pair of hosts: the first, or that of a choice >= 0, (num_flows,), counted around."""
         first, last = self.candidates(source, destination)
         return first if choice is None else first + choice % (last - first)
 
     def candidates(self, source: IntArray, destination: IntArray) -> tuple[IntArray, IntArray]:
         """Finds the paths of each pair of hosts: rows of the path table from the first to before the last.
-
-        Args:
-            source: Sending hosts, (num_flows,).
-            destination: Receiving hosts, (num_flows,).
 
         Returns:
             Rows of the first path, and rows behind the last path, (num_flows,) int64 each.
@@ -169,18 +147,7 @@ class Topology:
         return first, last
 
     def ideal_path(self, source: IntArray, destination: IntArray) -> IntArray:
-        """Finds the path that is best on the empty network: largest capacity, then least delay, then the first.
-
-        Args:
-            source: Sending hosts, (num_flows,).
-            destination: Receiving hosts, (num_flows,).
-
-        Returns:
-            Rows of the path table, (num_flows,) int64.
-
-        Raises:
-            WorkloadError: A host does not exist.
-        """
+        """Finds the path that is best on the empty network: largest capacity, then least delay, then the first."""
         first, last = self.candidates(source, destination)
         links = slice(self.num_links - self.num_cpus)
         alike = (self.capacity[links] == self.capacity[0]).all() and (self.delay[links] == self.delay[0]).all()
@@ -194,19 +161,13 @@ class Topology:
         return best
 
     def ecmp(self, source: IntArray, destination: IntArray, flow_id: IntArray, *, seed: int) -> IntArray:
-        """Spreads flows over the paths of their pairs by a hash (equal-cost multi-path, RFC 2992).
+        """Finds paths that spread flows over those of their pairs by a hash (equal-cost multi-path, RFC 2992).
 
         Args:
-            source: Sending hosts, (num_flows,).
-            destination: Receiving hosts, (num_flows,).
+            source: Sending hosts.
+            destination: Receiving hosts.
             flow_id: Identifiers of the flows, which stand for their ports, (num_flows,).
             seed: Seed of the hash, >= 0; the network's, not the episode's.
-
-        Returns:
-            Rows of the path table, (num_flows,) int64.
-
-        Raises:
-            WorkloadError: A host does not exist.
         """
         if self.pair_start is None:
             return self.path_of(source, destination)
@@ -269,15 +230,13 @@ class Topology:
             alone = volume / capacity
             last = arrival_time.max() + alone.sum()
         if not alone.all():
-            row = int(np.argmin(alone))
-            what = "too short for float64"
-        elif not last < LATEST_TIME:
-            _check_resolution(alone, volume, capacity, arrival_time)
-            row = int(np.argmax(alone))
-            what = f"and all flows after another until {'infinity' if np.isinf(last) else f'{last:g} s'}"
+            row, what = int(np.argmin(alone)), "too short for float64"
         else:
             _check_resolution(alone, volume, capacity, arrival_time)
-            return
+            if last < LATEST_TIME:
+                return
+            row = int(np.argmax(alone))
+            what = f"and all flows after another until {'infinity' if np.isinf(last) else f'{last:g} s'}"
         raise WorkloadError(
             f"size in row {row} takes {volume[row]} B at {capacity[row]} B/s: {alone[row]} s, {what}: it must be a "
             f"time > 0 s, and the last one end before {LATEST_TIME:g} s"
@@ -285,21 +244,19 @@ class Topology:
 
     def path_delay(self, path: IntArray) -> FloatArray:
         """Adds up the one-way delays along paths, in s, (num_flows,)."""
-        if self._path_delay is None:
-            object.__setattr__(self, "_path_delay", self._sum_delays())
-        assert self._path_delay is not None
         return self._path_delay[path]
 
     def path_capacity(self, path: IntArray) -> FloatArray:
         """Finds the smallest capacity along paths, in B/s, (num_flows,)."""
-        if self._path_capacity is None:
-            smallest = np.minimum.reduceat(self.capacity[self.path_links], self.path_start[:-1])
-            object.__setattr__(self, "_path_capacity", smallest)
-        assert self._path_capacity is not None
         return self._path_capacity[path]
 
-    def _sum_delays(self) -> FloatArray:
-        """Adds up the one-way delays along all paths, in s, (num_paths,)."""
+    @cached_property
+    def _path_capacity(self) -> FloatArray:
+        smallest: FloatArray = np.minimum.reduceat(self.capacity[self.path_links], self.path_start[:-1])
+        return smallest
+
+    @cached_property
+    def _path_delay(self) -> FloatArray:
         if (self.delay == self.delay[0]).all():
             # A path of equal links has the delay `links * delay` to the last bit only if it is no difference of sums.
             equal: FloatArray = np.diff(self.path_start) * self.delay[0]

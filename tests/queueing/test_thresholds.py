@@ -19,7 +19,7 @@ from flowsched_gym.queueing import (
     size_moments,
 )
 from flowsched_gym.queueing.moments import SizeDistribution, size_grid
-from flowsched_gym.queueing.multilevel import KINDS
+from flowsched_gym.queueing.one_link import KINDS
 from flowsched_gym.queueing.thresholds import PUBLISHED
 from flowsched_gym.workload import CDF_NAMES, Constant, Discrete, Exponential, LogNormal, Pareto, load_cdf
 

@@ -44,9 +44,7 @@ UPLINK_FACTOR: Final = 4.0
 HOST_DELAY: Final = 2e-5
 LINK_DELAY: Final = 1e-7
 """Delays in s that make the paper's round trip of 40.8 us: two of hosts, and eight of links."""
-BUSY = 0
-READY = 1
-HOPS = 2
+BUSY, READY, HOPS = range(3)
 """Indices of ``Fabric.counts``."""
 
 
@@ -96,13 +94,8 @@ class PacketFabric:
     def ideal_fct(self, wire: FloatArray, first: FloatArray, across: BoolArray, delay: float) -> FloatArray:
         """Returns the completion times in s of flows alone whose window never makes them wait, (num_flows,).
 
-        The host's leaf begins to send when the first packet is there, and then sends all of them.
-
-        Args:
-            wire: Bytes of each flow on the wire.
-            first: Bytes on the wire of its first packet.
-            across: Whether it crosses a spine.
-            delay: Delay of a host in s.
+        The host's leaf begins to send when the first packet is there, and then sends all of them. Bytes are those on
+        the wire, of all packets and of the first one; a host's delay is in s.
         """
         passed = np.where(across, 1.0 + 2.0 / UPLINK_FACTOR, 1.0)
         links = np.where(across, 4.0, 2.0) * LINK_DELAY
@@ -162,13 +155,6 @@ def replay_fabric(flows: Flows, t: Tables, f: Fabric, goal: int, until: float) -
     At one instant transmissions end by port, packets arrive behind links in the order in which they were sent,
     acknowledgements arrive, those from across the spines last, losses are noticed, and flows arrive by id; last, idle
     ports choose.
-
-    Args:
-        flows: The flows.
-        t: What the loop knows.
-        f: The fabric.
-        goal: Flows; all of them include the last acknowledgement.
-        until: Time in s.
     """
     ports, num_flows = t.ports, len(flows.arrivals)
     now, arrived = t.clock[0], t.counts[ARRIVED]

@@ -15,14 +15,14 @@ PORT = 0
 
 @threaded_function
 def serve(arrival_time: FloatArray, t: Tables, goal: int, until: float) -> None:
-    """Serves packets that are given, until so many have arrived, or this time in s.
+    """Serves packets that are given, until so many have arrived, or this time in s; all includes the last departure.
 
     At that time all happens but the choice of an idle port, so that an agent can decide before it.
 
     Args:
         arrival_time: When each packet arrives, in s, (num_packets,), non-decreasing.
         t: What the loop knows.
-        goal: Packets; those at the end include the last departure.
+        goal: Packets.
         until: Time in s.
     """
     ports, num_packets = t.ports, len(arrival_time)
@@ -50,14 +50,7 @@ def serve(arrival_time: FloatArray, t: Tables, goal: int, until: float) -> None:
 
 @threaded_function
 def replay(flows: Flows, t: Tables, goal: int, until: float) -> None:
-    """Sends flows, until so many are acknowledged, or this time in s, or the rows of the trace may not suffice.
-
-    Args:
-        flows: The flows.
-        t: What the loop knows.
-        goal: Flows; all of them include the last acknowledgement.
-        until: Time in s; see ``serve``.
-    """
+    """Sends flows, until so many are acknowledged, or this time in s, or the rows of the trace may not suffice."""
     ports, num_flows = t.ports, len(flows.arrivals)
     now, arrived = t.clock[0], t.counts[ARRIVED]
     while True:
@@ -96,7 +89,7 @@ def replay(flows: Flows, t: Tables, goal: int, until: float) -> None:
 def begin_transmission(now: float, port: int, t: Tables) -> None:
     """Begins a transmission."""
     ports = t.ports
-    p = take(port, t.table, ports, t.packets, t.record)
+    p = take(port, t)
     end = now + t.table.size[p] / ports.capacity[port]
     ports.waiting[port] -= 1
     ports.sending[port] = p
@@ -122,7 +115,7 @@ def end_transmission(port: int, t: Tables) -> int:
 def _receive(now: float, port: int, p: int, t: Tables) -> int:
     """Lets a packet wait, and returns the one that is dropped, if any."""
     ports, rows = t.ports, t.rows
-    arrival = arrive(now, port, p, t.table, t.record)
+    arrival = arrive(now, port, p, t)
     marked = ports.waiting[port] >= ports.unmarked
     t.packets.marked[p] = marked
     if rows.kept:
@@ -136,8 +129,7 @@ def _receive(now: float, port: int, p: int, t: Tables) -> int:
         trace.weight = arrival.weight
         trace.last_seen = arrival.last_seen
         trace.new_message = arrival.new_message
-        trace.start_time = np.nan
-        trace.departure_time = np.nan
+        trace.start_time = trace.departure_time = np.nan
         trace.dropped = False
         trace.marked = marked
     if t.queue_counts.kept and arrival.queue != BEYOND:
@@ -148,13 +140,13 @@ def _receive(now: float, port: int, p: int, t: Tables) -> int:
     if arrival.queue == BEYOND:
         dropped = p
     elif ports.waiting[port] >= ports.room:
-        dropped = make_room(port, p, arrival, t.table, ports, t.packets, t.record)
+        dropped = make_room(port, p, arrival, t)
         if dropped != p:
             ports.waiting[port] -= 1
         if t.queue_counts.kept:
             count_drop(port, t.packets.queue[dropped], t.queue_counts)
     if dropped != p:
-        put(port, p, arrival, t.table, ports, t.packets, t.record)
+        put(port, p, arrival, t)
         ports.waiting[port] += 1
     if dropped != NONE and rows.kept:
         trace = rows.trace[rows.row[dropped]]
@@ -221,20 +213,14 @@ def end_timeout(now: float, flows: Flows, t: Tables) -> int:
     t.counts[RESENT] += 1
     p = take_from_list(LOST, flows, t)
     row: int = t.table.flow[p]
-    _send_again_later(row, p, flows, t)
-    time_out(now, row, flows.windows)
-    return row
-
-
-@inlined_part
-def _send_again_later(row: int, p: int, flows: Flows, t: Tables) -> None:
-    """Appends a packet to those that its flow is to send again."""
     t.packets.after[p] = NONE
     if flows.lost_head[row] == NONE:
         flows.lost_head[row] = p
     else:
         t.packets.after[flows.lost_tail[row]] = p
     flows.lost_tail[row] = p
+    time_out(now, row, flows.windows)
+    return row
 
 
 @inlined_part

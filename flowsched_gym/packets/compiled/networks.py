@@ -1,6 +1,6 @@
 """Many networks of packets in compiled code, whose agents act once per period."""
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
@@ -13,9 +13,9 @@ from flowsched_gym.core.threads import Pool
 from flowsched_gym.flows.fields import Fields, fill_flow_fields
 from flowsched_gym.flows.records import Records
 from flowsched_gym.machine_code.decorators import compiles
-from flowsched_gym.packets.compiled.engine import Network, new_network
+from flowsched_gym.packets.compiled.engine import hook_errors
 from flowsched_gym.packets.compiled.loop import replay
-from flowsched_gym.packets.compiled.state import COMPLETED
+from flowsched_gym.packets.compiled.state import COMPLETED, Network, new_network, whole
 from flowsched_gym.packets.contract import PacketTable
 from flowsched_gym.packets.rules.queues import forget_counts
 from flowsched_gym.packets.schedulers import PacketSetup
@@ -24,15 +24,9 @@ from flowsched_gym.topology import Topology
 from flowsched_gym.workload import Workload
 
 NETWORK: Final = np.dtype(
-    [
-        ("num_flows", "i8"),
-        ("num_packets", "i8"),
-        ("num_keys", "i8"),
-        ("periods", "i8"),  # periods that have begun
-        ("waits", "?"),  # whether an agent is to act
-    ],
-    align=True,
+    [(name, "i8") for name in ("num_flows", "num_packets", "num_keys", "periods")] + [("waits", "?")], align=True
 )
+"""A network: its size, the periods that have begun, and whether an agent is to act."""
 Record = TypeVar("Record", bound=tuple[Any, ...])
 ALIGNMENT: Final = 16
 """Bytes at whose multiples arrays begin."""
@@ -53,13 +47,9 @@ class PacketNetworks:
         topology: The port as a network.
         setup: The port and the senders.
         seconds: Length of a period in s.
-        flow_fields: What the environment keeps of a flow, as names and types.
-        episode_fields: What it keeps of an episode, likewise.
+        flow_fields: What the environment keeps of a flow.
+        episode_fields: What it keeps of an episode; these are ``episodes``, (num_networks,).
         num_threads: Threads that run networks, >= 1.
-
-    Attributes:
-        topology: The port as a network.
-        episodes: What the environment keeps of each episode, (num_networks,).
 
     Raises:
         ConfigError: Machine code is switched off.
@@ -90,17 +80,11 @@ class PacketNetworks:
         self._pool = Pool(num_threads) if num_threads > 1 else None
 
     def load(self, number: int, workload: Workload) -> None:
-        """Puts the flows of a workload into a network, at time 0.
-
-        Raises:
-            WorkloadError: They have too many packets.
-        """
+        """Puts the flows of a workload into a network, at time 0."""
         setup = self._setup
         packets = setup.cut(workload)
         columns = np.zeros(workload.num_flows, dtype=self._flow_type)
-        fill_flow_fields(
-            columns, self._flow_type.names or (), workload, lambda: setup.ideal_fct(workload.size, packets.packets)
-        )
+        fill_flow_fields(columns, self._flow_type.names or (), workload, lambda: setup.ideal_fct(workload))
         self._networks[number] = (packets.num_flows, len(packets.table.flow), len(packets.key_id), 0, False)
         self.episodes[number] = 0
         self._place(number, packets, columns)
@@ -115,11 +99,8 @@ class PacketNetworks:
 
     def run(self, *numbers: int) -> None:
         """Runs networks, each to the beginning of its next period, or until all flows are acknowledged."""
-        if self._pool is None:
-            for number in numbers:
-                self._run(number)
-        else:
-            list(self._pool.threads().map(self._run, numbers))
+        run = map if self._pool is None else self._pool.threads().map
+        list(run(self._run, numbers))
 
     def now(self, number: int) -> float:
         """Returns the time of a network in s."""
@@ -142,11 +123,7 @@ class PacketNetworks:
         return bool(self._networks["waits"][number])
 
     def go_on(self, number: int) -> None:
-        """Begins a period of a network, with the controls as they have been set.
-
-        Raises:
-            SimulationError: No period waits to begin.
-        """
+        """Begins a period of a network, with the controls as they have been set."""
         if not self.awaits_decision(number):
             raise SimulationError("no period waits to begin")
         self._networks["waits"][number] = False
@@ -177,11 +154,7 @@ class PacketNetworks:
         return Snapshot({"networks": self._networks[numbers], "episodes": self.episodes[numbers], "content": content})
 
     def put(self, numbers: IntArray, snapshot: Snapshot) -> None:
-        """Sets networks, (count,), to what a snapshot holds.
-
-        Raises:
-            ConfigError: Its networks are laid out in another way.
-        """
+        """Sets networks, (count,), to what a snapshot holds; refuses one whose networks are laid out in another way."""
         blocks = snapshot.blocks
         snapshot.check_fits({"networks": self._networks, "episodes": self.episodes})
         self._networks[numbers], self.episodes[numbers] = blocks["networks"], blocks["episodes"]
@@ -193,7 +166,8 @@ class PacketNetworks:
         """Runs a network to the beginning of its next period, or until all flows are acknowledged."""
         periods = self.num_periods(number)
         flows, tables = self.network(number)
-        replay(flows, tables, len(flows.arrival_time), periods * self._seconds)
+        with hook_errors(self._setup, tables):
+            replay(flows, tables, len(flows.arrival_time), periods * self._seconds)
         if not self.finished(number):
             self._networks["periods"][number] = periods + 1
             self._networks["waits"][number] = True
@@ -205,62 +179,35 @@ class PacketNetworks:
 
     def _room_for(self, number: int) -> tuple[PacketFlows, npt.NDArray[Any]]:
         """Makes flows and columns of nothing, as many as a network has."""
-        num_flows, num_packets, num_keys, _, _ = self._networks[number].tolist()
-
-        def zeros(count: int) -> IntArray:
-            return np.zeros(count, dtype=np.int64)
-
         setup = self._setup
-        table = PacketTable(
-            zeros(num_packets),
-            np.zeros(num_packets),
-            float(setup.senders.header),
-            np.zeros(num_packets if setup.scheduler.needs_remaining else 0),
-            zeros(num_flows),
-            np.zeros(num_flows),
-        )
-        flows = PacketFlows(np.zeros(num_flows), zeros(num_flows), zeros(num_flows + 1), table, zeros(num_keys))
+        num_flows, num_packets, num_keys, _, _ = self._networks[number].tolist()
+        size, due = np.zeros(num_packets), np.zeros(num_flows)
+        remaining = np.zeros(num_packets if setup.scheduler.needs_remaining else 0)
+        header = float(setup.senders.header)
+        table = PacketTable(whole(num_packets), size, header, remaining, whole(num_flows), due)
+        flows = PacketFlows(due.copy(), whole(num_flows), whole(num_flows + 1), table, whole(num_keys))
         return flows, np.zeros(num_flows, dtype=self._flow_type)
 
 
-class CompiledPackets:
-    """The episode in the only network of ``PacketNetworks``, with the attributes of a ``PacketSimulation``.
+def _alone(name: str) -> Any:
+    """Makes a property: what a method of ``PacketNetworks`` returns for the only network."""
+    return property(lambda self: getattr(self.batch, name)(0), doc=getattr(PacketNetworks, name).__doc__)
 
-    Args:
-        batch: The networks.
-        workload: The flows, which are loaded.
-    """
+
+class CompiledPackets:
+    """The episode in the only network of ``PacketNetworks``, with the attributes of a ``PacketSimulation``."""
+
+    now: float = _alone("now")
+    finished: bool = _alone("finished")
+    awaits_decision: bool = _alone("awaits_decision")
+    num_delivered: int = _alone("num_delivered")
 
     def __init__(self, batch: PacketNetworks, workload: Workload) -> None:
         """Loads the flows."""
         self.batch = batch
         self.workload = workload
+        self.topology = batch.topology
         batch.load(0, workload)
-
-    @property
-    def topology(self) -> Topology:
-        """The port as a network."""
-        return self.batch.topology
-
-    @property
-    def now(self) -> float:
-        """Time in s."""
-        return self.batch.now(0)
-
-    @property
-    def finished(self) -> bool:
-        """Whether every flow has been acknowledged."""
-        return self.batch.finished(0)
-
-    @property
-    def awaits_decision(self) -> bool:
-        """Whether time stands still until an agent acts."""
-        return self.batch.awaits_decision(0)
-
-    @property
-    def num_delivered(self) -> int:
-        """Flows acknowledged so far."""
-        return self.batch.num_delivered(0)
 
     @property
     def delivery_order(self) -> IntArray:
@@ -277,11 +224,7 @@ class CompiledPackets:
         self.batch.run(0)
 
     def go_on(self) -> None:
-        """Begins a period, with the controls as they have been set.
-
-        Raises:
-            SimulationError: No period waits to begin.
-        """
+        """Begins a period, with the controls as they have been set."""
         self.batch.go_on(0)
 
     def records(self) -> Records:
@@ -295,28 +238,23 @@ def pack(record: Record) -> tuple[Record, npt.NDArray[np.uint8]]:
     Returns:
         The same record with views in place of arrays, and the bytes, (length,).
     """
-    ends = np.cumsum([0, *(-(-array.nbytes // ALIGNMENT) * ALIGNMENT for array in _arrays(record))])
+    arrays: list[npt.NDArray[Any]] = []
+    _with_arrays(record, arrays.append)
+    ends = np.cumsum([0, *(-(-array.nbytes // ALIGNMENT) * ALIGNMENT for array in arrays)])
     packed = np.zeros(int(ends[-1]), dtype=np.uint8)
     begins = iter(ends.tolist())
-    return _moved(record, begins, packed), packed
 
-
-def _arrays(value: object) -> Iterator[npt.NDArray[Any]]:
-    """Lists the arrays of a record, in the order of its fields."""
-    if isinstance(value, np.ndarray):
-        yield value
-    elif isinstance(value, tuple):
-        for each in value:
-            yield from _arrays(each)
-
-
-def _moved(value: Any, begins: Iterator[int], packed: npt.NDArray[np.uint8]) -> Any:
-    """Returns the same with its arrays moved."""
-    if isinstance(value, np.ndarray):
+    def move(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
         begin = next(begins)
-        view = packed[begin : begin + value.nbytes].view(value.dtype).reshape(value.shape)
-        view[...] = value
+        view = packed[begin : begin + array.nbytes].view(array.dtype).reshape(array.shape)
+        view[...] = array
         return view
-    if isinstance(value, tuple):
-        return type(value)(*(_moved(each, begins, packed) for each in value))
-    return value
+
+    return _with_arrays(record, move), packed
+
+
+def _with_arrays(value: Any, change: Callable[[npt.NDArray[Any]], object]) -> Any:
+    """Returns a record with its arrays changed, in the order of its fields."""
+    if isinstance(value, np.ndarray):
+        return change(value)
+    return type(value)(*(_with_arrays(each, change) for each in value)) if isinstance(value, tuple) else value

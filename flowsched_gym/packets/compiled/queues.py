@@ -1,142 +1,142 @@
-"""The packets that wait at a port, in each of the orders that schedulers have, and the hooks of the scheduler in use.
+"""The packets that wait at a port, in the order of the scheduler in use, and its hooks.
 
-Machine code is of one scheduler, whose hooks and order are found by the type of its record.
+Machine code is of one scheduler: its hooks and its order are found by the type of its record; no other code is left.
 """
 
-from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.machine_code.decorators import chosen_by_type, inlined_part
-from flowsched_gym.packets.compiled.state import NONE, Packets, Ports
-from flowsched_gym.packets.contract import Arrival, Order, PacketTable, Scheduler
+from flowsched_gym.packets.compiled.state import NONE, Packets, Ports, Tables
+from flowsched_gym.packets.contract import BEYOND, HOOKS, Arrival, Order, Scheduler
+
+ARRIVE: Final = HOOKS.index("arrive")
+CHOOSE: Final = HOOKS.index("choose")
 
 
-def _put_last(
-    port: int, p: int, arrival: Arrival, table: PacketTable, ports: Ports, packets: Packets, record: Any
-) -> None:
+def _scheduler(record: Any) -> type[Scheduler]:
+    """Returns the class of the scheduler that keeps a record of this type."""
+    scheduler: type[Scheduler] = record.scheduler
+    return scheduler
+
+
+def _is_own(record: Any) -> bool:
+    """Returns whether a user wrote that scheduler."""
+    return not _scheduler(record).__module__.startswith("flowsched_gym.")
+
+
+def _yes(record: Any) -> bool:
+    return True
+
+
+def _no(record: Any) -> bool:
+    return False
+
+
+_hook = chosen_by_type(lambda name, record: getattr(_scheduler(record), name), checked=_is_own)
+_arrive = _hook(Scheduler.arrive)
+_choose = _hook(Scheduler.choose)
+
+
+@chosen_by_type(lambda _, record: _yes if _is_own(record) else _no)
+def _is_checked(record: Any) -> bool:
+    """Returns whether what hooks do is checked: the package's own are tested, and pay nothing for it."""
+    raise NotImplementedError
+
+
+@chosen_by_type(lambda _, record: _no if _scheduler(record).order is Order.ARRIVAL else _yes)
+def _is_ranked(record: Any) -> bool:
+    """Returns whether packets wait in a heap by rank, not in queues."""
+    raise NotImplementedError
+
+
+@chosen_by_type(lambda _, record: _yes if _scheduler(record).order is Order.FLOW else _no)
+def _is_by_flow(record: Any) -> bool:
+    """Returns whether of the flow of the first packet the one that arrived first is sent."""
+    raise NotImplementedError
+
+
+@inlined_part
+def arrive(now: float, port: int, p: int, t: Tables) -> Arrival:
+    """Asks the scheduler where a packet is to wait.
+
+    Raises:
+        IndexError: There is no such queue, or an array has no such entry; ``Ports.fault`` says what happened.
+    """
+    if _is_checked(t.record):
+        t.ports.fault[0] = ARRIVE
+    arrival = _arrive(now, port, p, t.table, t.record)
+    if _is_checked(t.record) and not BEYOND <= arrival.queue < t.ports.head.shape[1]:
+        _refuse(arrival.queue, t.ports)
+    return arrival
+
+
+@inlined_part
+def put(port: int, p: int, arrival: Arrival, t: Tables) -> None:
+    """Lets a packet wait; those that waited before are counted in ``waiting`` still without it."""
+    ports, packets = t.ports, t.packets
+    if _is_ranked(t.record):
+        _note_rank(port, p, arrival, ports, packets)
+        _rise(ports.waiting[port], p, ports.heap[port], packets)
+        if _is_by_flow(t.record):
+            _join_flow(port, p, t.table.flow[p], ports, packets)
+        return
     queue = arrival.queue
     packets.after[p] = NONE
     if ports.head_size[port, queue] == 0.0:
         ports.head[port, queue] = p
-        ports.head_size[port, queue] = table.size[p]
+        ports.head_size[port, queue] = t.table.size[p]
     else:
         packets.after[ports.tail[port, queue]] = p
     ports.tail[port, queue] = p
 
 
-def _take_first(port: int, table: PacketTable, ports: Ports, packets: Packets, record: Any) -> int:
-    queue = choose(port, ports.head_size[port], record)
-    p: int = ports.head[port, queue]
+@inlined_part
+def take(port: int, t: Tables) -> int:
+    """Takes the packet that is to be sent next; ``waiting`` still counts it. Raises what ``arrive`` does."""
+    ports, packets = t.ports, t.packets
+    p: int
+    if _is_ranked(t.record):
+        p = ports.heap[port, 0]
+        if _is_by_flow(t.record):
+            flow = t.table.flow[p]
+            p = ports.flow_head[port, flow]
+            _leave_flow(port, p, flow, ports, packets)
+        _remove(p, ports.waiting[port], ports.heap[port], packets)
+        return p
+    if _is_checked(t.record):
+        ports.fault[0] = CHOOSE
+    queue = _choose(port, ports.head_size[port], t.record)
+    if _is_checked(t.record) and not (0 <= queue < ports.head.shape[1] and ports.head_size[port, queue] > 0.0):
+        _refuse(queue, ports)
+    p = ports.head[port, queue]
     follower = packets.after[p]
     ports.head[port, queue] = follower
-    ports.head_size[port, queue] = table.size[follower] if follower != NONE else 0.0
-    return p
-
-
-def _drop_new(
-    port: int, p: int, arrival: Arrival, table: PacketTable, ports: Ports, packets: Packets, record: Any
-) -> int:
+    ports.head_size[port, queue] = t.table.size[follower] if follower != NONE else 0.0
     return p
 
 
 @inlined_part
-def _put_ranked(
-    port: int, p: int, arrival: Arrival, table: PacketTable, ports: Ports, packets: Packets, record: Any
-) -> None:
-    _note_rank(port, p, arrival, ports, packets)
-    _rise(ports.waiting[port], p, ports.heap[port], packets)
-
-
-def _take_ranked(port: int, table: PacketTable, ports: Ports, packets: Packets, record: Any) -> int:
-    p: int = ports.heap[port, 0]
-    _remove(p, ports.waiting[port], ports.heap[port], packets)
-    return p
-
-
-@inlined_part
-def _drop_last(
-    port: int, p: int, arrival: Arrival, table: PacketTable, ports: Ports, packets: Packets, record: Any
-) -> int:
+def make_room(port: int, p: int, arrival: Arrival, t: Tables) -> int:
+    """Returns the packet that a full buffer drops: the one that arrives, or one that waits, which it takes out."""
+    ports, packets = t.ports, t.packets
+    if not _is_ranked(t.record):
+        return p
     _note_rank(port, p, arrival, ports, packets)
     last = _last_of(ports.waiting[port], ports.heap[port], packets)
     if _comes_before(last, p, packets):
         return p
     _remove(last, ports.waiting[port], ports.heap[port], packets)
+    if _is_by_flow(t.record):
+        _leave_flow(port, last, t.table.flow[last], ports, packets)
     return last
 
 
-def _put_in_flow(
-    port: int, p: int, arrival: Arrival, table: PacketTable, ports: Ports, packets: Packets, record: Any
-) -> None:
-    _put_ranked(port, p, arrival, table, ports, packets, record)
-    flow = table.flow[p]
-    last = ports.flow_tail[port, flow]
-    packets.after[p] = NONE
-    packets.before[p] = last
-    if last == NONE:
-        ports.flow_head[port, flow] = p
-    else:
-        packets.after[last] = p
-    ports.flow_tail[port, flow] = p
-
-
-def _take_of_flow(port: int, table: PacketTable, ports: Ports, packets: Packets, record: Any) -> int:
-    p: int = ports.flow_head[port, table.flow[ports.heap[port, 0]]]
-    _remove(p, ports.waiting[port], ports.heap[port], packets)
-    _leave_flow(port, p, table, ports, packets)
-    return p
-
-
-def _drop_last_of_flows(
-    port: int, p: int, arrival: Arrival, table: PacketTable, ports: Ports, packets: Packets, record: Any
-) -> int:
-    dropped = _drop_last(port, p, arrival, table, ports, packets, record)
-    if dropped != p:
-        _leave_flow(port, dropped, table, ports, packets)
-    return dropped
-
-
-FUNCTIONS: Final[Mapping[str, Mapping[Order, Callable[..., int | None]]]] = {
-    "put": {Order.ARRIVAL: _put_last, Order.RANK: _put_ranked, Order.FLOW: _put_in_flow},
-    "take": {Order.ARRIVAL: _take_first, Order.RANK: _take_ranked, Order.FLOW: _take_of_flow},
-    "make_room": {Order.ARRIVAL: _drop_new, Order.RANK: _drop_last, Order.FLOW: _drop_last_of_flows},
-}
-"""What ports do by the orders of schedulers."""
-
-
-def _hook(name: str, record: Any) -> Any:
-    """Finds a hook of the scheduler that keeps a record of this type."""
-    return getattr(record.scheduler, name)
-
-
-def _in_order(name: str, record: Any) -> Any:
-    """Finds the function for the order of the scheduler that keeps a record of this type."""
-    return FUNCTIONS[name][record.scheduler.order]
-
-
-_of_scheduler = chosen_by_type(_hook)
-arrive = _of_scheduler(Scheduler.arrive)
-choose = _of_scheduler(Scheduler.choose)
-
-
-@chosen_by_type(_in_order)
-def put(port: int, p: int, arrival: Arrival, table: PacketTable, ports: Ports, packets: Packets, record: Any) -> None:
-    """Lets a packet wait; those that waited before are counted in ``waiting`` still without it."""
-
-
-@chosen_by_type(_in_order)
-def take(port: int, table: PacketTable, ports: Ports, packets: Packets, record: Any) -> int:
-    """Takes the packet that is to be sent next; ``waiting`` still counts it."""
-    raise NotImplementedError
-
-
-@chosen_by_type(_in_order)
-def make_room(
-    port: int, p: int, arrival: Arrival, table: PacketTable, ports: Ports, packets: Packets, record: Any
-) -> int:
-    """Returns the packet that a full buffer drops: the one that arrives, or one that waits, which it takes out."""
-    raise NotImplementedError
+@inlined_part
+def _refuse(queue: int, ports: Ports) -> None:
+    """Ends the run as a hook has returned a queue that it may not."""
+    ports.fault[1], ports.fault[2] = 1, queue
+    raise IndexError
 
 
 @inlined_part
@@ -148,9 +148,21 @@ def _note_rank(port: int, p: int, arrival: Arrival, ports: Ports, packets: Packe
 
 
 @inlined_part
-def _leave_flow(port: int, p: int, table: PacketTable, ports: Ports, packets: Packets) -> None:
+def _join_flow(port: int, p: int, flow: int, ports: Ports, packets: Packets) -> None:
+    """Appends a packet to the list of its flow."""
+    last = ports.flow_tail[port, flow]
+    packets.after[p] = NONE
+    packets.before[p] = last
+    if last == NONE:
+        ports.flow_head[port, flow] = p
+    else:
+        packets.after[last] = p
+    ports.flow_tail[port, flow] = p
+
+
+@inlined_part
+def _leave_flow(port: int, p: int, flow: int, ports: Ports, packets: Packets) -> None:
     """Takes a packet out of the list of its flow."""
-    flow = table.flow[p]
     before, after = packets.before[p], packets.after[p]
     if before == NONE:
         ports.flow_head[port, flow] = after
@@ -165,14 +177,12 @@ def _leave_flow(port: int, p: int, table: PacketTable, ports: Ports, packets: Pa
 @inlined_part
 def _comes_before(p: int, q: int, packets: Packets) -> bool:
     """Returns whether a packet is served before another."""
+    first: bool = packets.order[p] < packets.order[q]
     if packets.queue[p] != packets.queue[q]:
-        first: bool = packets.queue[p] < packets.queue[q]
-        return first
-    if packets.rank[p] != packets.rank[q]:
-        smaller: bool = packets.rank[p] < packets.rank[q]
-        return smaller
-    earlier: bool = packets.order[p] < packets.order[q]
-    return earlier
+        first = packets.queue[p] < packets.queue[q]
+    elif packets.rank[p] != packets.rank[q]:
+        first = packets.rank[p] < packets.rank[q]
+    return first
 
 
 @inlined_part

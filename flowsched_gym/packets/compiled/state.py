@@ -5,23 +5,17 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
-from flowsched_gym.packets.contract import PacketTable
-from flowsched_gym.packets.rules.queues import QueueCounts
+from flowsched_gym.packets.contract import Order, PacketTable
+from flowsched_gym.packets.rules.queues import QueueCounts, new_counts
 from flowsched_gym.packets.rules.windows import Windows
-from flowsched_gym.packets.schedulers import Order
 from flowsched_gym.packets.setup import PacketFlows, PacketSetup
-from flowsched_gym.packets.state import TRACE_ROW, PortParameters
+from flowsched_gym.packets.state import TRACE_ROW
 
 NONE: Final = -1
 """In place of a packet."""
-ARRIVED: Final = 0
-COMPLETED: Final = 1
-RESENT: Final = 2
+ARRIVED, COMPLETED, RESENT = range(3)
 """Indices of ``Tables.counts``."""
-ACKNOWLEDGED: Final = 0
-LOST: Final = 2
-TRAVELLING: Final = 4
-ACKNOWLEDGED_ACROSS: Final = 6
+ACKNOWLEDGED, LOST, TRAVELLING, ACKNOWLEDGED_ACROSS = range(0, 8, 2)
 """Where the lists of ``Flows.lists`` begin."""
 
 
@@ -42,6 +36,7 @@ class Ports(NamedTuple):
         arrived: Packets that have waited, (num_ports,).
         flow_head: First packet of each flow that waits, (num_ports, num_flows).
         flow_tail: Last one.
+        fault: Hook that is called, as an index of ``HOOKS``; whether it returned a wrong queue, and which, (3,).
     """
 
     room: int
@@ -57,6 +52,7 @@ class Ports(NamedTuple):
     arrived: IntArray
     flow_head: IntArray
     flow_tail: IntArray
+    fault: IntArray
 
 
 class Packets(NamedTuple):
@@ -66,11 +62,8 @@ class Packets(NamedTuple):
         after: Next packet of the list that a packet is in: of a queue, a flow, acknowledgements, losses; -1: none.
         before: Packet before it in its flow's list, where there is one.
         time: When its acknowledgement arrives, or its loss is noticed; since when it waits, where that is counted.
-        marked: Whether it is marked.
         queue: Queue, of packets in a heap, or where queues are counted.
-        rank: Rank, of packets in a heap.
-        order: Number of arrival, of packets in a heap.
-        place: Index in the heap.
+        rank: Rank, of packets in a heap; and number of arrival, and index there.
     """
 
     after: IntArray
@@ -95,12 +88,9 @@ class Flows(NamedTuple):
         lost_tail: Last one.
         left: Packets to be delivered.
         latest: Latest packet that was delivered.
-        completion_time: When its last byte is delivered; NaN before it has been sent.
-        drops: Packets dropped.
-        marks: Packets delivered with a mark.
-        disordered: Packets delivered after a later one.
+        completion_time: When its last byte is delivered; NaN before it has been sent. As to what follows, see
+            ``PacketRecords``.
         order: Flows in the order in which their last packet was acknowledged.
-        windows: Windows of the senders.
         delay: Delay in s each way.
         min_rto: Time in s after which a loss is noticed.
         lists: First and last packet whose acknowledgement is on its way, and whose loss is not noticed yet; in a
@@ -127,14 +117,7 @@ class Flows(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """The rows of a trace.
-
-    Attributes:
-        kept: Whether there are any.
-        row: Row of each packet, (num_packets,).
-        written: Rows written, (1,).
-        trace: The rows, (num_rows,) of type ``TRACE_ROW``.
-    """
+    """The rows of a trace: whether there are any, that of each packet, how many are written, and ``TRACE_ROW`` each."""
 
     kept: bool
     row: IntArray
@@ -149,8 +132,6 @@ class Tables(NamedTuple):
         clock: Time in s, (1,).
         counts: Arrivals that have happened, flows that are acknowledged, and packets that are sent again, (3,).
         table: The packets as rules see them.
-        ports: The ports.
-        packets: The packets.
         queue_counts: What an agent is told of queues.
         rows: The trace.
         record: What the scheduler keeps.
@@ -166,16 +147,48 @@ class Tables(NamedTuple):
     record: Any
 
 
-def new_ports(
-    capacity: FloatArray, parameters: PortParameters, num_queues: int, order: Order, num_packets: int, num_flows: int
-) -> Ports:
-    """Makes idle ports of these capacities in B/s, (num_ports,)."""
-    num_ports = len(capacity)
-    heap_room = 1 if order is Order.ARRIVAL else min(num_packets, parameters.room)
-    queues, lists = (num_ports, num_queues), (num_ports, num_flows if order is Order.FLOW else 1)
-    return Ports(
-        room=parameters.room,
-        unmarked=parameters.unmarked,
+class Network(NamedTuple):
+    """A network of the compiled engine."""
+
+    flows: Flows
+    tables: Tables
+
+
+def new_network(
+    flows: PacketFlows,
+    setup: PacketSetup,
+    *,
+    num_rows: int = 0,
+    counted: bool = False,
+    capacity: FloatArray | None = None,
+) -> Network:
+    """Makes a network in which no flow has arrived.
+
+    Args:
+        flows: The flows and their packets.
+        setup: The port and the senders.
+        num_rows: Rows of the trace; 0: none is kept.
+        counted: Whether queues are counted, for an agent.
+        capacity: Capacity of each port in B/s, (num_ports,); ``None`` for the one port.
+    """
+    ports = np.array([setup.capacity]) if capacity is None else capacity
+    record = setup.new_record(flows, ports)
+    tables = new_tables(flows.table, setup, record, ports, num_rows=num_rows, counted=counted)
+    return Network(_new_flows(flows, setup), tables)
+
+
+def new_tables(
+    table: PacketTable, setup: PacketSetup, record: Any, capacity: FloatArray, *, num_rows: int, counted: bool = False
+) -> Tables:
+    """Makes ports of these capacities in B/s, (num_ports,), that are idle; see ``new_network`` for the rest."""
+    num_ports, num_packets, kept = len(capacity), len(table.flow), num_rows > 0
+    order, queues = setup.scheduler.order, (num_ports, setup.scheduler.num_queues)
+    ranked, by_flow = order is not Order.ARRIVAL, order is Order.FLOW
+    heap_room, heaped = (min(num_packets, setup.port.room), num_packets) if ranked else (1, 1)
+    lists = (num_ports, len(table.key) if by_flow else 1)
+    ports = Ports(
+        room=setup.port.room,
+        unmarked=setup.port.unmarked,
         capacity=capacity.copy(),
         waiting=whole(num_ports),
         sending=whole(num_ports, NONE),
@@ -187,25 +200,23 @@ def new_ports(
         arrived=whole(num_ports),
         flow_head=whole(lists, NONE),
         flow_tail=whole(lists, NONE),
+        fault=whole(3),
     )
-
-
-def new_packets(num_packets: int, order: Order, *, counted: bool) -> Packets:
-    """Makes packets that are nowhere; whether queues are counted matters to them."""
-    ranked = 1 if order is Order.ARRIVAL else num_packets
-    return Packets(
+    packets = Packets(
         after=np.empty(num_packets, dtype=np.int64),
-        before=np.empty(num_packets if order is Order.FLOW else 1, dtype=np.int64),
+        before=np.empty(num_packets if by_flow else 1, dtype=np.int64),
         time=np.empty(num_packets),
         marked=np.zeros(num_packets, dtype=np.bool_),
-        queue=whole(num_packets if counted else ranked),
-        rank=np.zeros(ranked),
-        order=whole(ranked),
-        place=whole(ranked),
+        queue=whole(num_packets if counted else heaped),
+        rank=np.zeros(heaped),
+        order=whole(heaped),
+        place=whole(heaped),
     )
+    rows = Rows(kept, whole(num_packets if kept else 1), whole(1), np.zeros(num_rows, dtype=TRACE_ROW))
+    return Tables(np.zeros(1), whole(3), table, ports, packets, new_counts(*queues, kept=counted), rows, record)
 
 
-def new_flows(flows: PacketFlows, setup: PacketSetup) -> Flows:
+def _new_flows(flows: PacketFlows, setup: PacketSetup) -> Flows:
     """Makes flows that have not arrived."""
     count = flows.num_flows
     return Flows(
@@ -227,12 +238,6 @@ def new_flows(flows: PacketFlows, setup: PacketSetup) -> Flows:
         min_rto=float(setup.senders.min_rto),
         lists=whole(8, NONE),
     )
-
-
-def new_rows(num_rows: int, num_packets: int) -> Rows:
-    """Makes an empty trace; one with no rows is not kept."""
-    kept = num_rows > 0
-    return Rows(kept, whole(num_packets if kept else 1), whole(1), np.zeros(num_rows, dtype=TRACE_ROW))
 
 
 def whole(shape: int | tuple[int, ...], value: int = 0) -> IntArray:

@@ -69,28 +69,22 @@ class Clusters(NamedTuple):
 
 def new_clusters(weights: FloatArray, which: int, law: ClusterLaw, num_ports: int) -> Clusters:
     """Makes clusters with first weights, (num_queues,), the exponents 1 and no packets."""
-    num_queues = len(weights)
-    shape, between = (num_ports, num_queues), (num_ports, num_queues - 1)
-    clusters = Clusters(
-        np.full(num_ports, which, dtype=np.int64),
-        np.full(num_ports, law.alpha_step),
-        np.zeros(num_ports, dtype=np.int64),
-        np.tile(weights, (num_ports, 1)),
-        np.zeros(shape),
-        np.zeros(shape),
-        np.ones(between),
-        np.zeros(between),
+    members, alpha, thresholds = np.zeros(len(weights)), np.ones(len(weights) - 1), np.zeros(len(weights) - 1)
+    thresholds_between(weights, members, alpha, which, law.proportional, thresholds)
+
+    def at_each(row: FloatArray) -> FloatArray:
+        return np.tile(row, (num_ports, 1))
+
+    return Clusters(
+        rule=np.full(num_ports, which, dtype=np.int64),
+        alpha_step=np.full(num_ports, law.alpha_step),
+        packets=np.zeros(num_ports, dtype=np.int64),
+        weight=at_each(weights),
+        total=at_each(members),
+        members=at_each(members),
+        alpha=at_each(alpha),
+        thresholds=at_each(thresholds),
     )
-    for port in range(num_ports):
-        thresholds_between(
-            clusters.weight[port],
-            clusters.members[port],
-            clusters.alpha[port],
-            which,
-            law.proportional,
-            clusters.thresholds[port],
-        )
-    return clusters
 
 
 @inlined_part

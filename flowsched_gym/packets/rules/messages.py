@@ -73,8 +73,7 @@ class Sketch(NamedTuple):
 def count_bytes(now: float, port: int, p: int, table: PacketTable, messages: Messages) -> tuple[float, float, bool]:
     """Counts a packet at the port of its sender, which tags it for those behind.
 
-    Returns:
-        Bytes sent before it, or with it; when the packet before it arrived; whether it begins a message.
+    Returns bytes sent before it, or with it; when the packet before it arrived; whether it begins a message.
     """
     key = table.key[table.flow[p]]
     last_seen = messages.last_seen[key]
@@ -95,9 +94,8 @@ def count_bytes(now: float, port: int, p: int, table: PacketTable, messages: Mes
 def count(now: float, port: int, key: int, size: float, sketch: Sketch) -> tuple[float, float, float, bool]:
     """Counts a packet in its buckets (Algorithm 1); their times stay as they were until ``place``.
 
-    Returns:
-        The smallest count before the packet, where aged buckets count 0, and after it; the oldest time in s, NaN where
-        a bucket was never touched; and whether that is older than the gap, so that a message begins.
+    Returns the smallest count before the packet, where aged buckets count 0, and after it; the oldest time in s, NaN
+    where a bucket was never touched; and whether that is older than the gap, so that a message begins.
     """
     oldest, least = np.inf, np.inf
     begin = now - sketch.message_gap
@@ -136,16 +134,7 @@ def place(now: float, port: int, key: int, wanted: int, sketch: Sketch) -> int:
 
 
 def bucket_positions(ids: IntArray, pairs: Sequence[tuple[int, int]], num_buckets: int) -> IntArray:
-    """Finds the bucket of each key in each array of the sketch.
-
-    Args:
-        ids: Numbers of the keys, (num_keys,) int64.
-        pairs: (A, B) of each array, whole numbers.
-        num_buckets: Buckets of each array.
-
-    Returns:
-        Buckets, (num_keys, num_arrays) int64.
-    """
+    """Finds the bucket of each key, by its identifier, in each array, (num_keys, num_arrays) int64, by its (A, B)."""
     reduced = (ids % PRIME).astype(np.uint64)
     positions = np.empty((len(ids), len(pairs)), dtype=np.int64)
     for array, (factor, offset) in enumerate(pairs):

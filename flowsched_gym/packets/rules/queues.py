@@ -1,18 +1,15 @@
 """Chooses the queue of a packet and the queue that a port serves next; counts, for an agent, what happens in them."""
 
-from typing import Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.machine_code.decorators import inlined_part
 
-STRICT: Final = 0
-"""Strict priority: the first queue that holds a packet."""
-ROUND: Final = 1
-"""Weighted round robin: so many packets of each queue."""
-DEFICIT: Final = 2
-"""Deficit round robin: so many bytes of each queue (Shreedhar and Varghese, 1995)."""
+STRICT, ROUND, DEFICIT = range(3)
+"""Strict priority: the first queue that holds a packet; weighted round robin: so many packets of each queue; deficit
+round robin: so many bytes of each queue (Shreedhar and Varghese, 1995)."""
 
 
 class Service(NamedTuple):
@@ -62,13 +59,7 @@ class QueueCounts(NamedTuple):
 
 
 def new_service(way: int, quantum: FloatArray, num_ports: int) -> Service:
-    """Makes a record of ports that begin with queue 0.
-
-    Args:
-        way: ``STRICT``, ``ROUND`` or ``DEFICIT``.
-        quantum: Packets, or bytes, of each queue, (num_queues,).
-        num_ports: Number of ports.
-    """
+    """Makes a record of ports that begin with queue 0; packets, or bytes, of each queue are (num_queues,)."""
     zeros = np.zeros(num_ports, dtype=np.int64)
     return Service(way, np.tile(quantum, (num_ports, 1)), np.zeros((num_ports, len(quantum))), zeros, zeros.copy())
 
@@ -77,12 +68,7 @@ def new_service(way: int, quantum: FloatArray, num_ports: int) -> Service:
 def first_within(weight: float, port: int, thresholds: FloatArray, first: int, last: int) -> int:
     """Returns the first queue with ``weight <= threshold``, from the first to the last, which has no threshold.
 
-    Args:
-        weight: Weight of the packet.
-        port: Number of the port.
-        thresholds: Thresholds below the queues, (num_ports, num_queues - 1).
-        first: First queue.
-        last: Last queue.
+    Thresholds below the queues are (num_ports, num_queues - 1).
     """
     for queue in range(first, last):
         if weight <= thresholds[port, queue]:
@@ -97,11 +83,6 @@ def next_queue(port: int, head_size: FloatArray, service: Service) -> int:
     In rounds, a queue whose turn comes gets its quantum, and sends while its credit lasts. It keeps its turn until it
     is found without packets, and then loses its credit, or without enough credit, which it keeps for the next round.
     Rounds in which no queue can send are skipped.
-
-    Args:
-        port: Number of the port.
-        head_size: Bytes of the first packet of each queue, (num_queues,), 0 where there is none; at least one is not 0.
-        service: How queues are served.
     """
     queue: int = 0
     if service.way == STRICT:
@@ -136,13 +117,9 @@ def next_queue(port: int, head_size: FloatArray, service: Service) -> int:
 def new_counts(num_ports: int, num_queues: int, *, kept: bool) -> QueueCounts:
     """Makes counts of nothing."""
     shape = (num_ports, num_queues) if kept else (1, 1)
-
-    def zeros() -> IntArray:
-        return np.zeros(shape, dtype=np.int64)
-
-    return QueueCounts(
-        kept, zeros(), zeros(), np.zeros(shape), np.zeros(shape), zeros(), zeros(), zeros(), np.zeros(shape)
-    )
+    real = ("size", "weight", "waited")
+    arrays: Any = (np.zeros(shape, np.float64 if name in real else np.int64) for name in QueueCounts._fields[1:])
+    return QueueCounts(kept, *arrays)
 
 
 @inlined_part
@@ -158,7 +135,7 @@ def count_arrival(port: int, queue: int, size: float, weight: float, marked: boo
 
 @inlined_part
 def count_drop(port: int, queue: int, counts: QueueCounts) -> None:
-    """Counts a packet that is dropped: of those that wait, the one that has just come among them."""
+    """Counts a packet that is dropped: one of those that wait, or that has just come."""
     counts.waiting[port, queue] -= 1
     counts.drops[port, queue] += 1
 

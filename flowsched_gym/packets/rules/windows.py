@@ -3,14 +3,13 @@
 DCTCP: Alizadeh et al., SIGCOMM 2010, and RFC 8257; D2TCP: Vamanan, Hasan, Vijaykumar, SIGCOMM 2012; TAFE: section IV-B.
 """
 
-from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.flows.windows import HALF, average_share, cut_window, imminence, penalty, window_growth
-from flowsched_gym.machine_code.decorators import chosen_by_type, inlined_part
+from flowsched_gym.machine_code.decorators import inlined_part
 from flowsched_gym.machine_code.numerics import power
 
 GAIN: Final = 0.0625
@@ -88,12 +87,6 @@ def acknowledge(now: float, row: int, marked: bool, windows: Windows) -> None:
     """Counts a packet that is acknowledged, and lets a window that reacts grow, or cuts it by the penalty of marks.
 
     A window of data is cut at most once.
-
-    Args:
-        now: Time in s.
-        row: The flow.
-        marked: Whether the packet arrived marked.
-        windows: Windows of all senders.
     """
     if windows.reacts:
         windows.part_left[row] = max(windows.part_left[row] - windows.packet_part[row], 0.0)
@@ -101,13 +94,13 @@ def acknowledge(now: float, row: int, marked: bool, windows: Windows) -> None:
         if marked:
             windows.round_marked[row] += 1
             if windows.cut_left[row] == 0:
+                # Windows of data that are left, as large as they are in the mean that marks cut by half.
                 packets_left = windows.part_left[row] / windows.packet_part[row]
                 rounds = packets_left / (MEAN_WINDOW * windows.window[row])
-                share = estimate(windows.share[row], rounds, now, row, windows.deadlines)
+                share = _estimate(windows.share[row], rounds, now, row, windows.deadlines)
                 part = penalty(share, windows.part_left[row], windows.by_size)
                 window = cut_window(windows.window[row], part, LEAST_WINDOW)
-                windows.window[row] = window
-                windows.slow_start_end[row] = window
+                windows.window[row] = windows.slow_start_end[row] = window
                 windows.cut_left[row] = windows.outstanding[row]
         else:
             window = windows.window[row]
@@ -140,53 +133,27 @@ def _settle(now: float, row: int, windows: Windows) -> None:
         windows.round_left[row] = max(windows.outstanding[row], 1)
         windows.round_acknowledged[row] = 0
         windows.round_marked[row] = 0
-        note_round(now, row, windows.deadlines)
+        _note_round(now, row, windows.deadlines)
 
 
-def _marks_alone(share: float, rounds: float, now: float, row: int, deadlines: None) -> float:
-    return share
+@inlined_part
+def _estimate(share: float, rounds: float, now: float, row: int, deadlines: Deadlines | None) -> float:
+    """Returns the share of marks by which a window is cut: of D2TCP, its power by how imminent the deadline is.
 
-
-def _marks_and_deadline(share: float, rounds: float, now: float, row: int, deadlines: Deadlines) -> float:
+    Each of the windows of data that are left takes the round trip of the last one. Without a deadline, and in the first
+    of them, the power is 1.
+    """
+    if deadlines is None:
+        return share
     if deadlines.due[row] == np.inf or np.isnan(deadlines.round_time[row]):
         return share
     near = imminence(rounds * deadlines.round_time[row], deadlines.due[row] - now)
     return power(share, near)
 
 
-def _ignore_round(now: float, row: int, deadlines: None) -> None:
-    pass
-
-
-def _note_round(now: float, row: int, deadlines: Deadlines) -> None:
-    deadlines.round_time[row] = now - deadlines.round_start[row]
-    deadlines.round_start[row] = now
-
-
-WITHOUT: Final[dict[str, Callable[..., Any]]] = {"estimate": _marks_alone, "note_round": _ignore_round}
-WITH: Final[dict[str, Callable[..., Any]]] = {"estimate": _marks_and_deadline, "note_round": _note_round}
-
-
-def _by_deadlines(name: str, record: type) -> Callable[..., Any]:
-    """Finds the function of this name for senders that know deadlines, or do not."""
-    return (WITH if record is Deadlines else WITHOUT)[name]
-
-
-@chosen_by_type(_by_deadlines)
-def estimate(share: float, rounds: float, now: float, row: int, deadlines: Deadlines | None) -> float:
-    """Returns the share of marks by which a window is cut: of D2TCP, its power by how imminent the deadline is.
-
-    Args:
-        share: Average share of marks (alpha).
-        rounds: Windows of data that the flow has left, as large as windows are in the mean that marks cut by half. Each
-            takes the round trip of the last one. Without a deadline, and in the first of them, the power is 1.
-        now: Time in s.
-        row: The flow.
-        deadlines: What D2TCP's senders know besides; None for others.
-    """
-    raise NotImplementedError
-
-
-@chosen_by_type(_by_deadlines)
-def note_round(now: float, row: int, deadlines: Deadlines | None) -> None:
+@inlined_part
+def _note_round(now: float, row: int, deadlines: Deadlines | None) -> None:
     """Notes that a window of data has ended."""
+    if deadlines is not None:
+        deadlines.round_time[row] = now - deadlines.round_start[row]
+        deadlines.round_start[row] = now

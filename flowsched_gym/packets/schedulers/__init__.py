@@ -1,11 +1,11 @@
-"""Schedulers of packets at a port: what ``disciplines`` are to flows."""
+"""Schedulers of packets at a port: what ``disciplines`` are to flows. Wrong parameters raise a ``ConfigError``."""
 
 import inspect
 from collections.abc import Mapping
 from typing import Final
 
 from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.suggestions import listed, similar
+from flowsched_gym.core.suggestions import listed
 from flowsched_gym.packets.contract import BEYOND, Arrival, Order, PacketTable, Scheduler, Traffic
 from flowsched_gym.packets.schedulers.by_bytes import Fifo, Pfabric, PfabricEdf, Pias, PifoLas
 from flowsched_gym.packets.schedulers.fair_queueing import Afq, Fq
@@ -63,26 +63,22 @@ def make_scheduler(name: str, parameters: Mapping[str, object], *, beside: tuple
     if not isinstance(name, str) or name not in SCHEDULERS:
         raise ConfigError(f"scheduler is {shown(name)}: it must be one of {listed(name, SCHEDULERS)}")
     allowed = inspect.signature(SCHEDULERS[name]).parameters
-    unknown = [parameter for parameter in parameters if parameter not in allowed]
-    if unknown:
-        takes = ", ".join([*allowed, *beside])
-        hint = similar(unknown[0], [*allowed, *beside])
-        raise ConfigError(f"scheduler {name} has no parameter {shown(unknown[0])}: it takes {takes}{hint}")
+    takes = [*allowed, *beside]
+    for parameter in parameters:
+        if parameter not in allowed:
+            raise ConfigError(
+                f"scheduler {name} has no parameter {shown(parameter)}: it takes {listed(parameter, takes)}"
+            )
     missing = [each.name for each in allowed.values() if each.default is each.empty and each.name not in parameters]
     if missing:
-        raise ConfigError(f"scheduler {name} needs {', '.join(missing)}: it takes {', '.join([*allowed, *beside])}")
+        raise ConfigError(f"scheduler {name} needs {', '.join(missing)}: it takes {', '.join(takes)}")
     return SCHEDULERS[name](**parameters)
 
 
 def find_scheduler(
     scheduler: str | Scheduler, parameters: Mapping[str, object], *, beside: tuple[str, ...] = ()
 ) -> Scheduler:
-    """Makes a scheduler by its name, or returns one that is there already, as a user's own is.
-
-    Args:
-        scheduler: See ``make_scheduler``.
-        parameters: Keyword arguments of its class; none for one that is there.
-        beside: See ``make_scheduler``.
+    """Makes a scheduler by its name, or returns one that is there already, as a user's own is; see ``make_scheduler``.
 
     Raises:
         ConfigError: See ``make_scheduler``; or there are parameters for one that has its own.

@@ -29,9 +29,6 @@ class Fifo(MessageScheduler):
 
     Args:
         message_gap: Silence in s after which a key's next packet begins a new message; ``None`` for never.
-
-    Raises:
-        ConfigError: The gap is not > 0.
     """
 
     @staticmethod
@@ -42,13 +39,7 @@ class Fifo(MessageScheduler):
 
 
 class _Levels(NamedTuple):
-    """Queues by bytes sent.
-
-    Attributes:
-        messages: Bytes sent.
-        thresholds: Thresholds in B of each port, (num_ports, num_queues - 1) float64.
-        service: How queues are served.
-    """
+    """Queues by bytes sent; thresholds in B of each port are (num_ports, num_queues - 1)."""
 
     messages: Messages
     thresholds: FloatArray
@@ -68,9 +59,6 @@ class Pias(MessageScheduler):
         weights: Packets (``wrr``) or bytes (``drr``) of each queue in a round, (queues,), >= 1; ``None`` for one
             packet, or 1,500 B.
         message_gap: Silence in s after which a key's next packet begins a new message; ``None`` for never.
-
-    Raises:
-        ConfigError: A parameter is not allowed.
     """
 
     record_type = _Levels
@@ -113,12 +101,7 @@ class Pias(MessageScheduler):
 
 
 class _Pifo(NamedTuple):
-    """A queue by rank, and one behind it.
-
-    Attributes:
-        messages: Bytes sent.
-        limit: Bytes sent above which packets go to the queue behind; inf where there is none.
-    """
+    """A queue by rank, and one behind it for packets of messages that have sent more than the limit in B, or inf."""
 
     messages: Messages
     limit: float
@@ -133,9 +116,6 @@ class PifoLas(MessageScheduler):
         thresholds: One threshold in B: packets with more bytes sent go to a FIFO behind; none for the PIFO alone.
         count: ``before`` or ``after``: whether bytes sent include the packet.
         message_gap: Silence in s after which a key's next packet begins a new message; ``None`` for never.
-
-    Raises:
-        ConfigError: A parameter is not allowed.
     """
 
     record_type = _Pifo
@@ -176,9 +156,6 @@ class Pfabric(MessageScheduler):
 
     Args:
         message_gap: Silence in s after which a key's next packet begins a new message; ``None`` for never.
-
-    Raises:
-        ConfigError: The gap is not > 0.
     """
 
     order = Order.FLOW
@@ -197,9 +174,6 @@ class PfabricEdf(MessageScheduler):
 
     Args:
         message_gap: Silence in s after which a key's next packet begins a new message; ``None`` for never.
-
-    Raises:
-        ConfigError: The gap is not > 0.
     """
 
     order = Order.FLOW

@@ -63,9 +63,6 @@ class Fq(MessageScheduler):
 
     Args:
         message_gap: Silence in s after which a key's next packet begins a new message; ``None`` for never.
-
-    Raises:
-        ConfigError: The gap is not > 0.
     """
 
     record_type = _BitRounds
@@ -95,12 +92,9 @@ class Fq(MessageScheduler):
 
 
 class _Rounds(NamedTuple):
-    """Rounds of each port.
+    """Rounds of a quantum of bytes of each flow, of which so many have a queue.
 
     Attributes:
-        messages: Bytes sent, which the trace shows.
-        quantum: Bytes of each flow in a round.
-        num_queues: Rounds ahead that have a queue.
         bid: Bytes at which the last packet of each key ends, in rounds of the quantum, (num_ports, num_keys) float64.
         round: Round that is served, (num_ports,) int64.
     """
@@ -122,9 +116,6 @@ class Afq(MessageScheduler):
         queues: Number of queues, >= 2.
         weights: One number: bytes of each flow in a round, >= 1; ``None`` for 15,000.
         message_gap: Silence in s after which a key's next packet begins a new message; ``None`` for never.
-
-    Raises:
-        ConfigError: A parameter is not allowed.
     """
 
     record_type = _Rounds

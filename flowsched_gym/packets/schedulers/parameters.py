@@ -73,11 +73,7 @@ class Disorder(StrEnum):
 
 
 class BytesSent(NamedTuple):
-    """What a scheduler keeps that counts without error.
-
-    Attributes:
-        messages: Bytes sent.
-    """
+    """What a scheduler keeps that counts without error: the bytes sent."""
 
     messages: Messages
 
@@ -117,9 +113,6 @@ class SketchParameters:
         disorder: ``none``, ``las`` (packets of a flowlet never go to a higher queue) or ``fq`` (they stay
             in the queue of their oldest bucket; of buckets that were touched at the same time, that of the first
             array).
-
-    Raises:
-        ConfigError: A parameter is not allowed.
     """
 
     def __init__(
@@ -158,14 +151,13 @@ class SketchParameters:
     def new_sketch(self, traffic: Traffic, num_ports: int) -> Sketch:
         """Makes an empty sketch for these keys."""
         pairs = self._drawn(traffic.seed) if self._pairs is None else self._pairs
-        position = bucket_positions(traffic.key_id, pairs, self._buckets)
         shape = (num_ports, self._arrays, self._buckets)
         return Sketch(
             message_gap=self._message_gap,
             flowlet_gap=self._flowlet_gap,
             conservative=self._conservative,
             disorder=AVOIDANCE[self._disorder],
-            position=position,
+            position=bucket_positions(traffic.key_id, pairs, self._buckets),
             time=np.full(shape, -np.inf),
             counted=np.zeros(shape),
             queue=np.zeros(shape, dtype=np.int64),
@@ -198,12 +190,7 @@ def check_gap(name: str, value: object) -> float:
 
 
 def check_thresholds(thresholds: object, queues: object) -> FloatArray:
-    """Refuses thresholds that do not increase, or are not one fewer than the queues.
-
-    Args:
-        thresholds: Thresholds in B between neighbouring queues.
-        queues: Number of queues; ``None``: one more than thresholds.
-    """
+    """Refuses thresholds in B that decrease, or are not one fewer than the queues, where their number is given."""
     limits = check_numbers("thresholds", thresholds, at_least=0)
     if (np.diff(limits) < 0).any():
         raise ConfigError(f"thresholds is {limits.tolist()}: they must not decrease")
@@ -227,13 +214,9 @@ def _check_pairs(pairs: object) -> Pairs:
     checked = []
     for pair in pairs if is_sequence(pairs) else [pairs]:
         numbers = list(pair) if is_sequence(pair) else []
-        if len(numbers) != 2 or not all(map(_is_natural, numbers)):
+        if len(numbers) != 2 or not all(is_whole(number) and number >= 0 for number in numbers):
             raise ConfigError(f"hash is {shown(pairs)}: it must be pairs of whole numbers >= 0, one for each array")
         checked.append((int(numbers[0]), int(numbers[1])))
     if not checked:
         raise ConfigError("hash is []: it must have a pair of whole numbers for each array")
     return checked
-
-
-def _is_natural(value: object) -> bool:
-    return is_whole(value) and value >= 0

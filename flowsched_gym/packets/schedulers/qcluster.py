@@ -60,25 +60,13 @@ class Goal(StrEnum):
     FQ = "fq"
     DEADLINE = "deadline"
 
-    @property
-    def weighs(self) -> int:
-        """What a packet weighs by this goal, as rules know it."""
-        return {Goal.SRPT: SRPT, Goal.DEADLINE: DEADLINE}.get(self, LAS)
+
+WEIGHS: Final = {Goal.LAS: LAS, Goal.SRPT: SRPT, Goal.FQ: LAS, Goal.DEADLINE: DEADLINE}
+"""What a packet weighs by each goal, as rules know it."""
 
 
 class _Cluster(NamedTuple):
-    """What QCluster keeps at each port.
-
-    Attributes:
-        weighs: ``LAS``, ``SRPT`` or ``DEADLINE``.
-        count_after: Whether bytes sent include the packet.
-        capacity: Capacity of each port in B/s, (num_ports,) float64.
-        payload: Bytes of a full packet's payload.
-        law: How clusters move.
-        sketch: Bytes sent, and what avoids disorder.
-        clusters: The clusters.
-        service: How queues are served.
-    """
+    """What QCluster keeps: what packets weigh; the capacity of each port in B/s, (num_ports,); a full payload in B."""
 
     weighs: int
     count_after: bool
@@ -123,9 +111,6 @@ class QCluster(Scheduler):
         flowlet_gap: Silence in s after which a flowlet begins.
         conservative: Whether only the smallest counts of a packet are raised.
         disorder: ``none``, ``las`` or ``fq``.
-
-    Raises:
-        ConfigError: A parameter is not allowed.
     """
 
     record_type = _Cluster
@@ -218,7 +203,7 @@ class QCluster(Scheduler):
             for port in range(num_ports):
                 inverse_quanta(clusters.weight[port], full, service.quantum[port])
         return _Cluster(
-            weighs=self._goal.weighs,
+            weighs=WEIGHS[self._goal],
             count_after=self._count is Count.AFTER,
             capacity=traffic.capacity,
             payload=traffic.payload,

@@ -26,13 +26,7 @@ from flowsched_gym.packets.schedulers.parameters import (
 
 
 class _Tags(NamedTuple):
-    """Wanted queues.
-
-    Attributes:
-        wanted: Queue that each packet wants, (num_packets,) int64.
-        sketch: What avoids disorder.
-        service: How queues are served.
-    """
+    """The queue that each packet wants, (num_packets,) int64, and what avoids disorder."""
 
     wanted: IntArray
     sketch: Sketch
@@ -54,9 +48,6 @@ class Tagged(Scheduler):
         flowlet_gap: Silence in s after which a flowlet begins.
         conservative: Whether only the smallest counts of a packet are raised.
         disorder: ``none``, ``las`` or ``fq``.
-
-    Raises:
-        ConfigError: A parameter is not allowed.
     """
 
     record_type = _Tags

@@ -1,7 +1,6 @@
 """Packets beside the fluid in SimPy: ports, senders and what passes between them."""
 
-from flowsched_gym.packets.simpy.episode import PacketSimulation
 from flowsched_gym.packets.simpy.port import PacketLog, QueueCounter
-from flowsched_gym.packets.simpy.simulation import Census, PacketReplay, PacketServing
+from flowsched_gym.packets.simpy.simulation import PacketReplay, PacketServing, PacketSimulation
 
-__all__ = ["Census", "PacketLog", "PacketReplay", "PacketServing", "PacketSimulation", "QueueCounter"]
+__all__ = ["PacketLog", "PacketReplay", "PacketServing", "PacketSimulation", "QueueCounter"]

@@ -11,15 +11,14 @@ from simpy import Event
 from simpy.events import ProcessGenerator
 
 from flowsched_gym.core.simpy_environment import NetworkEnvironment
-from flowsched_gym.packets.contract import BEYOND, Arrival, Order, PacketTable, Scheduler
+from flowsched_gym.packets.contract import BEYOND, Arrival, Order, PacketTable, Scheduler, hook_error
 from flowsched_gym.packets.rules.queues import count_arrival, count_drop, count_start, new_counts
 from flowsched_gym.packets.setup import PacketSetup
 from flowsched_gym.packets.state import TRACE_ROW, PacketEventKind
 
+PORT: Final = 0
 NAN: Final = float("nan")
-START: Final = 6
-END: Final = 7
-DROPPED: Final = 8
+START, END, DROPPED = 6, 7, 8
 """Columns of ``TRACE_ROW``."""
 
 
@@ -54,15 +53,7 @@ class PacketLog:
 
 
 class QueueCounter:
-    """Counts, for an agent, what happens in the queues of ports.
-
-    Args:
-        table: The packets.
-        num_queues: Queues of the port.
-
-    Attributes:
-        counts: What the agent is told.
-    """
+    """Counts, for an agent, what happens in the queues of a port."""
 
     def __init__(self, table: PacketTable, num_queues: int) -> None:
         self.counts = new_counts(1, num_queues, kept=True)
@@ -73,25 +64,24 @@ class QueueCounter:
         """Counts a packet that enters a queue."""
         if arrival.queue != BEYOND:
             self._entered[p] = arrival.queue, now
-            count_arrival(0, arrival.queue, self._sizes[p], arrival.weight, marked, self.counts)
+            count_arrival(PORT, arrival.queue, self._sizes[p], arrival.weight, marked, self.counts)
 
     def send(self, now: float, p: int, end: float) -> None:
         """Counts a transmission, and how long its packet has waited."""
         queue, since = self._entered.pop(p)
-        count_start(0, queue, now - since, self.counts)
+        count_start(PORT, queue, now - since, self.counts)
 
     def drop(self, p: int) -> None:
         """Counts a loss; none of a packet for which there was no queue."""
         if p in self._entered:
-            count_drop(0, self._entered.pop(p)[0], self.counts)
+            count_drop(PORT, self._entered.pop(p)[0], self.counts)
 
 
 class _Queues:
-    """FIFO queues, among which the scheduler chooses."""
+    """FIFO queues, among which the scheduler chooses; the two classes below do the same in other orders."""
 
-    def __init__(self, port: int, scheduler: Scheduler, record: Any, table: PacketTable) -> None:
-        self._port = port
-        self._choose = scheduler.choose
+    def __init__(self, scheduler: Scheduler, record: Any, table: PacketTable) -> None:
+        self._scheduler = scheduler
         self._record = record
         self._sizes = table.size.tolist()
         self._queues: list[deque[int]] = [deque() for _ in range(scheduler.num_queues)]
@@ -106,7 +96,12 @@ class _Queues:
 
     def take(self) -> int:
         """Returns the packet that is to be sent next, which waits no more."""
-        number = self._choose(self._port, self._head_size, self._record)
+        try:
+            number = self._scheduler.choose(PORT, self._head_size, self._record)
+        except IndexError as error:
+            raise hook_error(self._scheduler, "choose") from error
+        if not (0 <= number < len(self._queues) and self._queues[number]):
+            raise hook_error(self._scheduler, "choose", number)
         queue = self._queues[number]
         p = queue.popleft()
         self._head_size[number] = self._sizes[queue[0]] if queue else 0.0
@@ -118,46 +113,27 @@ class _Queues:
 
 
 class _ByRank:
-    """Packets by queue, rank and order of arrival."""
+    """Packets by queue, rank and order of arrival, a heap."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[int, float, int, int]] = []
-        self._waiting: dict[int, int] = {}
         self._arrived = 0
 
     def put(self, p: int, arrival: Arrival) -> None:
-        """Lets a packet wait."""
         self._arrived += 1
-        self._waiting[p] = self._arrived
         heappush(self._heap, (arrival.queue, arrival.rank, self._arrived, p))
 
     def take(self) -> int:
-        """Returns the packet that is to be sent next, which waits no more."""
-        p = self._first()
-        del self._waiting[p]
-        return p
+        return heappop(self._heap)[3]
 
     def make_room(self, p: int, arrival: Arrival) -> int:
         """Returns the packet that a full buffer drops, which does not wait: the one that would be served last."""
-        self._heap = [entry for entry in self._heap if self._waits(entry)]
-        heapify(self._heap)
         last = max(self._heap)
         if (arrival.queue, arrival.rank) >= last[:2]:
             return p
-        self._remove(last[3])
+        self._heap.remove(last)
+        heapify(self._heap)
         return last[3]
-
-    def _first(self) -> int:
-        """Returns the packet of the smallest rank; those that wait no more are forgotten here."""
-        while not self._waits(self._heap[0]):
-            heappop(self._heap)
-        return self._heap[0][3]
-
-    def _waits(self, entry: tuple[int, float, int, int]) -> bool:
-        return self._waiting.get(entry[3]) == entry[2]
-
-    def _remove(self, p: int) -> None:
-        del self._waiting[p]
 
 
 class _ByFlow(_ByRank):
@@ -167,85 +143,78 @@ class _ByFlow(_ByRank):
         super().__init__()
         self._flow = table.flow.tolist()
         self._of_flow: dict[int, deque[int]] = {}
+        self._waiting: dict[int, int] = {}
 
     def put(self, p: int, arrival: Arrival) -> None:
-        """Lets a packet wait."""
         super().put(p, arrival)
+        self._waiting[p] = self._arrived
         self._of_flow.setdefault(self._flow[p], deque()).append(p)
 
     def take(self) -> int:
-        """Returns the packet that is to be sent next, which waits no more."""
-        p = self._of_flow[self._flow[self._first()]].popleft()
+        """Returns the packet that is to be sent next; the heap forgets those that wait no more when they are first."""
+        while not self._waits(self._heap[0]):
+            heappop(self._heap)
+        p = self._of_flow[self._flow[self._heap[0][3]]].popleft()
         del self._waiting[p]
         return p
 
-    def _remove(self, p: int) -> None:
-        super()._remove(p)
-        self._of_flow[self._flow[p]].remove(p)
+    def make_room(self, p: int, arrival: Arrival) -> int:
+        """Returns the packet that a full buffer drops, as ``_ByRank`` does."""
+        self._heap = [entry for entry in self._heap if self._waits(entry)]
+        dropped = super().make_room(p, arrival)
+        if dropped != p:
+            del self._waiting[dropped]
+            self._of_flow[self._flow[dropped]].remove(dropped)
+        else:
+            heapify(self._heap)
+        return dropped
 
-
-def waiting_packets(port: int, scheduler: Scheduler, record: Any, table: PacketTable) -> _Queues | _ByRank:
-    """Makes an empty port in the order of a scheduler."""
-    if scheduler.order is Order.ARRIVAL:
-        return _Queues(port, scheduler, record, table)
-    return _ByRank() if scheduler.order is Order.RANK else _ByFlow(table)
+    def _waits(self, entry: tuple[int, float, int, int]) -> bool:
+        return self._waiting.get(entry[3]) == entry[2]
 
 
 class Port:
-    """A port: a process that takes packets from its queues.
-
-    Args:
-        env: Environment of the simulation.
-        number: Its number among the ports of the scheduler's record.
-        setup: The scheduler, and the buffer.
-        record: What the scheduler keeps.
-        table: The packets.
-        capacity: Bytes that it sends per s.
-        observers: Note what arrives, is sent and is dropped.
-        on_departure: Called with each packet that has been sent.
-        on_drop: Called with each packet that is dropped.
+    """A port: a process that takes packets from its queues; observers note what arrives, is sent and is dropped.
 
     Attributes:
         num_waiting: Packets that wait.
-        sending: Whether a packet is being sent.
         marked: Packets that are marked and on their way.
     """
 
     def __init__(
         self,
         env: NetworkEnvironment,
-        number: int,
         setup: PacketSetup,
         record: Any,
         table: PacketTable,
-        capacity: float,
         *,
         observers: Sequence[PacketLog | QueueCounter],
         on_departure: Callable[[int], None],
         on_drop: Callable[[int], None],
     ) -> None:
         self.num_waiting = 0
-        self.sending = False
         self.marked: set[int] = set()
         self._env = env
-        self._number = number
-        self._arrive = setup.scheduler.arrive
+        self._scheduler = scheduler = setup.scheduler
         self._record = record
         self._table = table
         self._sizes = table.size.tolist()
-        self._capacity = capacity
+        self._capacity = setup.capacity
         self._room, self._unmarked = setup.port.room, setup.port.unmarked
         self._observers = observers
         self._on_departure = on_departure
         self._on_drop = on_drop
-        self._waiting = waiting_packets(number, setup.scheduler, record, table)
+        self._waiting: _Queues | _ByRank
+        if scheduler.order is Order.ARRIVAL:
+            self._waiting = _Queues(scheduler, record, table)
+        else:
+            self._waiting = _ByRank() if scheduler.order is Order.RANK else _ByFlow(table)
         self._packet_there: Event | None = None
         env.process(self._send())
 
     def receive(self, p: int) -> None:
         """Lets a packet wait, or drops one if the buffer is full."""
-        now = self._env.now
-        arrival = self._arrive(now, self._number, p, self._table, self._record)
+        now, arrival = self._env.now, self._arrival(p)
         marked = self.num_waiting >= self._unmarked
         for each in self._observers:
             each.arrive(now, p, arrival, marked=marked)
@@ -267,6 +236,16 @@ class Port:
             self._env.at(now, PacketEventKind.CHOICE, 0, self._packet_there)
             self._packet_there = None
 
+    def _arrival(self, p: int) -> Arrival:
+        """Asks the scheduler."""
+        try:
+            arrival = self._scheduler.arrive(self._env.now, PORT, p, self._table, self._record)
+        except IndexError as error:
+            raise hook_error(self._scheduler, "arrive") from error
+        if not BEYOND <= arrival.queue < self._scheduler.num_queues:
+            raise hook_error(self._scheduler, "arrive", arrival.queue)
+        return arrival
+
     def _send(self) -> ProcessGenerator:
         env = self._env
         while True:
@@ -277,12 +256,10 @@ class Port:
                 yield self._packet_there
             p = self._waiting.take()
             self.num_waiting -= 1
-            self.sending = True
             end = env.now + self._sizes[p] / self._capacity
             for each in self._observers:
                 each.send(env.now, p, end)
             yield env.at(end, PacketEventKind.TRANSMISSION_END)
-            self.sending = False
             self._on_departure(p)
 
     def _drop(self, p: int) -> None:

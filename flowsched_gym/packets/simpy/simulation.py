@@ -1,146 +1,80 @@
-"""One port in SimPy: packets that are given, or flows whose senders wait for acknowledgements."""
+"""One port in SimPy: packets that are given, flows whose senders wait for acknowledgements, or these with an agent."""
 
 from collections import deque
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
+from simpy import Event
 from simpy.events import ProcessGenerator
 
-from flowsched_gym.core.arrays import FloatArray
-from flowsched_gym.core.simpy_environment import NetworkEnvironment
+from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.core.errors import SimulationError
+from flowsched_gym.core.periods import Period, PeriodDecision
+from flowsched_gym.core.simpy_environment import NetworkEnvironment, Periods
+from flowsched_gym.flows.records import Records
 from flowsched_gym.packets.contract import PacketTable
+from flowsched_gym.packets.rules.queues import forget_counts
+from flowsched_gym.packets.rules.windows import Windows, acknowledge, may_send, note_sent, time_out
 from flowsched_gym.packets.schedulers import PacketSetup
 from flowsched_gym.packets.setup import PacketFlows
 from flowsched_gym.packets.simpy.port import PacketLog, Port, QueueCounter
-from flowsched_gym.packets.simpy.sender import Sender
 from flowsched_gym.packets.state import FlowOutcomes, PacketEventKind
+from flowsched_gym.topology import Topology
+from flowsched_gym.workload import Workload
 
 
-class Census(NamedTuple):
-    """Where the packets are that have been sent: ``sent`` is the sum of all others."""
-
-    sent: int
-    delivered: int
-    dropped: int
-    queued: int
-    in_flight: int
-
-
-class _OnePort:
-    """A port, and where its packets are.
-
-    Args:
-        table: The packets.
-        setup: The port and the senders.
-        record: What the scheduler keeps.
-        observers: Note what happens at the port.
-
-    Attributes:
-        env: Environment of the simulation.
-        record: What the scheduler keeps.
-        port: The port.
-    """
-
-    def __init__(
-        self, table: PacketTable, setup: PacketSetup, record: Any, observers: Sequence[PacketLog | QueueCounter] = ()
-    ) -> None:
-        self.env = NetworkEnvironment()
-        self.record = record
-        self._delay = setup.senders.delay
-        self._sent = 0
-        self._delivered = 0
-        self._dropped = 0
-        self._deliveries: deque[float] = deque()
-        self.port = Port(
-            self.env,
-            0,
-            setup,
-            record,
-            table,
-            setup.capacity,
-            observers=observers,
-            on_departure=self._depart,
-            on_drop=self._drop,
-        )
-
-    def census(self) -> Census:
-        """Counts the packets by where they are now."""
-        self._deliver()
-        on_their_way = len(self._deliveries) + self.port.sending
-        return Census(self._sent, self._delivered, self._dropped, self.port.num_waiting, on_their_way)
-
-    def _send(self, p: int) -> None:
-        self._sent += 1
-        self.port.receive(p)
-
-    def _depart(self, p: int) -> None:
-        self._deliver()
-        self._deliveries.append(self.env.now + self._delay)
-
-    def _drop(self, p: int) -> None:
-        self._dropped += 1
-
-    def _deliver(self) -> None:
-        """Counts the packets that have been delivered by now."""
-        while self._deliveries and self._deliveries[0] <= self.env.now:
-            self._deliveries.popleft()
-            self._delivered += 1
-
-
-class PacketServing(_OnePort):
-    """Packets at times that are given, into one port.
-
-    Args:
-        arrival_time: When each packet arrives, in s, (num_packets,), non-decreasing.
-        table: The packets.
-        setup: The port.
-        record: What the scheduler keeps.
-
-    Attributes:
-        log: Writes what becomes of each packet.
-    """
+class PacketServing:
+    """Packets at times in s that are given, (num_packets,), non-decreasing, into one port; ``log`` has their fates."""
 
     def __init__(self, arrival_time: FloatArray, table: PacketTable, setup: PacketSetup, record: Any) -> None:
+        self.env = NetworkEnvironment()
         self.log = PacketLog()
-        super().__init__(table, setup, record, (self.log,))
+        self._port = Port(self.env, setup, record, table, observers=(self.log,), on_departure=_ignore, on_drop=_ignore)
         self.env.process(self._arrive(arrival_time.tolist()))
 
     def _arrive(self, times: list[float]) -> ProcessGenerator:
         for p, time in enumerate(times):
             yield self.env.at(time, PacketEventKind.ARRIVAL)
-            self._send(p)
+            self._port.receive(p)
 
 
-class PacketReplay(_OnePort):
-    """Flows whose senders send packets into one port.
-
-    Args:
-        flows: The flows and their packets.
-        setup: The port and the senders.
-        observers: Note what happens at the port.
+class PacketReplay:
+    """Flows whose senders send packets into one port, where observers note what happens.
 
     Attributes:
+        record: What the scheduler keeps.
         order: Flows that have been sent and acknowledged, in that order.
     """
 
     def __init__(
         self, flows: PacketFlows, setup: PacketSetup, observers: Sequence[PacketLog | QueueCounter] = ()
     ) -> None:
-        super().__init__(flows.table, setup, setup.new_record(flows), observers)
         num_flows = flows.num_flows
+        self.env = NetworkEnvironment()
+        self.record = setup.new_record(flows)
+        self.order: list[int] = []
         self._first = flows.first_packet.tolist()
         self._flow = flows.table.flow.tolist()
+        self._delay = setup.senders.delay
         self._min_rto = setup.senders.min_rto
         self._windows = setup.new_windows(flows)
-        self._senders: dict[int, Sender] = {}
+        self._senders: dict[int, _Sender] = {}
         self._left = flows.packets.tolist()
         self._completion = [float("nan")] * num_flows
         self._drops = [0] * num_flows
         self._marks = [0] * num_flows
         self._disordered = [0] * num_flows
         self._latest = [-1] * num_flows
-        self.order: list[int] = []
+        self.port = Port(
+            self.env,
+            setup,
+            self.record,
+            flows.table,
+            observers=observers,
+            on_departure=self._depart,
+            on_drop=self._drop,
+        )
         self.env.process(self._arrive(flows.arrival_time))
 
     @property
@@ -154,22 +88,19 @@ class PacketReplay(_OnePort):
 
     def outcomes(self) -> FlowOutcomes:
         """Returns what became of each flow."""
-        return FlowOutcomes(
-            np.array(self._completion), np.array(self._drops), np.array(self._marks), np.array(self._disordered)
-        )
+        return FlowOutcomes(*map(np.array, (self._completion, self._drops, self._marks, self._disordered)))
 
     def _arrive(self, times: FloatArray) -> ProcessGenerator:
         """Starts the flows in the order of their arrival, and at one instant by id."""
         for row in np.argsort(times, kind="stable").tolist():
             yield self.env.at(float(times[row]), PacketEventKind.ARRIVAL)
             packets = range(self._first[row], self._first[row + 1])
-            self._senders[row] = Sender(
-                self.env, row, packets, self._windows, send=self._send, on_end=self.order.append
+            self._senders[row] = _Sender(
+                self.env, row, packets, self._windows, send=self.port.receive, on_end=self.order.append
             )
 
     def _depart(self, p: int) -> None:
         """Delivers a packet, and sends its acknowledgement back."""
-        super()._depart(p)
         row = self._flow[p]
         marked = p in self.port.marked
         if marked:
@@ -186,7 +117,153 @@ class PacketReplay(_OnePort):
         self._senders[row].expect_acknowledgement(delivery + self._delay, marked=marked)
 
     def _drop(self, p: int) -> None:
-        super()._drop(p)
         row = self._flow[p]
         self._drops[row] += 1
         self._senders[row].expect_timeout(self.env.now + self._min_rto, p)
+
+
+class PacketSimulation(PacketReplay):
+    """Flows whose senders send packets into one port, whose agent acts at the beginning of each period.
+
+    Attributes:
+        counts: What the agent is told of the queues.
+        pending: What waits for a decision, if anything.
+    """
+
+    def __init__(self, workload: Workload, topology: Topology, setup: PacketSetup, period: Period) -> None:
+        packets = setup.cut(workload)
+        counter = QueueCounter(packets.table, setup.scheduler.num_queues)
+        super().__init__(packets, setup, (counter,))
+        self.counts = counter.counts
+        self.workload = workload
+        self.topology = topology
+        self.pending: PeriodDecision | None = None
+        self._setup = setup
+        self._periods = Periods(
+            period, self.env, on_begin=self._ask, counted=PacketEventKind.TIMEOUT, end=PacketEventKind.PERIOD_END
+        )
+
+    @property
+    def now(self) -> float:
+        """Time in s."""
+        return float(self.env.now)
+
+    @property
+    def finished(self) -> bool:
+        """Whether every flow has been acknowledged."""
+        return self.num_delivered == self.workload.num_flows
+
+    @property
+    def awaits_decision(self) -> bool:
+        """Whether time stands still until an agent acts."""
+        return self.pending is not None
+
+    @property
+    def num_periods(self) -> int:
+        """Periods that have begun."""
+        return self._periods.begun
+
+    @property
+    def delivery_order(self) -> IntArray:
+        """Rows of the flows that have been acknowledged, in that order, (num_delivered,)."""
+        return np.array(self.order, dtype=np.int64)
+
+    @property
+    def completion_time(self) -> FloatArray:
+        """Absolute times in s of deliveries, (num_flows,), NaN for packets that have not left the port."""
+        return np.array(self._completion)
+
+    @property
+    def packets_left(self) -> IntArray:
+        """Packets of each flow that are not delivered, (num_flows,)."""
+        return np.array(self._left, dtype=np.int64)
+
+    def run(self, until: float | None = None) -> None:
+        """Runs until an agent has to act, or all flows are acknowledged."""
+        while self.pending is None and not self.finished:
+            self.env.step()
+
+    def go_on(self) -> None:
+        """Begins a period, with the controls as they have been set."""
+        if self.pending is None:
+            raise SimulationError("no period waits to begin")
+        self.pending = None
+        if self.num_periods > 1:
+            forget_counts(self.counts)
+
+    def ideal_fct(self) -> FloatArray:
+        """Returns what the flows take alone, in s, (num_flows,)."""
+        return self._setup.ideal_fct(self.workload)
+
+    def records(self) -> Records:
+        """Returns what has become of every flow so far."""
+        completion = self.completion_time
+        completion[completion > self.now] = np.nan
+        return self._setup.records(self.workload, completion)
+
+    def _ask(self) -> None:
+        self.pending = self._periods.pending()
+
+
+class _Sender:
+    """The sender of one flow: it waits for acknowledgements, and sends what its window has room for.
+
+    It calls ``send`` with each packet, and ``on_end`` with the flow when all of them have been acknowledged.
+    """
+
+    def __init__(
+        self,
+        env: NetworkEnvironment,
+        row: int,
+        packets: range,
+        windows: Windows,
+        *,
+        send: Callable[[int], None],
+        on_end: Callable[[int], None],
+    ) -> None:
+        self._env = env
+        self._row = row
+        self._windows = windows
+        self._send = send
+        self._on_end = on_end
+        self._unsent = deque(packets)
+        self._num_left = len(packets)
+        self._lost: deque[int] = deque()
+        self._news: Event
+        env.process(self._run())
+
+    def expect_acknowledgement(self, time: float, *, marked: bool) -> None:
+        """Lets an acknowledgement arrive at this time."""
+        arrival = self._env.at(time, PacketEventKind.ACKNOWLEDGEMENT)
+        arrival.callbacks.append(lambda _: self._acknowledge(marked))
+
+    def expect_timeout(self, time: float, p: int) -> None:
+        """Lets the sender notice at this time that a packet is lost."""
+        self._env.at(time, PacketEventKind.TIMEOUT).callbacks.append(lambda _: self._time_out(p))
+
+    def _run(self) -> ProcessGenerator:
+        """Sends all packets, and those again that were lost."""
+        while True:
+            while (self._lost or self._unsent) and may_send(self._row, self._windows):
+                note_sent(self._row, self._windows)
+                self._send((self._lost or self._unsent).popleft())
+            if not self._num_left:
+                return
+            self._news = Event(self._env)
+            yield self._news
+
+    def _acknowledge(self, marked: bool) -> None:
+        self._num_left -= 1
+        acknowledge(self._env.now, self._row, marked, self._windows)
+        if not self._num_left:
+            self._on_end(self._row)
+        self._news.succeed()
+
+    def _time_out(self, p: int) -> None:
+        self._lost.append(p)
+        time_out(self._env.now, self._row, self._windows)
+        self._news.succeed()
+
+
+def _ignore(p: int) -> None:
+    """Takes no notice of a packet."""

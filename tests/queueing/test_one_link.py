@@ -7,8 +7,7 @@ import pytest
 from scipy import integrate
 
 from flowsched_gym.queueing import mean_fct, multilevel_fct
-from flowsched_gym.queueing.multilevel import KINDS
-from flowsched_gym.queueing.single_queue import DISCIPLINES
+from flowsched_gym.queueing.one_link import DISCIPLINES, KINDS
 from flowsched_gym.workload import CDF_NAMES, Constant, Discrete, Empirical, Exponential, LogNormal, Pareto, Uniform
 
 each_kind = pytest.mark.parametrize("kind", KINDS)
