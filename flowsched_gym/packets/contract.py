@@ -167,3 +167,15 @@ class Scheduler(ABC):
             ConfigError: The parameters do not fit the traffic.
         """
         return self.record_type(*self.new_record(traffic, num_ports))
+
+
+def hook_error(scheduler: Scheduler, hook: str, queue: int | None = None) -> ConfigError:
+    """Makes the error of a hook that returned a queue that it may not, or, if none, left the bounds of an array."""
+    begin = f"scheduler {type(scheduler).__name__}: {hook}"
+    if queue is not None:
+        allowed = {"arrive": f", or {BEYOND} to drop the packet", "choose": ", and hold a packet"}[hook]
+        last = scheduler.num_queues - 1
+        return ConfigError(f"{begin} returned queue {queue}: it must be from 0 to {last}{allowed}")
+    asks = hook == "choose" or scheduler.needs_remaining
+    hint = "" if asks else " (table.remaining is empty where, as here, needs_remaining is False)"
+    return ConfigError(f"{begin} reads or writes beyond the end of an array{hint}")

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import flowsched_gym
-from flowsched_gym.packets.compiled.engine import new_network
 from flowsched_gym.packets.compiled.loop import replay
+from flowsched_gym.packets.compiled.state import new_network
 from flowsched_gym.packets.contract import PacketTable
 from flowsched_gym.packets.schedulers import PacketSetup, make_scheduler
 from flowsched_gym.packets.setup import PacketFlows

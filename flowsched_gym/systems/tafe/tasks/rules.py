@@ -8,7 +8,7 @@ from flowsched_gym.core.arrays import BoolArray, FloatArray, ObservationArray
 from flowsched_gym.envs.columns import Column, Layout
 from flowsched_gym.fluid.decision import Decision
 from flowsched_gym.fluid.rules.ordering.competing import mask_slots, serve_slot
-from flowsched_gym.fluid.rules.tasks.stages import first_cpu_path
+from flowsched_gym.fluid.stages import first_cpu_path
 from flowsched_gym.machine_code.decorators import inlined_part
 from flowsched_gym.machine_code.numerics import squash
 from flowsched_gym.systems.tafe.tasks.config import Information, TAFETasksConfig
