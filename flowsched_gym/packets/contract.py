@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.hooks import check_hooks, derive_record_type
 
 HOOKS: Final = ("arrive", "choose")
