@@ -1,6 +1,7 @@
 """Converts command line arguments, with messages that say what is allowed."""
 
 import argparse
+import contextlib
 import json
 import math
 import re
@@ -34,13 +35,10 @@ def seed(text: str) -> int:
 
 def positive_number(text: str) -> float:
     """Converts to a finite number > 0."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not (math.isfinite(number) and number > 0):
-        raise argparse.ArgumentTypeError(f"{text!r}: it must be a finite number > 0")
-    return number
+    with contextlib.suppress(ValueError):
+        if 0 < float(text) < math.inf:
+            return float(text)
+    raise argparse.ArgumentTypeError(f"{text!r}: it must be a finite number > 0")
 
 
 def key_values(option: str, entries: list[str]) -> dict[str, object]:
@@ -74,12 +72,15 @@ def parse_value(text: str) -> object:
         pass
     if NUMBER.fullmatch(text):
         return float(text)
-    if text in PYTHON_WORDS:
-        return PYTHON_WORDS[text]
-    parts = text.split(",")
-    if len(parts) > 1 and all(NUMBER.fullmatch(part.strip()) for part in parts):
-        return [parse_value(part.strip()) for part in parts]
-    return text
+    parts = [part.strip() for part in text.split(",")]
+    if len(parts) > 1 and all(map(NUMBER.fullmatch, parts)):
+        return [parse_value(part) for part in parts]
+    return PYTHON_WORDS.get(text, text)
+
+
+def repeated(option: str, entries: list[str]) -> list[str]:
+    """Lays the entries of an option that was repeated out as words of a command line."""
+    return [word for entry in entries for word in (option, entry)]
 
 
 def _count(text: str, *, at_least: int) -> int:
@@ -90,13 +91,10 @@ def _count(text: str, *, at_least: int) -> int:
 
 
 def _integer(text: str, *, at_least: int) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        number = at_least - 1
-    if number < at_least:
-        raise argparse.ArgumentTypeError(f"{text!r}: it must be an integer >= {at_least}")
-    return number
+    with contextlib.suppress(ValueError):
+        if int(text) >= at_least:
+            return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r}: it must be an integer >= {at_least}")
 
 
 def _refuse_constant(name: str) -> NoReturn:

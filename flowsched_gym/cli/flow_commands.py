@@ -43,10 +43,10 @@ def run_workload(options: argparse.Namespace) -> None:
         if "load" in fields:
             raise ConfigError("load is given twice: by --load and by --param")
         fields |= {"load": options.load}
-    if is_workload_file(options.name):
-        config = parse_variant(read_workload_file(options.name, fields))
-    else:
-        config = make_workload(options.name, **fields)
+    is_file = is_workload_file(options.name)
+    config = (
+        parse_variant(read_workload_file(options.name, fields)) if is_file else make_workload(options.name, **fields)
+    )
     check_target(options.out)
     workload = draw_flows(config, num_flows=options.flows, seed=options.seed)
     with ProgressBar("writing flows") as progress:
@@ -58,9 +58,8 @@ def run_workload(options: argparse.Namespace) -> None:
         f"arriving from {first:.4g} s to {last:.4g} s{load}"
     )
     if workload.link_changes is not None:
-        print(
-            f"{options.out}: a flow file holds flows alone: {workload.link_changes.num_changes} link changes left out"
-        )
+        count = workload.link_changes.num_changes
+        print(f"{options.out}: a flow file holds flows alone: {count} link changes left out")
 
 
 def run_replay(options: argparse.Namespace) -> None:
@@ -176,18 +175,13 @@ def _arguments(options: argparse.Namespace, capacity: float, *targets: str | Non
         capacity = gbps_to_capacity(options.link_gbps)
     elif options.capacity is not None:
         capacity = options.capacity
-    arguments = {
-        "capacity": capacity,
-        "parameters": key_values("--param", options.param),
-        "seed": options.seed,
-        "engine": options.engine,
-    }
+    arguments = {"parameters": key_values("--param", options.param), "seed": options.seed, "engine": options.engine}
     if "topology" in options:
         arguments |= {"topology": options.topology, "num_hosts": options.hosts}
     for target in targets:
         if target is not None:
             check_target(target)
-    return capacity, arguments
+    return capacity, {"capacity": capacity, **arguments}
 
 
 def _read_flows(options: argparse.Namespace) -> Workload:

@@ -37,10 +37,7 @@ def check_action(action: object, space: gymnasium.Space[Any], *, num_envs: int |
     """
     is_box = isinstance(space, gymnasium.spaces.Box)
     shape = space.shape or ()
-    try:
-        values = np.asarray(action)
-    except ValueError:  # lists of different lengths
-        values = np.zeros(0, dtype=object)
+    values = as_array(action)
     expected = shape if num_envs is None else (num_envs, *shape)
     kinds = "iuf" if is_box else "iu"
     if values.dtype.kind in kinds and values.shape == expected and (not is_box or np.isfinite(values).all()):
@@ -48,6 +45,14 @@ def check_action(action: object, space: gymnasium.Space[Any], *, num_envs: int |
     number = "finite number" if is_box else "integer"
     wanted = f"an {number}" if expected == () else f"{number}s of shape {expected}"
     raise InvalidAction(f"policy chose {shown(action)}: it must be {wanted}")
+
+
+def as_array(action: object) -> Actions:
+    """Makes an array of what a policy chose, one of objects where it is no array of numbers."""
+    try:
+        return np.asarray(action)
+    except ValueError:  # lists of different lengths
+        return np.zeros(0, dtype=object)
 
 
 class ActionLog:
@@ -113,11 +118,8 @@ def _compressed(data: bytes, strategy: int) -> bytes:
 
 def _dtype_of(space: gymnasium.Space[Any]) -> np.dtype[Any]:
     """Returns a type of number that keeps every action of a space."""
-    if isinstance(space, gymnasium.spaces.Discrete):
-        return np.min_scalar_type(int(space.n) - 1)
-    if isinstance(space, gymnasium.spaces.MultiDiscrete):
-        return np.min_scalar_type(int(space.nvec.max()) - 1)
-    return np.dtype(np.float64)
+    count = getattr(space, "n", getattr(space, "nvec", None))
+    return np.dtype(np.float64) if count is None else np.min_scalar_type(int(np.max(count)) - 1)
 
 
 def _smallest(actions: Actions) -> str:

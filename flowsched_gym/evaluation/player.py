@@ -50,12 +50,7 @@ LITTLE_WORK: Final = 50_000
 
 
 class SameEpisodesWarning(FlowSchedWarning):
-    """Episodes that cannot differ were asked for: one is played.
-
-    Args:
-        policy: Name of the policy.
-        episodes: How many were asked for.
-    """
+    """Episodes that cannot differ were asked for: one is played."""
 
     def __init__(self, policy: str, episodes: int) -> None:
         super().__init__(
@@ -82,17 +77,9 @@ def make_environment(environment: str | EnvironmentSpec, kwargs: Mapping[str, An
 
 
 def make_vector(environment: str | EnvironmentSpec, kwargs: Mapping[str, Any], *, num_envs: int) -> FlowSchedVectorEnv:
-    """Makes the native vector environment of a system that has one.
+    """Makes the native vector environment of a system that has one, with arguments that a single one can be made with.
 
     Nothing is reset by itself: whoever plays says which environments begin which episodes.
-
-    Args:
-        environment: As in `make_environment`.
-        kwargs: Arguments that a single environment can be made with.
-        num_envs: Number of environments, >= 1.
-
-    Raises:
-        ConfigError: There is no such environment.
     """
     envs: Any = gymnasium.make_vec(
         find_environment(environment).id,
@@ -117,22 +104,20 @@ def has_machine_code(spec: EnvironmentSpec) -> bool:
     base = gymnasium.make(spec.id).unwrapped
     if isinstance(base, DecisionEnv):
         return is_compiled(step, for_record=type(base.rules))
-    # One loop runs the networks of all others.
-    return is_compiled(run_many)
+    return is_compiled(run_many)  # one loop runs the networks of all others
+
+
+def compiled_where_ready(spec: EnvironmentSpec, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns arguments by which an environment gives the same bits sooner, unless it has to be compiled first."""
+    ready = has_vector(spec) and has_machine_code(spec)
+    return {"engine": "compiled", **kwargs} if ready else dict(kwargs)
 
 
 class Player:
     """Environments in which policies play episodes.
 
-    Args:
-        spec: The environment.
-        kwargs: Its arguments.
-
     Attributes:
         env: The single environment, for policies to be made from.
-
-    Raises:
-        ConfigError: An argument is unknown, or a value is not allowed.
     """
 
     def __init__(self, spec: EnvironmentSpec, kwargs: Mapping[str, Any]) -> None:
@@ -151,14 +136,7 @@ class Player:
         progress: Progress | None = None,
         on_records: OnRecords | None = None,
     ) -> tuple[EpisodeResult, ...]:
-        """Plays episodes, each from ``reset(seed=seed + e)`` to its end; the arguments are those of `evaluate`.
-
-        Returns:
-            The episodes, in the order of their seeds.
-
-        Raises:
-            SpaceMismatchError: The policy was made for other spaces.
-        """
+        """Plays episodes, each from ``reset(seed=seed + e)`` to its end; the arguments are those of `evaluate`."""
         num_ended = 0
 
         def end(episode: int, records: Callable[[], Records]) -> None:
@@ -226,7 +204,7 @@ def evaluate(
 ) -> EvaluationResult:
     """Plays episodes of an environment with a policy, side by side where the policy allows it.
 
-    Episodes that cannot differ, those of given flows with a policy that neither draws nor remembers, are played once.
+    Episodes that cannot differ (`plays_the_same`) are played once.
 
     Args:
         environment: ``flowsched/<Name>-v0``, or that with ``flowsched_gym:`` before it, or what the registry has of it.
@@ -257,7 +235,7 @@ def evaluate(
     source = policy if isinstance(policy, str) else None
     spec = find_environment(environment)
     if label is None:
-        label = policy if isinstance(policy, str) else type(policy).__name__
+        label = source or type(policy).__name__
     check_label("policy", label)
     with closing(Player(spec, kwargs)) as player:
         if isinstance(policy, str):
@@ -307,8 +285,7 @@ def resolve_policy(name: str, env: gymnasium.Env[Any, Any], *, seed: int) -> Pol
         ConfigError: There is no such policy, or it cannot act in this environment.
     """
     if ":" not in name or is_named(name):
-        policy: Policy = make_policy(name, env, seed=seed)
-        return policy
+        return cast(Policy, make_policy(name, env, seed=seed))
     target = load_target(name)
     if not hasattr(target, "for_env"):
         raise ConfigError(f"policy is {name!r}: the class needs a class method for_env(env, *, seed)")

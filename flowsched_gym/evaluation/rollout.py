@@ -71,7 +71,7 @@ def rollout(env: gymnasium.Env[Any, Any], policy: Policy, *, seed: int, determin
     start = np.ones(1, dtype=np.bool_)
     discrete = isinstance(env.action_space, gymnasium.spaces.Discrete)
     log = ActionLog(env.action_space, 1)
-    num_decisions, total, over, truncated = 0, 0.0, False, False
+    total, over, truncated = 0.0, False, False
     while not (over or truncated):
         masks = {"action_masks": info[MASK]} if with_masks else {}
         action, state = policy.predict(
@@ -82,23 +82,12 @@ def rollout(env: gymnasium.Env[Any, Any], policy: Policy, *, seed: int, determin
         log.add(taken)
         start[0] = False
         total += float(reward)
-        num_decisions += 1
-    return EpisodeResult(
-        seed=seed,
-        num_decisions=num_decisions,
-        reward=total,
-        metrics=_metrics(env, info, truncated=not over),
-        actions=log.of(0),
-    )
+    actions, metrics = log.of(0), _metrics(env, info, truncated=not over)
+    return EpisodeResult(seed=seed, num_decisions=len(actions), reward=total, metrics=metrics, actions=actions)
 
 
 def repeat_actions(env: gymnasium.Env[Any, Any], actions: npt.NDArray[Any], *, seed: int) -> EpisodeResult:
-    """Takes the actions of an episode again, from ``reset(seed=seed)`` to its end.
-
-    Args:
-        env: As in `rollout`.
-        actions: The actions, (num_decisions, ...).
-        seed: Seed of the reset.
+    """Takes the actions of an episode again, (num_decisions, ...), from ``reset(seed=seed)`` to its end.
 
     Raises:
         InvalidAction: An action is not in the action space, or these are more or fewer than the episode takes.
@@ -122,11 +111,8 @@ def rollout_vector(
         envs: Environments of this package that reset when they are told to (``AutoresetMode.DISABLED``).
         policy: Asked for its most likely actions, of all environments together; it is given ``action_masks`` where it
             accepts them.
-        seeds: Seeds of the resets, at least one.
+        seeds: Seeds of the resets, at least one; episodes are returned in their order.
         ended: Called for every episode that has ended, before its environment is reset.
-
-    Returns:
-        The episodes, in the order of the seeds.
 
     Raises:
         ConfigError: The environments give no metrics at the end of their episodes.
@@ -203,10 +189,9 @@ def _metrics(env: gymnasium.Env[Any, Any], info: dict[str, Any], *, truncated: b
     """Returns the metrics of a finished episode from its info, those of a truncated one from its records."""
     if "episode_metrics" in info:
         return {name: float(value) for name, value in info["episode_metrics"].items()}
-    base = env.unwrapped
-    if not hasattr(base, "simulation"):
-        raise ConfigError(f"environment is {base}: it gives no episode_metrics at the end of an episode")
-    simulation: Simulation = base.simulation
+    simulation: Simulation | None = getattr(env.unwrapped, "simulation", None)
+    if simulation is None:
+        raise ConfigError(f"environment is {env.unwrapped}: it gives no episode_metrics at the end of an episode")
     # Every topology lists the links of its hosts first, all of one capacity.
     capacity = float(simulation.topology.capacity[0])
     return summary(simulation.records(), capacity=capacity, now=simulation.now if truncated else None).as_dict()
@@ -214,13 +199,7 @@ def _metrics(env: gymnasium.Env[Any, Any], info: dict[str, Any], *, truncated: b
 
 def _metrics_of_rows(envs: VectorEnv[Any, Any, Any], infos: dict[str, Any], rows: IntArray) -> list[dict[str, float]]:
     """Returns the metrics of the episodes that have ended in some of the environments from the infos of the step."""
-    if not len(rows):
-        return []
     if "episode_metrics" not in infos:
         raise ConfigError(f"environment is {envs}: it gives no episode_metrics at the end of an episode")
-    columns = {
-        name: values[rows].astype(np.float64).tolist()
-        for name, values in infos["episode_metrics"].items()
-        if not name.startswith("_")
-    }
-    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    columns = {name: values for name, values in infos["episode_metrics"].items() if not name.startswith("_")}
+    return [{name: float(values[row]) for name, values in columns.items()} for row in rows]

@@ -1,6 +1,7 @@
 """Tables of a leaderboard: all settings, and the speed of the engines, generated from result files alone."""
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
@@ -55,12 +56,7 @@ Run it again: `{command}` plays all heuristics; `--policy FOLDER --env SETTING` 
 
 
 def write_leaderboard(folder: str | Path) -> Path:
-    """Writes ``README.md`` from the result files below a folder; returns its path.
-
-    Raises:
-        ConfigError: A file is not what it should be, or there is none.
-        OSError: A file cannot be read or written.
-    """
+    """Writes `leaderboard_markdown` into ``README.md`` of the folder; returns its path."""
     path = Path(folder) / DOCUMENT
     write_text(leaderboard_markdown(folder), path)
     return path
@@ -97,16 +93,12 @@ def leaderboard_markdown(folder: str | Path) -> str:
 def tables_markdown(settings: Sequence[ComparedSetting]) -> str:
     """Returns a table for each setting, under headings of settings and environments."""
     parts = []
-    environment = ""
-    for setting, members, rows in settings:
-        if setting.spec.id != environment:
-            environment = setting.spec.id
-            parts.append(f"\n## {environment}\n")
-        heading = escaped(setting.title)
-        if setting.name:
-            heading = f"{escaped(setting.name)}: {heading}"
-        table = comparison_table(members, metric=setting.metric, rows=rows)
-        parts.append(f"\n### {heading}\n\n{table.markdown()}")
+    for environment, group in groupby(settings, key=lambda each: each.setting.spec.id):
+        parts.append(f"\n## {environment}\n")
+        for setting, members, rows in group:
+            heading = ": ".join(escaped(name) for name in (setting.name, setting.title) if name)
+            table = comparison_table(members, metric=setting.metric, rows=rows)
+            parts.append(f"\n### {heading}\n\n{table.markdown()}")
     return "".join(parts)
 
 
@@ -170,11 +162,12 @@ def _verdict(difference: Interval, metric: str) -> str:
 
 def _provenance(results: Sequence[EvaluationResult]) -> str:
     """Writes with which commands and versions the results were made."""
-    made = sorted(
-        {(result.made.command or "from Python", result.made.versions.get("flowsched-gym", "")) for result in results}
-    )
-    lines = "".join(f"- {code_span(command)}, flowsched-gym {escaped(version)}\n" for command, version in made)
-    return f"\nMade by:\n\n{lines}"
+    made = {(each.made.command or "from Python", each.made.versions.get("flowsched-gym", "")) for each in results}
+    return "\nMade by:\n\n" + "".join(_made_by(command, version) for command, version in sorted(made))
+
+
+def _made_by(command: str, package_version: str) -> str:
+    return f"- {code_span(command)}, flowsched-gym {escaped(package_version)}\n"
 
 
 def _speed_section(path: Path) -> str:
@@ -191,7 +184,7 @@ def _speed_section(path: Path) -> str:
             "repetitions of each.\n\n"
             f"{table.markdown()}\n"
             f"Resident memory from the first tenth to the end: {growth}.\n\n"
-            f"Made by:\n\n- {code_span(content['command'])}, flowsched-gym {escaped(content['package_version'])}\n"
+            f"Made by:\n\n{_made_by(content['command'], content['package_version'])}"
         )
     except (ArithmeticError, AttributeError, LookupError, StopIteration, TypeError, ValueError) as error:
         raise ConfigError(f"{path}: this is not what benchmarks/speed/run.py writes: {error!r}") from None
