@@ -5,6 +5,7 @@ import contextlib
 import json
 import math
 import re
+from functools import partial
 from typing import Final, NoReturn
 
 from flowsched_gym.core.errors import ConfigError
@@ -16,21 +17,6 @@ SHOWN: Final = 20
 LARGEST_COUNT: Final = 2**63 - 1
 """Largest number of anything that can be counted."""
 NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
-
-
-def positive_integer(text: str) -> int:
-    """Converts to a count >= 1."""
-    return _count(text, at_least=1)
-
-
-def natural_number(text: str) -> int:
-    """Converts to a count >= 0."""
-    return _count(text, at_least=0)
-
-
-def seed(text: str) -> int:
-    """Converts to an integer >= 0, however large."""
-    return _integer(text, at_least=0)
 
 
 def positive_number(text: str) -> float:
@@ -83,18 +69,21 @@ def repeated(option: str, entries: list[str]) -> list[str]:
     return [word for entry in entries for word in (option, entry)]
 
 
-def _count(text: str, *, at_least: int) -> int:
-    number = _integer(text, at_least=at_least)
-    if number > LARGEST_COUNT:
-        raise argparse.ArgumentTypeError(f"{text!r}: it must be an integer from {at_least} to {LARGEST_COUNT}")
+def _integer(text: str, *, at_least: int, at_most: float = LARGEST_COUNT) -> int:
+    number = at_least - 1
+    with contextlib.suppress(ValueError):
+        number = int(text)
+    if number < at_least:
+        raise argparse.ArgumentTypeError(f"{text!r}: it must be an integer >= {at_least}")
+    if number > at_most:
+        raise argparse.ArgumentTypeError(f"{text!r}: it must be an integer from {at_least} to {at_most}")
     return number
 
 
-def _integer(text: str, *, at_least: int) -> int:
-    with contextlib.suppress(ValueError):
-        if int(text) >= at_least:
-            return int(text)
-    raise argparse.ArgumentTypeError(f"{text!r}: it must be an integer >= {at_least}")
+positive_integer: Final = partial(_integer, at_least=1)
+natural_number: Final = partial(_integer, at_least=0)
+seed: Final = partial(_integer, at_least=0, at_most=math.inf)
+"""Convert to counts, and to an integer >= 0, however large."""
 
 
 def _refuse_constant(name: str) -> NoReturn:

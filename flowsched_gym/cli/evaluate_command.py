@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from flowsched_gym.cli.arguments import key_values, repeated
-from flowsched_gym.cli.output import ProgressBar, print_json, standard_output_kept_clean, without_nan
+from flowsched_gym.cli.output import ProgressBar, print_json, standard_output_kept_clean
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.files import check_target, write_text
 from flowsched_gym.envs.policies import Policy
@@ -163,8 +163,7 @@ def _write(path: str, results: Sequence[EvaluationResult]) -> None:
     """Writes the results: all that is known of them as JSON, or their intervals as CSV."""
     text = io.StringIO()
     if path.endswith(".json"):
-        json.dump(without_nan(_document(results)), text, indent=2, allow_nan=False)
-        text.write("\n")
+        text.write(json.dumps(_document(results), indent=2, allow_nan=False) + "\n")
     else:
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(CSV_COLUMNS)

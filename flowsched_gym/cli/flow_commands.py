@@ -71,8 +71,7 @@ def run_replay(options: argparse.Namespace) -> None:
         workload = _read_flows(options)
         with ProgressBar("simulating") as progress:
             records = replay(workload, discipline=options.discipline, progress=progress, **arguments)
-        if options.out is not None:
-            _write("records", options.out, record_columns(workload, records))
+        _write("records", options.out, record_columns(workload, records))
         if options.plot is not None:
             plot_records(records, options.plot)
     print_metrics(measure(records, topology=options.topology, capacity=capacity), as_json=options.json)
@@ -87,13 +86,13 @@ def run_replay_packets(options: argparse.Namespace) -> None:
         workload = _read_flows(options)
         with ProgressBar("simulating") as progress:
             records = replay_packets(workload, scheduler=options.scheduler, progress=progress, **arguments)
-        if options.out is not None:
-            columns = record_columns(workload, records) | {name: (getattr(records, name), None) for name in COUNTS}
-            _write("records", options.out, columns)
+        counts = {name: getattr(records, name) for name in COUNTS}
+        columns = record_columns(workload, records) | {name: (values, None) for name, values in counts.items()}
+        _write("records", options.out, columns)
         if records.trace is not None:
             _write("the trace", options.trace, trace_columns(records.trace))
     metrics = measure(records, topology=options.topology, capacity=capacity)
-    print_metrics(metrics | {name: float(getattr(records, name).sum()) for name in COUNTS}, as_json=options.json)
+    print_metrics(metrics | {name: float(values.sum()) for name, values in counts.items()}, as_json=options.json)
 
 
 def run_serve_packets(options: argparse.Namespace) -> None:
@@ -101,8 +100,7 @@ def run_serve_packets(options: argparse.Namespace) -> None:
     _, arguments = _arguments(options, DEFAULT_CAPACITY, options.out)
     with standard_output_kept_clean():
         trace = serve_packets(options.packets, scheduler=options.scheduler, **arguments)
-        if options.out is not None:
-            _write("the trace", options.out, trace_columns(trace))
+        _write("the trace", options.out, trace_columns(trace))
     waiting = (trace.start_time - trace.arrival_time)[~trace.dropped]
     metrics = {
         "packets": float(trace.num_packets),
@@ -189,6 +187,7 @@ def _read_flows(options: argparse.Namespace) -> Workload:
         return workload_of(options.flows, seed=options.seed, progress=progress)
 
 
-def _write(what: str, path: str, columns: Mapping[str, TableColumn]) -> None:
-    with ProgressBar(f"writing {what}") as progress:
-        write_table(path, columns, progress=progress)
+def _write(what: str, path: str | None, columns: Mapping[str, TableColumn]) -> None:
+    if path is not None:
+        with ProgressBar(f"writing {what}") as progress:
+            write_table(path, columns, progress=progress)

@@ -110,10 +110,8 @@ def _page(options: argparse.Namespace) -> None:
                 continue
             with ProgressBar(f"{number}/{len(films)} animating {entrant.label} on {setting.name}") as progress:
                 write_film(setting, entrant, path, seed=suite.test[0], trust=options.trust, progress=progress)
-        with ProgressBar("comparing") as progress:
-            path = write_site(
-                groups, site, suite=suite.name, yours=marked, models=models, films=films, progress=progress
-            )
+        with ProgressBar("comparing") as bar:
+            path = write_site(groups, site, suite=suite.name, yours=marked, models=models, films=films, progress=bar)
     print(f"{path}: {len(results)} results in {len(groups)} settings, {len(films)} animated episodes")
 
 

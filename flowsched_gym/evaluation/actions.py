@@ -59,7 +59,9 @@ class ActionLog:
     """Actions that were taken in environments which step together; the space is that of a single one."""
 
     def __init__(self, space: gymnasium.Space[Any], num_envs: int) -> None:
-        self._taken: Actions = np.zeros((1, num_envs, *(space.shape or ())), dtype=_dtype_of(space))
+        count = getattr(space, "n", getattr(space, "nvec", None))
+        dtype = np.float64 if count is None else np.min_scalar_type(int(np.max(count)) - 1)
+        self._taken: Actions = np.zeros((1, num_envs, *(space.shape or ())), dtype=dtype)
         self._num_steps = 0
 
     def add(self, actions: Actions) -> None:
@@ -83,7 +85,8 @@ def pack_actions(episodes: Sequence[Actions]) -> dict[str, object] | None:
     joined = np.concatenate(episodes)
     name = _smallest(joined)
     data = joined.astype(DTYPES[name]).tobytes()
-    content = min((_compressed(data, strategy) for strategy in STRATEGIES), key=len)
+    writers = [zlib.compressobj(zlib.Z_BEST_COMPRESSION, strategy=each) for each in STRATEGIES]
+    content = min((writer.compress(data) + writer.flush() for writer in writers), key=len)
     return {"dtype": name, "shape": list(joined.shape[1:]), "data": base64.b64encode(content).decode()}
 
 
@@ -109,17 +112,6 @@ def unpack_actions(content: Mapping[str, Any], lengths: Sequence[int]) -> list[A
     if joined.dtype.kind == "f" and not np.isfinite(joined).all():
         raise ConfigError("data holds a number that is not finite")
     return np.split(joined, np.cumsum(lengths)[:-1])
-
-
-def _compressed(data: bytes, strategy: int) -> bytes:
-    writer = zlib.compressobj(zlib.Z_BEST_COMPRESSION, strategy=strategy)
-    return writer.compress(data) + writer.flush()
-
-
-def _dtype_of(space: gymnasium.Space[Any]) -> np.dtype[Any]:
-    """Returns a type of number that keeps every action of a space."""
-    count = getattr(space, "n", getattr(space, "nvec", None))
-    return np.dtype(np.float64) if count is None else np.min_scalar_type(int(np.max(count)) - 1)
 
 
 def _smallest(actions: Actions) -> str:

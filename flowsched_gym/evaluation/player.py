@@ -11,6 +11,7 @@ little work as long as the vector environment would have to be compiled first. A
 were played at once, and by which engine.
 """
 
+import itertools
 import math
 import time
 import warnings
@@ -81,13 +82,8 @@ def make_vector(environment: str | EnvironmentSpec, kwargs: Mapping[str, Any], *
 
     Nothing is reset by itself: whoever plays says which environments begin which episodes.
     """
-    envs: Any = gymnasium.make_vec(
-        find_environment(environment).id,
-        num_envs=num_envs,
-        vectorization_mode="vector_entry_point",
-        autoreset_mode=AutoresetMode.DISABLED,
-        **kwargs,
-    )
+    modes: Any = {"vectorization_mode": "vector_entry_point", "autoreset_mode": AutoresetMode.DISABLED}
+    envs: Any = gymnasium.make_vec(find_environment(environment).id, num_envs, **modes, **kwargs)
     return cast(FlowSchedVectorEnv, envs)
 
 
@@ -137,15 +133,13 @@ class Player:
         on_records: OnRecords | None = None,
     ) -> tuple[EpisodeResult, ...]:
         """Plays episodes, each from ``reset(seed=seed + e)`` to its end; the arguments are those of `evaluate`."""
-        num_ended = 0
+        count = itertools.count(1)
 
         def end(episode: int, records: Callable[[], Records]) -> None:
-            nonlocal num_ended
-            num_ended += 1
             if on_records is not None:
                 on_records(episode, records())
             if progress is not None:
-                progress(num_ended, episodes)
+                progress(next(count), episodes)
 
         if progress is not None:
             progress(0, episodes)
@@ -243,15 +237,9 @@ def evaluate(
         if episodes > 1 and not repeat and deterministic and plays_the_same(policy, player.env):
             warnings.warn(SameEpisodesWarning(label, episodes), stacklevel=2)
             episodes = 1
+        calls: Any = {"progress": progress, "on_records": on_records}
         try:
-            results = player.play(
-                policy,
-                episodes=episodes,
-                seed=seed,
-                deterministic=deterministic,
-                progress=progress,
-                on_records=on_records,
-            )
+            results = player.play(policy, episodes=episodes, seed=seed, deterministic=deterministic, **calls)
         except InvalidAction as error:
             raise InvalidAction(f"policy {label!r} {str(error).removeprefix('policy ')}") from None
     return EvaluationResult(
@@ -297,7 +285,5 @@ def resolve_policy(name: str, env: gymnasium.Env[Any, Any], *, seed: int) -> Pol
 
 def check_episodes(episodes: int, seed: int) -> tuple[int, int]:
     """Refuses numbers of episodes and seeds that cannot be, and makes Python's integers of NumPy's."""
-    return (
-        check_integer("episodes", episodes, at_least=1, below=math.inf),
-        check_integer("seed", seed, at_least=0, below=math.inf),
-    )
+    check = partial(check_integer, below=math.inf)
+    return check("episodes", episodes, at_least=1), check("seed", seed, at_least=0)

@@ -96,9 +96,8 @@ def note(
     axes: "Axes", text: str, place: tuple[Any, Any], offset: tuple[float, float], colour: Any, **more: Any
 ) -> None:
     """Writes a text some points beside a place."""
-    axes.annotate(
-        text, place, offset, **{"textcoords": "offset points", "color": colour, "fontsize": LABEL_SIZE} | more
-    )
+    more = {"textcoords": "offset points", "color": colour, "fontsize": LABEL_SIZE} | more
+    axes.annotate(text, place, offset, **more)
 
 
 def dress(axes: "Axes") -> None:

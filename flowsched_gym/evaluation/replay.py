@@ -96,22 +96,17 @@ def replay(
         raise ConfigError(f"parameters has {shown(next(iter(options)))}: a discipline that is made already takes none")
     if not isinstance(topology, Topology):
         hosts = max(workload.num_hosts, 2) if num_hosts is None else num_hosts
-        topology = make_topology(
-            topology,
-            num_hosts=hosts,
-            capacity=_number("capacity", DEFAULT_CAPACITY if capacity is None else capacity),
-            delay=_number("delay", delay),
-        )
+        each_link = _number("capacity", DEFAULT_CAPACITY if capacity is None else capacity)
+        topology = make_topology(topology, num_hosts=hosts, capacity=each_link, delay=_number("delay", delay))
     elif capacity is not None or num_hosts is not None:
         raise ConfigError("capacity and num_hosts belong to a topology given by name, not to one built before")
     if not topology.num_cpus and (workload.has_cpu_work or cpus is not None):
         topology = add_cpus(topology, 1.0 if cpus is None else cpus)
+    how: Any = {"routing": routing, "barrier": barrier, "seed": seed}
     if engine == "compiled":
-        records = run_compiled(
-            workload, topology, discipline, routing=routing, barrier=barrier, seed=seed, progress=progress
-        )
+        records = run_compiled(workload, topology, discipline, progress=progress, **how)
     else:
-        simulation = Simulation(workload, topology, discipline, routing=routing, barrier=barrier, seed=seed)
+        simulation = Simulation(workload, topology, discipline, **how)
         if progress is None:
             simulation.run()
         else:

@@ -102,7 +102,7 @@ def result_content(result: EvaluationResult) -> dict[str, object]:
         },
         "made": asdict(result.made),
     }
-    return content | {"digest": _digest(content)}
+    return content | {"digest": digest_of(content)}
 
 
 def _run_content(run: Run) -> dict[str, object]:
@@ -196,7 +196,7 @@ def _result(content: Any) -> EvaluationResult:
     check_arguments(result.spec, kwargs)
     check_result(result)
     check_intervals(content["intervals"], result)
-    if content["digest"] != _digest({key: value for key, value in content.items() if key != "digest"}):
+    if content["digest"] != digest_of({key: value for key, value in content.items() if key != "digest"}):
         raise ConfigError("it was changed after it was written: its content does not agree with its digest")
     return result
 
@@ -231,9 +231,10 @@ def _episodes(columns: Any, packed: Any) -> tuple[EpisodeResult, ...]:
     )
 
 
-def _digest(content: Mapping[str, object]) -> str:
-    text = json.dumps(content, sort_keys=True, allow_nan=False)
-    return hashlib.blake2b(text.encode(), digest_size=DIGEST_BYTES).hexdigest()
+def digest_of(content: object, size: int = DIGEST_BYTES) -> str:
+    """Returns a digest of a JSON document, or of bytes, in hexadecimal digits."""
+    data = content if isinstance(content, bytes) else json.dumps(content, sort_keys=True, allow_nan=False).encode()
+    return hashlib.blake2b(data, digest_size=size).hexdigest()
 
 
 def _checked(where: str, content: Any, allowed: Mapping[str, Any]) -> dict[str, Any]:
@@ -268,8 +269,7 @@ def _short(value: object) -> object:
     """Returns a user's own workload as its name and a digest, other arguments unchanged."""
     if not isinstance(value, Mapping):
         return value
-    content = json.dumps(plain_variant(value), sort_keys=True).encode()
-    return f"{workload_label(value)}-{hashlib.blake2b(content, digest_size=NAME_DIGEST_BYTES).hexdigest()}"
+    return f"{workload_label(value)}-{digest_of(plain_variant(value), NAME_DIGEST_BYTES)}"
 
 
 def _nan_to_null(value: float) -> float | None:

@@ -207,9 +207,8 @@ class EvaluationResult:
 def check_name(name: str, value: str) -> None:
     """Refuses a name that Markdown or HTML would read as more than a text, such as a link."""
     if not NAME.fullmatch(value) or not value.isprintable():
-        raise ConfigError(
-            f"{name} is {shown(value)}: it must have 1 to 200 letters, digits, spaces and . , : / + = % ( ) _ -"
-        )
+        allowed = "letters, digits, spaces and . , : / + = % ( ) _ -"
+        raise ConfigError(f"{name} is {shown(value)}: it must have 1 to 200 {allowed}")
     if LINK.search(value):
         raise ConfigError(f"{name} is {shown(value)}: it must not be a link")
 

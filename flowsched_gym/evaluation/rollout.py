@@ -73,10 +73,9 @@ def rollout(env: gymnasium.Env[Any, Any], policy: Policy, *, seed: int, determin
     log = ActionLog(env.action_space, 1)
     total, over, truncated = 0.0, False, False
     while not (over or truncated):
-        masks = {"action_masks": info[MASK]} if with_masks else {}
-        action, state = policy.predict(
-            observation, state=state, episode_start=start, deterministic=deterministic, **masks
-        )
+        how: dict[str, Any] = {"action_masks": info[MASK]} if with_masks else {}
+        how |= {"state": state, "episode_start": start, "deterministic": deterministic}
+        action, state = policy.predict(observation, **how)
         taken = check_action(action, env.action_space)
         observation, reward, over, truncated, info = env.step(int(taken) if discrete else taken)
         log.add(taken)

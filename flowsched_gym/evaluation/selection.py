@@ -127,13 +127,9 @@ def split_into_components(jobs: Jobs) -> list[IntArray]:
 def serve_earliest_due_first(jobs: Jobs, *, source: IntArray, destination: IntArray) -> BoolArray:
     """Serves jobs over a switch, each at the full rate or not at all, and marks those served in time.
 
-    At every release and completion the jobs are gone through by due time, and one is served if both its links are
-    free; a job that can no longer be in time is dropped. On one link, a set that can be served in time is.
-
-    Args:
-        jobs: Jobs, in any order.
-        source: Host whose outgoing link each job takes, (num_jobs,) int64.
-        destination: Host whose incoming link each job takes, (num_jobs,) int64.
+    At every release and completion the jobs are gone through by due time, and one is served if both its links, out of
+    its source and into its destination, are free; a job that can no longer be in time is dropped. On one link, a set
+    that can be served in time is.
     """
     order = np.argsort(jobs.release, kind="stable")
     release, due, remaining = jobs.release.tolist(), jobs.due.tolist(), jobs.length.tolist()
@@ -212,9 +208,6 @@ def select_most_jobs(jobs: Jobs, *, integral: bool, node_limit: int | None = NOD
         jobs: The jobs of the link.
         integral: Whether to solve integer programmes; else the linear relaxation alone, rounded down per component.
         node_limit: Nodes of the branch-and-bound tree per programme, None for no limit.
-
-    Raises:
-        MissingDependencyError: SciPy is needed and not installed. It is not where all jobs, or none, fit.
     """
     window = jobs.due - jobs.release
     possible = np.flatnonzero((window > 0) & (jobs.length <= window + _rounding(window, jobs.due)))

@@ -80,10 +80,7 @@ def interquartile_mean(samples: FloatArray) -> FloatArray:
 
 
 def bootstrap_interval(
-    values: Values,
-    *,
-    statistic: Callable[[FloatArray], FloatArray] | None = None,
-    **resampling: Unpack[Resampling],
+    values: Values, *, statistic: Callable[[FloatArray], FloatArray] | None = None, **resampling: Unpack[Resampling]
 ) -> Interval:
     """Estimates the mean of the values with a percentile bootstrap interval.
 

@@ -47,9 +47,8 @@ class MetricColumn:
 
     def write(self, estimate: Interval | None, *, digits: int | None = None, signed: bool = False) -> str:
         """Writes an estimate with its interval; empty for none."""
-        return format_interval(
-            estimate, scale=self.scale, digits=self.digits if digits is None else digits, signed=signed
-        )
+        digits = self.digits if digits is None else digits
+        return format_interval(estimate, scale=self.scale, digits=digits, signed=signed)
 
 
 COLUMNS: Final[Mapping[str, MetricColumn]] = {
@@ -171,7 +170,8 @@ def metrics_beside(metric: str) -> list[str]:
 
 def reference_of(results: Sequence[EvaluationResult], metric: str) -> str | None:
     """Names the best rule by a metric: the best mean of what is neither learned, nor plans, nor is the bound."""
-    return _best(_merits_of_rules(results, metric))
+    merits = _merits_of_rules(results, metric)
+    return max(merits, key=merits.__getitem__, default=None)
 
 
 def ability_of(result: EvaluationResult) -> Ability:
@@ -229,8 +229,8 @@ def compare(
     rows = []
     for name, result in by_name.items():
         ability = abilities[name]
-        others = {rule: value for rule, value in rules.items() if rule != name and ability.covers(abilities[rule])}
-        base = by_name.get(reference or _best(others) or "")
+        fair = [rule for rule in rules if rule != name and ability.covers(abilities[rule])]
+        base = by_name.get(reference or max(fair, key=rules.__getitem__, default=""))
         rows.append(_row(result, metric, ability=ability, bound=by_name.get(BOUND_POLICY), base=base))
     merits = {row.policy: np.nan_to_num(merit(metric, row.estimate.mean), nan=-np.inf) for row in rows}
     return sorted(rows, key=lambda row: (row.policy != BOUND_POLICY, -merits[row.policy]))
@@ -283,10 +283,6 @@ def _merits_of_rules(results: Sequence[EvaluationResult], metric: str) -> dict[s
     rules = [each for each in results if not (each.policy == BOUND_POLICY or each.learned or plans(each))]
     means = {rule.policy: bootstrap_interval(rule.samples(metric), num_resamples=1).mean for rule in rules}
     return {rule: merit(metric, mean) for rule, mean in means.items() if not np.isnan(mean)}
-
-
-def _best(merits: Mapping[str, float]) -> str | None:
-    return max(merits, key=lambda rule: merits[rule]) if merits else None
 
 
 def _row(

@@ -5,7 +5,6 @@ interrupted goes on where it stopped.
 """
 
 import contextlib
-import hashlib
 import re
 import time
 from collections.abc import Generator, Mapping, Sequence
@@ -26,7 +25,7 @@ from flowsched_gym.evaluation import (
     evaluate_bound,
 )
 from flowsched_gym.evaluation.result_checks import builtin_names
-from flowsched_gym.evaluation.result_files import file_name
+from flowsched_gym.evaluation.result_files import digest_of, file_name
 from flowsched_gym.evaluation.results import check_label
 from flowsched_gym.leaderboard.policy_process import played_apart
 from flowsched_gym.leaderboard.suite import VIEW_ARGUMENTS, Setting, Suite
@@ -34,7 +33,6 @@ from flowsched_gym.machine_code.decorators import compiles
 from flowsched_gym.registration import MODEL_SUFFIX, is_model
 from flowsched_gym.systems.spec import OPTIONS
 
-DIGEST_BYTES: Final = 16
 Players = Generator[tuple[ModelFile | None, str | Policy, dict[str, object]], None, None]
 SEED_IN_NAME: Final = re.compile(r"seed[-_]?(\d+)")
 
@@ -221,7 +219,7 @@ def _models(setting: Setting, entrant: Entrant, kwargs: Mapping[str, object], *,
 def model_digest(path: Path) -> str:
     """Returns the digest of a model's file."""
     try:
-        return hashlib.blake2b(path.read_bytes(), digest_size=DIGEST_BYTES).hexdigest()
+        return digest_of(path.read_bytes())
     except OSError as error:
         raise ConfigError(f"model {path} cannot be read: {error.strerror}") from None
 

@@ -154,7 +154,9 @@ class _Talk:
             answer, given = read_message(self.answers)
         except (EOFError, OSError):
             _kill(self._process)
-            raise PolicyError(f"policy {self._label!r} {_end_of(self._process.wait())}") from None
+            status = self._process.wait()
+            how = f"by signal {-status}" if status < 0 else f"with exit status {status}"
+            raise PolicyError(f"policy {self._label!r} ended its process {how}") from None
         except MessageError:
             raise PolicyError(f"policy {self._label!r} sent what is no action") from None
         if "fault" in answer:
@@ -263,7 +265,3 @@ def _show_lines(stream: BinaryIO, label: str) -> None:
                 sys.stderr.write(f"policy {label!r} prints: {text}\n")
             elif count == MOST_LINES + 1:
                 sys.stderr.write(f"policy {label!r} prints more, which is not shown\n")
-
-
-def _end_of(status: int) -> str:
-    return f"ended its process by signal {-status}" if status < 0 else f"ended its process with exit status {status}"

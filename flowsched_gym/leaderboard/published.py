@@ -73,10 +73,8 @@ def same_as_published(result: EvaluationResult, published: EvaluationResult) -> 
     """Returns whether a result has the numbers of a published one, to the digits that are published."""
     if len(result.runs) != len(published.runs) or result.learned != published.learned:
         return False
-    return all(
-        name in result.metric_names and _rounded(result, name) == _rounded(published, name)
-        for name in published.metric_names
-    )
+    names = published.metric_names
+    return all(each in result.metric_names and _rounded(result, each) == _rounded(published, each) for each in names)
 
 
 def _result(row: dict[str, Any], suite: Suite) -> EvaluationResult:

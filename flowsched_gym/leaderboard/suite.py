@@ -15,8 +15,6 @@ rewarded for and may do besides (`VIEW_ARGUMENTS`) is its own business: a policy
 meets, or misses, the same deadlines.
 """
 
-import hashlib
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +28,7 @@ from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.files import read_json
 from flowsched_gym.core.suggestions import listed
 from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, SuiteReference, read_result
+from flowsched_gym.evaluation.result_files import digest_of
 from flowsched_gym.evaluation.results import check_name, check_printable
 from flowsched_gym.flows.metrics import METRIC_NAMES
 from flowsched_gym.registration import check_arguments, find_environment, heuristic_arguments
@@ -38,7 +37,6 @@ from flowsched_gym.workload import workload_label
 
 SCHEMA: Final = "flowsched-suite/1"
 SUFFIX: Final = ".json"
-DIGEST_BYTES: Final = 16
 PHASES: Final = ("training", "validation", "test")
 KEYS: Final = ("schema", "name", "seeds", "settings")
 SETTING_KEYS: Final = ("environment", "kwargs", "metric")
@@ -104,15 +102,13 @@ Groups = Sequence[tuple[Setting, Sequence[EvaluationResult]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suite:
-    """Settings in which policies are compared, and seeds.
+    """Settings in which policies are compared, by name, and seeds, with a digest of all this.
 
     Attributes:
         name: Name and version.
-        settings: The settings, by name.
         training: Seeds of training, from the first to the last.
         validation: Seeds to choose among agents and their settings.
         test: Seeds of the episodes whose results are compared.
-        digest: Digest of all this.
     """
 
     name: str
@@ -168,7 +164,6 @@ def read_results(folder: str | Path) -> list[EvaluationResult]:
 
     Raises:
         ConfigError: The folder does not exist, or a file is no result.
-        OSError: A file cannot be read.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -218,8 +213,7 @@ def _read(path: Path, where: str) -> Suite:
     if not isinstance(content["settings"], dict) or not content["settings"]:
         raise ConfigError(f"{where}: settings must be an object with a setting for each name")
     settings = {name: _setting(where, name, value) for name, value in content["settings"].items()}
-    digest = hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=DIGEST_BYTES).hexdigest()
-    return Suite(name=content["name"], settings=settings, digest=digest, **seeds)
+    return Suite(name=content["name"], settings=settings, digest=digest_of(content), **seeds)
 
 
 def _setting(where: str, name: str, content: Any) -> Setting:

@@ -161,11 +161,7 @@ def _entrant_of(path: str | Path, found: EvaluationResult, setting: Setting, sou
 
 
 def _computed(
-    path: str | Path,
-    found: EvaluationResult,
-    setting: Setting,
-    kwargs: dict[str, object],
-    progress: Progress,
+    path: str | Path, found: EvaluationResult, setting: Setting, kwargs: dict[str, object], progress: Progress
 ) -> EvaluationResult:
     """Computes a result anew: from its actions, or, of a bound, from the flows."""
     spec, seeds = setting.spec, found.seeds

@@ -22,7 +22,16 @@ CELLS: Final = (
     *("\r", "\u2028", "\ufeff", "1\t", "=1+1", "'1'", "1 000", "99999999", "4096"),
 )
 HEADERS: Final = (
-    *("flow_id", "task_id", "source", "size_bytes", "arrival_s", "deadline_s", "due_s", "size", "", "Flow_id"),
+    "flow_id",
+    "task_id",
+    "source",
+    "size_bytes",
+    "arrival_s",
+    "deadline_s",
+    "due_s",
+    "size",
+    "",
+    "Flow_id",
 )
 DISCIPLINES: Final = ("fifo", "ps", "srpt", "edf", "las", "merp")
 

@@ -183,11 +183,9 @@ def _section(
     caption = f"Performance profiles: episodes (%) with {reach} the value on the axis; shaded: 95 % intervals."
     figures = [_figure(_profile(compared), caption)]
     if learning:
-        reference = compared.best_rule
+        reference, title = compared.best_rule, f"Learning curves on {_name(setting)}"
         level = None if reference is None else (reference.policy, shown.scale * reference.estimate.mean)
-        chart = draw_chart(
-            learning, title=f"Learning curves on {_name(setting)}", x_label="decisions in training", level=level
-        )
+        chart = draw_chart(learning, title=title, x_label="decisions in training", level=level)
         caption = f"Learning curves: {shown.label} in validation episodes, mean and range of the training seeds"
         figures.append(_figure(chart, caption + ("; dashed: the best rule, in the test episodes." if level else ".")))
     learned = any(row.learned for row in rows)

@@ -6,7 +6,6 @@ agents were trained, are read from ``curve.csv`` beside models.
 
 import contextlib
 import csv
-import hashlib
 import math
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterator, Sequence
@@ -18,12 +17,8 @@ import numpy as np
 
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.files import replace_when_written, write_text
-from flowsched_gym.evaluation import (
-    Progress,
-    make_environment,
-    resolve_policy,
-    rollout,
-)
+from flowsched_gym.evaluation import Progress, make_environment, resolve_policy, rollout
+from flowsched_gym.evaluation.result_files import digest_of
 from flowsched_gym.flows.metrics import merit
 from flowsched_gym.leaderboard.comparison import column_of, reference_of
 from flowsched_gym.leaderboard.page.charts import Curve
@@ -46,14 +41,7 @@ FRAME_MS: Final = 250
 LAST_FRAME_MS: Final = 2000
 COLOURS: Final = 48
 MOST_BYTES: Final = 300_000
-WEBP: Final[dict[str, Any]] = {
-    "format": "WEBP",
-    "save_all": True,
-    "loop": 0,
-    "lossless": True,
-    "quality": 50,
-    "method": 3,
-}
+WEBP: Final[Any] = {"format": "WEBP", "save_all": True, "loop": 0, "lossless": True, "quality": 50, "method": 3}
 """How frames are written: a third of the bytes of a GIF, within a second."""
 DIGEST_BYTES: Final = 4
 
@@ -150,22 +138,14 @@ class _Filmed(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 def film_path(folder: Path, setting: Setting, entrant: Entrant) -> Path:
     """Returns where the animation of a policy lies: its name changes with what is played."""
-    digest = hashlib.blake2b(digest_size=DIGEST_BYTES)
-    digest.update(repr((__version__, setting.spec.id, sorted(setting.kwargs.items()), entrant.source)).encode())
-    for model in entrant.models[:1]:
-        digest.update(model.read_bytes())
+    played = repr((__version__, setting.spec.id, sorted(setting.kwargs.items()), entrant.source)).encode()
+    digest = digest_of(b"".join([played, *(model.read_bytes() for model in entrant.models[:1])]), DIGEST_BYTES)
     label = "".join(letter if letter.isalnum() and letter.isascii() else "-" for letter in entrant.label.lower())
-    return folder / EPISODES_FOLDER / f"{setting.name}_{label}-{digest.hexdigest()}.webp"
+    return folder / EPISODES_FOLDER / f"{setting.name}_{label}-{digest}.webp"
 
 
 def write_film(
-    setting: Setting,
-    entrant: Entrant,
-    path: Path,
-    *,
-    seed: int,
-    trust: bool = False,
-    progress: Progress | None = None,
+    setting: Setting, entrant: Entrant, path: Path, *, seed: int, trust: bool = False, progress: Progress | None = None
 ) -> None:
     """Plays the beginning of an episode and writes it as an animation, whole or not at all.
 
