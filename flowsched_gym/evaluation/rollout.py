@@ -118,32 +118,34 @@ def rollout_vector(
         InvalidAction: The policy returned something other than one action of the action space for each environment.
     """
     results: dict[int, EpisodeResult] = {}
-    indices = np.arange(envs.num_envs)  # what each environment plays; len(seeds) and above are repetitions
-    last = len(seeds) - 1
-    env_seeds: Any = [seeds[min(index, last)] for index in range(envs.num_envs)]  # Gymnasium declares an integer alone
-    num_begun = envs.num_envs
-    begun_at = np.zeros(envs.num_envs, dtype=np.int64)
-    rewards_so_far = np.zeros(envs.num_envs)
-    observations, infos = envs.reset(seed=env_seeds)
-    with_masks = MASK in infos and takes_masks(policy)
-    masks = infos[MASK] if with_masks else None
-    space, log = envs.single_action_space, ActionLog(envs.single_action_space, envs.num_envs)
-    step = 0
+    num_envs, space = envs.num_envs, envs.single_action_space
+    log = ActionLog(space, num_envs)
+    indices = np.zeros(num_envs, dtype=np.int64)  # what each environment plays; len(seeds) and above are repetitions
+    env_seeds: Any = [seeds[0]] * num_envs  # Gymnasium declares an integer alone
+    begun_at, rewards_so_far = np.zeros(num_envs, dtype=np.int64), np.zeros(num_envs)
+    over, masks = np.ones(num_envs, dtype=np.bool_), None
+    num_begun = step = 0
     while len(results) < len(seeds):
-        arguments = {"action_masks": masks} if with_masks else {}
+        if over.any():
+            rows = np.flatnonzero(over)
+            indices[rows] = np.arange(num_begun, num_begun + len(rows))
+            num_begun += len(rows)
+            for begun in rows:
+                env_seeds[begun] = seeds[min(int(indices[begun]), len(seeds) - 1)]
+            begun_at[rows], rewards_so_far[rows] = step, 0.0
+            observations, infos = envs.reset(seed=env_seeds, options={"reset_mask": over})
+            if MASK in infos and takes_masks(policy):
+                masks = np.where(over[:, np.newaxis], infos[MASK], infos[MASK] if masks is None else masks)
+        arguments = {} if masks is None else {"action_masks": masks}
         actions, _ = policy.predict(observations, deterministic=True, **arguments)
-        taken = check_action(actions, space, num_envs=envs.num_envs)
+        taken = check_action(actions, space, num_envs=num_envs)
         observations, rewards, terminated, truncated, infos = envs.step(taken)
         log.add(taken)
         step += 1
         rewards_so_far += rewards
-        if with_masks:
-            masks = infos[MASK]
+        masks = None if masks is None else infos[MASK]
         over = terminated | truncated
-        if not over.any():
-            continue
-        rows = np.flatnonzero(over)
-        counted = rows[indices[rows] < len(seeds)]
+        counted = np.flatnonzero(over & (indices < len(seeds)))
         for row, metrics in zip(counted.tolist(), _metrics_of_rows(envs, infos, counted), strict=True):
             results[int(indices[row])] = EpisodeResult(
                 seed=env_seeds[row],
@@ -154,16 +156,6 @@ def rollout_vector(
             )
             if ended is not None:
                 ended(int(indices[row]), row)
-        if len(results) < len(seeds):
-            indices[rows] = np.arange(num_begun, num_begun + len(rows))
-            num_begun += len(rows)
-            for row in rows:
-                env_seeds[row] = seeds[min(int(indices[row]), last)]
-            begun_at[rows] = step
-            rewards_so_far[rows] = 0.0
-            observations, infos = envs.reset(seed=env_seeds, options={"reset_mask": over})
-            if with_masks:
-                masks = np.where(over[:, np.newaxis], infos[MASK], masks)
     return [results[index] for index in range(len(seeds))]
 
 
@@ -198,7 +190,8 @@ def _metrics(env: gymnasium.Env[Any, Any], info: dict[str, Any], *, truncated: b
 
 def _metrics_of_rows(envs: VectorEnv[Any, Any, Any], infos: dict[str, Any], rows: IntArray) -> list[dict[str, float]]:
     """Returns the metrics of the episodes that have ended in some of the environments from the infos of the step."""
-    if "episode_metrics" not in infos:
+    if len(rows) and "episode_metrics" not in infos:
         raise ConfigError(f"environment is {envs}: it gives no episode_metrics at the end of an episode")
-    columns = {name: values for name, values in infos["episode_metrics"].items() if not name.startswith("_")}
+    found = infos.get("episode_metrics", {})
+    columns = {name: values for name, values in found.items() if not name.startswith("_")}
     return [{name: float(values[row]) for name, values in columns.items()} for row in rows]
