@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 import pytest
 
+from flowsched_gym.core.errors import LONGEST_LINE
 from tests.repository import ROOT
 
 GLANCE: Final = 0.05
@@ -27,9 +28,10 @@ class Outcome(NamedTuple):
 
 
 def check_refusal(outcome: Outcome, message: str, *, status: int = 2) -> None:
-    """Holds a command that was refused to one line on standard error, and nothing on standard output."""
+    """Holds a command that was refused to one line on standard error that fits on a screen, and nothing elsewhere."""
     assert (outcome.status, outcome.out, outcome.err.count("\n")) == (status, "", 1)
     assert outcome.err.startswith("flowsched")
+    assert len(outcome.err.rstrip()) <= LONGEST_LINE
     assert message in outcome.err
 
 
@@ -38,12 +40,7 @@ def run(
 ) -> Outcome:
     """Runs a program of this checkout to its end; fails with all that it printed if it ends in another way.
 
-    Args:
-        words: The command line.
-        status: Exit status that is expected; None: any.
-        folder: Where it runs.
-        stdout: File descriptor of its standard output. Default: what comes is returned.
-        variables: Environment variables, beside those of this process.
+    ``status`` is the exit status that is expected, None: any; ``variables`` are beside those of this process.
     """
     with subprocess.Popen(
         words,
@@ -75,10 +72,7 @@ def run_python(program: str, **variables: str) -> str:
 def end(*words: str, number: int, started: Path) -> int:
     """Sends a signal to a program when all that it starts has begun; returns its status when all have ended.
 
-    Args:
-        words: The command line.
-        number: The signal.
-        started: File in which the two processes that it starts write their numbers.
+    ``started`` is the file in which the two processes that it starts write their numbers.
     """
     with subprocess.Popen(
         words,

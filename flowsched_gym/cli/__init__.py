@@ -11,13 +11,9 @@ INTERRUPTED: Final = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command line; an interrupt while the commands are still being imported is reported in one line too.
+    """Runs a command line, by default that of the process; returns the exit status.
 
-    Args:
-        arguments: The arguments after the program's name. Default: those of the process.
-
-    Returns:
-        The exit status.
+    An interrupt while the commands are still being imported is reported in one line too.
     """
     try:
         from flowsched_gym.cli.app import main as run  # noqa: PLC0415 - takes most of a second

@@ -13,7 +13,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
-from typing import Any, Final, NoReturn, TextIO
+from typing import Any, Final, NoReturn
 
 from flowsched_gym import __version__
 from flowsched_gym.cli import INTERRUPTED
@@ -27,8 +27,6 @@ BAD_INPUT: Final = 2
 
 TRACEBACK_VARIABLE: Final = "FLOWSCHED_TRACEBACK"
 """Environment variable that, when set, shows where an error comes from."""
-
-
 INVALID_CHOICE: Final = re.compile("invalid choice: '(.*?)'")
 """What argparse says of a word that is no command."""
 
@@ -62,14 +60,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command line.
-
-    Args:
-        arguments: The arguments after the program's name. Default: those of the process.
-
-    Returns:
-        The exit status.
-    """
+    """Runs a command line, by default that of the process; returns the exit status."""
     # A process without standard streams, such as a service, has None in their place.
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
@@ -106,7 +97,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         options = _parser().parse_args(arguments)
         # The commands import most of the package, which takes longer than help or a wrong argument should.
         module, _, function = options.target.partition(":")
-        getattr(importlib.import_module(module), function)(options)
+        getattr(importlib.import_module(f"flowsched_gym.cli.{module}"), function)(options)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else SUCCESS
     return SUCCESS
@@ -139,13 +130,6 @@ def _one_line(message: str) -> str:
     return one_line(" ".join(message.split()))
 
 
-def _show_warning(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
-) -> None:
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     """Prints a warning as one line on standard error."""
     print(_one_line(f"flowsched: warning: {message}"), file=sys.stderr)

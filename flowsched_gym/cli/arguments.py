@@ -1,9 +1,11 @@
 """Converts command line arguments, with messages that say what is allowed."""
 
 import argparse
+import contextlib
 import json
 import math
 import re
+from functools import partial
 from typing import Final, NoReturn
 
 from flowsched_gym.core.errors import ConfigError
@@ -17,30 +19,12 @@ LARGEST_COUNT: Final = 2**63 - 1
 NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 
 
-def positive_integer(text: str) -> int:
-    """Converts to a count >= 1."""
-    return _count(text, at_least=1)
-
-
-def natural_number(text: str) -> int:
-    """Converts to a count >= 0."""
-    return _count(text, at_least=0)
-
-
-def seed(text: str) -> int:
-    """Converts to an integer >= 0, however large."""
-    return _integer(text, at_least=0)
-
-
 def positive_number(text: str) -> float:
     """Converts to a finite number > 0."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not (math.isfinite(number) and number > 0):
-        raise argparse.ArgumentTypeError(f"{text!r}: it must be a finite number > 0")
-    return number
+    with contextlib.suppress(ValueError):
+        if 0 < float(text) < math.inf:
+            return float(text)
+    raise argparse.ArgumentTypeError(f"{text!r}: it must be a finite number > 0")
 
 
 def key_values(option: str, entries: list[str]) -> dict[str, object]:
@@ -74,29 +58,32 @@ def parse_value(text: str) -> object:
         pass
     if NUMBER.fullmatch(text):
         return float(text)
-    if text in PYTHON_WORDS:
-        return PYTHON_WORDS[text]
-    parts = text.split(",")
-    if len(parts) > 1 and all(NUMBER.fullmatch(part.strip()) for part in parts):
-        return [parse_value(part.strip()) for part in parts]
-    return text
+    parts = [part.strip() for part in text.split(",")]
+    if len(parts) > 1 and all(map(NUMBER.fullmatch, parts)):
+        return [parse_value(part) for part in parts]
+    return PYTHON_WORDS.get(text, text)
 
 
-def _count(text: str, *, at_least: int) -> int:
-    number = _integer(text, at_least=at_least)
-    if number > LARGEST_COUNT:
-        raise argparse.ArgumentTypeError(f"{text!r}: it must be an integer from {at_least} to {LARGEST_COUNT}")
-    return number
+def repeated(option: str, entries: list[str]) -> list[str]:
+    """Lays the entries of an option that was repeated out as words of a command line."""
+    return [word for entry in entries for word in (option, entry)]
 
 
-def _integer(text: str, *, at_least: int) -> int:
-    try:
+def _integer(text: str, *, at_least: int, at_most: float = LARGEST_COUNT) -> int:
+    number = at_least - 1
+    with contextlib.suppress(ValueError):
         number = int(text)
-    except ValueError:
-        number = at_least - 1
     if number < at_least:
         raise argparse.ArgumentTypeError(f"{text!r}: it must be an integer >= {at_least}")
+    if number > at_most:
+        raise argparse.ArgumentTypeError(f"{text!r}: it must be an integer from {at_least} to {at_most}")
     return number
+
+
+positive_integer: Final = partial(_integer, at_least=1)
+natural_number: Final = partial(_integer, at_least=0)
+seed: Final = partial(_integer, at_least=0, at_most=math.inf)
+"""Convert to counts, and to an integer >= 0, however large."""
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -7,11 +7,13 @@ import json
 import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
+from dataclasses import asdict
+from itertools import product
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from flowsched_gym.cli.arguments import key_values
-from flowsched_gym.cli.output import ProgressBar, print_json, standard_output_kept_clean, without_nan
+from flowsched_gym.cli.arguments import key_values, repeated
+from flowsched_gym.cli.output import ProgressBar, print_json, standard_output_kept_clean
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.files import check_target, write_text
 from flowsched_gym.envs.policies import Policy
@@ -49,19 +51,10 @@ def run(options: argparse.Namespace) -> None:
         # All of them before the first one plays: what is wrong with the last one is known at once.
         policies = _policies(options, spec, kwargs, processes)
         results: list[EvaluationResult] = []
+        shared: Any = {"episodes": options.episodes, "seed": options.seed, "command": _command(options)}
+        shared["progress"] = lambda done, each: progress(len(results) * each + done, len(policies) * each)
         for label, policy, arguments in policies:
-            results.append(
-                evaluate(
-                    spec,
-                    policy,
-                    episodes=options.episodes,
-                    seed=options.seed,
-                    kwargs=arguments,
-                    label=label,
-                    command=_command(options),
-                    progress=lambda done, each: progress(len(results) * each + done, len(policies) * each),
-                )
-            )
+            results.append(evaluate(spec, policy, kwargs=arguments, label=label, **shared))
     if options.out is not None:
         _write(options.out, results)
     if options.json:
@@ -111,8 +104,7 @@ def _rules(options: argparse.Namespace, spec: EnvironmentSpec, kwargs: Mapping[s
         raise ConfigError("--explain prints the rules of models (--policy model.zip) as text, without --json")
     from flowsched_gym.integrations.weighted import read_terms  # noqa: PLC0415 - Stable-Baselines3 is optional
 
-    kinds = agent_ability(spec, kwargs).actions
-    tables = {}
+    kinds, tables = agent_ability(spec, kwargs).actions, {}
     with closing(make_environment(spec, kwargs)) as env:
         for source in sources:
             rows = [
@@ -151,12 +143,11 @@ def _table(results: Sequence[EvaluationResult], metric: str, *, everything: bool
     if everything or not order:
         order += [name for name in defined if name not in first]
     rows = []
-    for name in order:
-        for result, intervals in zip(results, columns, strict=True):
-            interval = intervals[name]
-            if interval.mean == interval.mean:
-                ends = (f"{interval.low:.6g}", f"{interval.high:.6g}") if interval.known else ("", "")
-                rows.append((name, unit_of(name), result.policy, f"{interval.mean:.6g}", *ends))
+    for name, (result, intervals) in product(order, zip(results, columns, strict=True)):
+        interval = intervals[name]
+        if interval.mean == interval.mean:
+            ends = (f"{interval.low:.6g}", f"{interval.high:.6g}") if interval.known else ("", "")
+            rows.append((name, unit_of(name), result.policy, f"{interval.mean:.6g}", *ends))
     confidence = f"{columns[0][REWARD].confidence:.0%}"
     heads = ("metric", "unit", "policy", "mean", f"{confidence} from", "to")
     return Table(columns=heads, rows=tuple(rows)), len(defined) - len(order)
@@ -172,23 +163,20 @@ def _write(path: str, results: Sequence[EvaluationResult]) -> None:
     """Writes the results: all that is known of them as JSON, or their intervals as CSV."""
     text = io.StringIO()
     if path.endswith(".json"):
-        json.dump(without_nan(_document(results)), text, indent=2, allow_nan=False)
-        text.write("\n")
+        text.write(json.dumps(_document(results), indent=2, allow_nan=False) + "\n")
     else:
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(CSV_COLUMNS)
         for result in results:
             for name, interval in result.intervals().items():
-                numbers = [interval.mean, interval.low, interval.high, interval.confidence, interval.num_samples]
                 # An empty cell stands for what is not defined, or has too few episodes.
-                cells = ["" if number != number else repr(number) for number in numbers]
+                cells = ("" if number != number else repr(number) for number in asdict(interval).values())
                 writer.writerow([result.policy, name, unit_of(name), *cells])
     write_text(text.getvalue(), path)
 
 
 def _command(options: argparse.Namespace) -> str:
     """Rebuilds the command line, to be kept with the results."""
-    words = ["flowsched", "evaluate", options.environment]
-    words += [word for policy in options.policy for word in ("--policy", policy)]
+    words = ["flowsched", "evaluate", options.environment, *repeated("--policy", options.policy)]
     words += ["--episodes", str(options.episodes), "--seed", str(options.seed)] + ["--trust"] * options.trust
-    return shlex.join(words + [word for entry in options.kwarg for word in ("--kwarg", entry)])
+    return shlex.join([*words, *repeated("--kwarg", options.kwarg)])

@@ -43,10 +43,10 @@ def run_workload(options: argparse.Namespace) -> None:
         if "load" in fields:
             raise ConfigError("load is given twice: by --load and by --param")
         fields |= {"load": options.load}
-    if is_workload_file(options.name):
-        config = parse_variant(read_workload_file(options.name, fields))
-    else:
-        config = make_workload(options.name, **fields)
+    is_file = is_workload_file(options.name)
+    config = (
+        parse_variant(read_workload_file(options.name, fields)) if is_file else make_workload(options.name, **fields)
+    )
     check_target(options.out)
     workload = draw_flows(config, num_flows=options.flows, seed=options.seed)
     with ProgressBar("writing flows") as progress:
@@ -58,9 +58,8 @@ def run_workload(options: argparse.Namespace) -> None:
         f"arriving from {first:.4g} s to {last:.4g} s{load}"
     )
     if workload.link_changes is not None:
-        print(
-            f"{options.out}: a flow file holds flows alone: {workload.link_changes.num_changes} link changes left out"
-        )
+        count = workload.link_changes.num_changes
+        print(f"{options.out}: a flow file holds flows alone: {count} link changes left out")
 
 
 def run_replay(options: argparse.Namespace) -> None:
@@ -72,8 +71,7 @@ def run_replay(options: argparse.Namespace) -> None:
         workload = _read_flows(options)
         with ProgressBar("simulating") as progress:
             records = replay(workload, discipline=options.discipline, progress=progress, **arguments)
-        if options.out is not None:
-            _write("records", options.out, record_columns(workload, records))
+        _write("records", options.out, record_columns(workload, records))
         if options.plot is not None:
             plot_records(records, options.plot)
     print_metrics(measure(records, topology=options.topology, capacity=capacity), as_json=options.json)
@@ -88,13 +86,13 @@ def run_replay_packets(options: argparse.Namespace) -> None:
         workload = _read_flows(options)
         with ProgressBar("simulating") as progress:
             records = replay_packets(workload, scheduler=options.scheduler, progress=progress, **arguments)
-        if options.out is not None:
-            columns = record_columns(workload, records) | {name: (getattr(records, name), None) for name in COUNTS}
-            _write("records", options.out, columns)
+        counts = {name: getattr(records, name) for name in COUNTS}
+        columns = record_columns(workload, records) | {name: (values, None) for name, values in counts.items()}
+        _write("records", options.out, columns)
         if records.trace is not None:
             _write("the trace", options.trace, trace_columns(records.trace))
     metrics = measure(records, topology=options.topology, capacity=capacity)
-    print_metrics(metrics | {name: float(getattr(records, name).sum()) for name in COUNTS}, as_json=options.json)
+    print_metrics(metrics | {name: float(values.sum()) for name, values in counts.items()}, as_json=options.json)
 
 
 def run_serve_packets(options: argparse.Namespace) -> None:
@@ -102,8 +100,7 @@ def run_serve_packets(options: argparse.Namespace) -> None:
     _, arguments = _arguments(options, DEFAULT_CAPACITY, options.out)
     with standard_output_kept_clean():
         trace = serve_packets(options.packets, scheduler=options.scheduler, **arguments)
-        if options.out is not None:
-            _write("the trace", options.out, trace_columns(trace))
+        _write("the trace", options.out, trace_columns(trace))
     waiting = (trace.start_time - trace.arrival_time)[~trace.dropped]
     metrics = {
         "packets": float(trace.num_packets),
@@ -176,18 +173,13 @@ def _arguments(options: argparse.Namespace, capacity: float, *targets: str | Non
         capacity = gbps_to_capacity(options.link_gbps)
     elif options.capacity is not None:
         capacity = options.capacity
-    arguments = {
-        "capacity": capacity,
-        "parameters": key_values("--param", options.param),
-        "seed": options.seed,
-        "engine": options.engine,
-    }
+    arguments = {"parameters": key_values("--param", options.param), "seed": options.seed, "engine": options.engine}
     if "topology" in options:
         arguments |= {"topology": options.topology, "num_hosts": options.hosts}
     for target in targets:
         if target is not None:
             check_target(target)
-    return capacity, arguments
+    return capacity, {"capacity": capacity, **arguments}
 
 
 def _read_flows(options: argparse.Namespace) -> Workload:
@@ -195,6 +187,7 @@ def _read_flows(options: argparse.Namespace) -> Workload:
         return workload_of(options.flows, seed=options.seed, progress=progress)
 
 
-def _write(what: str, path: str, columns: Mapping[str, TableColumn]) -> None:
-    with ProgressBar(f"writing {what}") as progress:
-        write_table(path, columns, progress=progress)
+def _write(what: str, path: str | None, columns: Mapping[str, TableColumn]) -> None:
+    if path is not None:
+        with ProgressBar(f"writing {what}") as progress:
+            write_table(path, columns, progress=progress)

@@ -5,9 +5,9 @@ import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from flowsched_gym.cli.arguments import key_values
+from flowsched_gym.cli.arguments import key_values, repeated
 from flowsched_gym.cli.output import ProgressBar, print_json, standard_output_kept_clean
 from flowsched_gym.core.errors import ConfigError, FlowSchedError
 from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, read_result, result_content, write_result
@@ -55,24 +55,22 @@ def _run(options: argparse.Namespace) -> None:
     work = [(setting, entrant) for setting in settings for entrant in _entrants(options, setting)]
     Path(options.out).mkdir(parents=True, exist_ok=True)
     kept, skipped, failure = 0, [], None
-    command = _command(options)
+    how: Any = {"kwargs": kwargs, "trust": options.trust, "command": _command(options)}
     with standard_output_kept_clean():
         for number, (setting, entrant) in enumerate(work, start=1):
-            path = result_path(options.out, setting, entrant.label)
+            path, who = result_path(options.out, setting, entrant.label), f"{entrant.label} on {setting.name}"
             if path.exists() and not options.again and _is_of(path, suite, setting, entrant):
                 kept += 1
                 continue
-            with ProgressBar(f"{number}/{len(work)} {entrant.label} on {setting.name}") as progress:
+            with ProgressBar(f"{number}/{len(work)} {who}") as progress:
                 try:
-                    result = play(
-                        suite, setting, entrant, kwargs=kwargs, trust=options.trust, command=command, progress=progress
-                    )
+                    result = play(suite, setting, entrant, progress=progress, **how)
                 except FlowSchedError as error:
                     failure = error
-                    skipped.append(f"{entrant.label} on {setting.name}: {error}")
+                    skipped.append(f"{who}: {error}")
                     continue
             write_result(result, path)
-            print(f"{path}: {entrant.label} on {setting.name}", file=sys.stderr)
+            print(f"{path}: {who}", file=sys.stderr)
     if failure is not None and len(work) == 1:
         raise failure
     for reason in skipped:
@@ -112,10 +110,8 @@ def _page(options: argparse.Namespace) -> None:
                 continue
             with ProgressBar(f"{number}/{len(films)} animating {entrant.label} on {setting.name}") as progress:
                 write_film(setting, entrant, path, seed=suite.test[0], trust=options.trust, progress=progress)
-        with ProgressBar("comparing") as progress:
-            path = write_site(
-                groups, site, suite=suite.name, yours=marked, models=models, films=films, progress=progress
-            )
+        with ProgressBar("comparing") as bar:
+            path = write_site(groups, site, suite=suite.name, yours=marked, models=models, films=films, progress=bar)
     print(f"{path}: {len(results)} results in {len(groups)} settings, {len(films)} animated episodes")
 
 
@@ -123,14 +119,8 @@ def _verify(options: argparse.Namespace) -> None:
     """Takes the actions of result files again, and says what they are worth."""
     for path in options.file:
         with standard_output_kept_clean(), ProgressBar(f"verifying {path}") as progress:
-            verified = verify(
-                path,
-                source=options.policy,
-                suite_file=options.suite,
-                trust=options.trust,
-                fresh_episodes=options.fresh,
-                progress=progress,
-            )
+            files: Any = {"source": options.policy, "suite_file": options.suite, "trust": options.trust}
+            verified = verify(path, fresh_episodes=options.fresh, progress=progress, **files)
         result, setting, fresh = verified.result, verified.setting, verified.fresh
         count = sum(len(run.episodes) for run in result.runs)
         what = "the actions give every number" if result.has_actions else "computed anew, every number is the same"
@@ -190,16 +180,16 @@ def _with_published(
     published = {place: result for place, result in published.items() if place[0] in names}
     results, places = [], set()
     for result in yours:
-        setting = _setting_of(result)
+        setting, policy = _setting_of(result), result.policy
         if setting not in names:
             continue
-        other = published.get((setting, result.policy))
+        other = published.get((setting, policy))
         if other is not None and same_as_published(result, other):
-            del published[setting, result.policy]
+            del published[setting, policy]
         elif other is not None:
-            result = replace(result, policy=f"{YOURS}{result.policy}")  # noqa: PLW2901 - the same one, named anew
-        results.append(result)
-        places.add((setting, result.policy))
+            policy = f"{YOURS}{policy}"
+        results.append(replace(result, policy=policy))
+        places.add((setting, policy))
     return [*results, *published.values()], places
 
 
@@ -228,8 +218,6 @@ def _show(yours: list[EvaluationResult], suite: Suite, options: argparse.Namespa
 
 def _command(options: argparse.Namespace) -> str:
     """Rebuilds the command line, to be kept with the results."""
-    words = ["flowsched", "leaderboard", "run", "--suite", options.suite]
-    words += [word for policy in options.policy for word in ("--policy", policy)]
-    words += [] if options.label is None else ["--label", options.label]
-    words += [word for entry in options.kwarg for word in ("--kwarg", entry)]
-    return shlex.join(words)
+    words = ["flowsched", "leaderboard", "run", "--suite", options.suite, *repeated("--policy", options.policy)]
+    label = [] if options.label is None else ["--label", options.label]
+    return shlex.join([*words, *label, *repeated("--kwarg", options.kwarg)])

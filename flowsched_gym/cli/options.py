@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from flowsched_gym.cli.arguments import natural_number, positive_integer, positive_number, seed
 
@@ -13,10 +13,13 @@ DEFAULT_TOPOLOGY: Final = "one-link"
 DEFAULT_SUITE: Final = "standard"
 LEADERBOARD_FOLDER: Final = "leaderboard"
 SEE_LIST: Final = "(`flowsched list --arguments ENV_ID` names all)"
+MANY: Final[Mapping[str, Any]] = {"action": "append", "default": []}
+"""Of an option that may be repeated."""
+FLAG: Final[Mapping[str, Any]] = {"action": "store_true"}
 
 
 class Command(NamedTuple):
-    """A command: what it does, its arguments, and ``module:function`` that runs it, imported at need."""
+    """A command: what it does, its arguments, and ``module:function`` of this package that runs it."""
 
     summary: str
     add_arguments: Callable[[argparse.ArgumentParser], None]
@@ -33,16 +36,13 @@ def _add_workload(parser: argparse.ArgumentParser) -> None:
         "`flowsched list` names the workloads. In the file, arrival_s is an absolute time, and deadline_s the time "
         "allowed after it."
     )
-    parser.add_argument(
-        "name", metavar="NAME", help="name of the workload, or a file that describes one (.yaml, .json)"
-    )
-    parser.add_argument("--flows", type=positive_integer, required=True, metavar="N", help="number of flows")
+    add = parser.add_argument
+    add("name", metavar="NAME", help="name of the workload, or a file that describes one (.yaml, .json)")
+    add("--flows", type=positive_integer, required=True, metavar="N", help="number of flows")
     _add_seed(parser, "seed of the draw")
-    parser.add_argument(
-        "--load", type=positive_number, metavar="L", help="offered bytes per second over a link's capacity"
-    )
+    add("--load", type=positive_number, metavar="L", help="offered bytes per second over a link's capacity")
     _add_pairs(parser, "--param", "another field of the workload, such as burst_rate=20 or request_jitter=1e-4")
-    parser.add_argument("--out", required=True, metavar="FILE", help="flow file to write (.csv, or .parquet)")
+    add("--out", required=True, metavar="FILE", help="flow file to write (.csv, or .parquet)")
 
 
 def _add_replay(parser: argparse.ArgumentParser) -> None:
@@ -87,34 +87,19 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
         "episodes at once, with the same result. Where all episodes would be the same, one is played. JSON is the "
         "result file of a policy; of several, an object with a list `results`."
     )
-    parser.add_argument("environment", metavar="ENV_ID", help="environment, such as flowsched/Artemis-v0")
-    parser.add_argument(
-        "--policy",
-        action="append",
-        required=True,
-        metavar="POLICY",
-        help="name of a policy, module:Class, or a trained model (.zip); may be repeated",
-    )
-    parser.add_argument(
-        "--episodes",
-        type=positive_integer,
-        default=DEFAULT_EPISODES,
-        metavar="N",
-        help=f"number of episodes of each policy ({DEFAULT_EPISODES})",
-    )
+    add = parser.add_argument
+    add("environment", metavar="ENV_ID", help="environment, such as flowsched/Artemis-v0")
+    policies = "name of a policy, module:Class, or a trained model (.zip); may be repeated"
+    add("--policy", action="append", required=True, metavar="POLICY", help=policies)
+    count = f"number of episodes of each policy ({DEFAULT_EPISODES})"
+    add("--episodes", type=positive_integer, default=DEFAULT_EPISODES, metavar="N", help=count)
     _add_seed(parser, "seed of the first episode")
-    _add_pairs(
-        parser,
-        "--kwarg",
-        f"argument of the environment, such as workload=gather-heavy or k=3 {SEE_LIST}",
-    )
+    _add_pairs(parser, "--kwarg", f"argument of the environment, such as workload=gather-heavy or k=3 {SEE_LIST}")
     _add_trust(parser)
-    parser.add_argument("--all", action="store_true", help="print all metrics, instead of the four that tell most")
-    parser.add_argument(
-        "--explain", action="store_true", help="print the rule that a model of few weights (algorithm=cmaes) is"
-    )
+    add("--all", **FLAG, help="print all metrics, instead of the four that tell most")
+    add("--explain", **FLAG, help="print the rule that a model of few weights (algorithm=cmaes) is")
     _add_json(parser, "the results as ")
-    parser.add_argument("--out", metavar="FILE", help="results to write: all of them (.json), or the table (.csv)")
+    add("--out", metavar="FILE", help="results to write: all of them (.json), or the table (.csv)")
 
 
 def _add_compile(parser: argparse.ArgumentParser) -> None:
@@ -123,103 +108,94 @@ def _add_compile(parser: argparse.ArgumentParser) -> None:
         "processes. Other disciplines, routings or numbers of links than the default ones have code of "
         "their own."
     )
-    parser.add_argument(
-        "environments", nargs="*", metavar="ENV_ID", help="environment, such as flowsched/Artemis-v0 (default: all)"
-    )
+    environments = "environment, such as flowsched/Artemis-v0 (default: all)"
+    parser.add_argument("environments", nargs="*", metavar="ENV_ID", help=environments)
     _add_pairs(parser, "--kwarg", f"argument of the environments, such as k=3 {SEE_LIST}")
 
 
 def _add_leaderboard(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True, dest="action")
     run = actions.add_parser("run", help="play policies in the settings of a suite", allow_abbrev=False)
-    run.epilog = (
+    table = actions.add_parser("table", help="print the tables of a folder of results", allow_abbrev=False)
+    page = actions.add_parser("page", help="write a page of tables, curves and animated episodes", allow_abbrev=False)
+    verify = actions.add_parser("verify", help="take the actions of result files again", allow_abbrev=False)
+    _add_run(run)
+    table.add_argument("folder", nargs="?", default=LEADERBOARD_FOLDER, metavar="FOLDER", help="results")
+    _add_page(page)
+    for action in (run, table, page):
+        action.add_argument("--suite", default=DEFAULT_SUITE, metavar="SUITE", help=f"name or file ({DEFAULT_SUITE})")
+        action.add_argument("--env", **MANY, metavar="NAME", help="setting or environment; may be repeated")
+    for action in (run, table):
+        action.add_argument("--markdown", **FLAG, help="print the tables as Markdown")
+        _add_json(action, "the results as ")
+    _add_verify(verify)
+
+
+def _add_run(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = (
         "Writes one result file for each setting and policy, and prints the tables, the published results beside "
         "them. What is there already is not played again. Without --policy all heuristics play."
     )
-    run.add_argument(
-        "--policy",
-        action="append",
-        default=[],
-        metavar="POLICY",
-        help="name of a policy, module:Class, a trained model (.zip), or a folder with a model for each training; may "
-        "be repeated",
-    )
-    run.add_argument("--label", metavar="NAME", help="name of the policy on the leaderboard")
-    _add_pairs(run, "--kwarg", "what the agent sees and may do, such as defer=to-back")
-    run.add_argument("--out", default=LEADERBOARD_FOLDER, metavar="FOLDER", help=f"results ({LEADERBOARD_FOLDER})")
-    run.add_argument("--again", action="store_true", help="play anew what was played already")
-    run.add_argument("--list", action="store_true", help="list the settings, and play nothing")
-    _add_trust(run)
-    table = actions.add_parser("table", help="print the tables of a folder of results", allow_abbrev=False)
-    table.add_argument("folder", nargs="?", default=LEADERBOARD_FOLDER, metavar="FOLDER", help="results")
-    page = actions.add_parser("page", help="write a page of tables, curves and animated episodes", allow_abbrev=False)
-    page.epilog = (
+    add = parser.add_argument
+    policies = "name of a policy, module:Class, a trained model (.zip), or a folder with a model for each training"
+    add("--policy", **MANY, metavar="POLICY", help=f"{policies}; may be repeated")
+    add("--label", metavar="NAME", help="name of the policy on the leaderboard")
+    _add_pairs(parser, "--kwarg", "what the agent sees and may do, such as defer=to-back")
+    add("--out", default=LEADERBOARD_FOLDER, metavar="FOLDER", help=f"results ({LEADERBOARD_FOLDER})")
+    add("--again", **FLAG, help="play anew what was played already")
+    add("--list", **FLAG, help="list the settings, and play nothing")
+    _add_trust(parser)
+
+
+def _add_page(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = (
         "Writes index.html, which any browser shows without a network, and its animations beside it. What is there "
         "already is kept: an interrupted command goes on where it stopped. In each setting the best rule has an "
         "animation, and the best learned agent whose models are in --models."
     )
-    page.add_argument("folder", nargs="?", metavar="FOLDER", help="results, beside the published ones (default: none)")
-    page.add_argument("--out", required=True, metavar="SITE", help="folder of the page")
-    page.add_argument(
-        "--models", metavar="FOLDER", help="models and learning curves: SETTING/AGENT/*.zip and SETTING/AGENT/curve.csv"
-    )
-    episodes = page.add_mutually_exclusive_group()
-    episodes.add_argument(
-        "--episodes-of",
-        action="append",
-        default=[],
-        metavar="POLICY",
-        help="policy or agent whose episodes are animated in all settings, instead of the best; may be repeated",
-    )
-    episodes.add_argument("--all-episodes", action="store_true", help="animate episodes in all settings")
-    episodes.add_argument("--no-episodes", action="store_true", help="animate no episodes")
-    _add_trust(page)
-    for action in (run, table, page):
-        action.add_argument("--suite", default=DEFAULT_SUITE, metavar="SUITE", help=f"name or file ({DEFAULT_SUITE})")
-        action.add_argument(
-            "--env", action="append", default=[], metavar="NAME", help="setting or environment; may be repeated"
-        )
-    for action in (run, table):
-        action.add_argument("--markdown", action="store_true", help="print the tables as Markdown")
-        _add_json(action, "the results as ")
-    verify = actions.add_parser("verify", help="take the actions of result files again", allow_abbrev=False)
-    verify.epilog = (
+    add = parser.add_argument
+    add("folder", nargs="?", metavar="FOLDER", help="results, beside the published ones (default: none)")
+    add("--out", required=True, metavar="SITE", help="folder of the page")
+    models = "models and learning curves: SETTING/AGENT/*.zip and SETTING/AGENT/curve.csv"
+    add("--models", metavar="FOLDER", help=models)
+    add = parser.add_mutually_exclusive_group().add_argument
+    whose = "policy or agent whose episodes are animated in all settings, instead of the best; may be repeated"
+    add("--episodes-of", **MANY, metavar="POLICY", help=whose)
+    add("--all-episodes", **FLAG, help="animate episodes in all settings")
+    add("--no-episodes", **FLAG, help="animate no episodes")
+    _add_trust(parser)
+
+
+def _add_verify(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = (
         "Computes every number anew from the actions in the file; nothing that the file names is loaded. A policy of "
         "the package, or one that --policy names, then plays episodes with seeds that no file names."
     )
-    verify.add_argument("file", nargs="+", metavar="FILE", help="result file")
-    verify.add_argument("--policy", metavar="POLICY", help="policy that is said to have played")
-    verify.add_argument(
-        "--fresh", type=natural_number, metavar="N", help="episodes that it plays besides (as many as the suite has)"
-    )
-    verify.add_argument("--suite", metavar="FILE", help="suite file, for a suite that is not the package's")
-    _add_trust(verify)
+    add = parser.add_argument
+    add("file", nargs="+", metavar="FILE", help="result file")
+    add("--policy", metavar="POLICY", help="policy that is said to have played")
+    fresh = "episodes that it plays besides (as many as the suite has)"
+    add("--fresh", type=natural_number, metavar="N", help=fresh)
+    add("--suite", metavar="FILE", help="suite file, for a suite that is not the package's")
+    _add_trust(parser)
 
 
 def _add_flows(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "flows",
-        metavar="FLOWS",
-        help="flow file (.csv, .parquet), workload file (.yaml, .json), or name of a workload",
-    )
+    flows = "flow file (.csv, .parquet), workload file (.yaml, .json), or name of a workload"
+    parser.add_argument("flows", metavar="FLOWS", help=flows)
 
 
 def _add_topology(parser: argparse.ArgumentParser, meaning: str) -> None:
     parser.add_argument("--topology", default=DEFAULT_TOPOLOGY, metavar="NAME", help=f"{meaning} ({DEFAULT_TOPOLOGY})")
-    parser.add_argument(
-        "--hosts", type=positive_integer, metavar="N", help="number of hosts, where the topology leaves it free"
-    )
+    hosts = "number of hosts, where the topology leaves it free"
+    parser.add_argument("--hosts", type=positive_integer, metavar="N", help=hosts)
 
 
 def _add_capacity(parser: argparse.ArgumentParser) -> None:
-    capacity = parser.add_mutually_exclusive_group()
-    capacity.add_argument(
-        "--link-gbps",
-        type=positive_number,
-        metavar="G",
-        help="capacity of every link in Gbps (1; packets on leaf-spine: 10, between leaves and spines four times that)",
-    )
-    capacity.add_argument("--capacity", type=positive_number, metavar="B_PER_S", help="the same in bytes per second")
+    add = parser.add_mutually_exclusive_group().add_argument
+    gbps = "capacity of every link in Gbps (1; packets on leaf-spine: 10, between leaves and spines four times that)"
+    add("--link-gbps", type=positive_number, metavar="G", help=gbps)
+    add("--capacity", type=positive_number, metavar="B_PER_S", help="the same in bytes per second")
 
 
 def _add_scheduler(parser: argparse.ArgumentParser, written: str) -> None:
@@ -233,12 +209,8 @@ def _add_scheduler(parser: argparse.ArgumentParser, written: str) -> None:
 
 def _add_outcome(parser: argparse.ArgumentParser, written: str) -> None:
     """Adds by which engine a simulation runs, and where its outcome goes."""
-    parser.add_argument(
-        "--engine",
-        default="simpy",
-        metavar="NAME",
-        help=f"simpy, the reference, or compiled: the same {written} sooner",
-    )
+    engines = f"simpy, the reference, or compiled: the same {written} sooner"
+    parser.add_argument("--engine", default="simpy", metavar="NAME", help=engines)
     parser.add_argument("--out", metavar="FILE", help=f"{written} to write (.csv, or .parquet)")
     _add_json(parser, "the metrics as ")
 
@@ -248,56 +220,43 @@ def _add_seed(parser: argparse.ArgumentParser, meaning: str) -> None:
 
 
 def _add_json(parser: argparse.ArgumentParser, what: str = "") -> None:
-    parser.add_argument("--json", action="store_true", help=f"print {what}one JSON document")
+    parser.add_argument("--json", **FLAG, help=f"print {what}one JSON document")
 
 
 def _add_trust(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--trust",
-        action="store_true",
-        help="load models that Stable-Baselines3 wrote too: loading one runs any code that the file brings",
-    )
+    trust = "load models that Stable-Baselines3 wrote too: loading one runs any code that the file brings"
+    parser.add_argument("--trust", **FLAG, help=trust)
 
 
 def _add_pairs(parser: argparse.ArgumentParser, option: str, meaning: str) -> None:
     """Adds an option of the form key=value that may come many times."""
-    parser.add_argument(option, action="append", default=[], metavar="KEY=VALUE", help=f"{meaning}; may be repeated")
+    parser.add_argument(option, **MANY, metavar="KEY=VALUE", help=f"{meaning}; may be repeated")
 
 
 COMMANDS: Final[Mapping[str, Command]] = {
     "list": Command(
         "list environments, disciplines, schedulers, policies, workloads and topologies",
         _add_list,
-        "flowsched_gym.cli.package_commands:run_list",
+        "package_commands:run_list",
     ),
-    "workload": Command(
-        "draw a workload into a flow file", _add_workload, "flowsched_gym.cli.flow_commands:run_workload"
-    ),
-    "replay": Command(
-        "run a discipline on the flows of a file", _add_replay, "flowsched_gym.cli.flow_commands:run_replay"
-    ),
+    "workload": Command("draw a workload into a flow file", _add_workload, "flow_commands:run_workload"),
+    "replay": Command("run a discipline on the flows of a file", _add_replay, "flow_commands:run_replay"),
     "serve-packets": Command(
-        "run a scheduler on the packets of a file, at one port",
-        _add_serve_packets,
-        "flowsched_gym.cli.flow_commands:run_serve_packets",
+        "run a scheduler on the packets of a file, at one port", _add_serve_packets, "flow_commands:run_serve_packets"
     ),
     "replay-packets": Command(
         "run a scheduler on the flows of a file, sent in packets",
         _add_replay_packets,
-        "flowsched_gym.cli.flow_commands:run_replay_packets",
+        "flow_commands:run_replay_packets",
     ),
-    "evaluate": Command(
-        "play episodes of an environment with policies", _add_evaluate, "flowsched_gym.cli.evaluate_command:run"
-    ),
+    "evaluate": Command("play episodes of an environment with policies", _add_evaluate, "evaluate_command:run"),
     "compile": Command(
-        "compile the engine of vector environments beforehand",
-        _add_compile,
-        "flowsched_gym.cli.package_commands:run_compile",
+        "compile the engine of vector environments beforehand", _add_compile, "package_commands:run_compile"
     ),
     "leaderboard": Command(
         "play policies in a suite, set them beside the published results, play results again",
         _add_leaderboard,
-        "flowsched_gym.cli.leaderboard_command:run",
+        "leaderboard_command:run",
     ),
 }
 """The commands by name."""

@@ -20,6 +20,11 @@ from flowsched_gym.machine_code.messages import announced_by
 
 LEAST_ROOM: Final = 30
 """Characters that a meaning gets at least, however narrow the terminal."""
+SECONDS_BEFORE_SHOWING: Final = 2.0
+SECONDS_BETWEEN_FRAMES: Final = 0.1
+BAR_WIDTH: Final = 30
+PERCENT_BETWEEN_LINES: Final = 10
+SECONDS_PER_MINUTE: Final = 60
 
 
 def print_json(content: object) -> None:
@@ -44,10 +49,8 @@ def print_definitions(definitions: Mapping[str, str], *, width: int, indent: str
     for term, meaning in definitions.items():
         head = f"{indent}{term.ljust(width)}  "
         room = max(columns - len(head) - 1, LEAST_ROOM)
-        first, *others = textwrap.wrap(meaning, room) or [""]
-        print(f"{head}{first}".rstrip())
-        for line in others:
-            print(" " * len(head) + line)
+        lines = f"\n{' ' * len(head)}".join(textwrap.wrap(meaning, room))
+        print(f"{head}{lines}".rstrip())
 
 
 @contextlib.contextmanager
@@ -55,13 +58,6 @@ def standard_output_kept_clean() -> Iterator[None]:
     """Sends to standard error what other code, such as a user's policy, prints meanwhile."""
     with contextlib.redirect_stdout(sys.stderr):
         yield
-
-
-SECONDS_BEFORE_SHOWING: Final = 2.0
-SECONDS_BETWEEN_FRAMES: Final = 0.1
-BAR_WIDTH: Final = 30
-PERCENT_BETWEEN_LINES: Final = 10
-SECONDS_PER_MINUTE: Final = 60
 
 
 class ProgressBar:
@@ -99,36 +95,30 @@ class ProgressBar:
         percent = 100 * done // total
         if percent >= self._next_percent:
             self._next_percent = percent - percent % PERCENT_BETWEEN_LINES + PERCENT_BETWEEN_LINES
-            self._stream.write(f"{self._task}: {percent}%\n")
-            self._stream.flush()
+            self._write(f"{self._task}: {percent}%\n")
 
     def _draw(self, share: float, elapsed: float) -> None:
         """Draws the bar in place, with the time that it may still take."""
-        filled = int(share * BAR_WIDTH)
-        bar = "#" * filled + "-" * (BAR_WIDTH - filled)
-        left = f", {_format_time(elapsed * (1 - share) / share)} left" if share > 0 else ""
-        self._write(f"{self._task} [{bar}] {share:4.0%}{left}")
-
-    def _write(self, line: str) -> None:
-        """Writes a line in place of the one before."""
-        self._stream.write("\r" + line.ljust(self._shown))
-        self._stream.flush()
+        bar = ("#" * int(share * BAR_WIDTH)).ljust(BAR_WIDTH, "-")
+        left = ""
+        if share > 0:
+            minutes, seconds = divmod(round(elapsed * (1 - share) / share), SECONDS_PER_MINUTE)
+            left = f", {minutes}:{seconds:02d} left"
+        line = f"{self._task} [{bar}] {share:4.0%}{left}"
+        self._write("\r" + line.ljust(self._shown))
         self._shown = max(self._shown, len(line))
+
+    def _write(self, text: str) -> None:
+        self._stream.write(text)
+        self._stream.flush()
 
     def _wipe(self) -> None:
         """Leaves the line of the bar empty."""
         if self._terminal and self._shown:
-            self._stream.write("\r" + " " * self._shown + "\r")
-            self._stream.flush()
+            self._write("\r" + " " * self._shown + "\r")
             self._shown = 0
 
     def _print_above(self, line: str) -> None:
         """Prints a line; the bar is drawn anew below it."""
         self._wipe()
-        self._stream.write(f"{line}\n")
-        self._stream.flush()
-
-
-def _format_time(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), SECONDS_PER_MINUTE)
-    return f"{minutes}:{rest:02d}"
+        self._write(f"{line}\n")

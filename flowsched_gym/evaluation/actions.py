@@ -37,10 +37,7 @@ def check_action(action: object, space: gymnasium.Space[Any], *, num_envs: int |
     """
     is_box = isinstance(space, gymnasium.spaces.Box)
     shape = space.shape or ()
-    try:
-        values = np.asarray(action)
-    except ValueError:  # lists of different lengths
-        values = np.zeros(0, dtype=object)
+    values = as_array(action)
     expected = shape if num_envs is None else (num_envs, *shape)
     kinds = "iuf" if is_box else "iu"
     if values.dtype.kind in kinds and values.shape == expected and (not is_box or np.isfinite(values).all()):
@@ -50,11 +47,21 @@ def check_action(action: object, space: gymnasium.Space[Any], *, num_envs: int |
     raise InvalidAction(f"policy chose {shown(action)}: it must be {wanted}")
 
 
+def as_array(action: object) -> Actions:
+    """Makes an array of what a policy chose, one of objects where it is no array of numbers."""
+    try:
+        return np.asarray(action)
+    except ValueError:  # lists of different lengths
+        return np.zeros(0, dtype=object)
+
+
 class ActionLog:
     """Actions that were taken in environments which step together; the space is that of a single one."""
 
     def __init__(self, space: gymnasium.Space[Any], num_envs: int) -> None:
-        self._taken: Actions = np.zeros((1, num_envs, *(space.shape or ())), dtype=_dtype_of(space))
+        count = getattr(space, "n", getattr(space, "nvec", None))
+        dtype = np.float64 if count is None else np.min_scalar_type(int(np.max(count)) - 1)
+        self._taken: Actions = np.zeros((1, num_envs, *(space.shape or ())), dtype=dtype)
         self._num_steps = 0
 
     def add(self, actions: Actions) -> None:
@@ -78,7 +85,8 @@ def pack_actions(episodes: Sequence[Actions]) -> dict[str, object] | None:
     joined = np.concatenate(episodes)
     name = _smallest(joined)
     data = joined.astype(DTYPES[name]).tobytes()
-    content = min((_compressed(data, strategy) for strategy in STRATEGIES), key=len)
+    writers = [zlib.compressobj(zlib.Z_BEST_COMPRESSION, strategy=each) for each in STRATEGIES]
+    content = min((writer.compress(data) + writer.flush() for writer in writers), key=len)
     return {"dtype": name, "shape": list(joined.shape[1:]), "data": base64.b64encode(content).decode()}
 
 
@@ -104,20 +112,6 @@ def unpack_actions(content: Mapping[str, Any], lengths: Sequence[int]) -> list[A
     if joined.dtype.kind == "f" and not np.isfinite(joined).all():
         raise ConfigError("data holds a number that is not finite")
     return np.split(joined, np.cumsum(lengths)[:-1])
-
-
-def _compressed(data: bytes, strategy: int) -> bytes:
-    writer = zlib.compressobj(zlib.Z_BEST_COMPRESSION, strategy=strategy)
-    return writer.compress(data) + writer.flush()
-
-
-def _dtype_of(space: gymnasium.Space[Any]) -> np.dtype[Any]:
-    """Returns a type of number that keeps every action of a space."""
-    if isinstance(space, gymnasium.spaces.Discrete):
-        return np.min_scalar_type(int(space.n) - 1)
-    if isinstance(space, gymnasium.spaces.MultiDiscrete):
-        return np.min_scalar_type(int(space.nvec.max()) - 1)
-    return np.dtype(np.float64)
 
 
 def _smallest(actions: Actions) -> str:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal, cast, get_args
 
 import numpy as np
 
@@ -36,12 +36,9 @@ BOUND_POLICY: Final = "clairvoyant-bound"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadlineBound:
-    """Lower and upper bounds on the largest number of deadlines that can be met.
+    """Bounds on the deadlines that can be met, of ``num_deadlines`` in all.
 
-    Attributes:
-        num_deadlines: Flows that have a deadline.
-        upper: No scheduler meets more.
-        lower: A schedule that knows all flows beforehand meets this many.
+    No scheduler meets more than ``upper``; a schedule that knows all flows beforehand meets ``lower``.
     """
 
     num_deadlines: int
@@ -107,17 +104,16 @@ def deadline_bound(
         length=(workload.size if volume is None else volume)[rows] / capacity,
     )
     source, destination = workload.source[rows], workload.destination[rows]
-    sides = [destination, source] if len(np.unique(destination)) > 1 else [destination]
-    uppers, lowers = [], []
-    for side in sides:
-        upper, chosen = _bound_links(jobs, side, method=method)
-        uppers.append(upper)
-        if len(sides) == 1:
-            lowers.append(len(chosen))
-        else:
-            met = serve_earliest_due_first(jobs[chosen], source=source[chosen], destination=destination[chosen])
-            lowers.append(int(np.count_nonzero(met)))
-    return DeadlineBound(num_deadlines=len(rows), upper=min(uppers), lower=max(lowers))
+    upper, chosen = _bound_links(jobs, destination, method=method)
+    if len(np.unique(destination)) <= 1:
+        return DeadlineBound(num_deadlines=len(rows), upper=upper, lower=len(chosen))
+    upper_of_sources, also_chosen = _bound_links(jobs, source, method=method)
+    served = (
+        serve_earliest_due_first(jobs[some], source=source[some], destination=destination[some])
+        for some in (chosen, also_chosen)
+    )
+    lower = max(int(np.count_nonzero(each)) for each in served)
+    return DeadlineBound(num_deadlines=len(rows), upper=min(upper, upper_of_sources), lower=lower)
 
 
 def evaluate_bound(
@@ -132,14 +128,7 @@ def evaluate_bound(
 ) -> EvaluationResult:
     """Bounds the deadlines that any scheduler could meet in the episodes that `evaluate` plays with the same seed.
 
-    Args:
-        environment: As in `evaluate`.
-        episodes: Number of episodes, >= 1.
-        seed: Seed of the first episode, an integer >= 0.
-        kwargs: Arguments of the environment.
-        method: As in `deadline_bound`.
-        command: Command line to keep with the result.
-        progress: Called before the first and after every episode.
+    The arguments are those of `evaluate`, and ``method`` that of `deadline_bound`.
 
     Returns:
         A result whose ``deadline_hit_ratio`` and ``deadlines_met`` are upper bounds, and whose ``reachable_hit_ratio``
@@ -153,10 +142,10 @@ def evaluate_bound(
     episodes, seed = check_episodes(episodes, seed)
     spec = find_environment(environment)
     results = []
+    tell = progress or (lambda done, total: None)
     with closing(EnvironmentFlows(spec, kwargs)) as flows:
         for episode in range(episodes):
-            if progress is not None:
-                progress(episode, episodes)
+            tell(episode, episodes)
             bound = bound_of_simulation(flows.simulation(seed + episode), method=method)
             metrics = {
                 "deadlines_met": float(bound.upper),
@@ -164,8 +153,7 @@ def evaluate_bound(
                 "reachable_hit_ratio": bound.lower / bound.num_deadlines if bound.num_deadlines else math.nan,
             }
             results.append(EpisodeResult(seed=seed + episode, num_decisions=0, reward=math.nan, metrics=metrics))
-        if progress is not None:
-            progress(episodes, episodes)
+    tell(episodes, episodes)
     return EvaluationResult(
         environment=spec.id,
         kwargs=dict(kwargs or {}),
@@ -180,11 +168,7 @@ def bound_of_simulation(simulation: Simulation, *, method: BoundMethod = "auto")
     """Bounds the deadlines that any scheduler could meet in a simulated episode.
 
     Of the network, the bound keeps the capacity of the hosts' links, the bytes on the wire, and the time that a
-    request, a token, a handshake and the last byte travel.
-
-    Args:
-        simulation: The episode; how far it has run does not matter.
-        method: As in `deadline_bound`.
+    request, a token, a handshake and the last byte travel. How far the episode has run does not matter.
 
     Raises:
         ConfigError: All flows share one link, whatever their hosts: there are no hosts' links.
@@ -209,30 +193,19 @@ def bound_of_simulation(simulation: Simulation, *, method: BoundMethod = "auto")
 
 
 class EnvironmentFlows:
-    """The flows that an environment would show after ``reset(seed=seed)``, to pair references with policies.
-
-    Args:
-        environment: As in `evaluate`.
-        kwargs: Its arguments.
-
-    Raises:
-        ConfigError: The id or an argument is not allowed.
-    """
+    """The flows that an environment would show after ``reset(seed=seed)``, to pair references with policies."""
 
     def __init__(self, environment: str | EnvironmentSpec, kwargs: Mapping[str, Any] | None = None) -> None:
         self._env = make_environment(environment, kwargs or {})
 
     def draw(self, seed: int) -> Workload:
         """Returns the flows of the episode."""
-        workload: Workload = self.simulation(seed).workload
-        return workload
+        return self.simulation(seed).workload
 
     def simulation(self, seed: int) -> Simulation:
         """Returns the simulation of the episode, at its first decision."""
         self._env.reset(seed=seed)
-        base: Any = self._env.unwrapped
-        simulation: Simulation = base.simulation
-        return simulation
+        return cast(Simulation, self._env.get_wrapper_attr("simulation"))
 
     def close(self) -> None:
         """Closes the environment."""
@@ -242,8 +215,7 @@ class EnvironmentFlows:
 def _bound_links(jobs: Jobs, side: IntArray, *, method: BoundMethod) -> tuple[int, IntArray]:
     """Adds the bounds of the links of one side up; returns the sum and the rows that these links could serve."""
     node_limit = None if method == "exact" else NODE_LIMIT
-    upper = 0
-    chosen = [np.zeros(0, dtype=np.int64)]
+    upper, chosen = 0, [np.zeros(0, dtype=np.int64)]
     for host in np.unique(side):
         rows = np.flatnonzero(side == host)
         selection = select_most_jobs(jobs[rows], integral=method != "relaxed", node_limit=node_limit)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray
-from flowsched_gym.core.errors import ConfigError, MissingDependencyError
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
-from flowsched_gym.evaluation.plots import INK, LABEL_SIZE, MET, MISSED, PLAIN, WAITING, dress, note
+from flowsched_gym.evaluation.plots import INK, MET, MISSED, PLAIN, WAITING, dress, note
 from flowsched_gym.evaluation.statistics import Interval
 from flowsched_gym.fluid import Records
 
@@ -37,9 +37,9 @@ LABELLED_FLOWS: Final = 20
 def draw_flows(
     axes: "Axes", records: Records, *, first: int = 0, count: int | None = None, names: Sequence[str] | None = None
 ) -> None:
-    """Draws each flow as a bar from its arrival to its completion, joined by a line to its deadline.
+    """Draws each flow as a bar from its arrival to its completion, joined by a line to its deadline, a diamond.
 
-    The time before a flow was allowed to send is grey. A diamond marks the deadline.
+    The time before a flow was allowed to send is grey.
 
     Args:
         axes: Axes to draw on.
@@ -103,16 +103,16 @@ def draw_intervals(
     """
     for row, (name, estimate) in enumerate(estimates.items()):
         colour = LEARNED if name in learned else HEURISTIC
+        mean = scale * estimate.mean
         if estimate.known:
             axes.plot([scale * estimate.low, scale * estimate.high], [row, row], color=colour, linewidth=3, alpha=0.4)
-        axes.plot(scale * estimate.mean, row, "o", color=colour, markersize=7)
-        label = f"{scale * estimate.mean:.{digits}f}"
-        note(axes, label, (scale * estimate.mean, row), (0, 7), colour, ha="center")
+        axes.plot(mean, row, "o", color=colour, markersize=7)
+        note(axes, f"{mean:.{digits}f}", (mean, row), (0, 7), colour, ha="center")
     if bound is not None:
-        axes.axvline(scale * bound.mean, color=INK, linewidth=1.5)
-        label = f"no scheduler can exceed {scale * bound.mean:.{digits}f}"
+        most = scale * bound.mean
+        axes.axvline(most, color=INK, linewidth=1.5)
         at_bottom: Any = {"xycoords": ("data", "axes fraction"), "ha": "right", "va": "bottom"}
-        note(axes, label, (scale * bound.mean, 0), (-5, 0), INK, **at_bottom)
+        note(axes, f"no scheduler can exceed {most:.{digits}f}", (most, 0), (-5, 0), INK, **at_bottom)
     dress(axes)
     axes.set_yticks(range(len(estimates)), labels=list(estimates))
     axes.set_ylim(len(estimates) - 0.4, -0.7)
@@ -141,14 +141,9 @@ def plain_ticks(axis: "Axis") -> None:
     """Gives a logarithmic axis plain numbers at powers of ten, and at 2 and 5 times these where there is room.
 
     Call it when limits are final.
-
-    Raises:
-        MissingDependencyError: Matplotlib is not installed.
     """
-    try:
-        from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter  # noqa: PLC0415 - optional
-    except ImportError:
-        raise MissingDependencyError("matplotlib", extra="plot", purpose="draw figures") from None
+    from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter  # noqa: PLC0415 - optional
+
     low, high = axis.get_view_interval()
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < FINE_TICKS * low else (1.0,)))
     axis.set_major_formatter(StrMethodFormatter("{x:,g}"))
@@ -165,25 +160,16 @@ def label_curves(axes: "Axes") -> None:
         return
     # Of curves that end at one height, the leftmost has the highest label: the lines to the labels do not cross.
     curves.sort(key=lambda line: -np.asarray(line.get_xydata())[-1, 0])
-    figure = axes.get_figure(root=True)
-    assert figure is not None
+    figure: Any = axes.get_figure(root=True)
     figure.draw_without_rendering()
     box = axes.get_window_extent()
     ends = np.array([np.asarray(line.get_xydata())[-1] for line in curves])
     heights = (axes.transData.transform(ends)[:, 1] - box.y0) / box.height
     apart = LABEL_HEIGHT * figure.dpi / POINTS_PER_INCH / box.height
     for line, end, height in zip(curves, ends, _spread(heights, apart), strict=True):
-        axes.annotate(
-            str(line.get_label()),
-            end,
-            (1.02, height),
-            textcoords="axes fraction",
-            va="center",
-            color=line.get_color(),
-            fontsize=LABEL_SIZE,
-            annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": line.get_color(), "linewidth": 0.6, "alpha": 0.6},
-        )
+        lead = {"arrowstyle": "-", "color": line.get_color(), "linewidth": 0.6, "alpha": 0.6}
+        place: Any = {"textcoords": "axes fraction", "va": "center", "annotation_clip": False, "arrowprops": lead}
+        note(axes, str(line.get_label()), end, (1.02, height), line.get_color(), **place)
 
 
 def _spread(heights: FloatArray, apart: float) -> FloatArray:

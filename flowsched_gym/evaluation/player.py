@@ -11,6 +11,7 @@ little work as long as the vector environment would have to be compiled first. A
 were played at once, and by which engine.
 """
 
+import itertools
 import math
 import time
 import warnings
@@ -50,12 +51,7 @@ LITTLE_WORK: Final = 50_000
 
 
 class SameEpisodesWarning(FlowSchedWarning):
-    """Episodes that cannot differ were asked for: one is played.
-
-    Args:
-        policy: Name of the policy.
-        episodes: How many were asked for.
-    """
+    """Episodes that cannot differ were asked for: one is played."""
 
     def __init__(self, policy: str, episodes: int) -> None:
         super().__init__(
@@ -82,25 +78,12 @@ def make_environment(environment: str | EnvironmentSpec, kwargs: Mapping[str, An
 
 
 def make_vector(environment: str | EnvironmentSpec, kwargs: Mapping[str, Any], *, num_envs: int) -> FlowSchedVectorEnv:
-    """Makes the native vector environment of a system that has one.
+    """Makes the native vector environment of a system that has one, with arguments that a single one can be made with.
 
     Nothing is reset by itself: whoever plays says which environments begin which episodes.
-
-    Args:
-        environment: As in `make_environment`.
-        kwargs: Arguments that a single environment can be made with.
-        num_envs: Number of environments, >= 1.
-
-    Raises:
-        ConfigError: There is no such environment.
     """
-    envs: Any = gymnasium.make_vec(
-        find_environment(environment).id,
-        num_envs=num_envs,
-        vectorization_mode="vector_entry_point",
-        autoreset_mode=AutoresetMode.DISABLED,
-        **kwargs,
-    )
+    modes: Any = {"vectorization_mode": "vector_entry_point", "autoreset_mode": AutoresetMode.DISABLED}
+    envs: Any = gymnasium.make_vec(find_environment(environment).id, num_envs, **modes, **kwargs)
     return cast(FlowSchedVectorEnv, envs)
 
 
@@ -117,22 +100,20 @@ def has_machine_code(spec: EnvironmentSpec) -> bool:
     base = gymnasium.make(spec.id).unwrapped
     if isinstance(base, DecisionEnv):
         return is_compiled(step, for_record=type(base.rules))
-    # One loop runs the networks of all others.
-    return is_compiled(run_many)
+    return is_compiled(run_many)  # one loop runs the networks of all others
+
+
+def compiled_where_ready(spec: EnvironmentSpec, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns arguments by which an environment gives the same bits sooner, unless it has to be compiled first."""
+    ready = has_vector(spec) and has_machine_code(spec)
+    return {"engine": "compiled", **kwargs} if ready else dict(kwargs)
 
 
 class Player:
     """Environments in which policies play episodes.
 
-    Args:
-        spec: The environment.
-        kwargs: Its arguments.
-
     Attributes:
         env: The single environment, for policies to be made from.
-
-    Raises:
-        ConfigError: An argument is unknown, or a value is not allowed.
     """
 
     def __init__(self, spec: EnvironmentSpec, kwargs: Mapping[str, Any]) -> None:
@@ -151,23 +132,14 @@ class Player:
         progress: Progress | None = None,
         on_records: OnRecords | None = None,
     ) -> tuple[EpisodeResult, ...]:
-        """Plays episodes, each from ``reset(seed=seed + e)`` to its end; the arguments are those of `evaluate`.
-
-        Returns:
-            The episodes, in the order of their seeds.
-
-        Raises:
-            SpaceMismatchError: The policy was made for other spaces.
-        """
-        num_ended = 0
+        """Plays episodes, each from ``reset(seed=seed + e)`` to its end; the arguments are those of `evaluate`."""
+        count = itertools.count(1)
 
         def end(episode: int, records: Callable[[], Records]) -> None:
-            nonlocal num_ended
-            num_ended += 1
             if on_records is not None:
                 on_records(episode, records())
             if progress is not None:
-                progress(num_ended, episodes)
+                progress(next(count), episodes)
 
         if progress is not None:
             progress(0, episodes)
@@ -226,7 +198,7 @@ def evaluate(
 ) -> EvaluationResult:
     """Plays episodes of an environment with a policy, side by side where the policy allows it.
 
-    Episodes that cannot differ, those of given flows with a policy that neither draws nor remembers, are played once.
+    Episodes that cannot differ (`plays_the_same`) are played once.
 
     Args:
         environment: ``flowsched/<Name>-v0``, or that with ``flowsched_gym:`` before it, or what the registry has of it.
@@ -257,7 +229,7 @@ def evaluate(
     source = policy if isinstance(policy, str) else None
     spec = find_environment(environment)
     if label is None:
-        label = policy if isinstance(policy, str) else type(policy).__name__
+        label = source or type(policy).__name__
     check_label("policy", label)
     with closing(Player(spec, kwargs)) as player:
         if isinstance(policy, str):
@@ -265,15 +237,9 @@ def evaluate(
         if episodes > 1 and not repeat and deterministic and plays_the_same(policy, player.env):
             warnings.warn(SameEpisodesWarning(label, episodes), stacklevel=2)
             episodes = 1
+        calls: Any = {"progress": progress, "on_records": on_records}
         try:
-            results = player.play(
-                policy,
-                episodes=episodes,
-                seed=seed,
-                deterministic=deterministic,
-                progress=progress,
-                on_records=on_records,
-            )
+            results = player.play(policy, episodes=episodes, seed=seed, deterministic=deterministic, **calls)
         except InvalidAction as error:
             raise InvalidAction(f"policy {label!r} {str(error).removeprefix('policy ')}") from None
     return EvaluationResult(
@@ -307,8 +273,7 @@ def resolve_policy(name: str, env: gymnasium.Env[Any, Any], *, seed: int) -> Pol
         ConfigError: There is no such policy, or it cannot act in this environment.
     """
     if ":" not in name or is_named(name):
-        policy: Policy = make_policy(name, env, seed=seed)
-        return policy
+        return cast(Policy, make_policy(name, env, seed=seed))
     target = load_target(name)
     if not hasattr(target, "for_env"):
         raise ConfigError(f"policy is {name!r}: the class needs a class method for_env(env, *, seed)")
@@ -320,7 +285,5 @@ def resolve_policy(name: str, env: gymnasium.Env[Any, Any], *, seed: int) -> Pol
 
 def check_episodes(episodes: int, seed: int) -> tuple[int, int]:
     """Refuses numbers of episodes and seeds that cannot be, and makes Python's integers of NumPy's."""
-    return (
-        check_integer("episodes", episodes, at_least=1, below=math.inf),
-        check_integer("seed", seed, at_least=0, below=math.inf),
-    )
+    check = partial(check_integer, below=math.inf)
+    return check("episodes", episodes, at_least=1), check("seed", seed, at_least=0)

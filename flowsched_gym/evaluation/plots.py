@@ -68,17 +68,15 @@ def check_plot(path: str | PathLike[str]) -> None:
     suffix = Path(path).suffix.lower()
     if suffix not in PLOT_SUFFIXES:
         raise ConfigError(f"{path} has the extension {suffix!r}: a picture needs one of {', '.join(PLOT_SUFFIXES)}")
-    if importlib.util.find_spec("matplotlib") is None:
-        raise MissingDependencyError("matplotlib", extra="plot", purpose="draw figures")
+    _need_matplotlib()
     check_target(path)
 
 
 def draw_records(records: Records) -> "Figure":
     """Draws the distribution of completion times, a timeline of the first flows, and how many there are at a time."""
-    try:
-        from matplotlib.figure import Figure  # noqa: PLC0415 - optional
-    except ImportError:
-        raise MissingDependencyError("matplotlib", extra="plot", purpose="draw figures") from None
+    _need_matplotlib()
+    from matplotlib.figure import Figure  # noqa: PLC0415 - optional
+
     if not records.num_flows:
         raise ConfigError("there are no flows to draw: at least one is needed")
     figure = Figure(figsize=FIGURE_INCHES, layout="constrained")
@@ -89,11 +87,17 @@ def draw_records(records: Records) -> "Figure":
     return figure
 
 
+def _need_matplotlib() -> None:
+    if importlib.util.find_spec("matplotlib") is None:
+        raise MissingDependencyError("matplotlib", extra="plot", purpose="draw figures")
+
+
 def note(
-    axes: "Axes", text: str, place: tuple[Any, Any], offset: tuple[float, float], colour: str, **more: Any
+    axes: "Axes", text: str, place: tuple[Any, Any], offset: tuple[float, float], colour: Any, **more: Any
 ) -> None:
     """Writes a text some points beside a place."""
-    axes.annotate(text, place, offset, textcoords="offset points", color=colour, **{"fontsize": LABEL_SIZE, **more})
+    more = {"textcoords": "offset points", "color": colour, "fontsize": LABEL_SIZE} | more
+    axes.annotate(text, place, offset, **more)
 
 
 def dress(axes: "Axes") -> None:
@@ -115,18 +119,15 @@ def _draw_distribution(axes: "Axes", records: Records) -> None:
         summary.append(f"{deadline_hit_ratio(records):.1%} of deadlines met")
     if len(times) < records.num_flows:
         summary.append(f"{records.num_flows - len(times):,} not finished")
-    _dress_panel(axes, "Flow completion times", ", ".join(summary))
-    axes.set_xlabel("completion time (ms)")
-    axes.set_ylabel("share of flows")
+    _dress_panel(axes, "Flow completion times", ", ".join(summary), "completion time (ms)", "share of flows")
     axes.set_ylim(0, 1.06)
     if not len(times):
         return
-    shares = np.arange(1, len(times) + 1) / records.num_flows
+    x, y = np.r_[times[0], times], np.arange(len(times) + 1) / records.num_flows
     if len(times) > CURVE_POINTS:
-        kept = np.unique(np.linspace(0, len(times) - 1, CURVE_POINTS).astype(np.int64))
-        axes.step(times[kept], shares[kept], where="post", color=PLAIN, linewidth=2)
-    else:
-        axes.step(np.r_[times[0], times], np.r_[0.0, shares], where="post", color=PLAIN, linewidth=2)
+        kept = 1 + np.unique(np.linspace(0, len(times) - 1, CURVE_POINTS).astype(np.int64))
+        x, y = x[kept], y[kept]
+    axes.step(x, y, where="post", color=PLAIN, linewidth=2)
     if times[-1] > LOG_SCALE_RATIO * times[0]:
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
@@ -144,16 +145,10 @@ def _draw_distribution(axes: "Axes", records: Records) -> None:
         time = float(np.interp(rank, np.arange(len(times)), times))
         axes.plot(time, share, "o", color=INK, markersize=5, zorder=3)
         low = percentile <= MARKED_PERCENTILES[0]  # below the curve where there is room to its right
-        label = f"{time:,.0f}" if time >= 1 / SECONDS_PER_MILLISECOND else f"{time:.3g}"
-        note(
-            axes,
-            f"p{percentile:g}: {label} ms",
-            (time, share),
-            (8, -12) if low else (-8, 6),
-            INK,
-            ha="left" if low else "right",
-            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0, "alpha": 0.8},
-        )
+        number = f"{time:,.0f}" if time >= 1 / SECONDS_PER_MILLISECOND else f"{time:.3g}"
+        offset, side = ((8, -12), "left") if low else ((-8, 6), "right")
+        box = {"facecolor": "white", "edgecolor": "none", "pad": 1.0, "alpha": 0.8}
+        note(axes, f"p{percentile:g}: {number} ms", (time, share), offset, INK, ha=side, bbox=box)
 
 
 def _draw_timeline(axes: "Axes", records: Records) -> None:
@@ -167,10 +162,8 @@ def _draw_timeline(axes: "Axes", records: Records) -> None:
     end = float(times[np.isfinite(times)].max())
     completion = np.nan_to_num(records.completion_time[first], nan=end)
     grant = np.nan_to_num(records.grant_time[first], nan=end)
-    height = 0.8
-    axes.barh(rows, grant - arrival, left=arrival, height=height, color=WAITING, linewidth=0)
-    has_deadline = np.isfinite(records.deadline_span[first])
-    met = records.deadline_met[first]
+    axes.barh(rows, grant - arrival, left=arrival, color=WAITING, linewidth=0)
+    has_deadline, met = np.isfinite(records.deadline_span[first]), records.deadline_met[first]
     finished = np.isfinite(records.completion_time[first])
     groups = (
         ("deadline met", MET, has_deadline & met),
@@ -180,35 +173,19 @@ def _draw_timeline(axes: "Axes", records: Records) -> None:
     )
     for label, colour, chosen in groups:
         if chosen.any():
-            axes.barh(
-                rows[chosen],
-                (completion - grant)[chosen],
-                left=grant[chosen],
-                height=height,
-                color=colour,
-                # A rim keeps flows visible that last less than the width of a pixel.
-                edgecolor=colour,
-                linewidth=0.5,
-                label=label,
-            )
+            bars = rows[chosen], (completion - grant)[chosen]
+            # A rim keeps flows visible that last less than the width of a pixel.
+            axes.barh(*bars, left=grant[chosen], color=colour, edgecolor=colour, linewidth=0.5, label=label)
     for chosen, colour in ((has_deadline & met, MET), (has_deadline & ~met, OVERDUE)):
         axes.hlines(rows[chosen], due[chosen], completion[chosen], color=colour, linewidth=0.7, zorder=3)
-    axes.plot(
-        due[has_deadline],
-        rows[has_deadline],
-        "|",
-        color=INK,
-        markersize=min(8.0, max(3.0, ROOM_FOR_ROWS / len(first))),
-        markeredgewidth=0.9,
-        zorder=4,
-    )
+    size = min(8.0, max(3.0, ROOM_FOR_ROWS / len(first)))
+    marks = due[has_deadline], rows[has_deadline]
+    axes.plot(*marks, "|", color=INK, markersize=size, markeredgewidth=0.9, zorder=4)
     shown = "all flows" if len(first) == records.num_flows else f"the first {len(first)} of {records.num_flows:,} flows"
     notes = ["a line joins each flow's end to its deadline"] * bool(has_deadline.any())
     notes += ["grey: waiting for a token"] * bool((grant > arrival).any())
-    _dress_panel(axes, "Timeline", "; ".join([f"{shown}, in the order of arrival", *notes]))
+    _dress_panel(axes, "Timeline", "; ".join([f"{shown}, in the order of arrival", *notes]), "time (s)", "flow")
     axes.set_ylim(len(first) - 0.5, -0.5)
-    axes.set_xlabel("time (s)")
-    axes.set_ylabel("flow")
     axes.margins(x=0.02)
     axes.locator_params(axis="y", integer=True)
     if has_deadline.any() or not finished.all():
@@ -225,15 +202,13 @@ def _draw_population(axes: "Axes", records: Records) -> None:
     present = np.searchsorted(arrivals, times, side="right") - np.searchsorted(completions, times, side="right")
     axes.fill_between(times, present, step="post", color=PLAIN, alpha=0.25, linewidth=0)
     axes.step(times, present, where="post", color=PLAIN, linewidth=1)
-    _dress_panel(axes, "Flows in the network", "arrived and not finished, over the whole run")
-    axes.set_xlabel("time (s)")
-    axes.set_ylabel("flows")
+    _dress_panel(axes, "Flows in the network", "arrived and not finished, over the whole run", "time (s)", "flows")
     axes.set_ylim(bottom=0)
     axes.locator_params(axis="y", integer=True)
 
 
-def _dress_panel(axes: "Axes", title: str, subtitle: str) -> None:
-    """Sets the title of a panel, and dresses it."""
+def _dress_panel(axes: "Axes", title: str, subtitle: str, x_label: str, y_label: str) -> None:
     axes.set_title(f"{title}\n", loc="left", fontsize=12, fontweight="bold", color=INK)
     note(axes, subtitle, (0, 1), (0, 6), FAINT, xycoords="axes fraction")
+    axes.set(xlabel=x_label, ylabel=y_label)
     dress(axes)

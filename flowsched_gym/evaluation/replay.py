@@ -1,5 +1,6 @@
 """Runs a discipline on given flows, without an environment: references and bounds."""
 
+import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -95,27 +96,23 @@ def replay(
         raise ConfigError(f"parameters has {shown(next(iter(options)))}: a discipline that is made already takes none")
     if not isinstance(topology, Topology):
         hosts = max(workload.num_hosts, 2) if num_hosts is None else num_hosts
-        topology = make_topology(
-            topology,
-            num_hosts=hosts,
-            capacity=_number("capacity", DEFAULT_CAPACITY if capacity is None else capacity),
-            delay=_number("delay", delay),
-        )
+        each_link = _number("capacity", DEFAULT_CAPACITY if capacity is None else capacity)
+        topology = make_topology(topology, num_hosts=hosts, capacity=each_link, delay=_number("delay", delay))
     elif capacity is not None or num_hosts is not None:
         raise ConfigError("capacity and num_hosts belong to a topology given by name, not to one built before")
     if not topology.num_cpus and (workload.has_cpu_work or cpus is not None):
         topology = add_cpus(topology, 1.0 if cpus is None else cpus)
+    how: Any = {"routing": routing, "barrier": barrier, "seed": seed}
     if engine == "compiled":
-        records = run_compiled(
-            workload, topology, discipline, routing=routing, barrier=barrier, seed=seed, progress=progress
-        )
-        return records.since(start, given.arrival_time)
-    simulation = Simulation(workload, topology, discipline, routing=routing, barrier=barrier, seed=seed)
-    if progress is None:
-        simulation.run()
+        records = run_compiled(workload, topology, discipline, progress=progress, **how)
     else:
-        _run_with_progress(simulation, progress)
-    return simulation.records().since(start, given.arrival_time)
+        simulation = Simulation(workload, topology, discipline, **how)
+        if progress is None:
+            simulation.run()
+        else:
+            _run_with_progress(simulation, progress)
+        records = simulation.records()
+    return records.since(start, given.arrival_time)
 
 
 def check_seed(seed: object) -> int:
@@ -133,17 +130,7 @@ def options_of(parameters: Mapping[str, object] | None) -> dict[str, object]:
 
 
 def workload_of(flows: object, *, seed: int, progress: Progress | None = None) -> Workload:
-    """Reads, draws or makes the flows of a replay.
-
-    Args:
-        flows: As in `replay`.
-        seed: Seed of flows that are drawn.
-        progress: Called with (bytes done, all bytes) from time to time, for a CSV file.
-
-    Raises:
-        ConfigError: They are neither a path, nor a workload, nor a mapping.
-        WorkloadError: They are not allowed.
-    """
+    """Reads, draws or makes the flows of a `replay`; ``progress`` is called with the bytes done and all, for CSV."""
     if isinstance(flows, Workload):
         return flows
     if is_workload_file(flows) or (is_workload_name(flows) and not os.path.exists(flows)):
@@ -169,9 +156,7 @@ def _routing(options: dict[str, Any], *, needed: bool) -> Routing | None:
     name = options.pop("routing", None)
     if name is None and gap:
         raise ConfigError("flowlet_gap is given without a routing: it belongs to routing 'conga'")
-    if name is None and not needed:
-        return None
-    return make_routing("ecmp" if name is None else name, **gap)
+    return make_routing("ecmp" if name is None else name, **gap) if needed or name is not None else None
 
 
 def _number(name: str, value: object) -> float:
@@ -185,11 +170,8 @@ def _number(name: str, value: object) -> float:
 
 
 def _run_with_progress(simulation: Simulation, progress: Progress) -> None:
-    """Runs from arrival to arrival, and reports the progress."""
+    """Runs from arrival to arrival and to the end, and reports the progress."""
     total = simulation.workload.num_flows
-    arrivals = np.sort(simulation.workload.arrival_time)
-    for time in arrivals[:: max(total // PROGRESS_STEPS, 1)]:
-        simulation.run(until=float(time))
+    for time in (*np.sort(simulation.workload.arrival_time)[:: max(total // PROGRESS_STEPS, 1)].tolist(), math.inf):
+        simulation.run(until=time)
         progress(simulation.num_delivered, total)
-    simulation.run()
-    progress(simulation.num_delivered, total)

@@ -3,8 +3,12 @@
 import math
 import re
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any, Final
 
+import numpy as np
+
+from flowsched_gym.core.arrays import is_whole, to_float
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.evaluation.bounds import BOUND_POLICY
 from flowsched_gym.evaluation.results import EvaluationResult
@@ -19,11 +23,8 @@ REACHABLE: Final = "reachable_hit_ratio"
 RATIOS: Final = ("deadline_hit_ratio", REACHABLE, "slowdown_fairness")
 COUNTS: Final = ("num_flows", "num_finished", "deadlines_met", "deadlines_missed", "num_tasks")
 ORDERED: Final = (
-    ("num_finished", "num_flows"),
-    ("num_tasks", "num_flows"),
-    ("deadlines_met", "num_flows"),
-    ("deadlines_missed", "num_flows"),
-    *(("median_fct", "p95_fct"), ("p95_fct", "p99_fct"), ("p99_fct", "p999_fct"), ("p999_fct", "max_fct")),
+    *((count, "num_flows") for count in ("num_finished", "num_tasks", "deadlines_met", "deadlines_missed")),
+    *pairwise(("median_fct", "p95_fct", "p99_fct", "p999_fct", "max_fct")),
     ("mean_fct", "max_fct"),
     ("p99_slowdown", "max_slowdown"),
     ("mean_slowdown", "max_slowdown"),
@@ -47,7 +48,7 @@ def check_result(result: EvaluationResult) -> None:
     """Refuses a result with a number out of its range, numbers that contradict each other, or another's name."""
     _check_name(result)
     models = [run.model for run in result.runs if run.model is not None]
-    if models and len(models) < len(result.runs):
+    if 0 < len(models) < len(result.runs):
         raise ConfigError("runs: some have a model and others have none")
     if not models and len(result.runs) > 1:
         raise ConfigError(f"runs: there are {len(result.runs)} without a model, and only one is allowed")
@@ -58,11 +59,10 @@ def check_result(result: EvaluationResult) -> None:
             raise ConfigError(f"model, seed is {shown(model.seed)}: it must be >= 0")
     if len({model.digest for model in models}) < len(models):
         raise ConfigError("runs: two have the same model")
-    acts = result.policy != BOUND_POLICY
-    known = (*METRIC_NAMES, REACHABLE)
     for name in result.metric_names:
-        if name not in known:
-            raise ConfigError(f"metrics has {shown(name)}: it must be one of {', '.join(known[:3])}, ...")
+        if name not in (*METRIC_NAMES, REACHABLE):
+            raise ConfigError(f"metrics has {shown(name)}: it must be one of {', '.join(METRIC_NAMES[:3])}, ...")
+    acts = result.policy != BOUND_POLICY
     for run in result.runs:
         for episode in run.episodes:
             if (episode.actions is not None) != acts:
@@ -76,9 +76,9 @@ def check_made(made: Mapping[str, Any]) -> None:
         raise ConfigError(f"made, date is {shown(made['date'])}: it must be year-month-day")
     if not 0 <= made["seconds"] <= LARGEST_FIGURE:
         raise ConfigError(f"made, seconds is {shown(made['seconds'])}: it must be a number from 0 to {LARGEST_FIGURE}")
-    for key, kinds in (("versions", (str,)), ("hardware", (str, int))):
+    for key in ("versions", "hardware"):
         for name, value in made[key].items():
-            if isinstance(value, bool) or not isinstance(value, kinds):
+            if not (isinstance(value, str) or (key == "hardware" and is_whole(value))):
                 raise ConfigError(f"made, {key}, {shown(name)} is {shown(value)}: it has the wrong type")
             if isinstance(value, int) and not 0 <= value <= LARGEST_FIGURE:
                 raise ConfigError(f"made, {key}, {shown(name)} is {shown(value)}: it must be 0 to {LARGEST_FIGURE}")
@@ -95,28 +95,23 @@ def check_intervals(found: Mapping[str, Any], result: EvaluationResult) -> None:
                 f"{', '.join(INTERVAL_FIELDS)}"
             )
         for key, value in entry.items():
-            if value is None and key in ("mean", "low", "high"):
-                continue
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < math.inf:
+            if not math.isfinite(to_float(value)) and not (value is None and key in ("mean", "low", "high")):
                 raise ConfigError(f"intervals, {shown(name)}, {key} is {shown(value)}: it must be a finite number")
-        mean = math.nan if entry["mean"] is None else entry["mean"]
-        expected = bootstrap_interval(result.samples(name), num_resamples=1).mean
-        agrees = math.isclose(mean, expected, rel_tol=1e-9, abs_tol=1e-12)
-        if not agrees and not (math.isnan(mean) and math.isnan(expected)):
-            given = None if math.isnan(expected) else expected
-            raise ConfigError(f"intervals, {name} has the mean {shown(entry['mean'])}: the episodes give {given!r}")
+        given, mean = entry["mean"], bootstrap_interval(result.samples(name), num_resamples=1).mean
+        if not np.isclose(to_float(given), mean, rtol=1e-9, atol=1e-12, equal_nan=True):
+            expected = None if math.isnan(mean) else mean
+            raise ConfigError(f"intervals, {name} has the mean {shown(given)}: the episodes give {expected!r}")
 
 
 def _check_name(result: EvaluationResult) -> None:
     """Refuses the name of a policy of the package, or of the bound, for anything else."""
     name = result.policy.partition(OPTIONS)[0]
     source = None if result.source is None else result.source.partition(OPTIONS)[0]
-    is_bound = BOUND_POLICY in (result.policy, source)
     # In a suite it is a policy that was named; elsewhere somebody may have given the object.
-    played = (name,) if result.reference is not None else (None, name)
-    if name.casefold() in builtin_names() and (source not in played or result.learned):
+    same = source == name or (source is None and result.reference is None)
+    if name.casefold() in builtin_names() and (not same or result.learned):
         raise ConfigError(f"policy is {shown(result.policy)}, which is one of the package: what played is another")
-    if is_bound and not result.policy == result.source == BOUND_POLICY:
+    if BOUND_POLICY in (result.policy, source) and not result.policy == result.source == BOUND_POLICY:
         raise ConfigError(f"policy is {shown(result.policy)}, source {shown(result.source)}: one of them is the bound")
 
 
@@ -129,17 +124,14 @@ def _check_episode(episode: EpisodeResult) -> None:
 
     if episode.seed > LARGEST_SEED:
         raise ConfigError(f"seed is {shown(episode.seed)}: it must be at most {LARGEST_SEED}")
-    for name, value in values.items():
-        if name in COUNTS:
-            if not (value >= 0 and value == int(value)):
-                refuse(name, "a whole number >= 0")
-        elif name in RATIOS:
-            if value < 0 or value > 1:
-                refuse(name, "from 0 to 1")
-        elif name.endswith("_slowdown"):
-            if value < 1 - ROUNDING:
-                refuse(name, ">= 1")
-        elif value < 0:  # what is not defined is NaN, and passes
+    for name, value in values.items():  # what is not defined is NaN, and passes, save for counts
+        if name in COUNTS and not (value >= 0 and value == int(value)):
+            refuse(name, "a whole number >= 0")
+        if name in RATIOS and (value < 0 or value > 1):
+            refuse(name, "from 0 to 1")
+        if name.endswith("_slowdown") and value < 1 - ROUNDING:
+            refuse(name, ">= 1")
+        if value < 0:
             refuse(name, ">= 0")
     for less, more in ORDERED:
         if less in values and more in values and values[less] > values[more] * (1 + ROUNDING):

@@ -33,6 +33,7 @@ from typing import Any, Final
 
 import numpy.typing as npt
 
+from flowsched_gym.core.arrays import is_whole, to_float
 from flowsched_gym.core.errors import ConfigError, FlowSchedError, shown
 from flowsched_gym.core.files import check_path, read_json, write_text
 from flowsched_gym.core.suggestions import listed
@@ -94,29 +95,28 @@ def result_content(result: EvaluationResult) -> dict[str, object]:
         "kwargs": {key: _writable(key, value) for key, value in sorted(result.kwargs.items()) if key != RENDER_MODE},
         "policy": result.policy,
         "source": result.source,
-        "runs": [
-            {
-                "model": None if run.model is None else asdict(run.model),
-                "actions": pack_actions([each.actions for each in run.episodes if each.actions is not None]),
-                "episodes": {
-                    "seed": [episode.seed for episode in run.episodes],
-                    "num_decisions": [episode.num_decisions for episode in run.episodes],
-                    "reward": [_nan_to_null(episode.reward) for episode in run.episodes],
-                    "metrics": {
-                        name: [_nan_to_null(episode.metrics[name]) for episode in run.episodes]
-                        for name in result.metric_names
-                    },
-                },
-            }
-            for run in result.runs
-        ],
+        "runs": [_run_content(run) for run in result.runs],
         "intervals": {
             name: {key: _nan_to_null(value) for key, value in asdict(interval).items()}
             for name, interval in result.intervals().items()
         },
         "made": asdict(result.made),
     }
-    return content | {"digest": _digest(content)}
+    return content | {"digest": digest_of(content)}
+
+
+def _run_content(run: Run) -> dict[str, object]:
+    episodes = run.episodes
+    return {
+        "model": None if run.model is None else asdict(run.model),
+        "actions": pack_actions([each.actions for each in episodes if each.actions is not None]),
+        "episodes": {
+            "seed": [each.seed for each in episodes],
+            "num_decisions": [each.num_decisions for each in episodes],
+            "reward": [_nan_to_null(each.reward) for each in episodes],
+            "metrics": {name: [_nan_to_null(each.metrics[name]) for each in episodes] for name in episodes[0].metrics},
+        },
+    }
 
 
 def result_name(environment: str, kwargs: Mapping[str, object], policy: str) -> str:
@@ -141,11 +141,7 @@ def write_result(result: EvaluationResult, path: str | Path) -> None:
 
 
 def write_json(content: object, path: str | Path) -> None:
-    """Writes a JSON document, whole or not at all; missing folders are made.
-
-    Raises:
-        OSError: The file cannot be written.
-    """
+    """Writes a JSON document as `write_result` does."""
     write_text(_lay_out(content) + "\n", path)
 
 
@@ -183,19 +179,16 @@ def _result(content: Any) -> EvaluationResult:
     runs, num_bytes = [], 0
     for run in content["runs"]:
         _checked("a run", run, RUN_FIELDS)
-        model = None if run["model"] is None else _checked("model", run["model"], MODEL_FIELDS)
+        model = None if run["model"] is None else ModelFile(**_checked("model", run["model"], MODEL_FIELDS))
         episodes = _episodes(run["episodes"], run["actions"])
         num_bytes += sum(0 if each.actions is None else each.actions.nbytes for each in episodes)
         if num_bytes > MOST_BYTES:
             raise ConfigError(f"runs: the actions of all {len(content['runs'])} take too much memory")
-        runs.append(Run(model=None if model is None else ModelFile(**model), episodes=episodes))
+        runs.append(Run(model=model, episodes=episodes))
     reference = None if suite is None else SuiteReference(**_checked("suite", suite, SUITE_FIELDS))
     check_made(_checked("made", content["made"], MADE_FIELDS))
     result = EvaluationResult(
-        environment=content["environment"],
-        kwargs=kwargs,
-        policy=content["policy"],
-        source=content["source"],
+        **{name: content[name] for name in ("environment", "kwargs", "policy", "source")},
         runs=tuple(runs),
         reference=reference,
         made=Provenance(**content["made"]),
@@ -203,7 +196,7 @@ def _result(content: Any) -> EvaluationResult:
     check_arguments(result.spec, kwargs)
     check_result(result)
     check_intervals(content["intervals"], result)
-    if content["digest"] != _digest({key: value for key, value in content.items() if key != "digest"}):
+    if content["digest"] != digest_of({key: value for key, value in content.items() if key != "digest"}):
         raise ConfigError("it was changed after it was written: its content does not agree with its digest")
     return result
 
@@ -211,36 +204,37 @@ def _result(content: Any) -> EvaluationResult:
 def _episodes(columns: Any, packed: Any) -> tuple[EpisodeResult, ...]:
     """Reads the episodes of a run, and their actions, None where there are none."""
     _checked("episodes", columns, EPISODE_FIELDS)
-    lists = {key: columns[key] for key in ("seed", "num_decisions", "reward")} | columns["metrics"]
-    for name, values in lists.items():
-        if not isinstance(values, list) or len(values) != len(columns["seed"]):
-            raise ConfigError(f"episodes, {name} must be a list of {len(columns['seed'])} values, as seed is")
+    seeds, lengths, rewards, metrics = (columns[key] for key in EPISODE_FIELDS)
+    for name, values in {"num_decisions": lengths, "reward": rewards, **metrics}.items():
+        if not isinstance(values, list) or len(values) != len(seeds):
+            raise ConfigError(f"episodes, {name} must be a list of {len(seeds)} values, as seed is")
     for name in ("seed", "num_decisions"):
         for value in columns[name]:
-            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            if not is_whole(value) or value < 0:
                 raise ConfigError(f"episodes, {name} holds {shown(value)}: it must be an integer >= 0")
-    actions: Sequence[npt.NDArray[Any] | None] = [None] * len(columns["seed"])
+    actions: Sequence[npt.NDArray[Any] | None] = [None] * len(seeds)
     if packed is not None:
         _checked("actions", packed, ACTION_FIELDS)
         try:
-            actions = unpack_actions(packed, columns["num_decisions"])
+            actions = unpack_actions(packed, lengths)
         except ConfigError as error:
             raise ConfigError(f"actions, {error}") from None
     return tuple(
         EpisodeResult(
             seed=seed,
-            num_decisions=columns["num_decisions"][row],
-            reward=_null_to_nan("reward", columns["reward"][row]),
-            metrics={name: _null_to_nan(name, values[row]) for name, values in columns["metrics"].items()},
+            num_decisions=lengths[row],
+            reward=_null_to_nan("reward", rewards[row]),
+            metrics={name: _null_to_nan(name, values[row]) for name, values in metrics.items()},
             actions=actions[row],
         )
-        for row, seed in enumerate(columns["seed"])
+        for row, seed in enumerate(seeds)
     )
 
 
-def _digest(content: Mapping[str, object]) -> str:
-    text = json.dumps(content, sort_keys=True, allow_nan=False)
-    return hashlib.blake2b(text.encode(), digest_size=DIGEST_BYTES).hexdigest()
+def digest_of(content: object, size: int = DIGEST_BYTES) -> str:
+    """Returns a digest of a JSON document, or of bytes, in hexadecimal digits."""
+    data = content if isinstance(content, bytes) else json.dumps(content, sort_keys=True, allow_nan=False).encode()
+    return hashlib.blake2b(data, digest_size=size).hexdigest()
 
 
 def _checked(where: str, content: Any, allowed: Mapping[str, Any]) -> dict[str, Any]:
@@ -275,8 +269,7 @@ def _short(value: object) -> object:
     """Returns a user's own workload as its name and a digest, other arguments unchanged."""
     if not isinstance(value, Mapping):
         return value
-    content = json.dumps(plain_variant(value), sort_keys=True).encode()
-    return f"{workload_label(value)}-{hashlib.blake2b(content, digest_size=NAME_DIGEST_BYTES).hexdigest()}"
+    return f"{workload_label(value)}-{digest_of(plain_variant(value), NAME_DIGEST_BYTES)}"
 
 
 def _nan_to_null(value: float) -> float | None:
@@ -294,15 +287,12 @@ def _lay_out(value: object, indent: str = "") -> str:
     return json.dumps(value, allow_nan=False)
 
 
-def _null_to_nan(where: str, value: Any) -> float:
+def _null_to_nan(where: str, value: object) -> float:
     if value is None:
         return math.nan
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < math.inf:
+    if not math.isfinite(number := to_float(value)):
         raise ConfigError(f"episodes, {where} holds {shown(value)}: it must be a finite number or null")
-    try:
-        return float(value)
-    except OverflowError:
-        raise ConfigError(f"episodes, {where} holds {shown(value)}: it is too large") from None
+    return number
 
 
 def _names_a_file(workload: object) -> bool:

@@ -5,9 +5,12 @@ import platform
 import re
 import time
 import unicodedata
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
+from itertools import chain
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -36,13 +39,7 @@ LINK: Final = re.compile(r"://|www\.", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFile:
-    """The file of a trained model.
-
-    Attributes:
-        name: Name of the file, without its folder.
-        digest: Digest of its content.
-        seed: Training seed; ``None`` where the file does not name it.
-    """
+    """The file of a trained model: its name without the folder, the digest of its content, and its training seed."""
 
     name: str
     digest: str
@@ -54,12 +51,7 @@ class ModelFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """The episodes of one policy: of a heuristic, or of a model from one training.
-
-    Attributes:
-        model: The model; ``None`` for a policy without one.
-        episodes: Episodes, in the order of their seeds; each seed once.
-    """
+    """The episodes of a policy, each seed once, in their order: of a heuristic, or of a model from one training."""
 
     model: ModelFile | None = None
     episodes: tuple[EpisodeResult, ...]
@@ -67,13 +59,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteReference:
-    """The suite and the setting that episodes were played in.
-
-    Attributes:
-        suite: Name and version of the suite.
-        digest: Its digest.
-        setting: Name of the setting.
-    """
+    """The suite that episodes were played in, its name with the version and its digest, and the name of the setting."""
 
     suite: str
     digest: str
@@ -100,26 +86,21 @@ class Provenance:
 
     @classmethod
     def here(cls, *, command: str | None = None, seconds: float = 0.0, with_models: bool = False) -> "Provenance":
-        """Describes this machine and what is installed on it.
-
-        Args:
-            command: Command line.
-            seconds: Wall time that the work took.
-            with_models: Whether the versions of the packages behind trained models are kept, too.
-        """
+        """Describes this machine and what is installed on it, ``with_models`` also what trained models depend on."""
         versions = {"python": platform.python_version()}
         for name in CORE_PACKAGES + MODEL_PACKAGES * with_models:
             try:
                 versions[name] = version(name)
             except PackageNotFoundError:  # a checkout that is not installed, or a policy of one's own without torch
                 versions[name] = "not installed"
-        hardware: dict[str, str | int] = {
-            "processor": _processor(),
-            "cores": os.cpu_count() or 0,
-            "system": f"{platform.system()} {platform.machine()}",
-        }
-        date = time.strftime("%Y-%m-%d", time.gmtime())
-        return cls(command=command, date=date, seconds=round(seconds, 1), versions=versions, hardware=hardware)
+        system = f"{platform.system()} {platform.machine()}"
+        return cls(
+            command=command,
+            date=time.strftime("%Y-%m-%d", time.gmtime()),
+            seconds=round(seconds, 1),
+            versions=versions,
+            hardware={"processor": _processor(), "cores": os.cpu_count() or 0, "system": system},
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,8 +113,8 @@ class EvaluationResult:
         policy: Name of the policy.
         source: What was played: name of a heuristic, ``module:Class``, or path of a model or of a folder of models;
             ``None`` where it was an object.
-        runs: Runs, one for each training; all of the same episodes.
-        reference: Suite and setting; ``None`` for episodes of no suite.
+        runs: One for each training; all of the same episodes.
+        reference: ``None`` for episodes of no suite.
         made: How it was made.
         spec: What the registry has of the environment.
 
@@ -162,12 +143,11 @@ class EvaluationResult:
             object.__setattr__(self, "kwargs", {**self.kwargs, "workload": plain_variant(workload)})
         if not self.runs or not self.episodes:
             raise ConfigError(f"the result of {self.policy} has no episode: it needs at least one")
-        seeds = self.seeds
-        if len(set(seeds)) < len(seeds):
-            twice = next(seed for seed in seeds if seeds.count(seed) > 1)
-            raise ConfigError(f"the result of {self.policy} has the seed {twice} twice: episodes must differ")
+        for seed, count in Counter(self.seeds).items():
+            if count > 1:
+                raise ConfigError(f"the result of {self.policy} has the seed {seed} twice: episodes must differ")
         for run in self.runs:
-            if [episode.seed for episode in run.episodes] != seeds:
+            if [episode.seed for episode in run.episodes] != self.seeds:
                 raise ConfigError(f"a run of {self.policy} has other seeds than the first one: they must be the same")
             for episode in run.episodes:
                 if list(episode.metrics) != self.metric_names:
@@ -227,9 +207,8 @@ class EvaluationResult:
 def check_name(name: str, value: str) -> None:
     """Refuses a name that Markdown or HTML would read as more than a text, such as a link."""
     if not NAME.fullmatch(value) or not value.isprintable():
-        raise ConfigError(
-            f"{name} is {shown(value)}: it must have 1 to 200 letters, digits, spaces and . , : / + = % ( ) _ -"
-        )
+        allowed = "letters, digits, spaces and . , : / + = % ( ) _ -"
+        raise ConfigError(f"{name} is {shown(value)}: it must have 1 to 200 {allowed}")
     if LINK.search(value):
         raise ConfigError(f"{name} is {shown(value)}: it must not be a link")
 
@@ -249,20 +228,16 @@ def check_printable(where: str, content: object) -> None:
     if isinstance(content, str):
         if any(unicodedata.category(letter) in CONTROLS for letter in content):
             raise ConfigError(f"{where} has the text {shown(content)}: it must have no control characters")
-    elif isinstance(content, Mapping):
-        for key, value in content.items():
-            check_printable(where, key)
-            check_printable(where, value)
-    elif isinstance(content, (list, tuple)):
-        for value in content:
-            check_printable(where, value)
+    elif isinstance(content, (Mapping, list, tuple)):
+        for each in chain.from_iterable(content.items()) if isinstance(content, Mapping) else content:
+            check_printable(where, each)
 
 
 def _processor() -> str:
     """Returns the name of the processor, or what the platform knows of it."""
     try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            names = [line.partition(":")[2].strip() for line in file if line.startswith("model name")]
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:  # only Linux has this file
-        names = []
-    return names[0] if names else platform.processor() or platform.machine()
+        lines = []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor() or platform.machine())

@@ -71,34 +71,22 @@ def rollout(env: gymnasium.Env[Any, Any], policy: Policy, *, seed: int, determin
     start = np.ones(1, dtype=np.bool_)
     discrete = isinstance(env.action_space, gymnasium.spaces.Discrete)
     log = ActionLog(env.action_space, 1)
-    num_decisions, total, over, truncated = 0, 0.0, False, False
+    total, over, truncated = 0.0, False, False
     while not (over or truncated):
-        masks = {"action_masks": info[MASK]} if with_masks else {}
-        action, state = policy.predict(
-            observation, state=state, episode_start=start, deterministic=deterministic, **masks
-        )
+        how: dict[str, Any] = {"action_masks": info[MASK]} if with_masks else {}
+        how |= {"state": state, "episode_start": start, "deterministic": deterministic}
+        action, state = policy.predict(observation, **how)
         taken = check_action(action, env.action_space)
         observation, reward, over, truncated, info = env.step(int(taken) if discrete else taken)
         log.add(taken)
         start[0] = False
         total += float(reward)
-        num_decisions += 1
-    return EpisodeResult(
-        seed=seed,
-        num_decisions=num_decisions,
-        reward=total,
-        metrics=_metrics(env, info, truncated=not over),
-        actions=log.of(0),
-    )
+    actions, metrics = log.of(0), _metrics(env, info, truncated=not over)
+    return EpisodeResult(seed=seed, num_decisions=len(actions), reward=total, metrics=metrics, actions=actions)
 
 
 def repeat_actions(env: gymnasium.Env[Any, Any], actions: npt.NDArray[Any], *, seed: int) -> EpisodeResult:
-    """Takes the actions of an episode again, from ``reset(seed=seed)`` to its end.
-
-    Args:
-        env: As in `rollout`.
-        actions: The actions, (num_decisions, ...).
-        seed: Seed of the reset.
+    """Takes the actions of an episode again, (num_decisions, ...), from ``reset(seed=seed)`` to its end.
 
     Raises:
         InvalidAction: An action is not in the action space, or these are more or fewer than the episode takes.
@@ -122,43 +110,42 @@ def rollout_vector(
         envs: Environments of this package that reset when they are told to (``AutoresetMode.DISABLED``).
         policy: Asked for its most likely actions, of all environments together; it is given ``action_masks`` where it
             accepts them.
-        seeds: Seeds of the resets, at least one.
+        seeds: Seeds of the resets, at least one; episodes are returned in their order.
         ended: Called for every episode that has ended, before its environment is reset.
-
-    Returns:
-        The episodes, in the order of the seeds.
 
     Raises:
         ConfigError: The environments give no metrics at the end of their episodes.
         InvalidAction: The policy returned something other than one action of the action space for each environment.
     """
     results: dict[int, EpisodeResult] = {}
-    indices = np.arange(envs.num_envs)  # what each environment plays; len(seeds) and above are repetitions
-    last = len(seeds) - 1
-    env_seeds: Any = [seeds[min(index, last)] for index in range(envs.num_envs)]  # Gymnasium declares an integer alone
-    num_begun = envs.num_envs
-    begun_at = np.zeros(envs.num_envs, dtype=np.int64)
-    rewards_so_far = np.zeros(envs.num_envs)
-    observations, infos = envs.reset(seed=env_seeds)
-    with_masks = MASK in infos and takes_masks(policy)
-    masks = infos[MASK] if with_masks else None
-    space, log = envs.single_action_space, ActionLog(envs.single_action_space, envs.num_envs)
-    step = 0
+    num_envs, space = envs.num_envs, envs.single_action_space
+    log = ActionLog(space, num_envs)
+    indices = np.zeros(num_envs, dtype=np.int64)  # what each environment plays; len(seeds) and above are repetitions
+    env_seeds: Any = [seeds[0]] * num_envs  # Gymnasium declares an integer alone
+    begun_at, rewards_so_far = np.zeros(num_envs, dtype=np.int64), np.zeros(num_envs)
+    over, masks = np.ones(num_envs, dtype=np.bool_), None
+    num_begun = step = 0
     while len(results) < len(seeds):
-        arguments = {"action_masks": masks} if with_masks else {}
+        if over.any():
+            rows = np.flatnonzero(over)
+            indices[rows] = np.arange(num_begun, num_begun + len(rows))
+            num_begun += len(rows)
+            for begun in rows:
+                env_seeds[begun] = seeds[min(int(indices[begun]), len(seeds) - 1)]
+            begun_at[rows], rewards_so_far[rows] = step, 0.0
+            observations, infos = envs.reset(seed=env_seeds, options={"reset_mask": over})
+            if MASK in infos and takes_masks(policy):
+                masks = np.where(over[:, np.newaxis], infos[MASK], infos[MASK] if masks is None else masks)
+        arguments = {} if masks is None else {"action_masks": masks}
         actions, _ = policy.predict(observations, deterministic=True, **arguments)
-        taken = check_action(actions, space, num_envs=envs.num_envs)
+        taken = check_action(actions, space, num_envs=num_envs)
         observations, rewards, terminated, truncated, infos = envs.step(taken)
         log.add(taken)
         step += 1
         rewards_so_far += rewards
-        if with_masks:
-            masks = infos[MASK]
+        masks = None if masks is None else infos[MASK]
         over = terminated | truncated
-        if not over.any():
-            continue
-        rows = np.flatnonzero(over)
-        counted = rows[indices[rows] < len(seeds)]
+        counted = np.flatnonzero(over & (indices < len(seeds)))
         for row, metrics in zip(counted.tolist(), _metrics_of_rows(envs, infos, counted), strict=True):
             results[int(indices[row])] = EpisodeResult(
                 seed=env_seeds[row],
@@ -169,16 +156,6 @@ def rollout_vector(
             )
             if ended is not None:
                 ended(int(indices[row]), row)
-        if len(results) < len(seeds):
-            indices[rows] = np.arange(num_begun, num_begun + len(rows))
-            num_begun += len(rows)
-            for row in rows:
-                env_seeds[row] = seeds[min(int(indices[row]), last)]
-            begun_at[rows] = step
-            rewards_so_far[rows] = 0.0
-            observations, infos = envs.reset(seed=env_seeds, options={"reset_mask": over})
-            if with_masks:
-                masks = np.where(over[:, np.newaxis], infos[MASK], masks)
     return [results[index] for index in range(len(seeds))]
 
 
@@ -203,10 +180,9 @@ def _metrics(env: gymnasium.Env[Any, Any], info: dict[str, Any], *, truncated: b
     """Returns the metrics of a finished episode from its info, those of a truncated one from its records."""
     if "episode_metrics" in info:
         return {name: float(value) for name, value in info["episode_metrics"].items()}
-    base = env.unwrapped
-    if not hasattr(base, "simulation"):
-        raise ConfigError(f"environment is {base}: it gives no episode_metrics at the end of an episode")
-    simulation: Simulation = base.simulation
+    simulation: Simulation | None = getattr(env.unwrapped, "simulation", None)
+    if simulation is None:
+        raise ConfigError(f"environment is {env.unwrapped}: it gives no episode_metrics at the end of an episode")
     # Every topology lists the links of its hosts first, all of one capacity.
     capacity = float(simulation.topology.capacity[0])
     return summary(simulation.records(), capacity=capacity, now=simulation.now if truncated else None).as_dict()
@@ -214,13 +190,8 @@ def _metrics(env: gymnasium.Env[Any, Any], info: dict[str, Any], *, truncated: b
 
 def _metrics_of_rows(envs: VectorEnv[Any, Any, Any], infos: dict[str, Any], rows: IntArray) -> list[dict[str, float]]:
     """Returns the metrics of the episodes that have ended in some of the environments from the infos of the step."""
-    if not len(rows):
-        return []
-    if "episode_metrics" not in infos:
+    if len(rows) and "episode_metrics" not in infos:
         raise ConfigError(f"environment is {envs}: it gives no episode_metrics at the end of an episode")
-    columns = {
-        name: values[rows].astype(np.float64).tolist()
-        for name, values in infos["episode_metrics"].items()
-        if not name.startswith("_")
-    }
-    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    found = infos.get("episode_metrics", {})
+    columns = {name: values for name, values in found.items() if not name.startswith("_")}
+    return [{name: float(values[row]) for name, values in columns.items()} for row in rows]

@@ -22,10 +22,23 @@ import numpy as np
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.core.errors import MissingDependencyError
 
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
+
 RELATIVE_TOLERANCE: Final = 1e-9
 """How much longer than an interval its flows may take, relative to it, so that rounding never forbids an exact fit."""
 CLOCK_TOLERANCE: Final = 1e-11
 """The same, relative to the absolute time of its end, which is rounded too; more than simulations forgive."""
+MAX_ROUNDS: Final = 60
+"""Rounds of adding violated conditions before the bound reached so far is taken."""
+NODE_LIMIT: Final = 2_000
+"""Nodes of the branch-and-bound tree per programme; a count, not a time, so that results do not depend on speed."""
+MAX_COMPONENT: Final = 1_500
+"""Jobs per component; a larger one is cut in time, each part with the link to itself, which keeps the bound valid."""
+LOOSE: Final = 1e-6
+"""Room, relative to the longest job, from which on a condition does not shape a solution."""
+DUAL_TOLERANCE: Final = 1e-6
+"""What the solver's dual bound may lie below an integer and still mean it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -48,11 +61,6 @@ class Jobs:
     def __getitem__(self, rows: IntArray) -> "Jobs":
         return Jobs(release=self.release[rows], due=self.due[rows], length=self.length[rows])
 
-    def possible(self) -> BoolArray:
-        """Marks the jobs that can be served in time if they have the link to themselves, (num_jobs,) bool."""
-        window = self.due - self.release
-        return (window > 0) & (self.length <= window + _rounding(window, self.due))
-
 
 def _rounding(length: FloatArray, end: FloatArray) -> FloatArray:
     """Returns how much longer than an interval its flows may take, in s, for intervals of this length and end."""
@@ -60,18 +68,13 @@ def _rounding(length: FloatArray, end: FloatArray) -> FloatArray:
 
 
 class IntervalSlack:
-    """The time that a growing set of jobs leaves unused between every release and every due time.
-
-    Args:
-        jobs: All jobs that may enter the set, each possible by itself.
+    """The time that a growing set of jobs, each possible by itself, leaves unused in the intervals.
 
     Attributes:
         release_row: Row of each job's release among the distinct ones, (num_jobs,) int64.
         due_row: Row of each job's due time among the distinct ones, (num_jobs,) int64.
         length: Lengths of the intervals in s, (num_releases, num_dues) float64; not positive where there is none.
     """
-
-    __slots__ = ("_jobs", "_slack", "_tolerance", "due_row", "length", "release_row")
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
@@ -81,20 +84,16 @@ class IntervalSlack:
         self._tolerance = _rounding(self.length, dues[None, :])
         self._slack = self.length.copy()
 
-    def demand(self, count: FloatArray) -> FloatArray:
-        """Returns the time that jobs need in every interval, (num_releases, num_dues) float64.
+    def excess(self, count: FloatArray) -> FloatArray:
+        """Returns by how much what jobs need exceeds each interval, in s, (num_releases, num_dues); <= 0 where it fits.
 
         Args:
             count: How many times each job is in the set, (num_jobs,) float64, >= 0.
         """
         need = np.zeros_like(self.length)
         np.add.at(need, (self.release_row, self.due_row), count * self._jobs.length)
-        return np.cumsum(np.cumsum(need[::-1], axis=0)[::-1], axis=1)
-
-    def excess(self, count: FloatArray) -> FloatArray:
-        """Returns by how much the need exceeds each interval, in s, (num_releases, num_dues); <= 0 where it fits."""
-        excess = self.demand(count) - self.length - self._tolerance
-        return np.where(self.length > 0, excess, -np.inf)
+        demand = np.cumsum(np.cumsum(need[::-1], axis=0)[::-1], axis=1)
+        return np.where(self.length > 0, demand - self.length - self._tolerance, -np.inf)
 
     def add(self, row: int) -> bool:
         """Adds a job to the set if the set can still be served in time; returns whether it was added."""
@@ -110,13 +109,8 @@ def split_into_components(jobs: Jobs) -> list[IntArray]:
     """Splits jobs into groups that never compete, whatever subset of them is served.
 
     Two cuts are used in turn until neither finds more: where the windows [release, due] leave a gap, and where the
-    link would fall idle even if it served every job to its end (a subset never keeps it busy longer).
-
-    Args:
-        jobs: Jobs, each possible by itself.
-
-    Returns:
-        Rows of each group, in order of release.
+    link would fall idle even if it served every job to its end (a subset never keeps it busy longer). Returns the rows
+    of each group, in order of release.
     """
     components: list[IntArray] = []
     pending = [np.argsort(jobs.release, kind="stable")]
@@ -133,13 +127,9 @@ def split_into_components(jobs: Jobs) -> list[IntArray]:
 def serve_earliest_due_first(jobs: Jobs, *, source: IntArray, destination: IntArray) -> BoolArray:
     """Serves jobs over a switch, each at the full rate or not at all, and marks those served in time.
 
-    At every release and completion the jobs are gone through by due time, and one is served if both its links are
-    free; a job that can no longer be in time is dropped. On one link, a set that can be served in time is.
-
-    Args:
-        jobs: Jobs, in any order.
-        source: Host whose outgoing link each job takes, (num_jobs,) int64.
-        destination: Host whose incoming link each job takes, (num_jobs,) int64.
+    At every release and completion the jobs are gone through by due time, and one is served if both its links, out of
+    its source and into its destination, are free; a job that can no longer be in time is dropped. On one link, a set
+    that can be served in time is.
     """
     order = np.argsort(jobs.release, kind="stable")
     release, due, remaining = jobs.release.tolist(), jobs.due.tolist(), jobs.length.tolist()
@@ -183,11 +173,8 @@ def serve_earliest_due_first(jobs: Jobs, *, source: IntArray, destination: IntAr
 
 def _cut_at_gaps(jobs: Jobs, rows: IntArray) -> list[IntArray]:
     """Cuts rows, in order of release, where every earlier window has closed."""
-    if not len(rows):
-        return []
     latest_due = np.maximum.accumulate(jobs.due[rows])
-    cuts = np.flatnonzero(jobs.release[rows][1:] >= latest_due[:-1]) + 1
-    return np.split(rows, cuts)
+    return np.split(rows, np.flatnonzero(jobs.release[rows][1:] >= latest_due[:-1]) + 1)
 
 
 def _cut_at_idle_times(jobs: Jobs, rows: IntArray) -> list[IntArray]:
@@ -196,24 +183,7 @@ def _cut_at_idle_times(jobs: Jobs, rows: IntArray) -> list[IntArray]:
     done = np.cumsum(length)
     # The work released up to a row ends at done + the latest start of a busy period, seen from time zero.
     busy_until = done + np.maximum.accumulate(release - (done - length))
-    cuts = np.flatnonzero(release[1:] >= busy_until[:-1]) + 1
-    return np.split(rows, cuts)
-
-
-if TYPE_CHECKING:
-    from scipy.optimize import OptimizeResult
-
-
-MAX_ROUNDS: Final = 60
-"""Rounds of adding violated conditions before the bound reached so far is taken."""
-NODE_LIMIT: Final = 2_000
-"""Nodes of the branch-and-bound tree per programme; a count, not a time, so that results do not depend on speed."""
-MAX_COMPONENT: Final = 1_500
-"""Jobs per component; a larger one is cut in time, each part with the link to itself, which keeps the bound valid."""
-LOOSE: Final = 1e-6
-"""Room, relative to the longest job, from which on a condition does not shape a solution."""
-DUAL_TOLERANCE: Final = 1e-6
-"""What the solver's dual bound may lie below an integer and still mean it."""
+    return np.split(rows, np.flatnonzero(release[1:] >= busy_until[:-1]) + 1)
 
 
 class Selection(NamedTuple):
@@ -238,11 +208,9 @@ def select_most_jobs(jobs: Jobs, *, integral: bool, node_limit: int | None = NOD
         jobs: The jobs of the link.
         integral: Whether to solve integer programmes; else the linear relaxation alone, rounded down per component.
         node_limit: Nodes of the branch-and-bound tree per programme, None for no limit.
-
-    Raises:
-        MissingDependencyError: SciPy is needed and not installed. It is not where all jobs, or none, fit.
     """
-    possible = np.flatnonzero(jobs.possible())
+    window = jobs.due - jobs.release
+    possible = np.flatnonzero((window > 0) & (jobs.length <= window + _rounding(window, jobs.due)))
     chosen = np.zeros(len(jobs), dtype=np.bool_)
     upper = 0
     for component in split_into_components(jobs[possible]):
@@ -262,21 +230,18 @@ def select_most_jobs(jobs: Jobs, *, integral: bool, node_limit: int | None = NOD
 
 def _select_in_component(jobs: Jobs, *, integral: bool, node_limit: int | None) -> Selection:
     """Solves one component: conditions are added to the relaxation, then to the integer programme."""
-    everything = np.ones(len(jobs), dtype=np.bool_)
     classes = _classes(jobs)
-    slack = IntervalSlack(classes.jobs)
-    programme = _Programme(classes, slack)
+    programme = _Programme(classes)
     if not programme.add_violated(classes.multiplicity):
-        return Selection(upper=len(jobs), chosen=everything)
-    upper, chosen = len(jobs), ~everything
+        return Selection(upper=len(jobs), chosen=np.ones(len(jobs), dtype=np.bool_))
+    upper, chosen = len(jobs), np.zeros(len(jobs), dtype=np.bool_)
     for phase in (False, True) if integral else (False,):
         for _ in range(MAX_ROUNDS):
             count, bound = programme.solve(integral=phase, node_limit=node_limit)
             upper = min(upper, bound)
             complete = not programme.add_violated(np.round(count) if phase else count)
             if phase or complete:
-                feasible = _grow_a_feasible_set(jobs, classes, IntervalSlack(classes.jobs), count)
-                chosen = max(chosen, feasible, key=np.count_nonzero)
+                chosen = max(chosen, _grow_a_feasible_set(jobs, classes, count), key=np.count_nonzero)
             if np.count_nonzero(chosen) == upper:
                 return Selection(upper=upper, chosen=chosen)
             if complete:
@@ -295,10 +260,10 @@ def _classes(jobs: Jobs) -> _Classes:
 class _Programme:
     """An integer programme: the most jobs under the interval conditions added so far."""
 
-    def __init__(self, classes: _Classes, slack: IntervalSlack) -> None:
+    def __init__(self, classes: _Classes) -> None:
         self._classes = classes
-        self._slack = slack
-        self._known = np.zeros(slack.length.shape, dtype=np.bool_)
+        self._slack = IntervalSlack(classes.jobs)
+        self._known = np.zeros(self._slack.length.shape, dtype=np.bool_)
         # Times in units of the longest job keep the coefficients near 1, where the solver's tolerances are meant.
         self._unit = float(classes.jobs.length.max())
 
@@ -317,11 +282,7 @@ class _Programme:
         self._known &= self._slack.excess(count) > -LOOSE * self._unit
 
     def solve(self, *, integral: bool, node_limit: int | None) -> tuple[FloatArray, int]:
-        """Solves the programme.
-
-        Returns:
-            Jobs of each class in the solution, (num_classes,) float64, and an upper bound on their number.
-        """
+        """Returns the jobs of each class in a solution, (num_classes,) float64, and an upper bound on their number."""
         try:
             from scipy import sparse  # noqa: PLC0415 - optional dependency
             from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415 - optional dependency
@@ -333,35 +294,31 @@ class _Programme:
         inside = (self._slack.release_row[None, :] >= begin[:, None]) & (self._slack.due_row[None, :] <= end[:, None])
         matrix = sparse.csr_array(inside * (self._classes.jobs.length / self._unit))
         limit = self._slack.length[begin, end] / self._unit
-        options: dict[str, float] = {"mip_rel_gap": 0.0}
-        if node_limit is not None and integral:
-            options["node_limit"] = node_limit
+        multiplicity = self._classes.multiplicity
+        limited = {"node_limit": node_limit} if integral and node_limit is not None else {}
         result: OptimizeResult = milp(
-            -np.ones(len(self._classes.multiplicity)),
-            integrality=np.full(len(self._classes.multiplicity), int(integral)),
-            bounds=Bounds(0, self._classes.multiplicity),
+            -np.ones(len(multiplicity)),
+            integrality=np.full(len(multiplicity), int(integral)),
+            bounds=Bounds(0, multiplicity),
             constraints=LinearConstraint(matrix, -np.inf, limit),
-            options=options,
+            options={"mip_rel_gap": 0.0, **limited},
         )
-        return _solution(result, self._classes.multiplicity, integral=integral)
+        # Where the solver gave no counts or no bound, the trivial ones are valid.
+        count = np.zeros_like(multiplicity) if result.x is None else np.clip(result.x, 0, multiplicity)
+        dual = result.mip_dual_bound if integral else result.fun
+        if dual is None or not math.isfinite(dual):
+            return count, int(multiplicity.sum())
+        return count, math.floor(-dual + DUAL_TOLERANCE)
 
 
-def _solution(result: "OptimizeResult", multiplicity: FloatArray, *, integral: bool) -> tuple[FloatArray, int]:
-    """Reads the counts and the bound out of the solver's answer; where it gave none, the trivial ones."""
-    count = np.zeros_like(multiplicity) if result.x is None else np.clip(result.x, 0, multiplicity)
-    dual = result.mip_dual_bound if integral else result.fun
-    if dual is None or not math.isfinite(dual):
-        return count, int(multiplicity.sum())
-    return count, math.floor(-dual + DUAL_TOLERANCE)
-
-
-def _grow_a_feasible_set(jobs: Jobs, classes: _Classes, slack: IntervalSlack, count: FloatArray) -> BoolArray:
+def _grow_a_feasible_set(jobs: Jobs, classes: _Classes, count: FloatArray) -> BoolArray:
     """Collects jobs as long as all can be served in time: those that the solution takes first, then short ones."""
     index = np.zeros(len(jobs))
     order = np.argsort(classes.of_job, kind="stable")
     first = np.searchsorted(classes.of_job[order], np.arange(len(count)))
     index[order] = np.arange(len(jobs)) - first[classes.of_job[order]]
     surplus = index >= np.round(count)[classes.of_job]
+    slack = IntervalSlack(classes.jobs)
     chosen = np.zeros(len(jobs), dtype=np.bool_)
     for row in np.lexsort((jobs.due, jobs.length, surplus)):
         chosen[row] = slack.add(int(classes.of_job[row]))

@@ -27,7 +27,6 @@ NUM_RESAMPLES: Final = 10_000
 BLOCK_SIZE: Final = 1_000_000
 """Numbers drawn at a time, so that memory does not grow with the number of episodes."""
 
-
 Values = Sequence[float] | FloatArray
 
 
@@ -81,16 +80,13 @@ def interquartile_mean(samples: FloatArray) -> FloatArray:
 
 
 def bootstrap_interval(
-    values: Values,
-    *,
-    statistic: Callable[[FloatArray], FloatArray] | None = None,
-    **resampling: Unpack[Resampling],
+    values: Values, *, statistic: Callable[[FloatArray], FloatArray] | None = None, **resampling: Unpack[Resampling]
 ) -> Interval:
     """Estimates the mean of the values with a percentile bootstrap interval.
 
     Args:
         values: One value per episode, (num_episodes,), or for each training and episode, (num_runs, num_episodes). A
-            NaN leaves the episode out.
+            NaN, here or in the values that these are paired with, leaves the episode out.
         statistic: What to estimate along the last axis, such as ``interquartile_mean``; default: the mean.
         **resampling: Fields of ``Resampling``.
 
@@ -98,20 +94,11 @@ def bootstrap_interval(
         ConfigError: An argument is not allowed.
     """
     estimator = _mean if statistic is None else lambda samples: statistic(_flat(samples))
-    (interval,) = _resample([_known(values)], estimator, **resampling)
-    return interval
+    return _resample([_known(values)], estimator, **resampling)[0]
 
 
 def bootstrap_intervals(columns: Mapping[str, Values], **resampling: Unpack[Resampling]) -> dict[str, Interval]:
-    """Estimates the means of several columns, each as `bootstrap_interval` does, from the same draws.
-
-    Args:
-        columns: Values by name, each as in `bootstrap_interval`.
-        **resampling: Fields of ``Resampling``.
-
-    Raises:
-        ConfigError: An argument is not allowed.
-    """
+    """Estimates the means of several columns, each as `bootstrap_interval` does, from the same draws."""
     known = {name: _known(values) for name, values in columns.items()}
     found: dict[str, Interval] = {}
     for shape in {values.shape for (values,) in known.values()}:
@@ -121,38 +108,17 @@ def bootstrap_intervals(columns: Mapping[str, Values], **resampling: Unpack[Resa
 
 
 def paired_difference(values: Values, baseline: Values, **resampling: Unpack[Resampling]) -> Interval:
-    """Estimates the mean of ``values - baseline``, episode by episode on the same flows.
-
-    Args:
-        values: As in `bootstrap_interval`.
-        baseline: Values of the same episodes to compare with, likewise. A NaN on either side leaves the episode out.
-        **resampling: Fields of ``Resampling``.
-
-    Raises:
-        ConfigError: The lengths differ, or an argument is not allowed.
-    """
-    pairs = [_known(values, baseline)]
-    (interval,) = _resample(pairs, lambda ours, theirs: _mean(ours) - _mean(theirs), **resampling)
-    return interval
+    """Estimates the mean of ``values - baseline``, episode by episode on the same flows."""
+    return _resample([_known(values, baseline)], lambda ours, theirs: _mean(ours) - _mean(theirs), **resampling)[0]
 
 
 def paired_ratio(values: Values, baseline: Values, **resampling: Unpack[Resampling]) -> Interval:
-    """Estimates ``mean(values) / mean(baseline)``, resampling both by the same episodes.
-
-    Args:
-        values: As in `paired_difference`.
-        baseline: As in `paired_difference`, without zeros.
-        **resampling: Fields of ``Resampling``.
-
-    Raises:
-        ConfigError: The lengths differ, a value to divide by is 0, or an argument is not allowed.
-    """
-    pairs = [_known(values, baseline)]
-    if not pairs[0][1].all():
-        row = int(np.argmin((pairs[0][1] != 0).all(axis=0)))
+    """Estimates ``mean(values) / mean(baseline)``, resampling both by the same episodes; no value there may be 0."""
+    pair = _known(values, baseline)
+    if not pair[1].all():
+        row = int(np.argmin((pair[1] != 0).all(axis=0)))
         raise ConfigError(f"baseline is 0 in row {row}: a ratio needs values other than 0")
-    (interval,) = _resample(pairs, lambda ours, theirs: _mean(ours) / _mean(theirs), **resampling)
-    return interval
+    return _resample([pair], lambda ours, theirs: _mean(ours) / _mean(theirs), **resampling)[0]
 
 
 def probability_of_improvement(values: Values, baseline: Values, **resampling: Unpack[Resampling]) -> Interval:
@@ -160,14 +126,6 @@ def probability_of_improvement(values: Values, baseline: Values, **resampling: U
 
     The mean over the episodes of the Mann-Whitney statistic of all pairs of trainings; equal values count half (Agarwal
     et al., section 4, with episodes in the place of tasks).
-
-    Args:
-        values: As in `paired_difference`, larger ones better.
-        baseline: As in `paired_difference`.
-        **resampling: Fields of ``Resampling``.
-
-    Raises:
-        ConfigError: The lengths differ, or an argument is not allowed.
     """
 
     def share_larger(ours: FloatArray, theirs: FloatArray) -> FloatArray:
@@ -175,8 +133,7 @@ def probability_of_improvement(values: Values, baseline: Values, **resampling: U
         share: FloatArray = ((first > second) + 0.5 * (first == second)).mean(axis=(-3, -2, -1))
         return share
 
-    (interval,) = _resample([_known(values, baseline)], share_larger, **resampling)
-    return interval
+    return _resample([_known(values, baseline)], share_larger, **resampling)[0]
 
 
 def _flat(samples: FloatArray) -> FloatArray:
@@ -192,12 +149,10 @@ def _mean(samples: FloatArray) -> FloatArray:
 
 def _known(*columns: Values) -> tuple[FloatArray, ...]:
     """Returns the episodes that all columns have a value of, (num_runs, num_episodes) each."""
-    arrays = []
-    for name, values in zip(("values", "baseline"), columns, strict=False):
-        array = np.atleast_2d(np.asarray(values, dtype=np.float64))
+    arrays = [np.atleast_2d(np.asarray(values, dtype=np.float64)) for values in columns]
+    for name, array in zip(("values", "baseline"), arrays, strict=False):
         if array.ndim != 2:
             raise ConfigError(f"{name} has shape {array.shape}: it must be (num_episodes,) or (num_runs, num_episodes)")
-        arrays.append(array)
     counts = [array.shape[1] for array in arrays]
     if len(set(counts)) > 1:
         raise ConfigError(f"values has {counts[0]} episodes, baseline {counts[1]}: pairs need the same episodes")

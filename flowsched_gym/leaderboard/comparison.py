@@ -13,7 +13,6 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation import (
     BOUND_POLICY,
@@ -48,9 +47,8 @@ class MetricColumn:
 
     def write(self, estimate: Interval | None, *, digits: int | None = None, signed: bool = False) -> str:
         """Writes an estimate with its interval; empty for none."""
-        return format_interval(
-            estimate, scale=self.scale, digits=self.digits if digits is None else digits, signed=signed
-        )
+        digits = self.digits if digits is None else digits
+        return format_interval(estimate, scale=self.scale, digits=digits, signed=signed)
 
 
 COLUMNS: Final[Mapping[str, MetricColumn]] = {
@@ -150,12 +148,7 @@ class ComparedSetting(NamedTuple):
 def compare_settings(groups: Groups, progress: Progress | None = None) -> list[ComparedSetting]:
     """Compares the policies of each setting, which takes most of the time that a leaderboard needs.
 
-    Args:
-        groups: Settings and their results.
-        progress: Called with the number of settings that have been compared, and of all.
-
-    Raises:
-        ConfigError: The results of a setting cannot be compared.
+    ``progress`` is called with the number of settings that have been compared, and of all.
     """
     compared = []
     for number, (setting, members) in enumerate(groups):
@@ -177,7 +170,8 @@ def metrics_beside(metric: str) -> list[str]:
 
 def reference_of(results: Sequence[EvaluationResult], metric: str) -> str | None:
     """Names the best rule by a metric: the best mean of what is neither learned, nor plans, nor is the bound."""
-    return _best(_merits_of_rules(results, metric))
+    merits = _merits_of_rules(results, metric)
+    return max(merits, key=merits.__getitem__, default=None)
 
 
 def ability_of(result: EvaluationResult) -> Ability:
@@ -219,29 +213,27 @@ def compare(
         if result.policy in by_name:
             raise ConfigError(f"policy {result.policy!r} has two results: compare one of each")
         if result.seeds != results[0].seeds:
+            ours, theirs = (f"{each.seeds[0]} to {each.seeds[-1]}" for each in (result, results[0]))
             raise ConfigError(
-                f"{result.policy!r} played the seeds {_range(result)}, {results[0].policy!r} {_range(results[0])}: "
-                "evaluate both with the same seed and number of episodes"
+                f"{result.policy!r} played the seeds {ours}, {results[0].policy!r} {theirs}: evaluate both with the "
+                "same seed and number of episodes"
             )
         by_name[result.policy] = result
     metric = metric or results[0].spec.metric
     if reference is not None and reference not in by_name:
         raise ConfigError(f"reference is {reference!r}: there are results of {', '.join(by_name)}")
+    if BOUND_POLICY in by_name and metric not in by_name[BOUND_POLICY].metric_names:
+        del by_name[BOUND_POLICY]
     abilities = {name: ability_of(result) for name, result in by_name.items()}
     rules = _merits_of_rules(results, metric)
-    bound = by_name.get(BOUND_POLICY)
-    if bound is not None and metric not in bound.metric_names:
-        bound = None
     rows = []
     for name, result in by_name.items():
-        if name == BOUND_POLICY and result is not bound:
-            continue
         ability = abilities[name]
-        others = {rule: value for rule, value in rules.items() if rule != name and ability.covers(abilities[rule])}
-        against = reference or _best(others)
-        base = None if against is None else by_name[against]
-        rows.append(_row(result, metric, ability=ability, bound=bound, base=base))
-    return sorted(rows, key=lambda row: (row.policy != BOUND_POLICY, -_known_merit(metric, row.estimate.mean)))
+        fair = [rule for rule in rules if rule != name and ability.covers(abilities[rule])]
+        base = by_name.get(reference or max(fair, key=rules.__getitem__, default=""))
+        rows.append(_row(result, metric, ability=ability, bound=by_name.get(BOUND_POLICY), base=base))
+    merits = {row.policy: np.nan_to_num(merit(metric, row.estimate.mean), nan=-np.inf) for row in rows}
+    return sorted(rows, key=lambda row: (row.policy != BOUND_POLICY, -merits[row.policy]))
 
 
 def comparison_table(
@@ -249,18 +241,10 @@ def comparison_table(
 ) -> Table:
     """Lays the comparison out: percent and ms, intervals in brackets; learned agents are marked with their trainings.
 
-    Args:
-        results: As in `compare`.
-        metric: As in `compare`.
-        rows: What `compare` gave for the same results. Default: it is called.
-
-    Raises:
-        ConfigError: As in `compare`.
+    The arguments are those of `compare`; ``rows`` is what that gave for the same results, where it has been called.
     """
     rows = rows or compare(results, metric=metric)
-    metric = metric or results[0].spec.metric
-    shown = column_of(metric)
-
+    shown = column_of(metric or results[0].spec.metric)
     columns: dict[str, list[str]] = {
         "policy": [f"{row.policy} ({row.training})" if row.learned else row.policy for row in rows],
         "actions": [", ".join(row.ability.actions) for row in rows],
@@ -296,16 +280,9 @@ def curves_of(order: Sequence[str], learned: Collection[str]) -> list[str]:
 
 def _merits_of_rules(results: Sequence[EvaluationResult], metric: str) -> dict[str, float]:
     """Returns how good each rule is on average, by its name; rules of which nothing is known are left out."""
-    merits = {
-        result.policy: merit(metric, result.interval(metric).mean)
-        for result in results
-        if result.policy != BOUND_POLICY and not result.learned and not plans(result)
-    }
-    return {rule: value for rule, value in merits.items() if not np.isnan(value)}
-
-
-def _best(merits: Mapping[str, float]) -> str | None:
-    return max(merits, key=lambda rule: merits[rule]) if merits else None
+    rules = [each for each in results if not (each.policy == BOUND_POLICY or each.learned or plans(each))]
+    means = {rule.policy: bootstrap_interval(rule.samples(metric), num_resamples=1).mean for rule in rules}
+    return {rule: merit(metric, mean) for rule, mean in means.items() if not np.isnan(mean)}
 
 
 def _row(
@@ -329,26 +306,14 @@ def _row(
     if result is bound:
         return row
     others = {name: result.interval(name) for name in metrics_beside(metric) if name in result.metric_names}
-    row = replace(row, others=others)
-    if bound is not None:
-        row = replace(row, to_bound=paired_difference(bound.samples(metric), samples))
+    to_bound = None if bound is None else paired_difference(bound.samples(metric), samples)
+    row = replace(row, others=others, to_bound=to_bound)
     if base is None or base is result:
         return row
-    theirs = base.samples(metric)
-    chance = probability_of_improvement(_merits(metric, samples), _merits(metric, theirs))
-    difference = paired_difference(samples, theirs)
-    return replace(row, reference=base.policy, difference=difference, improvement=chance)
-
-
-def _merits(metric: str, samples: FloatArray) -> FloatArray:
-    """Turns samples so that larger ones are better."""
-    return -samples if metric in SMALLER_IS_BETTER else samples
-
-
-def _known_merit(metric: str, mean: float) -> float:
-    """Returns the merit of a mean; the worst of all where nothing is known."""
-    return -np.inf if np.isnan(mean) else merit(metric, mean)
-
-
-def _range(result: EvaluationResult) -> str:
-    return f"{result.seeds[0]} to {result.seeds[-1]}"
+    theirs, sign = base.samples(metric), -1.0 if metric in SMALLER_IS_BETTER else 1.0
+    return replace(
+        row,
+        reference=base.policy,
+        difference=paired_difference(samples, theirs),
+        improvement=probability_of_improvement(sign * samples, sign * theirs),
+    )

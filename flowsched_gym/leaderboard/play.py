@@ -5,13 +5,12 @@ interrupted goes on where it stopped.
 """
 
 import contextlib
-import hashlib
 import re
 import time
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.envs.policies import Policy
@@ -26,7 +25,7 @@ from flowsched_gym.evaluation import (
     evaluate_bound,
 )
 from flowsched_gym.evaluation.result_checks import builtin_names
-from flowsched_gym.evaluation.result_files import file_name
+from flowsched_gym.evaluation.result_files import digest_of, file_name
 from flowsched_gym.evaluation.results import check_label
 from flowsched_gym.leaderboard.policy_process import played_apart
 from flowsched_gym.leaderboard.suite import VIEW_ARGUMENTS, Setting, Suite
@@ -34,7 +33,7 @@ from flowsched_gym.machine_code.decorators import compiles
 from flowsched_gym.registration import MODEL_SUFFIX, is_model
 from flowsched_gym.systems import OPTIONS
 
-DIGEST_BYTES: Final = 16
+Players = Generator[tuple[ModelFile | None, str | Policy, dict[str, object]], None, None]
 SEED_IN_NAME: Final = re.compile(r"seed[-_]?(\d+)")
 
 
@@ -80,14 +79,15 @@ def entrants_of(sources: Sequence[str], *, label: str | None = None) -> list[Ent
         elif ":" in source:
             target = source.rpartition(":")[2]
             name = target if target.isidentifier() else source
-        check_label("--policy", label or name)
-        known = (label or name).partition(OPTIONS)[0]
+        name = label or name
+        check_label("--policy", name)
+        known = name.partition(OPTIONS)[0]
         if known.casefold() in builtin_names() and (models or source.partition(OPTIONS)[0] != known):
             raise ConfigError(
-                f"--policy {shown(source)} would have the name {shown(label or name)} of a policy of the package: "
-                "give it another one by --label"
+                f"--policy {shown(source)} would have the name {shown(name)} of a policy of the package: give it "
+                "another one by --label"
             )
-        entrants.append(Entrant(label=label or name, source=source, models=models))
+        entrants.append(Entrant(label=name, source=source, models=models))
     check_once([entrant.label for entrant in entrants])
     return entrants
 
@@ -141,39 +141,26 @@ def play(
         if name not in VIEW_ARGUMENTS:
             raise ConfigError(f"--kwarg {name} would change the setting: allowed are {', '.join(VIEW_ARGUMENTS)}")
     seeds = suite.test if seeds is None else seeds
-    count = len(seeds)
     runs: list[Run] = []
     played: dict[str, object] = {}
+
+    def tell(done: int, _: int) -> None:
+        if progress is not None:
+            progress(len(runs) * len(seeds) + done, max(1, len(entrant.models)) * len(seeds))
+
     with contextlib.closing(players(setting, entrant, kwargs or {}, trust=trust)) as playing:
         for model, policy, arguments in playing:
-            done = len(runs) * count
-            total = max(1, len(entrant.models)) * count
-
-            def count_episode(episode: int, _: int, done: int = done, total: int = total) -> None:
-                if progress is not None:
-                    progress(done + episode, total)
-
             if runs and arguments != played:
                 raise ConfigError(
                     f"{entrant.source}: its models were trained with different arguments of the environment"
                 )
             played = arguments
+            episodes: Any = {"episodes": len(seeds), "seed": seeds[0], "progress": tell}
             if policy == BOUND_POLICY:
-                result = evaluate_bound(
-                    setting.spec, episodes=count, seed=seeds[0], kwargs=arguments, progress=count_episode
-                )
+                result = evaluate_bound(setting.spec, kwargs=arguments, **episodes)
             else:
-                result = evaluate(
-                    setting.spec,
-                    policy,
-                    episodes=count,
-                    seed=seeds[0],
-                    # The same bits, much sooner.
-                    kwargs={"engine": "compiled", **arguments} if compiles() else arguments,
-                    progress=count_episode,
-                    label=entrant.label,
-                    repeat=True,
-                )
+                sooner = {"engine": "compiled", **arguments} if compiles() else arguments  # the same bits
+                result = evaluate(setting.spec, policy, kwargs=sooner, label=entrant.label, repeat=True, **episodes)
             runs.append(Run(model=model, episodes=result.episodes))
     return EvaluationResult(
         environment=setting.spec.id,
@@ -186,34 +173,30 @@ def play(
     )
 
 
-def players(
-    setting: Setting, entrant: Entrant, kwargs: Mapping[str, object], *, trust: bool
-) -> Generator[tuple[ModelFile | None, str | Policy, dict[str, object]], None, None]:
+def players(setting: Setting, entrant: Entrant, kwargs: Mapping[str, object], *, trust: bool) -> Players:
     """Yields who plays, one after the other: the model's file, the policy, and arguments of the environment.
 
     A policy that is not the package's acts in a process of its own, which ends when the next one is asked for, or the
     generator is closed.
     """
     spec, source = setting.spec, entrant.source
+    arguments: dict[str, object] = {**setting.kwargs, **kwargs}
     if entrant.models:
         yield from _models(setting, entrant, kwargs, trust=trust)
     elif source == BOUND_POLICY:
         if not spec.bounded:
             raise ConfigError(f"policy {source!r} does not play here: flows have no deadlines")
-        yield None, source, {**setting.kwargs, **kwargs}
+        yield None, source, arguments
     elif spec.names(source):
         yield None, source, {**setting.heuristic_kwargs(source), **kwargs}
     elif ":" not in source:
         raise ConfigError(f"policy {source!r} does not play here: {', '.join(spec.named_policies)} do")
     else:
-        arguments: dict[str, object] = {**setting.kwargs, **kwargs}
         with played_apart(entrant.label, source, spec, arguments) as policy:
             yield None, policy, arguments
 
 
-def _models(
-    setting: Setting, entrant: Entrant, kwargs: Mapping[str, object], *, trust: bool
-) -> Generator[tuple[ModelFile | None, str | Policy, dict[str, object]], None, None]:
+def _models(setting: Setting, entrant: Entrant, kwargs: Mapping[str, object], *, trust: bool) -> Players:
     """Yields the models of an entrant as `players` does; each sees what it was trained to see."""
     from flowsched_gym.integrations.archive import is_archive  # noqa: PLC0415 - Stable-Baselines3 is optional
     from flowsched_gym.integrations.models import read_model  # noqa: PLC0415 - the same
@@ -236,7 +219,7 @@ def _models(
 def model_digest(path: Path) -> str:
     """Returns the digest of a model's file."""
     try:
-        return hashlib.blake2b(path.read_bytes(), digest_size=DIGEST_BYTES).hexdigest()
+        return digest_of(path.read_bytes())
     except OSError as error:
         raise ConfigError(f"model {path} cannot be read: {error.strerror}") from None
 

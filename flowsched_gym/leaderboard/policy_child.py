@@ -23,7 +23,8 @@ import flowsched_gym
 from flowsched_gym.core.errors import FlowSchedError, shown
 from flowsched_gym.envs.policies import Planner, is_pure
 from flowsched_gym.evaluation import make_environment, resolve_policy
-from flowsched_gym.evaluation.player import has_machine_code, has_vector
+from flowsched_gym.evaluation.actions import as_array
+from flowsched_gym.evaluation.player import compiled_where_ready
 from flowsched_gym.evaluation.rollout import takes_masks
 from flowsched_gym.leaderboard.policy_process import KINDS, read_message, write_message
 from flowsched_gym.registration import find_environment
@@ -64,12 +65,11 @@ class _Answering:
             self.policy: Any = batched(load_policy(source, self._env, trust=request["trust"]))
         else:
             self.policy = resolve_policy(source, self._env, seed=POLICY_SEED)
-        self.plans = isinstance(self.policy, Planner)
+        plans = isinstance(self.policy, Planner)
+        self.promises = {"pure": is_pure(self.policy), "masks": takes_masks(self.policy), "plans": plans}
         self._state: Any = None
-        if self.plans:
-            if has_vector(spec) and has_machine_code(spec):
-                kwargs = {**kwargs, "engine": "compiled"}  # which takes past actions again the soonest
-            self._env = make_environment(spec, kwargs)
+        if plans:
+            self._env = make_environment(spec, compiled_where_ready(spec, kwargs))
             self._env.reset(seed=BRANCHED_SEED)
             self._source = self._base._source = _Source(self._base._source)
 
@@ -87,7 +87,7 @@ class _Answering:
             if request["start"]:
                 self._state = None
             arguments |= {"state": self._state, "episode_start": np.array([request["start"]])}
-        if self.plans:
+        if others:
             past, actions = others
             self._branch(pickle.loads(past.tobytes()), request["now"], list(actions))
         action, self._state = self.policy.predict(observation.copy(), **arguments)
@@ -115,10 +115,7 @@ def main() -> None:
         try:
             if answering is None:
                 answering = _Answering(request)
-                policy = answering.policy
-                write_message(
-                    answers, {"pure": is_pure(policy), "masks": takes_masks(policy), "plans": answering.plans}
-                )
+                write_message(answers, answering.promises)
             else:
                 _write_action(answers, answering.answer(request, arrays))
         except BaseException as error:  # noqa: BLE001 - whatever it is, the judge is told
@@ -145,10 +142,7 @@ def _end_with(judge: int) -> None:
 
 def _write_action(answers: BinaryIO, action: object) -> None:
     """Writes an action; what is no array of numbers as a text that a message can show."""
-    try:
-        values = np.asarray(action)
-    except ValueError:  # lists of different lengths
-        values = np.zeros(0, dtype=object)
+    values = as_array(action)
     if values.dtype.kind in KINDS:
         write_message(answers, {"action": None}, [values])
     else:
@@ -157,15 +151,16 @@ def _write_action(answers: BinaryIO, action: object) -> None:
 
 def _fault(error: BaseException) -> dict[str, object]:
     """Describes what a policy raised."""
+    kind = type(error).__name__
+    if isinstance(error, SystemExit):
+        return {"fault": f"called sys.exit({shown(error.code)}){_place(error)}"}
     try:
         text = str(error)
     except BaseException:  # noqa: BLE001 - an exception of the policy's own may do anything
         text = ""
-    known = type(error).__name__ if isinstance(error, FlowSchedError) else ""
-    if isinstance(error, SystemExit):
-        return {"fault": f"called sys.exit({shown(error.code)}){_place(error)}", "known": ""}
-    kind = type(error).__name__
-    return {"fault": f"raised {kind}: {text}{_place(error)}" if not known else text, "known": known}
+    if isinstance(error, FlowSchedError):
+        return {"fault": text, "known": kind}
+    return {"fault": f"raised {kind}: {text}{_place(error)}"}
 
 
 def _place(error: BaseException) -> str:

@@ -7,6 +7,7 @@ standard error, line by line, as text that no terminal interprets.
 
 import contextlib
 import json
+import math
 import os
 import pickle
 import signal
@@ -62,7 +63,7 @@ def played_apart(
 
     Args:
         label: Name of the policy, for messages.
-        source: ``module:Class``, or the path of a model.
+        source: ``module:Class``, or the path of a model (``is_model``).
         spec: The environment.
         kwargs: Its arguments, which JSON can hold.
         is_model: Whether the source is a model.
@@ -83,24 +84,17 @@ def played_apart(
     )
     printed = threading.Thread(target=_show_lines, args=(process.stderr, label), daemon=True)
     printed.start()
+    talk = _Talk(process, label)
     try:
         with _ended_by_signals(process):
-            request = {
-                "environment": spec.id,
-                "kwargs": dict(kwargs),
-                "source": source,
-                "is_model": is_model,
-                "trust": trust,
-            }
-            talk = _Talk(process, label)
-            promises, _ = talk.ask(request)
+            request = {"environment": spec.id, "kwargs": dict(kwargs), "source": source}
+            promises, _ = talk.ask(request | {"is_model": is_model, "trust": trust})
             yield _PlannerApart(talk, promises) if promises.get("plans") is True else _PolicyApart(talk, promises)
     finally:
         _kill(process)
         process.wait()
         printed.join(timeout=1.0)  # a process that the policy started may keep its output open
-        for stream in (process.stdin, process.stdout):
-            assert stream is not None
+        for stream in (talk.requests, talk.answers):
             with contextlib.suppress(BrokenPipeError):
                 stream.close()
 
@@ -127,10 +121,8 @@ def read_message(stream: BinaryIO) -> tuple[dict[str, Any], list[Array]]:
             dtype = np.dtype(str(name))
             if dtype.kind not in KINDS or not all(type(length) is int and length >= 0 for length in shape):
                 raise ValueError(name)
-            count = 1
-            for length in shape:
-                count *= length
-            arrays.append(np.frombuffer(_read(stream, count * dtype.itemsize), dtype=dtype).reshape(shape))
+            data = _read(stream, math.prod(shape) * dtype.itemsize)
+            arrays.append(np.frombuffer(data, dtype=dtype).reshape(shape))
     except (LookupError, RecursionError, TypeError, ValueError) as error:
         raise MessageError from error
     if not isinstance(content, dict):
@@ -152,25 +144,27 @@ class _Talk:
 
     def __init__(self, process: "subprocess.Popen[bytes]", label: str) -> None:
         self._process = process
-        self._requests, self._answers = cast(BinaryIO, process.stdin), cast(BinaryIO, process.stdout)
-        self.label = label
+        self.requests, self.answers = cast(BinaryIO, process.stdin), cast(BinaryIO, process.stdout)
+        self._label = label
 
     def ask(self, content: dict[str, Any], *arrays: Array) -> tuple[dict[str, Any], list[Array]]:
         """Sends a message, and returns the answer; raises what the package refused, or how the policy failed."""
         try:
-            write_message(self._requests, content, arrays)
-            answer, given = read_message(self._answers)
+            write_message(self.requests, content, arrays)
+            answer, given = read_message(self.answers)
         except (EOFError, OSError):
             _kill(self._process)
-            raise PolicyError(f"policy {self.label!r} {_end_of(self._process.wait())}") from None
+            status = self._process.wait()
+            how = f"by signal {-status}" if status < 0 else f"with exit status {status}"
+            raise PolicyError(f"policy {self._label!r} ended its process {how}") from None
         except MessageError:
-            raise PolicyError(f"policy {self.label!r} sent what is no action") from None
+            raise PolicyError(f"policy {self._label!r} sent what is no action") from None
         if "fault" in answer:
             text, known = one_line(str(answer["fault"]), 2 * MOST_LETTERS), answer.get("known")
             if known:
-                named = text if text.startswith("policy ") else f"policy {self.label!r}: {text}"
+                named = text if text.startswith("policy ") else f"policy {self._label!r}: {text}"
                 raise KNOWN_ERRORS.get(str(known), ConfigError)(named)
-            raise PolicyError(f"policy {self.label!r} {text}")
+            raise PolicyError(f"policy {self._label!r} {text}")
         return answer, given
 
 
@@ -191,7 +185,7 @@ class _PolicyApart:
     def _predict(
         self, observation: Array, state: Any = None, episode_start: Array | None = None, deterministic: bool = False
     ) -> tuple[Array, Any]:
-        return self._act(observation, episode_start, deterministic, None), None
+        return self._predict_masked(observation, state, episode_start, deterministic)
 
     def _predict_masked(
         self,
@@ -201,27 +195,23 @@ class _PolicyApart:
         deterministic: bool = False,
         action_masks: Array | None = None,
     ) -> tuple[Array, Any]:
-        return self._act(observation, episode_start, deterministic, action_masks), None
-
-    def _act(
-        self, observation: Array, episode_start: Array | None, deterministic: bool, masks: Array | None, **more: Any
-    ) -> Array:
         """Asks for actions; a policy's memory stays in its process."""
         request = {
             "batch": episode_start is None,
             "start": episode_start is not None and bool(episode_start[0]),
             "deterministic": deterministic,
-            "masks": masks is not None,
+            "masks": action_masks is not None,
         }
-        arrays = [observation] if masks is None else [observation, masks]
-        answer, given = self._talk.ask(request | more, *arrays, *self._looks())
+        seen = [observation] if action_masks is None else [observation, action_masks]
+        more, looks = self._looks()
+        answer, given = self._talk.ask(request | more, *seen, *looks)
         if not given:
             raise InvalidAction(f"policy chose {one_line(str(answer.get('action')), MOST_LETTERS)}: it must be numbers")
-        return given[0]
+        return given[0], None
 
-    def _looks(self) -> list[Array]:
+    def _looks(self) -> tuple[dict[str, Any], list[Array]]:
         """Lists what the policy sees besides."""
-        return []
+        return {}, []
 
 
 class _PlannerApart(_PolicyApart):
@@ -231,17 +221,11 @@ class _PlannerApart(_PolicyApart):
         """Tells in which environment the next actions are taken; see ``Planner``."""
         self._env = env.unwrapped
 
-    def _act(
-        self, observation: Array, episode_start: Array | None, deterministic: bool, masks: Array | None, **more: Any
-    ) -> Array:
-        now = float(self._env.simulation.now)
-        return super()._act(observation, episode_start, deterministic, masks, now=now, **more)
-
-    def _looks(self) -> list[Array]:
+    def _looks(self) -> tuple[dict[str, Any], list[Array]]:
         flows, now = self._env.workload, float(self._env.simulation.now)
         nothing = replace(first_flows(flows, 0), link_changes=None)
         past = np.frombuffer(pickle.dumps(with_future(flows, nothing, now)), dtype=np.uint8)
-        return [past, np.array(self._env.get_state().decisions)]
+        return {"now": now}, [past, np.array(self._env.get_state().decisions)]
 
 
 @contextlib.contextmanager
@@ -274,16 +258,10 @@ def _kill(process: "subprocess.Popen[bytes]") -> None:
 
 def _show_lines(stream: BinaryIO, label: str) -> None:
     """Prints what a policy prints, the first lines of it, until its process ends."""
-    count = 0
     with stream:
-        while line := stream.readline(8 * MOST_LETTERS):
-            count += 1
+        for count, line in enumerate(iter(lambda: stream.readline(8 * MOST_LETTERS), b""), start=1):
             if count <= MOST_LINES:
                 text = one_line(line.decode(errors="replace").rstrip(), MOST_LETTERS)
                 sys.stderr.write(f"policy {label!r} prints: {text}\n")
             elif count == MOST_LINES + 1:
                 sys.stderr.write(f"policy {label!r} prints more, which is not shown\n")
-
-
-def _end_of(status: int) -> str:
-    return f"ended its process by signal {-status}" if status < 0 else f"ended its process with exit status {status}"

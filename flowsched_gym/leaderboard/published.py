@@ -11,6 +11,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.files import read_json
 from flowsched_gym.evaluation import EpisodeResult, EvaluationResult, ModelFile, Run
@@ -46,11 +48,7 @@ def published_content(results: Sequence[EvaluationResult], suite: Suite) -> dict
 
 
 def write_published(results: Sequence[EvaluationResult], suite: Suite) -> Path:
-    """Writes the file of published results into the package's folder; for maintainers, in a checkout.
-
-    Raises:
-        OSError: The file cannot be written.
-    """
+    """Writes the file of published results into the package's folder; for maintainers, in a checkout."""
     path = published_path(suite.name)
     write_json(published_content(results, suite), path)
     return path
@@ -75,33 +73,26 @@ def same_as_published(result: EvaluationResult, published: EvaluationResult) -> 
     """Returns whether a result has the numbers of a published one, to the digits that are published."""
     if len(result.runs) != len(published.runs) or result.learned != published.learned:
         return False
-    return all(
-        name in result.metric_names and _rounded(result, name) == _rounded(published, name)
-        for name in published.metric_names
-    )
+    names = published.metric_names
+    return all(each in result.metric_names and _rounded(result, each) == _rounded(published, each) for each in names)
 
 
 def _result(row: dict[str, Any], suite: Suite) -> EvaluationResult:
     setting = suite.settings[row["setting"]]
     models = [ModelFile(name=f"seed{seed}.zip", digest="", seed=seed) for seed in row["models"]]
-    runs = [
-        Run(
-            model=model,
-            episodes=tuple(
-                EpisodeResult(
-                    seed=seed,
-                    num_decisions=0,
-                    reward=math.nan,
-                    metrics={
-                        name: math.nan if values[number][index] is None else values[number][index]
-                        for name, values in row["metrics"].items()
-                    },
-                )
-                for index, seed in enumerate(suite.test)
-            ),
+    runs = []
+    for number, model in enumerate(models or [None]):
+        columns = {name: np.array(values[number], dtype=np.float64) for name, values in row["metrics"].items()}
+        episodes = (
+            EpisodeResult(
+                seed=seed,
+                num_decisions=0,
+                reward=math.nan,
+                metrics={name: float(values[index]) for name, values in columns.items()},
+            )
+            for index, seed in enumerate(suite.test)
         )
-        for number, model in enumerate(models or [None])
-    ]
+        runs.append(Run(model=model, episodes=tuple(episodes)))
     return EvaluationResult(
         environment=setting.spec.id,
         kwargs={**setting.kwargs, **row["view"]},
@@ -114,7 +105,5 @@ def _result(row: dict[str, Any], suite: Suite) -> EvaluationResult:
 
 def _rounded(result: EvaluationResult, metric: str) -> list[list[float | None]]:
     """Returns a metric of all episodes of all runs with the digits that are published; None for NaN."""
-    return [
-        [None if value != value else float(f"{value:.{DIGITS}g}") for value in run]
-        for run in result.samples(metric).tolist()
-    ]
+    runs = result.samples(metric).tolist()
+    return [[None if value != value else float(f"{value:.{DIGITS}g}") for value in run] for run in runs]

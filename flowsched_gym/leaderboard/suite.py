@@ -15,19 +15,20 @@ rewarded for and may do besides (`VIEW_ARGUMENTS`) is its own business: a policy
 meets, or misses, the same deadlines.
 """
 
-import hashlib
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from itertools import combinations
 from pathlib import Path
 from typing import Any, Final
 
+from flowsched_gym.core.arrays import is_whole
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.files import read_json
 from flowsched_gym.core.suggestions import listed
 from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, SuiteReference, read_result
+from flowsched_gym.evaluation.result_files import digest_of
 from flowsched_gym.evaluation.results import check_name, check_printable
 from flowsched_gym.flows.metrics import METRIC_NAMES
 from flowsched_gym.registration import check_arguments, find_environment, heuristic_arguments
@@ -36,11 +37,10 @@ from flowsched_gym.workload import workload_label
 
 SCHEMA: Final = "flowsched-suite/1"
 SUFFIX: Final = ".json"
-DIGEST_BYTES: Final = 16
 PHASES: Final = ("training", "validation", "test")
 KEYS: Final = ("schema", "name", "seeds", "settings")
 SETTING_KEYS: Final = ("environment", "kwargs", "metric")
-VERSION: Final = re.compile(r"(?P<family>.+)-v(?P<number>[1-9][0-9]*)")
+VERSION: Final = re.compile(r".+-v[1-9][0-9]*")
 
 _FOLDER: Final = resources.files("flowsched_gym.leaderboard") / "suites"
 SUITES: Final = tuple(sorted(entry.name.removesuffix(SUFFIX) for entry in _FOLDER.iterdir()))
@@ -78,11 +78,7 @@ class Setting:
         return ", ".join(first + others) or "default arguments"
 
     def heuristic_kwargs(self, policy: str) -> dict[str, object]:
-        """The arguments, and those besides that let a heuristic see and do what it needs, where these are no defaults.
-
-        Raises:
-            ConfigError: There is no such heuristic, or it has no such option.
-        """
+        """The arguments, and those that let a heuristic see and do what it needs where their defaults do not."""
         defaults = check_arguments(self.spec, ())
         needed = heuristic_arguments(self.spec, {}, policy)
         return {**self.kwargs, **{name: value for name, value in needed.items() if defaults[name].default != value}}
@@ -106,15 +102,13 @@ Groups = Sequence[tuple[Setting, Sequence[EvaluationResult]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suite:
-    """Settings in which policies are compared, and seeds.
+    """Settings in which policies are compared, by name, and seeds, with a digest of all this.
 
     Attributes:
         name: Name and version.
-        settings: The settings, by name.
         training: Seeds of training, from the first to the last.
         validation: Seeds to choose among agents and their settings.
         test: Seeds of the episodes whose results are compared.
-        digest: Digest of all this.
     """
 
     name: str
@@ -139,11 +133,8 @@ class Suite:
             if name not in self.settings and name not in environments:
                 known = [*self.settings, *sorted(environments)]
                 raise ConfigError(f"--env is {shown(name)}: suite {self.name} has {listed(name, known)}")
-        return [
-            setting
-            for setting in self.settings.values()
-            if not names or setting.name in names or setting.spec.id in names
-        ]
+        settings = self.settings.values()
+        return [each for each in settings if not names or each.name in names or each.spec.id in names]
 
 
 def load_suite(name: str | Path) -> Suite:
@@ -160,12 +151,7 @@ def load_suite(name: str | Path) -> Suite:
     text = str(name)
     if text.endswith(SUFFIX):
         return _read(Path(text), text)
-    versions = {}
-    for known in SUITES:
-        match = VERSION.fullmatch(known)
-        assert match is not None
-        if text in (known, match["family"]):
-            versions[int(match["number"])] = known
+    versions = {int(known.rpartition("-v")[2]): known for known in SUITES if text in (known, known.rpartition("-v")[0])}
     if not versions:
         raise ConfigError(f"suite is {shown(text)}: it must be {listed(text, SUITES)}, or a file *{SUFFIX}")
     newest = versions[max(versions)]
@@ -178,7 +164,6 @@ def read_results(folder: str | Path) -> list[EvaluationResult]:
 
     Raises:
         ConfigError: The folder does not exist, or a file is no result.
-        OSError: A file cannot be read.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -186,11 +171,10 @@ def read_results(folder: str | Path) -> list[EvaluationResult]:
     results = []
     for path in sorted(folder.glob("*.json")):
         result = read_result(path)
-        for name in COMPARED[: 1 if result.policy == BOUND_POLICY else None]:
+        for name in COMPARED[:1] if result.policy == BOUND_POLICY else COMPARED:
             if name not in result.metric_names:
-                raise ConfigError(
-                    f"{path}: episodes, metrics has no {name!r}: a comparison needs {', '.join(COMPARED)}"
-                )
+                needed = ", ".join(COMPARED)
+                raise ConfigError(f"{path}: episodes, metrics has no {name!r}: a comparison needs {needed}")
         results.append(result)
     return results
 
@@ -200,21 +184,15 @@ def group_results(
 ) -> list[tuple[Setting, list[EvaluationResult]]]:
     """Sorts results into settings; those of no setting make settings of their own, behind the others.
 
-    Returns:
-        Settings with at least one result, and their results.
-
-    Raises:
-        ConfigError: A result is of an unknown environment.
+    Returns the settings with at least one result, and their results.
     """
     groups: list[tuple[Setting, list[EvaluationResult]]] = [(setting, []) for setting in settings]
     for result in results:
-        for setting, members in groups:
-            if setting.holds(result):
-                members.append(result)
-                break
-        else:
+        members = next((members for setting, members in groups if setting.holds(result)), None)
+        if members is None:
             kwargs = {key: value for key, value in result.kwargs.items() if key not in VIEW_ARGUMENTS}
-            groups.append((Setting(spec=result.spec, kwargs=kwargs, metric=result.spec.metric), [result]))
+            groups.append((Setting(spec=result.spec, kwargs=kwargs, metric=result.spec.metric), members := []))
+        members.append(result)
     return [(setting, members) for setting, members in groups if members]
 
 
@@ -229,19 +207,13 @@ def _read(path: Path, where: str) -> Suite:
     check_name("name", content["name"])
     _check_keys(where, "seeds", content["seeds"], PHASES)
     seeds = {phase: _range(where, phase, content["seeds"][phase]) for phase in PHASES}
-    for first, second in (("training", "validation"), ("training", "test"), ("validation", "test")):
+    for first, second in combinations(PHASES, 2):
         if max(seeds[first][0], seeds[second][0]) <= min(seeds[first][-1], seeds[second][-1]):
             raise ConfigError(f"{where}: the seeds of {first} and {second} overlap: each needs seeds of its own")
     if not isinstance(content["settings"], dict) or not content["settings"]:
         raise ConfigError(f"{where}: settings must be an object with a setting for each name")
     settings = {name: _setting(where, name, value) for name, value in content["settings"].items()}
-    text = json.dumps(content, sort_keys=True)
-    return Suite(
-        name=content["name"],
-        settings=settings,
-        digest=hashlib.blake2b(text.encode(), digest_size=DIGEST_BYTES).hexdigest(),
-        **seeds,
-    )
+    return Suite(name=content["name"], settings=settings, digest=digest_of(content), **seeds)
 
 
 def _setting(where: str, name: str, content: Any) -> Setting:
@@ -249,8 +221,7 @@ def _setting(where: str, name: str, content: Any) -> Setting:
     _check_keys(where, name, content, SETTING_KEYS)
     if not isinstance(content["kwargs"], dict):
         raise ConfigError(f"{where}: {name}, kwargs is {shown(content['kwargs'])}: it must be an object")
-    metric = content["metric"]
-    if metric not in METRIC_NAMES:
+    if (metric := content["metric"]) not in METRIC_NAMES:
         raise ConfigError(f"{where}: {name}, metric is {shown(metric)}: it must be {listed(metric, METRIC_NAMES)}")
     try:
         spec = find_environment(str(content["environment"]))
@@ -262,8 +233,7 @@ def _setting(where: str, name: str, content: Any) -> Setting:
 
 def _range(where: str, phase: str, value: Any) -> range:
     """Reads the first and the last of some seeds."""
-    numbers = isinstance(value, list) and len(value) == len(("first", "last")) and all(type(n) is int for n in value)
-    if not numbers or not 0 <= value[0] <= value[1]:
+    if not (isinstance(value, list) and len(value) == 2 and all(map(is_whole, value)) and 0 <= value[0] <= value[1]):
         raise ConfigError(f"{where}: seeds, {phase} is {shown(value)}: it must be the first and the last seed, >= 0")
     return range(value[0], value[1] + 1)
 

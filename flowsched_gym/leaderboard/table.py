@@ -1,7 +1,6 @@
 """Lays rows of text out as a Markdown table or as plain columns."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,15 +13,7 @@ MARKUP: Final = re.compile(r"[\\`*<>&|~@]|\[(?![-+\d., ]*\])|\](?=[(\[:])|(?<!\w
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A table of text; the first column is set flush left, the others flush right.
-
-    Attributes:
-        columns: Headings.
-        rows: Cells, as many in each row as there are headings.
-
-    Raises:
-        ConfigError: A row has another number of cells.
-    """
+    """A table of text, with as many cells in each row as headings; all columns but the first are set flush right."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -33,18 +24,19 @@ class Table:
                 raise ConfigError(f"row {number} has {len(row)} cells: the table has {len(self.columns)} columns")
 
     def markdown(self, *, numbers: bool = True) -> str:
-        """Returns the table in Markdown, ending with a line break.
-
-        Args:
-            numbers: Whether all columns but the first hold numbers, which stand on the right.
-        """
+        """Returns the table in Markdown, ending with a line break; ``numbers`` in all columns but the first or not."""
         marks = ("---", *("---:" if numbers else "---" for _ in self.columns[1:]))
-        return "".join(_markdown_line(cells) for cells in (self.columns, marks, *self.rows))
+        lines = ((cell.replace("|", "\\|") for cell in cells) for cells in (self.columns, marks, *self.rows))
+        return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
     def text(self) -> str:
         """Returns the table in aligned columns for a terminal, ending with a line break."""
-        widths = [max(len(cell) for cell in column) for column in zip(self.columns, *self.rows, strict=True)]
-        return "".join(_text_line(cells, widths) for cells in (self.columns, *self.rows))
+        widths = [max(map(len, column)) for column in zip(self.columns, *self.rows, strict=True)]
+        lines = []
+        for first, *others in (self.columns, *self.rows):
+            padded = [first.ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(others, widths[1:], strict=True))]
+            lines.append("  ".join(padded).rstrip() + "\n")
+        return "".join(lines)
 
 
 def format_interval(interval: Interval | None, *, scale: float = 1.0, digits: int = 1, signed: bool = False) -> str:
@@ -73,14 +65,4 @@ def code_span(text: str) -> str:
     """Returns a text as code in Markdown, between as many backticks as it takes."""
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * (longest + 1)
-    room = " " if longest else ""
-    return f"{fence}{room}{text}{room}{fence}"
-
-
-def _markdown_line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
-
-
-def _text_line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    padded = [cells[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(cells[1:], widths[1:], strict=True))]
-    return "  ".join(padded).rstrip() + "\n"
+    return f"{fence} {text} {fence}" if longest else f"`{text}`"

@@ -8,11 +8,10 @@ episodes that no file names, and what was claimed is set beside these.
 
 import math
 import secrets
-from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from flowsched_gym.core.errors import ConfigError, FlowSchedError, InvalidAction, shown
 from flowsched_gym.core.files import read_json
@@ -29,7 +28,7 @@ from flowsched_gym.evaluation import (
     repeat_actions,
     result_content,
 )
-from flowsched_gym.evaluation.player import has_machine_code, has_vector
+from flowsched_gym.evaluation.player import compiled_where_ready
 from flowsched_gym.leaderboard.play import Entrant, entrants_of, model_digest, play
 from flowsched_gym.leaderboard.suite import SUITES, VIEW_ARGUMENTS, Setting, Suite, load_suite
 from flowsched_gym.registration import MODEL_SUFFIX
@@ -65,13 +64,7 @@ class Fresh:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verified:
-    """A result that was computed anew.
-
-    Attributes:
-        result: The result.
-        setting: Its setting.
-        fresh: Other episodes of its policy; ``None`` where it was not at hand.
-    """
+    """A result that was computed anew, its setting, and other episodes of its policy where that was at hand."""
 
     result: EvaluationResult
     setting: Setting
@@ -105,28 +98,21 @@ def verify(
     suite, setting = _place_of(path, found, suite_file)
     view = {name: value for name, value in found.kwargs.items() if name in VIEW_ARGUMENTS}
     entrant = _entrant_of(path, found, setting, source)
-    count = len(suite.test) if fresh_episodes is None else fresh_episodes
+    count = 0 if entrant is None else len(suite.test) if fresh_episodes is None else fresh_episodes
     num_played = len(found.runs) * len(suite.test)
-    total = num_played + (len(found.runs) * count if entrant is not None else 0)
+    total = num_played + len(found.runs) * count
 
-    def count_episodes(done: int) -> None:
+    def tell(done: int, _: int) -> None:
         if progress is not None:
             progress(done, total)
 
-    again = _computed(path, found, setting, {**setting.kwargs, **view}, count_episodes)
+    again = _computed(path, found, setting, {**setting.kwargs, **view}, tell)
     _compare(path, found, again)
     if entrant is None or not count:
         return Verified(result=again, setting=setting)
     seeds = _fresh_seeds(suite, count)
-    other = play(
-        suite,
-        setting,
-        entrant,
-        kwargs=view,
-        seeds=seeds,
-        trust=trust,
-        progress=lambda done, _: count_episodes(num_played + done),
-    )
+    later: Progress = lambda done, of: tell(num_played + done, of)  # noqa: E731 - used once
+    other = play(suite, setting, entrant, kwargs=view, seeds=seeds, trust=trust, progress=later)
     fresh = Fresh(seeds=seeds, interval=other.interval(setting.metric), claim=again.interval(setting.metric))
     return Verified(result=again, setting=setting, fresh=fresh)
 
@@ -154,8 +140,6 @@ def _place_of(path: str | Path, found: EvaluationResult, suite_file: str | None)
             f"{path}: its episodes have the seeds {shown(found.seeds)}: those of suite {suite.name} are "
             f"{suite.test[0]} to {suite.test[-1]}, in this order"
         )
-    if not found.has_actions and found.policy != BOUND_POLICY:
-        raise ConfigError(f"{path} holds no actions to verify: play it again by flowsched leaderboard run")
     return suite, setting
 
 
@@ -177,27 +161,15 @@ def _entrant_of(path: str | Path, found: EvaluationResult, setting: Setting, sou
 
 
 def _computed(
-    path: str | Path,
-    found: EvaluationResult,
-    setting: Setting,
-    kwargs: dict[str, object],
-    count_episodes: Callable[[int], None],
+    path: str | Path, found: EvaluationResult, setting: Setting, kwargs: dict[str, object], progress: Progress
 ) -> EvaluationResult:
     """Computes a result anew: from its actions, or, of a bound, from the flows."""
     spec, seeds = setting.spec, found.seeds
     if found.policy == BOUND_POLICY:
-        bound = evaluate_bound(
-            spec,
-            episodes=len(seeds),
-            seed=seeds[0],
-            kwargs=kwargs,
-            progress=lambda done, _: count_episodes(done),
-        )
+        bound = evaluate_bound(spec, episodes=len(seeds), seed=seeds[0], kwargs=kwargs, progress=progress)
         return replace(found, runs=bound.runs)
-    if has_vector(spec) and has_machine_code(spec):
-        kwargs = {"engine": "compiled", **kwargs}  # the same numbers, sooner
     try:
-        env = make_environment(spec, kwargs)
+        env = make_environment(spec, compiled_where_ready(spec, kwargs))
     except FlowSchedError as error:
         raise ConfigError(f"{path}: {error}") from None
     runs = []
@@ -205,7 +177,7 @@ def _computed(
         for number, run in enumerate(found.runs):
             episodes: list[EpisodeResult] = []
             for episode in run.episodes:
-                count_episodes(number * len(seeds) + len(episodes))
+                progress(number * len(seeds) + len(episodes), 0)
                 assert episode.actions is not None
                 try:
                     episodes.append(repeat_actions(env, episode.actions, seed=episode.seed))
@@ -220,7 +192,7 @@ def _compare(path: str | Path, found: EvaluationResult, again: EvaluationResult)
     for number, (before, now) in enumerate(zip(found.runs, again.runs, strict=True)):
         for old, new in zip(before.episodes, now.episodes, strict=True):
             was, gives = _numbers(old), _numbers(new)
-            for name in {**was, **gives}:
+            for name in was | gives:
                 if was.get(name) != gives.get(name):
                     raise ConfigError(
                         f"{path} is not what its actions give: run {number}, episode with seed {old.seed}: {name} is "
@@ -230,13 +202,10 @@ def _compare(path: str | Path, found: EvaluationResult, again: EvaluationResult)
         raise ConfigError(f"{path} is not what its actions give: its intervals are others")
 
 
-def _numbers(episode: EpisodeResult) -> Mapping[str, Any]:
+def _numbers(episode: EpisodeResult) -> dict[str, str]:
     """Returns all numbers of an episode as text that two equal floats share, NaN included."""
-    return {
-        "num_decisions": episode.num_decisions,
-        "reward": repr(episode.reward),
-        **{name: repr(value) for name, value in episode.metrics.items()},
-    }
+    numbers = {"num_decisions": episode.num_decisions, "reward": episode.reward, **episode.metrics}
+    return {name: repr(value) for name, value in numbers.items()}
 
 
 def _fresh_seeds(suite: Suite, count: int) -> range:

@@ -1,46 +1,37 @@
-"""A policy that tries its choices on copies of the episode before it takes one."""
+"""A policy that tries its choices on copies of the episode before it takes one, over futures drawn anew."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, Self, cast
+from functools import lru_cache
+from typing import Any, Final, Self, cast
 
 import gymnasium
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.core.arrays import BoolArray, IntArray
+from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.core.checks import check_flag, check_integer
 from flowsched_gym.core.errors import ConfigError, SpaceMismatchError, shown
+from flowsched_gym.core.seeding import SeedStreams, draw_episode_seed, orders
 from flowsched_gym.core.suggestions import listed
 from flowsched_gym.envs import DecisionEnv
+from flowsched_gym.envs.copies import EpisodeCopies
 from flowsched_gym.envs.policies import Policy
 from flowsched_gym.envs.state import fingerprint
-from flowsched_gym.registration import (
-    MODEL_SUFFIX,
-    check_arguments,
-    find_environment,
-    heuristic_arguments,
-    make_policy,
-)
-from flowsched_gym.search.rollouts import NUM_EPISODES, Futures, Rollouts, most_tries, sequential_halving
+from flowsched_gym.evaluation.rollout import takes_masks
+from flowsched_gym.registration import MODEL_SUFFIX, check_arguments, find_environment, heuristic_arguments, make_policy
 from flowsched_gym.systems import OPTIONS, EnvironmentSpec
-from flowsched_gym.workload import WorkloadSource
+from flowsched_gym.workload import Workload, WorkloadSource, first_flows, with_future
 
 MOST_ROUNDS: Final = 6
+NUM_EPISODES: Final = 256
+"""Episodes from which futures are taken. Each is drawn once; each decision takes other ones of them."""
 
 
-class _Defaults(NamedTuple):
-    """The heuristic that a search follows by default, and arguments by which every flow is rewarded in its copies."""
-
-    base: str
-    kwargs: Mapping[str, Any]
-
-
-DEFAULTS: Final[Mapping[str, _Defaults]] = {
-    "flowsched/Artemis-v0": _Defaults("feasible-first", {"reward": "on_completion"}),
-    "flowsched/MERPRoute-v0": _Defaults("memr", {}),
-}
-"""By environment."""
+BASES: Final = {"flowsched/Artemis-v0": "feasible-first", "flowsched/MERPRoute-v0": "memr"}
+"""The heuristic that a search follows by default, by environment."""
+REWARDS: Final[Mapping[str, Mapping[str, Any]]] = {"flowsched/Artemis-v0": {"reward": "on_completion"}}
+"""Arguments by which every flow is rewarded in the copies."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,10 +63,8 @@ class SearchConfig:
         check_integer("rounds", self.rounds, at_least=1, below=MOST_ROUNDS + 1)
         check_integer("lookahead", self.lookahead, at_least=0)
         check_flag("clairvoyant", self.clairvoyant)
-        if sum(self.counts) > NUM_EPISODES:
-            raise ConfigError(
-                f"futures is {self.futures}: {sum(self.counts)} in all are too many, {NUM_EPISODES} allowed"
-            )
+        if (total := sum(self.counts)) > NUM_EPISODES:
+            raise ConfigError(f"futures is {self.futures}: {total} in all are too many, {NUM_EPISODES} allowed")
 
     @property
     def counts(self) -> tuple[int, ...]:
@@ -124,28 +113,14 @@ class Search:
 
     @classmethod
     def for_env(cls, env: Any, *, seed: int = 0, **options: Any) -> Self:
-        """Makes the policy for an environment.
-
-        Args:
-            env: As in ``Search``.
-            seed: As in ``Search``.
-            **options: Fields of ``SearchConfig``.
-
-        Raises:
-            ConfigError: As in ``Search``.
-        """
+        """Makes the policy for an environment; the options are fields of ``SearchConfig``."""
         return cls(env, SearchConfig(**options), seed=seed)
 
     def enter(self, env: Any) -> None:
-        """Tells in which environment the next actions are taken; see ``Planner``.
-
-        Raises:
-            ConfigError: As in ``Search``.
-            SpaceMismatchError: As in ``Search``.
-        """
+        """Tells in which environment the next actions are taken; see ``Planner``. Raises as the class does."""
         played = env.unwrapped
-        if not isinstance(played, DecisionEnv) or played.spec is None or played.spec.id not in DEFAULTS:
-            raise ConfigError(f"env is {env}: search plays in single environments of gym.make, {listed('', DEFAULTS)}")
+        if not isinstance(played, DecisionEnv) or played.spec is None or played.spec.id not in BASES:
+            raise ConfigError(f"env is {env}: search plays in single environments of gym.make, {listed('', BASES)}")
         self._env: DecisionEnv[Any] = played
         key = played.spec.id, played.config
         if key != self._key:
@@ -190,27 +165,20 @@ class Search:
 
     def _prepare(self, spec: EnvironmentSpec, kwargs: Mapping[str, Any]) -> None:
         """Makes the copies and the base policy for an environment."""
-        config, default = self.config, DEFAULTS[spec.id]
-        name = default.base if config.base is None else config.base
-        is_heuristic = self._base is None and not name.endswith(MODEL_SUFFIX)
-        known = check_arguments(spec, ())
-        arguments = {
-            key: value for key, value in kwargs.items() if key in known and key not in {"render_mode", "engine"}
-        }
-        if is_heuristic:
+        config = self.config
+        name = BASES[spec.id] if config.base is None else config.base
+        known = check_arguments(spec, ()).keys() - {"render_mode", "engine"}
+        arguments = {key: value for key, value in kwargs.items() if key in known}
+        if self._base is None and not name.endswith(MODEL_SUFFIX):
             arguments = heuristic_arguments(spec, arguments)
-        template = gymnasium.make(spec.id, **{**arguments, **default.kwargs})
+        template = gymnasium.make(spec.id, **{**arguments, **REWARDS.get(spec.id, {})})
         core = cast("DecisionEnv[Any]", template.unwrapped)
         if not config.clairvoyant:
             _check_source(core._source)
-        self._futures = Futures(core._source, seed=self._seed, lookahead=config.lookahead)
+        self._futures = _Futures(core._source, seed=self._seed, lookahead=config.lookahead)
         base = _base_of(name, spec, template, self._seed) if self._base is None else self._base
-        self._rollouts = Rollouts(
-            core,
-            base,
-            num_futures=sum(config.counts),
-            num_rollouts=most_tries(core.num_actions, config.counts),
-        )
+        num_rollouts = most_tries(core.num_actions, config.counts)
+        self._rollouts = _Rollouts(core, base, num_futures=sum(config.counts), num_rollouts=num_rollouts)
 
 
 def _check_source(source: WorkloadSource) -> None:
@@ -230,7 +198,121 @@ def _base_of(name: str, spec: EnvironmentSpec, env: gymnasium.Env[Any, Any], see
 
         return batched(load_policy(name, env))
     if name.partition(OPTIONS)[0] not in spec.heuristics:
-        raise ConfigError(
-            f"base is {shown(name)}: it must be a model ({MODEL_SUFFIX}) or one of {listed(name, spec.heuristics)}"
-        )
+        known = listed(name, spec.heuristics)
+        raise ConfigError(f"base is {shown(name)}: it must be a model ({MODEL_SUFFIX}) or one of {known}")
     return cast(Policy, make_policy(name, env, seed=seed))
+
+
+class _Futures:
+    """Flows to come, drawn as the workload's are, ``lookahead`` of each future, and never those that truly come."""
+
+    def __init__(self, source: WorkloadSource, *, seed: int, lookahead: int) -> None:
+        streams = SeedStreams(seed)
+        rng = streams["episodes of futures"]
+        self._seeds = [draw_episode_seed(rng) for _ in range(NUM_EPISODES)]
+        self._choices = streams["choice of futures"]
+        self._lookahead = lookahead
+        self._draw: Callable[[int], Workload] = lru_cache(maxsize=NUM_EPISODES)(source.draw)
+        self._orders: list[list[int]] = []
+
+    def sample(self, past: Workload, now: float, decision: int, count: int) -> list[Workload]:
+        """Joins the flows that have arrived with ``count`` futures, at most ``NUM_EPISODES``.
+
+        Each decision has futures of its own, by its number in its episode, and the same in every episode.
+        """
+        while decision >= len(self._orders):
+            self._orders.append(orders(self._choices, (NUM_EPISODES,)).tolist())
+        chosen = self._orders[decision][:count]
+        return [self.joined(past, self._draw(self._seeds[number]), now) for number in chosen]
+
+    def joined(self, past: Workload, future: Workload, now: float) -> Workload:
+        """Joins the flows that have arrived with the next ones of a future."""
+        flows = with_future(past, future, now)
+        num_arrived = int(np.count_nonzero(past.arrival_time <= now))
+        return first_flows(flows, min(num_arrived + self._lookahead, flows.num_flows))
+
+
+class _Rollouts:
+    """Copies of an episode, with so many futures and rollouts at a time, that a policy plays to the end."""
+
+    def __init__(self, env: DecisionEnv[Any], policy: Policy, *, num_futures: int, num_rollouts: int) -> None:
+        self._policy = policy
+        self._with_masks = takes_masks(policy)
+        self._num_futures = num_futures
+        self._copies = EpisodeCopies(env, 1 + num_futures + num_rollouts)
+
+    def begin(self, past: Workload, actions: Sequence[int], workloads: Sequence[Workload]) -> int:
+        """Plays the flows of an episode up to now, and gives it futures; returns the policy's action now."""
+        self._copies.follow(past, actions)
+        self._copies.branch(1 + np.arange(len(workloads)), workloads)
+        return int(self._predict(np.zeros(1, dtype=np.int64))[0])
+
+    def values(self, actions: IntArray, futures: IntArray) -> FloatArray:
+        """Takes each action, (num_actions,), in each future by its number, (count,), and lets the policy go on.
+
+        Returns:
+            The sums of all rewards, (count, num_actions).
+        """
+        copies = self._copies
+        numbers = 1 + self._num_futures + np.arange(len(futures) * len(actions))
+        copies.copy(1 + np.repeat(futures, len(actions)), numbers)
+        copies.step(numbers, np.tile(actions, len(futures)))
+        total = copies.reward[numbers]
+        running = np.flatnonzero(~copies.over[numbers])
+        while len(running):
+            chosen = numbers[running]
+            copies.step(chosen, self._predict(chosen))
+            total[running] += copies.reward[chosen]
+            running = running[~copies.over[chosen]]
+        return total.reshape(len(futures), len(actions))
+
+    def _predict(self, numbers: IntArray) -> IntArray:
+        """Returns the policy's actions in some copies."""
+        copies = self._copies
+        masks: dict[str, Any] = {"action_masks": copies.mask[numbers]} if self._with_masks else {}
+        return self._policy.predict(copies.observation[numbers], deterministic=True, **masks)[0]
+
+
+def sequential_halving(
+    choices: IntArray, preferred: int, counts: Sequence[int], values: Callable[[IntArray, IntArray], FloatArray]
+) -> int:
+    """Finds the choice with the largest mean value; equals go to the preferred one, then to the lower.
+
+    Choices that look worse are dropped, the others are tried more often (Karnin et al., 2013). All choices of a round
+    are tried on the same samples, and compared by the means over all samples so far. The preferred choice is never
+    dropped, so that what wins has been compared with it on every sample.
+
+    Args:
+        choices: What to choose from, (num_choices,), rising.
+        preferred: One of them.
+        counts: New samples of each round.
+        values: Tries choices, (num_left,), on samples by number, (count,); returns values, (count, num_left).
+    """
+    left = choices
+    tried = np.zeros((0, len(left)))
+    for count in counts:
+        samples = np.arange(len(tried), len(tried) + count)
+        tried = np.concatenate([tried, values(left, samples)])
+        means = tried.mean(axis=0)
+        order = np.lexsort((left, left != preferred, -means))
+        best = int(left[order[0]])
+        stay = left == preferred
+        stay[order[: _half(len(order))]] = True
+        left, tried = left[stay], tried[:, stay]
+        if len(left) == 1:
+            break
+    return best
+
+
+def most_tries(num_choices: int, counts: Sequence[int]) -> int:
+    """Returns how many tries a round of ``sequential_halving`` can have."""
+    most, left = 0, num_choices
+    for count in counts:
+        most = max(most, count * left)
+        left = min(left, _half(left) + 1)
+    return most
+
+
+def _half(count: int) -> int:
+    """Returns half of a number, rounded up."""
+    return (count + 1) // 2

@@ -1,14 +1,31 @@
 """Runs command lines in this process, without a progress bar, which would tell how busy the machine is."""
 
+import csv
+import json
 import math
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from flowsched_gym.cli import main, output
+from tests.leaderboard.test_suite import TINY
 from tests.processes import Outcome
 
 Flowsched = Callable[..., Outcome]
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open() as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture
+def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder with a suite, where the user is."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tiny-v1.json").write_text(json.dumps(TINY))
+    return tmp_path
 
 
 @pytest.fixture

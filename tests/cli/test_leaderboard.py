@@ -32,12 +32,9 @@ class Youngest:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder with a suite and a policy, where the user is."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "tiny-v1.json").write_text(json.dumps(TINY))
-    (tmp_path / "youngest.py").write_text(AGENT)
-    return tmp_path
+def folder(tiny: Path) -> Path:
+    (tiny / "youngest.py").write_text(AGENT)
+    return tiny
 
 
 def test_a_policy_of_ones_own_gets_onto_a_leaderboard_and_is_verified(
@@ -55,17 +52,17 @@ def test_a_policy_of_ones_own_gets_onto_a_leaderboard_and_is_verified(
     assert result.made.versions["flowsched-gym"]
     assert result.made.hardware["cores"]
 
-    verified = flowsched("leaderboard", "verify", path, "--suite", "tiny-v1.json")
-    assert (verified.status, verified.err) == (0, "")
-    assert f"{path}: the actions give every number: Youngest on short, 10 episodes" in verified.out
-    assert "who chose the actions is not known" in verified.out
-    played = flowsched("leaderboard", "verify", path, "--suite", "tiny-v1.json", "--policy", "youngest:Youngest")
-    assert "youngest:Youngest in other episodes, seeds " in played.out
-    assert "agrees" in played.out
-    assert (
-        "edf in other episodes"
-        in flowsched("leaderboard", "verify", folder / "leaderboard" / "short_edf.json", "--suite", "tiny-v1.json").out
-    )
+    def verified(file: Path, *words: str) -> str:
+        found = flowsched("leaderboard", "verify", file, "--suite", "tiny-v1.json", *words)
+        assert found.status == 0, found.err
+        return found.out
+
+    alone, played = verified(path), verified(path, "--policy", "youngest:Youngest")
+    assert f"{path}: the actions give every number: Youngest on short, 10 episodes" in alone
+    assert "who chose the actions is not known" in alone
+    assert "youngest:Youngest in other episodes, seeds " in played
+    assert "agrees" in played
+    assert "edf in other episodes" in verified(path.with_name("short_edf.json"))
 
     before = path.stat().st_mtime_ns
     assert "2 were there already" in flowsched(*run, "--policy", "edf").err

@@ -32,15 +32,13 @@ def test_everything_with_a_name_is_listed_with_a_description(flowsched) -> None:
         else:
             name, description = line.split(maxsplit=1)
             entries[name] = description
-    policies = {f"policies of {spec.id}": list(spec.named_policies) for spec in ENVIRONMENTS.values()}
     names = {
         "environments": [name for name in gymnasium.registry if name.startswith("flowsched/")],
         **{"disciplines": list(DISCIPLINES), "schedulers": list(SCHEDULERS)},
-        **policies,
+        **{f"policies of {spec.id}": list(spec.named_policies) for spec in ENVIRONMENTS.values()},
         **{"workloads": list(WORKLOADS), "topologies": list(TOPOLOGIES), "routings": list(found["routings"])},
     }
-    assert {title: list(entries) for title, entries in found.items()} == names
-    assert list(found) == list(names)
+    assert [(title, list(entries)) for title, entries in found.items()] == list(names.items())
     assert all(len(description) > 5 for entries in found.values() for description in entries.values())
 
     lists = json.loads(flowsched("list", "--json").out)

@@ -1,6 +1,5 @@
 """Serves packet files and sends flow files in packets, by ``flowsched serve-packets`` and ``replay-packets``."""
 
-import csv
 import json
 from pathlib import Path
 
@@ -8,12 +7,8 @@ import numpy as np
 import pytest
 
 import flowsched_gym
+from tests.cli.conftest import rows_of
 from tests.processes import check_refusal
-
-
-def rows_of(path: Path) -> list[dict[str, str]]:
-    with path.open() as file:
-        return list(csv.DictReader(file))
 
 
 @pytest.fixture
@@ -26,25 +21,18 @@ def packets(tmp_path: Path) -> Path:
 def test_the_trace_has_a_row_for_each_packet(flowsched, packets: Path, tmp_path: Path) -> None:
     out = tmp_path / "trace.csv"
 
-    outcome = flowsched(
-        "serve-packets",
-        packets,
-        *("--scheduler", "pias", "--param", "thresholds=[0]", "--param", "buffer=2", "--capacity", 100),
-        *("--out", out, "--json"),
-    )
+    words = "--scheduler", "pias", "--param", "thresholds=[0]", "--param", "buffer=2", "--capacity", 100
+    outcome = flowsched("serve-packets", packets, *words, "--out", out, "--json")
 
-    assert outcome.status == 0
-    assert outcome.err == ""
+    assert (outcome.status, outcome.err) == (0, "")
     rows = rows_of(out)
-    assert [row["flow_id"] for row in rows] == ["7", "7", "2", "3"]
-    assert [row["queue"] for row in rows] == ["0", "1", "0", "0"]
-    assert [row["start_s"] for row in rows] == ["0.0", "4.0", "3.0", ""]
-    assert [row["dropped"] for row in rows] == ["false", "false", "false", "true"]
-    assert [row["last_seen_s"] for row in rows] == ["", "0.0", "", ""]
+    for name, cells in (
+        *(("flow_id", ["7", "7", "2", "3"]), ("queue", ["0", "1", "0", "0"]), ("last_seen_s", ["", "0.0", "", ""])),
+        *(("start_s", ["0.0", "4.0", "3.0", ""]), ("dropped", ["false", "false", "false", "true"])),
+    ):
+        assert [row[name] for row in rows] == cells
     summary = json.loads(outcome.out)
-    assert summary["packets"] == 4
-    assert summary["dropped"] == 1
-    assert summary["largest_waiting_time"] == 3
+    assert (summary["packets"], summary["dropped"], summary["largest_waiting_time"]) == (4, 1, 3)
 
 
 def test_the_records_of_a_replay_are_those_of_the_call_in_python(flowsched, tmp_path: Path) -> None:
@@ -53,14 +41,11 @@ def test_the_records_of_a_replay_are_those_of_the_call_in_python(flowsched, tmp_
     parameters = {"buffer": 20, "mark_at": 5, "transport": "dctcp", "delay": 2e-5}
     given = [word for key, value in parameters.items() for word in ("--param", f"{key}={value}")]
 
-    outcome = flowsched(
-        "replay-packets", path, "--scheduler", "fifo", *given, "--out", out, "--trace", trace, "--link-gbps", 10
-    )
+    words = "--scheduler", "fifo", *given, "--out", out, "--trace", trace, "--link-gbps", 10
+    assert flowsched("replay-packets", path, *words).status == 0
 
-    assert outcome.status == 0
-    records = flowsched_gym.replay_packets(
-        path, scheduler="fifo", parameters=parameters, capacity=1.25e9, keep_trace=True
-    )
+    how = {"parameters": parameters, "capacity": 1.25e9, "keep_trace": True}
+    records = flowsched_gym.replay_packets(path, scheduler="fifo", **how)
     rows = rows_of(out)
     assert [float(row["fct_s"]) for row in rows] == records.fct.tolist()
     for name in ("packets", "drops", "marks", "disordered"):

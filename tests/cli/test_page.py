@@ -15,7 +15,6 @@ from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.leaderboard import compare, group_results, load_suite, published_results
 from flowsched_gym.leaderboard.page import Film, read_learning_curves, write_site
 from flowsched_gym.leaderboard.page.document import page_html
-from tests.leaderboard.test_suite import TINY
 from tests.processes import check_refusal, run
 from tests.repository import ROOT
 
@@ -23,11 +22,14 @@ pytest.importorskip("PIL")
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 SUITE = load_suite("standard-v1")
-GROUPS = [
-    (setting, members)
-    for setting, members in group_results(published_results(SUITE), list(SUITE.settings.values()))
-    if setting.name in ("artemis-heavy", "merp-route")
-]
+
+
+def groups_of(*names: str):
+    groups = group_results(published_results(SUITE), list(SUITE.settings.values()))
+    return [(setting, members) for setting, members in groups if setting.name in names]
+
+
+GROUPS = groups_of("artemis-heavy", "merp-route")
 LEARNING = "seed,decisions,metric,mean\n" + "".join(
     f"{seed},{decisions},deadline_hit_ratio,{0.4 + decisions / 4e6 + seed / 100}\n"
     for seed in range(3)
@@ -111,22 +113,17 @@ def test_a_page_has_every_result_with_its_number_and_no_link_outside(tmp_path: P
 
 
 def test_the_overview_tells_what_is_better_where_trainings_collapsed_and_the_sign_of_small_differences() -> None:
-    groups = [
-        (setting, members)
-        for setting, members in group_results(published_results(SUITE), list(SUITE.settings.values()))
-        if setting.name in ("artemis-heavy", "auto-long-flows", "merp-order-tree")
-    ]
-    text = page_html(groups, suite=SUITE.name)
+    text = page_html(groups_of("artemis-heavy", "auto-long-flows", "merp-order-tree"), suite=SUITE.name)
     heavy, tree, flows = text.partition("<tbody>")[2].partition("</tbody>")[0].splitlines()[1:]
 
-    assert "more is better" in heavy
-    assert all("less is better" in row for row in (tree, flows))
-    assert "collapses <small>2 of 5 trainings worse than random" in tree
+    for row, texts in (
+        (heavy, ["more is better", 'data-head="search"']),
+        (tree, ["less is better", "collapses <small>2 of 5 trainings worse than random", "12.60 to 530.93 in 5 train"]),
+        (flows, ["less is better", ">-0.003 <small>[-0.003, -0.003]"]),
+    ):
+        assert all(text in row for text in texts)
+        assert re.search(r"[+-]0\.0+(?!\d)", row) is None
     assert "open" not in tree
-    assert "12.60 to 530.93 in 5 trainings" in tree
-    assert ">-0.003 <small>[-0.003, -0.003]" in flows
-    assert re.search(r"[+-]0\.0+(?!\d)", heavy + tree + flows) is None
-    assert 'data-head="search"' in heavy
 
 
 def test_names_from_files_stay_text() -> None:
@@ -139,9 +136,7 @@ def test_names_from_files_stay_text() -> None:
     assert "<script>alert" not in text
 
 
-def test_an_episode_is_animated_once_and_small(flowsched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("tiny-v1.json").write_text(json.dumps(TINY))
+def test_an_episode_is_animated_once_and_small(flowsched, tiny: Path) -> None:
     flowsched("leaderboard", "run", "--suite", "tiny-v1.json", "--policy", "edf")
     command = ("leaderboard", "page", "leaderboard", "--suite", "tiny-v1.json", "--out", "site")
 
@@ -191,15 +186,12 @@ def test_a_browser_sorts_filters_and_plays_at_any_width(tmp_path: Path) -> None:
         *("--hide-scrollbars", "--virtual-time-budget=5000", "--dump-dom", (tmp_path / "frames.html").as_uri()),
     ).out
 
-    wide, narrow = sorted(json.loads(unescaped(shown)), key=lambda found: -found["width"])
+    # The script wrote into an attribute.
+    found = shown.partition('data-found="')[2].partition('"')[0].replace("&quot;", '"')
+    wide, narrow = sorted(json.loads(found), key=lambda each: -each["width"])
     assert (wide["width"], wide["content"]) == (1280, 1280)
     assert (narrow["width"], narrow["content"]) == (380, 380)
-    for found in (wide, narrow):
-        assert found["opened"] == "episodes/one.webp"
-        assert (found["sorted"], found["sections"]) == ("descending", ["merp-route"])
-        assert found["values"] == sorted(found["values"], reverse=True)
-
-
-def unescaped(shown: str) -> str:
-    """Returns what the page's script wrote into an attribute, with its quotation marks."""
-    return shown.partition('data-found="')[2].partition('"')[0].replace("&quot;", '"')
+    for each in (wide, narrow):
+        assert each["opened"] == "episodes/one.webp"
+        assert (each["sorted"], each["sections"]) == ("descending", ["merp-route"])
+        assert each["values"] == sorted(each["values"], reverse=True)

@@ -83,25 +83,22 @@ def fits_on_the_switch(rows, source, destination):
     return result.status == 0
 
 
+hosts = st.sampled_from([(0, 2), (0, 3), (1, 2), (1, 3)])
+switch_rows = st.tuples(st.integers(0, 5), st.integers(1, 4), st.integers(1, 6), hosts)
+
+
 @settings(max_examples=30)
-@given(
-    st.lists(
-        st.tuples(
-            st.integers(0, 5), st.integers(1, 4), st.integers(1, 6), st.sampled_from([(0, 2), (0, 3), (1, 2), (1, 3)])
-        ),
-        min_size=1,
-        max_size=5,
-    )
-)
+@given(st.lists(switch_rows, min_size=1, max_size=5))
 def test_on_a_switch_the_bound_encloses_what_rates_can_do(cases):
     rows = [case[:3] for case in cases]
     source, destination = (list(hosts) for hosts in zip(*(case[3] for case in cases), strict=True))
-    best = 0
-    for count in range(1, len(rows) + 1):
-        for chosen in itertools.combinations(range(len(rows)), count):
-            picked = ([rows[i] for i in chosen], [source[i] for i in chosen], [destination[i] for i in chosen])
-            if fits_on_the_switch(*picked):
-                best = count
+    subsets = [some for count in range(1, len(cases) + 1) for some in itertools.combinations(cases, count)]
+    fitting = (
+        len(some)
+        for some in subsets
+        if fits_on_the_switch([case[:3] for case in some], *zip(*(case[3] for case in some), strict=True))
+    )
+    best = max(fitting, default=0)
     bound = deadline_bound(make_flows(rows, source=source, destination=destination), capacity=1.0)
     assert bound.lower <= best <= bound.upper
 

@@ -10,13 +10,14 @@ from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation import (
     EnvironmentFlows,
     bound_of_simulation,
+    deadline_bound,
     evaluate,
     evaluate_bound,
     make_environment,
     rollout,
 )
 from flowsched_gym.flows.metrics import summary
-from flowsched_gym.workload import Workload
+from tests.simulate import make_flows
 
 ARTEMIS = "flowsched/Artemis-v0"
 SHORT = {"workload": "gather-heavy", "k": 3, "f": 10, "bursts": 8}
@@ -72,12 +73,11 @@ def test_a_policy_gets_its_memory_and_the_start_of_the_episode():
 def test_an_episode_cut_by_a_time_limit_counts_only_the_flows_that_were_due():
     env = TimeLimit(make_environment(ARTEMIS, SHORT), max_episode_steps=20)
     episode = rollout(env, OldestRequest(), seed=2)
-    base = env.unwrapped
-    assert episode.num_decisions == 20
-    assert episode.metrics["num_finished"] < 80
+    base, metrics = env.unwrapped, episode.metrics
     expected = summary(base.records(), capacity=125e6, now=base.simulation.now).as_dict()  # type: ignore[attr-defined]
-    np.testing.assert_equal(episode.metrics, expected)
-    assert episode.metrics["deadlines_met"] + episode.metrics["deadlines_missed"] < 80
+    np.testing.assert_equal(metrics, expected)
+    assert (episode.num_decisions, metrics["num_finished"] < 80) == (20, True)
+    assert metrics["deadlines_met"] + metrics["deadlines_missed"] < 80
 
 
 def test_an_object_is_named_by_its_class_or_its_label_and_a_class_is_found_by_module_and_name():
@@ -120,7 +120,7 @@ def test_no_policy_beats_the_bound(kwargs):
         assert (met <= bound.values("deadlines_met")).all()
     simulation = EnvironmentFlows(ARTEMIS, SHORT).simulation(11)
     workload, capacity = simulation.workload, float(simulation.topology.capacity[0])
-    upper = flowsched_gym.evaluation.deadline_bound(workload, capacity=capacity, latency_after=0.5e-3).upper
+    upper = deadline_bound(workload, capacity=capacity, latency_after=0.5e-3).upper
     for discipline in ("edf", "srpt", "ps"):
         records = flowsched_gym.replay(workload, discipline=discipline, topology=simulation.topology)
         assert records.deadline_met.sum() <= upper
@@ -144,8 +144,6 @@ def test_an_idle_network_meets_its_bound():
 )
 @pytest.mark.parametrize(("spare", "met"), [(1e-7, 1), (-1e-7, 0)])
 def test_the_bound_knows_the_time_that_a_lone_flow_needs_at_least(transport, needed, spare, met):
-    flow = Workload(
-        flow_id=[0], source=[1], destination=[0], size=[144_800.0], arrival_time=[0.0], deadline_span=[needed + spare]
-    )
+    flow = make_flows([0.0], [144_800.0], span=[needed + spare])
     flows = EnvironmentFlows(ARTEMIS, {"workload": flow, "transport": transport})
     assert bound_of_simulation(flows.simulation(0)).upper == met

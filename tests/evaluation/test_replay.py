@@ -22,9 +22,8 @@ FLOWS = {
 
 def test_a_path_a_workload_and_a_mapping_give_the_same_records_in_the_order_of_the_input(tmp_path: Path) -> None:
     path = tmp_path / "flows.csv"
-    path.write_text(
-        "\n".join([",".join(FLOWS), *(",".join(map(str, row)) for row in zip(*FLOWS.values(), strict=True))]) + "\n"
-    )
+    rows = (FLOWS, *zip(*FLOWS.values(), strict=True))
+    path.write_text("".join(",".join(map(str, row)) + "\n" for row in rows))
     forms = [str(path), path, read_flows(path), FLOWS, {name: np.array(column) for name, column in FLOWS.items()}]
 
     for flows in forms:
@@ -79,9 +78,7 @@ def test_flows_choose_paths_as_asked_and_wait_while_links_are_down() -> None:
 def test_a_run_tells_how_far_it_is_and_can_be_interrupted(engine: str) -> None:
     flows = make_flows([0.001 * row for row in range(1000)], [1e5] * 1000)
     told: list[tuple[int, int]] = []
-    records = flowsched_gym.replay(
-        flows, discipline="srpt", engine=engine, progress=lambda done, total: told.append((done, total))
-    )
+    records = flowsched_gym.replay(flows, discipline="srpt", engine=engine, progress=lambda *call: told.append(call))
 
     assert records.fct.tolist() == flowsched_gym.replay(flows, discipline="srpt", engine="simpy").fct.tolist()
     assert told == sorted(told)

@@ -1,5 +1,6 @@
 """Holds episodes played side by side to the same episodes played one after the other, bit by bit."""
 
+import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -143,41 +144,38 @@ def test_an_evaluation_is_what_rollouts_one_by_one_are(spec: EnvironmentSpec) ->
         assert bits(result.episodes) == bits(expected), name
 
 
-@pytest.mark.parametrize(("most_envs", "most_flows"), [(2, 1000), (1000, 400), (1000, 1)])
-def test_how_many_are_played_at_once_does_not_show(most_envs, most_flows, monkeypatch) -> None:
-    expected = one_by_one(ARTEMIS, LastAllowed(), range(7), CASES["both"])
-    monkeypatch.setattr(player_module, "MAX_ENVS", most_envs)
-    monkeypatch.setattr(player_module, "MAX_FLOWS", most_flows)
-    result = evaluate(ARTEMIS, LastAllowed(), episodes=7, seed=0, kwargs=CASES["both"])
-    assert bits(result.episodes) == bits(expected)
+UNCOMPILED = {"has_machine_code": lambda spec: False}
 
 
-def test_a_pure_policy_is_asked_for_rounds_of_equal_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(player_module, "MAX_ENVS", 4)
+@pytest.mark.parametrize(
+    ("episodes", "limits", "shape"),
+    [
+        (9, {"MAX_ENVS": 4}, (3,)),
+        (7, {"MAX_ENVS": 2}, (2,)),
+        (6, {"MAX_FLOWS": 60}, (2,)),
+        (1, {}, ()),
+        (3, {"MAX_FLOWS": 59}, ()),
+        (2, {"LITTLE_WORK": 60} | UNCOMPILED, ()),
+        (2, {"LITTLE_WORK": 59} | UNCOMPILED, (2,)),
+    ],
+    ids=[
+        "rounds of equal size",
+        "pairs",
+        "large",
+        "alone",
+        "huge",
+        "little work waits for no compiler",
+        "more work does",
+    ],
+)
+def test_a_pure_policy_is_asked_for_many_episodes_where_that_is_sooner(episodes, limits, shape, monkeypatch) -> None:
+    for name, value in limits.items():
+        monkeypatch.setattr(player_module, name, value)
     policy = PureOldest()
-    evaluate(ARTEMIS, policy, episodes=9, seed=0, kwargs=BRIEF)
-    assert {shape[0] for shape, _ in policy.asked} == {3}
-    assert len(policy.asked) == 3 * 30
-
-
-@pytest.mark.parametrize(("episodes", "most_flows"), [(1, 1000), (3, 59)], ids=["alone", "huge"])
-def test_episodes_that_cannot_be_played_beside_others_need_no_vector(episodes, most_flows, monkeypatch) -> None:
-    monkeypatch.setattr(player_module, "MAX_FLOWS", most_flows)
-    policy = PureOldest()
-    evaluate(ARTEMIS, policy, episodes=episodes, seed=0, kwargs=BRIEF)
-    assert {len(shape) for shape, _ in policy.asked} == {1}
-
-
-def test_little_work_waits_for_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(player_module, "has_machine_code", lambda env_id: False)
-    shapes = []
-    for little in (60, 59):
-        monkeypatch.setattr(player_module, "LITTLE_WORK", little)
-        policy = PureOldest()
-        evaluate(ARTEMIS, policy, episodes=2, seed=0, kwargs=BRIEF)
-        shapes.append({shape[:-1] for shape, _ in policy.asked})
-
-    assert shapes == [{()}, {(2,)}]
+    result = evaluate(ARTEMIS, policy, episodes=episodes, seed=0, kwargs=BRIEF)
+    assert {asked[:-1] for asked, _ in policy.asked} == {shape}
+    assert len(policy.asked) == 30 * math.ceil(episodes / math.prod(shape))
+    assert bits(result.episodes) == bits(one_by_one(ARTEMIS, PureOldest(), range(episodes), BRIEF))
 
 
 def test_machine_code_is_there_once_it_has_been_used_and_not_before(tmp_path: Path) -> None:
@@ -210,7 +208,6 @@ def test_those_that_cannot_be_asked_together_play_one_by_one(why: str, monkeypat
         monkeypatch.setattr(player_module, "has_vector", lambda env_id: False)
 
     result = evaluate(ARTEMIS, policy, episodes=2, seed=0, kwargs=kwargs, deterministic=why != "drawing")
-
     assert {(len(shape), mode) for shape, mode in policy.asked} == {(1, why != "drawing")}
     assert len(policy.asked) == 2 * 30
     assert bits(result.episodes) == bits(one_by_one(ARTEMIS, PureOldest(), range(2), BRIEF))
@@ -220,16 +217,11 @@ def test_those_that_cannot_be_asked_together_play_one_by_one(why: str, monkeypat
 def test_progress_and_records_are_told_for_every_episode(policy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(player_module, "MAX_ENVS", 2)
     told, records = [], {}
-    evaluate(
-        ARTEMIS,
-        policy,
-        episodes=3,
-        seed=4,
-        kwargs=CASES["both"],
-        progress=lambda *call: told.append(call),
-        on_records=lambda episode, found: records.update({episode: found.completion_time.tobytes()}),
-    )
-
+    calls: dict[str, Any] = {
+        "progress": lambda *call: told.append(call),
+        "on_records": lambda episode, found: records.update({episode: found.completion_time.tobytes()}),
+    }
+    evaluate(ARTEMIS, policy, episodes=3, seed=4, kwargs=CASES["both"], **calls)
     assert told == [(0, 3), (1, 3), (2, 3), (3, 3)]
     env = make_environment(ARTEMIS, CASES["both"])
     for episode in range(3):
@@ -254,21 +246,17 @@ def test_a_player_keeps_its_vector_for_episodes_of_the_same_number() -> None:
 @each_environment
 def test_policies_that_promise_to_be_pure_are(spec: EnvironmentSpec) -> None:
     env = make_environment(spec.id, SHORT[spec.id])
-    found = []
     env.action_space.seed(0)
-    observation, _ = env.reset(seed=2)
-    for _ in range(40):
-        found.append(observation)
+    found = [env.reset(seed=2)[0]]
+    while len(found) < 40:
         observation, _, ended, *_ = env.step(env.action_space.sample())
-        if ended:
-            observation, _ = env.reset()
+        found.append(env.reset()[0] if ended else observation)
     batch, rng = np.stack(found), np.random.default_rng(0)
     policies = [
         make_policy(name, make_environment(spec.id, heuristic_arguments(spec, SHORT[spec.id], name)), seed=1)
         for name in spec.heuristics
     ]
     pure = [policy for policy in policies if is_pure(policy)]
-
     assert pure
     for policy in pure:
         alone = np.array([policy.predict(row, deterministic=True)[0] for row in batch])

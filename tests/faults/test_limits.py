@@ -1,5 +1,6 @@
 """Asks for more than there is time or memory for: refused in ``gym.make`` with what is allowed, or answered at once."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -65,30 +66,24 @@ def test_a_workload_of_too_many_flows_is_refused() -> None:
 def test_a_network_of_too_many_hosts_is_refused_at_once() -> None:
     for topology in ("big-switch", "fat-tree", "leaf-spine", "multi-plane", "tree9"):
         for num_hosts in (10**9, 10**5000):
-            with pytest.raises(
-                ConfigError, match=rf"topology {topology}: num_hosts is .*: it (must be an integer|has 9)"
-            ):
+            message = rf"topology {topology}: num_hosts is .*: it (must be an integer|has 9)"
+            with pytest.raises(ConfigError, match=message):
                 make_topology(topology, num_hosts=num_hosts)
         with pytest.raises(ConfigError, match="num_hosts is"):
             flowsched_gym.replay(make_flows([0.0], [1.0]), discipline="fifo", topology=topology, num_hosts=10**9)
 
 
-CHANGES = LinkChanges.of([(0.0, 0, False), (1.0, 0, True)])
-
-
-def flows(**changes: Any) -> Workload:
-    columns: dict[str, Any] = {"flow_id": [0, 1], "source": [1, 1], "destination": [0, 0], "size": [1e5, 1e5]}
-    return Workload(**(columns | {"arrival_time": [0.0, 1.0]} | changes))
+TWO = make_flows([0.0, 1.0], [1e5, 1e5])
 
 
 @pytest.mark.parametrize("env_id", [ARTEMIS, ORDER, ROUTE, THRESHOLDS, LONG_FLOWS])
 @pytest.mark.parametrize(
     ("workload", "message"),
     [
-        (flows(arrival_time=[0.0, 1e17]), "arrival_time in row 1 is 1e.17 s after the clock starts"),
-        (flows(size=[1.0, 5e-324]), "size in row 1 takes 5e-324 B"),
-        (flows(source=[1, 5000]), "5001"),
-        (Workload(**dict.fromkeys(("flow_id", "source", "destination", "size", "arrival_time"), ())), "no flow"),
+        (make_flows([0.0, 1e17], [1e5, 1e5]), "arrival_time in row 1 is 1e.17 s after the clock starts"),
+        (make_flows([0.0, 1.0], [1.0, 5e-324]), "size in row 1 takes 5e-324 B"),
+        (make_flows([0.0, 1.0], [1e5, 1e5], source=[1, 5000]), "5001"),
+        (make_flows([], []), "no flow"),
     ],
     ids=["far apart", "too small", "too many hosts", "none"],
 )
@@ -106,10 +101,11 @@ class Nothing(FixedWorkload):
 
 def test_links_that_are_not_there_or_cannot_change_and_what_is_no_workload_are_refused_before_reset() -> None:
     with pytest.raises(ConfigError, match=r"workload draws None: its draw\(seed\) must return a Workload"):
-        gym.make(ARTEMIS, workload=Nothing(workload=flows()))
+        gym.make(ARTEMIS, workload=Nothing(workload=TWO))
     for env_id in (ROUTE, LONG_FLOWS):
         with pytest.raises(WorkloadError, match="link of link changes is 9999 in row 0"):
-            gym.make(env_id, workload=flows(link_changes=LinkChanges.of([(0.0, 9999, False)])))
+            gym.make(env_id, workload=replace(TWO, link_changes=LinkChanges.of([(0.0, 9999, False)])))
+    changing = replace(TWO, link_changes=LinkChanges.of([(0.0, 0, False), (1.0, 0, True)]))
     for env_id in (ARTEMIS, ORDER, THRESHOLDS):
         with pytest.raises(ConfigError, match="workload has link changes: the links of this environment stay up"):
-            gym.make(env_id, workload=flows(link_changes=CHANGES))
+            gym.make(env_id, workload=changing)

@@ -1,6 +1,7 @@
 """Holds the tables to the results that they are made of, and the committed documents to today's code."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pytest
@@ -47,22 +48,15 @@ SPREAD = np.linspace(0.3, 0.7, 12)
 def make_result(policy, *trainings, kwargs=None, fct=0.01, first=0, learned=False):
     """Builds a result from the deadlines met in its episodes, a list for each training."""
     names = ("deadline_hit_ratio", "mean_fct", "p99_fct") if policy != BOUND_POLICY else ("deadline_hit_ratio",)
-    runs = tuple(
-        Run(
-            model=ModelFile(name="seed0.zip", digest="", seed=0) if learned else None,
-            episodes=tuple(
-                EpisodeResult(
-                    seed=first + row,
-                    num_decisions=1,
-                    reward=0.0,
-                    metrics=dict(zip(names, (ratio, fct, 2 * fct), strict=False)),
-                )
-                for row, ratio in enumerate(ratios)
-            ),
-        )
-        for ratios in trainings
-    )
-    return EvaluationResult(environment=ARTEMIS, kwargs=kwargs or {}, policy=policy, runs=runs)
+    model = ModelFile(name="seed0.zip", digest="", seed=0) if learned else None
+    runs = []
+    for ratios in trainings:
+        episodes = []
+        for seed, ratio in enumerate(ratios, start=first):
+            metrics = dict(zip(names, (ratio, fct, 2 * fct), strict=False))
+            episodes.append(EpisodeResult(seed=seed, num_decisions=1, reward=0.0, metrics=metrics))
+        runs.append(Run(model=model, episodes=tuple(episodes)))
+    return EvaluationResult(environment=ARTEMIS, kwargs=kwargs or {}, policy=policy, runs=tuple(runs))
 
 
 def learned_rows(results):
@@ -70,14 +64,8 @@ def learned_rows(results):
 
 
 def test_policies_are_compared_with_the_best_rule_and_the_bound_episode_by_episode():
-    rows = compare(
-        [
-            make_result("edf", SPREAD),
-            make_result("fifo", SPREAD + 0.1),
-            make_result("ppo", SPREAD + 0.2, SPREAD + 0.3, learned=True),
-            make_result(BOUND_POLICY, SPREAD + 0.4),
-        ]
-    )
+    results = [make_result(name, SPREAD + gain) for name, gain in (("edf", 0.0), ("fifo", 0.1), (BOUND_POLICY, 0.4))]
+    rows = compare([*results, make_result("ppo", SPREAD + 0.2, SPREAD + 0.3, learned=True)])
     assert [(row.policy, row.num_runs) for row in rows] == [(BOUND_POLICY, 1), ("ppo", 2), ("fifo", 1), ("edf", 1)]
     bound, ppo, fifo, edf = rows
     assert ppo.estimate.mean == pytest.approx(0.75)
@@ -88,9 +76,8 @@ def test_policies_are_compared_with_the_best_rule_and_the_bound_episode_by_episo
     assert (fifo.difference, fifo.improvement) == (None, None), "the reference"
     assert (bound.to_bound, bound.difference, dict(bound.others)) == (None, None, {})
     assert list(ppo.others) == ["mean_fct", "p99_fct"]
-    assert (
-        compare([make_result("edf", SPREAD), make_result("fifo", SPREAD)], reference="edf")[1].improvement.mean == 0.5
-    )
+    same = compare([make_result("edf", SPREAD), make_result("fifo", SPREAD)], reference="edf")
+    assert same[1].improvement.mean == 0.5
 
 
 def test_a_table_names_actions_information_and_references_and_marks_what_is_learned():
@@ -107,12 +94,8 @@ def test_a_table_names_actions_information_and_references_and_marks_what_is_lear
 
 def test_a_reference_has_no_other_actions_and_no_other_information():
     met = {"lifo": 0.0, "feasible-first": 0.1, "paced:base=lifo,active=6": 0.3, "postpone-late": 0.2, "search": 0.4}
-    agents = {
-        "paper": {"observation": "paper"},
-        "grants": {},
-        "waits": {"defer": "wait"},
-        "postpones": {"defer": "to-back"},
-    }
+    agents = {"paper": {"observation": "paper"}, "grants": {}}
+    agents |= {"waits": {"defer": "wait"}, "postpones": {"defer": "to-back"}}
     results = [make_result(name, SPREAD + gain) for name, gain in met.items()]
     results += [make_result(name, SPREAD, kwargs=kwargs, learned=True) for name, kwargs in agents.items()]
     rows = {row.policy: row for row in compare(results)}
@@ -150,10 +133,8 @@ def test_what_rules_use_and_trained_agents_know(env_id, policy, kwargs, informat
 
 def test_no_rule_does_or_uses_what_no_agent_could():
     for spec in ENVIRONMENTS.values():
-        most = spec.ability + spec.trained
-        for additions in spec.abilities.values():
-            for each in additions.values():
-                most += each
+        additions = (each for values in spec.abilities.values() for each in values.values())
+        most = sum(additions, spec.ability + spec.trained)
         for name in spec.heuristics:
             ability = policy_ability(spec, name)
             assert ability.actions, f"{spec.id}, {name}"
@@ -161,21 +142,18 @@ def test_no_rule_does_or_uses_what_no_agent_could():
 
 
 def test_learned_agents_stand_beside_the_best_rule_with_what_can_be_said():
-    kwargs = {"workload": "gather-heavy", "k": 3, "f": 10}
-    heuristics = [make_result("edf", SPREAD, kwargs=kwargs), make_result("fifo", SPREAD - 0.1, kwargs=kwargs)]
+    of = partial(make_result, kwargs={"workload": "gather-heavy", "k": 3, "f": 10})
+    heuristics = [of("edf", SPREAD), of("fifo", SPREAD - 0.1)]
     agents = [
-        make_result("good", SPREAD + 0.1, SPREAD + 0.2, kwargs=kwargs, learned=True),
-        make_result("even", SPREAD[::-1], kwargs=kwargs, learned=True),
-        make_result("search", SPREAD - 0.05, kwargs=kwargs),
+        of("good", SPREAD + 0.1, SPREAD + 0.2, learned=True),
+        of("even", SPREAD[::-1], learned=True),
+        of("search", SPREAD - 0.05),
     ]
-    rows = learned_rows(heuristics + agents)
-    assert [(row[1], row[4], row[9]) for row in rows] == [
-        ("good", "2", "**better**"),
-        ("even", "1", "not told apart"),
-        ("search", "", "worse"),
+    assert [(row[0], row[1], row[4], row[7].split()[0], row[9]) for row in learned_rows(heuristics + agents)] == [
+        ("artemis-heavy", "good", "2", "edf", "**better**"),
+        ("artemis-heavy", "even", "1", "edf", "not told apart"),
+        ("artemis-heavy", "search", "", "edf", "worse"),
     ]
-    assert {row[0] for row in rows} == {"artemis-heavy"}
-    assert {row[7].split()[0] for row in rows} == {"edf"}
     assert learned_rows(heuristics) == ()
 
 
@@ -241,14 +219,12 @@ def test_learned_agents_and_a_plain_heuristic_have_curves_then_the_best_of_the_o
 
 
 def test_results_of_no_known_setting_come_last_together():
-    kwargs = {"workload": "gather-a1", "k": 7}
-    heavy = make_result("edf", SPREAD, kwargs={"workload": "gather-heavy", "k": 3, "f": 10})
-    groups = group_results(
-        [make_result("edf", SPREAD, kwargs=kwargs), heavy, make_result("ppo", SPREAD, kwargs=kwargs)],
-        list(SUITE.settings.values()),
-    )
-    assert [setting.title for setting, _ in groups] == ["gather-heavy, k = 3, f = 10", "gather-a1, k = 7"]
-    assert [len(members) for _, members in groups] == [1, 2]
+    other = {"workload": "gather-a1", "k": 7}
+    of = {"edf": other, "fifo": {"workload": "gather-heavy", "k": 3, "f": 10}, "ppo": other}
+    results = [make_result(name, SPREAD, kwargs=kwargs) for name, kwargs in of.items()]
+    groups = group_results(results, list(SUITE.settings.values()))
+    found = [(setting.title, len(members)) for setting, members in groups]
+    assert found == [("gather-heavy, k = 3, f = 10", 1), ("gather-a1, k = 7", 2)]
 
 
 @pytest.fixture(scope="module")

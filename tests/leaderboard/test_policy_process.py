@@ -10,7 +10,7 @@ import pytest
 
 from flowsched_gym.evaluation import make_environment, write_result
 from flowsched_gym.leaderboard import entrants_of, load_suite, play
-from tests.cli.conftest import flowsched  # noqa: F401 - a fixture
+from tests.cli.conftest import flowsched, tiny  # noqa: F401 - fixtures
 from tests.leaderboard.test_suite import TINY
 from tests.processes import check_refusal, end
 
@@ -143,12 +143,9 @@ class Loops(Sleeps):
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder with a suite and policies, where the user is."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "tiny-v1.json").write_text(json.dumps(TINY))
-    (tmp_path / "theirs.py").write_text(POLICIES)
-    return tmp_path
+def folder(tiny: Path) -> Path:  # noqa: F811
+    (tiny / "theirs.py").write_text(POLICIES)
+    return tiny
 
 
 def run_of(name):

@@ -1,9 +1,18 @@
-"""Holds the speed benchmark to what it says it does, at small amounts."""
+"""Holds the speed benchmarks to what they say they measure, at small amounts."""
 
 import gymnasium
+import pytest
 
+from benchmarks.speed import training
 from benchmarks.speed.run import alternating, cases, measure, play
+from benchmarks.speed.training import COMPARISON, ENGINES, Run, table
 from flowsched_gym.leaderboard import speed_table
+
+SMALL = (
+    *("workload.bursts=4", "algorithm.num_envs=8", "algorithm.batch_size=128", "total_timesteps=2048"),
+    *("evaluation.episodes=2", "evaluation.interim_episodes=2", "evaluation.interval=512", "evaluation.bound=false"),
+)
+RUN = Run(41.26, 30.04, 15.9, 106_496, 400_000, (1.05, 1.04, 1.06), (0.7,))
 
 
 def test_a_play_takes_exactly_the_steps_asked_for_through_the_ends_of_episodes():
@@ -20,3 +29,39 @@ def test_every_case_runs_and_stands_in_the_table():
     table = speed_table({"rates": rates})
     assert table.rows[0][-1] == "1.00"
     assert [row[0] for row in table.rows] == list(work)
+
+
+def test_the_level_is_read_from_what_the_command_prints() -> None:
+    line = "step 106,496: deadline_hit_ratio 0.6717 (1.292 x edf, 1.016 x feasible-first)\n"
+    assert COMPARISON.search(line).groups() == ("106,496", "1.016")
+    assert COMPARISON.search("step 106,496: checkpoint runs/fast/checkpoints/000000106496") is None
+
+
+def test_each_training_has_a_row() -> None:
+    runs = {"native": [RUN._asdict()], "dummy": [RUN._replace(wall_s=97.6, reached_s=None)._asdict()]}
+    text = table({"command": "a command", "machine": {"system": "Linux", "cores": 2}, "seeds": [3], "runs": runs})
+    assert "41.3 s on compiled and 97.6 s on SimPy, in the median" in text
+    assert text.count("not reached") == 1
+
+
+def test_agents_that_differ_are_no_comparison(monkeypatch) -> None:
+    runs = {"native": RUN, "dummy": RUN._replace(values=(0.6,))}
+    monkeypatch.setattr(training, "train", lambda engine, *_: runs[engine])
+    with pytest.raises(RuntimeError, match=r"seed 0: the engines trained different agents, \(0.7,\) and \(0.6,\)"):
+        training.measure([0])
+
+
+@pytest.mark.exhaustive
+def test_the_command_is_measured_on_both_engines_and_trains_the_same_agent(monkeypatch) -> None:
+    monkeypatch.setattr(training, "TINY", ("total_timesteps=256",))
+
+    runs = training.measure([1], SMALL)
+
+    assert list(runs) == list(ENGINES)
+    native, dummy = (runs[engine][0] for engine in ENGINES)
+    assert native.values == dummy.values
+    assert len(native.values) == 2
+    for run in (native, dummy):
+        assert run.decisions == 2048
+        assert run.cpu_s > 0
+        assert run.reached_s is None or 0 < run.reached_s < run.wall_s

@@ -14,7 +14,7 @@ from flowsched_gym.envs.policies import FirstSlot, Planner
 from flowsched_gym.evaluation import rollout
 from flowsched_gym.registration import make_policy
 from flowsched_gym.search import Search, SearchConfig
-from flowsched_gym.search.rollouts import most_tries, sequential_halving
+from flowsched_gym.search.search import most_tries, sequential_halving
 from flowsched_gym.workload import with_future, workload_from_columns
 
 ARTEMIS = "flowsched/Artemis-v0"
@@ -22,11 +22,7 @@ ROUTE = "flowsched/MERPRoute-v0"
 HEAVY: dict[str, Any] = {"workload": "gather-heavy", "k": 3, "f": 10, "bursts": 12}
 QUICK = "search:futures=1,rounds=2,lookahead=20"
 
-EACH = pytest.mark.parametrize(
-    ("env_id", "kwargs"),
-    [(ARTEMIS, HEAVY), (ROUTE, {"workload": "poisson-fat-tree-failures", "flows": 60})],
-    ids=["artemis", "merp-route"],
-)
+ROUTES: dict[str, Any] = {"workload": "poisson-fat-tree-failures", "flows": 60}
 
 
 def core(env: gym.Env) -> DecisionEnv:
@@ -50,7 +46,7 @@ def actions_of(env: gym.Env, *, future: int | None, count: int = 12) -> list[int
     return found
 
 
-@EACH
+@pytest.mark.parametrize(("env_id", "kwargs"), [(ARTEMIS, HEAVY), (ROUTE, ROUTES)], ids=["artemis", "merp-route"])
 def test_actions_depend_on_the_past_alone_and_are_those_of_both_engines(env_id: str, kwargs: dict[str, Any]) -> None:
     compiled, simpy = (gym.make(env_id, engine=engine, **kwargs) for engine in ("compiled", "simpy"))
     actions = actions_of(compiled, future=None)
@@ -62,10 +58,7 @@ def test_actions_depend_on_the_past_alone_and_are_those_of_both_engines(env_id: 
 
 @pytest.mark.parametrize(
     ("env_id", "kwargs"),
-    [
-        (ARTEMIS, HEAVY | {"destinations": 3, "transport": "tcp", "defer": "wait"}),
-        (ROUTE, {"workload": "poisson-fat-tree-failures", "flows": 60}),
-    ],
+    [(ARTEMIS, HEAVY | {"destinations": 3, "transport": "tcp", "defer": "wait"}), (ROUTE, ROUTES)],
     ids=["artemis", "merp-route"],
 )
 def test_a_copy_goes_on_as_the_episode_does_with_the_same_future(env_id: str, kwargs: dict[str, Any]) -> None:

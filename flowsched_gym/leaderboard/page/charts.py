@@ -72,10 +72,9 @@ def draw_chart(
     parts.append(f'<path class="axis" d="M{LEFT} {HEIGHT - BOTTOM}H{WIDTH - RIGHT}"/>')
     middle = (LEFT + WIDTH - RIGHT) // 2
     parts.append(f'<text class="middle" x="{middle}" y="{HEIGHT - 6}">{escape(x_label)}</text>')
-    if level is not None:
-        parts.append(f'<path class="level" d="M{LEFT} {down(level[1]):.1f}H{WIDTH - RIGHT}"/>')
     names: list[tuple[float, float, float, str, str]] = []
     if level is not None:
+        parts.append(f'<path class="level" d="M{LEFT} {down(level[1]):.1f}H{WIDTH - RIGHT}"/>')
         names.append((down(level[1]), across(x_high), down(level[1]), level[0], "level"))
     number = 0
     for curve in curves:

@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.evaluation import BOUND_POLICY, Interval, Progress, bootstrap_intervals
 from flowsched_gym.flows.metrics import SMALLER_IS_BETTER, merit
 from flowsched_gym.leaderboard.comparison import (
@@ -68,13 +69,13 @@ def page_html(
     agents by setting; ``progress`` is called with the number of settings that have been compared, and of all.
     """
     compared = compare_settings(groups, progress)
-    environments = sorted({setting.spec.id for setting, _ in groups})
-    sections = []
+    body = [_overview(compared)]
     for number, each in enumerate(compared):
         name = each.setting.name
         played = {film.policy: film.address for film in films if film.setting == name}
         mine = {policy for setting, policy in yours if setting == name}
-        sections.append(_section(number, each, played=played, mine=mine, learning=(learning or {}).get(name, ())))
+        body.append(_section(number, each, played=played, mine=mine, learning=(learning or {}).get(name, ())))
+    environments = sorted({escape(setting.spec.id) for setting, _ in groups})
     folder = resources.files("flowsched_gym.leaderboard.page")
     template, style, script = ((folder / f"page.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js"))
     return template.format(
@@ -83,8 +84,8 @@ def page_html(
         count=sum(len(members) for _, members in groups),
         settings=len(groups),
         bound=BOUND_POLICY,
-        options="".join(f'<option value="{escape(name)}">{escape(name)}</option>' for name in environments),
-        body="".join([_overview(compared), *sections]),
+        options="".join(f'<option value="{name}">{name}</option>' for name in environments),
+        body="".join(body),
         script=script,
     )
 
@@ -109,10 +110,8 @@ def _overview(settings: Sequence[ComparedSetting]) -> str:
             _best(search, shown),
         ]
         # A narrow screen shows the row as a list, with these names.
-        named = [
-            cell.replace("<td", f'<td data-head="{escape(head)}"', 1)
-            for head, cell in zip(OVERVIEW_HEADS, cells, strict=True)
-        ]
+        heads = (f'<td data-head="{escape(head)}"' for head in OVERVIEW_HEADS)
+        named = [cell.replace("<td", head, 1) for head, cell in zip(heads, cells, strict=True)]
         lines.append(_line(named, environment=setting.spec.id, learned=agent is not None))
     return f'<section id="overview"><h2>Overview</h2>{_table(OVERVIEW_HEADS, lines, "Overview")}</section>\n'
 
@@ -126,34 +125,28 @@ def _telling_digits(difference: Interval | None, shown: MetricColumn) -> int:
     if difference is None:
         return shown.digits
     sizes = [abs(end) * shown.scale for end in (difference.mean, difference.low, difference.high)]
-    smallest = min((size for size in sizes if size > 0.0), default=1.0)
-    return next(
-        (digits for digits in range(shown.digits, MOST_DIGITS) if round(smallest, digits) > 0.0),
-        max(shown.digits, MOST_DIGITS),
-    )
+    smallest, digits = min((size for size in sizes if size > 0.0), default=1.0), shown.digits
+    while digits < MOST_DIGITS and round(smallest, digits) == 0.0:
+        digits += 1
+    return digits
 
 
 def _range_of_trainings(compared: ComparedSetting, agent: ComparisonRow) -> str:
     """Writes the means of the worst and the best training; nothing where there is one."""
-    means = _means_of_trainings(compared, agent)
-    if len(means) < MIN_TRAININGS:
-        return ""
-    shown = compared.column
+    means, shown = _means_of_trainings(compared, agent), compared.column
     low, high = (f"{shown.scale * end:.{shown.digits}f}" for end in (min(means), max(means)))
-    return f"{low} to {high} in {len(means)} trainings"
+    return f"{low} to {high} in {len(means)} trainings" if len(means) >= MIN_TRAININGS else ""
 
 
 def _num_collapsed(compared: ComparedSetting, agent: ComparisonRow) -> int:
     """Counts the trainings of an agent that are worse than a policy that chooses at random."""
     metric, chance = compared.setting.metric, compared.row(CHANCE)
-    if chance is None:
-        return 0
-    value = merit(metric, chance.estimate.mean)
+    value = -np.inf if chance is None else merit(metric, chance.estimate.mean)
     return sum(merit(metric, mean) < value for mean in _means_of_trainings(compared, agent))
 
 
-def _means_of_trainings(compared: ComparedSetting, agent: ComparisonRow) -> list[float]:
-    means: list[float] = compared.result(agent.policy).samples(compared.setting.metric).mean(axis=1).tolist()
+def _means_of_trainings(compared: ComparedSetting, agent: ComparisonRow) -> FloatArray:
+    means: FloatArray = compared.result(agent.policy).samples(compared.setting.metric).mean(axis=1)
     return means
 
 
@@ -190,11 +183,9 @@ def _section(
     caption = f"Performance profiles: episodes (%) with {reach} the value on the axis; shaded: 95 % intervals."
     figures = [_figure(_profile(compared), caption)]
     if learning:
-        reference = compared.best_rule
+        reference, title = compared.best_rule, f"Learning curves on {_name(setting)}"
         level = None if reference is None else (reference.policy, shown.scale * reference.estimate.mean)
-        chart = draw_chart(
-            learning, title=f"Learning curves on {_name(setting)}", x_label="decisions in training", level=level
-        )
+        chart = draw_chart(learning, title=title, x_label="decisions in training", level=level)
         caption = f"Learning curves: {shown.label} in validation episodes, mean and range of the training seeds"
         figures.append(_figure(chart, caption + ("; dashed: the best rule, in the test episodes." if level else ".")))
     learned = any(row.learned for row in rows)
@@ -223,13 +214,12 @@ def _profile(compared: ComparedSetting) -> str:
     low_end, high_end = np.quantile(every, (0.0, 0.98) if smaller else (0.02, 1.0)).tolist()
     thresholds = np.linspace(low_end, high_end, PROFILE_POINTS)
     ordered = sorted(samples, key=lambda name: float(np.median(samples[name])), reverse=not smaller)
-    levels = dict(
-        zip(ordered, np.linspace(NAMED_BETWEEN[0], NAMED_BETWEEN[1], max(len(ordered), 2)).tolist(), strict=False)
-    )
+    levels = dict(zip(ordered, np.linspace(*NAMED_BETWEEN, max(len(ordered), 2)).tolist(), strict=False))
     curves = []
     for name in (name for name in names if name in samples):
+        values = samples[name]
         reached = {
-            str(at): (samples[name] <= each if smaller else samples[name] >= each).astype(np.float64)
+            str(at): (values <= each if smaller else values >= each).astype(np.float64)
             for at, each in enumerate(thresholds.tolist())
         }
         shares = bootstrap_intervals(reached, num_resamples=PROFILE_RESAMPLES).values()
@@ -244,15 +234,12 @@ def _verdict(compared: ComparedSetting, row: ComparisonRow | None) -> str:
     """Writes whether the best learned agent ``wins``, ``loses`` or ``collapses``, or ``open``; empty if unknown."""
     if row is None or row.difference is None or not row.difference.known:
         return "<td></td>"
-    low, high = sorted((row.difference.low, row.difference.high))
-    verdict = "open"
-    if low > 0.0 or high < 0.0:
-        verdict = "wins" if (low > 0.0) != (compared.setting.metric in SMALLER_IS_BETTER) else "loses"
+    worst, best = sorted(merit(compared.setting.metric, end) for end in (row.difference.low, row.difference.high))
     num_collapsed = _num_collapsed(compared, row)
+    verdict = "wins" if worst > 0.0 else "loses" if best < 0.0 else "collapses" if num_collapsed else "open"
     if not num_collapsed:
         return f"<td>{verdict}</td>"
-    kept = "collapses" if verdict == "open" else verdict
-    return f"<td>{kept} <small>{num_collapsed} of {row.num_runs} trainings worse than {CHANCE}</small></td>"
+    return f"<td>{verdict} <small>{num_collapsed} of {row.num_runs} trainings worse than {CHANCE}</small></td>"
 
 
 def _best(row: ComparisonRow | None, shown: MetricColumn, note: str = "") -> str:

@@ -6,7 +6,6 @@ agents were trained, are read from ``curve.csv`` beside models.
 
 import contextlib
 import csv
-import hashlib
 import math
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterator, Sequence
@@ -18,13 +17,8 @@ import numpy as np
 
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.files import replace_when_written, write_text
-from flowsched_gym.evaluation import (
-    BOUND_POLICY,
-    Progress,
-    make_environment,
-    resolve_policy,
-    rollout,
-)
+from flowsched_gym.evaluation import Progress, make_environment, resolve_policy, rollout
+from flowsched_gym.evaluation.result_files import digest_of
 from flowsched_gym.flows.metrics import merit
 from flowsched_gym.leaderboard.comparison import column_of, reference_of
 from flowsched_gym.leaderboard.page.charts import Curve
@@ -47,7 +41,7 @@ FRAME_MS: Final = 250
 LAST_FRAME_MS: Final = 2000
 COLOURS: Final = 48
 MOST_BYTES: Final = 300_000
-COMPRESSION: Final[dict[str, Any]] = {"lossless": True, "quality": 50, "method": 3}
+WEBP: Final[Any] = {"format": "WEBP", "save_all": True, "loop": 0, "lossless": True, "quality": 50, "method": 3}
 """How frames are written: a third of the bytes of a GIF, within a second."""
 DIGEST_BYTES: Final = 4
 
@@ -68,25 +62,19 @@ def write_site(
     arguments are those of `page_html`.
     """
     made = [(setting, entrant, film_path(folder, setting, entrant)) for setting, entrant in films]
-    page = page_html(
-        groups,
-        suite=suite,
-        yours=yours,
-        films=[
-            Film(setting.name, entrant.label, path.relative_to(folder).as_posix())
-            for setting, entrant, path in made
-            if path.exists()
-        ],
-        learning={
-            setting.name: read_learning_curves(models / setting.name, setting.metric)
-            for setting, _ in groups
-            if models is not None and setting.name
-        },
-        progress=progress,
-    )
-    path = folder / PAGE_FILE
-    write_text(page, path)
-    return path
+    shown = [
+        Film(setting.name, entrant.label, path.relative_to(folder).as_posix())
+        for setting, entrant, path in made
+        if path.exists()
+    ]
+    learning = {
+        setting.name: read_learning_curves(models / setting.name, setting.metric)
+        for setting, _ in groups
+        if models is not None and setting.name
+    }
+    page = page_html(groups, suite=suite, yours=yours, films=shown, learning=learning, progress=progress)
+    write_text(page, folder / PAGE_FILE)
+    return folder / PAGE_FILE
 
 
 def _find_models(models: Path | None, setting: Setting) -> dict[str, Path]:
@@ -112,9 +100,8 @@ def players_to_film(groups: Groups, models: Path | None, names: Sequence[str]) -
         if not names:
             learned = [member for member in members if member.learned and member.policy in agents]
             learned.sort(key=lambda member: -merit(setting.metric, member.interval(setting.metric).mean))
-            known = [member for member in members if member.policy in (*heuristics, BOUND_POLICY)]
-            best = reference_of(known, setting.metric)
-            chosen = [*([best] if best is not None else []), *(member.policy for member in learned[:1])]
+            best = reference_of([member for member in members if member.policy in heuristics], setting.metric)
+            chosen = [name for name in (best, *(member.policy for member in learned[:1])) if name is not None]
         for name in chosen:
             if name in agents or name in heuristics:
                 found.add(name)
@@ -136,40 +123,29 @@ class _Filmed(gymnasium.Wrapper[Any, Any, Any, Any]):
     def reset(self, **arguments: Any) -> Any:
         """Begins the episode with a frame."""
         outcome = self.env.reset(**arguments)
-        self._keep()
+        self.frames.append(self.env.render())
         return outcome
 
     def step(self, action: Any) -> Any:
         """Takes a decision, and keeps a frame of what has become of it."""
         observation, reward, over, truncated, info = self.env.step(action)
         self._decisions += 1
-        self._keep()
-        return observation, reward, over, truncated or self._decisions == SKIPPED + FRAMES, info
-
-    def _keep(self) -> None:
         self.frames.append(self.env.render())
         if self._progress is not None:
             self._progress(self._decisions, SKIPPED + FRAMES)
+        return observation, reward, over, truncated or self._decisions == SKIPPED + FRAMES, info
 
 
 def film_path(folder: Path, setting: Setting, entrant: Entrant) -> Path:
     """Returns where the animation of a policy lies: its name changes with what is played."""
-    digest = hashlib.blake2b(digest_size=DIGEST_BYTES)
-    digest.update(repr((__version__, setting.spec.id, sorted(setting.kwargs.items()), entrant.source)).encode())
-    for model in entrant.models[:1]:
-        digest.update(model.read_bytes())
+    played = repr((__version__, setting.spec.id, sorted(setting.kwargs.items()), entrant.source)).encode()
+    digest = digest_of(b"".join([played, *(model.read_bytes() for model in entrant.models[:1])]), DIGEST_BYTES)
     label = "".join(letter if letter.isalnum() and letter.isascii() else "-" for letter in entrant.label.lower())
-    return folder / EPISODES_FOLDER / f"{setting.name}_{label}-{digest.hexdigest()}.webp"
+    return folder / EPISODES_FOLDER / f"{setting.name}_{label}-{digest}.webp"
 
 
 def write_film(
-    setting: Setting,
-    entrant: Entrant,
-    path: Path,
-    *,
-    seed: int,
-    trust: bool = False,
-    progress: Progress | None = None,
+    setting: Setting, entrant: Entrant, path: Path, *, seed: int, trust: bool = False, progress: Progress | None = None
 ) -> None:
     """Plays the beginning of an episode and writes it as an animation, whole or not at all.
 
@@ -193,17 +169,10 @@ def _write(frames: list[Any], path: Path) -> None:
     palette = pictures[-1].quantize(COLOURS, dither=Image.Dither.NONE)
     pictures = [picture.quantize(palette=palette, dither=Image.Dither.NONE).convert("RGB") for picture in pictures]
     while pictures:
-        durations = [FRAME_MS] * (len(pictures) - 1) + [LAST_FRAME_MS]
+        first, *others = pictures
+        durations = [FRAME_MS] * len(others) + [LAST_FRAME_MS]
         with replace_when_written(path) as temporary:
-            pictures[0].save(
-                temporary,
-                format="WEBP",
-                save_all=True,
-                append_images=pictures[1:],
-                duration=durations,
-                loop=0,
-                **COMPRESSION,
-            )
+            first.save(temporary, append_images=others, duration=durations, **WEBP)
         if path.stat().st_size <= MOST_BYTES:
             return
         pictures = pictures[max(1, len(pictures) // 4) :]
@@ -233,25 +202,15 @@ def read_learning_curves(models: Path, metric: str) -> list[Curve]:
             continue
         scale = column_of(metric).scale
         values = scale * np.array([list(by_decisions[at].values()) for at in complete])
-        several = len(seeds) >= MIN_SEEDS
-        curves.append(
-            Curve(
-                name=path.parent.name,
-                learned=True,
-                x=np.array(complete),
-                y=values.mean(axis=1),
-                low=values.min(axis=1) if several else np.full(len(values), np.nan),
-                high=values.max(axis=1) if several else np.full(len(values), np.nan),
-            )
-        )
+        x, y, low, high = np.array(complete), values.mean(axis=1), values.min(axis=1), values.max(axis=1)
+        if len(seeds) < MIN_SEEDS:
+            low = high = np.full(len(x), np.nan)
+        curves.append(Curve(name=path.parent.name, learned=True, x=x, y=y, low=low, high=high))
     return curves
 
 
 def _number(path: Path, text: str | None) -> float:
-    try:
-        value = float(text or "")
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise ConfigError(f"{path} holds {shown(text)}: decisions and means must be finite numbers")
-    return value
+    with contextlib.suppress(ValueError):
+        if math.isfinite(value := float(text or "")):
+            return value
+    raise ConfigError(f"{path} holds {shown(text)}: decisions and means must be finite numbers")

@@ -75,9 +75,7 @@ def test_the_committed_results_are_complete(results):
         ("tree", "0.8", "p999_fct", RATES, -0.10),
         ("one link", "0.8", "mean_fct", RATES, 0.10),
         ("routes", "0.6", "mean_fct", ROUTES, -0.15),
-        ("failures", "1", "mean_fct", ROUTES, -0.20),
-        ("failures", "2", "mean_fct", ROUTES, -0.20),
-        ("failures", "3", "mean_fct", ROUTES, -0.20),
+        *(("failures", number, "mean_fct", ROUTES, -0.20) for number in "123"),
     ],
 )
 def test_the_changes_are_as_large_as_independent_simulators_give_them(results, study, point, metric, schemes, most):

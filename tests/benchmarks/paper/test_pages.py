@@ -6,28 +6,23 @@ import pytest
 
 from benchmarks.paper import (
     auto_figures,
-    auto_tables,
     merp_figures,
-    merp_tables,
     qcluster_figures,
-    qcluster_tables,
     tafe_figures,
-    tafe_tables,
     thesis,
     thesis_figures,
     thesis_tables,
 )
+from benchmarks.paper import auto_tables as auto
+from benchmarks.paper import merp_tables as merp
+from benchmarks.paper import qcluster_tables as qcluster
+from benchmarks.paper import tafe_tables as tafe
 
 PAGES = {
-    "auto": (auto_tables.read_results, auto_tables.auto_markdown, None, auto_figures.draw),
-    "merp": (merp_tables.read_results, merp_tables.merp_markdown, None, merp_figures.draw),
-    "qcluster": (
-        qcluster_tables.read_results,
-        qcluster_tables.qcluster_markdown,
-        qcluster_tables.DOCUMENT,
-        qcluster_figures.draw,
-    ),
-    "tafe": (tafe_tables.read_results, tafe_tables.tafe_markdown, tafe_tables.DOCUMENT, tafe_figures.draw),
+    "auto": (auto.read_results, auto.auto_markdown, None, auto_figures.draw),
+    "merp": (merp.read_results, merp.merp_markdown, None, merp_figures.draw),
+    "qcluster": (qcluster.read_results, qcluster.qcluster_markdown, qcluster.DOCUMENT, qcluster_figures.draw),
+    "tafe": (tafe.read_results, tafe.tafe_markdown, tafe.DOCUMENT, tafe_figures.draw),
     "thesis": (thesis.read_thesis, thesis_tables.thesis_markdown, thesis_tables.DOCUMENT, thesis_figures.draw),
 }
 

@@ -13,6 +13,8 @@ from flowsched_gym import replay
 from flowsched_gym.flows.metrics import task_completion_times
 from flowsched_gym.workload import coflow_sample, read_coflows
 
+SWITCH: dict[str, Any] = {"topology": "big-switch", "num_hosts": 12, "capacity": 2**20}
+
 
 @pytest.fixture(scope="module")
 def results() -> dict[str, Any]:
@@ -69,25 +71,15 @@ def test_coflows_come_out_in_the_order_of_the_reference(results: dict[str, Any])
 )
 def test_engines_agree_on_coflows(scheme: str) -> None:
     discipline, parameters = SCHEMES[scheme]
-    one, other = (
-        replay(
-            read_coflows(coflow_sample()),
-            discipline=discipline,
-            topology="big-switch",
-            num_hosts=12,
-            capacity=2**20,
-            parameters=parameters,
-            engine=engine,
-        )
-        for engine in ("simpy", "compiled")
-    )
+    arguments = SWITCH | {"discipline": discipline, "parameters": parameters}
+    one, other = (replay(read_coflows(coflow_sample()), engine=each, **arguments) for each in ("simpy", "compiled"))
     np.testing.assert_array_equal(one.completion_time, other.completion_time)
 
 
 def test_the_other_rules_agree_with_ours_on_one_coflow() -> None:
     flows = read_coflows(coflow_sample(), coflows=1)
     again = Coflows(flows, ports=6, capacity=2**20)
-    ours = replay(flows, discipline="sebf", topology="big-switch", num_hosts=12, capacity=2**20)
+    ours = replay(flows, discipline="sebf", **SWITCH)
     for name, rule in RULES.items():
         if name not in ("fair", "Aalo-like"):
             assert rule(again) == pytest.approx(task_completion_times(ours).tct), name
