@@ -14,9 +14,10 @@ import numpy as np
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.checks import as_tuple, check_integer, check_number, check_one_of_two, settle_numbers
 from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.seeding import SeedStreams, integers, orders
+from flowsched_gym.core.seeding import integers, orders
 from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS
 from flowsched_gym.flows.workload import Workload
+from flowsched_gym.machine_code.drawing import FlowStreams
 from flowsched_gym.workload.distributions import Distribution, check_distribution
 from flowsched_gym.workload.empirical import Empirical
 from flowsched_gym.workload.poisson import MIN_HOSTS, PoissonWorkload, poisson_arrivals
@@ -209,7 +210,7 @@ class ClusterWorkload:
             raise ConfigError(
                 f"change_every is {shown(self.change_every)}: more than {MOST_PHASES} phases are not allowed"
             )
-        streams = SeedStreams(seed)
+        streams = FlowStreams(seed)
         first = integers(streams["first traffic"], len(self.traffic), (1, self.num_clusters))
         # A step of 1 to len(traffic) - 1 round the ring of all traffic reaches each other one with equal probability.
         steps = 1 + integers(streams["changes"], len(self.traffic) - 1, (count - 1, self.num_clusters))
@@ -227,7 +228,7 @@ class ClusterWorkload:
         Raises:
             ConfigError: The seed is not allowed, or traffic changes too often.
         """
-        streams = SeedStreams(seed)
+        streams = FlowStreams(seed)
         flows = self._draw_single(streams, seed)
         if self.incast is None:
             return flows
@@ -251,7 +252,7 @@ class ClusterWorkload:
         bytes_per_second = self._spread / self.num_clusters * self.capacity
         return np.array([each.load * bytes_per_second / each.size.mean for each in self.traffic])
 
-    def _draw_single(self, streams: SeedStreams, seed: int) -> Workload:
+    def _draw_single(self, streams: FlowStreams, seed: int) -> Workload:
         """Draws the flows that belong to no burst."""
         arrival_time, phase, choices = self._draw_arrivals(streams, seed)
         num_flows = len(arrival_time)
@@ -275,7 +276,7 @@ class ClusterWorkload:
             arrival_time=arrival_time,
         )
 
-    def _draw_arrivals(self, streams: SeedStreams, seed: int) -> tuple[FloatArray, IntArray, IntArray]:
+    def _draw_arrivals(self, streams: FlowStreams, seed: int) -> tuple[FloatArray, IntArray, IntArray]:
         """Draws arrivals of all clusters together: a Poisson process of rate 1, stretched by the rates of the phases.
 
         Returns:
@@ -305,7 +306,7 @@ class ClusterWorkload:
         """Counts the phases that begin up to a time in s."""
         return 1 if self.change_every is None else 1 + int(min(time / self.change_every, MOST_PHASES))
 
-    def _draw_bursts(self, incast: Incast, streams: SeedStreams, end: float) -> Workload:
+    def _draw_bursts(self, incast: Incast, streams: FlowStreams, end: float) -> Workload:
         """Draws the flows of all bursts before a time in s, burst by burst."""
         start = poisson_arrivals(streams["bursts"], incast.burst_rate, duration=end)
         receiver = integers(streams["receivers"], self.num_hosts, len(start))

@@ -18,6 +18,7 @@ from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.checks import as_tuple, check_number, settle_numbers
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.seeding import uniforms
+from flowsched_gym.machine_code.drawing import log1p, power
 
 PROBABILITY_TOLERANCE: Final = 1e-9
 """How far the sum of given probabilities may be from 1: room for decimal notation."""
@@ -44,12 +45,18 @@ class Inverted:
     __slots__ = ()
 
     def quantile(self, probability: npt.ArrayLike) -> FloatArray:
-        """Returns the value that has this cumulative probability, of the shape of the probabilities."""
-        raise NotImplementedError
+        """Returns the value that has this cumulative probability, of the shape of the probabilities.
+
+        Where values have no bound it is inf for 1.
+        """
+        return self._invert(as_probabilities(probability))[()]
 
     def sample(self, rng: np.random.Generator, count: int) -> FloatArray:
         """Draws values, (count,) float64."""
-        return self.quantile(uniforms(rng, count))
+        return self._invert(uniforms(rng, count))
+
+    def _invert(self, probability: FloatArray) -> FloatArray:
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,9 +175,8 @@ class Uniform(Inverted):
         """Returns the probability of a value at most this large, of the shape of the values asked for."""
         return np.clip((np.asarray(value, dtype=np.float64) - self.low) / (self.high - self.low), 0.0, 1.0)
 
-    def quantile(self, probability: npt.ArrayLike) -> FloatArray:
-        """Returns the value that has this cumulative probability, of the shape of the probabilities."""
-        return self.low + (self.high - self.low) * as_probabilities(probability)
+    def _invert(self, probability: FloatArray) -> FloatArray:
+        return self.low + (self.high - self.low) * probability
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,9 +206,8 @@ class LogUniform(Inverted):
         inside = np.clip(np.asarray(value, dtype=np.float64), self.low, self.high)
         return np.minimum(numerics.log(inside / self.low) / self._width, 1.0)
 
-    def quantile(self, probability: npt.ArrayLike) -> FloatArray:
-        """Returns the value that has this cumulative probability, of the shape of the probabilities."""
-        return np.minimum(self.low * numerics.exp(as_probabilities(probability) * self._width), self.high)
+    def _invert(self, probability: FloatArray) -> FloatArray:
+        return np.minimum(self.low * numerics.exp(probability * self._width), self.high)
 
     @property
     def _width(self) -> float:
@@ -227,9 +232,8 @@ class Exponential(Inverted):
         """Returns the probability of a value at most this large, of the shape of the values asked for."""
         return -numerics.expm1(-np.maximum(np.asarray(value, dtype=np.float64), 0.0) / self.mean)
 
-    def quantile(self, probability: npt.ArrayLike) -> FloatArray:
-        """Returns the value that has this cumulative probability, of the shape of the probabilities; inf for 1."""
-        return -self.mean * numerics.log1p(-as_probabilities(probability))
+    def _invert(self, probability: FloatArray) -> FloatArray:
+        return -self.mean * log1p(-probability)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,9 +258,8 @@ class LogNormal(Inverted):
         logarithm = numerics.log(np.maximum(np.asarray(value, dtype=np.float64), 0.0))
         return numerics.normal_cdf((logarithm - self._location) / self.sigma)
 
-    def quantile(self, probability: npt.ArrayLike) -> FloatArray:
-        """Returns the value that has this cumulative probability, of the shape of the probabilities; inf for 1."""
-        return numerics.exp(self._location + self.sigma * numerics.normal_quantile(as_probabilities(probability)))
+    def _invert(self, probability: FloatArray) -> FloatArray:
+        return numerics.exp(self._location + self.sigma * numerics.normal_quantile(probability))
 
     @property
     def _location(self) -> float:
@@ -313,13 +316,8 @@ class Pareto(Inverted):
         ratio = np.maximum(np.asarray(value, dtype=np.float64) / self._scale, 1.0)
         return np.minimum(-numerics.expm1(-self.shape * numerics.log(ratio)) / self.inside, 1.0)
 
-    def quantile(self, probability: npt.ArrayLike) -> FloatArray:
-        """Returns the value that has this cumulative probability, of the shape of the probabilities.
-
-        Without a maximum it is inf for 1.
-        """
-        above = 1.0 - as_probabilities(probability) * self.inside
-        values = self._scale * numerics.power(above, -1.0 / self.shape)
+    def _invert(self, probability: FloatArray) -> FloatArray:
+        values = self._scale * power(1.0 - probability * self.inside, -1.0 / self.shape)
         return values if self.maximum is None else np.minimum(values, self.maximum)
 
 

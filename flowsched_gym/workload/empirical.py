@@ -21,7 +21,8 @@ from flowsched_gym.core.checks import as_tuple, check_number, settle_numbers
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.files import check_path
 from flowsched_gym.core.suggestions import listed
-from flowsched_gym.workload.distributions import Inverted, as_probabilities
+from flowsched_gym.machine_code.drawing import loops
+from flowsched_gym.workload.distributions import Inverted
 
 CdfPoint = tuple[float, float]
 
@@ -107,13 +108,15 @@ class Empirical(Inverted):
         values = np.asarray(value, dtype=np.float64)
         return np.where(values < self.minimum, 0.0, _interpolate(values, self._values, self._probabilities))[()]
 
-    def quantile(self, probability: npt.ArrayLike) -> FloatArray:
-        """Returns the value that has this cumulative probability, of the shape of the probabilities.
-
-        The raising to the minimum is included.
-        """
-        values = _interpolate(as_probabilities(probability), self._probabilities, self._values, below=self._values[0])
-        return np.maximum(values, self.minimum)[()]
+    def _invert(self, probability: FloatArray) -> FloatArray:
+        if loops() is not None:
+            values = np.array(probability)
+            loops().interpolate(
+                values.reshape(-1), self._probabilities, self._values, float(self._values[0]), float(self.minimum)
+            )
+            return values
+        values = _interpolate(probability, self._probabilities, self._values, below=self._values[0])
+        return np.maximum(values, self.minimum)
 
 
 def load_cdf(name: str, *, minimum: float | None = None) -> Empirical:

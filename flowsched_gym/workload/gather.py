@@ -21,9 +21,10 @@ from flowsched_gym.core.checks import (
     settle_numbers,
 )
 from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.seeding import SeedStreams, integers, orders
+from flowsched_gym.core.seeding import integers, orders
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE, BYTES_PER_SECOND_PER_GBPS, SECONDS_PER_MILLISECOND
 from flowsched_gym.flows.workload import Workload
+from flowsched_gym.machine_code.drawing import FlowStreams
 from flowsched_gym.workload.distributions import Distribution, check_distribution, cumulative_weights
 from flowsched_gym.workload.poisson import poisson_arrivals
 from flowsched_gym.workload.source import check_flow_count, warn_if_unstable, without_load_warning
@@ -256,7 +257,7 @@ class GatherWorkload:
         Args:
             seed: Seed of the episode, an integer >= 0.
         """
-        streams = SeedStreams(seed)
+        streams = FlowStreams(seed)
         total_rate = self.rate * self.num_destinations
         starts = poisson_arrivals(streams["bursts"], total_rate, count=self.num_bursts, duration=self.duration)
         shape = (len(starts), self.burst_size)
@@ -278,7 +279,7 @@ class GatherWorkload:
             task_id=np.repeat(np.arange(len(starts)), self.burst_size),
         )
 
-    def _draw_requirements(self, streams: SeedStreams, shape: tuple[int, int]) -> tuple[FloatArray, FloatArray | None]:
+    def _draw_requirements(self, streams: FlowStreams, shape: tuple[int, int]) -> tuple[FloatArray, FloatArray | None]:
         """Draws sizes and deadlines, each (num_flows,); the deadlines are None where there are none."""
         num_flows = shape[0] * shape[1]
         if self.mix is None:
@@ -295,7 +296,7 @@ class GatherWorkload:
             kind = kind.ravel()
         return size_of_kind[kind], span_of_kind[kind]
 
-    def _draw_hosts(self, streams: SeedStreams, shape: tuple[int, int]) -> tuple[IntArray, IntArray]:
+    def _draw_hosts(self, streams: FlowStreams, shape: tuple[int, int]) -> tuple[IntArray, IntArray]:
         """Draws for each flow the host that its burst shares and the host at its other end, each (num_flows,)."""
         num_bursts, burst_size = shape
         if self.num_destinations == 1:

@@ -16,9 +16,10 @@ import numpy as np
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.checks import check_integer, check_number, settle_numbers
 from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.seeding import SeedStreams, integers
+from flowsched_gym.core.seeding import integers
 from flowsched_gym.core.units import BYTES_PER_MEGABYTE, BYTES_PER_SECOND_PER_GBPS
 from flowsched_gym.flows.workload import Workload
+from flowsched_gym.machine_code.drawing import FlowStreams
 from flowsched_gym.workload.source import check_flow_count, warn_if_unstable, without_load_warning
 
 JOBS_FILE: Final = "alibaba_jobs.csv"
@@ -110,7 +111,7 @@ class JobWorkload:
         Args:
             seed: Seed of the episode, an integer >= 0.
         """
-        jobs, streams = _jobs(), SeedStreams(seed)
+        jobs, streams = _jobs(), FlowStreams(seed)
         num_jobs = len(jobs.first)
         job = (integers(streams["jobs"], num_jobs, 1) + np.arange(self.num_tasks)) % num_jobs
         counts = jobs.counts[job]

@@ -15,9 +15,10 @@ from flowsched_gym.core.checks import (
     settle_numbers,
 )
 from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.seeding import SeedStreams, integers
+from flowsched_gym.core.seeding import integers
 from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS
 from flowsched_gym.flows.workload import Workload
+from flowsched_gym.machine_code.drawing import FlowStreams
 from flowsched_gym.workload.distributions import Distribution, Exponential, check_distribution
 from flowsched_gym.workload.failures import RandomFailures
 from flowsched_gym.workload.source import check_busiest_share, check_flow_count, warn_if_unstable, without_load_warning
@@ -129,7 +130,7 @@ class PoissonWorkload:
         Args:
             seed: Seed of the episode, an integer >= 0.
         """
-        streams = SeedStreams(seed)
+        streams = FlowStreams(seed)
         arrival_time = poisson_arrivals(
             streams["arrivals"], self.flow_rate, count=self.num_flows, duration=self.duration
         )
@@ -146,12 +147,12 @@ class PoissonWorkload:
             link_changes=None if self.failures is None else self.failures.draw(streams["failures"]),
         )
 
-    def _draw_deadlines(self, deadline: Distribution, streams: SeedStreams, size: FloatArray) -> FloatArray:
+    def _draw_deadlines(self, deadline: Distribution, streams: FlowStreams, size: FloatArray) -> FloatArray:
         """Draws the times in s allowed after arrival, (num_flows,); inf where there is no deadline."""
         drawn = deadline.sample(streams["deadlines"], len(size))
         return drawn if self.deadline_below is None else np.where(size < self.deadline_below, drawn, np.inf)
 
-    def _draw_hosts(self, streams: SeedStreams, num_flows: int) -> tuple[IntArray, IntArray]:
+    def _draw_hosts(self, streams: FlowStreams, num_flows: int) -> tuple[IntArray, IntArray]:
         """Draws sources and destinations, each (num_flows,)."""
         if self.pattern == "pair":
             return np.ones(num_flows, dtype=np.int64), np.zeros(num_flows, dtype=np.int64)

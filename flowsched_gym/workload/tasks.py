@@ -18,10 +18,11 @@ from flowsched_gym.core.checks import (
     settle_numbers,
 )
 from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.seeding import SeedStreams, integers
+from flowsched_gym.core.seeding import integers
 from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS
 from flowsched_gym.flows.precedence import Precedence
 from flowsched_gym.flows.workload import Workload
+from flowsched_gym.machine_code.drawing import FlowStreams
 from flowsched_gym.workload.distributions import Distribution, Exponential, Uniform, check_distribution
 from flowsched_gym.workload.poisson import poisson_arrivals
 from flowsched_gym.workload.source import check_flow_count, warn_if_unstable, without_load_warning
@@ -151,7 +152,7 @@ class TaskWorkload:
         Args:
             seed: Seed of the episode, an integer >= 0.
         """
-        streams = SeedStreams(seed)
+        streams = FlowStreams(seed)
         num_tasks = self.num_tasks
         counts = self.min_flows + integers(streams["counts"], self.max_flows - self.min_flows + 1, num_tasks)
         first = np.cumsum(counts) - counts
@@ -178,7 +179,7 @@ class TaskWorkload:
             after=self._draw_precedence(streams, task, first),
         )
 
-    def _draw_parts(self, streams: SeedStreams, task: IntArray) -> tuple[FloatArray, FloatArray]:
+    def _draw_parts(self, streams: FlowStreams, task: IntArray) -> tuple[FloatArray, FloatArray]:
         """Draws the part of each flow in B, (num_flows,), and adds up or draws those of each task, (num_tasks,)."""
         if self.total is None:
             assert self.size is not None
@@ -188,7 +189,7 @@ class TaskWorkload:
         share = Exponential(mean=1.0).sample(streams["shares"], len(task))
         return total[task] * (share / np.bincount(task, weights=share)[task]), total
 
-    def _draw_hosts(self, streams: SeedStreams, task: IntArray, client: IntArray) -> tuple[IntArray, IntArray]:
+    def _draw_hosts(self, streams: FlowStreams, task: IntArray, client: IntArray) -> tuple[IntArray, IntArray]:
         """Draws sources and destinations, (num_flows,) each."""
         servers = streams["servers"]
         if self.pattern != AGGREGATE:
@@ -199,7 +200,7 @@ class TaskWorkload:
         source = self.num_clients + np.where(last, aggregator, worker)
         return source, np.where(last, client[task], self.num_clients + aggregator)
 
-    def _draw_precedence(self, streams: SeedStreams, task: IntArray, first: IntArray) -> Precedence | None:
+    def _draw_precedence(self, streams: FlowStreams, task: IntArray, first: IntArray) -> Precedence | None:
         """Draws which flows wait for which: those of a task for each other, and tasks of a client for each other.
 
         Args:
@@ -233,16 +234,15 @@ class TaskWorkload:
     ) -> tuple[IntArray, IntArray]:
         """Lets the flows that begin a client's task wait for those that end the one before it."""
         flow = np.arange(len(task))
-        ends, begins = (
-            np.split(free, np.searchsorted(free, first[1:]))
-            for free in (np.delete(flow, earlier), np.delete(flow, later))
-        )
-        blocks = [
-            np.stack(np.meshgrid(ends[each - self.num_clients], begins[each])).reshape(2, -1)
-            for each in range(self.num_clients, self.num_tasks)
+        ending, beginning = np.delete(flow, earlier), np.delete(flow, later)
+        ending = ending[task[ending] < self.num_tasks - self.num_clients]
+        next_task = task[ending] + self.num_clients
+        start = np.searchsorted(beginning, np.append(first, len(task)))
+        counts = start[next_task + 1] - start[next_task]
+        before = np.cumsum(counts) - counts
+        return np.repeat(ending, counts), beginning[
+            np.arange(counts.sum()) + np.repeat(start[next_task] - before, counts)
         ]
-        old, new = np.concatenate([np.empty((2, 0), dtype=np.int64), *blocks], axis=1)
-        return old, new
 
 
 def _last_of_tasks(task: IntArray) -> BoolArray:
