@@ -21,6 +21,7 @@ from flowsched_gym.workload.failures import RandomFailures
 from flowsched_gym.workload.finding import (
     WorkloadLike,
     find_source,
+    found_for_each,
     is_workload_file,
     is_workload_name,
     leaves_open,
@@ -37,7 +38,16 @@ from flowsched_gym.workload.jobs import JobWorkload
 from flowsched_gym.workload.named import WORKLOADS, NamedWorkload, draw_flows
 from flowsched_gym.workload.poisson import PoissonWorkload
 from flowsched_gym.workload.qcluster import MESSAGE_GAPS
-from flowsched_gym.workload.source import FixedWorkload, UnstableLoadWarning, WorkloadSource, first_flows, with_future
+from flowsched_gym.workload.source import (
+    ONE_OF,
+    FixedWorkload,
+    OneOf,
+    UnstableLoadWarning,
+    WorkloadSource,
+    first_flows,
+    members_of,
+    with_future,
+)
 from flowsched_gym.workload.tasks import TaskWorkload
 
 __all__ = [
@@ -46,6 +56,7 @@ __all__ = [
     "CDF_NAMES",
     "MESSAGE_GAPS",
     "NO_TASK",
+    "ONE_OF",
     "WORKLOADS",
     "ClusterWorkload",
     "Constant",
@@ -63,6 +74,7 @@ __all__ = [
     "LogUniform",
     "Mix",
     "NamedWorkload",
+    "OneOf",
     "Pareto",
     "PoissonWorkload",
     "Precedence",
@@ -78,11 +90,13 @@ __all__ = [
     "draw_flows",
     "find_source",
     "first_flows",
+    "found_for_each",
     "is_workload_file",
     "is_workload_name",
     "leaves_open",
     "load_cdf",
     "make_workload",
+    "members_of",
     "offered_traffic",
     "parse_variant",
     "plain_variant",

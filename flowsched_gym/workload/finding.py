@@ -10,29 +10,36 @@ is new (``kind``); all other keys are fields of the workload, with plain values,
 
 A mapping with the name of a workload of the package, and neither base nor kind, changes that workload. A workload of an
 environment whose network has a number of hosts and capacities of its own takes those where the mapping gives none.
+
+``{"one_of": [...], "weights": [...]}`` has several workloads, each in any of these forms; an episode has one of them.
 """
 
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import MISSING, fields, replace
+from functools import wraps
 from os import PathLike, fsdecode
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeGuard
+from typing import Any, Final, NamedTuple, TypeGuard, TypeVar, cast
 
+from flowsched_gym.core.arrays import is_sequence
 from flowsched_gym.core.checks import check_choice
 from flowsched_gym.core.errors import ConfigError, MissingDependencyError, shown
 from flowsched_gym.core.files import open_to_read, read_json
+from flowsched_gym.core.suggestions import listed
 from flowsched_gym.flows.workload import Workload
 from flowsched_gym.workload.flow_file import is_parquet, read_flows
 from flowsched_gym.workload.gather import GatherWorkload, Mix
 from flowsched_gym.workload.named import KINDS, WORKLOADS, NamedConfig, NamedWorkload, find_named
-from flowsched_gym.workload.source import FixedWorkload, WorkloadSource, without_load_warning
+from flowsched_gym.workload.source import ONE_OF, FixedWorkload, OneOf, WorkloadSource, without_load_warning
 from flowsched_gym.workload.specs import as_plain, read_changes
 from flowsched_gym.workload.tasks import CLOSED
 
 HEAD: Final = ("name", "base", "kind")
 """Keys of a mapping that are no fields of the workload."""
+SEVERAL: Final = ("name", ONE_OF, "weights")
+"""Keys of a mapping that has several workloads."""
 
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._+,-]{0,79}")
 
@@ -51,6 +58,8 @@ ALTERNATIVES: Final = (
 )
 """Fields of which one takes the place of the other when it is given."""
 
+Function = TypeVar("Function", bound=Callable[..., WorkloadSource])
+
 WorkloadLike = str | PathLike[str] | Mapping[str, object] | Workload | WorkloadSource
 """Forms in which a workload may be given."""
 
@@ -63,7 +72,8 @@ def find_source(workload: WorkloadLike) -> WorkloadSource:
 
     Args:
         workload: Name of a workload, path of a workload file (``.yaml``, ``.yml``, ``.json``) or of a flow file
-            (``.csv``, ``.parquet``, ``.pq``), a mapping that describes a workload, flows, or anything that draws flows.
+            (``.csv``, ``.parquet``, ``.pq``), a mapping that describes a workload or has several, flows, or anything
+            that draws flows.
 
     Raises:
         ConfigError: It is none of these, or there is no workload of that name.
@@ -105,16 +115,37 @@ def make_workload(name: str, **overrides: object) -> NamedConfig:
     return _changed(config, {field: value for field, value in changes.items() if value is not None})
 
 
-def parse_variant(mapping: Mapping[Any, object], folder: Path | None = None) -> NamedConfig:
+def found_for_each(find: Function) -> Function:
+    """Has a function that finds the source of a workload, its last positional argument, find one of each of several.
+
+    An environment that changes a workload by its own arguments decorates what does so by this.
+    """
+
+    @wraps(find)
+    def found(*arguments: Any, **keywords: Any) -> WorkloadSource:
+        *before, workload = arguments
+        read = _read_file(workload)
+        if isinstance(read, OneOf):
+            return replace(read, sources=tuple(found(*before, each, **keywords) for each in read.sources))
+        if isinstance(read, Mapping) and ONE_OF in read:
+            return _one_of(read, lambda each: found(*before, each, **keywords))
+        return find(*arguments, **keywords)
+
+    return cast(Function, found)
+
+
+def parse_variant(mapping: Mapping[Any, object], folder: Path | None = None) -> NamedConfig | OneOf:
     """Makes the workload that a mapping describes.
 
     Args:
-        mapping: ``name``, ``base`` or ``kind``, and fields of the workload.
-        folder: Folder that paths of CDF files start from; None for the working folder.
+        mapping: ``name``, ``base`` or ``kind``, and fields of the workload; or ``one_of`` and ``weights``.
+        folder: Folder that paths of files start from; None for the working folder.
 
     Raises:
         ConfigError: A key is unknown or missing, or a value is not allowed; the message names the workload.
     """
+    if ONE_OF in mapping:
+        return _one_of(mapping, lambda each: _find_member(each, folder))
     return _read(mapping, folder).made()
 
 
@@ -126,8 +157,12 @@ def plain_variant(mapping: Mapping[Any, object], folder: Path | None = None) -> 
         folder: As in ``parse_variant``.
 
     Raises:
-        ConfigError: As in ``parse_variant``, or it has a distribution of a user's own class.
+        ConfigError: As in ``parse_variant``, or it has a distribution or source of a user's own class.
     """
+    if ONE_OF in mapping:
+        parse_variant(mapping, folder)
+        plain_members = [_plain_member(each, folder) for each in _read_several(mapping)]
+        return {key: mapping[key] for key in SEVERAL if mapping.get(key) is not None} | {ONE_OF: plain_members}
     variant = _read(mapping, folder)
     with without_load_warning():
         variant.made()
@@ -179,6 +214,8 @@ def workload_label(workload: object) -> str:
     """
     workload = _read_file(workload)
     if isinstance(workload, Mapping):
+        if ONE_OF in workload:
+            return str(workload.get("name") or f"one of {', '.join(map(workload_label, _read_several(workload)))}")
         return _read(workload).label
     return os.fspath(workload) if isinstance(workload, (str, PathLike)) else type(workload).__name__
 
@@ -272,6 +309,53 @@ def _read(mapping: Mapping[Any, object], folder: Path | None = None) -> _Variant
     return _Variant(head, named, type(named.config), values)
 
 
+def _read_several(mapping: Mapping[Any, object]) -> Sequence[Any]:
+    """Returns the workloads of which each episode has one, and checks the keys beside them."""
+    for key in mapping:
+        if key not in SEVERAL:
+            raise ConfigError(f"workload has {ONE_OF}, and no field {shown(key)}: it has {listed(key, SEVERAL)}")
+    _read_head(mapping)
+    several = mapping[ONE_OF]
+    if not is_sequence(several) or not len(several):
+        raise ConfigError(f"{ONE_OF} is {shown(several)}: it must be a list of workloads, at least one")
+    return several
+
+
+def _one_of(mapping: Mapping[Any, Any], find: Callable[[Any], WorkloadSource]) -> OneOf:
+    """Makes the source of several workloads, each found by a function; a message tells which one is not allowed."""
+    sources = []
+    for index, each in enumerate(_read_several(mapping)):
+        try:
+            sources.append(find(each))
+        except ConfigError as error:
+            raise ConfigError(f"{ONE_OF}[{index}]: {error}") from None
+    return OneOf(sources=tuple(sources), weights=mapping.get("weights"))
+
+
+def _find_member(workload: Any, folder: Path | None) -> WorkloadSource:
+    """Finds one of several workloads of a file in a folder."""
+    if isinstance(workload, Mapping):
+        return parse_variant(workload, folder)
+    return find_source(_from_folder(workload, folder))
+
+
+def _plain_member(workload: Any, folder: Path | None) -> object:
+    """Writes one of several workloads in the form that result files keep."""
+    workload = _read_file(_from_folder(workload, folder))
+    if isinstance(workload, Mapping):
+        return plain_variant(workload, folder)
+    if isinstance(workload, (str, PathLike)):
+        return os.fspath(workload)
+    raise ConfigError(f"{shown(workload)} cannot be written down: it must be a name, a mapping or a file")
+
+
+def _from_folder(workload: Any, folder: Path | None) -> Any:
+    """Lets the path of a file start from a folder; all else stays what it is."""
+    if folder is None or not isinstance(workload, (str, PathLike)) or is_workload_name(workload):
+        return workload
+    return folder / workload
+
+
 def _read_head(mapping: Mapping[Any, object]) -> dict[str, str]:
     """Reads name, base and kind, and checks that they go together."""
     head: dict[str, str] = {}
@@ -288,7 +372,8 @@ def _read_head(mapping: Mapping[Any, object]) -> dict[str, str]:
         check_choice("kind of the workload", head["kind"], KINDS)
     if "kind" in head and "base" in head:
         raise ConfigError(f"the workload has base {head['base']!r} and kind {head['kind']!r}: give one of them")
-    if head.get("name") in WORKLOADS and len(head) > 1 and head.get("base") != head["name"]:
+    is_new = ONE_OF in mapping or (len(head) > 1 and head.get("base") != head.get("name"))
+    if is_new and head.get("name") in WORKLOADS:
         raise ConfigError(f"name of the workload is {head['name']!r}: a workload of the package has it, choose another")
     return head
 

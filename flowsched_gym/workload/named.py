@@ -17,7 +17,7 @@ from flowsched_gym.workload.gather import ARTEMIS_A1, ARTEMIS_A2, GatherWorkload
 from flowsched_gym.workload.jobs import JobWorkload
 from flowsched_gym.workload.poisson import PoissonWorkload
 from flowsched_gym.workload.qcluster import QCLUSTER
-from flowsched_gym.workload.source import first_flows
+from flowsched_gym.workload.source import OneOf, first_flows
 from flowsched_gym.workload.specs import FAT_TREE_CORE_CABLES
 from flowsched_gym.workload.tasks import CLOSED, TaskWorkload
 
@@ -274,7 +274,7 @@ def find_named(name: object) -> NamedWorkload:
     return WORKLOADS[name]
 
 
-def draw_flows(config: NamedConfig, *, num_flows: int, seed: int) -> Workload:
+def draw_flows(config: NamedConfig | OneOf, *, num_flows: int, seed: int) -> Workload:
     """Draws exactly ``num_flows`` flows, the first ones of the draw.
 
     Args:

@@ -4,19 +4,25 @@ import contextlib
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Final, Protocol, runtime_checkable
+from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
 
 from flowsched_gym.core.arrays import BoolArray, IntArray
-from flowsched_gym.core.checks import check_number
+from flowsched_gym.core.checks import as_tuple, check_number, check_numbers
 from flowsched_gym.core.errors import ConfigError, FlowSchedWarning, WorkloadError, shown
 from flowsched_gym.flows.link_changes import LinkChanges
 from flowsched_gym.flows.precedence import Precedence
 from flowsched_gym.flows.workload import Workload
+from flowsched_gym.machine_code.drawing import FlowStreams
+from flowsched_gym.workload.distributions import cumulative_weights
 
 MOST_FLOWS: Final = 10_000_000
 """Flows of an episode at most: to draw so many takes seconds, to simulate them 3 GB."""
+
+
+ONE_OF: Final = "one_of"
+"""Key of a mapping that has several workloads."""
 
 
 class UnstableLoadWarning(FlowSchedWarning):
@@ -61,6 +67,74 @@ class FixedWorkload:
     def draw(self, seed: int) -> Workload:
         """Returns the flows, whatever the seed."""
         return self.workload
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneOf:
+    """One of several sources, chosen anew for each episode, from the seed of the episode.
+
+    Attributes:
+        sources: The sources, at least one.
+        weights: How often each is chosen, relative to the others, >= 0, not all 0; None: all alike.
+    """
+
+    sources: tuple[WorkloadSource, ...]
+    weights: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sources", as_tuple("sources", self.sources))
+        for each in self.sources:
+            if not isinstance(each, WorkloadSource):
+                raise ConfigError(f"sources has the entry {shown(each)}: it must be a source of workloads")
+        if not self.sources:
+            raise ConfigError("sources is (): it must have an entry at least")
+        if self.weights is not None:
+            weights = check_numbers("weights", self.weights, count=len(self.sources), at_least=0)
+            if not weights.any():
+                raise ConfigError(f"weights is {shown(self.weights)}: one of them must be > 0")
+            object.__setattr__(self, "weights", tuple(weights.tolist()))
+
+    @property
+    def num_hosts(self) -> int:
+        """Number of hosts that holds those of each source."""
+        return max(each.num_hosts for each in self.sources)
+
+    @property
+    def offered_load(self) -> None:
+        """Nothing: the sources have loads of their own."""
+
+    def with_num_flows(self, num_flows: int) -> "OneOf":
+        """Changes the number of flows of each source.
+
+        Raises:
+            ConfigError: One has flows that are given.
+        """
+        for each in self.sources:
+            if not hasattr(each, "with_num_flows"):
+                raise ConfigError(f"num_flows is {num_flows}: {type(each).__name__} cannot draw so many")
+        changeable: Any = self.sources
+        return replace(self, sources=tuple(each.with_num_flows(num_flows) for each in changeable))
+
+    def chosen(self, seed: int) -> WorkloadSource:
+        """Returns the source of an episode.
+
+        Args:
+            seed: Seed of the episode, an integer >= 0.
+        """
+        cumulative = cumulative_weights(self.weights or (1.0,) * len(self.sources))
+        drawn = FlowStreams(seed)["source"].random()
+        return self.sources[int(np.searchsorted(cumulative, drawn, side="right"))]
+
+    def draw(self, seed: int) -> Workload:
+        """Draws the flows of one episode."""
+        return self.chosen(seed).draw(seed)
+
+
+def members_of(source: WorkloadSource) -> tuple[WorkloadSource, ...]:
+    """Lists all of which a source draws one, at any depth; a source of another kind is its only one."""
+    if not isinstance(source, OneOf):
+        return (source,)
+    return tuple(member for each in source.sources for member in members_of(each))
 
 
 def first_flows(workload: Workload, num_flows: int) -> Workload:

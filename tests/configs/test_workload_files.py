@@ -80,6 +80,20 @@ def test_a_cdf_file_lies_beside_the_yaml_file_and_the_name_is_that_of_the_file(o
     assert result.kwargs["workload"]["size"]["points"] == [[1000.0, 0.0], [3000.0, 1.0]]
 
 
+def test_a_file_may_have_several_workloads_of_which_each_episode_has_one(own: Path) -> None:
+    (own / "sizes.csv").write_text("size_bytes,cdf\n1000,0\n3000,1\n")
+    (own / "mixed.yaml").write_text(
+        "one_of: [{base: gather-heavy, bursts: 3}, {kind: poisson, size: sizes.csv, load: 0.5, flows: 7}]\n"
+        "weights: [1, 2]\n"
+    )
+    assert heuristics(*QUIET, "workload=mixed", "episodes=5") == 0
+    [result] = played()
+    assert set(result.values("num_flows").tolist()) == {30.0, 7.0}
+    assert result.kwargs["workload"]["name"] == "mixed"
+    again = evaluate("flowsched/Artemis-v0", "edf", episodes=5, seed=10_000, kwargs=result.kwargs)
+    assert repr(again.episodes) == repr(result.episodes)
+
+
 def test_null_takes_away_what_the_base_has_and_leaves_the_arguments_of_environments(own: Path) -> None:
     (own / "whole.yaml").write_text("base: poisson-fat-tree-failures\nfailures: null\nload: null\nflows: 5\n")
     assert heuristics(*QUIET, "env=merp_route", "workload=whole", "policies=[ecmp]") == 0

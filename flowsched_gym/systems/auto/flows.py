@@ -22,6 +22,7 @@ from flowsched_gym.workload import (
     WorkloadLike,
     WorkloadSource,
     find_source,
+    found_for_each,
     leaves_open,
     workload_label,
 )
@@ -129,6 +130,7 @@ def squashed_units(hosts: int, size_scale: float, fct_scale: float) -> FlowUnits
     )
 
 
+@found_for_each
 def flow_source(
     workload: WorkloadLike, *, load: float | None, flows: int | None, hosts: int, capacity: float
 ) -> WorkloadSource:

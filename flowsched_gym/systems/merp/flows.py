@@ -6,10 +6,12 @@ from flowsched_gym.workload import (
     WorkloadLike,
     WorkloadSource,
     find_source,
+    found_for_each,
     leaves_open,
 )
 
 
+@found_for_each
 def flow_source(workload: WorkloadLike, *, load: float | None, flows: int | None, capacity: float) -> WorkloadSource:
     """Finds where an environment draws its flows from.
 
