@@ -7,7 +7,7 @@ fixed time, never the same twice in a row; bursts from many hosts to one (incast
 import functools
 import math
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -154,7 +154,6 @@ class ClusterWorkload:
             )
 
     def _check_traffic(self) -> None:
-        """Checks what the clusters send, and when it changes."""
         traffic = as_tuple("traffic", self.traffic)
         object.__setattr__(self, "traffic", traffic)
         if not traffic:
@@ -162,15 +161,14 @@ class ClusterWorkload:
         for each in traffic:
             if not isinstance(each, Traffic):
                 raise ConfigError(f"traffic has the entry {shown(each)}: it must be Traffic")
-        if self.change_every is None:
-            if len(traffic) != self.num_clusters:
-                raise ConfigError(
-                    f"traffic has {len(traffic)} entries: without change_every it must have one for each of the "
-                    f"{self.num_clusters} clusters"
-                )
-            return
-        check_number("change_every", self.change_every, above=0)
-        if len(traffic) == 1 or any(traffic.count(each) > 1 for each in traffic):
+        if self.change_every is not None:
+            check_number("change_every", self.change_every, above=0)
+        elif len(traffic) != self.num_clusters:
+            raise ConfigError(
+                f"traffic has {len(traffic)} entries: without change_every it must have one for each of the "
+                f"{self.num_clusters} clusters"
+            )
+        if self.change_every is not None and (len(traffic) == 1 or any(traffic.count(each) > 1 for each in traffic)):
             raise ConfigError(
                 f"traffic is {shown(traffic)}: with change_every it must have two or more entries, each once"
             )
@@ -191,17 +189,14 @@ class ClusterWorkload:
             return replace(self, num_flows=num_flows, duration=None)
 
     def phases(self, seed: int, count: int) -> IntArray:
-        """Draws which traffic each cluster has in the first phases of an episode.
+        """Draws which traffic each cluster has in the first phases of an episode; without ``change_every`` always one.
 
         Args:
             seed: Seed of the episode, an integer >= 0.
-            count: Number of phases, >= 1; without ``change_every`` all are alike.
+            count: Number of phases, >= 1.
 
         Returns:
             Indices into ``traffic``, (count, num_clusters) int64.
-
-        Raises:
-            ConfigError: The seed or the count is not allowed.
         """
         check_integer("count", count, at_least=1)
         if self.change_every is None:
@@ -221,12 +216,6 @@ class ClusterWorkload:
 
         More flows or a longer duration with the same seed begin with the same flows, bit by bit; bursts leave the other
         flows as they are.
-
-        Args:
-            seed: Seed of the episode, an integer >= 0.
-
-        Raises:
-            ConfigError: The seed is not allowed, or traffic changes too often.
         """
         streams = FlowStreams(seed)
         flows = self._draw_single(streams, seed)
@@ -238,7 +227,7 @@ class ClusterWorkload:
 
     @property
     def _incast_load(self) -> float:
-        """Bytes per s of all bursts that cross the link that loads refer to, over its capacity."""
+        """What bursts add to the load."""
         return 0.0 if self.incast is None else self.incast.bytes_per_second / (self.capacity * self._spread)
 
     @property
@@ -282,16 +271,15 @@ class ClusterWorkload:
         Returns:
             Arrival times in s and phases, (num_flows,) each; indices into ``traffic``, (num_phases, num_clusters).
         """
-        rng, rates = streams["arrivals"], self._rates
+        rng, rates, end = streams["arrivals"], self._rates, self.duration
         if self.num_flows is not None:
             unit = poisson_arrivals(rng, 1.0, count=self.num_flows)
-            choices = self.phases(seed, self._num_phases(unit[-1] / (rates.min() * self.num_clusters)))
-            total = np.cumsum(rates[choices], axis=1)[:, -1]
-        else:
-            assert self.duration is not None
-            choices = self.phases(seed, self._num_phases(self.duration))
-            total = np.cumsum(rates[choices], axis=1)[:, -1]
-            longest = self.duration if self.change_every is None else self.change_every
+            end = unit[-1] / (rates.min() * self.num_clusters)
+        assert end is not None
+        choices = self.phases(seed, self._num_phases(end))
+        total = np.cumsum(rates[choices], axis=1)[:, -1]
+        if self.num_flows is None:
+            longest = end if self.change_every is None else self.change_every
             unit = poisson_arrivals(rng, 1.0, duration=float(np.cumsum(total)[-1]) * longest)
         begin = np.arange(len(total)) * (self.change_every or 0.0)
         before = np.concatenate([[0.0], np.cumsum(total[:-1] * np.diff(begin))])
@@ -326,14 +314,8 @@ class ClusterWorkload:
 def offered_traffic(source: WorkloadSource, num_clusters: int) -> tuple[Traffic, ...] | None:
     """Returns what each cluster of an environment sends, in the long run; bursts of incast are left out.
 
-    Where hosts of one cluster send different traffic, or change theirs, it is the mixture of all of it.
-
-    Args:
-        source: Where the flows come from.
-        num_clusters: Clusters of equal size into which the hosts are divided, in their order.
-
-    Returns:
-        Traffic of each cluster, or ``None`` where it is not known, as of a flow file.
+    The hosts are divided into clusters of equal size, in their order. Where hosts of one send different traffic, or
+    change theirs, it is the mixture of all of it. It is ``None`` where it is not known, as of a flow file.
 
     Raises:
         ConfigError: Traffic mixes that is not all of measured distributions.
@@ -372,15 +354,7 @@ def _mixed(parts: tuple[Traffic, ...]) -> Traffic:
 
 def _merged(one: Workload, other: Workload) -> Workload:
     """Joins two workloads without deadlines in the order of arrival, with new ids."""
-    assert one.task_id is not None
-    assert other.task_id is not None
-    arrival_time = np.concatenate([one.arrival_time, other.arrival_time])
-    order = np.argsort(arrival_time, kind="stable")
-    return Workload(
-        flow_id=np.arange(len(order)),
-        source=np.concatenate([one.source, other.source])[order],
-        destination=np.concatenate([one.destination, other.destination])[order],
-        size=np.concatenate([one.size, other.size])[order],
-        arrival_time=arrival_time[order],
-        task_id=np.concatenate([one.task_id, other.task_id])[order],
-    )
+    order = np.argsort(np.concatenate([one.arrival_time, other.arrival_time]), kind="stable")
+    names = ("source", "destination", "size", "arrival_time", "task_id")
+    joined: dict[str, Any] = {name: np.concatenate([getattr(one, name), getattr(other, name)])[order] for name in names}
+    return Workload(flow_id=np.arange(len(order)), **joined)

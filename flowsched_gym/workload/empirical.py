@@ -14,7 +14,6 @@ from types import MappingProxyType
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.checks import as_tuple, check_number, settle_numbers
@@ -100,13 +99,8 @@ class Empirical(Inverted):
         object.__setattr__(self, "_probabilities", np.ascontiguousarray(probabilities))
         object.__setattr__(self, "mean", _mean_of_points(self.points, self.minimum))
 
-    def cdf(self, value: npt.ArrayLike) -> FloatArray:
-        """Returns the probability of a value at most this large, of the shape of the values asked for.
-
-        The raising to the minimum is included.
-        """
-        values = np.asarray(value, dtype=np.float64)
-        return np.where(values < self.minimum, 0.0, _interpolate(values, self._values, self._probabilities))[()]
+    def _cdf(self, value: FloatArray) -> FloatArray:
+        return np.where(value < self.minimum, 0.0, _interpolate(value, self._values, self._probabilities))
 
     def _invert(self, probability: FloatArray) -> FloatArray:
         if loops() is not None:
@@ -120,11 +114,10 @@ class Empirical(Inverted):
 
 
 def load_cdf(name: str, *, minimum: float | None = None) -> Empirical:
-    """Loads one of the packaged size distributions (``CDF_NAMES``).
+    """Loads one of the packaged size distributions (``CDF_NAMES``), such as ``"web_search"``.
 
-    Args:
-        name: Name of the distribution, such as ``"web_search"``.
-        minimum: Smallest size in B. Default: one packet of 1460 B for web search, 1 B for the others that start at 0.
+    The smallest size is a minimum in B, by default one packet of 1460 B for web search, 1 B for the others that start
+    at 0.
 
     Raises:
         ConfigError: There is no such distribution, or the minimum is not allowed.
@@ -142,10 +135,6 @@ def load_cdf(name: str, *, minimum: float | None = None) -> Empirical:
 
 def read_cdf(path: str | PathLike[str], *, minimum: float = 0.0) -> Empirical:
     """Reads a size distribution from a CSV file with the header ``size_bytes,cdf`` and one point in each row.
-
-    Args:
-        path: The file.
-        minimum: Smallest size in B.
 
     Raises:
         ConfigError: The file cannot be read, or is not such a file.

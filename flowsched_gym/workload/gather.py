@@ -15,6 +15,7 @@ from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.checks import (
     as_tuple,
     check_choice,
+    check_flag,
     check_integer,
     check_number,
     check_one_of_two,
@@ -172,8 +173,7 @@ class GatherWorkload:
         check_integer("num_destinations", self.num_destinations, at_least=1)
         if self.num_senders is not None:
             check_integer("num_senders", self.num_senders, at_least=self.burst_size)
-        if not isinstance(self.shuffle, bool):
-            raise ConfigError(f"shuffle is {shown(self.shuffle)}: it must be True or False")
+        check_flag("shuffle", self.shuffle)
         check_number("request_jitter", self.request_jitter, at_least=0)
         self._check_length()
         warn_if_unstable(self.offered_load)
@@ -253,9 +253,6 @@ class GatherWorkload:
         """Draws the flows of one episode: a pure function of the fields and the seed.
 
         More bursts or a longer duration with the same seed begin with the same flows, bit by bit.
-
-        Args:
-            seed: Seed of the episode, an integer >= 0.
         """
         streams = FlowStreams(seed)
         total_rate = self.rate * self.num_destinations

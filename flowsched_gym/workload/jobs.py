@@ -14,8 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
-from flowsched_gym.core.checks import check_integer, check_number, settle_numbers
-from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.core.checks import check_flag, check_integer, check_number, settle_numbers
 from flowsched_gym.core.seeding import integers
 from flowsched_gym.core.units import BYTES_PER_MEGABYTE, BYTES_PER_SECOND_PER_GBPS
 from flowsched_gym.flows.workload import Workload
@@ -26,14 +25,10 @@ JOBS_FILE: Final = "alibaba_jobs.csv"
 
 
 class _Jobs(NamedTuple):
-    """The jobs of the slice; gaps, volumes and work are in units of their means.
+    """The jobs of the slice, (num_jobs,), and their rows, (num_rows,); gaps, volumes and work are over their means.
 
-    Attributes:
-        gap: Time since the submission of the job before, (num_jobs,) float64; of the first job: 1.
-        first: First row of each job, (num_jobs,) int64.
-        counts: Rows of each job, (num_jobs,) int64.
-        volume: Memory of all instances of a row, (num_rows,) float64.
-        work: Time that an instance takes on one CPU, (num_rows,) float64.
+    A gap is the time since the submission of the job before (of the first job: 1), a volume the memory of all instances
+    of a row, its work the time that an instance takes on one CPU.
     """
 
     gap: FloatArray
@@ -80,8 +75,7 @@ class JobWorkload:
         check_integer("num_tasks", self.num_tasks, at_least=1)
         for name in ("load", "capacity", "mean_size"):
             check_number(name, getattr(self, name), above=0)
-        if not isinstance(self.cpu_work, bool):
-            raise ConfigError(f"cpu_work is {shown(self.cpu_work)}: it must be True or False")
+        check_flag("cpu_work", self.cpu_work)
         check_integer("num_clients", self.num_clients, at_least=1)
         check_integer("num_servers", self.num_servers, at_least=1)
         check_flow_count(f"num_tasks {self.num_tasks}", float(self.num_tasks) * _jobs().counts.max())
@@ -107,9 +101,6 @@ class JobWorkload:
         """Draws the flows of one episode: a pure function of the fields and the seed.
 
         More jobs with the same seed begin with the same flows, bit by bit.
-
-        Args:
-            seed: Seed of the episode, an integer >= 0.
         """
         jobs, streams = _jobs(), FlowStreams(seed)
         num_jobs = len(jobs.first)

@@ -126,9 +126,6 @@ class PoissonWorkload:
 
         More flows or a longer duration with the same seed begin with the same flows, bit by bit; failures leave the
         flows as they are.
-
-        Args:
-            seed: Seed of the episode, an integer >= 0.
         """
         streams = FlowStreams(seed)
         arrival_time = poisson_arrivals(

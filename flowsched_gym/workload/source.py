@@ -38,7 +38,7 @@ class WorkloadSource(Protocol):
         """Number of hosts that the flows run between, numbered from 0."""
 
     def draw(self, seed: int) -> Workload:
-        """Draws the flows of one episode: the same seed gives the same flows, bit by bit."""
+        """Draws the flows of one episode: the same seed, an integer >= 0, gives the same flows, bit by bit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

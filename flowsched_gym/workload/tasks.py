@@ -12,12 +12,13 @@ import numpy as np
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.core.checks import (
     check_choice,
+    check_flag,
     check_integer,
     check_number,
     check_one_of_two,
     settle_numbers,
 )
-from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.seeding import integers
 from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS
 from flowsched_gym.flows.precedence import Precedence
@@ -115,8 +116,7 @@ class TaskWorkload:
                 raise ConfigError(
                     f"{what} in a closed loop may make {pairs:.3g} pairs: at most {MOST_PAIRS} are allowed"
                 )
-        if not isinstance(self.cpu_work, bool):
-            raise ConfigError(f"cpu_work is {shown(self.cpu_work)}: it must be True or False")
+        check_flag("cpu_work", self.cpu_work)
         check_integer("num_clients", self.num_clients, at_least=1)
         check_integer("num_servers", self.num_servers, at_least=2 if self.pattern == AGGREGATE else 1)
 
@@ -148,9 +148,6 @@ class TaskWorkload:
         """Draws the flows of one episode: a pure function of the fields and the seed.
 
         More tasks with the same seed begin with the same flows, bit by bit.
-
-        Args:
-            seed: Seed of the episode, an integer >= 0.
         """
         streams = FlowStreams(seed)
         num_tasks = self.num_tasks
@@ -201,12 +198,9 @@ class TaskWorkload:
         return source, np.where(last, client[task], self.num_clients + aggregator)
 
     def _draw_precedence(self, streams: FlowStreams, task: IntArray, first: IntArray) -> Precedence | None:
-        """Draws which flows wait for which: those of a task for each other, and tasks of a client for each other.
+        """Draws which flows wait for which: those of a task, and tasks of a client, for each other.
 
-        Args:
-            streams: Generators of the episode.
-            task: Task of each flow, (num_flows,).
-            first: First flow of each task, (num_tasks,).
+        Tasks are given by flow, (num_flows,), and the first flow by task, (num_tasks,).
         """
         flow = np.arange(len(task))
         before = flow - first[task]

@@ -199,7 +199,7 @@ def test_bad_fields_are_refused_by_name_and_value() -> None:
         ({"num_bursts": None, "duration": math.inf}, "duration is inf"),
         ({"num_senders": 9}, "num_senders is 9: it must be an integer >= 10"),
         ({"pattern": "all"}, "pattern is 'all': it must be one of gather, scatter"),
-        ({"shuffle": 1}, "shuffle is 1: it must be True or False"),
+        ({"shuffle": 1}, "shuffle is 1: it must be true or false"),
         ({"mix": "a1"}, "mix is 'a1': it must be a Mix"),
         ({"mix": None, "size": 5.0}, "size is 5.0: it must be a distribution"),
         ({"mix": None, "size": Constant(value=5.0)}, "flows_per_burst is None: it must be an integer >= 1"),

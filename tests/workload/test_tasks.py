@@ -193,7 +193,7 @@ def test_bad_fields_of_tasks_are_refused_in_one_line() -> None:
         ({"capacity": 0.0}, "capacity is 0.0: it must be a finite number > 0"),
         ({"load": None, "arrivals": "closed", "deadline_factor": SIZE}, "deadline_factor is given: in a closed loop"),
         ({"load": None, "arrivals": "closed", "max_flows": 1000}, "may make 1e+08 pairs: at most 10000000 are allowed"),
-        ({"cpu_work": 1}, "cpu_work is 1: it must be True or False"),
+        ({"cpu_work": 1}, "cpu_work is 1: it must be true or false"),
         ({"num_clients": 0}, "num_clients is 0: it must be an integer >= 1"),
         ({"num_servers": 0}, "num_servers is 0: it must be an integer >= 1"),
         ({"pattern": "partition-aggregate", "num_servers": 1}, "num_servers is 1: it must be an integer >= 2"),
