@@ -35,9 +35,8 @@ from flowsched_gym.workload.finding import (
 from flowsched_gym.workload.flow_file import read_flows, write_flows
 from flowsched_gym.workload.gather import ARTEMIS_A1, ARTEMIS_A2, GatherWorkload, Mix
 from flowsched_gym.workload.jobs import JobWorkload
-from flowsched_gym.workload.named import WORKLOADS, NamedWorkload, draw_flows
+from flowsched_gym.workload.named import MESSAGE_GAPS, WORKLOADS, NamedWorkload, draw_flows
 from flowsched_gym.workload.poisson import PoissonWorkload
-from flowsched_gym.workload.qcluster import MESSAGE_GAPS
 from flowsched_gym.workload.source import (
     ONE_OF,
     FixedWorkload,

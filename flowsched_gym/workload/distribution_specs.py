@@ -49,42 +49,24 @@ WITH_UNIT_OF_THEIR_OWN: Final = ("empirical", "cdf", "cdf-file")
 
 
 class Entry(NamedTuple):
-    """A key of a mapping and its value.
-
-    Attributes:
-        key: The key, with its unit.
-        value: The plain value.
-        factor: What numbers are multiplied by to be in B, s or B/s.
-    """
+    """A key of a mapping, with its unit; its plain value; and what numbers are multiplied by to be in B, s or B/s."""
 
     key: str
     value: object
-    factor: float
+    factor: float = 1.0
 
 
 def parse_distribution(name: str, value: object) -> Distribution:
-    """Makes a distribution of a plain value; a distribution passes unchanged.
-
-    Args:
-        name: Name of the value, for messages.
-        value: A distribution, a number, a name, a path or a mapping, as the module describes.
+    """Makes a distribution of a plain value, named in messages; a distribution passes unchanged.
 
     Raises:
-        ConfigError: The value is none of these, or describes no distribution.
+        ConfigError: The value is none of those that the module describes.
     """
-    return read_distribution(Entry(name, value, 1.0), None)
+    return read_distribution(Entry(name, value), None)
 
 
 def read_distribution(entry: Entry, folder: Path | None) -> Distribution:
-    """Makes a distribution of an entry of a mapping; a distribution passes unchanged.
-
-    Args:
-        entry: Its key and plain value.
-        folder: Folder that paths of CDF files start from; None for the working folder.
-
-    Raises:
-        ConfigError: The value describes no distribution.
-    """
+    """Makes a distribution of an entry of a mapping; paths of CDF files start from the folder."""
     key, value, factor = entry
     if isinstance(value, Distribution) and factor == 1:
         return value
@@ -92,7 +74,7 @@ def read_distribution(entry: Entry, folder: Path | None) -> Distribution:
         if _is_number(value):
             return Constant(value=_times(value, factor))
         if isinstance(value, str) and factor == 1:
-            return read_cdf(_path(value, folder)) if value.endswith(CDF_SUFFIX) else load_cdf(value)
+            return read_cdf(Path(folder or "", value)) if value.endswith(CDF_SUFFIX) else load_cdf(value)
         if isinstance(value, Mapping):
             return _distribution_of(value, factor, folder)
     except ConfigError as error:
@@ -123,7 +105,7 @@ def _distribution_of(value: Mapping[Any, object], factor: float, folder: Path | 
         if key != "kind"
     }
     if kind == "cdf-file" and isinstance(arguments.get("path"), str):
-        arguments["path"] = _path(str(arguments["path"]), folder)
+        arguments["path"] = Path(folder or "", str(arguments["path"]))
     try:
         return DISTRIBUTION_KINDS[kind](**arguments)
     except TypeError as error:
@@ -135,11 +117,6 @@ def _scaled(value: object, factor: float, depth: int = 2) -> object:
     if isinstance(value, (list, tuple)) and depth:
         return [_scaled(each, factor, depth - 1) for each in value]
     return _times(value, factor) if _is_number(value) else value
-
-
-def _path(path: str, folder: Path | None) -> str:
-    """Finds a file from the folder that its path starts from."""
-    return path if folder is None else str(folder / path)
 
 
 def _is_number(value: object) -> bool:

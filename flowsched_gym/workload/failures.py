@@ -65,45 +65,31 @@ class RandomFailures:
             )
         check_one_of_two("count", self.count, "mean_time_up", self.mean_time_up)
         if self.count is not None:
-            self._check_failures_at_once()
-        else:
-            self._check_failures_again_and_again()
-
-    def draw(self, rng: np.random.Generator) -> LinkChanges:
-        """Draws the failures and repairs of one episode.
-
-        Args:
-            rng: Generator of this purpose.
-        """
-        return self._draw_at_once(rng) if self.mean_time_up is None else self._draw_again_and_again(rng)
-
-    def _check_failures_at_once(self) -> None:
-        """Checks the fields that go with a count, and refuses the others."""
-        check_integer("count", self.count, at_least=0, below=len(self.cables) + 1)
-        check_number("at", self.at, at_least=0)
-        if self.repair_after is not None:
-            check_number("repair_after", self.repair_after, above=0)
-        for name in ("mean_time_down", "until"):
-            if getattr(self, name) is not None:
-                raise ConfigError(f"{name} is {shown(getattr(self, name))}: it goes with mean_time_up, not with count")
-
-    def _check_failures_again_and_again(self) -> None:
-        """Checks the fields that go with a mean time up, and refuses the others."""
-        for name in ("mean_time_up", "mean_time_down", "until"):
-            check_number(name, getattr(self, name), above=0)
-        assert self.mean_time_up is not None
-        assert self.mean_time_down is not None
-        assert self.until is not None
+            check_integer("count", self.count, at_least=0, below=len(self.cables) + 1)
+            check_number("at", self.at, at_least=0)
+            if self.repair_after is not None:
+                check_number("repair_after", self.repair_after, above=0)
+            for name in ("mean_time_down", "until"):
+                if (value := getattr(self, name)) is not None:
+                    raise ConfigError(f"{name} is {shown(value)}: it goes with mean_time_up, not with count")
+            return
+        up, down, until = (
+            check_number(name, getattr(self, name), above=0) for name in ("mean_time_up", "mean_time_down", "until")
+        )
         if self.at != 0 or self.repair_after is not None:
             raise ConfigError(
                 f"at is {shown(self.at)} and repair_after {shown(self.repair_after)}: they go with count, not with "
                 "mean_time_up"
             )
-        expected = len(self.cables) * self.until / (self.mean_time_up + self.mean_time_down)
+        expected = len(self.cables) * until / (up + down)
         if expected > MOST_FAILURES:
             raise ConfigError(
                 f"until is {shown(self.until)}: {expected:.3g} failures are too many, {MOST_FAILURES} allowed"
             )
+
+    def draw(self, rng: np.random.Generator) -> LinkChanges:
+        """Draws the failures and repairs of one episode."""
+        return self._draw_at_once(rng) if self.mean_time_up is None else self._draw_again_and_again(rng)
 
     def _draw_at_once(self, rng: np.random.Generator) -> LinkChanges:
         """Draws the cables that fail, in the order of their numbers."""

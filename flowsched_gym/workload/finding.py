@@ -16,7 +16,7 @@ environment whose network has a number of hosts and capacities of its own takes 
 
 import os
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields, replace
 from functools import wraps
 from os import PathLike, fsdecode
@@ -103,13 +103,15 @@ def make_workload(name: str, **overrides: object) -> NamedConfig:
     beside those of the workload: ``make_workload("poisson-tree", shape=1.05, maximum=1.5e9)``.
 
     Args:
-        name: Name of the workload (``WORKLOADS``).
+        name: Name of the workload (``WORKLOADS``); ``find_source`` takes a workload in any other form.
         **overrides: Fields of its class and of its sizes, and their values; None leaves a field as the named workload
             has it.
 
     Raises:
         ConfigError: The name or a field does not exist, or a value is not allowed.
     """
+    if not is_workload_name(name):
+        raise ConfigError(f"workload is {shown(name)}: it must be a name; find_source takes mappings, files and flows")
     config = find_named(name).config
     changes = read_changes(f"workload {name!r}", type(config), overrides, size=getattr(config, "size", None))
     return _changed(config, {field: value for field, value in changes.items() if value is not None})
@@ -151,10 +153,6 @@ def parse_variant(mapping: Mapping[Any, object], folder: Path | None = None) -> 
 
 def plain_variant(mapping: Mapping[Any, object], folder: Path | None = None) -> dict[str, object]:
     """Writes a mapping in the form that result files keep: SI units, full names, and points in place of CDF files.
-
-    Args:
-        mapping: As in ``parse_variant``.
-        folder: As in ``parse_variant``.
 
     Raises:
         ConfigError: As in ``parse_variant``, or it has a distribution or source of a user's own class.
@@ -207,11 +205,7 @@ def is_workload_name(workload: object) -> TypeGuard[str]:
 
 
 def workload_label(workload: object) -> str:
-    """Names a workload for titles and tables: its name, its file, or its class where it was made in Python.
-
-    Raises:
-        ConfigError: It is a mapping or a workload file that describes no workload.
-    """
+    """Names a workload for titles and tables: its name, its file, or its class where it was made in Python."""
     workload = _read_file(workload)
     if isinstance(workload, Mapping):
         if ONE_OF in workload:
@@ -223,15 +217,8 @@ def workload_label(workload: object) -> str:
 def leaves_open(workload: object, field: str) -> bool:
     """Returns whether a workload takes a field from the network of its environment.
 
-    One of a name does, and a mapping or workload file that does not give the field; failures without cables of their
-    own do not count.
-
-    Args:
-        workload: As in ``find_source``.
-        field: Name of a field, such as ``num_hosts``.
-
-    Raises:
-        ConfigError: It is a mapping or a workload file that describes no workload.
+    One of a name does, and a mapping or workload file that does not give the field, such as ``num_hosts``; failures
+    without cables of their own do not count.
     """
     workload = _read_file(workload)
     if not isinstance(workload, Mapping):
@@ -240,23 +227,12 @@ def leaves_open(workload: object, field: str) -> bool:
 
 
 def with_workload_read(kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns arguments of an environment, with the content of a workload file in its place: results keep that.
-
-    Raises:
-        ConfigError: The file describes no workload.
-    """
+    """Returns arguments of an environment, with the content of a workload file in its place: results keep that."""
     return {**kwargs, "workload": _read_file(kwargs["workload"])} if "workload" in kwargs else dict(kwargs)
 
 
 class _Variant(NamedTuple):
-    """A mapping that was read.
-
-    Attributes:
-        head: Its name, base and kind, as far as they are given.
-        base: The workload that it changes; None for a new one.
-        kind: Class of the workload.
-        values: Fields that it gives.
-    """
+    """A mapping that was read: name, base and kind as far as they are given, and the fields that it gives."""
 
     head: dict[str, str]
     base: NamedWorkload | None
@@ -385,28 +361,19 @@ def _gives_cables(mapping: Mapping[Any, object]) -> bool:
 
 
 def _changed(config: NamedConfig, values: Mapping[str, Any]) -> NamedConfig:
-    """Changes fields of a workload; fields that they exclude become None.
-
-    Raises:
-        ConfigError: A value is not allowed.
-    """
+    """Changes fields of a workload; fields that they exclude become None."""
     known = [field.name for field in fields(config)]
-    return replace(config, **{**_replaced_fields(values, known), **values})
-
-
-def _replaced_fields(changes: Mapping[str, object], known: Collection[str]) -> dict[str, None]:
-    """Returns the fields that become None as others are given."""
-    replaced: dict[str, None] = {}
+    excluded: set[str] = set()
     for pair in ALTERNATIVES:
-        given = [key for key in pair if changes.get(key) is not None]
+        given = [key for key in pair if values.get(key) is not None]
         if len(given) == 1 and all(key in known for key in pair):
-            replaced |= {key: None for key in pair if key not in given}
-    mix = changes.get("mix")
+            excluded |= set(pair) - set(given)
+    mix = values.get("mix")
     if isinstance(mix, Mix):
-        replaced |= {"deadline": None} | ({} if mix.counts is None else {"flows_per_burst": None})
-    if changes.get("arrivals") == CLOSED:
-        replaced |= {"deadline_factor": None}
-    return replaced
+        excluded |= {"deadline"} if mix.counts is None else {"deadline", "flows_per_burst"}
+    if values.get("arrivals") == CLOSED:
+        excluded.add("deadline_factor")
+    return replace(config, **{**dict.fromkeys(excluded), **values})
 
 
 def _read_file(workload: Any) -> Any:

@@ -83,13 +83,12 @@ class PoissonWorkload:
         check_busiest_share(self.busiest_share)
         check_number("capacity", self.capacity, above=0)
         check_one_of_two("num_flows", self.num_flows, "duration", self.duration)
-        if self.num_flows is not None:
-            check_integer("num_flows", self.num_flows, at_least=1)
         check_choice("pattern", self.pattern, PATTERNS)
         check_integer("num_hosts", self.num_hosts, at_least=MIN_HOSTS)
         if not isinstance(self.failures, RandomFailures | None):
             raise ConfigError(f"failures is {shown(self.failures)}: it must be RandomFailures or None")
         if self.num_flows is not None:
+            check_integer("num_flows", self.num_flows, at_least=1)
             check_flow_count(f"num_flows {self.num_flows}", self.num_flows)
         elif self.duration is not None:
             rate = self.flow_rate
@@ -162,15 +161,9 @@ class PoissonWorkload:
 def poisson_arrivals(
     rng: np.random.Generator, rate: float, *, count: int | None = None, duration: float | None = None
 ) -> FloatArray:
-    """Draws the arrivals of a Poisson process that starts at 0; exactly one of count and duration is given.
+    """Draws a Poisson process that starts at 0: so many arrivals, or those before a duration in s.
 
     More arrivals or a longer duration from the same generator state begin with the same arrivals, bit by bit.
-
-    Args:
-        rng: Generator of this purpose.
-        rate: Arrivals per s, > 0.
-        count: Number of arrivals.
-        duration: Arrivals are those before this time in s.
 
     Returns:
         Arrival times in s, (num_arrivals,) float64, increasing.

@@ -13,7 +13,7 @@ from flowsched_gym.core.checks import as_tuple, check_number, check_numbers
 from flowsched_gym.core.errors import ConfigError, FlowSchedWarning, WorkloadError, shown
 from flowsched_gym.flows.link_changes import LinkChanges
 from flowsched_gym.flows.precedence import Precedence
-from flowsched_gym.flows.workload import Workload
+from flowsched_gym.flows.workload import COLUMNS, Workload
 from flowsched_gym.machine_code.drawing import FlowStreams
 from flowsched_gym.workload.distributions import cumulative_weights
 
@@ -142,40 +142,26 @@ def first_flows(workload: Workload, num_flows: int) -> Workload:
 
     Link changes stay as they are.
 
-    Args:
-        workload: The flows to cut.
-        num_flows: How many to keep, 0 <= num_flows <= workload.num_flows.
-
     Raises:
         WorkloadError: The workload has fewer flows.
     """
     if not 0 <= num_flows <= workload.num_flows:
         raise WorkloadError(f"{num_flows} flows are wanted of a workload that has {workload.num_flows}")
-    columns = ("flow_id", "source", "destination", "size", "arrival_time", "deadline_span", "task_id", "cpu_time")
     after = None if workload.after is None else workload.after.among(workload.flow_id[:num_flows])
-    return replace(workload, after=after, **{name: getattr(workload, name)[:num_flows] for name in columns})
+    return replace(workload, after=after, **{name: getattr(workload, name)[:num_flows] for name in COLUMNS})
 
 
 def check_flow_count(what: str, expected: float) -> None:
-    """Refuses an episode that would have more flows than memory is there for.
+    """Refuses an episode that would have more flows, or hosts from which theirs are chosen, than memory is there for.
 
-    Args:
-        what: The fields that ask for so many, for the message.
-        expected: Flows that are expected, or the hosts from which theirs are chosen, where these are more.
-
-    Raises:
-        ConfigError: They are too many.
+    The message begins with the fields that ask for so many.
     """
     if not expected <= MOST_FLOWS:
         raise ConfigError(f"{what} would draw {expected:.3g} flows: at most {MOST_FLOWS} are allowed")
 
 
 def check_busiest_share(share: float | None) -> None:
-    """Refuses what is no share of all bytes.
-
-    Raises:
-        ConfigError: The share is neither None nor a number above 0 and at most 1.
-    """
+    """Refuses what is neither None nor a share of all bytes, above 0 and at most 1."""
     if share is not None and check_number("busiest_share", share, above=0) > 1:
         raise ConfigError(f"busiest_share is {shown(share)}: it must be at most 1")
 
@@ -197,23 +183,17 @@ def without_load_warning() -> Iterator[None]:
 
 
 def with_future(past: Workload, future: Workload, now: float) -> Workload:
-    """Joins the flows of an episode that have arrived with those of another one that arrive later.
+    """Joins the flows of an episode that have arrived by a time in s with those of another one that arrive later.
 
-    Args:
-        past: The flows of the episode.
-        future: The flows of the other one.
-        now: Time in s; a flow that arrives at it has arrived.
-
-    Returns:
-        The flows, the later ones with ids after those of the past. Links change likewise. Flows of the past that wait
-        for others keep these, whenever they arrive.
+    The later ones get ids after those of the past. Links change likewise. Flows of the past that wait for others keep
+    these, whenever they arrive.
     """
     kept, new = _kept(past, now), future.arrival_time > now
     if not new.any() and kept.all():
         return past
     first_id = int(past.flow_id.max(initial=-1)) + 1
     columns = {}
-    for name in ("source", "destination", "size", "arrival_time", "deadline_span", "task_id", "cpu_time"):
+    for name in COLUMNS[1:]:
         columns[name] = np.concatenate([getattr(past, name)[kept], getattr(future, name)[new]])
     flow_id = np.concatenate([past.flow_id[kept], first_id + np.arange(np.count_nonzero(new))])
     new_id = np.zeros(future.num_flows, dtype=np.int64)

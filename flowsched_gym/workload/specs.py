@@ -11,7 +11,7 @@ Values are in B, s and B/s. A key may end in a unit instead: ``size_kb``, ``size
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import MISSING, fields, is_dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -78,15 +78,9 @@ SHORT_NAMES: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def read_entries(where: str, mapping: Mapping[Any, object], known: Iterable[str]) -> dict[str, Entry]:
-    """Finds the field that each key of a mapping means.
+    """Finds the field that each key of a mapping, with short names and units, means; refuses a key that means none.
 
-    Args:
-        where: What has the fields, for messages.
-        mapping: Keys, with short names and units, and plain values.
-        known: Fields that there are.
-
-    Raises:
-        ConfigError: A key is not known, or two keys mean one field.
+    Messages begin with what has the fields.
     """
     names = list(known)
     entries: dict[str, Entry] = {}
@@ -101,16 +95,7 @@ def read_entries(where: str, mapping: Mapping[Any, object], known: Iterable[str]
 
 
 def read_value(field: str, entry: Entry, folder: Path | None) -> object:
-    """Makes the value of a field of a workload; the field's class checks None, and what is but a number or a word.
-
-    Args:
-        field: Name of the field.
-        entry: Its key and plain value.
-        folder: Folder that paths of CDF files start from; None for the working folder.
-
-    Raises:
-        ConfigError: The value describes no distribution, mix, traffic, incast or failures.
-    """
+    """Makes the value of a field of a workload; the field's class checks None, and what is but a number or a word."""
     if entry.value is not None and field in DISTRIBUTIONS:
         return read_distribution(entry, folder)
     if entry.value is None or field not in READERS:
@@ -138,9 +123,6 @@ def read_changes(
         changes: Fields, fields of the sizes, and their plain values.
         size: Distribution of sizes that it has unless the changes give one.
         folder: Folder that paths of CDF files start from; None for the working folder.
-
-    Raises:
-        ConfigError: A field does not exist, or a value describes nothing.
     """
     known = [field.name for field in fields(kind)]
     of_sizes = {key: value for key, value in changes.items() if str(key).startswith("size")}
@@ -157,11 +139,7 @@ def read_changes(
 
 
 def as_plain(value: object) -> object:
-    """Writes a value as JSON and YAML hold it, so that reading it gives an equal one; CDF files become points.
-
-    Raises:
-        ConfigError: It has a distribution of a user's own class.
-    """
+    """Writes a value as JSON and YAML hold it, so that reading it gives an equal one; CDF files become points."""
     if isinstance(value, Mix):
         share = "weight" if value.counts is None else "count"
         rows = [
@@ -221,11 +199,7 @@ def _read_mix(value: object, folder: Path | None) -> Mix | None:
 
 
 def _mix_row(row: object) -> tuple[Any, str, object]:
-    """Reads an entry of a mix.
-
-    Returns:
-        The pair (size in B, allowed time in s), ``"count"`` or ``"weight"``, and that number.
-    """
+    """Reads an entry of a mix: the pair (size in B, allowed time in s), ``count`` or ``weight``, and that number."""
     if not isinstance(row, Mapping):
         assert isinstance(row, Sequence)
         return (row[0], row[1]), "count", row[2]
@@ -245,9 +219,9 @@ def _read_traffic(value: object, folder: Path | None) -> tuple[Traffic, ...] | N
     rows = _rows(value, PAIR)
     return (
         tuple(
-            Traffic(**_fields("an entry", row, ("size", "load"), folder))
+            Traffic(**_fields("an entry", row, Traffic, folder))
             if isinstance(row, Mapping)
-            else Traffic(size=read_distribution(Entry("size", row[0], 1.0), folder), load=row[1])
+            else Traffic(size=read_distribution(Entry("size", row[0]), folder), load=row[1])
             for row in rows
         )
         or None
@@ -256,33 +230,23 @@ def _read_traffic(value: object, folder: Path | None) -> tuple[Traffic, ...] | N
 
 def _read_incast(value: object, folder: Path | None) -> Incast | None:
     """Reads incast from a mapping of its fields; None for anything else."""
-    if not isinstance(value, Mapping):
-        return None
-    return Incast(**_fields("it", value, ("burst_rate", "senders", "size"), folder))
+    return Incast(**_fields("it", value, Incast, folder)) if isinstance(value, Mapping) else None
 
 
 def _read_failures(value: object, folder: Path | None) -> RandomFailures | None:
     """Reads failures from a mapping of their fields; None for anything else."""
     if not isinstance(value, Mapping):
         return None
-    known = [field.name for field in fields(RandomFailures)]
-    given = {"cables": FAT_TREE_CORE_CABLES, **value}
-    return RandomFailures(**_fields("it", given, known, folder, needed=("cables",)))
+    return RandomFailures(**_fields("it", {"cables": FAT_TREE_CORE_CABLES, **value}, RandomFailures, folder))
 
 
-def _fields(
-    where: str,
-    mapping: Mapping[Any, object],
-    known: Sequence[str],
-    folder: Path | None,
-    *,
-    needed: Sequence[str] | None = None,
-) -> dict[str, Any]:
-    """Reads the fields of an object inside a workload; all are needed unless some are named."""
+def _fields(where: str, mapping: Mapping[Any, object], kind: type[Any], folder: Path | None) -> dict[str, Any]:
+    """Reads the fields of an object inside a workload; those without a default are needed."""
+    known = [field.name for field in fields(kind)]
     entries = read_entries(where, mapping, known)
-    for name in known if needed is None else needed:
-        if name not in entries:
-            raise ConfigError(f"{name} is missing in {shown(dict(mapping))}: it must have {', '.join(known)}")
+    for field in fields(kind):
+        if field.default is MISSING and field.name not in entries:
+            raise ConfigError(f"{field.name} is missing in {shown(dict(mapping))}: it must have {', '.join(known)}")
     return {name: read_value(name, entry, folder) for name, entry in entries.items()}
 
 
