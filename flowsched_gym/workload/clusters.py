@@ -6,13 +6,13 @@ fixed time, never the same twice in a row; bursts from many hosts to one (incast
 
 import functools
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
-from flowsched_gym.core.checks import as_tuple, check_integer, check_number, check_one_of_two, settle_numbers
+from flowsched_gym.core.checks import as_tuple, check_integer, check_number, settle_numbers
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.seeding import integers, orders
 from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS
@@ -25,9 +25,10 @@ from flowsched_gym.workload.source import (
     WorkloadSource,
     check_busiest_share,
     check_flow_count,
+    check_length,
     first_flows,
+    resized,
     warn_if_unstable,
-    without_load_warning,
 )
 
 MOST_PHASES: Final = 1_000_000
@@ -129,16 +130,11 @@ class ClusterWorkload:
                 f"senders is {shown(self.incast.senders)}: it must be below the number of hosts, {self.num_hosts}"
             )
         check_busiest_share(self.busiest_share)
-        check_number("capacity", self.capacity, above=0)
-        check_one_of_two("num_flows", self.num_flows, "duration", self.duration)
-        if self.num_flows is not None:
-            check_integer("num_flows", self.num_flows, at_least=1)
-        if self.duration is not None:
-            check_number("duration", self.duration, above=0)
-        self._check_length()
+        check_length(self, "num_flows")
+        self._check_flow_count()
         warn_if_unstable(max(traffic.load for traffic in self.traffic) + self._incast_load)
 
-    def _check_length(self) -> None:
+    def _check_flow_count(self) -> None:
         most, least = (float(find(self._rates)) * self.num_clusters for find in (np.max, np.min))
         if self.num_flows is not None:
             check_flow_count(f"num_flows {self.num_flows}", self.num_flows)
@@ -185,8 +181,7 @@ class ClusterWorkload:
 
     def with_num_flows(self, num_flows: int) -> "ClusterWorkload":
         """Changes the number of flows."""
-        with without_load_warning():
-            return replace(self, num_flows=num_flows, duration=None)
+        return resized(self, num_flows, num_flows=num_flows, duration=None)
 
     def phases(self, seed: int, count: int) -> IntArray:
         """Draws which traffic each cluster has in the first phases of an episode; without ``change_every`` always one.

@@ -17,12 +17,11 @@ from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.core.checks import EXACT_END
 from flowsched_gym.core.errors import FlowSchedWarning, WorkloadError, shown
 from flowsched_gym.flows.precedence import AFTER, parse_after
+from flowsched_gym.flows.workload import COLUMNS as FIELDS_OF_WORKLOAD
 from flowsched_gym.flows.workload import NO_TASK, Workload
 
 NumberArray = FloatArray | IntArray
-
 ColumnLike = Sequence[object] | npt.NDArray[np.generic]
-
 SHOWN_NAMES: Final = 5
 """Names that a message lists at most."""
 
@@ -76,11 +75,12 @@ COLUMNS: Final = (
 )
 """Columns of numbers in the flow file; ``due_s`` is read alone, for ``deadline_s``."""
 
-COLUMN_NAMES: Final = (*(column.name for column in COLUMNS), AFTER)
+FIELDS: Final = ("flow_id", "source", "destination", "task_id", "size_bytes", "arrival_s", "deadline_s", "cpu_s")
+"""Columns of the flow file that those of a workload are, in their order."""
 
+COLUMN_NAMES: Final = (*(column.name for column in COLUMNS), AFTER)
 HEADER: Final = "flow_id,task_id,source,destination,size_bytes,arrival_s,deadline_s"
 """First line of a flow file as it is written; ``cpu_s`` and ``after`` follow where flows have them."""
-
 LEAST_TELLING_ROWS: Final = 3
 """Flows with deadlines below which nothing can be said about a column."""
 TELLING_SHARE: Final = 0.5
@@ -174,7 +174,7 @@ def make_workload_of(
     Raises:
         WorkloadError: A cell of ``after`` is not allowed, or flows wait for each other.
     """
-    filled = dict(values)
+    filled: dict[str, Any] = dict(values)
     if "deadline_s" in values and _look_absolute(values["deadline_s"], values["arrival_s"], present["deadline_s"]):
         message = (
             f"{source}: deadline_s grows with arrival_s as an absolute time would: it is the time allowed after "
@@ -187,22 +187,12 @@ def make_workload_of(
             filled[column.name] = np.where(
                 present[column.name], values[column.name], np.array(column.missing, dtype=column.kind)
             )
-    integers = cast("Mapping[str, IntArray]", filled)
-    floats = cast("Mapping[str, FloatArray]", filled)
-    span = floats["due_s"] - floats["arrival_s"] if "due_s" in floats else floats.get("deadline_s")
-    pairs = None if after is None else parse_after(after, integers["flow_id"], where)
+    if "due_s" in filled:
+        filled["deadline_s"] = filled["due_s"] - filled["arrival_s"]
+    pairs = None if after is None else parse_after(after, filled["flow_id"], where)
     try:
-        return Workload(
-            flow_id=integers["flow_id"],
-            task_id=integers.get("task_id"),
-            source=integers["source"],
-            destination=integers["destination"],
-            size=floats["size_bytes"],
-            arrival_time=floats["arrival_s"],
-            deadline_span=span,
-            cpu_time=floats.get("cpu_s"),
-            after=pairs,
-        )
+        columns: dict[str, Any] = dict(zip(FIELDS_OF_WORKLOAD, map(filled.get, FIELDS), strict=True))
+        return Workload(after=pairs, **columns)
     except WorkloadError as error:  # flows wait for each other: all else has been checked
         raise WorkloadError(f"{source}, column {error}") from None
 

@@ -22,7 +22,6 @@ from flowsched_gym.machine_code.drawing import log1p, power
 
 PROBABILITY_TOLERANCE: Final = 1e-9
 """How far the sum of given probabilities may be from 1: room for decimal notation."""
-
 MAX_BISECTIONS: Final = 2_000
 """Halvings that surely bring two float64 of any magnitude together."""
 

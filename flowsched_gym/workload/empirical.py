@@ -24,37 +24,21 @@ from flowsched_gym.machine_code.drawing import loops
 from flowsched_gym.workload.distributions import Inverted
 
 CdfPoint = tuple[float, float]
-
 PACKET_PAYLOAD: Final = 1460.0
 """B of payload in a full Ethernet frame without TCP options."""
-
 MIN_CDF_POINTS: Final = 2
-
 PAIR: Final = 2
-
 CDF_HEADER: Final = "size_bytes,cdf"
 
-CDF_MINIMUM_SIZES: Final[Mapping[str, float]] = MappingProxyType(
-    {
-        "ali_storage_2019": 1.0,
-        "data_mining": 1.0,
-        "data_mining_ns2": 0.0,
-        "facebook_cache_follower": 0.0,
-        "facebook_web_server": 0.0,
-        "w1": 0.0,
-        "w2": 0.0,
-        "w3": 0.0,
-        "w4": 0.0,
-        "w5": 0.0,
-        "web_search": PACKET_PAYLOAD,
-        "web_search_ns2": 0.0,
-    }
+CDF_NAMES: Final = (
+    *("ali_storage_2019", "data_mining", "data_mining_ns2", "facebook_cache_follower", "facebook_web_server"),
+    *("w1", "w2", "w3", "w4", "w5", "web_search", "web_search_ns2"),
 )
-"""Smallest size in B of each packaged distribution. Those that start at 0 B need one: web search counts packets, the
-other two count bytes."""
-
-CDF_NAMES: Final = tuple(CDF_MINIMUM_SIZES)
 """Names that ``load_cdf`` knows."""
+CDF_MINIMUM_SIZES: Final[Mapping[str, float]] = MappingProxyType(
+    {"ali_storage_2019": 1.0, "data_mining": 1.0, "web_search": PACKET_PAYLOAD}
+)
+"""Smallest size in B of those that start at 0 B: web search counts packets, the other two count bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,13 +106,13 @@ def load_cdf(name: str, *, minimum: float | None = None) -> Empirical:
     Raises:
         ConfigError: There is no such distribution, or the minimum is not allowed.
     """
-    if not isinstance(name, str) or name not in CDF_MINIMUM_SIZES:
+    if not isinstance(name, str) or name not in CDF_NAMES:
         raise ConfigError(
             f"size distribution {name!r} does not exist: there are {listed(name, CDF_NAMES)}; a file's name ends in "
             ".csv, and read_cdf reads it"
         )
     if minimum is None:
-        minimum = CDF_MINIMUM_SIZES[name]
+        minimum = CDF_MINIMUM_SIZES.get(name, 0.0)
     text = resources.files("flowsched_gym.workload").joinpath("data", f"{name}.csv").read_text(encoding="utf-8")
     return _parse_cdf(text, f"{name}.csv", minimum)
 

@@ -18,7 +18,6 @@ from flowsched_gym.workload.distributions import Exponential
 
 MOST_FAILURES: Final = 1_000_000
 """Expected failures of an episode at most."""
-
 PAIR: Final = 2
 """A failure and its repair."""
 

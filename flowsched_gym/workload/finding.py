@@ -40,9 +40,7 @@ HEAD: Final = ("name", "base", "kind")
 """Keys of a mapping that are no fields of the workload."""
 SEVERAL: Final = ("name", ONE_OF, "weights")
 """Keys of a mapping that has several workloads."""
-
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._+,-]{0,79}")
-
 JSON_SUFFIX: Final = ".json"
 SUFFIXES: Final = (JSON_SUFFIX, ".yaml", ".yml")
 """Extensions of workload files."""
@@ -59,7 +57,6 @@ ALTERNATIVES: Final = (
 """Fields of which one takes the place of the other when it is given."""
 
 Function = TypeVar("Function", bound=Callable[..., WorkloadSource])
-
 WorkloadLike = str | PathLike[str] | Mapping[str, object] | Workload | WorkloadSource
 """Forms in which a workload may be given."""
 

@@ -31,21 +31,15 @@ from flowsched_gym.workload.columns import (
 
 CHUNK_BYTES: Final = 4_000_000
 """Size of the pieces: long enough that NumPy's share dominates, short enough to fit beside the result."""
-
 MAX_HEADER_BYTES: Final = 4_096
 """A longer first line is no header of a flow file."""
-
 PLAIN_BYTES: Final = b"0123456789+-.eE,\n"
 """All bytes of a file that needs no care."""
-
 MAX_INT64: Final = 2**63 - 1
-
 COMMA: Final = 44
 LINE_FEED: Final = 10
-
 NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 WHOLE_NUMBER: Final = re.compile(r"[+-]?\d+", re.ASCII)
-
 SHOWN_CHARACTERS: Final = 60
 """Characters of a line that a message repeats at most; no whole number that is allowed has more."""
 

@@ -25,9 +25,7 @@ from flowsched_gym.workload.flow_csv import read_flow_csv
 
 TableColumn = tuple[npt.NDArray[np.generic], BoolArray | None]
 """Values of a column, and which of its cells are filled (None: all)."""
-
 PARQUET_SUFFIXES: Final = (".parquet", ".pq")
-
 ROWS_AT_ONCE: Final = 65_536
 """Rows that are formatted as one piece of text."""
 

@@ -6,7 +6,7 @@ thesis leaves for later, are the same draw with other fields.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -28,17 +28,14 @@ from flowsched_gym.flows.workload import Workload
 from flowsched_gym.machine_code.drawing import FlowStreams
 from flowsched_gym.workload.distributions import Distribution, check_distribution, cumulative_weights
 from flowsched_gym.workload.poisson import poisson_arrivals
-from flowsched_gym.workload.source import check_flow_count, warn_if_unstable, without_load_warning
+from flowsched_gym.workload.source import check_flow_count, check_length, resized, warn_if_unstable
 
 SizeDeadline = tuple[float, float]
-
 PAIR: Final = 2
-
 _ARTEMIS_PAIRS: Final = (
     (350 * BYTES_PER_KILOBYTE, 40 * SECONDS_PER_MILLISECOND),
     (250 * BYTES_PER_KILOBYTE, 50 * SECONDS_PER_MILLISECOND),
 )
-
 PATTERNS: Final = ("gather", "scatter")
 
 
@@ -103,7 +100,6 @@ class Mix:
 
 ARTEMIS_A1: Final = Mix(pairs=_ARTEMIS_PAIRS, counts=(5, 5))
 """Workload A, variant 1 (Artemis thesis, section 4.1.2): 5 flows of 350 KB and 40 ms, 5 of 250 KB and 50 ms."""
-
 ARTEMIS_A2: Final = Mix(pairs=_ARTEMIS_PAIRS, counts=(6, 4))
 """Workload A, variant 2 (Artemis thesis, section 4.3): 6 flows of 350 KB and 40 ms, 4 of 250 KB and 50 ms."""
 
@@ -163,33 +159,24 @@ class GatherWorkload:
         check_choice("pattern", self.pattern, PATTERNS)
         self._check_flows()
         check_one_of_two("burst_rate", self.burst_rate, "load", self.load)
-        for name in ("burst_rate", "load", "duration"):
+        for name in ("burst_rate", "load"):
             if getattr(self, name) is not None:
                 check_number(name, getattr(self, name), above=0)
-        check_number("capacity", self.capacity, above=0)
-        check_one_of_two("num_bursts", self.num_bursts, "duration", self.duration)
-        if self.num_bursts is not None:
-            check_integer("num_bursts", self.num_bursts, at_least=1)
+        check_length(self, "num_bursts")
         check_integer("num_destinations", self.num_destinations, at_least=1)
         if self.num_senders is not None:
             check_integer("num_senders", self.num_senders, at_least=self.burst_size)
         check_flag("shuffle", self.shuffle)
         check_number("request_jitter", self.request_jitter, at_least=0)
-        self._check_length()
-        warn_if_unstable(self.offered_load)
-
-    def _check_length(self) -> None:
         # Senders that rest take part in the draw of those who send.
         each = max(self.burst_size, self.num_senders or 0)
         if self.num_bursts is not None:
             check_flow_count(f"num_bursts {self.num_bursts} of {each} senders", float(self.num_bursts) * each)
-            return
-        assert self.duration is not None
-        total_rate = self.rate * self.num_destinations
-        check_flow_count(
-            f"duration {self.duration:g} s with {total_rate:g} bursts per s of {each} senders",
-            self.duration * total_rate * each,
-        )
+        elif self.duration is not None:
+            total_rate = self.rate * self.num_destinations
+            what = f"duration {self.duration:g} s with {total_rate:g} bursts per s of {each} senders"
+            check_flow_count(what, self.duration * total_rate * each)
+        warn_if_unstable(self.offered_load)
 
     def _check_flows(self) -> None:
         check_one_of_two("mix", self.mix, "size", self.size)
@@ -245,9 +232,7 @@ class GatherWorkload:
 
     def with_num_flows(self, num_flows: int) -> "GatherWorkload":
         """Changes the number of bursts to the fewest that have this many flows."""
-        check_integer("num_flows", num_flows, at_least=1)
-        with without_load_warning():
-            return replace(self, num_bursts=-(-num_flows // self.burst_size), duration=None)
+        return resized(self, num_flows, num_bursts=-(-num_flows // self.burst_size), duration=None)
 
     def draw(self, seed: int) -> Workload:
         """Draws the flows of one episode: a pure function of the fields and the seed.

@@ -6,7 +6,7 @@ CPU work and one for the time between submissions.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Final, NamedTuple
@@ -19,7 +19,7 @@ from flowsched_gym.core.seeding import integers
 from flowsched_gym.core.units import BYTES_PER_MEGABYTE, BYTES_PER_SECOND_PER_GBPS
 from flowsched_gym.flows.workload import Workload
 from flowsched_gym.machine_code.drawing import FlowStreams
-from flowsched_gym.workload.source import check_flow_count, warn_if_unstable, without_load_warning
+from flowsched_gym.workload.source import check_flow_count, resized, warn_if_unstable
 
 JOBS_FILE: Final = "alibaba_jobs.csv"
 
@@ -93,9 +93,7 @@ class JobWorkload:
 
     def with_num_flows(self, num_flows: int) -> "JobWorkload":
         """Changes the number of jobs to the fewest that surely have this many flows."""
-        check_integer("num_flows", num_flows, at_least=1)
-        with without_load_warning():
-            return replace(self, num_tasks=-(-num_flows // int(_jobs().counts.min())))
+        return resized(self, num_flows, num_tasks=-(-num_flows // int(_jobs().counts.min())))
 
     def draw(self, seed: int) -> Workload:
         """Draws the flows of one episode: a pure function of the fields and the seed.

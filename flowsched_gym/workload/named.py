@@ -28,36 +28,26 @@ from flowsched_gym.workload.tasks import CLOSED, TaskWorkload
 
 THESIS_BURST_RATE: Final = 10.0
 """Bursts per s (Artemis thesis, section 4.1.2)."""
-
 HEAVY_BURST_RATE: Final = 30.0
 """Bursts per s at which variant 1 loads a 1 Gbps link to 72 %, so that the order of service decides."""
-
 EPISODE_BURSTS: Final = 100
-
 EPISODE_FLOWS: Final = 1000
-
 PARETO_SHAPE: Final = 1.5
 """Shape of MERP's sizes, which the paper does not print: the default of ns-2, in which it simulates."""
-
 MERP_MEAN: Final = 1500 * BYTES_PER_KILOBYTE
 MERP_SMALL_MEAN: Final = 150 * BYTES_PER_KILOBYTE
 """Mean sizes in B (MERP, sections 6.1.1 and 6.1.2)."""
-
 TREE_HOSTS: Final = 9
 TREE_RACK_SHARE: Final = 0.25
 """Share of uniform traffic that crosses a rack's uplink of the nine-host tree: 3 * 6 of its 72 ordered pairs."""
-
 FAT_TREE_HOSTS: Final = 16
 AUTO_HOSTS: Final = 32
 AUTO_FLOWS: Final = 10_000
 """Servers of AuTO's testbed (section 6), and flows of an episode: 5 s of web search and 40 s of data mining at 80 %."""
-
 AUTO_PHASE: Final = 2.0
 """Time in s after which traffic changes, in place of AuTO's hour: about five times in an episode of 10,000 flows."""
-
 AUTO_INCAST: Final = Incast(burst_rate=50.0, senders=16, size=Constant(value=20 * BYTES_PER_KILOBYTE))
 """Bursts as they come when a request asks many servers (DCTCP, section 2); they add 0.4 % to the load."""
-
 NamedConfig = GatherWorkload | PoissonWorkload | ClusterWorkload | TaskWorkload | JobWorkload
 
 KINDS: Final[Mapping[str, type[NamedConfig]]] = MappingProxyType(
@@ -75,33 +65,25 @@ KINDS: Final[Mapping[str, type[NamedConfig]]] = MappingProxyType(
 _MERP: Final = PoissonWorkload(size=Pareto(shape=PARETO_SHAPE, mean=MERP_MEAN), load=0.8, num_flows=EPISODE_FLOWS)
 _MERP_TREE: Final = replace(_MERP, pattern="all-to-all", num_hosts=TREE_HOSTS, busiest_share=TREE_RACK_SHARE)
 _MERP_FAT_TREE: Final = replace(_MERP, pattern="all-to-all", num_hosts=FAT_TREE_HOSTS, load=0.6)
-
 _THESIS_1: Final = GatherWorkload(mix=ARTEMIS_A1, burst_rate=THESIS_BURST_RATE, num_bursts=EPISODE_BURSTS)
 _THESIS_2: Final = replace(_THESIS_1, mix=ARTEMIS_A2)
 _THESIS_MULTI: Final = replace(_THESIS_1, num_bursts=4 * EPISODE_BURSTS, num_destinations=4, num_senders=20)
 _THESIS_SCATTER: Final = replace(_THESIS_MULTI, pattern="scatter", num_destinations=8, num_senders=10)
 """What the thesis leaves for later (chapter 5): gathers at several places, and scatter."""
-
 TAFE_LOAD: Final = 0.8
-
 LONG_TOTAL: Final = Pareto(shape=2.0, mean=20 * BYTES_PER_MEGABYTE)
 """The paper's "10M to infinity": the Pareto distribution that begins at 10 MB. No shape is printed; with 2 the largest
 of 100 tasks has 120 MB at the median, so that no one task is most of the bytes."""
-
 LOG_TOTAL: Final = LogUniform(low=100 * BYTES_PER_KILOBYTE, high=10 * BYTES_PER_MEGABYTE)
-
 DEADLINE_FACTOR: Final = Uniform(low=2.0, high=10.0)
-
 QCLUSTER_LOAD: Final = 0.6
 QCLUSTER_CAPACITY: Final = 10 * BYTES_PER_SECOND_PER_GBPS
 QCLUSTER_HOSTS: Final = 12
 """A pair of hosts is a connection, on which messages follow each other: twelve hosts make 132 of them, about as many as
 end at a host of the paper's network of 144. Loads are those of one port, which all bytes cross."""
-
 QCLUSTER_PHASE: Final = 0.2
 """Time in s after which sizes change: some 60 messages of W6 or 1,200 of W4, and 40 actions taken every 5 ms."""
 QCLUSTER_PHASES: Final = 4
-
 DEADLINE_MEAN: Final = 170 * SECONDS_PER_MICROSECOND
 """The paper prints none: mean of the authors' ``80 us * 2^(packets / 16)`` over W4's messages below 100 KB."""
 

@@ -1,7 +1,7 @@
 """Draws single flows that arrive as a Poisson process: the traffic of queueing theory and of most flow schedulers."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -21,12 +21,10 @@ from flowsched_gym.flows.workload import Workload
 from flowsched_gym.machine_code.drawing import FlowStreams
 from flowsched_gym.workload.distributions import Distribution, Exponential, check_distribution
 from flowsched_gym.workload.failures import RandomFailures
-from flowsched_gym.workload.source import check_busiest_share, check_flow_count, warn_if_unstable, without_load_warning
+from flowsched_gym.workload.source import check_busiest_share, check_flow_count, check_length, resized, warn_if_unstable
 
 PATTERNS: Final = ("pair", "all-to-all")
-
 MIN_HOSTS: Final = 2
-
 SPARE_DEVIATIONS: Final = 5.0
 """Standard deviations above the expected number of arrivals that are drawn at once: a second draw is then rare."""
 
@@ -77,18 +75,16 @@ class PoissonWorkload:
         check_one_of_two("rate", self.rate, "load", self.load)
         if self.deadline_below is not None and self.deadline is None:
             raise ConfigError(f"deadline_below is {shown(self.deadline_below)}: it needs a deadline")
-        for name in ("rate", "load", "duration", "deadline_below"):
+        for name in ("rate", "load", "deadline_below"):
             if getattr(self, name) is not None:
                 check_number(name, getattr(self, name), above=0)
         check_busiest_share(self.busiest_share)
-        check_number("capacity", self.capacity, above=0)
-        check_one_of_two("num_flows", self.num_flows, "duration", self.duration)
+        check_length(self, "num_flows")
         check_choice("pattern", self.pattern, PATTERNS)
         check_integer("num_hosts", self.num_hosts, at_least=MIN_HOSTS)
         if not isinstance(self.failures, RandomFailures | None):
             raise ConfigError(f"failures is {shown(self.failures)}: it must be RandomFailures or None")
         if self.num_flows is not None:
-            check_integer("num_flows", self.num_flows, at_least=1)
             check_flow_count(f"num_flows {self.num_flows}", self.num_flows)
         elif self.duration is not None:
             rate = self.flow_rate
@@ -117,8 +113,7 @@ class PoissonWorkload:
 
     def with_num_flows(self, num_flows: int) -> "PoissonWorkload":
         """Changes the number of flows."""
-        with without_load_warning():
-            return replace(self, num_flows=num_flows, duration=None)
+        return resized(self, num_flows, num_flows=num_flows, duration=None)
 
     def draw(self, seed: int) -> Workload:
         """Draws the flows and failures of one episode: a pure function of the fields and the seed.

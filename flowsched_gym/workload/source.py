@@ -4,12 +4,12 @@ import contextlib
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
 from flowsched_gym.core.arrays import BoolArray, IntArray
-from flowsched_gym.core.checks import as_tuple, check_number, check_numbers
+from flowsched_gym.core.checks import as_tuple, check_integer, check_number, check_numbers, check_one_of_two
 from flowsched_gym.core.errors import ConfigError, FlowSchedWarning, WorkloadError, shown
 from flowsched_gym.flows.link_changes import LinkChanges
 from flowsched_gym.flows.precedence import Precedence
@@ -17,6 +17,10 @@ from flowsched_gym.flows.workload import COLUMNS, Workload
 from flowsched_gym.machine_code.drawing import FlowStreams
 from flowsched_gym.workload.distributions import cumulative_weights
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Config = TypeVar("Config", bound="DataclassInstance")
 MOST_FLOWS: Final = 10_000_000
 """Flows of an episode at most: to draw so many takes seconds, to simulate them 3 GB."""
 
@@ -180,6 +184,23 @@ def without_load_warning() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnstableLoadWarning)
         yield
+
+
+def resized(config: Config, num_flows: int, /, **changes: Any) -> Config:
+    """Changes the length of episodes, so that they have this many flows, and warns of the load no more."""
+    check_integer("num_flows", num_flows, at_least=1)
+    with without_load_warning():
+        return replace(config, **changes)
+
+
+def check_length(config: Any, count: str) -> None:
+    """Checks the capacity that loads refer to, and the length of episodes: exactly one of a count and a duration."""
+    check_number("capacity", config.capacity, above=0)
+    check_one_of_two(count, getattr(config, count), "duration", config.duration)
+    if config.duration is None:
+        check_integer(count, getattr(config, count), at_least=1)
+    else:
+        check_number("duration", config.duration, above=0)
 
 
 def with_future(past: Workload, future: Workload, now: float) -> Workload:

@@ -36,10 +36,8 @@ from flowsched_gym.workload.gather import Mix
 
 PAIR: Final = 2
 TRIPLE: Final = 3
-
 FAT_TREE_CORE_CABLES: Final = tuple((64 + cable, 80 + cable) for cable in range(16))
 """Links (up, down) between aggregation and core switches of the fat-tree with k = 4, as its topology numbers them."""
-
 SIZES: Final = frozenset({"size", "total", "mean_size", "deadline_below"})
 TIMES: Final = frozenset(
     {
@@ -60,19 +58,9 @@ UNITS: Final[Mapping[str, tuple[float, frozenset[str]]]] = MappingProxyType(
 )
 """What each ending of a key multiplies by, and the fields that it may stand behind."""
 
+_COUNTED: Final = ("bursts", "flows", "hosts", "destinations", "senders", "clusters", "tasks", "clients", "servers")
 SHORT_NAMES: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "bursts": "num_bursts",
-        "flows": "num_flows",
-        "seconds": "duration",
-        "hosts": "num_hosts",
-        "destinations": "num_destinations",
-        "senders": "num_senders",
-        "clusters": "num_clusters",
-        "tasks": "num_tasks",
-        "clients": "num_clients",
-        "servers": "num_servers",
-    }
+    {"seconds": "duration", **{name: f"num_{name}" for name in _COUNTED}}
 )
 """Names that environments have for fields of workloads."""
 

@@ -4,7 +4,7 @@ A task is what a client asks for. Its flows carry the answers of servers; how th
 and tasks of one client may depend on each other too.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -26,7 +26,7 @@ from flowsched_gym.flows.workload import Workload
 from flowsched_gym.machine_code.drawing import FlowStreams
 from flowsched_gym.workload.distributions import Distribution, Exponential, Uniform, check_distribution
 from flowsched_gym.workload.poisson import poisson_arrivals
-from flowsched_gym.workload.source import check_flow_count, warn_if_unstable, without_load_warning
+from flowsched_gym.workload.source import check_flow_count, resized, warn_if_unstable
 
 SEQUENTIAL: Final = "sequential"
 AGGREGATE: Final = "partition-aggregate"
@@ -34,7 +34,6 @@ DAG: Final = "dag"
 PATTERNS: Final = ("parallel", SEQUENTIAL, AGGREGATE, DAG)
 CLOSED: Final = "closed"
 ARRIVALS: Final = (CLOSED, "at-once")
-
 MOST_PAIRS: Final = 10_000_000
 """Pairs of an earlier and a later flow in a closed loop at most."""
 BYTES_OF_PART: Final = Uniform(low=0.5, high=1.5)
@@ -140,9 +139,7 @@ class TaskWorkload:
 
     def with_num_flows(self, num_flows: int) -> "TaskWorkload":
         """Changes the number of tasks to the fewest that surely have this many flows."""
-        check_integer("num_flows", num_flows, at_least=1)
-        with without_load_warning():
-            return replace(self, num_tasks=-(-num_flows // self.min_flows))
+        return resized(self, num_flows, num_tasks=-(-num_flows // self.min_flows))
 
     def draw(self, seed: int) -> Workload:
         """Draws the flows of one episode: a pure function of the fields and the seed.
@@ -157,9 +154,8 @@ class TaskWorkload:
         if self.load is None:
             arrival, client = np.zeros(num_tasks), np.arange(num_tasks) % self.num_clients
         else:
-            arrival = poisson_arrivals(
-                streams["arrivals"], self.load * self.capacity / self.mean_total, count=num_tasks
-            )
+            rate = self.load * self.capacity / self.mean_total
+            arrival = poisson_arrivals(streams["arrivals"], rate, count=num_tasks)
             client = integers(streams["clients"], self.num_clients, num_tasks)
         part, total = self._draw_parts(streams, task)
         source, destination = self._draw_hosts(streams, task, client)
