@@ -17,7 +17,6 @@ from flowsched_gym.workload.distributions import (
     Uniform,
 )
 from flowsched_gym.workload.empirical import CDF_NAMES, Empirical, load_cdf, read_cdf
-from flowsched_gym.workload.failures import RandomFailures
 from flowsched_gym.workload.finding import (
     WorkloadLike,
     find_source,
@@ -34,9 +33,8 @@ from flowsched_gym.workload.finding import (
 )
 from flowsched_gym.workload.flow_file import read_flows, write_flows
 from flowsched_gym.workload.gather import ARTEMIS_A1, ARTEMIS_A2, GatherWorkload, Mix
-from flowsched_gym.workload.jobs import JobWorkload
 from flowsched_gym.workload.named import MESSAGE_GAPS, WORKLOADS, NamedWorkload, draw_flows
-from flowsched_gym.workload.poisson import PoissonWorkload
+from flowsched_gym.workload.poisson import PoissonWorkload, RandomFailures
 from flowsched_gym.workload.source import (
     ONE_OF,
     FixedWorkload,
@@ -47,7 +45,7 @@ from flowsched_gym.workload.source import (
     members_of,
     with_future,
 )
-from flowsched_gym.workload.tasks import TaskWorkload
+from flowsched_gym.workload.tasks import JobWorkload, TaskWorkload
 
 __all__ = [
     "ARTEMIS_A1",

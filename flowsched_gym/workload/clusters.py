@@ -186,12 +186,8 @@ class ClusterWorkload:
     def phases(self, seed: int, count: int) -> IntArray:
         """Draws which traffic each cluster has in the first phases of an episode; without ``change_every`` always one.
 
-        Args:
-            seed: Seed of the episode, an integer >= 0.
-            count: Number of phases, >= 1.
-
         Returns:
-            Indices into ``traffic``, (count, num_clusters) int64.
+            Indices into ``traffic``, (count, num_clusters) int64; there is at least one phase.
         """
         check_integer("count", count, at_least=1)
         if self.change_every is None:

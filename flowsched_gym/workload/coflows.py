@@ -86,12 +86,9 @@ def read_coflows(path: str | PathLike[str], *, coflows: int | None = None) -> Wo
     host p + r, so that ``replay`` needs ``num_hosts=2 * p``. A reducer's MB, of 2**20 B, come from all mappers in
     equal parts. Times are in the units of the benchmark's simulator: 1,024 ms are 1 s.
 
-    Flows are numbered from 0 in the order of the file: by coflow, then by mapper, then by reducer.
-    Whoever uses the benchmark is asked to cite Varys (SIGCOMM 2014) and Aalo (SIGCOMM 2015).
-
-    Args:
-        path: The file.
-        coflows: Only the first so many are read, >= 1. Default: all.
+    Flows are numbered from 0 in the order of the file: by coflow, then by mapper, then by reducer. ``coflows``
+    reads the first so many, >= 1. Whoever uses the benchmark is asked to cite Varys (SIGCOMM 2014) and Aalo (SIGCOMM
+    2015).
 
     Raises:
         FlowFileError: The file cannot be read, or something in it is not allowed; the message names file, line, what
@@ -112,9 +109,8 @@ def read_coflows(path: str | PathLike[str], *, coflows: int | None = None) -> Wo
     if len(lines) <= count:
         raise FlowFileError(f"{path}, line {len(lines) + 1}: the file ends: it must have {count} coflows, as in line 1")
     if len(lines) > count + 1:
-        raise FlowFileError(
-            f"{path}, line {count + 2}: {shorten(lines[count + 1])!r}: nothing may follow the {count} coflows of line 1"
-        )
+        more = shorten(lines[count + 1])
+        raise FlowFileError(f"{path}, line {count + 2}: {more!r}: nothing may follow the {count} coflows of line 1")
     if coflows is not None and coflows > count:
         raise ConfigError(f"coflows is {coflows}: it must be at most {count}, as many as {path} has")
     return _flows(_parse(lines[1 : count + 1 if coflows is None else coflows + 1], num_ports, str(path)), num_ports)

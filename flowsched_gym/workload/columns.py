@@ -160,16 +160,10 @@ def make_workload_of(
     after: Sequence[object] | None = None,
     where: Callable[[int], str],
 ) -> Workload:
-    """Builds the workload of checked columns; empty cells become "no task", "no deadline" and "no CPU work".
+    """Builds the workload of columns without a ``first_fault``; empty cells become "no task" and the like.
 
-    Warns of time spans that look like absolute times; the source, such as a file name, begins the message.
-
-    Args:
-        values: As in ``first_fault``, as the next one.
-        present: Which cells of optional columns are filled.
-        source: Where the columns come from.
-        after: Cells of the column ``after``, if it is there.
-        where: Names the place of a row in messages.
+    Warns of time spans that look like absolute times; the source, such as a file name, begins the message. ``after``
+    holds the cells of that column, if it is there, and ``where`` names the place of a row in messages.
 
     Raises:
         WorkloadError: A cell of ``after`` is not allowed, or flows wait for each other.
@@ -198,7 +192,7 @@ def make_workload_of(
 
 
 def _look_absolute(spans: NumberArray, arrivals: NumberArray, present: BoolArray) -> bool:
-    """Returns whether time spans look like absolute times, (num_flows,) each.
+    """Returns whether time spans look like absolute times.
 
     Absolute times lie after their arrivals, and what they are due after scatters less than they do. Spans know nothing
     of their arrivals: to subtract these adds to the scatter.

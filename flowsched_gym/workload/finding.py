@@ -93,16 +93,11 @@ def find_source(workload: WorkloadLike) -> WorkloadSource:
 
 
 def make_workload(name: str, **overrides: object) -> NamedConfig:
-    """Returns a named workload, with some fields changed.
+    """Returns a workload of ``WORKLOADS``, with some fields changed; ``find_source`` takes a workload in any form.
 
     A field that excludes another takes its place: ``make_workload("gather-a1", load=0.9)`` has no burst rate of its own
-    any more. Values may be plain and keys may end in a unit (``specs.py``). Fields of the distribution of sizes stand
-    beside those of the workload: ``make_workload("poisson-tree", shape=1.05, maximum=1.5e9)``.
-
-    Args:
-        name: Name of the workload (``WORKLOADS``); ``find_source`` takes a workload in any other form.
-        **overrides: Fields of its class and of its sizes, and their values; None leaves a field as the named workload
-            has it.
+    any more; None leaves a field as it is. Values may be plain and keys may end in a unit (``specs.py``). Fields of the
+    distribution of sizes stand beside the others: ``make_workload("poisson-tree", shape=1.05, maximum=1.5e9)``.
 
     Raises:
         ConfigError: The name or a field does not exist, or a value is not allowed.
@@ -155,7 +150,8 @@ def plain_variant(mapping: Mapping[Any, object], folder: Path | None = None) -> 
         ConfigError: As in ``parse_variant``, or it has a distribution or source of a user's own class.
     """
     if ONE_OF in mapping:
-        parse_variant(mapping, folder)
+        with without_load_warning():
+            parse_variant(mapping, folder)
         plain_members = [_plain_member(each, folder) for each in _read_several(mapping)]
         return {key: mapping[key] for key in SEVERAL if mapping.get(key) is not None} | {ONE_OF: plain_members}
     variant = _read(mapping, folder)
@@ -169,11 +165,10 @@ def plain_variant(mapping: Mapping[Any, object], folder: Path | None = None) -> 
 
 
 def read_workload_file(path: str | PathLike[str], changes: Mapping[str, object] | None = None) -> dict[str, object]:
-    """Reads a workload file as the mapping that it stands for, which needs no file any more.
+    """Reads a workload file as the mapping that it stands for, which needs no CDF file any more.
 
-    Args:
-        path: The file; it names the workload where the content does not, and paths of CDF files start from its folder.
-        changes: Fields in place of those of the file.
+    The file names the workload where the content does not, and paths start from its folder. Changes are fields in place
+    of those of the file.
 
     Raises:
         ConfigError: The file cannot be read, or describes no workload; the message names it.
@@ -233,7 +228,6 @@ class _Variant(NamedTuple):
 
     head: dict[str, str]
     base: NamedWorkload | None
-    kind: type[NamedConfig]
     values: dict[str, Any]
 
     @property
@@ -255,12 +249,12 @@ class _Variant(NamedTuple):
 
     def _new(self) -> NamedConfig:
         kind, values = self.head["kind"], dict(self.values)
-        for field in fields(self.kind):
+        for field in fields(KINDS[kind]):
             if field.default is MISSING and field.name not in values:
                 raise ConfigError(f"{field.name} is missing: kind {kind} needs it")
-        if self.kind is GatherWorkload and values.setdefault("pattern", kind) != kind:
+        if KINDS[kind] is GatherWorkload and values.setdefault("pattern", kind) != kind:
             raise ConfigError(f"pattern is {shown(values['pattern'])}: kind {kind} makes it {kind}, leave it out")
-        return self.kind(**values)
+        return KINDS[kind](**values)
 
 
 def _read(mapping: Mapping[Any, object], folder: Path | None = None) -> _Variant:
@@ -268,18 +262,15 @@ def _read(mapping: Mapping[Any, object], folder: Path | None = None) -> _Variant
     name, base, kind = (head.get(key) for key in HEAD)
     rest = {key: value for key, value in mapping.items() if key not in HEAD}
     if kind is not None:
-        where = f"workload {name or kind!r}"
-        return _Variant(head, None, KINDS[kind], read_changes(where, KINDS[kind], rest, folder=folder))
+        return _Variant(head, None, read_changes(f"workload {name or kind!r}", KINDS[kind], rest, folder=folder))
     if base is None and name is None:
         raise ConfigError(
             f"workload is {shown(dict(mapping))}: it must have a kind ({', '.join(KINDS)}), or as its base or "
             "name a workload of the package"
         )
     named = find_named(name if base is None else base)
-    size = getattr(named.config, "size", None)
-    where = f"workload {name or named.name!r}"
-    values = read_changes(where, type(named.config), rest, size=size, folder=folder)
-    return _Variant(head, named, type(named.config), values)
+    size, where = getattr(named.config, "size", None), f"workload {name or named.name!r}"
+    return _Variant(head, named, read_changes(where, type(named.config), rest, size=size, folder=folder))
 
 
 def _read_several(mapping: Mapping[Any, object]) -> Sequence[Any]:

@@ -18,13 +18,11 @@ from flowsched_gym.flows.workload import Workload
 from flowsched_gym.workload.clusters import ClusterWorkload, Incast, Traffic
 from flowsched_gym.workload.distributions import Constant, Exponential, LogUniform, Pareto, Uniform
 from flowsched_gym.workload.empirical import load_cdf
-from flowsched_gym.workload.failures import RandomFailures
 from flowsched_gym.workload.gather import ARTEMIS_A1, ARTEMIS_A2, GatherWorkload
-from flowsched_gym.workload.jobs import JobWorkload
-from flowsched_gym.workload.poisson import PoissonWorkload
+from flowsched_gym.workload.poisson import PoissonWorkload, RandomFailures
 from flowsched_gym.workload.source import OneOf, first_flows
 from flowsched_gym.workload.specs import FAT_TREE_CORE_CABLES
-from flowsched_gym.workload.tasks import CLOSED, TaskWorkload
+from flowsched_gym.workload.tasks import CLOSED, JobWorkload, TaskWorkload
 
 THESIS_BURST_RATE: Final = 10.0
 """Bursts per s (Artemis thesis, section 4.1.2)."""

@@ -120,11 +120,7 @@ class OneOf:
         return replace(self, sources=tuple(each.with_num_flows(num_flows) for each in changeable))
 
     def chosen(self, seed: int) -> WorkloadSource:
-        """Returns the source of an episode.
-
-        Args:
-            seed: Seed of the episode, an integer >= 0.
-        """
+        """Returns the source of the episode of a seed."""
         cumulative = cumulative_weights(self.weights or (1.0,) * len(self.sources))
         drawn = FlowStreams(seed)["source"].random()
         return self.sources[int(np.searchsorted(cumulative, drawn, side="right"))]
