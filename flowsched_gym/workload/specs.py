@@ -50,17 +50,10 @@ CDF_SUFFIX: Final = ".csv"
 
 DISTRIBUTION_KINDS: Final[Mapping[str, Callable[..., Distribution]]] = MappingProxyType(
     {
-        "constant": Constant,
-        "discrete": Discrete,
-        "uniform": Uniform,
-        "exponential": Exponential,
-        "lognormal": LogNormal,
-        "loguniform": LogUniform,
-        "pareto": Pareto,
-        "empirical": Empirical,
-        "cdf": load_cdf,
-        "cdf-file": read_cdf,
+        kind.__name__.lower(): kind
+        for kind in (Constant, Discrete, Uniform, Exponential, LogNormal, LogUniform, Pareto, Empirical)
     }
+    | {"cdf": load_cdf, "cdf-file": read_cdf}
 )
 """Constructor of each kind of distribution; the other entries of the mapping are its arguments."""
 
@@ -101,14 +94,13 @@ def read_distribution(entry: Entry, folder: Path | None) -> Distribution:
             return _distribution_of(value, factor, folder)
     except ConfigError as error:
         raise ConfigError(f"{key}: {error}") from None
-    if factor != 1:
-        raise ConfigError(
-            f"{key} is {shown(value)}: with a unit it must be a number, or a mapping with a kind of numbers"
+    allowed = "with a unit it must be a number, or a mapping with a kind of numbers"
+    if factor == 1:
+        allowed = (
+            f"it must be a distribution, a number, the name of a packaged size distribution ({', '.join(CDF_NAMES)}), "
+            f"a CDF file *{CDF_SUFFIX}, or a mapping with a kind and its fields"
         )
-    raise ConfigError(
-        f"{key} is {shown(value)}: it must be a distribution, a number, the name of a packaged size distribution "
-        f"({', '.join(CDF_NAMES)}), a CDF file *{CDF_SUFFIX}, or a mapping with a kind and its fields"
-    )
+    raise ConfigError(f"{key} is {shown(value)}: {allowed}")
 
 
 def read_number(entry: Entry) -> object:
@@ -153,8 +145,6 @@ def _times(value: object, factor: float) -> float:
         raise ConfigError(f"{shown(value)} is too large: numbers must be below 1.8e308") from None
 
 
-PAIR: Final = 2
-TRIPLE: Final = 3
 FAT_TREE_CORE_CABLES: Final = tuple((64 + cable, 80 + cable) for cable in range(16))
 """Links (up, down) between aggregation and core switches of the fat-tree with k = 4, as its topology numbers them."""
 SIZES: Final = frozenset({"size", "total", "mean_size", "deadline_below"})
@@ -288,7 +278,7 @@ def _field_of(key: object, names: Sequence[str]) -> tuple[str | None, float]:
 
 def _read_mix(value: object, folder: Path | None) -> Mix | None:
     """Reads a mix of triples or mappings; None for anything else."""
-    rows = _rows(value, TRIPLE)
+    rows = _rows(value, 3)
     if not rows:
         return None
     each = [_mix_row(row) for row in rows]
@@ -318,7 +308,7 @@ def _read_traffic(value: object, folder: Path | None) -> tuple[Traffic, ...] | N
     """Reads traffic of pairs or mappings, entries that are Traffic unchanged; None for anything else."""
     if isinstance(value, Sequence) and value and all(isinstance(each, Traffic) for each in value):
         return tuple(value)
-    rows = _rows(value, PAIR)
+    rows = _rows(value, 2)
     entries = (row if isinstance(row, Mapping) else {"size": row[0], "load": row[1]} for row in rows)
     return tuple(Traffic(**_fields("an entry", entry, Traffic, folder)) for entry in entries) or None
 

@@ -1,6 +1,5 @@
 """Holds drawn failures of cables to their counts, their times and their theory."""
 
-import re
 from dataclasses import replace
 from itertools import pairwise
 
@@ -8,11 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.workload import LinkChanges, RandomFailures
-
-LEAST_P_VALUE = 1e-3
-"""Seeds are fixed: one in a thousand of them would fail by chance, a wrong distribution fails with every one."""
+from tests.workload.drawn import LEAST_P_VALUE
 
 CABLES = tuple((64 + cable, 80 + cable) for cable in range(16))
 AT_ONCE = RandomFailures(cables=CABLES, count=3)
@@ -72,20 +68,3 @@ def test_failures_end_with_their_time_and_all_are_repaired() -> None:
     assert (~changes.up).sum() == changes.up.sum()
     before = [row for row in rows(draw(replace(AGAIN, until=900.0))) if row[0] < 400.0]  # by a later end unchanged
     assert before == [row for row in rows(draw(AGAIN)) if row[0] < 400.0]
-
-
-def test_bad_fields_are_refused_by_name_and_value() -> None:
-    for base, changes, message in (
-        (AT_ONCE, {"cables": 5}, "cables is 5: it must be a sequence"),
-        (AT_ONCE, {"cables": ((1, -2),)}, "link of a cable is -2: it must be an integer >= 0"),
-        (AT_ONCE, {"cables": ((1, 2), (2, 3))}, "each link must be in one cable only"),
-        (AT_ONCE, {"count": 17}, "count is 17: it must be an integer below 17"),
-        (AT_ONCE, {"count": None}, "exactly one of count and mean_time_up must be given: neither is"),
-        (AT_ONCE, {"mean_time_up": 1.0}, "exactly one of count and mean_time_up must be given: both are"),
-        (AT_ONCE, {"until": 3.0}, "until is 3.0: it goes with mean_time_up, not with count"),
-        (AGAIN, {"mean_time_down": None}, "mean_time_down is None: it must be a finite number > 0"),
-        (AGAIN, {"at": 1.0}, "at is 1.0 and repair_after None: they go with count"),
-        (AGAIN, {"until": 1e9}, "until is 1000000000.0: 6.4e+09 failures are too many, 1000000 allowed"),
-    ):
-        with pytest.raises(ConfigError, match=re.escape(message)):
-            replace(base, **changes)

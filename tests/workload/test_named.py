@@ -12,18 +12,15 @@ from flowsched_gym.topology import crossing_shares, fat_tree, one_link, tree9
 from flowsched_gym.workload import (
     MESSAGE_GAPS,
     WORKLOADS,
-    ClusterWorkload,
     Constant,
     Discrete,
     Distribution,
     Exponential,
     FixedWorkload,
     GatherWorkload,
-    Incast,
     Mix,
     Pareto,
     PoissonWorkload,
-    Traffic,
     WorkloadSource,
     draw_flows,
     first_flows,
@@ -103,28 +100,6 @@ def test_three_cables_between_aggregation_and_core_are_down_from_the_start_and_a
     assert all(names[down] == names[up].removesuffix("up") + "down" for up, down in config.failures.cables)
 
 
-WEB_SEARCH, DATA_MINING = load_cdf("web_search"), load_cdf("data_mining")
-
-
-def test_traffic_its_changes_and_bursts_may_be_plain_values() -> None:
-    config = make_workload(
-        "auto-changing",
-        change_every=0.5,
-        duration=3.0,
-        traffic=[["w3", 0.5], [{"kind": "exponential", "mean": 1e5}, 0.7]],
-        incast={"burst_rate": 9.0, "senders": 4, "size": 1e4},
-    )
-
-    assert config == ClusterWorkload(
-        traffic=(Traffic(size=load_cdf("w3"), load=0.5), Traffic(size=Exponential(mean=1e5), load=0.7)),
-        change_every=0.5,
-        duration=3.0,
-        incast=Incast(burst_rate=9.0, senders=4, size=Constant(value=1e4)),
-    )
-    traffic = (Traffic(size=WEB_SEARCH, load=0.4),)
-    assert make_workload("auto-incast", traffic=traffic).traffic == traffic  # type: ignore[union-attr]
-
-
 @pytest.mark.parametrize(
     ("overrides", "sizes"),
     [
@@ -170,10 +145,12 @@ def test_distributions_may_be_plain_values(tmp_path) -> None:
 
 
 def test_bad_names_and_fields_are_refused_with_what_is_allowed() -> None:
+    for workload in ({"base": "gather-a1", "load": 0.5}, "own.yaml", "flows.csv", 3):
+        with pytest.raises(ConfigError, match="it must be a name; find_source takes mappings, files and flows"):
+            make_workload(workload)  # type: ignore[arg-type]
     for name, overrides, messages in (
         ("gather-a3", {}, ["workload 'gather-a3' does not exist (did you mean 'gather-a", "there are gather-a1, "]),
         ("gather-a1", {"flows": 5}, ["workload 'gather-a1' has no field 'flows'", "it has pattern, mix, size"]),
-        ("gather-a1", {"bursts": 5, "num_bursts": 6}, ["gives bursts and num_bursts: they mean the same, give one"]),
         ("gather-a1", {"brust_rate": 5}, ["did you mean 'burst_rate'?"]),
         ("poisson-tree", {"shap": 1.2}, ["has no field 'shap' (did you mean 'shape'?)", ", shape, mean, maximum"]),
         ("poisson-tree", {"shape": 0.9}, ["shape is 0.9: without a maximum it must be > 1"]),

@@ -1,7 +1,6 @@
 """Holds single Poisson flows against theory."""
 
 import math
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -9,15 +8,11 @@ import pytest
 from scipy import stats
 
 from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.workload import Constant, Exponential, PoissonWorkload, RandomFailures, Uniform, UnstableLoadWarning
-
-LEAST_P_VALUE = 1e-3
-"""Seeds are fixed: one in a thousand of them would fail by chance, a wrong distribution fails with every one."""
+from flowsched_gym.workload import Constant, Exponential, PoissonWorkload, RandomFailures, Uniform
+from tests.workload.drawn import ARRAYS, LEAST_P_VALUE
 
 PAIR = PoissonWorkload(size=Exponential(mean=1e5), load=0.8, num_flows=20_000)
 ALL_TO_ALL = replace(PAIR, pattern="all-to-all", num_hosts=5, deadline=Constant(value=0.1))
-
-ARRAYS = ("flow_id", "task_id", "source", "destination", "size", "arrival_time", "deadline_span")
 
 
 def test_arrivals_are_poisson_at_the_rate_of_the_load() -> None:
@@ -71,40 +66,6 @@ def test_failures_are_drawn_with_the_flows_and_leave_them_as_they_are() -> None:
     assert ALL_TO_ALL.draw(4).link_changes is None
     for name in ARRAYS:
         assert getattr(failing.draw(4), name).tolist() == getattr(ALL_TO_ALL.draw(4), name).tolist()
-
-
-@pytest.mark.parametrize("config", [PAIR, ALL_TO_ALL], ids=["pair", "all-to-all"])
-def test_more_flows_or_time_leave_the_first_flows_as_they_are(config: PoissonWorkload) -> None:
-    longer = config.draw(5)
-    shorter = replace(config, num_flows=777).draw(5)
-    half = float(longer.arrival_time[9_999])
-    timed = replace(config, num_flows=None, duration=half).draw(5)
-
-    assert timed.num_flows == 9_999
-    for name in ARRAYS:
-        assert getattr(shorter, name).tolist() == getattr(longer, name)[:777].tolist()
-        assert getattr(timed, name).tolist() == getattr(longer, name)[:9_999].tolist()
-
-
-def test_an_unstable_load_warns() -> None:
-    with pytest.warns(UnstableLoadWarning, match=r"load is 1\.2: from 1 on it is unstable"):
-        replace(PAIR, load=1.2)
-    with pytest.warns(UnstableLoadWarning, match=r"load is 1\.25: from 1 on it is unstable"):
-        replace(ALL_TO_ALL, load=None, rate=ALL_TO_ALL.flow_rate, busiest_share=0.3125)
-
-
-def test_bad_fields_are_refused_by_name_and_value() -> None:
-    for changes, message in (
-        ({"rate": 5.0}, "exactly one of rate and load"),
-        ({"load": math.inf}, "load is inf"),
-        ({"num_flows": -3}, "num_flows is -3: it must be an integer >= 1"),
-        ({"num_hosts": 1}, "num_hosts is 1: it must be an integer >= 2"),
-        ({"pattern": "ring"}, "pattern is 'ring': it must be one of pair, all-to-all"),
-        ({"deadline": 0.1}, "deadline is 0.1: it must be a distribution"),
-        ({"busiest_share": 1.5}, "busiest_share is 1.5: it must be at most 1"),
-    ):
-        with pytest.raises(ConfigError, match=re.escape(message)):
-            replace(PAIR, **changes)
 
 
 def test_only_flows_below_a_size_have_deadlines_and_theirs_are_as_they_were() -> None:

@@ -33,6 +33,7 @@ from flowsched_gym.workload import (
     plain_variant,
     workload_label,
 )
+from flowsched_gym.workload.named import KINDS
 from tests.envs.episodes import SHORT, each_environment, play
 
 A1 = [{"size_kb": 350, "deadline_ms": 40, "count": 5}, {"size_kb": 250, "deadline_ms": 50, "count": 5}]
@@ -112,6 +113,10 @@ EXAMPLES: list[tuple[dict[str, Any], Any]] = [
             num_flows=50,
         ),
     ),
+    (
+        {"base": "auto-incast", "traffic": (Traffic(size=load_cdf("web_search"), load=0.4),)},
+        make_workload("auto-incast", traffic=[["web_search", 0.4]]),
+    ),
     ({"base": "gather-heavy", "load": 0.5}, make_workload("gather-heavy", load=0.5)),
     ({"name": "gather-heavy", "mix": [[1e5, 0.02, 3]]}, make_workload("gather-heavy", mix=[[1e5, 0.02, 3]])),
     ({"name": "mine", "base": "poisson-tree", "shape": 1.2}, make_workload("poisson-tree", shape=1.2)),
@@ -164,10 +169,7 @@ GATHER = {"kind": "gather", "mix": [[1e5, 0.02, 3]], "load": 0.5, "bursts": 3}
 
 def test_every_key_is_honoured_or_refused() -> None:
     for mapping, message in (
-        (
-            {},
-            "it must have a kind (gather, scatter, poisson, clusters, tasks, jobs), or as its base or name a workload",
-        ),
+        ({}, f"it must have a kind ({', '.join(KINDS)}), or as its base or name a workload"),
         ({"name": "gather-hevy"}, "workload 'gather-hevy' does not exist (did you mean 'gather-heavy'?)"),
         ({"kind": "gathr"}, "kind of the workload is 'gathr': it must be one of gather"),
         ({"kind": "poisson", "base": "gather-a1"}, "base 'gather-a1' and kind 'poisson': give one of them"),
