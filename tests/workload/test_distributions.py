@@ -52,7 +52,6 @@ def rng() -> np.random.Generator:
 @each_kind
 def test_samples_have_the_stated_mean_and_the_stated_share_of_values_at_most_as_large(distribution: Any) -> None:
     sample = distribution.sample(rng(), NUM_SAMPLES)
-
     # Five standard errors: one sample set in two million would fall outside by chance, and this one is fixed.
     assert sample.mean() == pytest.approx(distribution.mean, abs=5 * sample.std() / math.sqrt(NUM_SAMPLES) + 1e-12)
     for value in np.quantile(sample, [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0], method="inverted_cdf"):
@@ -110,9 +109,7 @@ def test_samples_of_a_truncated_pareto_follow_the_textbooks() -> None:
 @pytest.mark.parametrize("mean", [1.5e6, 1.5e5])
 def test_the_mean_of_a_pareto_is_what_was_asked_for(shape: float, maximum: float | None, mean: float) -> None:
     distribution = Pareto(shape=shape, mean=mean, maximum=maximum)
-
     scale = distribution.scale
-
     # The textbook's density over sizes, in t = ln(size / scale): its tail is resolved to the end.
     end = np.inf if maximum is None else math.log(maximum / scale)
     inside = 1.0 if maximum is None else 1.0 - (scale / maximum) ** shape
@@ -122,7 +119,6 @@ def test_the_mean_of_a_pareto_is_what_was_asked_for(shape: float, maximum: float
 
 def test_the_packaged_distributions_have_the_means_of_their_sources() -> None:
     means = {name: load_cdf(name).mean for name in CDF_NAMES}
-
     assert load_cdf("web_search", minimum=1e-9).mean == pytest.approx(1_711_250)
     # One packet at least: 0.15 / 10 kB of density below 1460 B, each raised by 730 B on average.
     assert means["web_search"] == pytest.approx(1_711_250 + 0.15 * 1460**2 / 2 / 10_000)

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.workload import (
     ARTEMIS_A1,
     ARTEMIS_A2,
@@ -34,7 +33,6 @@ SCATTER = replace(A1, pattern="scatter", num_destinations=2, num_senders=12)
 @pytest.mark.parametrize(("config", "heavy", "light"), [(A1, 5, 5), (A2, 6, 4)], ids=["variant 1", "variant 2"])
 def test_every_burst_has_the_exact_flows_of_the_thesis(config: GatherWorkload, heavy: int, light: int) -> None:
     workload = config.draw(1)
-
     assert workload.num_flows == 1000
     for burst in range(100):
         members = workload.task_id == burst
@@ -67,10 +65,8 @@ def test_the_load_is_the_offered_bytes_per_second_over_the_capacity(load: float)
 
 def test_each_of_several_destinations_has_a_poisson_stream_of_its_own() -> None:
     workload = replace(MULTI, num_bursts=12_000, request_jitter=0.0).draw(2)
-
     starts = workload.arrival_time[::10]
     hosts = workload.destination[::10]
-
     assert set(hosts) == {0, 1, 2, 3}
     for host in range(4):
         gaps = np.diff(starts[hosts == host], prepend=0.0)
@@ -102,9 +98,7 @@ def test_scatter_is_gather_with_the_ends_swapped() -> None:
 def test_request_jitter_spreads_a_burst_in_the_order_of_its_flows() -> None:
     instants = A1.draw(9)
     jittered = replace(A1, request_jitter=1e-4).draw(9)
-
     delay = (jittered.arrival_time - instants.arrival_time).reshape(100, 10)
-
     assert (delay >= 0).all()
     assert delay.max() < 1e-4
     assert delay.mean() == pytest.approx(5e-5, rel=0.1)
@@ -139,10 +133,3 @@ def test_one_purpose_more_does_not_shift_the_others() -> None:
     assert replace(A1, num_senders=30).draw(6).arrival_time.tolist() == plain.arrival_time.tolist()
     assert replace(A1, num_senders=30).draw(6).size.tolist() == plain.size.tolist()
     assert replace(A1, mix=ARTEMIS_A2).draw(6).arrival_time.tolist() == plain.arrival_time.tolist()
-
-
-def test_the_fewest_bursts_with_so_many_flows_are_found() -> None:
-    assert A1.with_num_flows(101).num_bursts == 11
-    assert replace(A1, num_bursts=None, duration=1.0).with_num_flows(100).num_bursts == 10
-    with pytest.raises(ConfigError, match="num_flows is 0: it must be an integer >= 1"):
-        A1.with_num_flows(0)

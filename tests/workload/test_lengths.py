@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.workload import ClusterWorkload, PoissonWorkload
 from tests.workload import test_clusters, test_gather, test_poisson
 from tests.workload.drawn import rows_of
@@ -34,6 +35,8 @@ def test_more_flows_or_time_leave_the_first_flows_as_they_are(config: Any) -> No
     timed = replace(config, **{"num_flows" if by_flow else "num_bursts": None}, duration=end).draw(5)
     assert 0 < timed.num_flows == (longer.arrival_time < end).sum()
     assert rows_of(timed) == rows_of(longer, timed.num_flows)
+    with pytest.raises(ConfigError, match="num_flows is 0: it must be an integer >= 1"):
+        config.with_num_flows(0)
 
 
 def test_jitter_leaves_the_first_bursts_as_they_are() -> None:

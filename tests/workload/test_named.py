@@ -2,12 +2,14 @@
 
 import math
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from flowsched_gym.core.errors import ConfigError, WorkloadError
+from flowsched_gym.registration import SYSTEMS, load_target
 from flowsched_gym.topology import crossing_shares, fat_tree, one_link, tree9
 from flowsched_gym.workload import (
     MESSAGE_GAPS,
@@ -16,7 +18,6 @@ from flowsched_gym.workload import (
     Discrete,
     Distribution,
     Exponential,
-    FixedWorkload,
     GatherWorkload,
     Mix,
     Pareto,
@@ -27,6 +28,7 @@ from flowsched_gym.workload import (
     load_cdf,
     make_workload,
 )
+from tests.repository import ROOT
 
 each_name = pytest.mark.parametrize("name", list(WORKLOADS))
 
@@ -35,7 +37,6 @@ each_name = pytest.mark.parametrize("name", list(WORKLOADS))
 def test_every_named_workload_is_described_and_draws_no_unstable_load(name: str) -> None:
     config, described = make_workload(name), WORKLOADS[name]
     workload, first = config.draw(3), draw_flows(config, num_flows=37, seed=3)
-
     assert isinstance(config, WorkloadSource)
     assert workload.num_flows >= (400 if name.startswith("tafe") else 1000)
     assert workload.num_hosts <= config.num_hosts
@@ -67,12 +68,10 @@ def test_a_load_takes_the_place_of_the_burst_rate_and_the_other_way_round() -> N
     config = make_workload("gather-a1", load=0.5)
     assert isinstance(config, GatherWorkload)
     assert (config.load, config.burst_rate) == (0.5, None)
-
     config = make_workload("gather-a1-load", burst_rate=12.0, duration=3.0)
     assert isinstance(config, GatherWorkload)
     assert (config.load, config.burst_rate) == (None, 12.0)
     assert (config.num_bursts, config.duration) == (None, 3.0)
-
     config = make_workload("poisson-exponential", rate=7.0, duration=2.0)
     assert isinstance(config, PoissonWorkload)
     assert (config.load, config.rate, config.num_flows, config.duration) == (None, 7.0, None, 2.0)
@@ -89,7 +88,6 @@ def test_the_load_of_each_workload_of_merp_is_that_of_the_busiest_link_of_its_ne
 def test_three_cables_between_aggregation_and_core_are_down_from_the_start_and_any_may_be() -> None:
     config, names = make_workload("poisson-fat-tree-failures"), fat_tree(arity=4).link_names
     changes = config.draw(2).link_changes
-
     assert changes.time.tolist() == [0.0] * 6
     assert not changes.up.any()
     up, down = ([names[link] for link in changes.link[first::2]] for first in (0, 1))
@@ -121,15 +119,13 @@ def test_sizes_replace_a_mix_and_a_mix_replaces_sizes() -> None:
     assert isinstance(sizes, GatherWorkload)
     assert sizes.mix is None
     assert set(sizes.draw(0).size) == {2e5}
-
     mix = make_workload("gather-uniform", mix=[[1e5, 0.02, 3], [2e5, math.inf, 1]])
     assert isinstance(mix, GatherWorkload)
     assert mix.mix == Mix(pairs=((1e5, 0.02), (2e5, math.inf)), counts=(3, 1))
     assert (mix.size, mix.deadline, mix.burst_size) == (None, None, 4)
 
 
-def test_distributions_may_be_plain_values(tmp_path) -> None:
-    (tmp_path / "mine.csv").write_text("size_bytes,cdf\n1000,0\n3000,1\n")
+def test_distributions_may_be_plain_values() -> None:
     for plain, distribution in (
         (5, Constant(value=5.0)),
         ("web_search", load_cdf("web_search")),
@@ -141,7 +137,6 @@ def test_distributions_may_be_plain_values(tmp_path) -> None:
         (Exponential(mean=3), Exponential(mean=3)),
     ):
         assert make_workload("poisson-exponential", size=plain).size == distribution
-    assert make_workload("poisson-exponential", size=str(tmp_path / "mine.csv")).size.mean == 2000.0
 
 
 def test_bad_names_and_fields_are_refused_with_what_is_allowed() -> None:
@@ -176,14 +171,6 @@ def test_more_flows_than_there_are_cannot_be_cut_off() -> None:
         first_flows(workload, 1001)
 
 
-def test_a_fixed_workload_gives_the_same_flows_for_every_seed() -> None:
-    workload = make_workload("gather-a1").draw(0)
-    fixed = FixedWorkload(workload=workload)
-    assert isinstance(fixed, WorkloadSource)
-    assert fixed.draw(1) is fixed.draw(2) is workload
-    assert fixed.num_hosts == 11
-
-
 def test_qclusters_messages_load_one_port_and_its_connections_carry_several() -> None:
     for name, gap in MESSAGE_GAPS.items():
         config = make_workload(name)
@@ -197,7 +184,21 @@ def test_qclusters_messages_load_one_port_and_its_connections_carry_several() ->
     assert ((deadlines.size < 1e5) == (deadlines.deadline_span < math.inf)).all()
 
 
-def test_w6_and_w4_take_turns() -> None:
-    config = make_workload("qcluster-changing")
-    first, *rest = config.phases(seed=4, count=4)[:, 0].tolist()
-    assert rest == [1 - first, first, 1 - first]
+FOLDER = ROOT / "configs" / "workload"
+ARGUMENTS = [
+    set(load_target(environment.config).__dataclass_fields__)
+    for system in SYSTEMS
+    for environment in system.environments
+]
+
+
+def test_every_named_workload_has_its_yaml_and_no_other_exists() -> None:
+    assert {path.stem for path in FOLDER.glob("*.yaml")} == set(WORKLOADS)
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.yaml")), ids=lambda path: path.stem)
+def test_a_workloads_yaml_has_its_name_and_arguments_of_an_environment_that_are_not_set(path: Path) -> None:
+    content = pytest.importorskip("yaml").safe_load(path.read_text(encoding="utf-8"))
+    assert content.pop("name") == path.stem
+    assert any(set(content) <= arguments for arguments in ARGUMENTS)
+    assert all(value is None for value in content.values())

@@ -41,7 +41,6 @@ def small(pattern: str, **fields: Any) -> Workload:
 def test_totals_are_log_uniform_and_split_by_exponential_shares_among_two_to_eight_flows() -> None:
     flows = MANY.draw(5)
     counts, total = np.bincount(flows.task_id), np.bincount(flows.task_id, weights=flows.size)
-
     assert stats.kstest(total, stats.loguniform(1e5, 1e7).cdf).pvalue > LEAST_P_VALUE
     assert stats.chisquare(np.bincount(counts)[2:]).pvalue > LEAST_P_VALUE
     assert (counts.min(), counts.max()) == (2, 8)
@@ -152,7 +151,6 @@ def test_named_tasks_are_changed_field_by_field() -> None:
     assert np.bincount(short.draw(1).task_id, weights=short.draw(1).size).max() <= 1e5
     long = make_workload("tafe-long", tasks=500).draw(1)
     assert np.bincount(long.task_id, weights=long.size).min() >= 1e7 * (1 - 1e-12)
-
     assert make_workload("tafe-short", load=0.9).arrivals is None
     assert make_workload("tafe-log", arrivals="at-once").load is None
     closed = make_workload("tafe-log", arrivals="closed", pattern="sequential", servers=2)

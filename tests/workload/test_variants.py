@@ -203,10 +203,8 @@ def test_every_environment_plays_a_variant_as_it_plays_the_workload_that_it_name
     arguments = {**SHORT[spec.id], "max_decisions": 12}
     name = arguments.pop("workload", None) or gym.make(spec.id).unwrapped.config.workload or "poisson-pareto"  # type: ignore[attr-defined]
     own = {key: arguments.pop(key) for key in ("bursts", "flows") if key in arguments}
-
     by_name = play(gym.make(spec.id, workload=name, **own, **arguments), seed=3)
     by_mapping = play(gym.make(spec.id, workload={"name": "mine", "base": name, **own}, **arguments), seed=3)
-
     assert len(by_name) == len(by_mapping)
     for one, other in zip(by_name, by_mapping, strict=True):
         np.testing.assert_equal(one.observation, other.observation)
@@ -217,11 +215,9 @@ def test_every_environment_plays_a_variant_as_it_plays_the_workload_that_it_name
 def test_a_variant_takes_hosts_and_capacity_of_the_network_where_it_gives_none() -> None:
     flows = {"size": 1e4, "load": 0.5, "flows": 30, "pattern": "all-to-all"}
     arguments = {"hosts": 8, "link_gbps": 2.0}
-
     taken = gym.make("flowsched/AuTOThresholds-v0", workload={"kind": "poisson", **flows}, **arguments).unwrapped
     own = {"kind": "poisson", **flows, "hosts": 4, "capacity_gbps": 1}
     given = gym.make("flowsched/AuTOThresholds-v0", workload=own, **arguments).unwrapped
-
     assert (taken._source.num_hosts, taken._source.capacity) == (8, 2.5e8)  # type: ignore[attr-defined]
     assert (given._source.num_hosts, given._source.capacity) == (4, 1.25e8)  # type: ignore[attr-defined]
     with pytest.raises(ConfigError, match="workload 'unnamed poisson' has 9 hosts: the network has 8"):
