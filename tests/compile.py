@@ -14,6 +14,7 @@ from typing import Final
 import gymnasium as gym
 
 import flowsched_gym
+from flowsched_gym.machine_code.drawing import take_loops
 from flowsched_gym.machine_code.messages import QUIET_VARIABLE
 from flowsched_gym.workload import draw_flows, make_workload
 from tests.envs.episodes import SHORT
@@ -38,6 +39,7 @@ def compile_replay(variant: Variant, **parameters: object) -> None:
 
 # The longest ones come first, so that the processes end at about the same time.
 WORK: Final[tuple[Callable[[], None], ...]] = (
+    take_loops,
     *(partial(compile_environment, env_id) for env_id in reversed(SHORT)),
     *(partial(compile_replay, Variant("merp"), routing=routing) for routing in ("ecmp", "memr")),
     *(partial(compile_replay, variant) for variant in COMPILED),

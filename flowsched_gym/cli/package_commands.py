@@ -11,6 +11,7 @@ from flowsched_gym.cli.arguments import key_values
 from flowsched_gym.cli.output import print_definitions, print_json
 from flowsched_gym.envs.arguments import describe
 from flowsched_gym.fluid.disciplines import DISCIPLINES
+from flowsched_gym.machine_code.drawing import take_loops
 from flowsched_gym.packets.schedulers import SCHEDULERS
 from flowsched_gym.registration import ENVIRONMENTS, check_arguments, find_environment, load_target
 from flowsched_gym.topology import TOPOLOGIES
@@ -44,6 +45,7 @@ def run_compile(options: argparse.Namespace) -> None:
     chosen = [find_environment(name) for name in options.environments] or list(ENVIRONMENTS.values())
     for spec in chosen:
         check_arguments(spec, kwargs)
+    take_loops()
     for spec in chosen:
         begin = time.monotonic()
         envs = gymnasium.make_vec(spec.id, num_envs=1, **kwargs)

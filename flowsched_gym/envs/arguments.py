@@ -46,7 +46,7 @@ OWN: Final = "the workload's own"
 """What ``None`` stands for in arguments that change a workload."""
 WORKLOAD_MEANING: Final = (
     "a name (``flowsched list``), a mapping or a file (``docs/workloads.md``), a ``Workload`` or anything with "
-    "``draw(seed)``"
+    '``draw(seed)``; ``{"one_of": [...], "weights": [...]}`` has one of several in each episode'
 )
 ABOUT: Final = "argument"
 """Key of the metadata of a field."""

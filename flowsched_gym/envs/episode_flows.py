@@ -7,7 +7,7 @@ from typing import Final
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.envs.episode import EpisodeSetup
 from flowsched_gym.envs.state import EnvState, fingerprint
-from flowsched_gym.workload import Workload, WorkloadSource, with_future
+from flowsched_gym.workload import Workload, WorkloadSource, members_of, with_future
 
 NO_FLOW: Final = "the episode drawn has no flow: ask for more bursts, or more seconds of arrivals"
 SEEDS_TO_TRY: Final = 10
@@ -39,13 +39,14 @@ def check_source(source: WorkloadSource, network: EpisodeSetup) -> None:
         ConfigError: There are no flows, or the network cannot serve them.
         WorkloadError: Flows take too short or too long a time to send.
     """
-    workload = source.draw(0)
-    if not isinstance(workload, Workload):
-        raise ConfigError(f"workload draws {shown(workload)}: its draw(seed) must return a Workload")
-    if workload.num_flows:
-        network.check(workload)
-    elif not any(source.draw(seed).num_flows for seed in range(1, SEEDS_TO_TRY)):
-        raise ConfigError(NO_FLOW)
+    for each in members_of(source):
+        workload = each.draw(0)
+        if not isinstance(workload, Workload):
+            raise ConfigError(f"workload draws {shown(workload)}: its draw(seed) must return a Workload")
+        if workload.num_flows:
+            network.check(workload)
+        elif not any(each.draw(seed).num_flows for seed in range(1, SEEDS_TO_TRY)):
+            raise ConfigError(NO_FLOW)
 
 
 def draw_flows(source: WorkloadSource, episode_seed: int) -> Workload:

@@ -23,7 +23,7 @@ from flowsched_gym.fluid.compiled.stepping import Results
 from flowsched_gym.fluid.decision import DecisionKind
 from flowsched_gym.fluid.disciplines import Mlfq, QueuedTasks
 from flowsched_gym.topology import Routing, Topology
-from flowsched_gym.workload import WorkloadSource
+from flowsched_gym.workload import WorkloadSource, members_of
 
 View = TypeVar("View", bound=EpisodeView)
 
@@ -204,17 +204,18 @@ class PeriodEnv(FlowSchedEnv[Action]):
             ConfigError: There are too many.
         """
         assert self._network.period is not None
-        seconds, workload = self._network.period.seconds, self._source.draw(0)
-        if seconds is None or not workload.num_flows:
-            return
-        hosts = len(np.unique(workload.source))
-        busy = float(workload.size.sum()) / (float(self._network.topology.capacity[0]) * hosts)
-        expected = (float(workload.arrival_time.max()) + busy) / seconds
-        if not expected <= MOST_PERIODS:
-            raise ConfigError(
-                f"period_ms makes periods of {seconds:g} s: an episode would have about {expected:.2g}, at most "
-                f"{MOST_PERIODS} are allowed (periods of about {expected * seconds / MOST_PERIODS:.2g} s)"
-            )
+        seconds = self._network.period.seconds
+        for workload in (each.draw(0) for each in members_of(self._source)):
+            if seconds is None or not workload.num_flows:
+                continue
+            hosts = len(np.unique(workload.source))
+            busy = float(workload.size.sum()) / (float(self._network.topology.capacity[0]) * hosts)
+            expected = (float(workload.arrival_time.max()) + busy) / seconds
+            if not expected <= MOST_PERIODS:
+                raise ConfigError(
+                    f"period_ms makes periods of {seconds:g} s: an episode would have about {expected:.2g}, at most "
+                    f"{MOST_PERIODS} are allowed (periods of about {expected * seconds / MOST_PERIODS:.2g} s)"
+                )
 
     def _begun(self) -> None:
         """Runs an episode that has been loaded to the first period in which there is something to decide."""

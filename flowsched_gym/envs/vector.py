@@ -19,7 +19,7 @@ from flowsched_gym.envs.state import Restored, VectorState, fingerprint, read_nu
 from flowsched_gym.envs.vector_infos import VectorInfos
 from flowsched_gym.flows.metrics import METRIC_NAMES, summary
 from flowsched_gym.fluid.compiled.stepping import Results, new_results
-from flowsched_gym.workload import WorkloadLike
+from flowsched_gym.workload import WorkloadLike, members_of
 
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
@@ -40,7 +40,7 @@ class FlowSchedVectorEnv(Restored, VectorInfos):
 
     Args:
         num_envs: Environments, >= 1.
-        workload: As in the single environment.
+        workload: As in the single environment; or a list with that of each environment, ``num_envs`` long.
         autoreset_mode: When an environment that has ended begins its next episode.
         max_episode_steps: Decisions after which Gymnasium's time limit would truncate; ``None`` for none.
         num_threads: Threads that step the environments, >= 1; the numbers are the same with any.
@@ -60,13 +60,13 @@ class FlowSchedVectorEnv(Restored, VectorInfos):
     """What ``call`` finds in the template."""
     _ASKED: ClassVar[tuple[str, ...]] = ("np_random", "np_random_seed")
     """What it finds here, with an entry for each environment."""
-    _COLUMNS: ClassVar[tuple[str, ...]] = ("_over", "_num_steps", "_next_seed", "_episode_seed")
+    _COLUMNS: ClassVar[tuple[str, ...]] = ("_over", "_num_steps", "_next_seed", "_episode_seed", "_member")
     """Arrays of one entry for each environment that belong to its state."""
 
     def __init__(
         self,
         num_envs: int = 1,
-        workload: WorkloadLike | None = None,
+        workload: WorkloadLike | Sequence[WorkloadLike] | None = None,
         *,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         max_episode_steps: int | None = None,
@@ -339,7 +339,9 @@ class FlowSchedVectorEnv(Restored, VectorInfos):
     def _fingerprint(self) -> bytes:
         """Digests what the flows of episodes are drawn from, by the flows of one episode, once."""
         if self._flows is None:
-            self._flows = fingerprint(self._source.draw(0), self._source.num_hosts)
+            sources = members_of(self._template.source)
+            digests = [fingerprint(each.draw(0), each.num_hosts) for each in sources]
+            self._flows = b"".join([len(self._sources).to_bytes(8), *digests])
         return self._flows
 
     def _masked(self, options: dict[str, Any] | None) -> IntArray:

@@ -22,7 +22,7 @@ from flowsched_gym.envs.episode import EpisodeBatch
 from flowsched_gym.envs.episode_flows import RecentDraws, draw_flows
 from flowsched_gym.envs.infos import EndedEpisode
 from flowsched_gym.fluid import Records
-from flowsched_gym.workload import Workload
+from flowsched_gym.workload import ONE_OF, Workload, members_of
 
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
@@ -67,13 +67,18 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
         # NumPy's integers overflow: twice 200 environments would be 144 in eight bits.
         num_envs, num_threads = int(num_envs), int(num_threads)
         self._arguments = dict(arguments)
-        template = self._template = self._single()
-        first_episode = template._source.draw(0)
+        self._workloads, self._member = distinct_workloads(arguments.get("workload"), num_envs)
+        if self._workloads is not None:
+            self._arguments["workload"] = {ONE_OF: self._workloads}
+        template = self._template = self.single(**self._arguments)
+        first_episode = max((each.draw(0) for each in members_of(template._source)), key=lambda flows: flows.num_flows)
         num_rows, content = template._network.room(first_episode)
         check_room(num_envs, max(num_rows, 1), content, template.layout.size)
         self.num_envs = num_envs
         self.simulation: EpisodeBatch = template._network.new_batch(2 * num_envs, first_episode, num_threads)
-        self._source = RecentDraws(template._source)
+        source: Any = template._source
+        sources = (source,) if self._workloads is None else source.sources
+        self._sources: list[RecentDraws] = [RecentDraws(each) for each in sources]
         self._generators: list[np.random.Generator | None] = [None] * num_envs
         self._generator_seeds: list[int] = [-1] * num_envs
         self._current: IntArray = 2 * np.arange(num_envs)
@@ -112,7 +117,7 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
         check_integer("number", number, at_least=0, below=self.num_envs)
         if self._episode_seed[number] < 0:
             raise SimulationError("there is no episode yet: call reset() first")
-        return self._source.draw(int(self._episode_seed[number]))
+        return self._source(number).draw(int(self._episode_seed[number]))
 
     def records(self, number: int) -> Records:
         """Returns what has become of every flow of the current episode of an environment so far.
@@ -123,6 +128,10 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
         """
         workload = self.workload(number)
         return self.simulation.records(int(self._current[number]), workload)
+
+    def _source(self, number: int) -> RecentDraws:
+        """Returns what draws the episodes of an environment."""
+        return self._sources[int(self._member[number])]
 
     def _generator(self, number: int) -> np.random.Generator:
         """Returns the generator of the episode seeds of an environment."""
@@ -176,16 +185,16 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
         self._keep_ended(spare)
         for number, network in zip(numbers.tolist(), spare.tolist(), strict=True):
             try:
-                self._draw_episode(network, int(self._next_seed[number]))
+                self._draw_episode(network, self._source(number), int(self._next_seed[number]))
             except FlowSchedError as error:
                 # An error of an episode that nobody has asked for yet; it is raised when the episode begins.
                 self._failures[number] = error
         self._ready[numbers] = True
         self._num_unready = self.num_envs - int(np.count_nonzero(self._ready))
 
-    def _draw_episode(self, network: int, seed: int) -> None:
+    def _draw_episode(self, network: int, source: RecentDraws, seed: int) -> None:
         """Draws an episode as the single environment does, and loads it."""
-        workload = draw_flows(self._source, seed)
+        workload = draw_flows(source, seed)
         self._template._network.check_links(workload)
         self.simulation.load(network, workload)
         self._prepare(network)
@@ -226,16 +235,39 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
 
     def _new_shadow(self, number: int) -> FlowSchedEnv[Any]:
         """Makes a single environment in the episode of one of these."""
-        shadow = self._single()
+        own = {} if self._workloads is None else {"workload": self._workloads[self._member[number]]}
+        shadow = self.single(**{**self._arguments, **own})
         shadow.begin(int(self._episode_seed[number]))
         return shadow
 
-    def _single(self) -> FlowSchedEnv[Any]:
-        """Makes a single environment with the arguments of these."""
-        return self.single(**self._arguments)
-
     def _prepare(self, network: int) -> None:
         """Prepares an episode that has been loaded."""
+
+
+def distinct_workloads(workload: object, num_envs: int) -> tuple[list[Any] | None, IntArray]:
+    """Finds which workload each environment has.
+
+    Args:
+        workload: One for all, or a list of one for each.
+        num_envs: Environments.
+
+    Returns:
+        The workloads that differ, None for one for all; and the index of each environment's, (num_envs,).
+
+    Raises:
+        ConfigError: The list is not as long as there are environments.
+    """
+    member = np.zeros(num_envs, dtype=np.int64)
+    if not isinstance(workload, (list, tuple)):
+        return None, member
+    if len(workload) != num_envs:
+        raise ConfigError(f"workload has {len(workload)} entries: it must have {num_envs}, one for each environment")
+    distinct: list[Any] = []
+    for number, each in enumerate(workload):
+        if each not in distinct:
+            distinct.append(each)
+        member[number] = distinct.index(each)
+    return distinct, member
 
 
 def check_room(num_envs: int, num_rows: int, content: str, observation_size: int) -> None:

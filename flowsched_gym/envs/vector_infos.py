@@ -96,7 +96,7 @@ class VectorInfos(VectorEpisodes):
             episode = EndedEpisode(
                 self.simulation,
                 network,
-                functools.partial(self._source.draw, seed),
+                functools.partial(self._source(number).draw, seed),
                 None if terminated[number] else float(times[number]),
             )
             episodes[number] = episode

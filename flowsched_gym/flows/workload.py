@@ -11,12 +11,13 @@ from flowsched_gym.core.checks import as_column, require
 from flowsched_gym.core.errors import WorkloadError, shown
 from flowsched_gym.flows.link_changes import LinkChanges
 from flowsched_gym.flows.precedence import Precedence
+from flowsched_gym.machine_code.drawing import loops
 
 NO_TASK: Final = -1
 """Task of a flow that belongs to none."""
 
 INTEGER_COLUMNS: Final = ("flow_id", "source", "destination", "task_id")
-FLOAT_COLUMNS: Final = ("size", "arrival_time", "deadline_span", "cpu_time")
+COLUMNS: Final = (*INTEGER_COLUMNS, "size", "arrival_time", "deadline_span", "cpu_time")
 DEFAULTS: Final = {"task_id": NO_TASK, "deadline_span": np.inf, "cpu_time": 0.0}
 
 
@@ -58,19 +59,24 @@ class Workload:
 
     def __post_init__(self) -> None:
         num_flows = len(np.atleast_1d(self.flow_id))
-        for name in (*INTEGER_COLUMNS, *FLOAT_COLUMNS):
+        for name in COLUMNS:
             given = getattr(self, name)
             values = np.full(num_flows, DEFAULTS[name]) if given is None and name in DEFAULTS else given
             array = as_column(values, name, integral=name in INTEGER_COLUMNS)
             if len(array) != num_flows:
                 raise WorkloadError(f"{name} has {len(array)} rows, flow_id has {num_flows}: lengths must agree")
-            array.setflags(write=False)
             object.__setattr__(self, name, array)
-        self._check()
+        arrays = [getattr(self, name) for name in COLUMNS]
+        if loops() is None or not loops().are_allowed(*arrays):
+            self._check()
+        for array in arrays:
+            array.setflags(write=False)
         if not isinstance(self.after, Precedence | None):
             raise WorkloadError(f"after is {shown(self.after)}: it must be Precedence or None")
         if self.after is not None:
-            self.after.depth(self.flow_id)
+            earlier, later = self.after.rows(self.flow_id)
+            if not (earlier < later).all():  # otherwise they cannot wait for each other
+                self.after.depth(self.flow_id)
         if not isinstance(self.link_changes, LinkChanges | None):
             raise WorkloadError(f"link_changes is {shown(self.link_changes)}: it must be LinkChanges or None")
 

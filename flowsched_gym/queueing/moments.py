@@ -10,7 +10,7 @@ from flowsched_gym.core import numerics
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.workload import Constant, Discrete, Distribution, Empirical, Exponential, LogNormal, Pareto, Uniform
-from flowsched_gym.workload.distribution_specs import parse_distribution
+from flowsched_gym.workload.specs import parse_distribution
 
 PiecewiseLinear = Constant | Discrete | Empirical | Uniform
 SizeDistribution = PiecewiseLinear | Exponential | LogNormal | Pareto

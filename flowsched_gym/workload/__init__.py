@@ -17,10 +17,10 @@ from flowsched_gym.workload.distributions import (
     Uniform,
 )
 from flowsched_gym.workload.empirical import CDF_NAMES, Empirical, load_cdf, read_cdf
-from flowsched_gym.workload.failures import RandomFailures
 from flowsched_gym.workload.finding import (
     WorkloadLike,
     find_source,
+    found_for_each,
     is_workload_file,
     is_workload_name,
     leaves_open,
@@ -33,12 +33,19 @@ from flowsched_gym.workload.finding import (
 )
 from flowsched_gym.workload.flow_file import read_flows, write_flows
 from flowsched_gym.workload.gather import ARTEMIS_A1, ARTEMIS_A2, GatherWorkload, Mix
-from flowsched_gym.workload.jobs import JobWorkload
-from flowsched_gym.workload.named import WORKLOADS, NamedWorkload, draw_flows
-from flowsched_gym.workload.poisson import PoissonWorkload
-from flowsched_gym.workload.qcluster import MESSAGE_GAPS
-from flowsched_gym.workload.source import FixedWorkload, UnstableLoadWarning, WorkloadSource, first_flows, with_future
-from flowsched_gym.workload.tasks import TaskWorkload
+from flowsched_gym.workload.named import MESSAGE_GAPS, WORKLOADS, NamedWorkload, draw_flows
+from flowsched_gym.workload.poisson import PoissonWorkload, RandomFailures
+from flowsched_gym.workload.source import (
+    ONE_OF,
+    FixedWorkload,
+    OneOf,
+    UnstableLoadWarning,
+    WorkloadSource,
+    first_flows,
+    members_of,
+    with_future,
+)
+from flowsched_gym.workload.tasks import JobWorkload, TaskWorkload
 
 __all__ = [
     "ARTEMIS_A1",
@@ -46,6 +53,7 @@ __all__ = [
     "CDF_NAMES",
     "MESSAGE_GAPS",
     "NO_TASK",
+    "ONE_OF",
     "WORKLOADS",
     "ClusterWorkload",
     "Constant",
@@ -63,6 +71,7 @@ __all__ = [
     "LogUniform",
     "Mix",
     "NamedWorkload",
+    "OneOf",
     "Pareto",
     "PoissonWorkload",
     "Precedence",
@@ -78,11 +87,13 @@ __all__ = [
     "draw_flows",
     "find_source",
     "first_flows",
+    "found_for_each",
     "is_workload_file",
     "is_workload_name",
     "leaves_open",
     "load_cdf",
     "make_workload",
+    "members_of",
     "offered_traffic",
     "parse_variant",
     "plain_variant",

@@ -6,17 +6,18 @@ fixed time, never the same twice in a row; bursts from many hosts to one (incast
 
 import functools
 import math
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
-from flowsched_gym.core.checks import as_tuple, check_integer, check_number, check_one_of_two, settle_numbers
+from flowsched_gym.core.checks import as_tuple, check_integer, check_number, settle_numbers
 from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.seeding import SeedStreams, integers, orders
+from flowsched_gym.core.seeding import integers, orders
 from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS
 from flowsched_gym.flows.workload import Workload
+from flowsched_gym.machine_code.drawing import FlowStreams
 from flowsched_gym.workload.distributions import Distribution, check_distribution
 from flowsched_gym.workload.empirical import Empirical
 from flowsched_gym.workload.poisson import MIN_HOSTS, PoissonWorkload, poisson_arrivals
@@ -24,9 +25,10 @@ from flowsched_gym.workload.source import (
     WorkloadSource,
     check_busiest_share,
     check_flow_count,
+    check_length,
     first_flows,
+    resized,
     warn_if_unstable,
-    without_load_warning,
 )
 
 MOST_PHASES: Final = 1_000_000
@@ -128,16 +130,11 @@ class ClusterWorkload:
                 f"senders is {shown(self.incast.senders)}: it must be below the number of hosts, {self.num_hosts}"
             )
         check_busiest_share(self.busiest_share)
-        check_number("capacity", self.capacity, above=0)
-        check_one_of_two("num_flows", self.num_flows, "duration", self.duration)
-        if self.num_flows is not None:
-            check_integer("num_flows", self.num_flows, at_least=1)
-        if self.duration is not None:
-            check_number("duration", self.duration, above=0)
-        self._check_length()
+        check_length(self, "num_flows")
+        self._check_flow_count()
         warn_if_unstable(max(traffic.load for traffic in self.traffic) + self._incast_load)
 
-    def _check_length(self) -> None:
+    def _check_flow_count(self) -> None:
         most, least = (float(find(self._rates)) * self.num_clusters for find in (np.max, np.min))
         if self.num_flows is not None:
             check_flow_count(f"num_flows {self.num_flows}", self.num_flows)
@@ -153,7 +150,6 @@ class ClusterWorkload:
             )
 
     def _check_traffic(self) -> None:
-        """Checks what the clusters send, and when it changes."""
         traffic = as_tuple("traffic", self.traffic)
         object.__setattr__(self, "traffic", traffic)
         if not traffic:
@@ -161,15 +157,14 @@ class ClusterWorkload:
         for each in traffic:
             if not isinstance(each, Traffic):
                 raise ConfigError(f"traffic has the entry {shown(each)}: it must be Traffic")
-        if self.change_every is None:
-            if len(traffic) != self.num_clusters:
-                raise ConfigError(
-                    f"traffic has {len(traffic)} entries: without change_every it must have one for each of the "
-                    f"{self.num_clusters} clusters"
-                )
-            return
-        check_number("change_every", self.change_every, above=0)
-        if len(traffic) == 1 or any(traffic.count(each) > 1 for each in traffic):
+        if self.change_every is not None:
+            check_number("change_every", self.change_every, above=0)
+        elif len(traffic) != self.num_clusters:
+            raise ConfigError(
+                f"traffic has {len(traffic)} entries: without change_every it must have one for each of the "
+                f"{self.num_clusters} clusters"
+            )
+        if self.change_every is not None and (len(traffic) == 1 or any(traffic.count(each) > 1 for each in traffic)):
             raise ConfigError(
                 f"traffic is {shown(traffic)}: with change_every it must have two or more entries, each once"
             )
@@ -186,21 +181,13 @@ class ClusterWorkload:
 
     def with_num_flows(self, num_flows: int) -> "ClusterWorkload":
         """Changes the number of flows."""
-        with without_load_warning():
-            return replace(self, num_flows=num_flows, duration=None)
+        return resized(self, num_flows, num_flows=num_flows, duration=None)
 
     def phases(self, seed: int, count: int) -> IntArray:
-        """Draws which traffic each cluster has in the first phases of an episode.
-
-        Args:
-            seed: Seed of the episode, an integer >= 0.
-            count: Number of phases, >= 1; without ``change_every`` all are alike.
+        """Draws which traffic each cluster has in the first phases of an episode; without ``change_every`` always one.
 
         Returns:
-            Indices into ``traffic``, (count, num_clusters) int64.
-
-        Raises:
-            ConfigError: The seed or the count is not allowed.
+            Indices into ``traffic``, (count, num_clusters) int64; there is at least one phase.
         """
         check_integer("count", count, at_least=1)
         if self.change_every is None:
@@ -209,7 +196,7 @@ class ClusterWorkload:
             raise ConfigError(
                 f"change_every is {shown(self.change_every)}: more than {MOST_PHASES} phases are not allowed"
             )
-        streams = SeedStreams(seed)
+        streams = FlowStreams(seed)
         first = integers(streams["first traffic"], len(self.traffic), (1, self.num_clusters))
         # A step of 1 to len(traffic) - 1 round the ring of all traffic reaches each other one with equal probability.
         steps = 1 + integers(streams["changes"], len(self.traffic) - 1, (count - 1, self.num_clusters))
@@ -220,14 +207,8 @@ class ClusterWorkload:
 
         More flows or a longer duration with the same seed begin with the same flows, bit by bit; bursts leave the other
         flows as they are.
-
-        Args:
-            seed: Seed of the episode, an integer >= 0.
-
-        Raises:
-            ConfigError: The seed is not allowed, or traffic changes too often.
         """
-        streams = SeedStreams(seed)
+        streams = FlowStreams(seed)
         flows = self._draw_single(streams, seed)
         if self.incast is None:
             return flows
@@ -237,7 +218,7 @@ class ClusterWorkload:
 
     @property
     def _incast_load(self) -> float:
-        """Bytes per s of all bursts that cross the link that loads refer to, over its capacity."""
+        """What bursts add to the load."""
         return 0.0 if self.incast is None else self.incast.bytes_per_second / (self.capacity * self._spread)
 
     @property
@@ -251,7 +232,7 @@ class ClusterWorkload:
         bytes_per_second = self._spread / self.num_clusters * self.capacity
         return np.array([each.load * bytes_per_second / each.size.mean for each in self.traffic])
 
-    def _draw_single(self, streams: SeedStreams, seed: int) -> Workload:
+    def _draw_single(self, streams: FlowStreams, seed: int) -> Workload:
         """Draws the flows that belong to no burst."""
         arrival_time, phase, choices = self._draw_arrivals(streams, seed)
         num_flows = len(arrival_time)
@@ -275,22 +256,21 @@ class ClusterWorkload:
             arrival_time=arrival_time,
         )
 
-    def _draw_arrivals(self, streams: SeedStreams, seed: int) -> tuple[FloatArray, IntArray, IntArray]:
+    def _draw_arrivals(self, streams: FlowStreams, seed: int) -> tuple[FloatArray, IntArray, IntArray]:
         """Draws arrivals of all clusters together: a Poisson process of rate 1, stretched by the rates of the phases.
 
         Returns:
             Arrival times in s and phases, (num_flows,) each; indices into ``traffic``, (num_phases, num_clusters).
         """
-        rng, rates = streams["arrivals"], self._rates
+        rng, rates, end = streams["arrivals"], self._rates, self.duration
         if self.num_flows is not None:
             unit = poisson_arrivals(rng, 1.0, count=self.num_flows)
-            choices = self.phases(seed, self._num_phases(unit[-1] / (rates.min() * self.num_clusters)))
-            total = np.cumsum(rates[choices], axis=1)[:, -1]
-        else:
-            assert self.duration is not None
-            choices = self.phases(seed, self._num_phases(self.duration))
-            total = np.cumsum(rates[choices], axis=1)[:, -1]
-            longest = self.duration if self.change_every is None else self.change_every
+            end = unit[-1] / (rates.min() * self.num_clusters)
+        assert end is not None
+        choices = self.phases(seed, self._num_phases(end))
+        total = np.cumsum(rates[choices], axis=1)[:, -1]
+        if self.num_flows is None:
+            longest = end if self.change_every is None else self.change_every
             unit = poisson_arrivals(rng, 1.0, duration=float(np.cumsum(total)[-1]) * longest)
         begin = np.arange(len(total)) * (self.change_every or 0.0)
         before = np.concatenate([[0.0], np.cumsum(total[:-1] * np.diff(begin))])
@@ -305,7 +285,7 @@ class ClusterWorkload:
         """Counts the phases that begin up to a time in s."""
         return 1 if self.change_every is None else 1 + int(min(time / self.change_every, MOST_PHASES))
 
-    def _draw_bursts(self, incast: Incast, streams: SeedStreams, end: float) -> Workload:
+    def _draw_bursts(self, incast: Incast, streams: FlowStreams, end: float) -> Workload:
         """Draws the flows of all bursts before a time in s, burst by burst."""
         start = poisson_arrivals(streams["bursts"], incast.burst_rate, duration=end)
         receiver = integers(streams["receivers"], self.num_hosts, len(start))
@@ -325,14 +305,8 @@ class ClusterWorkload:
 def offered_traffic(source: WorkloadSource, num_clusters: int) -> tuple[Traffic, ...] | None:
     """Returns what each cluster of an environment sends, in the long run; bursts of incast are left out.
 
-    Where hosts of one cluster send different traffic, or change theirs, it is the mixture of all of it.
-
-    Args:
-        source: Where the flows come from.
-        num_clusters: Clusters of equal size into which the hosts are divided, in their order.
-
-    Returns:
-        Traffic of each cluster, or ``None`` where it is not known, as of a flow file.
+    The hosts are divided into clusters of equal size, in their order. Where hosts of one send different traffic, or
+    change theirs, it is the mixture of all of it. It is ``None`` where it is not known, as of a flow file.
 
     Raises:
         ConfigError: Traffic mixes that is not all of measured distributions.
@@ -371,15 +345,7 @@ def _mixed(parts: tuple[Traffic, ...]) -> Traffic:
 
 def _merged(one: Workload, other: Workload) -> Workload:
     """Joins two workloads without deadlines in the order of arrival, with new ids."""
-    assert one.task_id is not None
-    assert other.task_id is not None
-    arrival_time = np.concatenate([one.arrival_time, other.arrival_time])
-    order = np.argsort(arrival_time, kind="stable")
-    return Workload(
-        flow_id=np.arange(len(order)),
-        source=np.concatenate([one.source, other.source])[order],
-        destination=np.concatenate([one.destination, other.destination])[order],
-        size=np.concatenate([one.size, other.size])[order],
-        arrival_time=arrival_time[order],
-        task_id=np.concatenate([one.task_id, other.task_id])[order],
-    )
+    order = np.argsort(np.concatenate([one.arrival_time, other.arrival_time]), kind="stable")
+    names = ("source", "destination", "size", "arrival_time", "task_id")
+    joined: dict[str, Any] = {name: np.concatenate([getattr(one, name), getattr(other, name)])[order] for name in names}
+    return Workload(flow_id=np.arange(len(order)), **joined)

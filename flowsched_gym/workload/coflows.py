@@ -30,15 +30,7 @@ TICKS_PER_SECOND: Final = 1_024.0
 
 
 class _Coflow(NamedTuple):
-    """A line of the file.
-
-    Attributes:
-        coflow_id: Identifier, >= 0.
-        arrival: Arrival in ms, >= 0.
-        mappers: Their racks, (num_mappers,).
-        reducers: Their racks, (num_reducers,).
-        received: MB that each reducer receives, (num_reducers,), > 0.
-    """
+    """A line of the file: id, arrival in ms, racks of mappers, racks of reducers and the MB that each receives."""
 
     coflow_id: int
     arrival: float
@@ -46,42 +38,36 @@ class _Coflow(NamedTuple):
     reducers: IntArray
     received: FloatArray
 
-    @property
-    def num_flows(self) -> int:
-        """Flows: one from each mapper to each reducer."""
-        return len(self.mappers) * len(self.reducers)
-
 
 class _Words:
-    """The words of one line, which are taken one after the other.
-
-    Args:
-        line: The line.
-        where: File and line, for messages.
-    """
+    """The words of one line, which are taken one after the other."""
 
     def __init__(self, line: str, where: str) -> None:
         self._words = line.split()
         self._next = 0
         self.where = where
 
-    def word(self, what: str, allowed: str) -> str:
+    def take(self, what: str, allowed: str) -> str:
         """Takes the next word."""
         if self._next == len(self._words):
             raise FlowFileError(f"{self.where}, {what}: the line ends after {self._next} words: it must be {allowed}")
         self._next += 1
         return self._words[self._next - 1]
 
-    def whole_number(self, what: str, *, at_least: int = 0, below: int = COUNT_END) -> int:
-        """Takes a whole number."""
+    def whole_number(self, what: str, *, at_least: int = 0, below: int = COUNT_END, word: str | None = None) -> int:
+        """Converts a word, by default the next one, to a whole number in its bounds."""
         allowed = f"a whole number from {at_least} to {below - 1}"
-        return self.to_whole_number(self.word(what, allowed), what, at_least, below)
-
-    def to_whole_number(self, word: str, what: str, at_least: int, below: int) -> int:
-        """Converts a word to a whole number in its bounds."""
+        word = self.take(what, allowed) if word is None else word
         if WHOLE_NUMBER.fullmatch(word) and len(word) <= len(str(COUNT_END)) and at_least <= int(word) < below:
             return int(word)
-        raise self.fault(what, word, f"a whole number from {at_least} to {below - 1}")
+        raise self.fault(what, word, allowed)
+
+    def number(self, what: str, allowed: str, *, word: str | None = None) -> float:
+        """Converts a word, by default the next one, to a finite number >= 0."""
+        word = self.take(what, allowed) if word is None else word
+        if NUMBER.fullmatch(word) and 0 <= (number := float(word)) < math.inf:
+            return number
+        raise self.fault(what, word, allowed)
 
     def fault(self, what: str, word: str, allowed: str) -> FlowFileError:
         """Makes the error for a word that is not allowed."""
@@ -100,12 +86,9 @@ def read_coflows(path: str | PathLike[str], *, coflows: int | None = None) -> Wo
     host p + r, so that ``replay`` needs ``num_hosts=2 * p``. A reducer's MB, of 2**20 B, come from all mappers in
     equal parts. Times are in the units of the benchmark's simulator: 1,024 ms are 1 s.
 
-    Flows are numbered from 0 in the order of the file: by coflow, then by mapper, then by reducer.
-    Whoever uses the benchmark is asked to cite Varys (SIGCOMM 2014) and Aalo (SIGCOMM 2015).
-
-    Args:
-        path: The file.
-        coflows: Only the first so many are read, >= 1. Default: all.
+    Flows are numbered from 0 in the order of the file: by coflow, then by mapper, then by reducer. ``coflows``
+    reads the first so many, >= 1. Whoever uses the benchmark is asked to cite Varys (SIGCOMM 2014) and Aalo (SIGCOMM
+    2015).
 
     Raises:
         FlowFileError: The file cannot be read, or something in it is not allowed; the message names file, line, what
@@ -126,9 +109,8 @@ def read_coflows(path: str | PathLike[str], *, coflows: int | None = None) -> Wo
     if len(lines) <= count:
         raise FlowFileError(f"{path}, line {len(lines) + 1}: the file ends: it must have {count} coflows, as in line 1")
     if len(lines) > count + 1:
-        raise FlowFileError(
-            f"{path}, line {count + 2}: {shorten(lines[count + 1])!r}: nothing may follow the {count} coflows of line 1"
-        )
+        more = shorten(lines[count + 1])
+        raise FlowFileError(f"{path}, line {count + 2}: {more!r}: nothing may follow the {count} coflows of line 1")
     if coflows is not None and coflows > count:
         raise ConfigError(f"coflows is {coflows}: it must be at most {count}, as many as {path} has")
     return _flows(_parse(lines[1 : count + 1 if coflows is None else coflows + 1], num_ports, str(path)), num_ports)
@@ -151,7 +133,7 @@ def _parse(lines: list[str], num_ports: int, source: str) -> list[_Coflow]:
             before = line_of[coflow.coflow_id]
             raise words.fault("coflow", str(coflow.coflow_id), f"another id than in line {before}, each only once")
         line_of[coflow.coflow_id] = number
-        num_flows += coflow.num_flows
+        num_flows += len(coflow.mappers) * len(coflow.reducers)
         if num_flows > MOST_FLOWS:
             raise FlowFileError(f"{words.where}: {num_flows} flows up to here: at most {MOST_FLOWS} are allowed")
         coflows.append(coflow)
@@ -161,36 +143,27 @@ def _parse(lines: list[str], num_ports: int, source: str) -> list[_Coflow]:
 def _parse_coflow(words: _Words, num_ports: int) -> _Coflow:
     """Parses one line."""
     coflow_id = words.whole_number("coflow")
-    arrival = _number(words, words.word("arrival", "a finite time in ms >= 0"), "arrival", "a finite time in ms >= 0")
-    mappers = [
-        words.whole_number("rack of a mapper", below=num_ports)
-        for _ in range(words.whole_number("number of mappers", at_least=1, below=MOST_FLOWS))
-    ]
+    arrival = words.number("arrival", "a finite time in ms >= 0")
+    num_mappers = words.whole_number("number of mappers", at_least=1, below=MOST_FLOWS)
+    mappers = [words.whole_number("rack of a mapper", below=num_ports) for _ in range(num_mappers)]
     reducers, received = [], []
     for _ in range(words.whole_number("number of reducers", at_least=1, below=MOST_FLOWS)):
-        pair = words.word("reducer", "rack:MB")
+        pair = words.take("reducer", "rack:MB")
         rack, colon, megabytes = pair.partition(":")
         if not colon:
             raise words.fault("reducer", pair, "rack:MB")
-        reducers.append(words.to_whole_number(rack, "rack of a reducer", 0, num_ports))
-        amount = _number(words, megabytes, "MB of a reducer", "a finite number > 0")
-        if not amount > 0 or not amount * BYTES_PER_MB < math.inf:
+        reducers.append(words.whole_number("rack of a reducer", below=num_ports, word=rack))
+        amount = words.number("MB of a reducer", "a finite number > 0", word=megabytes)
+        if not 0 < amount * BYTES_PER_MB < math.inf:
             raise words.fault("MB of a reducer", megabytes, "a finite number > 0")
         received.append(amount)
     words.end(f"the last of {len(mappers)} mappers and {len(reducers)} reducers, so that nothing follows")
     return _Coflow(coflow_id, arrival, np.array(mappers), np.array(reducers), np.array(received))
 
 
-def _number(words: _Words, word: str, what: str, allowed: str) -> float:
-    """Converts a word to a finite number >= 0."""
-    if not NUMBER.fullmatch(word) or not 0 <= (number := float(word)) < math.inf:
-        raise words.fault(what, word, allowed)
-    return number
-
-
 def _flows(coflows: list[_Coflow], num_ports: int) -> Workload:
     """Makes the flows."""
-    counts = np.array([coflow.num_flows for coflow in coflows])
+    counts = np.array([len(coflow.mappers) * len(coflow.reducers) for coflow in coflows])
     return Workload(
         flow_id=np.arange(counts.sum()),
         task_id=np.repeat(np.array([coflow.coflow_id for coflow in coflows]), counts),

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -17,12 +17,11 @@ from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.core.checks import EXACT_END
 from flowsched_gym.core.errors import FlowSchedWarning, WorkloadError, shown
 from flowsched_gym.flows.precedence import AFTER, parse_after
+from flowsched_gym.flows.workload import COLUMNS as FIELDS_OF_WORKLOAD
 from flowsched_gym.flows.workload import NO_TASK, Workload
 
 NumberArray = FloatArray | IntArray
-
 ColumnLike = Sequence[object] | npt.NDArray[np.generic]
-
 SHOWN_NAMES: Final = 5
 """Names that a message lists at most."""
 
@@ -37,7 +36,7 @@ class FileColumn:
         positive: Whether 0 is refused; values below 0 always are.
         required: Whether the column must be there, with a value in every row.
         allowed: What is allowed, for messages.
-        missing: Value of the workload's array where a cell is empty.
+        missing: What an empty cell stands for.
     """
 
     name: str
@@ -47,22 +46,18 @@ class FileColumn:
     allowed: str
     missing: float = math.inf
 
-    def empty(self, num_rows: int) -> NumberArray:
-        """Makes an array for the values, (num_rows,), not filled."""
-        return np.empty(num_rows, dtype=np.int64) if self.integral else np.empty(num_rows, dtype=np.float64)
+    @property
+    def kind(self) -> Any:
+        """Type of an array of values."""
+        return np.int64 if self.integral else np.float64
 
-    def array(self, numbers: Sequence[float]) -> NumberArray:
-        """Makes an array of values, (num_rows,)."""
-        return np.array(numbers, dtype=np.int64) if self.integral else np.array(numbers, dtype=np.float64)
+    def allows(self, values: Any) -> Any:
+        """Returns whether a number is allowed, or which of an array are, (num_rows,) bool."""
+        return (values > 0 if self.positive else values >= 0) & (values < math.inf)
 
-    def allows(self, values: NumberArray) -> BoolArray:
-        """Returns which values are allowed, (num_rows,) bool."""
-        above = values > 0 if self.positive else values >= 0
-        return above if self.integral else above & np.isfinite(values)
-
-    def allows_number(self, value: float) -> bool:
-        """Returns whether one value is allowed: ``allows`` without the cost of an array."""
-        return (value > 0 if self.positive else value >= 0) and (self.integral or math.isfinite(value))
+    def refusal(self, where: str, value: str) -> str:
+        """Describes a value that is not allowed."""
+        return f"{where}, column {self.name}: {value}: it must be {self.allowed}"
 
 
 COLUMNS: Final = (
@@ -80,11 +75,12 @@ COLUMNS: Final = (
 )
 """Columns of numbers in the flow file; ``due_s`` is read alone, for ``deadline_s``."""
 
-COLUMN_NAMES: Final = (*(column.name for column in COLUMNS), AFTER)
+FIELDS: Final = ("flow_id", "source", "destination", "task_id", "size_bytes", "arrival_s", "deadline_s", "cpu_s")
+"""Columns of the flow file that those of a workload are, in their order."""
 
+COLUMN_NAMES: Final = (*(column.name for column in COLUMNS), AFTER)
 HEADER: Final = "flow_id,task_id,source,destination,size_bytes,arrival_s,deadline_s"
 """First line of a flow file as it is written; ``cpu_s`` and ``after`` follow where flows have them."""
-
 LEAST_TELLING_ROWS: Final = 3
 """Flows with deadlines below which nothing can be said about a column."""
 TELLING_SHARE: Final = 0.5
@@ -103,11 +99,11 @@ def check_names(names: Sequence[str], source: str) -> None:
     """
     unknown = [shown(name) for name in names if name not in COLUMN_NAMES]
     if unknown:
-        plural = "s" if len(unknown) > 1 else ""
-        allowed = HEADER.replace(",", ", ")
+        listed = ", ".join(unknown[:SHOWN_NAMES])
+        listed += f" and {len(unknown) - SHOWN_NAMES} more" if len(unknown) > SHOWN_NAMES else ""
         raise WorkloadError(
-            f"{source}: unknown column{plural} {_first(unknown)}: the columns are {allowed} (or due_s in its place), "
-            f"cpu_s, {AFTER}"
+            f"{source}: unknown column{'s' * (len(unknown) > 1)} {listed}: the columns are "
+            f"{HEADER.replace(',', ', ')} (or due_s in its place), cpu_s, {AFTER}"
         )
     repeated = [name for name in COLUMN_NAMES if list(names).count(name) > 1]
     if repeated:
@@ -118,32 +114,23 @@ def check_names(names: Sequence[str], source: str) -> None:
         )
     missing = [column.name for column in COLUMNS if column.required and column.name not in names]
     if missing:
-        plural = "s" if len(missing) > 1 else ""
         raise WorkloadError(
-            f"{source}: missing column{plural} {', '.join(missing)}: only task_id, deadline_s, cpu_s and {AFTER} "
-            "may be left out"
+            f"{source}: missing column{'s' * (len(missing) > 1)} {', '.join(missing)}: only task_id, deadline_s, cpu_s "
+            f"and {AFTER} may be left out"
         )
-
-
-def _first(names: Sequence[str]) -> str:
-    more = f" and {len(names) - SHOWN_NAMES} more" if len(names) > SHOWN_NAMES else ""
-    return ", ".join(names[:SHOWN_NAMES]) + more
 
 
 def first_fault(
     values: Mapping[str, NumberArray], present: Mapping[str, BoolArray], previous_id: int
-) -> tuple[int, str] | None:
-    """Finds the first row with a value that is not allowed.
+) -> tuple[int, FileColumn] | None:
+    """Finds the first row with a value that is not allowed, and the first such column in it.
 
     Args:
         values: Values of each column, (num_rows,) each.
         present: For optional columns, which cells are not empty, (num_rows,) each.
         previous_id: Flow id of the row before the first one, -1 if there is none.
-
-    Returns:
-        The row and the name of the first faulty column in it, or None if all is allowed.
     """
-    faults: list[tuple[int, int, str]] = []
+    faults: list[tuple[int, int]] = []
     for order, column in enumerate(COLUMNS):
         if column.name not in values:
             continue
@@ -158,11 +145,11 @@ def first_fault(
         elif column.name == "due_s":
             allowed &= (array > values["arrival_s"]) | ~present[column.name]
         if not allowed.all():
-            faults.append((int(np.argmin(allowed)), order, column.name))
+            faults.append((int(np.argmin(allowed)), order))
     if not faults:
         return None
-    row, _, name = min(faults)
-    return row, name
+    row, order = min(faults)
+    return row, COLUMNS[order]
 
 
 def make_workload_of(
@@ -173,21 +160,15 @@ def make_workload_of(
     after: Sequence[object] | None = None,
     where: Callable[[int], str],
 ) -> Workload:
-    """Builds the workload of checked columns; empty cells become "no task", "no deadline" and "no CPU work".
+    """Builds the workload of columns without a ``first_fault``; empty cells become "no task" and the like.
 
-    Warns of time spans that look like absolute times; the source, such as a file name, begins the message.
-
-    Args:
-        values: Values of the columns of numbers, (num_flows,) each.
-        present: Which cells of optional columns are filled, (num_flows,) each.
-        source: Where the columns come from.
-        after: Cells of the column ``after``, if it is there.
-        where: Names the place of a row in messages.
+    Warns of time spans that look like absolute times; the source, such as a file name, begins the message. ``after``
+    holds the cells of that column, if it is there, and ``where`` names the place of a row in messages.
 
     Raises:
         WorkloadError: A cell of ``after`` is not allowed, or flows wait for each other.
     """
-    filled = dict(values)
+    filled: dict[str, Any] = dict(values)
     if "deadline_s" in values and _look_absolute(values["deadline_s"], values["arrival_s"], present["deadline_s"]):
         message = (
             f"{source}: deadline_s grows with arrival_s as an absolute time would: it is the time allowed after "
@@ -197,31 +178,21 @@ def make_workload_of(
         warnings.warn(message, DeadlineWarning, stacklevel=4)
     for column in COLUMNS:
         if column.name in present and not present[column.name].all():
-            filled[column.name] = np.where(present[column.name], values[column.name], column.array([column.missing]))
-    integers = cast("Mapping[str, IntArray]", filled)
-    floats = cast("Mapping[str, FloatArray]", filled)
-    span = floats["due_s"] - floats["arrival_s"] if "due_s" in floats else floats.get("deadline_s")
-    pairs = None if after is None else parse_after(after, integers["flow_id"], where)
-    if pairs is not None:
-        try:
-            pairs.depth(integers["flow_id"])
-        except WorkloadError as error:
-            raise WorkloadError(f"{source}, column {error}") from None
-    return Workload(
-        flow_id=integers["flow_id"],
-        task_id=integers.get("task_id"),
-        source=integers["source"],
-        destination=integers["destination"],
-        size=floats["size_bytes"],
-        arrival_time=floats["arrival_s"],
-        deadline_span=span,
-        cpu_time=floats.get("cpu_s"),
-        after=pairs,
-    )
+            filled[column.name] = np.where(
+                present[column.name], values[column.name], np.array(column.missing, dtype=column.kind)
+            )
+    if "due_s" in filled:
+        filled["deadline_s"] = filled["due_s"] - filled["arrival_s"]
+    pairs = None if after is None else parse_after(after, filled["flow_id"], where)
+    try:
+        columns: dict[str, Any] = dict(zip(FIELDS_OF_WORKLOAD, map(filled.get, FIELDS), strict=True))
+        return Workload(after=pairs, **columns)
+    except WorkloadError as error:  # flows wait for each other: all else has been checked
+        raise WorkloadError(f"{source}, column {error}") from None
 
 
 def _look_absolute(spans: NumberArray, arrivals: NumberArray, present: BoolArray) -> bool:
-    """Returns whether time spans look like absolute times, (num_flows,) each.
+    """Returns whether time spans look like absolute times.
 
     Absolute times lie after their arrivals, and what they are due after scatters less than they do. Spans know nothing
     of their arrivals: to subtract these adds to the scatter.
@@ -271,8 +242,8 @@ def workload_from_columns_at(columns: Mapping[str, ColumnLike], source: str) -> 
         raise WorkloadError(f"{source}: no flows: at least one row is needed")
     fault = first_fault(values, present, previous_id=-1)
     if fault is not None:
-        row, name = fault
-        raise _fault_of(values[name][row], COLUMNS[COLUMN_NAMES.index(name)], row, source)
+        row, column = fault
+        raise _fault_of(values[column.name][row], column, row, source)
     after = columns.get(AFTER)
     if after is not None and (isinstance(after, (str, bytes)) or len(after) != num_rows):
         raise WorkloadError(f"{source}: {AFTER} is {shown(after)}: it must be a sequence of {num_rows} entries")
@@ -341,6 +312,5 @@ def _convert(array: npt.NDArray[np.generic], filled: BoolArray, column: FileColu
 
 
 def _fault_of(value: object, column: FileColumn, row: int, source: str) -> WorkloadError:
-    """Describes a value that is not allowed."""
     plain = value.item() if isinstance(value, np.generic) else value
-    return WorkloadError(f"{source}, row {row}, column {column.name}: {shown(plain)}: it must be {column.allowed}")
+    return WorkloadError(column.refusal(f"{source}, row {row}", shown(plain)))

@@ -18,10 +18,10 @@ from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.checks import as_tuple, check_number, settle_numbers
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.seeding import uniforms
+from flowsched_gym.machine_code.drawing import log1p, power
 
 PROBABILITY_TOLERANCE: Final = 1e-9
 """How far the sum of given probabilities may be from 1: room for decimal notation."""
-
 MAX_BISECTIONS: Final = 2_000
 """Halvings that surely bring two float64 of any magnitude together."""
 
@@ -43,17 +43,37 @@ class Inverted:
 
     __slots__ = ()
 
+    def cdf(self, value: npt.ArrayLike) -> FloatArray:
+        """Returns the probability of a value at most this large, of the shape of the values asked for."""
+        return self._cdf(np.asarray(value, dtype=np.float64))[()]
+
     def quantile(self, probability: npt.ArrayLike) -> FloatArray:
-        """Returns the value that has this cumulative probability, of the shape of the probabilities."""
-        raise NotImplementedError
+        """Returns the smallest value that has this cumulative probability, of the shape of the probabilities.
+
+        Where values have no bound it is inf for 1.
+
+        Raises:
+            ConfigError: A probability is not a number from 0 to 1.
+        """
+        probabilities = np.asarray(probability, dtype=np.float64)
+        allowed = (probabilities >= 0) & (probabilities <= 1)
+        if not allowed.all():
+            raise ConfigError(f"probability is {probabilities[~allowed][0]!r}: it must be from 0 to 1")
+        return self._invert(probabilities)[()]
 
     def sample(self, rng: np.random.Generator, count: int) -> FloatArray:
         """Draws values, (count,) float64."""
-        return self.quantile(uniforms(rng, count))
+        return self._invert(uniforms(rng, count))
+
+    def _cdf(self, value: FloatArray) -> FloatArray:
+        raise NotImplementedError
+
+    def _invert(self, probability: FloatArray) -> FloatArray:
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Constant:
+class Constant(Inverted):
     """One value always.
 
     Attributes:
@@ -71,13 +91,11 @@ class Constant:
         """The value."""
         return float(self.value)
 
-    def cdf(self, value: npt.ArrayLike) -> FloatArray:
-        """Returns the probability of a value at most this large, of the shape of the values asked for."""
-        return np.where(np.asarray(value) >= self.value, 1.0, 0.0)[()]
+    def _cdf(self, value: FloatArray) -> FloatArray:
+        return np.where(value >= self.value, 1.0, 0.0)
 
-    def quantile(self, probability: npt.ArrayLike) -> FloatArray:
-        """Returns the value, of the shape of the probabilities."""
-        return np.full_like(as_probabilities(probability), self.value)[()]
+    def _invert(self, probability: FloatArray) -> FloatArray:
+        return np.full_like(probability, self.value)
 
     def sample(self, rng: np.random.Generator, count: int) -> FloatArray:
         """Repeats the value, (count,) float64; draws nothing."""
@@ -85,7 +103,7 @@ class Constant:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Discrete:
+class Discrete(Inverted):
     """One of a few values.
 
     Attributes:
@@ -126,15 +144,13 @@ class Discrete:
         ordered = tuple(self.probabilities[index] for index in order)
         return np.asarray(self.values, dtype=np.float64)[order], cumulative_weights(ordered)
 
-    def cdf(self, value: npt.ArrayLike) -> FloatArray:
-        """Returns the probability of a value at most this large, of the shape of the values asked for."""
+    def _cdf(self, value: FloatArray) -> FloatArray:
         values, cumulative = self.steps
         return np.concatenate([[0.0], cumulative])[np.searchsorted(values, value, side="right")]
 
-    def quantile(self, probability: npt.ArrayLike) -> FloatArray:
-        """Returns the smallest value with at least this cumulative probability, of the shape of the probabilities."""
+    def _invert(self, probability: FloatArray) -> FloatArray:
         values, cumulative = self.steps
-        return values[np.searchsorted(cumulative, as_probabilities(probability))]
+        return values[np.searchsorted(cumulative, probability)]
 
     def sample(self, rng: np.random.Generator, count: int) -> FloatArray:
         """Draws values, (count,) float64."""
@@ -143,7 +159,20 @@ class Discrete:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Uniform(Inverted):
+class _Interval(Inverted):
+    """A distribution on an interval."""
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        settle_numbers(self)
+        check_number("low", self.low, above=0)
+        check_number("high", self.high, above=self.low)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Uniform(_Interval):
     """The uniform distribution on an interval.
 
     Attributes:
@@ -151,30 +180,20 @@ class Uniform(Inverted):
         high: Upper end, > low.
     """
 
-    low: float
-    high: float
-
-    def __post_init__(self) -> None:
-        settle_numbers(self)
-        check_number("low", self.low, above=0)
-        check_number("high", self.high, above=self.low)
-
     @property
     def mean(self) -> float:
         """Middle of the interval."""
         return 0.5 * (self.low + self.high)
 
-    def cdf(self, value: npt.ArrayLike) -> FloatArray:
-        """Returns the probability of a value at most this large, of the shape of the values asked for."""
-        return np.clip((np.asarray(value, dtype=np.float64) - self.low) / (self.high - self.low), 0.0, 1.0)
+    def _cdf(self, value: FloatArray) -> FloatArray:
+        return np.clip((value - self.low) / (self.high - self.low), 0.0, 1.0)
 
-    def quantile(self, probability: npt.ArrayLike) -> FloatArray:
-        """Returns the value that has this cumulative probability, of the shape of the probabilities."""
-        return self.low + (self.high - self.low) * as_probabilities(probability)
+    def _invert(self, probability: FloatArray) -> FloatArray:
+        return self.low + (self.high - self.low) * probability
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LogUniform(Inverted):
+class LogUniform(_Interval):
     """The distribution whose logarithm is uniform: each decade of its interval is equally likely.
 
     Attributes:
@@ -182,27 +201,17 @@ class LogUniform(Inverted):
         high: Upper end, > low.
     """
 
-    low: float
-    high: float
-
-    def __post_init__(self) -> None:
-        settle_numbers(self)
-        check_number("low", self.low, above=0)
-        check_number("high", self.high, above=self.low)
-
     @property
     def mean(self) -> float:
         """Length of the interval over that of its logarithms."""
         return (self.high - self.low) / self._width
 
-    def cdf(self, value: npt.ArrayLike) -> FloatArray:
-        """Returns the probability of a value at most this large, of the shape of the values asked for."""
-        inside = np.clip(np.asarray(value, dtype=np.float64), self.low, self.high)
+    def _cdf(self, value: FloatArray) -> FloatArray:
+        inside = np.clip(value, self.low, self.high)
         return np.minimum(numerics.log(inside / self.low) / self._width, 1.0)
 
-    def quantile(self, probability: npt.ArrayLike) -> FloatArray:
-        """Returns the value that has this cumulative probability, of the shape of the probabilities."""
-        return np.minimum(self.low * numerics.exp(as_probabilities(probability) * self._width), self.high)
+    def _invert(self, probability: FloatArray) -> FloatArray:
+        return np.minimum(self.low * numerics.exp(probability * self._width), self.high)
 
     @property
     def _width(self) -> float:
@@ -223,13 +232,11 @@ class Exponential(Inverted):
         settle_numbers(self)
         check_number("mean", self.mean, above=0)
 
-    def cdf(self, value: npt.ArrayLike) -> FloatArray:
-        """Returns the probability of a value at most this large, of the shape of the values asked for."""
-        return -numerics.expm1(-np.maximum(np.asarray(value, dtype=np.float64), 0.0) / self.mean)
+    def _cdf(self, value: FloatArray) -> FloatArray:
+        return -numerics.expm1(-np.maximum(value, 0.0) / self.mean)
 
-    def quantile(self, probability: npt.ArrayLike) -> FloatArray:
-        """Returns the value that has this cumulative probability, of the shape of the probabilities; inf for 1."""
-        return -self.mean * numerics.log1p(-as_probabilities(probability))
+    def _invert(self, probability: FloatArray) -> FloatArray:
+        return -self.mean * log1p(-probability)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,14 +256,12 @@ class LogNormal(Inverted):
         check_number("mean", self.mean, above=0)
         check_number("sigma", self.sigma, above=0)
 
-    def cdf(self, value: npt.ArrayLike) -> FloatArray:
-        """Returns the probability of a value at most this large, of the shape of the values asked for."""
-        logarithm = numerics.log(np.maximum(np.asarray(value, dtype=np.float64), 0.0))
+    def _cdf(self, value: FloatArray) -> FloatArray:
+        logarithm = numerics.log(np.maximum(value, 0.0))
         return numerics.normal_cdf((logarithm - self._location) / self.sigma)
 
-    def quantile(self, probability: npt.ArrayLike) -> FloatArray:
-        """Returns the value that has this cumulative probability, of the shape of the probabilities; inf for 1."""
-        return numerics.exp(self._location + self.sigma * numerics.normal_quantile(as_probabilities(probability)))
+    def _invert(self, probability: FloatArray) -> FloatArray:
+        return numerics.exp(self._location + self.sigma * numerics.normal_quantile(probability))
 
     @property
     def _location(self) -> float:
@@ -308,42 +313,19 @@ class Pareto(Inverted):
             return 1.0
         return -float(numerics.expm1(self.shape * numerics.log(self._scale / self.maximum)))
 
-    def cdf(self, value: npt.ArrayLike) -> FloatArray:
-        """Returns the probability of a value at most this large, of the shape of the values asked for."""
-        ratio = np.maximum(np.asarray(value, dtype=np.float64) / self._scale, 1.0)
+    def _cdf(self, value: FloatArray) -> FloatArray:
+        ratio = np.maximum(value / self._scale, 1.0)
         return np.minimum(-numerics.expm1(-self.shape * numerics.log(ratio)) / self.inside, 1.0)
 
-    def quantile(self, probability: npt.ArrayLike) -> FloatArray:
-        """Returns the value that has this cumulative probability, of the shape of the probabilities.
-
-        Without a maximum it is inf for 1.
-        """
-        above = 1.0 - as_probabilities(probability) * self.inside
-        values = self._scale * numerics.power(above, -1.0 / self.shape)
+    def _invert(self, probability: FloatArray) -> FloatArray:
+        values = self._scale * power(1.0 - probability * self.inside, -1.0 / self.shape)
         return values if self.maximum is None else np.minimum(values, self.maximum)
 
 
 def check_distribution(name: str, value: object) -> None:
-    """Refuses what is no distribution.
-
-    Raises:
-        ConfigError: It has no mean, or cannot be sampled.
-    """
+    """Refuses what has no mean, or cannot be sampled."""
     if not isinstance(value, Distribution):
         raise ConfigError(f"{name} is {shown(value)}: it must be a distribution, with mean and sample")
-
-
-def as_probabilities(probability: npt.ArrayLike) -> FloatArray:
-    """Makes float64 of probabilities.
-
-    Raises:
-        ConfigError: One is not a number from 0 to 1.
-    """
-    probabilities = np.asarray(probability, dtype=np.float64)
-    allowed = (probabilities >= 0) & (probabilities <= 1)
-    if not allowed.all():
-        raise ConfigError(f"probability is {probabilities[~allowed][0]!r}: it must be from 0 to 1")
-    return probabilities
 
 
 def cumulative_weights(weights: tuple[float, ...]) -> FloatArray:

@@ -14,47 +14,31 @@ from types import MappingProxyType
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.checks import as_tuple, check_number, settle_numbers
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.files import check_path
 from flowsched_gym.core.suggestions import listed
-from flowsched_gym.workload.distributions import Inverted, as_probabilities
+from flowsched_gym.machine_code.drawing import loops
+from flowsched_gym.workload.distributions import Inverted
 
 CdfPoint = tuple[float, float]
-
 PACKET_PAYLOAD: Final = 1460.0
 """B of payload in a full Ethernet frame without TCP options."""
-
 MIN_CDF_POINTS: Final = 2
-
 PAIR: Final = 2
-
 CDF_HEADER: Final = "size_bytes,cdf"
 
-CDF_MINIMUM_SIZES: Final[Mapping[str, float]] = MappingProxyType(
-    {
-        "ali_storage_2019": 1.0,
-        "data_mining": 1.0,
-        "data_mining_ns2": 0.0,
-        "facebook_cache_follower": 0.0,
-        "facebook_web_server": 0.0,
-        "w1": 0.0,
-        "w2": 0.0,
-        "w3": 0.0,
-        "w4": 0.0,
-        "w5": 0.0,
-        "web_search": PACKET_PAYLOAD,
-        "web_search_ns2": 0.0,
-    }
+CDF_NAMES: Final = (
+    *("ali_storage_2019", "data_mining", "data_mining_ns2", "facebook_cache_follower", "facebook_web_server"),
+    *("w1", "w2", "w3", "w4", "w5", "web_search", "web_search_ns2"),
 )
-"""Smallest size in B of each packaged distribution. Those that start at 0 B need one: web search counts packets, the
-other two count bytes."""
-
-CDF_NAMES: Final = tuple(CDF_MINIMUM_SIZES)
 """Names that ``load_cdf`` knows."""
+CDF_MINIMUM_SIZES: Final[Mapping[str, float]] = MappingProxyType(
+    {"ali_storage_2019": 1.0, "data_mining": 1.0, "web_search": PACKET_PAYLOAD}
+)
+"""Smallest size in B of those that start at 0 B: web search counts packets, the other two count bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,50 +83,42 @@ class Empirical(Inverted):
         object.__setattr__(self, "_probabilities", np.ascontiguousarray(probabilities))
         object.__setattr__(self, "mean", _mean_of_points(self.points, self.minimum))
 
-    def cdf(self, value: npt.ArrayLike) -> FloatArray:
-        """Returns the probability of a value at most this large, of the shape of the values asked for.
+    def _cdf(self, value: FloatArray) -> FloatArray:
+        return np.where(value < self.minimum, 0.0, _interpolate(value, self._values, self._probabilities))
 
-        The raising to the minimum is included.
-        """
-        values = np.asarray(value, dtype=np.float64)
-        return np.where(values < self.minimum, 0.0, _interpolate(values, self._values, self._probabilities))[()]
-
-    def quantile(self, probability: npt.ArrayLike) -> FloatArray:
-        """Returns the value that has this cumulative probability, of the shape of the probabilities.
-
-        The raising to the minimum is included.
-        """
-        values = _interpolate(as_probabilities(probability), self._probabilities, self._values, below=self._values[0])
-        return np.maximum(values, self.minimum)[()]
+    def _invert(self, probability: FloatArray) -> FloatArray:
+        if loops() is not None:
+            values = np.array(probability)
+            loops().interpolate(
+                values.reshape(-1), self._probabilities, self._values, float(self._values[0]), float(self.minimum)
+            )
+            return values
+        values = _interpolate(probability, self._probabilities, self._values, below=self._values[0])
+        return np.maximum(values, self.minimum)
 
 
 def load_cdf(name: str, *, minimum: float | None = None) -> Empirical:
-    """Loads one of the packaged size distributions (``CDF_NAMES``).
+    """Loads one of the packaged size distributions (``CDF_NAMES``), such as ``"web_search"``.
 
-    Args:
-        name: Name of the distribution, such as ``"web_search"``.
-        minimum: Smallest size in B. Default: one packet of 1460 B for web search, 1 B for the others that start at 0.
+    The smallest size is a minimum in B, by default one packet of 1460 B for web search, 1 B for the others that start
+    at 0.
 
     Raises:
         ConfigError: There is no such distribution, or the minimum is not allowed.
     """
-    if not isinstance(name, str) or name not in CDF_MINIMUM_SIZES:
+    if not isinstance(name, str) or name not in CDF_NAMES:
         raise ConfigError(
             f"size distribution {name!r} does not exist: there are {listed(name, CDF_NAMES)}; a file's name ends in "
             ".csv, and read_cdf reads it"
         )
     if minimum is None:
-        minimum = CDF_MINIMUM_SIZES[name]
+        minimum = CDF_MINIMUM_SIZES.get(name, 0.0)
     text = resources.files("flowsched_gym.workload").joinpath("data", f"{name}.csv").read_text(encoding="utf-8")
     return _parse_cdf(text, f"{name}.csv", minimum)
 
 
 def read_cdf(path: str | PathLike[str], *, minimum: float = 0.0) -> Empirical:
     """Reads a size distribution from a CSV file with the header ``size_bytes,cdf`` and one point in each row.
-
-    Args:
-        path: The file.
-        minimum: Smallest size in B.
 
     Raises:
         ConfigError: The file cannot be read, or is not such a file.

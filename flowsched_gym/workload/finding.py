@@ -10,32 +10,37 @@ is new (``kind``); all other keys are fields of the workload, with plain values,
 
 A mapping with the name of a workload of the package, and neither base nor kind, changes that workload. A workload of an
 environment whose network has a number of hosts and capacities of its own takes those where the mapping gives none.
+
+``{"one_of": [...], "weights": [...]}`` has several workloads, each in any of these forms; an episode has one of them.
 """
 
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields, replace
+from functools import wraps
 from os import PathLike, fsdecode
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeGuard
+from typing import Any, Final, NamedTuple, TypeGuard, TypeVar, cast
 
+from flowsched_gym.core.arrays import is_sequence
 from flowsched_gym.core.checks import check_choice
 from flowsched_gym.core.errors import ConfigError, MissingDependencyError, shown
 from flowsched_gym.core.files import open_to_read, read_json
+from flowsched_gym.core.suggestions import listed
 from flowsched_gym.flows.workload import Workload
 from flowsched_gym.workload.flow_file import is_parquet, read_flows
 from flowsched_gym.workload.gather import GatherWorkload, Mix
 from flowsched_gym.workload.named import KINDS, WORKLOADS, NamedConfig, NamedWorkload, find_named
-from flowsched_gym.workload.source import FixedWorkload, WorkloadSource, without_load_warning
+from flowsched_gym.workload.source import ONE_OF, FixedWorkload, OneOf, WorkloadSource, without_load_warning
 from flowsched_gym.workload.specs import as_plain, read_changes
 from flowsched_gym.workload.tasks import CLOSED
 
 HEAD: Final = ("name", "base", "kind")
 """Keys of a mapping that are no fields of the workload."""
-
+SEVERAL: Final = ("name", ONE_OF, "weights")
+"""Keys of a mapping that has several workloads."""
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._+,-]{0,79}")
-
 JSON_SUFFIX: Final = ".json"
 SUFFIXES: Final = (JSON_SUFFIX, ".yaml", ".yml")
 """Extensions of workload files."""
@@ -51,6 +56,7 @@ ALTERNATIVES: Final = (
 )
 """Fields of which one takes the place of the other when it is given."""
 
+Function = TypeVar("Function", bound=Callable[..., WorkloadSource])
 WorkloadLike = str | PathLike[str] | Mapping[str, object] | Workload | WorkloadSource
 """Forms in which a workload may be given."""
 
@@ -63,7 +69,8 @@ def find_source(workload: WorkloadLike) -> WorkloadSource:
 
     Args:
         workload: Name of a workload, path of a workload file (``.yaml``, ``.yml``, ``.json``) or of a flow file
-            (``.csv``, ``.parquet``, ``.pq``), a mapping that describes a workload, flows, or anything that draws flows.
+            (``.csv``, ``.parquet``, ``.pq``), a mapping that describes a workload or has several, flows, or anything
+            that draws flows.
 
     Raises:
         ConfigError: It is none of these, or there is no workload of that name.
@@ -86,48 +93,67 @@ def find_source(workload: WorkloadLike) -> WorkloadSource:
 
 
 def make_workload(name: str, **overrides: object) -> NamedConfig:
-    """Returns a named workload, with some fields changed.
+    """Returns a workload of ``WORKLOADS``, with some fields changed; ``find_source`` takes a workload in any form.
 
     A field that excludes another takes its place: ``make_workload("gather-a1", load=0.9)`` has no burst rate of its own
-    any more. Values may be plain and keys may end in a unit (``specs.py``). Fields of the distribution of sizes stand
-    beside those of the workload: ``make_workload("poisson-tree", shape=1.05, maximum=1.5e9)``.
-
-    Args:
-        name: Name of the workload (``WORKLOADS``).
-        **overrides: Fields of its class and of its sizes, and their values; None leaves a field as the named workload
-            has it.
+    any more; None leaves a field as it is. Values may be plain and keys may end in a unit (``specs.py``). Fields of the
+    distribution of sizes stand beside the others: ``make_workload("poisson-tree", shape=1.05, maximum=1.5e9)``.
 
     Raises:
         ConfigError: The name or a field does not exist, or a value is not allowed.
     """
+    if not is_workload_name(name):
+        raise ConfigError(f"workload is {shown(name)}: it must be a name; find_source takes mappings, files and flows")
     config = find_named(name).config
     changes = read_changes(f"workload {name!r}", type(config), overrides, size=getattr(config, "size", None))
     return _changed(config, {field: value for field, value in changes.items() if value is not None})
 
 
-def parse_variant(mapping: Mapping[Any, object], folder: Path | None = None) -> NamedConfig:
+def found_for_each(find: Function) -> Function:
+    """Has a function that finds the source of a workload, its last positional argument, find one of each of several.
+
+    An environment that changes a workload by its own arguments decorates what does so by this.
+    """
+
+    @wraps(find)
+    def found(*arguments: Any, **keywords: Any) -> WorkloadSource:
+        *before, workload = arguments
+        read = _read_file(workload)
+        if isinstance(read, OneOf):
+            return replace(read, sources=tuple(found(*before, each, **keywords) for each in read.sources))
+        if isinstance(read, Mapping) and ONE_OF in read:
+            return _one_of(read, lambda each: found(*before, each, **keywords))
+        return find(*arguments, **keywords)
+
+    return cast(Function, found)
+
+
+def parse_variant(mapping: Mapping[Any, object], folder: Path | None = None) -> NamedConfig | OneOf:
     """Makes the workload that a mapping describes.
 
     Args:
-        mapping: ``name``, ``base`` or ``kind``, and fields of the workload.
-        folder: Folder that paths of CDF files start from; None for the working folder.
+        mapping: ``name``, ``base`` or ``kind``, and fields of the workload; or ``one_of`` and ``weights``.
+        folder: Folder that paths of files start from; None for the working folder.
 
     Raises:
         ConfigError: A key is unknown or missing, or a value is not allowed; the message names the workload.
     """
+    if ONE_OF in mapping:
+        return _one_of(mapping, lambda each: _find_member(each, folder))
     return _read(mapping, folder).made()
 
 
 def plain_variant(mapping: Mapping[Any, object], folder: Path | None = None) -> dict[str, object]:
     """Writes a mapping in the form that result files keep: SI units, full names, and points in place of CDF files.
 
-    Args:
-        mapping: As in ``parse_variant``.
-        folder: As in ``parse_variant``.
-
     Raises:
-        ConfigError: As in ``parse_variant``, or it has a distribution of a user's own class.
+        ConfigError: As in ``parse_variant``, or it has a distribution or source of a user's own class.
     """
+    if ONE_OF in mapping:
+        with without_load_warning():
+            parse_variant(mapping, folder)
+        plain_members = [_plain_member(each, folder) for each in _read_several(mapping)]
+        return {key: mapping[key] for key in SEVERAL if mapping.get(key) is not None} | {ONE_OF: plain_members}
     variant = _read(mapping, folder)
     with without_load_warning():
         variant.made()
@@ -139,11 +165,10 @@ def plain_variant(mapping: Mapping[Any, object], folder: Path | None = None) -> 
 
 
 def read_workload_file(path: str | PathLike[str], changes: Mapping[str, object] | None = None) -> dict[str, object]:
-    """Reads a workload file as the mapping that it stands for, which needs no file any more.
+    """Reads a workload file as the mapping that it stands for, which needs no CDF file any more.
 
-    Args:
-        path: The file; it names the workload where the content does not, and paths of CDF files start from its folder.
-        changes: Fields in place of those of the file.
+    The file names the workload where the content does not, and paths start from its folder. Changes are fields in place
+    of those of the file.
 
     Raises:
         ConfigError: The file cannot be read, or describes no workload; the message names it.
@@ -172,13 +197,11 @@ def is_workload_name(workload: object) -> TypeGuard[str]:
 
 
 def workload_label(workload: object) -> str:
-    """Names a workload for titles and tables: its name, its file, or its class where it was made in Python.
-
-    Raises:
-        ConfigError: It is a mapping or a workload file that describes no workload.
-    """
+    """Names a workload for titles and tables: its name, its file, or its class where it was made in Python."""
     workload = _read_file(workload)
     if isinstance(workload, Mapping):
+        if ONE_OF in workload:
+            return str(workload.get("name") or f"one of {', '.join(map(workload_label, _read_several(workload)))}")
         return _read(workload).label
     return os.fspath(workload) if isinstance(workload, (str, PathLike)) else type(workload).__name__
 
@@ -186,15 +209,8 @@ def workload_label(workload: object) -> str:
 def leaves_open(workload: object, field: str) -> bool:
     """Returns whether a workload takes a field from the network of its environment.
 
-    One of a name does, and a mapping or workload file that does not give the field; failures without cables of their
-    own do not count.
-
-    Args:
-        workload: As in ``find_source``.
-        field: Name of a field, such as ``num_hosts``.
-
-    Raises:
-        ConfigError: It is a mapping or a workload file that describes no workload.
+    One of a name does, and a mapping or workload file that does not give the field, such as ``num_hosts``; failures
+    without cables of their own do not count.
     """
     workload = _read_file(workload)
     if not isinstance(workload, Mapping):
@@ -203,27 +219,15 @@ def leaves_open(workload: object, field: str) -> bool:
 
 
 def with_workload_read(kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns arguments of an environment, with the content of a workload file in its place: results keep that.
-
-    Raises:
-        ConfigError: The file describes no workload.
-    """
+    """Returns arguments of an environment, with the content of a workload file in its place: results keep that."""
     return {**kwargs, "workload": _read_file(kwargs["workload"])} if "workload" in kwargs else dict(kwargs)
 
 
 class _Variant(NamedTuple):
-    """A mapping that was read.
-
-    Attributes:
-        head: Its name, base and kind, as far as they are given.
-        base: The workload that it changes; None for a new one.
-        kind: Class of the workload.
-        values: Fields that it gives.
-    """
+    """A mapping that was read: name, base and kind as far as they are given, and the fields that it gives."""
 
     head: dict[str, str]
     base: NamedWorkload | None
-    kind: type[NamedConfig]
     values: dict[str, Any]
 
     @property
@@ -245,12 +249,12 @@ class _Variant(NamedTuple):
 
     def _new(self) -> NamedConfig:
         kind, values = self.head["kind"], dict(self.values)
-        for field in fields(self.kind):
+        for field in fields(KINDS[kind]):
             if field.default is MISSING and field.name not in values:
                 raise ConfigError(f"{field.name} is missing: kind {kind} needs it")
-        if self.kind is GatherWorkload and values.setdefault("pattern", kind) != kind:
+        if KINDS[kind] is GatherWorkload and values.setdefault("pattern", kind) != kind:
             raise ConfigError(f"pattern is {shown(values['pattern'])}: kind {kind} makes it {kind}, leave it out")
-        return self.kind(**values)
+        return KINDS[kind](**values)
 
 
 def _read(mapping: Mapping[Any, object], folder: Path | None = None) -> _Variant:
@@ -258,18 +262,62 @@ def _read(mapping: Mapping[Any, object], folder: Path | None = None) -> _Variant
     name, base, kind = (head.get(key) for key in HEAD)
     rest = {key: value for key, value in mapping.items() if key not in HEAD}
     if kind is not None:
-        where = f"workload {name or kind!r}"
-        return _Variant(head, None, KINDS[kind], read_changes(where, KINDS[kind], rest, folder=folder))
+        return _Variant(head, None, read_changes(f"workload {name or kind!r}", KINDS[kind], rest, folder=folder))
     if base is None and name is None:
         raise ConfigError(
             f"workload is {shown(dict(mapping))}: it must have a kind ({', '.join(KINDS)}), or as its base or "
             "name a workload of the package"
         )
     named = find_named(name if base is None else base)
-    size = getattr(named.config, "size", None)
-    where = f"workload {name or named.name!r}"
-    values = read_changes(where, type(named.config), rest, size=size, folder=folder)
-    return _Variant(head, named, type(named.config), values)
+    size, where = getattr(named.config, "size", None), f"workload {name or named.name!r}"
+    return _Variant(head, named, read_changes(where, type(named.config), rest, size=size, folder=folder))
+
+
+def _read_several(mapping: Mapping[Any, object]) -> Sequence[Any]:
+    """Returns the workloads of which each episode has one, and checks the keys beside them."""
+    for key in mapping:
+        if key not in SEVERAL:
+            raise ConfigError(f"workload has {ONE_OF}, and no field {shown(key)}: it has {listed(key, SEVERAL)}")
+    _read_head(mapping)
+    several = mapping[ONE_OF]
+    if not is_sequence(several) or not len(several):
+        raise ConfigError(f"{ONE_OF} is {shown(several)}: it must be a list of workloads, at least one")
+    return several
+
+
+def _one_of(mapping: Mapping[Any, Any], find: Callable[[Any], WorkloadSource]) -> OneOf:
+    """Makes the source of several workloads, each found by a function; a message tells which one is not allowed."""
+    sources = []
+    for index, each in enumerate(_read_several(mapping)):
+        try:
+            sources.append(find(each))
+        except ConfigError as error:
+            raise ConfigError(f"{ONE_OF}[{index}]: {error}") from None
+    return OneOf(sources=tuple(sources), weights=mapping.get("weights"))
+
+
+def _find_member(workload: Any, folder: Path | None) -> WorkloadSource:
+    """Finds one of several workloads of a file in a folder."""
+    if isinstance(workload, Mapping):
+        return parse_variant(workload, folder)
+    return find_source(_from_folder(workload, folder))
+
+
+def _plain_member(workload: Any, folder: Path | None) -> object:
+    """Writes one of several workloads in the form that result files keep."""
+    workload = _read_file(_from_folder(workload, folder))
+    if isinstance(workload, Mapping):
+        return plain_variant(workload, folder)
+    if isinstance(workload, (str, PathLike)):
+        return os.fspath(workload)
+    raise ConfigError(f"{shown(workload)} cannot be written down: it must be a name, a mapping or a file")
+
+
+def _from_folder(workload: Any, folder: Path | None) -> Any:
+    """Lets the path of a file start from a folder; all else stays what it is."""
+    if folder is None or not isinstance(workload, (str, PathLike)) or is_workload_name(workload):
+        return workload
+    return folder / workload
 
 
 def _read_head(mapping: Mapping[Any, object]) -> dict[str, str]:
@@ -288,7 +336,8 @@ def _read_head(mapping: Mapping[Any, object]) -> dict[str, str]:
         check_choice("kind of the workload", head["kind"], KINDS)
     if "kind" in head and "base" in head:
         raise ConfigError(f"the workload has base {head['base']!r} and kind {head['kind']!r}: give one of them")
-    if head.get("name") in WORKLOADS and len(head) > 1 and head.get("base") != head["name"]:
+    is_new = ONE_OF in mapping or (len(head) > 1 and head.get("base") != head.get("name"))
+    if is_new and head.get("name") in WORKLOADS:
         raise ConfigError(f"name of the workload is {head['name']!r}: a workload of the package has it, choose another")
     return head
 
@@ -300,28 +349,19 @@ def _gives_cables(mapping: Mapping[Any, object]) -> bool:
 
 
 def _changed(config: NamedConfig, values: Mapping[str, Any]) -> NamedConfig:
-    """Changes fields of a workload; fields that they exclude become None.
-
-    Raises:
-        ConfigError: A value is not allowed.
-    """
+    """Changes fields of a workload; fields that they exclude become None."""
     known = [field.name for field in fields(config)]
-    return replace(config, **{**_replaced_fields(values, known), **values})
-
-
-def _replaced_fields(changes: Mapping[str, object], known: Collection[str]) -> dict[str, None]:
-    """Returns the fields that become None as others are given."""
-    replaced: dict[str, None] = {}
+    excluded: set[str] = set()
     for pair in ALTERNATIVES:
-        given = [key for key in pair if changes.get(key) is not None]
+        given = [key for key in pair if values.get(key) is not None]
         if len(given) == 1 and all(key in known for key in pair):
-            replaced |= {key: None for key in pair if key not in given}
-    mix = changes.get("mix")
+            excluded |= set(pair) - set(given)
+    mix = values.get("mix")
     if isinstance(mix, Mix):
-        replaced |= {"deadline": None} | ({} if mix.counts is None else {"flows_per_burst": None})
-    if changes.get("arrivals") == CLOSED:
-        replaced |= {"deadline_factor": None}
-    return replaced
+        excluded |= {"deadline"} if mix.counts is None else {"deadline", "flows_per_burst"}
+    if values.get("arrivals") == CLOSED:
+        excluded.add("deadline_factor")
+    return replace(config, **{**dict.fromkeys(excluded), **values})
 
 
 def _read_file(workload: Any) -> Any:

@@ -7,15 +7,14 @@ through one by one, which either reads them or finds the fault. Both give the sa
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final, NamedTuple
 
 import numpy as np
 
 from flowsched_gym.core.arrays import BoolArray
 from flowsched_gym.core.checks import EXACT_END
-from flowsched_gym.core.errors import FlowFileError, WorkloadError
+from flowsched_gym.core.errors import FlowFileError
 from flowsched_gym.core.files import Progress
 from flowsched_gym.flows.precedence import AFTER
 from flowsched_gym.flows.workload import Workload
@@ -32,55 +31,29 @@ from flowsched_gym.workload.columns import (
 
 CHUNK_BYTES: Final = 4_000_000
 """Size of the pieces: long enough that NumPy's share dominates, short enough to fit beside the result."""
-
 MAX_HEADER_BYTES: Final = 4_096
 """A longer first line is no header of a flow file."""
-
 PLAIN_BYTES: Final = b"0123456789+-.eE,\n"
 """All bytes of a file that needs no care."""
-
 MAX_INT64: Final = 2**63 - 1
-
 COMMA: Final = 44
 LINE_FEED: Final = 10
-
 NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 WHOLE_NUMBER: Final = re.compile(r"[+-]?\d+", re.ASCII)
-
 SHOWN_CHARACTERS: Final = 60
 """Characters of a line that a message repeats at most; no whole number that is allowed has more."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Chunk:
+class _Chunk(NamedTuple):
     """The parsed rows of a piece of the file: values and filled cells by column, and ``after``, (num_rows,) each."""
 
     values: Mapping[str, NumberArray]
     present: Mapping[str, BoolArray]
     after: Sequence[str]
 
-    @property
-    def num_rows(self) -> int:
-        """Number of rows."""
-        return len(self.values["flow_id"])
-
-    @property
-    def last_id(self) -> int:
-        """Flow id of the last row."""
-        return int(self.values["flow_id"][-1])
-
 
 def read_flow_csv(path: Path, progress: Progress | None) -> Workload:
-    """Reads the flows of a CSV file.
-
-    Args:
-        path: The file.
-        progress: Called with (bytes done, all bytes) from time to time.
-
-    Raises:
-        FlowFileError: Something in the file is not allowed.
-        OSError: The file cannot be read.
-    """
+    """Reads the flows of a CSV file; see ``read_flows``."""
     with path.open("rb") as file:
         total = path.stat().st_size
         header = _read_header(file, str(path))
@@ -89,7 +62,7 @@ def read_flow_csv(path: Path, progress: Progress | None) -> Workload:
             raise FlowFileError(f"{path}, line 2: no flows: at least one row must follow the header")
         columns = [None if name == AFTER else COLUMNS[COLUMN_NAMES.index(name)] for name in header]
         numbers = [column for column in columns if column is not None]
-        values = {column.name: column.empty(num_rows) for column in numbers}
+        values = {column.name: np.empty(num_rows, dtype=column.kind) for column in numbers}
         present = {column.name: np.empty(num_rows, dtype=np.bool_) for column in numbers if not column.required}
         after: list[str] = []
         row, previous_id = 0, -1
@@ -97,25 +70,18 @@ def read_flow_csv(path: Path, progress: Progress | None) -> Workload:
             chunk = _parse_fast(chunk_bytes, columns, previous_id)
             if chunk is None:
                 chunk = _parse_lines(chunk_bytes, columns, previous_id, str(path), first_line=row + 2)
-            rows = slice(row, row + chunk.num_rows)
+            ids = chunk.values["flow_id"]
+            rows = slice(row, row + len(ids))
             for name, array in chunk.values.items():
                 values[name][rows] = array
             for name, filled in chunk.present.items():
                 present[name][rows] = filled
             after.extend(chunk.after)
-            row, previous_id = rows.stop, chunk.last_id
+            row, previous_id = rows.stop, int(ids[-1])
             if progress is not None:
                 progress(file.tell(), total)
-    try:
-        return make_workload_of(
-            values,
-            present,
-            str(path),
-            after=after if AFTER in header else None,
-            where=lambda row: f"{path}, line {row + 2}",
-        )
-    except WorkloadError as error:
-        raise FlowFileError(str(error)) from None
+    cells = after if AFTER in header else None
+    return make_workload_of(values, present, str(path), after=cells, where=lambda row: f"{path}, line {row + 2}")
 
 
 def _read_header(file: BinaryIO, source: str) -> list[str]:
@@ -123,17 +89,14 @@ def _read_header(file: BinaryIO, source: str) -> list[str]:
     if not line:
         raise FlowFileError(f"{source}: the file is empty: its first line must be the header {HEADER}")
     try:
-        text = line.decode("utf-8-sig")
+        text = line.decode("utf-8-sig").rstrip("\r\n")
     except UnicodeDecodeError as error:
         raise FlowFileError(f"{source}, line 1: not UTF-8 text ({error.reason}): a CSV file is needed") from None
-    names = [_unquote(cell) for cell in text.rstrip("\r\n").split(",")]
+    names = [_unquote(cell) for cell in text.split(",")]
     if not any(name in COLUMN_NAMES for name in names):
-        shown = text.rstrip("\r\n")[:SHOWN_CHARACTERS]
+        shown = text[:SHOWN_CHARACTERS]
         raise FlowFileError(f"{source}, line 1: {shown!r}: it must be the header, with the columns {HEADER}")
-    try:
-        check_names(names, f"{source}, line 1")
-    except WorkloadError as error:
-        raise FlowFileError(str(error)) from None
+    check_names(names, f"{source}, line 1")
     return names
 
 
@@ -183,66 +146,50 @@ def _parse_fast(chunk: bytes, columns: Sequence[FileColumn | None], previous_id:
         if not column.required:
             present[column.name] = np.fromiter(map(bool, texts), dtype=np.bool_, count=len(texts))
             texts = [text or b"0" for text in texts]
-        array = _convert_fast(texts, column)
-        if array is None:
+        number: type[float] = int if column.integral else float
+        try:
+            values[column.name] = np.fromiter(map(number, texts), dtype=column.kind, count=len(texts))
+        except (ValueError, OverflowError):
             return None
-        values[column.name] = array
     if first_fault(values, present, previous_id) is not None:
         return None
     return _Chunk(values=values, present=present, after=after)
-
-
-def _convert_fast(texts: Sequence[bytes], column: FileColumn) -> NumberArray | None:
-    """Converts the texts of a column; None if one of them is no number of its kind."""
-    try:
-        if not column.integral:
-            return np.fromiter(map(float, texts), dtype=np.float64, count=len(texts))
-        return np.fromiter(map(int, texts), dtype=np.int64, count=len(texts))
-    except (ValueError, OverflowError):
-        return None
 
 
 def _parse_lines(
     chunk: bytes, columns: Sequence[FileColumn | None], previous_id: int, source: str, first_line: int
 ) -> _Chunk:
     """Parses lines one by one, and raises for the first one that is not allowed."""
-    lines = chunk.split(b"\n")
-    complete = not lines[-1]
-    if complete:
-        lines.pop()
-    given = [column for column in columns if column is not None]
-    numbers: dict[str, list[float]] = {column.name: [] for column in given}
-    filled: dict[str, list[bool]] = {column.name: [] for column in given if not column.required}
-    after: list[str] = []
+    *lines, rest = chunk.split(b"\n")
+    lines += [rest] if rest else []
+    rows: list[list[Any]] = []
+    fault: FlowFileError | None = None
     for number, line in enumerate(lines, start=first_line):
-        where = f"{source}, line {number}"
-        row = _parse_line(line, columns, where, cut=not complete and number == first_line + len(lines) - 1)
-        for column, value in zip(columns, row, strict=True):
-            if column is None:
-                after.append(str(value))
-                continue
-            assert not isinstance(value, str)
-            if not column.required:
-                filled[column.name].append(value is not None)
-            numbers[column.name].append(0 if value is None else value)
-        flow_id = numbers["flow_id"][-1]
-        if flow_id <= previous_id:
-            column = COLUMNS[0]
-            raise FlowFileError(f"{where}, column flow_id: {flow_id} after {previous_id}: it must be {column.allowed}")
-        previous_id = int(flow_id)
-        if numbers["source"][-1] == numbers["destination"][-1]:
-            column = COLUMNS[COLUMN_NAMES.index("destination")]
-            value = numbers["destination"][-1]
-            raise FlowFileError(f"{where}, column destination: {value}: it must be {column.allowed}")
-        if filled.get("due_s", [False])[-1] and not numbers["due_s"][-1] > numbers["arrival_s"][-1]:
-            column = COLUMNS[COLUMN_NAMES.index("due_s")]
-            value = numbers["due_s"][-1]
-            raise FlowFileError(f"{where}, column due_s: {value}: it must be {column.allowed}")
-    return _Chunk(
-        values={column.name: column.array(numbers[column.name]) for column in given},
-        present={name: np.array(cells, dtype=np.bool_) for name, cells in filled.items()},
-        after=after,
-    )
+        try:
+            cut = bool(rest) and number == first_line + len(lines) - 1
+            rows.append(_parse_line(line, columns, f"{source}, line {number}", cut=cut))
+        except FlowFileError as error:
+            fault = error
+            break
+    values, present, after = {}, {}, []
+    for index, column in enumerate(columns):
+        cells = [row[index] for row in rows]
+        if column is None:
+            after = cells
+            continue
+        values[column.name] = np.array([0 if cell is None else cell for cell in cells], column.kind)
+        if not column.required:
+            present[column.name] = np.array([cell is not None for cell in cells], dtype=np.bool_)
+    wrong = first_fault(values, present, previous_id)
+    if wrong is not None:
+        row, column = wrong
+        value = str(values[column.name][row])
+        if column.name == "flow_id":
+            value += f" after {values['flow_id'][row - 1] if row else previous_id}"
+        raise FlowFileError(column.refusal(f"{source}, line {first_line + row}", value))
+    if fault is not None:
+        raise fault
+    return _Chunk(values=values, present=present, after=after)
 
 
 def _parse_line(
@@ -250,14 +197,7 @@ def _parse_line(
 ) -> list[float | str | None]:
     """Parses one row; None stands for an empty cell, and the cell of ``after`` stays text.
 
-    Args:
-        line: The line without its line break.
-        columns: Columns in the order of the file.
-        where: File and line, for messages.
-        cut: Whether the line lacks its line break: then a last cell that is empty counts as lost.
-
-    Raises:
-        FlowFileError: The row is not allowed.
+    Where the line is cut, as it lacks its line break, a last cell that is empty counts as lost.
     """
     try:
         text = line.decode("utf-8")
@@ -265,25 +205,21 @@ def _parse_line(
         raise FlowFileError(f"{where}: not UTF-8 text ({error.reason})") from None
     cells = [_unquote(cell) for cell in text.split(",")]
     if len(cells) != len(columns):
-        shown = shorten(text)
         hint = "; the file ends here without a line break and seems to be cut short" if cut else ""
-        plural = "s" if len(cells) > 1 else ""
         raise FlowFileError(
-            f"{where}: {len(cells)} cell{plural} in {shown!r}: it must be {len(columns)}, as in the header{hint}"
+            f"{where}: {len(cells)} cell{'s' * (len(cells) > 1)} in {shorten(text)!r}: it must be {len(columns)}, as "
+            f"in the header{hint}"
         )
     if cut and not cells[-1]:
+        name = AFTER if columns[-1] is None else columns[-1].name
         raise FlowFileError(
-            f"{where}, column {_name(columns[-1])}: the file ends after a comma, without a line break: it seems to be "
+            f"{where}, column {name}: the file ends after a comma, without a line break: it seems to be "
             "cut short; a last row that is complete must end with a line break"
         )
     return [
         cell if column is None else _parse_cell(cell, column, where)
         for cell, column in zip(cells, columns, strict=True)
     ]
-
-
-def _name(column: FileColumn | None) -> str:
-    return AFTER if column is None else column.name
 
 
 def _parse_cell(cell: str, column: FileColumn, where: str) -> float | None:
@@ -300,8 +236,8 @@ def _parse_cell(cell: str, column: FileColumn, where: str) -> float | None:
         value = float(cell)
         if column.integral:
             value = int(value) if value.is_integer() and abs(value) < EXACT_END else None
-    if value is None or not column.allows_number(value):
-        raise FlowFileError(f"{where}, column {column.name}: {shorten(cell)!r}: it must be {column.allowed}")
+    if value is None or not column.allows(value):
+        raise FlowFileError(column.refusal(where, repr(shorten(cell))))
     return value
 
 

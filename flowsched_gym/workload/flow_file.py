@@ -10,7 +10,7 @@ must have finished before they begin, separated by spaces.
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -25,9 +25,7 @@ from flowsched_gym.workload.flow_csv import read_flow_csv
 
 TableColumn = tuple[npt.NDArray[np.generic], BoolArray | None]
 """Values of a column, and which of its cells are filled (None: all)."""
-
 PARQUET_SUFFIXES: Final = (".parquet", ".pq")
-
 ROWS_AT_ONCE: Final = 65_536
 """Rows that are formatted as one piece of text."""
 
@@ -48,7 +46,10 @@ def read_flows(path: str | PathLike[str], *, progress: Progress | None = None) -
         DeadlineWarning: ``deadline_s`` looks as if it held absolute times.
     """
     with open_to_read(path, "flows", "a flow file", FlowFileError) as file:
-        return _read_parquet(file) if is_parquet(file) else read_flow_csv(file, progress)
+        try:
+            return _read_parquet(file) if is_parquet(file) else read_flow_csv(file, progress)
+        except WorkloadError as error:
+            raise FlowFileError(str(error)) from None
 
 
 def write_flows(workload: Workload, path: str | PathLike[str], *, progress: Progress | None = None) -> None:
@@ -56,13 +57,11 @@ def write_flows(workload: Workload, path: str | PathLike[str], *, progress: Prog
 
     Args:
         workload: The flows, at least one.
-        path: The file; an existing one is replaced, at once and only when all is written.
+        path: As in ``write_table``, as the progress.
         progress: Called with (rows done, all rows) from time to time, for CSV.
 
     Raises:
-        WorkloadError: The workload has no flows.
-        MissingDependencyError: Parquet is wanted and pyarrow is not installed.
-        OSError: The file cannot be written.
+        WorkloadError: The workload has no flows. The others are those of ``write_table``.
     """
     if not workload.num_flows:
         raise WorkloadError(f"{path} is not written: the workload has no flows")
@@ -104,7 +103,7 @@ def write_table(
     Floats are written with as many digits as bring back the same float64. Booleans are ``true`` and ``false``.
 
     Args:
-        path: The file; an existing one is replaced.
+        path: The file; an existing one is replaced, at once and only when all is written.
         columns: Columns by name, each of the same length.
         progress: Called with (rows done, all rows) from time to time.
 
@@ -130,17 +129,11 @@ def write_table(
 
 
 def _read_parquet(path: Path) -> Workload:
-    try:
-        import pyarrow as pa  # noqa: PLC0415 - optional
-        from pyarrow import parquet  # noqa: PLC0415 - optional
-    except ImportError:
-        raise MissingDependencyError("pyarrow", extra="parquet", purpose="read Parquet files") from None
+    pa, parquet = _pyarrow("read")
     try:
         # Names first: to a reader of tables, two columns of one name are no table.
         check_names(parquet.read_schema(path).names, str(path))
         table = parquet.read_table(path)
-    except WorkloadError as error:
-        raise FlowFileError(str(error)) from None
     except (pa.ArrowException, UnicodeDecodeError) as error:
         raise FlowFileError(f"{path} is not a Parquet file: {error}") from None
     columns: dict[str, ColumnLike] = {}
@@ -155,32 +148,29 @@ def _read_parquet(path: Path) -> Workload:
                 f"{path}, column {name}: its type is {column.type}, which cannot be read: it must be numbers"
             ) from None
         columns[name] = np.ma.masked_array(values, mask=column.is_null().to_numpy() if masked else False)
+    return workload_from_columns_at(columns, str(path))
+
+
+def _pyarrow(what: str) -> tuple[Any, Any]:
     try:
-        return workload_from_columns_at(columns, str(path))
-    except WorkloadError as error:
-        raise FlowFileError(str(error)) from None
+        import pyarrow  # noqa: PLC0415 - optional
+        from pyarrow import parquet  # noqa: PLC0415 - optional
+    except ImportError:
+        raise MissingDependencyError("pyarrow", extra="parquet", purpose=f"{what} Parquet files") from None
+    return pyarrow, parquet
 
 
 def _format_cells(values: npt.NDArray[np.generic], filled: BoolArray | None) -> Sequence[str]:
     # repr gives the shortest decimal that reads back as the same float64.
-    formats: dict[str, Callable[[object], str]] = {"b": _format_bool, "O": str}
-    to_text = formats.get(values.dtype.kind, repr)
-    cells = list(map(to_text, values.tolist()))
+    formats: dict[str, Callable[[object], str]] = {"b": lambda value: "true" if value else "false", "O": str}
+    cells = list(map(formats.get(values.dtype.kind, repr), values.tolist()))
     if filled is None or filled.all():
         return cells
     return [cell if there else "" for cell, there in zip(cells, filled.tolist(), strict=True)]
 
 
-def _format_bool(value: object) -> str:
-    return "true" if value else "false"
-
-
 def _write_parquet(path: str | PathLike[str], columns: Mapping[str, TableColumn]) -> None:
-    try:
-        import pyarrow as pa  # noqa: PLC0415 - optional
-        from pyarrow import parquet  # noqa: PLC0415 - optional
-    except ImportError:
-        raise MissingDependencyError("pyarrow", extra="parquet", purpose="write Parquet files") from None
+    pa, parquet = _pyarrow("write")
     table = pa.table(
         {name: pa.array(values, mask=None if filled is None else ~filled) for name, (values, filled) in columns.items()}
     )

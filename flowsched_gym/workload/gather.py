@@ -6,7 +6,7 @@ thesis leaves for later, are the same draw with other fields.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -15,28 +15,27 @@ from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.checks import (
     as_tuple,
     check_choice,
+    check_flag,
     check_integer,
     check_number,
     check_one_of_two,
     settle_numbers,
 )
 from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.seeding import SeedStreams, integers, orders
+from flowsched_gym.core.seeding import integers, orders
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE, BYTES_PER_SECOND_PER_GBPS, SECONDS_PER_MILLISECOND
 from flowsched_gym.flows.workload import Workload
+from flowsched_gym.machine_code.drawing import FlowStreams
 from flowsched_gym.workload.distributions import Distribution, check_distribution, cumulative_weights
 from flowsched_gym.workload.poisson import poisson_arrivals
-from flowsched_gym.workload.source import check_flow_count, warn_if_unstable, without_load_warning
+from flowsched_gym.workload.source import check_flow_count, check_length, resized, warn_if_unstable
 
 SizeDeadline = tuple[float, float]
-
 PAIR: Final = 2
-
 _ARTEMIS_PAIRS: Final = (
     (350 * BYTES_PER_KILOBYTE, 40 * SECONDS_PER_MILLISECOND),
     (250 * BYTES_PER_KILOBYTE, 50 * SECONDS_PER_MILLISECOND),
 )
-
 PATTERNS: Final = ("gather", "scatter")
 
 
@@ -101,7 +100,6 @@ class Mix:
 
 ARTEMIS_A1: Final = Mix(pairs=_ARTEMIS_PAIRS, counts=(5, 5))
 """Workload A, variant 1 (Artemis thesis, section 4.1.2): 5 flows of 350 KB and 40 ms, 5 of 250 KB and 50 ms."""
-
 ARTEMIS_A2: Final = Mix(pairs=_ARTEMIS_PAIRS, counts=(6, 4))
 """Workload A, variant 2 (Artemis thesis, section 4.3): 6 flows of 350 KB and 40 ms, 4 of 250 KB and 50 ms."""
 
@@ -161,34 +159,24 @@ class GatherWorkload:
         check_choice("pattern", self.pattern, PATTERNS)
         self._check_flows()
         check_one_of_two("burst_rate", self.burst_rate, "load", self.load)
-        for name in ("burst_rate", "load", "duration"):
+        for name in ("burst_rate", "load"):
             if getattr(self, name) is not None:
                 check_number(name, getattr(self, name), above=0)
-        check_number("capacity", self.capacity, above=0)
-        check_one_of_two("num_bursts", self.num_bursts, "duration", self.duration)
-        if self.num_bursts is not None:
-            check_integer("num_bursts", self.num_bursts, at_least=1)
+        check_length(self, "num_bursts")
         check_integer("num_destinations", self.num_destinations, at_least=1)
         if self.num_senders is not None:
             check_integer("num_senders", self.num_senders, at_least=self.burst_size)
-        if not isinstance(self.shuffle, bool):
-            raise ConfigError(f"shuffle is {shown(self.shuffle)}: it must be True or False")
+        check_flag("shuffle", self.shuffle)
         check_number("request_jitter", self.request_jitter, at_least=0)
-        self._check_length()
-        warn_if_unstable(self.offered_load)
-
-    def _check_length(self) -> None:
         # Senders that rest take part in the draw of those who send.
         each = max(self.burst_size, self.num_senders or 0)
         if self.num_bursts is not None:
             check_flow_count(f"num_bursts {self.num_bursts} of {each} senders", float(self.num_bursts) * each)
-            return
-        assert self.duration is not None
-        total_rate = self.rate * self.num_destinations
-        check_flow_count(
-            f"duration {self.duration:g} s with {total_rate:g} bursts per s of {each} senders",
-            self.duration * total_rate * each,
-        )
+        elif self.duration is not None:
+            total_rate = self.rate * self.num_destinations
+            what = f"duration {self.duration:g} s with {total_rate:g} bursts per s of {each} senders"
+            check_flow_count(what, self.duration * total_rate * each)
+        warn_if_unstable(self.offered_load)
 
     def _check_flows(self) -> None:
         check_one_of_two("mix", self.mix, "size", self.size)
@@ -244,19 +232,14 @@ class GatherWorkload:
 
     def with_num_flows(self, num_flows: int) -> "GatherWorkload":
         """Changes the number of bursts to the fewest that have this many flows."""
-        check_integer("num_flows", num_flows, at_least=1)
-        with without_load_warning():
-            return replace(self, num_bursts=-(-num_flows // self.burst_size), duration=None)
+        return resized(self, num_flows, num_bursts=-(-num_flows // self.burst_size), duration=None)
 
     def draw(self, seed: int) -> Workload:
         """Draws the flows of one episode: a pure function of the fields and the seed.
 
         More bursts or a longer duration with the same seed begin with the same flows, bit by bit.
-
-        Args:
-            seed: Seed of the episode, an integer >= 0.
         """
-        streams = SeedStreams(seed)
+        streams = FlowStreams(seed)
         total_rate = self.rate * self.num_destinations
         starts = poisson_arrivals(streams["bursts"], total_rate, count=self.num_bursts, duration=self.duration)
         shape = (len(starts), self.burst_size)
@@ -278,7 +261,7 @@ class GatherWorkload:
             task_id=np.repeat(np.arange(len(starts)), self.burst_size),
         )
 
-    def _draw_requirements(self, streams: SeedStreams, shape: tuple[int, int]) -> tuple[FloatArray, FloatArray | None]:
+    def _draw_requirements(self, streams: FlowStreams, shape: tuple[int, int]) -> tuple[FloatArray, FloatArray | None]:
         """Draws sizes and deadlines, each (num_flows,); the deadlines are None where there are none."""
         num_flows = shape[0] * shape[1]
         if self.mix is None:
@@ -295,7 +278,7 @@ class GatherWorkload:
             kind = kind.ravel()
         return size_of_kind[kind], span_of_kind[kind]
 
-    def _draw_hosts(self, streams: SeedStreams, shape: tuple[int, int]) -> tuple[IntArray, IntArray]:
+    def _draw_hosts(self, streams: FlowStreams, shape: tuple[int, int]) -> tuple[IntArray, IntArray]:
         """Draws for each flow the host that its burst shares and the host at its other end, each (num_flows,)."""
         num_bursts, burst_size = shape
         if self.num_destinations == 1:

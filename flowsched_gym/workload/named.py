@@ -7,52 +7,45 @@ from typing import Any, Final
 
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.suggestions import similar
-from flowsched_gym.core.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE, SECONDS_PER_MILLISECOND
+from flowsched_gym.core.units import (
+    BYTES_PER_KILOBYTE,
+    BYTES_PER_MEGABYTE,
+    BYTES_PER_SECOND_PER_GBPS,
+    SECONDS_PER_MICROSECOND,
+    SECONDS_PER_MILLISECOND,
+)
 from flowsched_gym.flows.workload import Workload
 from flowsched_gym.workload.clusters import ClusterWorkload, Incast, Traffic
 from flowsched_gym.workload.distributions import Constant, Exponential, LogUniform, Pareto, Uniform
 from flowsched_gym.workload.empirical import load_cdf
-from flowsched_gym.workload.failures import RandomFailures
 from flowsched_gym.workload.gather import ARTEMIS_A1, ARTEMIS_A2, GatherWorkload
-from flowsched_gym.workload.jobs import JobWorkload
-from flowsched_gym.workload.poisson import PoissonWorkload
-from flowsched_gym.workload.qcluster import QCLUSTER
-from flowsched_gym.workload.source import first_flows
+from flowsched_gym.workload.poisson import PoissonWorkload, RandomFailures
+from flowsched_gym.workload.source import OneOf, first_flows
 from flowsched_gym.workload.specs import FAT_TREE_CORE_CABLES
-from flowsched_gym.workload.tasks import CLOSED, TaskWorkload
+from flowsched_gym.workload.tasks import CLOSED, JobWorkload, TaskWorkload
 
 THESIS_BURST_RATE: Final = 10.0
 """Bursts per s (Artemis thesis, section 4.1.2)."""
-
 HEAVY_BURST_RATE: Final = 30.0
 """Bursts per s at which variant 1 loads a 1 Gbps link to 72 %, so that the order of service decides."""
-
 EPISODE_BURSTS: Final = 100
-
 EPISODE_FLOWS: Final = 1000
-
 PARETO_SHAPE: Final = 1.5
 """Shape of MERP's sizes, which the paper does not print: the default of ns-2, in which it simulates."""
-
 MERP_MEAN: Final = 1500 * BYTES_PER_KILOBYTE
 MERP_SMALL_MEAN: Final = 150 * BYTES_PER_KILOBYTE
 """Mean sizes in B (MERP, sections 6.1.1 and 6.1.2)."""
-
 TREE_HOSTS: Final = 9
 TREE_RACK_SHARE: Final = 0.25
 """Share of uniform traffic that crosses a rack's uplink of the nine-host tree: 3 * 6 of its 72 ordered pairs."""
-
 FAT_TREE_HOSTS: Final = 16
 AUTO_HOSTS: Final = 32
 AUTO_FLOWS: Final = 10_000
 """Servers of AuTO's testbed (section 6), and flows of an episode: 5 s of web search and 40 s of data mining at 80 %."""
-
 AUTO_PHASE: Final = 2.0
 """Time in s after which traffic changes, in place of AuTO's hour: about five times in an episode of 10,000 flows."""
-
 AUTO_INCAST: Final = Incast(burst_rate=50.0, senders=16, size=Constant(value=20 * BYTES_PER_KILOBYTE))
 """Bursts as they come when a request asks many servers (DCTCP, section 2); they add 0.4 % to the load."""
-
 NamedConfig = GatherWorkload | PoissonWorkload | ClusterWorkload | TaskWorkload | JobWorkload
 
 KINDS: Final[Mapping[str, type[NamedConfig]]] = MappingProxyType(
@@ -70,67 +63,49 @@ KINDS: Final[Mapping[str, type[NamedConfig]]] = MappingProxyType(
 _MERP: Final = PoissonWorkload(size=Pareto(shape=PARETO_SHAPE, mean=MERP_MEAN), load=0.8, num_flows=EPISODE_FLOWS)
 _MERP_TREE: Final = replace(_MERP, pattern="all-to-all", num_hosts=TREE_HOSTS, busiest_share=TREE_RACK_SHARE)
 _MERP_FAT_TREE: Final = replace(_MERP, pattern="all-to-all", num_hosts=FAT_TREE_HOSTS, load=0.6)
-
 _THESIS_1: Final = GatherWorkload(mix=ARTEMIS_A1, burst_rate=THESIS_BURST_RATE, num_bursts=EPISODE_BURSTS)
 _THESIS_2: Final = replace(_THESIS_1, mix=ARTEMIS_A2)
 _THESIS_MULTI: Final = replace(_THESIS_1, num_bursts=4 * EPISODE_BURSTS, num_destinations=4, num_senders=20)
 _THESIS_SCATTER: Final = replace(_THESIS_MULTI, pattern="scatter", num_destinations=8, num_senders=10)
 """What the thesis leaves for later (chapter 5): gathers at several places, and scatter."""
-
 TAFE_LOAD: Final = 0.8
-
 LONG_TOTAL: Final = Pareto(shape=2.0, mean=20 * BYTES_PER_MEGABYTE)
 """The paper's "10M to infinity": the Pareto distribution that begins at 10 MB. No shape is printed; with 2 the largest
 of 100 tasks has 120 MB at the median, so that no one task is most of the bytes."""
-
 LOG_TOTAL: Final = LogUniform(low=100 * BYTES_PER_KILOBYTE, high=10 * BYTES_PER_MEGABYTE)
-
 DEADLINE_FACTOR: Final = Uniform(low=2.0, high=10.0)
+QCLUSTER_LOAD: Final = 0.6
+QCLUSTER_CAPACITY: Final = 10 * BYTES_PER_SECOND_PER_GBPS
+QCLUSTER_HOSTS: Final = 12
+"""A pair of hosts is a connection, on which messages follow each other: twelve hosts make 132 of them, about as many as
+end at a host of the paper's network of 144. Loads are those of one port, which all bytes cross."""
+QCLUSTER_PHASE: Final = 0.2
+"""Time in s after which sizes change: some 60 messages of W6 or 1,200 of W4, and 40 actions taken every 5 ms."""
+QCLUSTER_PHASES: Final = 4
+DEADLINE_MEAN: Final = 170 * SECONDS_PER_MICROSECOND
+"""The paper prints none: mean of the authors' ``80 us * 2^(packets / 16)`` over W4's messages below 100 KB."""
 
-TAFE: Final[Mapping[str, tuple[str, TaskWorkload | JobWorkload]]] = MappingProxyType(
+MESSAGE_GAPS: Final[Mapping[str, float]] = MappingProxyType(
     {
-        "tafe-short": (
-            "100 tasks of 2 to 8 flows, 1 to 100 KB in all, by three clients in a closed loop",
-            TaskWorkload(total=Uniform(low=BYTES_PER_KILOBYTE, high=100 * BYTES_PER_KILOBYTE), arrivals=CLOSED),
-        ),
-        "tafe-long": (
-            "100 tasks of 2 to 8 flows, 10 MB or more in all (Pareto), by three clients in a closed loop",
-            TaskWorkload(total=LONG_TOTAL, arrivals=CLOSED),
-        ),
-        "tafe-web-search": (
-            "100 tasks of 2 to 8 flows of web search sizes on one link at load 0.8",
-            TaskWorkload(size=load_cdf("web_search"), load=TAFE_LOAD),
-        ),
-        "tafe-data-mining": (
-            "100 tasks of 2 to 8 flows of data mining sizes on one link at load 0.8",
-            TaskWorkload(size=load_cdf("data_mining"), load=TAFE_LOAD),
-        ),
-        "tafe-log": (
-            "100 tasks of 2 to 8 flows, 0.1 to 10 MB in all (log-uniform), with deadlines, on one link at load 0.8",
-            TaskWorkload(total=LOG_TOTAL, load=TAFE_LOAD, deadline_factor=DEADLINE_FACTOR),
-        ),
-        "tafe-alibaba": (
-            "100 jobs of Alibaba's trace as tasks, with CPU work, on one link at load 0.8",
-            JobWorkload(load=TAFE_LOAD),
-        ),
+        "qcluster-w1": 2e-7,
+        "qcluster-w2": 4e-6,
+        "qcluster-w3": 2.5e-5,
+        "qcluster-w4": 4e-3,
+        "qcluster-w5": 1.4e-2,
+        "qcluster-w6": 3e-3,
+        "qcluster-w6-fq": 3e-3,
+        "qcluster-deadlines": 4e-3,
+        "qcluster-changing": 3e-3,
     }
 )
-"""TAFE's workloads (section V-A and V-B): tasks of three clients, by default 100 of 2 to 8 flows.
-
-The paper prints ranges of task sizes and the names of two distributions of flow sizes; how many flows a task has, how
-large they are beside each other and how loaded the network is, are ours.
-"""
+"""Silence in s on a connection after which a new message is assumed, by workload: ``message_gap`` of schedulers where
+senders have ``messages="time"``. The authors' settings for ns-2 (github.com/qcluster/QCluster, at 40ed0da), measured
+between a connection's packets; where sizes change, the smaller of the two."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamedWorkload:
-    """A workload with a name.
-
-    Attributes:
-        name: Name by which ``make_workload`` finds it.
-        description: One line for lists.
-        config: The workload.
-    """
+    """A workload with a name, and a line that describes it in lists."""
 
     name: str
     description: str
@@ -142,12 +117,26 @@ def _poisson(size: str) -> PoissonWorkload:
     return PoissonWorkload(size=load_cdf(size), load=0.8, num_flows=EPISODE_FLOWS)
 
 
+def _qcluster(size: str, num_flows: int) -> PoissonWorkload:
+    """Returns messages of a packaged size distribution between all hosts, across one port."""
+    return PoissonWorkload(
+        size=load_cdf(size),
+        load=QCLUSTER_LOAD,
+        busiest_share=1.0,
+        capacity=QCLUSTER_CAPACITY,
+        num_flows=num_flows,
+        pattern="all-to-all",
+        num_hosts=QCLUSTER_HOSTS,
+    )
+
+
 def _auto(*traffic: tuple[str, float], **fields: Any) -> ClusterWorkload:
     """Returns flows between AuTO's servers, in clusters with these pairs of size distribution and load."""
     each = tuple(Traffic(size=load_cdf(size), load=load) for size, load in traffic)
     return ClusterWorkload(traffic=each, num_hosts=AUTO_HOSTS, num_flows=AUTO_FLOWS, **fields)
 
 
+_W4: Final = _qcluster("w4", 2_000)
 _AUTO_POISSON: Final = replace(_poisson("web_search"), pattern="all-to-all", num_hosts=AUTO_HOSTS, num_flows=AUTO_FLOWS)
 
 _NAMED: Final[Mapping[str, tuple[str, NamedConfig]]] = {
@@ -251,8 +240,58 @@ _NAMED: Final[Mapping[str, tuple[str, NamedConfig]]] = {
         "web search between 32 servers at 60 %, and 50 times a second 16 flows of 20 KB to one of them",
         _auto(("web_search", 0.6), num_clusters=1, incast=AUTO_INCAST),
     ),
-    **QCLUSTER,
-    **TAFE,
+    "qcluster-w1": ("W1: messages of a key-value store across a 10 Gbps port at load 0.6", _qcluster("w1", 10_000)),
+    "qcluster-w2": ("W2: messages of Google's search RPCs across a 10 Gbps port", _qcluster("w2", 10_000)),
+    "qcluster-w3": ("W3: messages of all Google's RPCs across a 10 Gbps port", _qcluster("w3", 10_000)),
+    "qcluster-w4": ("W4: messages of Facebook's Hadoop across a 10 Gbps port", _W4),
+    "qcluster-w5": ("W5: data mining across a 10 Gbps port", _qcluster("data_mining_ns2", 1_000)),
+    "qcluster-w6": ("W6 for LAS and SRPT: web search across a 10 Gbps port", _qcluster("w5", 1_000)),
+    "qcluster-w6-fq": ("W6 for fair queueing: web search of pFabric and PIAS", _qcluster("web_search_ns2", 1_000)),
+    "qcluster-deadlines": (
+        "W4 whose messages below 100 KB have deadlines, exponential with a mean of 170 us",
+        replace(_W4, deadline=Exponential(mean=DEADLINE_MEAN), deadline_below=100 * BYTES_PER_KILOBYTE),
+    ),
+    "qcluster-changing": (
+        "W6 and W4 in turns across a 10 Gbps port: sizes change every 0.2 s, three times",
+        ClusterWorkload(
+            traffic=(
+                Traffic(size=load_cdf("w5"), load=QCLUSTER_LOAD),
+                Traffic(size=load_cdf("w4"), load=QCLUSTER_LOAD),
+            ),
+            num_hosts=QCLUSTER_HOSTS,
+            num_clusters=1,
+            change_every=QCLUSTER_PHASE,
+            busiest_share=1.0,
+            capacity=QCLUSTER_CAPACITY,
+            duration=QCLUSTER_PHASE * QCLUSTER_PHASES,
+        ),
+    ),
+    # TAFE (sections V-A and V-B): tasks of three clients. The paper prints ranges of task sizes and the names of two
+    # distributions of flow sizes; how many flows a task has, how they share it and how loaded the network is, are ours.
+    "tafe-short": (
+        "100 tasks of 2 to 8 flows, 1 to 100 KB in all, by three clients in a closed loop",
+        TaskWorkload(total=Uniform(low=BYTES_PER_KILOBYTE, high=100 * BYTES_PER_KILOBYTE), arrivals=CLOSED),
+    ),
+    "tafe-long": (
+        "100 tasks of 2 to 8 flows, 10 MB or more in all (Pareto), by three clients in a closed loop",
+        TaskWorkload(total=LONG_TOTAL, arrivals=CLOSED),
+    ),
+    "tafe-web-search": (
+        "100 tasks of 2 to 8 flows of web search sizes on one link at load 0.8",
+        TaskWorkload(size=load_cdf("web_search"), load=TAFE_LOAD),
+    ),
+    "tafe-data-mining": (
+        "100 tasks of 2 to 8 flows of data mining sizes on one link at load 0.8",
+        TaskWorkload(size=load_cdf("data_mining"), load=TAFE_LOAD),
+    ),
+    "tafe-log": (
+        "100 tasks of 2 to 8 flows, 0.1 to 10 MB in all (log-uniform), with deadlines, on one link at load 0.8",
+        TaskWorkload(total=LOG_TOTAL, load=TAFE_LOAD, deadline_factor=DEADLINE_FACTOR),
+    ),
+    "tafe-alibaba": (
+        "100 jobs of Alibaba's trace as tasks, with CPU work, on one link at load 0.8",
+        JobWorkload(load=TAFE_LOAD),
+    ),
 }
 
 WORKLOADS: Final[Mapping[str, NamedWorkload]] = MappingProxyType(
@@ -262,11 +301,7 @@ WORKLOADS: Final[Mapping[str, NamedWorkload]] = MappingProxyType(
 
 
 def find_named(name: object) -> NamedWorkload:
-    """Finds a named workload.
-
-    Raises:
-        ConfigError: There is none of this name.
-    """
+    """Finds a named workload."""
     if not isinstance(name, str) or name not in WORKLOADS:
         raise ConfigError(
             f"workload {shown(name)} does not exist{similar(name, WORKLOADS)}: there are {', '.join(WORKLOADS)}"
@@ -274,15 +309,6 @@ def find_named(name: object) -> NamedWorkload:
     return WORKLOADS[name]
 
 
-def draw_flows(config: NamedConfig, *, num_flows: int, seed: int) -> Workload:
-    """Draws exactly ``num_flows`` flows, the first ones of the draw.
-
-    Args:
-        config: The workload; its own length is not used.
-        num_flows: Number of flows, >= 1.
-        seed: Seed of the draw, an integer >= 0.
-
-    Raises:
-        ConfigError: The number of flows or the seed is not allowed.
-    """
+def draw_flows(config: NamedConfig | OneOf, *, num_flows: int, seed: int) -> Workload:
+    """Draws exactly ``num_flows`` >= 1 flows, the first ones of the draw; the workload's own length is not used."""
     return first_flows(config.with_num_flows(num_flows).draw(seed), num_flows)

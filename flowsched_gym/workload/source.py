@@ -4,19 +4,29 @@ import contextlib
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
 from flowsched_gym.core.arrays import BoolArray, IntArray
-from flowsched_gym.core.checks import check_number
+from flowsched_gym.core.checks import as_tuple, check_integer, check_number, check_numbers, check_one_of_two
 from flowsched_gym.core.errors import ConfigError, FlowSchedWarning, WorkloadError, shown
 from flowsched_gym.flows.link_changes import LinkChanges
 from flowsched_gym.flows.precedence import Precedence
-from flowsched_gym.flows.workload import Workload
+from flowsched_gym.flows.workload import COLUMNS, Workload
+from flowsched_gym.machine_code.drawing import FlowStreams
+from flowsched_gym.workload.distributions import cumulative_weights
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Config = TypeVar("Config", bound="DataclassInstance")
 MOST_FLOWS: Final = 10_000_000
 """Flows of an episode at most: to draw so many takes seconds, to simulate them 3 GB."""
+
+
+ONE_OF: Final = "one_of"
+"""Key of a mapping that has several workloads."""
 
 
 class UnstableLoadWarning(FlowSchedWarning):
@@ -32,7 +42,7 @@ class WorkloadSource(Protocol):
         """Number of hosts that the flows run between, numbered from 0."""
 
     def draw(self, seed: int) -> Workload:
-        """Draws the flows of one episode: the same seed gives the same flows, bit by bit."""
+        """Draws the flows of one episode: the same seed, an integer >= 0, gives the same flows, bit by bit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,45 +73,95 @@ class FixedWorkload:
         return self.workload
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneOf:
+    """One of several sources, chosen anew for each episode, from the seed of the episode.
+
+    Attributes:
+        sources: The sources, at least one.
+        weights: How often each is chosen, relative to the others, >= 0, not all 0; None: all alike.
+    """
+
+    sources: tuple[WorkloadSource, ...]
+    weights: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sources", as_tuple("sources", self.sources))
+        for each in self.sources:
+            if not isinstance(each, WorkloadSource):
+                raise ConfigError(f"sources has the entry {shown(each)}: it must be a source of workloads")
+        if not self.sources:
+            raise ConfigError("sources is (): it must have an entry at least")
+        if self.weights is not None:
+            weights = check_numbers("weights", self.weights, count=len(self.sources), at_least=0)
+            if not weights.any():
+                raise ConfigError(f"weights is {shown(self.weights)}: one of them must be > 0")
+            object.__setattr__(self, "weights", tuple(weights.tolist()))
+
+    @property
+    def num_hosts(self) -> int:
+        """Number of hosts that holds those of each source."""
+        return max(each.num_hosts for each in self.sources)
+
+    @property
+    def offered_load(self) -> None:
+        """Nothing: the sources have loads of their own."""
+
+    def with_num_flows(self, num_flows: int) -> "OneOf":
+        """Changes the number of flows of each source.
+
+        Raises:
+            ConfigError: One has flows that are given.
+        """
+        for each in self.sources:
+            if not hasattr(each, "with_num_flows"):
+                raise ConfigError(f"num_flows is {num_flows}: {type(each).__name__} cannot draw so many")
+        changeable: Any = self.sources
+        return replace(self, sources=tuple(each.with_num_flows(num_flows) for each in changeable))
+
+    def chosen(self, seed: int) -> WorkloadSource:
+        """Returns the source of the episode of a seed."""
+        cumulative = cumulative_weights(self.weights or (1.0,) * len(self.sources))
+        drawn = FlowStreams(seed)["source"].random()
+        return self.sources[int(np.searchsorted(cumulative, drawn, side="right"))]
+
+    def draw(self, seed: int) -> Workload:
+        """Draws the flows of one episode."""
+        return self.chosen(seed).draw(seed)
+
+
+def members_of(source: WorkloadSource) -> tuple[WorkloadSource, ...]:
+    """Lists all of which a source draws one, at any depth; a source of another kind is its only one."""
+    if not isinstance(source, OneOf):
+        return (source,)
+    return tuple(member for each in source.sources for member in members_of(each))
+
+
 def first_flows(workload: Workload, num_flows: int) -> Workload:
     """Cuts a workload to its first flows, in the order of their ids, which wait for each other alone.
 
     Link changes stay as they are.
-
-    Args:
-        workload: The flows to cut.
-        num_flows: How many to keep, 0 <= num_flows <= workload.num_flows.
 
     Raises:
         WorkloadError: The workload has fewer flows.
     """
     if not 0 <= num_flows <= workload.num_flows:
         raise WorkloadError(f"{num_flows} flows are wanted of a workload that has {workload.num_flows}")
-    columns = ("flow_id", "source", "destination", "size", "arrival_time", "deadline_span", "task_id", "cpu_time")
     after = None if workload.after is None else workload.after.among(workload.flow_id[:num_flows])
-    return replace(workload, after=after, **{name: getattr(workload, name)[:num_flows] for name in columns})
+    return replace(workload, after=after, **{name: getattr(workload, name)[:num_flows] for name in COLUMNS})
 
 
 def check_flow_count(what: str, expected: float) -> None:
-    """Refuses an episode that would have more flows than memory is there for.
+    """Refuses an episode that would have more flows, or hosts from which theirs are chosen, than memory is there for.
 
-    Args:
-        what: The fields that ask for so many, for the message.
-        expected: Flows that are expected, or the hosts from which theirs are chosen, where these are more.
-
-    Raises:
-        ConfigError: They are too many.
+    The message begins with the fields that ask for so many.
     """
     if not expected <= MOST_FLOWS:
         raise ConfigError(f"{what} would draw {expected:.3g} flows: at most {MOST_FLOWS} are allowed")
 
 
 def check_busiest_share(share: float | None) -> None:
-    """Refuses what is no share of all bytes.
-
-    Raises:
-        ConfigError: The share is neither None nor a number above 0 and at most 1.
-    """
+    """Refuses what is neither None nor a share of all bytes, above 0 and at most 1."""
     if share is not None and check_number("busiest_share", share, above=0) > 1:
         raise ConfigError(f"busiest_share is {shown(share)}: it must be at most 1")
 
@@ -122,24 +182,35 @@ def without_load_warning() -> Iterator[None]:
         yield
 
 
+def resized(config: Config, num_flows: int, /, **changes: Any) -> Config:
+    """Changes the length of episodes, so that they have this many flows, and warns of the load no more."""
+    check_integer("num_flows", num_flows, at_least=1)
+    with without_load_warning():
+        return replace(config, **changes)
+
+
+def check_length(config: Any, count: str) -> None:
+    """Checks the capacity that loads refer to, and the length of episodes: exactly one of a count and a duration."""
+    check_number("capacity", config.capacity, above=0)
+    check_one_of_two(count, getattr(config, count), "duration", config.duration)
+    if config.duration is None:
+        check_integer(count, getattr(config, count), at_least=1)
+    else:
+        check_number("duration", config.duration, above=0)
+
+
 def with_future(past: Workload, future: Workload, now: float) -> Workload:
-    """Joins the flows of an episode that have arrived with those of another one that arrive later.
+    """Joins the flows of an episode that have arrived by a time in s with those of another one that arrive later.
 
-    Args:
-        past: The flows of the episode.
-        future: The flows of the other one.
-        now: Time in s; a flow that arrives at it has arrived.
-
-    Returns:
-        The flows, the later ones with ids after those of the past. Links change likewise. Flows of the past that wait
-        for others keep these, whenever they arrive.
+    The later ones get ids after those of the past. Links change likewise. Flows of the past that wait for others keep
+    these, whenever they arrive.
     """
     kept, new = _kept(past, now), future.arrival_time > now
     if not new.any() and kept.all():
         return past
     first_id = int(past.flow_id.max(initial=-1)) + 1
     columns = {}
-    for name in ("source", "destination", "size", "arrival_time", "deadline_span", "task_id", "cpu_time"):
+    for name in COLUMNS[1:]:
         columns[name] = np.concatenate([getattr(past, name)[kept], getattr(future, name)[new]])
     flow_id = np.concatenate([past.flow_id[kept], first_id + np.arange(np.count_nonzero(new))])
     new_id = np.zeros(future.num_flows, dtype=np.int64)

@@ -1,8 +1,10 @@
 """Reads fields of workloads from plain values, as they stand in YAML and in ``gym.make`` calls, and writes them back.
 
-Distributions are read by ``distribution_specs``. A mix is a sequence of triples (size in B, allowed time in s, count in
-each burst) or of mappings with ``size``, ``deadline`` and ``count`` or ``weight``; traffic of clusters, a sequence of
-pairs (distribution of sizes, load) or of such mappings; incast and failures of links, mappings of their fields.
+A distribution is a number (constant), the name of a packaged size distribution (``"web_search"``), the path of a CDF
+file (``"mine.csv"``), or a mapping with a ``kind`` and its fields: ``{"kind": "exponential", "mean": 1e5}``. A mix is a
+sequence of triples (size in B, allowed time in s, count in each burst) or of mappings with ``size``, ``deadline`` and
+``count`` or ``weight``; traffic of clusters, a sequence of pairs (distribution of sizes, load) or of such mappings;
+incast and failures of links, mappings of their fields.
 
 Values are in B, s and B/s. A key may end in a unit instead: ``size_kb``, ``size_mb``, ``deadline_ms``, ``duration_ms``,
 ``request_jitter_us``, ``capacity_gbps``. What environments call by shorter names may have these: ``bursts``, ``flows``,
@@ -11,13 +13,15 @@ Values are in B, s and B/s. A key may end in a unit instead: ``size_kb``, ``size
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import MISSING, fields, is_dataclass, replace
+from numbers import Real
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from flowsched_gym.core.checks import check_choice
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.suggestions import similar
 from flowsched_gym.core.units import (
@@ -28,18 +32,121 @@ from flowsched_gym.core.units import (
     SECONDS_PER_MILLISECOND,
 )
 from flowsched_gym.workload.clusters import Incast, Traffic
-from flowsched_gym.workload.distribution_specs import DISTRIBUTION_KINDS, Entry, read_distribution, read_number
-from flowsched_gym.workload.distributions import Constant, Distribution
-from flowsched_gym.workload.empirical import CDF_NAMES, Empirical, load_cdf
-from flowsched_gym.workload.failures import RandomFailures
+from flowsched_gym.workload.distributions import (
+    Constant,
+    Discrete,
+    Distribution,
+    Exponential,
+    LogNormal,
+    LogUniform,
+    Pareto,
+    Uniform,
+)
+from flowsched_gym.workload.empirical import CDF_NAMES, Empirical, load_cdf, read_cdf
 from flowsched_gym.workload.gather import Mix
+from flowsched_gym.workload.poisson import RandomFailures
 
-PAIR: Final = 2
-TRIPLE: Final = 3
+CDF_SUFFIX: Final = ".csv"
+
+DISTRIBUTION_KINDS: Final[Mapping[str, Callable[..., Distribution]]] = MappingProxyType(
+    {
+        kind.__name__.lower(): kind
+        for kind in (Constant, Discrete, Uniform, Exponential, LogNormal, LogUniform, Pareto, Empirical)
+    }
+    | {"cdf": load_cdf, "cdf-file": read_cdf}
+)
+"""Constructor of each kind of distribution; the other entries of the mapping are its arguments."""
+
+WITHOUT_UNIT: Final = frozenset({"probabilities", "sigma", "shape"})
+"""Arguments of distributions that have no unit."""
+WITH_UNIT_OF_THEIR_OWN: Final = ("empirical", "cdf", "cdf-file")
+"""Kinds of distributions whose values are in B, whatever the key that they stand under."""
+
+
+class Entry(NamedTuple):
+    """A key of a mapping, with its unit; its plain value; and what numbers are multiplied by to be in B, s or B/s."""
+
+    key: str
+    value: object
+    factor: float = 1.0
+
+
+def parse_distribution(name: str, value: object) -> Distribution:
+    """Makes a distribution of a plain value, named in messages; a distribution passes unchanged.
+
+    Raises:
+        ConfigError: The value is none of those that the module describes.
+    """
+    return read_distribution(Entry(name, value), None)
+
+
+def read_distribution(entry: Entry, folder: Path | None) -> Distribution:
+    """Makes a distribution of an entry of a mapping; paths of CDF files start from the folder."""
+    key, value, factor = entry
+    if isinstance(value, Distribution) and factor == 1:
+        return value
+    try:
+        if _is_number(value):
+            return Constant(value=_times(value, factor))
+        if isinstance(value, str) and factor == 1:
+            return read_cdf(Path(folder or "", value)) if value.endswith(CDF_SUFFIX) else load_cdf(value)
+        if isinstance(value, Mapping):
+            return _distribution_of(value, factor, folder)
+    except ConfigError as error:
+        raise ConfigError(f"{key}: {error}") from None
+    allowed = "with a unit it must be a number, or a mapping with a kind of numbers"
+    if factor == 1:
+        allowed = (
+            f"it must be a distribution, a number, the name of a packaged size distribution ({', '.join(CDF_NAMES)}), "
+            f"a CDF file *{CDF_SUFFIX}, or a mapping with a kind and its fields"
+        )
+    raise ConfigError(f"{key} is {shown(value)}: {allowed}")
+
+
+def read_number(entry: Entry) -> object:
+    """Converts a number to B, s or B/s; leaves everything else to be refused by the class of the field."""
+    return _times(entry.value, entry.factor) if _is_number(entry.value) and entry.factor != 1 else entry.value
+
+
+def _distribution_of(value: Mapping[Any, object], factor: float, folder: Path | None) -> Distribution:
+    """Reads a distribution from a mapping with a kind."""
+    kind = check_choice("kind", value.get("kind"), DISTRIBUTION_KINDS)
+    if factor != 1 and kind in WITH_UNIT_OF_THEIR_OWN:
+        raise ConfigError(f"kind {kind!r} has sizes in B: name it under a key without a unit")
+    arguments = {
+        str(key): entry if factor == 1 or key in WITHOUT_UNIT else _scaled(entry, factor)
+        for key, entry in value.items()
+        if key != "kind"
+    }
+    if kind == "cdf-file" and isinstance(arguments.get("path"), str):
+        arguments["path"] = Path(folder or "", str(arguments["path"]))
+    try:
+        return DISTRIBUTION_KINDS[kind](**arguments)
+    except TypeError as error:
+        raise ConfigError(f"kind {kind!r} does not take {shown(dict(value))}: {error}") from None
+
+
+def _scaled(value: object, factor: float, depth: int = 2) -> object:
+    """Multiplies a number, or each of a sequence, or of one of pairs; what is deeper is left to be refused."""
+    if isinstance(value, (list, tuple)) and depth:
+        return [_scaled(each, factor, depth - 1) for each in value]
+    return _times(value, factor) if _is_number(value) else value
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _times(value: object, factor: float) -> float:
+    """Multiplies a number."""
+    try:
+        return float(value) * factor  # type: ignore[arg-type]
+    except OverflowError:
+        raise ConfigError(f"{shown(value)} is too large: numbers must be below 1.8e308") from None
+
 
 FAT_TREE_CORE_CABLES: Final = tuple((64 + cable, 80 + cable) for cable in range(16))
 """Links (up, down) between aggregation and core switches of the fat-tree with k = 4, as its topology numbers them."""
-
 SIZES: Final = frozenset({"size", "total", "mean_size", "deadline_below"})
 TIMES: Final = frozenset(
     {
@@ -60,33 +167,17 @@ UNITS: Final[Mapping[str, tuple[float, frozenset[str]]]] = MappingProxyType(
 )
 """What each ending of a key multiplies by, and the fields that it may stand behind."""
 
+_COUNTED: Final = ("bursts", "flows", "hosts", "destinations", "senders", "clusters", "tasks", "clients", "servers")
 SHORT_NAMES: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "bursts": "num_bursts",
-        "flows": "num_flows",
-        "seconds": "duration",
-        "hosts": "num_hosts",
-        "destinations": "num_destinations",
-        "senders": "num_senders",
-        "clusters": "num_clusters",
-        "tasks": "num_tasks",
-        "clients": "num_clients",
-        "servers": "num_servers",
-    }
+    {"seconds": "duration", **{name: f"num_{name}" for name in _COUNTED}}
 )
 """Names that environments have for fields of workloads."""
 
 
 def read_entries(where: str, mapping: Mapping[Any, object], known: Iterable[str]) -> dict[str, Entry]:
-    """Finds the field that each key of a mapping means.
+    """Finds the field that each key of a mapping, with short names and units, means; refuses a key that means none.
 
-    Args:
-        where: What has the fields, for messages.
-        mapping: Keys, with short names and units, and plain values.
-        known: Fields that there are.
-
-    Raises:
-        ConfigError: A key is not known, or two keys mean one field.
+    Messages begin with what has the fields.
     """
     names = list(known)
     entries: dict[str, Entry] = {}
@@ -101,16 +192,7 @@ def read_entries(where: str, mapping: Mapping[Any, object], known: Iterable[str]
 
 
 def read_value(field: str, entry: Entry, folder: Path | None) -> object:
-    """Makes the value of a field of a workload; the field's class checks None, and what is but a number or a word.
-
-    Args:
-        field: Name of the field.
-        entry: Its key and plain value.
-        folder: Folder that paths of CDF files start from; None for the working folder.
-
-    Raises:
-        ConfigError: The value describes no distribution, mix, traffic, incast or failures.
-    """
+    """Makes the value of a field of a workload; the field's class checks None, and what is but a number or a word."""
     if entry.value is not None and field in DISTRIBUTIONS:
         return read_distribution(entry, folder)
     if entry.value is None or field not in READERS:
@@ -130,17 +212,9 @@ def read_value(field: str, entry: Entry, folder: Path | None) -> object:
 def read_changes(
     where: str, kind: type, changes: Mapping[Any, object], *, size: object = None, folder: Path | None = None
 ) -> dict[str, Any]:
-    """Reads fields of a workload from plain values.
+    """Reads fields of a workload of a class, and of its sizes, from plain values; messages begin with what it is.
 
-    Args:
-        where: What the workload is, for messages.
-        kind: Class of the workload.
-        changes: Fields, fields of the sizes, and their plain values.
-        size: Distribution of sizes that it has unless the changes give one.
-        folder: Folder that paths of CDF files start from; None for the working folder.
-
-    Raises:
-        ConfigError: A field does not exist, or a value describes nothing.
+    The distribution of sizes is the one that it has unless the changes give another; paths start from the folder.
     """
     known = [field.name for field in fields(kind)]
     of_sizes = {key: value for key, value in changes.items() if str(key).startswith("size")}
@@ -157,11 +231,7 @@ def read_changes(
 
 
 def as_plain(value: object) -> object:
-    """Writes a value as JSON and YAML hold it, so that reading it gives an equal one; CDF files become points.
-
-    Raises:
-        ConfigError: It has a distribution of a user's own class.
-    """
+    """Writes a value as JSON and YAML hold it, so that reading it gives an equal one; CDF files become points."""
     if isinstance(value, Mix):
         share = "weight" if value.counts is None else "count"
         rows = [
@@ -208,7 +278,7 @@ def _field_of(key: object, names: Sequence[str]) -> tuple[str | None, float]:
 
 def _read_mix(value: object, folder: Path | None) -> Mix | None:
     """Reads a mix of triples or mappings; None for anything else."""
-    rows = _rows(value, TRIPLE)
+    rows = _rows(value, 3)
     if not rows:
         return None
     each = [_mix_row(row) for row in rows]
@@ -221,11 +291,7 @@ def _read_mix(value: object, folder: Path | None) -> Mix | None:
 
 
 def _mix_row(row: object) -> tuple[Any, str, object]:
-    """Reads an entry of a mix.
-
-    Returns:
-        The pair (size in B, allowed time in s), ``"count"`` or ``"weight"``, and that number.
-    """
+    """Reads an entry of a mix: the pair (size in B, allowed time in s), ``count`` or ``weight``, and that number."""
     if not isinstance(row, Mapping):
         assert isinstance(row, Sequence)
         return (row[0], row[1]), "count", row[2]
@@ -242,47 +308,30 @@ def _read_traffic(value: object, folder: Path | None) -> tuple[Traffic, ...] | N
     """Reads traffic of pairs or mappings, entries that are Traffic unchanged; None for anything else."""
     if isinstance(value, Sequence) and value and all(isinstance(each, Traffic) for each in value):
         return tuple(value)
-    rows = _rows(value, PAIR)
-    return (
-        tuple(
-            Traffic(**_fields("an entry", row, ("size", "load"), folder))
-            if isinstance(row, Mapping)
-            else Traffic(size=read_distribution(Entry("size", row[0], 1.0), folder), load=row[1])
-            for row in rows
-        )
-        or None
-    )
+    rows = _rows(value, 2)
+    entries = (row if isinstance(row, Mapping) else {"size": row[0], "load": row[1]} for row in rows)
+    return tuple(Traffic(**_fields("an entry", entry, Traffic, folder)) for entry in entries) or None
 
 
 def _read_incast(value: object, folder: Path | None) -> Incast | None:
     """Reads incast from a mapping of its fields; None for anything else."""
-    if not isinstance(value, Mapping):
-        return None
-    return Incast(**_fields("it", value, ("burst_rate", "senders", "size"), folder))
+    return Incast(**_fields("it", value, Incast, folder)) if isinstance(value, Mapping) else None
 
 
 def _read_failures(value: object, folder: Path | None) -> RandomFailures | None:
     """Reads failures from a mapping of their fields; None for anything else."""
     if not isinstance(value, Mapping):
         return None
-    known = [field.name for field in fields(RandomFailures)]
-    given = {"cables": FAT_TREE_CORE_CABLES, **value}
-    return RandomFailures(**_fields("it", given, known, folder, needed=("cables",)))
+    return RandomFailures(**_fields("it", {"cables": FAT_TREE_CORE_CABLES, **value}, RandomFailures, folder))
 
 
-def _fields(
-    where: str,
-    mapping: Mapping[Any, object],
-    known: Sequence[str],
-    folder: Path | None,
-    *,
-    needed: Sequence[str] | None = None,
-) -> dict[str, Any]:
-    """Reads the fields of an object inside a workload; all are needed unless some are named."""
+def _fields(where: str, mapping: Mapping[Any, object], kind: type[Any], folder: Path | None) -> dict[str, Any]:
+    """Reads the fields of an object inside a workload; those without a default are needed."""
+    known = [field.name for field in fields(kind)]
     entries = read_entries(where, mapping, known)
-    for name in known if needed is None else needed:
-        if name not in entries:
-            raise ConfigError(f"{name} is missing in {shown(dict(mapping))}: it must have {', '.join(known)}")
+    for field in fields(kind):
+        if field.default is MISSING and field.name not in entries:
+            raise ConfigError(f"{field.name} is missing in {shown(dict(mapping))}: it must have {', '.join(known)}")
     return {name: read_value(name, entry, folder) for name, entry in entries.items()}
 
 

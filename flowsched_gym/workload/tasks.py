@@ -1,30 +1,36 @@
 """Draws tasks of several flows, which run side by side, one after another or as a graph (TAFE, sections IV-A and V).
 
 A task is what a client asks for. Its flows carry the answers of servers; how they depend on each other is its pattern,
-and tasks of one client may depend on each other too.
+and tasks of one client may depend on each other too. Jobs are tasks of a slice of Alibaba's public trace
+(``data/alibaba_jobs.csv``): each row of a job is a flow; rows do not say how they depend on each other.
 """
 
-from dataclasses import dataclass, replace
-from typing import Final
+import math
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.core.checks import (
     check_choice,
+    check_flag,
     check_integer,
     check_number,
     check_one_of_two,
     settle_numbers,
 )
-from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.seeding import SeedStreams, integers
-from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.seeding import integers
+from flowsched_gym.core.units import BYTES_PER_MEGABYTE, BYTES_PER_SECOND_PER_GBPS
 from flowsched_gym.flows.precedence import Precedence
 from flowsched_gym.flows.workload import Workload
+from flowsched_gym.machine_code.drawing import FlowStreams
 from flowsched_gym.workload.distributions import Distribution, Exponential, Uniform, check_distribution
 from flowsched_gym.workload.poisson import poisson_arrivals
-from flowsched_gym.workload.source import check_flow_count, warn_if_unstable, without_load_warning
+from flowsched_gym.workload.source import check_flow_count, resized, warn_if_unstable
 
 SEQUENTIAL: Final = "sequential"
 AGGREGATE: Final = "partition-aggregate"
@@ -32,9 +38,9 @@ DAG: Final = "dag"
 PATTERNS: Final = ("parallel", SEQUENTIAL, AGGREGATE, DAG)
 CLOSED: Final = "closed"
 ARRIVALS: Final = (CLOSED, "at-once")
-
 MOST_PAIRS: Final = 10_000_000
 """Pairs of an earlier and a later flow in a closed loop at most."""
+JOBS_FILE: Final = "alibaba_jobs.csv"
 BYTES_OF_PART: Final = Uniform(low=0.5, high=1.5)
 """With CPU work: the bytes of a flow over its part of the task."""
 
@@ -114,8 +120,7 @@ class TaskWorkload:
                 raise ConfigError(
                     f"{what} in a closed loop may make {pairs:.3g} pairs: at most {MOST_PAIRS} are allowed"
                 )
-        if not isinstance(self.cpu_work, bool):
-            raise ConfigError(f"cpu_work is {shown(self.cpu_work)}: it must be True or False")
+        check_flag("cpu_work", self.cpu_work)
         check_integer("num_clients", self.num_clients, at_least=1)
         check_integer("num_servers", self.num_servers, at_least=2 if self.pattern == AGGREGATE else 1)
 
@@ -139,19 +144,14 @@ class TaskWorkload:
 
     def with_num_flows(self, num_flows: int) -> "TaskWorkload":
         """Changes the number of tasks to the fewest that surely have this many flows."""
-        check_integer("num_flows", num_flows, at_least=1)
-        with without_load_warning():
-            return replace(self, num_tasks=-(-num_flows // self.min_flows))
+        return resized(self, num_flows, num_tasks=-(-num_flows // self.min_flows))
 
     def draw(self, seed: int) -> Workload:
         """Draws the flows of one episode: a pure function of the fields and the seed.
 
         More tasks with the same seed begin with the same flows, bit by bit.
-
-        Args:
-            seed: Seed of the episode, an integer >= 0.
         """
-        streams = SeedStreams(seed)
+        streams = FlowStreams(seed)
         num_tasks = self.num_tasks
         counts = self.min_flows + integers(streams["counts"], self.max_flows - self.min_flows + 1, num_tasks)
         first = np.cumsum(counts) - counts
@@ -159,9 +159,8 @@ class TaskWorkload:
         if self.load is None:
             arrival, client = np.zeros(num_tasks), np.arange(num_tasks) % self.num_clients
         else:
-            arrival = poisson_arrivals(
-                streams["arrivals"], self.load * self.capacity / self.mean_total, count=num_tasks
-            )
+            rate = self.load * self.capacity / self.mean_total
+            arrival = poisson_arrivals(streams["arrivals"], rate, count=num_tasks)
             client = integers(streams["clients"], self.num_clients, num_tasks)
         part, total = self._draw_parts(streams, task)
         source, destination = self._draw_hosts(streams, task, client)
@@ -178,7 +177,7 @@ class TaskWorkload:
             after=self._draw_precedence(streams, task, first),
         )
 
-    def _draw_parts(self, streams: SeedStreams, task: IntArray) -> tuple[FloatArray, FloatArray]:
+    def _draw_parts(self, streams: FlowStreams, task: IntArray) -> tuple[FloatArray, FloatArray]:
         """Draws the part of each flow in B, (num_flows,), and adds up or draws those of each task, (num_tasks,)."""
         if self.total is None:
             assert self.size is not None
@@ -188,7 +187,7 @@ class TaskWorkload:
         share = Exponential(mean=1.0).sample(streams["shares"], len(task))
         return total[task] * (share / np.bincount(task, weights=share)[task]), total
 
-    def _draw_hosts(self, streams: SeedStreams, task: IntArray, client: IntArray) -> tuple[IntArray, IntArray]:
+    def _draw_hosts(self, streams: FlowStreams, task: IntArray, client: IntArray) -> tuple[IntArray, IntArray]:
         """Draws sources and destinations, (num_flows,) each."""
         servers = streams["servers"]
         if self.pattern != AGGREGATE:
@@ -199,13 +198,10 @@ class TaskWorkload:
         source = self.num_clients + np.where(last, aggregator, worker)
         return source, np.where(last, client[task], self.num_clients + aggregator)
 
-    def _draw_precedence(self, streams: SeedStreams, task: IntArray, first: IntArray) -> Precedence | None:
-        """Draws which flows wait for which: those of a task for each other, and tasks of a client for each other.
+    def _draw_precedence(self, streams: FlowStreams, task: IntArray, first: IntArray) -> Precedence | None:
+        """Draws which flows wait for which: those of a task, and tasks of a client, for each other.
 
-        Args:
-            streams: Generators of the episode.
-            task: Task of each flow, (num_flows,).
-            first: First flow of each task, (num_tasks,).
+        Tasks are given by flow, (num_flows,), and the first flow by task, (num_tasks,).
         """
         flow = np.arange(len(task))
         before = flow - first[task]
@@ -233,18 +229,135 @@ class TaskWorkload:
     ) -> tuple[IntArray, IntArray]:
         """Lets the flows that begin a client's task wait for those that end the one before it."""
         flow = np.arange(len(task))
-        ends, begins = (
-            np.split(free, np.searchsorted(free, first[1:]))
-            for free in (np.delete(flow, earlier), np.delete(flow, later))
-        )
-        blocks = [
-            np.stack(np.meshgrid(ends[each - self.num_clients], begins[each])).reshape(2, -1)
-            for each in range(self.num_clients, self.num_tasks)
+        ending, beginning = np.delete(flow, earlier), np.delete(flow, later)
+        ending = ending[task[ending] < self.num_tasks - self.num_clients]
+        next_task = task[ending] + self.num_clients
+        start = np.searchsorted(beginning, np.append(first, len(task)))
+        counts = start[next_task + 1] - start[next_task]
+        before = np.cumsum(counts) - counts
+        return np.repeat(ending, counts), beginning[
+            np.arange(counts.sum()) + np.repeat(start[next_task] - before, counts)
         ]
-        old, new = np.concatenate([np.empty((2, 0), dtype=np.int64), *blocks], axis=1)
-        return old, new
 
 
 def _last_of_tasks(task: IntArray) -> BoolArray:
     """Returns which flows are the last of their tasks, (num_flows,)."""
     return np.append(task[1:] != task[:-1], True)
+
+
+class _Jobs(NamedTuple):
+    """The jobs of the slice, (num_jobs,), and their rows, (num_rows,); gaps, volumes and work are over their means.
+
+    A gap is the time since the submission of the job before (of the first job: 1), a volume the memory of all instances
+    of a row, its work the time that an instance takes on one CPU.
+    """
+
+    gap: FloatArray
+    first: IntArray
+    counts: IntArray
+    volume: FloatArray
+    work: FloatArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobWorkload:
+    """Jobs of Alibaba's trace as tasks of parallel flows.
+
+    Every episode begins at a random job of the slice and goes on in the order of submission; after the last job comes
+    the first. A flow has as many bytes as its instances have memory together, and the CPU work of one instance
+    (duration times CPUs), both multiplied so that the slice has the means below. Gaps between submissions are
+    multiplied so that the slice offers the load.
+
+    Hosts are those of ``TaskWorkload``: 0 to ``num_clients - 1`` receive, the ``num_servers`` after them send. Each
+    flow goes from a random server to the client of its job, which is drawn too.
+
+    Attributes:
+        num_tasks: Jobs of an episode, >= 1.
+        load: Bytes per s offered over the capacity, > 0; with CPU work it is the load of one whole CPU as well.
+            ``UnstableLoadWarning`` from 1 on.
+        capacity: Capacity in B/s that load and CPU work refer to, > 0. Default: 1 Gbps.
+        mean_size: Mean bytes of a flow, > 0.
+        cpu_work: Whether a flow runs on its source's CPU before it sends; its mean time there is that of
+            ``mean_size`` on a link of the capacity.
+        num_clients: Number of clients, >= 1.
+        num_servers: Number of servers, >= 1.
+    """
+
+    num_tasks: int = 100
+    load: float = 0.8
+    capacity: float = BYTES_PER_SECOND_PER_GBPS
+    mean_size: float = BYTES_PER_MEGABYTE
+    cpu_work: bool = True
+    num_clients: int = 3
+    num_servers: int = 6
+
+    def __post_init__(self) -> None:
+        settle_numbers(self)
+        check_integer("num_tasks", self.num_tasks, at_least=1)
+        for name in ("load", "capacity", "mean_size"):
+            check_number(name, getattr(self, name), above=0)
+        check_flag("cpu_work", self.cpu_work)
+        check_integer("num_clients", self.num_clients, at_least=1)
+        check_integer("num_servers", self.num_servers, at_least=1)
+        check_flow_count(f"num_tasks {self.num_tasks}", float(self.num_tasks) * _jobs().counts.max())
+        warn_if_unstable(self.load)
+
+    @property
+    def num_hosts(self) -> int:
+        """Number of hosts: clients and servers."""
+        return self.num_clients + self.num_servers
+
+    @property
+    def offered_load(self) -> float:
+        """The load."""
+        return self.load
+
+    def with_num_flows(self, num_flows: int) -> "JobWorkload":
+        """Changes the number of jobs to the fewest that surely have this many flows."""
+        return resized(self, num_flows, num_tasks=-(-num_flows // int(_jobs().counts.min())))
+
+    def draw(self, seed: int) -> Workload:
+        """Draws the flows of one episode: a pure function of the fields and the seed.
+
+        More jobs with the same seed begin with the same flows, bit by bit.
+        """
+        jobs, streams = _jobs(), FlowStreams(seed)
+        num_jobs = len(jobs.first)
+        job = (integers(streams["jobs"], num_jobs, 1) + np.arange(self.num_tasks)) % num_jobs
+        counts = jobs.counts[job]
+        task = np.repeat(np.arange(self.num_tasks), counts)
+        row = np.arange(len(task)) + np.repeat(jobs.first[job] - (np.cumsum(counts) - counts), counts)
+        seconds = self.mean_size / self.capacity
+        gap = jobs.gap[job] * (seconds / self.load * len(jobs.volume) / num_jobs)
+        gap[0] = 0.0
+        client = integers(streams["clients"], self.num_clients, self.num_tasks)
+        return Workload(
+            flow_id=np.arange(len(task)),
+            source=self.num_clients + integers(streams["servers"], self.num_servers, len(task)),
+            destination=client[task],
+            size=jobs.volume[row] * self.mean_size,
+            arrival_time=np.cumsum(gap)[task],
+            task_id=task,
+            cpu_time=jobs.work[row] * seconds if self.cpu_work else None,
+        )
+
+
+@cache
+def _jobs() -> _Jobs:
+    """Reads the jobs of the slice."""
+    text = resources.files("flowsched_gym.workload").joinpath("data", JOBS_FILE).read_text(encoding="utf-8")
+    rows = np.array([line.split(",") for line in text.splitlines()[1:]], dtype=np.float64)
+    job, submitted, duration, cpus, memory, instances = rows.T
+    first = np.flatnonzero(np.append(True, job[1:] != job[:-1]))
+    return _Jobs(
+        gap=np.append(1.0, _over_mean(np.diff(submitted[first]))),
+        first=first,
+        counts=np.diff(np.append(first, len(rows))),
+        volume=_over_mean(memory * instances),
+        work=_over_mean(duration * cpus),
+    )
+
+
+def _over_mean(values: FloatArray) -> FloatArray:
+    """Divides values by their mean."""
+    return values / (math.fsum(values.tolist()) / len(values))

@@ -43,9 +43,7 @@ def played(pattern: str = "out/results/*.json") -> list[EvaluationResult]:
 
 def test_a_mix_of_ones_own_under_the_name_of_the_package_is_played(own: Path) -> None:
     (own / "heavy.yaml").write_text(f"name: gather-heavy\n{MIX}bursts: 3\n")
-
     assert heuristics(*QUIET, "workload=heavy") == 0
-
     [result] = played()
     assert result.values("num_flows").tolist() == [6.0]
     mix = [{"size": 700_000.0, "deadline": 0.04, "count": 2}]
@@ -56,9 +54,7 @@ def test_a_mix_of_ones_own_under_the_name_of_the_package_is_played(own: Path) ->
 
 def test_arguments_beside_a_name_of_the_package_stay_arguments_of_the_environment(own: Path) -> None:
     (own / "short.yaml").write_text("name: gather-heavy\nload: 0.5\nbursts: 3\n")
-
     assert heuristics(*QUIET, "workload=short") == 0
-
     [result] = played()
     expected = {"workload": "gather-heavy", "load": 0.5, "bursts": 3, "observation": "full"}
     assert {**result.kwargs, "observation": "full"} == expected
@@ -71,13 +67,18 @@ def test_an_argument_that_the_environment_lacks_changes_the_workload(own: Path) 
     assert result.values("num_flows").tolist() == [7.0]
 
 
-def test_a_cdf_file_lies_beside_the_yaml_file_and_the_name_is_that_of_the_file(own: Path) -> None:
+def test_a_file_may_have_several_workloads_of_which_each_episode_has_one(own: Path) -> None:
     (own / "sizes.csv").write_text("size_bytes,cdf\n1000,0\n3000,1\n")
-    (own / "small.yaml").write_text("kind: poisson\nsize: sizes.csv\nload: 0.5\nflows: 5\n")
-    assert heuristics(*QUIET, "workload=small") == 0
-    [result] = played("out/results/*workload-small*")
-    assert result.kwargs["workload"]["name"] == "small"
-    assert result.kwargs["workload"]["size"]["points"] == [[1000.0, 0.0], [3000.0, 1.0]]
+    (own / "mixed.yaml").write_text(
+        "one_of: [{base: gather-heavy, bursts: 3}, {kind: poisson, size: sizes.csv, load: 0.5, flows: 7}]\n"
+        "weights: [1, 2]\n"
+    )
+    assert heuristics(*QUIET, "workload=mixed", "episodes=5") == 0
+    [result] = played()
+    assert set(result.values("num_flows").tolist()) == {30.0, 7.0}
+    assert result.kwargs["workload"]["name"] == "mixed"
+    again = evaluate("flowsched/Artemis-v0", "edf", episodes=5, seed=10_000, kwargs=result.kwargs)
+    assert repr(again.episodes) == repr(result.episodes)
 
 
 def test_null_takes_away_what_the_base_has_and_leaves_the_arguments_of_environments(own: Path) -> None:

@@ -151,8 +151,19 @@ class Pair:
         both: dict[str, Any] = {"num_envs": num_envs, "max_episode_steps": max_episode_steps, **arguments}
         self.mode = mode
         self.native: Any = gym.make_vec(spec.id, vectorization_mode="vector_entry_point", autoreset_mode=mode, **both)
-        self.single: Any = gym.make_vec(
-            spec.id, vectorization_mode="sync", vector_kwargs={"autoreset_mode": mode}, **both
+        own = arguments.pop("workload", None)
+        each = own if isinstance(own, list) else [own] * num_envs
+        self.single: Any = gym.vector.SyncVectorEnv(
+            [
+                functools.partial(
+                    gym.make,
+                    spec.id,
+                    max_episode_steps=max_episode_steps,
+                    **(arguments if workload is None else {"workload": workload, **arguments}),
+                )
+                for workload in each
+            ],
+            autoreset_mode=mode,
         )
         self.infos: Any = {}
 

@@ -1,7 +1,6 @@
 """Holds traffic of clusters, its changes over time and incast against theory."""
 
 import math
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -9,10 +8,23 @@ import pytest
 from scipy import stats
 
 from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.workload import NO_TASK, ClusterWorkload, Constant, Exponential, Incast, Traffic, Workload
-
-LEAST_P_VALUE = 1e-3
-"""Seeds are fixed: one in a thousand of them would fail by chance, a wrong distribution fails with every one."""
+from flowsched_gym.workload import (
+    NO_TASK,
+    ClusterWorkload,
+    Constant,
+    Exponential,
+    FixedWorkload,
+    Incast,
+    PoissonWorkload,
+    Traffic,
+    Uniform,
+    Workload,
+    load_cdf,
+    make_workload,
+    offered_traffic,
+)
+from tests.simulate import make_flows
+from tests.workload.drawn import LEAST_P_VALUE
 
 SMALL, LARGE, BUSY = (
     Traffic(size=Exponential(mean=1e5), load=0.4),
@@ -23,8 +35,6 @@ STATIC = ClusterWorkload(traffic=(SMALL, LARGE, BUSY), num_hosts=12, num_cluster
 CHANGING = replace(STATIC, change_every=0.1)
 INCAST = Incast(burst_rate=2_000.0, senders=5, size=Constant(value=2e4))
 BURSTING = replace(STATIC, incast=INCAST)
-
-ARRAYS = ("flow_id", "task_id", "source", "destination", "size", "arrival_time", "deadline_span")
 
 
 def check_poisson(times: np.ndarray, rate: float) -> None:
@@ -45,7 +55,6 @@ def test_each_cluster_sends_its_own_sizes_at_its_own_load(cluster: int) -> None:
 
 def test_every_host_of_a_cluster_sends_alike_and_to_all_other_hosts_alike() -> None:
     workload = STATIC.draw(2)
-
     for cluster in range(3):
         own = workload.source // 4 == cluster
         pairs, counts = np.unique(
@@ -77,7 +86,6 @@ def test_in_each_phase_a_cluster_has_the_rate_and_the_sizes_of_the_traffic_that_
 
 def test_no_traffic_comes_twice_in_a_row_and_all_others_come_equally_often() -> None:
     phases = replace(CHANGING, traffic=(SMALL, LARGE, BUSY, Traffic(size=SMALL.size, load=0.6))).phases(4, 6_000)
-
     steps = (np.diff(phases, axis=0) % 4).ravel()
     assert phases.shape == (6_000, 3)
     assert np.unique(steps).tolist() == [1, 2, 3]
@@ -102,7 +110,6 @@ def bursts_of(workload: Workload) -> list[np.ndarray]:
 def test_the_flows_of_a_burst_come_from_distinct_hosts_to_one_at_one_instant() -> None:
     workload = BURSTING.draw(7)
     bursts = bursts_of(workload)[:-1]
-
     assert len(bursts) > 1_000
     for rows in bursts:
         assert len(rows) == len(set(workload.source[rows])) == 5
@@ -133,43 +140,54 @@ def test_the_load_of_a_network_is_the_mean_of_its_clusters_and_what_bursts_add()
     assert faster.draw(1).arrival_time == pytest.approx(STATIC.draw(1).arrival_time / 3, rel=1e-12)
 
 
-@pytest.mark.parametrize("config", [STATIC, CHANGING, BURSTING], ids=["static", "changing", "bursting"])
-def test_more_flows_or_time_leave_the_first_flows_as_they_are(config: ClusterWorkload) -> None:
-    longer = config.draw(5)
-    shorter = config.with_num_flows(777).draw(5)
-    end = float(longer.arrival_time[19_999])
-    timed = replace(config, num_flows=None, duration=end).draw(5)
-
-    assert shorter.num_flows == 777
-    assert timed.num_flows == np.searchsorted(longer.arrival_time, end)
-    for name in ARRAYS:
-        assert getattr(shorter, name).tolist() == getattr(longer, name)[:777].tolist()
-        assert getattr(timed, name).tolist() == getattr(longer, name)[: timed.num_flows].tolist()
+def test_phases_are_counted_from_one_and_not_too_many() -> None:
+    with pytest.raises(ConfigError, match="count is 0: it must be an integer >= 1"):
+        CHANGING.phases(1, 0)
+    with pytest.raises(ConfigError, match="change_every is 1e-09: more than 1000000 phases are"):
+        replace(CHANGING, change_every=1e-9).draw(1)
 
 
-def test_bad_fields_are_refused_by_name_and_value() -> None:
-    for changes, message in (
-        ({"num_hosts": 13}, "num_clusters is 3: it must divide the number of hosts, 13"),
-        ({"traffic": (SMALL, LARGE)}, "traffic has 2 entries: without change_every it must have one for each of the 3"),
-        ({"traffic": ()}, "traffic is (): it must have an entry at least"),
-        ({"traffic": (SMALL, LARGE, 0.8)}, "traffic has the entry 0.8: it must be Traffic"),
-        ({"traffic": (SMALL,), "change_every": 1.0}, "two or more entries, each once"),
-        ({"change_every": 0.0}, "change_every is 0.0: it must be a finite number > 0"),
-        ({"incast": replace(INCAST, senders=12)}, "senders is 12: it must be below the number of hosts, 12"),
-        ({"num_flows": None, "duration": math.inf}, "duration is inf"),
-    ):
-        with pytest.raises(ConfigError, match=re.escape(message)):
-            replace(STATIC, **changes)
+WEB_SEARCH, DATA_MINING = load_cdf("web_search"), load_cdf("data_mining")
 
 
-def test_bad_traffic_bursts_and_phases_are_refused() -> None:
-    for build, message in (
-        (lambda: replace(SMALL, load=0), "load is 0: it must be a finite number > 0"),
-        (lambda: replace(SMALL, size=5), "size is 5: it must be a distribution"),
-        (lambda: replace(INCAST, burst_rate=math.nan), "burst_rate is nan"),
-        (lambda: replace(INCAST, senders=0), "senders is 0: it must be an integer >= 1"),
-        (lambda: CHANGING.phases(1, 0), "count is 0: it must be an integer >= 1"),
-        (lambda: replace(CHANGING, change_every=1e-9).draw(1), "change_every is 1e-09: more than 1000000 phases are"),
-    ):
-        with pytest.raises(ConfigError, match=message):
-            build()
+def test_poisson_flows_are_the_same_in_all_clusters() -> None:
+    source = make_workload("auto-web-search", load=0.7)
+    assert offered_traffic(source, 2) == (Traffic(size=WEB_SEARCH, load=0.7),) * 2
+    # Whatever the load is told by.
+    rate = PoissonWorkload(size=WEB_SEARCH, rate=source.flow_rate, num_flows=1, pattern="all-to-all", num_hosts=32)
+    (found,) = offered_traffic(rate, 1)
+    assert found.load == pytest.approx(0.7)
+
+
+def test_clusters_that_are_those_of_the_workload_have_its_traffic() -> None:
+    source = make_workload("auto-clusters")
+    assert offered_traffic(source, 4) == source.traffic
+    assert offered_traffic(source, 8) == tuple(each for each in source.traffic for _ in range(2))
+
+
+def test_mixed_traffic_is_the_mixture_of_its_flows() -> None:
+    source = make_workload("auto-clusters")
+    both = offered_traffic(source, 2)
+    (whole,) = offered_traffic(source, 1)
+    flows = source.with_num_flows(200_000).draw(3)
+    assert both[0].load == pytest.approx(0.7)
+    assert both[0].size.mean == pytest.approx(WEB_SEARCH.mean)
+    assert whole.load == pytest.approx(0.7)
+    for size in (1.0, 100.0, 2e3, 1e5, 1e6, 2e7):
+        # A share of 200,000 flows.
+        assert whole.size.cdf(size) == pytest.approx(np.mean(flows.size <= size), abs=0.005)  # type: ignore[attr-defined]
+    # Bytes per second of all hosts over their capacity, by sizes and by rates.
+    rates = math.fsum(8 * each.load * 125e6 / each.size.mean for each in source.traffic)
+    assert whole.size.mean * rates == pytest.approx(0.7 * 32 * 125e6, rel=1e-6)
+
+
+def test_nothing_is_known_of_a_flow_file() -> None:
+    assert offered_traffic(FixedWorkload(workload=make_flows([0.0], [1.0])), 1) is None
+
+
+def test_sizes_that_are_not_measured_ones_cannot_be_mixed() -> None:
+    parts = (Traffic(size=WEB_SEARCH, load=0.5), Traffic(size=Uniform(low=1.0, high=2.0), load=0.5))
+    source = ClusterWorkload(traffic=parts, num_hosts=4, num_clusters=2, num_flows=10)
+    assert offered_traffic(source, 2) == parts
+    with pytest.raises(ConfigError, match=r"mixes sizes of Empirical, Uniform: .* of mixed Empirical ones alone"):
+        offered_traffic(source, 1)

@@ -57,7 +57,7 @@ def test_a_workload_file_serves_wherever_a_workload_is_taken(
     assert flows.num_flows == 4
     assert env.config.workload == "own"
     assert env.source.capacity == 1.25e9, "the network's, as the file gives none"
-    assert vector._source.draw(0).num_flows == 4
+    assert vector._sources[0].draw(0).num_flows == 4
     assert result.kwargs["workload"]["size"]["points"] == [[1000.0, 0.0], [3000.0, 1.0]]
     assert flowsched_gym.replay(path, discipline="srpt", seed=3).size.tolist() == flows.size.tolist()
 

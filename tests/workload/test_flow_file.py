@@ -15,10 +15,10 @@ from pyarrow import parquet
 
 from flowsched_gym.core.errors import FlowFileError, MissingDependencyError, WorkloadError
 from flowsched_gym.workload import Workload, draw_flows, flow_csv, flow_file, make_workload, read_flows, write_flows
+from tests.workload.drawn import ARRAYS, rows_of
 
 HEADER = "flow_id,task_id,source,destination,size_bytes,arrival_s,deadline_s"
 ROWS = ["0,0,1,0,350000.0,0.0,0.04", "1,,2,0,250000,0.1,", "5,7,3,0,1e3,2.5e-2,50"]
-ARRAYS = ("flow_id", "task_id", "source", "destination", "size", "arrival_time", "deadline_span")
 
 MAX_INT = 2**63 - 1
 
@@ -29,10 +29,6 @@ MAY_LOOK_ABSOLUTE = pytest.mark.filterwarnings("ignore::flowsched_gym.workload.D
 def write(path: Path, *rows: str, header: str = HEADER) -> Path:
     path.write_text("\n".join([header, *rows]) + "\n", encoding="utf-8")
     return path
-
-
-def rows_of(workload: Workload) -> list[list[float]]:
-    return [getattr(workload, name).tolist() for name in ARRAYS]
 
 
 def bits_of(workload: Workload) -> list[bytes]:
@@ -47,7 +43,6 @@ def path(tmp_path: Path) -> Path:
 @pytest.mark.usefixtures("either_parser")
 def test_a_flow_file_is_read_with_empty_cells_as_no_task_and_no_deadline(path: Path) -> None:
     workload = read_flows(write(path, *ROWS))
-
     assert rows_of(workload) == [
         [0, 1, 5],
         [0, -1, 7],
@@ -107,7 +102,6 @@ def test_any_workload_comes_back_bit_by_bit(tmp_path_factory: pytest.TempPathFac
     folder = tmp_path_factory.mktemp("round")
     for name in ("flows.csv", "flows.parquet"):
         write_flows(workload, folder / name)
-
         assert bits_of(read_flows(folder / name)) == bits_of(workload)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(flow_csv, "_parse_fast", lambda *_: None)
@@ -120,9 +114,7 @@ def test_a_file_in_many_pieces_is_read_as_one(path: Path, monkeypatch: pytest.Mo
     write_flows(workload, path)
     monkeypatch.setattr(flow_csv, "CHUNK_BYTES", chunk_bytes)
     done: list[tuple[int, int]] = []
-
     read = read_flows(path, progress=lambda now, total: done.append((now, total)))
-
     assert bits_of(read) == bits_of(workload)
     assert done[-1] == (path.stat().st_size, path.stat().st_size)
     assert done == sorted(done)
@@ -197,7 +189,6 @@ def test_a_file_cut_short_inside_its_last_row_is_refused_and_says_so(path: Path)
         path.write_text(whole_text[:end])
         with pytest.raises(FlowFileError, match="line 5"):
             read_flows(path)
-
     for row, message in (
         ("6,7,3,0,10", r"line 5: 5 cells in '6,7,3,0,10'.*without a line break and seems to be cut"),
         ("6,7,3,0,10,2.5,", "line 5, column deadline_s: the file ends after a comma"),
@@ -246,9 +237,7 @@ def test_the_file_has_the_header_and_the_cells_of_the_contract(path: Path) -> No
         deadline_span=np.array([0.04, np.inf]),
         task_id=np.array([-1, 8]),
     )
-
     write_flows(workload, path)
-
     assert path.read_text() == f"{HEADER}\n3,,1,0,350000.0,0.0,0.04\n4,8,2,0,0.1,1e-07,\n"
 
 
@@ -273,7 +262,6 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(path: Path, monkeyp
 
     with pytest.raises(KeyboardInterrupt):
         write_flows(make_workload("gather-a1").draw(0), path, progress=stop)
-
     assert path.read_text() == "old"
     assert list(path.parent.iterdir()) == [path]
 
@@ -281,10 +269,8 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(path: Path, monkeyp
 def test_a_written_file_has_the_usual_permissions_and_a_link_to_a_file_stays_one(path: Path) -> None:
     (target := path.with_name("target.csv")).write_text("old")
     path.symlink_to(target)
-
     write_flows(make_workload("gather-a1").draw(0), path)
     write_flows(make_workload("gather-a1").draw(0), path.with_name("new.csv"))
-
     assert path.is_symlink()
     assert read_flows(target).num_flows == 1000
     (other := path.with_name("other")).write_text("")
@@ -296,9 +282,7 @@ def test_a_pipe_is_written_to_and_stays_a_pipe(path: Path) -> None:
     received: list[str] = []
     reader = threading.Thread(target=lambda: received.append(path.read_text()), daemon=True)
     reader.start()
-
     write_flows(make_workload("gather-a1").draw(0), path)
-
     assert stat.S_ISFIFO(path.stat().st_mode)
     reader.join()
     assert received[0].count("\n") == 1001

@@ -1,29 +1,22 @@
 """Holds gather and scatter bursts against the thesis's numbers, theory, and their own promises of determinism."""
 
 import math
-import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.workload import (
     ARTEMIS_A1,
     ARTEMIS_A2,
-    Constant,
     Exponential,
     GatherWorkload,
     Mix,
     Uniform,
-    UnstableLoadWarning,
-    Workload,
     poisson,
 )
-
-LEAST_P_VALUE = 1e-3
-"""Seeds are fixed: one in a thousand of them would fail by chance, a wrong distribution fails with every one."""
+from tests.workload.drawn import LEAST_P_VALUE, rows_of
 
 A1 = GatherWorkload(mix=ARTEMIS_A1, burst_rate=10.0, num_bursts=100)
 A2 = replace(A1, mix=ARTEMIS_A2)
@@ -36,21 +29,10 @@ WEIGHTED = GatherWorkload(
 )
 SCATTER = replace(A1, pattern="scatter", num_destinations=2, num_senders=12)
 
-each_config = pytest.mark.parametrize(
-    "config", [A1, MULTI, CONTINUOUS, WEIGHTED, SCATTER], ids=["a1", "multi", "continuous", "weighted", "scatter"]
-)
-
-ARRAYS = ("flow_id", "task_id", "source", "destination", "size", "arrival_time", "deadline_span")
-
-
-def rows_of(workload: Workload, num_flows: int | None = None) -> list[list[float]]:
-    return [getattr(workload, name)[:num_flows].tolist() for name in ARRAYS]
-
 
 @pytest.mark.parametrize(("config", "heavy", "light"), [(A1, 5, 5), (A2, 6, 4)], ids=["variant 1", "variant 2"])
 def test_every_burst_has_the_exact_flows_of_the_thesis(config: GatherWorkload, heavy: int, light: int) -> None:
     workload = config.draw(1)
-
     assert workload.num_flows == 1000
     for burst in range(100):
         members = workload.task_id == burst
@@ -83,10 +65,8 @@ def test_the_load_is_the_offered_bytes_per_second_over_the_capacity(load: float)
 
 def test_each_of_several_destinations_has_a_poisson_stream_of_its_own() -> None:
     workload = replace(MULTI, num_bursts=12_000, request_jitter=0.0).draw(2)
-
     starts = workload.arrival_time[::10]
     hosts = workload.destination[::10]
-
     assert set(hosts) == {0, 1, 2, 3}
     for host in range(4):
         gaps = np.diff(starts[hosts == host], prepend=0.0)
@@ -118,9 +98,7 @@ def test_scatter_is_gather_with_the_ends_swapped() -> None:
 def test_request_jitter_spreads_a_burst_in_the_order_of_its_flows() -> None:
     instants = A1.draw(9)
     jittered = replace(A1, request_jitter=1e-4).draw(9)
-
     delay = (jittered.arrival_time - instants.arrival_time).reshape(100, 10)
-
     assert (delay >= 0).all()
     assert delay.max() < 1e-4
     assert delay.mean() == pytest.approx(5e-5, rel=0.1)
@@ -142,23 +120,6 @@ def test_a_weighted_mix_draws_each_flow_on_its_own() -> None:
     assert WEIGHTED.mean_burst_bytes == pytest.approx(8 * 1.25e5)
 
 
-@each_config
-def test_more_bursts_leave_the_first_ones_as_they_are(config: GatherWorkload) -> None:
-    shorter = config.draw(8)
-    longer = replace(config, num_bursts=config.num_bursts + 33).draw(8)
-    assert longer.num_flows > shorter.num_flows
-    assert rows_of(longer, shorter.num_flows) == rows_of(shorter)
-
-
-@each_config
-def test_a_duration_gives_all_bursts_before_it_and_no_other(config: GatherWorkload) -> None:
-    by_count = replace(config, num_bursts=300, request_jitter=0.0).draw(8)
-    duration = float(by_count.arrival_time[-1]) / 2
-    by_time = replace(config, num_bursts=None, duration=duration, request_jitter=0.0).draw(8)
-    expected = int((by_count.arrival_time < duration).sum())
-    assert rows_of(by_time) == rows_of(by_count, expected)
-
-
 def test_a_duration_is_filled_even_when_the_first_block_of_gaps_falls_short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(poisson, "SPARE_DEVIATIONS", -0.9)
     config = replace(A1, num_bursts=None, duration=0.5)
@@ -172,49 +133,3 @@ def test_one_purpose_more_does_not_shift_the_others() -> None:
     assert replace(A1, num_senders=30).draw(6).arrival_time.tolist() == plain.arrival_time.tolist()
     assert replace(A1, num_senders=30).draw(6).size.tolist() == plain.size.tolist()
     assert replace(A1, mix=ARTEMIS_A2).draw(6).arrival_time.tolist() == plain.arrival_time.tolist()
-
-
-def test_the_fewest_bursts_with_so_many_flows_are_found() -> None:
-    assert A1.with_num_flows(101).num_bursts == 11
-    assert replace(A1, num_bursts=None, duration=1.0).with_num_flows(100).num_bursts == 10
-    with pytest.raises(ConfigError, match="num_flows is 0: it must be an integer >= 1"):
-        A1.with_num_flows(0)
-
-
-@pytest.mark.parametrize("changes", [{"load": 1.0, "burst_rate": None}, {"burst_rate": 42.0}])
-def test_an_unstable_load_warns_the_caller_however_it_is_given(changes: dict) -> None:
-    fields = {"mix": ARTEMIS_A1, "num_bursts": 1} | changes
-    with pytest.warns(UnstableLoadWarning, match="unstable") as caught:
-        GatherWorkload(**fields)
-    assert caught[0].filename == __file__
-    replace(A1, load=0.999, burst_rate=None)
-
-
-def test_bad_fields_are_refused_by_name_and_value() -> None:
-    for changes, message in (
-        ({"load": 0.5}, "exactly one of burst_rate and load must be given: both are (10.0 and 0.5)"),
-        ({"burst_rate": None}, "exactly one of burst_rate and load must be given: neither is"),
-        ({"burst_rate": "10"}, "burst_rate is '10'"),
-        ({"num_bursts": True}, "num_bursts is True"),
-        ({"num_bursts": None, "duration": math.inf}, "duration is inf"),
-        ({"num_senders": 9}, "num_senders is 9: it must be an integer >= 10"),
-        ({"pattern": "all"}, "pattern is 'all': it must be one of gather, scatter"),
-        ({"shuffle": 1}, "shuffle is 1: it must be True or False"),
-        ({"mix": "a1"}, "mix is 'a1': it must be a Mix"),
-        ({"mix": None, "size": 5.0}, "size is 5.0: it must be a distribution"),
-        ({"mix": None, "size": Constant(value=5.0)}, "flows_per_burst is None: it must be an integer >= 1"),
-        ({"deadline": Constant(value=5.0)}, "it goes with size; a mix has its own deadlines"),
-        ({"flows_per_burst": 9}, "flows_per_burst is 9: the counts of the mix make it 10"),
-    ):
-        with pytest.raises(ConfigError, match=re.escape(message)):
-            replace(A1, **changes)
-    for fields, message in (
-        ({"pairs": (), "counts": ()}, "not all 0"),
-        ({"pairs": ((1.0, 1.0),)}, "exactly one of counts and weights must be given: neither is"),
-        ({"pairs": ((1.0, 1.0),), "counts": (1.5,)}, "counts is 1.5: it must be an integer >= 0"),
-        ({"pairs": ((1.0, 1.0),), "weights": (-1.0,)}, "weights is -1.0"),
-        ({"pairs": ((1.0, 1.0),), "weights": (1.0, 2.0)}, "one entry for each of the 1 pairs"),
-        ({"pairs": ((1.0,),), "counts": (1,)}, "it must be a pair (size, deadline)"),
-    ):
-        with pytest.raises(ConfigError, match=re.escape(message)):
-            Mix(**fields)

@@ -2,34 +2,33 @@
 
 import math
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from flowsched_gym.core.errors import ConfigError, WorkloadError
+from flowsched_gym.registration import SYSTEMS, load_target
 from flowsched_gym.topology import crossing_shares, fat_tree, one_link, tree9
 from flowsched_gym.workload import (
     MESSAGE_GAPS,
     WORKLOADS,
-    ClusterWorkload,
     Constant,
     Discrete,
     Distribution,
     Exponential,
-    FixedWorkload,
     GatherWorkload,
-    Incast,
     Mix,
     Pareto,
     PoissonWorkload,
-    Traffic,
     WorkloadSource,
     draw_flows,
     first_flows,
     load_cdf,
     make_workload,
 )
+from tests.repository import ROOT
 
 each_name = pytest.mark.parametrize("name", list(WORKLOADS))
 
@@ -38,7 +37,6 @@ each_name = pytest.mark.parametrize("name", list(WORKLOADS))
 def test_every_named_workload_is_described_and_draws_no_unstable_load(name: str) -> None:
     config, described = make_workload(name), WORKLOADS[name]
     workload, first = config.draw(3), draw_flows(config, num_flows=37, seed=3)
-
     assert isinstance(config, WorkloadSource)
     assert workload.num_flows >= (400 if name.startswith("tafe") else 1000)
     assert workload.num_hosts <= config.num_hosts
@@ -70,12 +68,10 @@ def test_a_load_takes_the_place_of_the_burst_rate_and_the_other_way_round() -> N
     config = make_workload("gather-a1", load=0.5)
     assert isinstance(config, GatherWorkload)
     assert (config.load, config.burst_rate) == (0.5, None)
-
     config = make_workload("gather-a1-load", burst_rate=12.0, duration=3.0)
     assert isinstance(config, GatherWorkload)
     assert (config.load, config.burst_rate) == (None, 12.0)
     assert (config.num_bursts, config.duration) == (None, 3.0)
-
     config = make_workload("poisson-exponential", rate=7.0, duration=2.0)
     assert isinstance(config, PoissonWorkload)
     assert (config.load, config.rate, config.num_flows, config.duration) == (None, 7.0, None, 2.0)
@@ -92,7 +88,6 @@ def test_the_load_of_each_workload_of_merp_is_that_of_the_busiest_link_of_its_ne
 def test_three_cables_between_aggregation_and_core_are_down_from_the_start_and_any_may_be() -> None:
     config, names = make_workload("poisson-fat-tree-failures"), fat_tree(arity=4).link_names
     changes = config.draw(2).link_changes
-
     assert changes.time.tolist() == [0.0] * 6
     assert not changes.up.any()
     up, down = ([names[link] for link in changes.link[first::2]] for first in (0, 1))
@@ -101,28 +96,6 @@ def test_three_cables_between_aggregation_and_core_are_down_from_the_start_and_a
     inner = {link for link, name in enumerate(names) if name.startswith("aggregation")}
     assert {link for cable in config.failures.cables for link in cable} == inner
     assert all(names[down] == names[up].removesuffix("up") + "down" for up, down in config.failures.cables)
-
-
-WEB_SEARCH, DATA_MINING = load_cdf("web_search"), load_cdf("data_mining")
-
-
-def test_traffic_its_changes_and_bursts_may_be_plain_values() -> None:
-    config = make_workload(
-        "auto-changing",
-        change_every=0.5,
-        duration=3.0,
-        traffic=[["w3", 0.5], [{"kind": "exponential", "mean": 1e5}, 0.7]],
-        incast={"burst_rate": 9.0, "senders": 4, "size": 1e4},
-    )
-
-    assert config == ClusterWorkload(
-        traffic=(Traffic(size=load_cdf("w3"), load=0.5), Traffic(size=Exponential(mean=1e5), load=0.7)),
-        change_every=0.5,
-        duration=3.0,
-        incast=Incast(burst_rate=9.0, senders=4, size=Constant(value=1e4)),
-    )
-    traffic = (Traffic(size=WEB_SEARCH, load=0.4),)
-    assert make_workload("auto-incast", traffic=traffic).traffic == traffic  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
@@ -146,15 +119,13 @@ def test_sizes_replace_a_mix_and_a_mix_replaces_sizes() -> None:
     assert isinstance(sizes, GatherWorkload)
     assert sizes.mix is None
     assert set(sizes.draw(0).size) == {2e5}
-
     mix = make_workload("gather-uniform", mix=[[1e5, 0.02, 3], [2e5, math.inf, 1]])
     assert isinstance(mix, GatherWorkload)
     assert mix.mix == Mix(pairs=((1e5, 0.02), (2e5, math.inf)), counts=(3, 1))
     assert (mix.size, mix.deadline, mix.burst_size) == (None, None, 4)
 
 
-def test_distributions_may_be_plain_values(tmp_path) -> None:
-    (tmp_path / "mine.csv").write_text("size_bytes,cdf\n1000,0\n3000,1\n")
+def test_distributions_may_be_plain_values() -> None:
     for plain, distribution in (
         (5, Constant(value=5.0)),
         ("web_search", load_cdf("web_search")),
@@ -166,14 +137,15 @@ def test_distributions_may_be_plain_values(tmp_path) -> None:
         (Exponential(mean=3), Exponential(mean=3)),
     ):
         assert make_workload("poisson-exponential", size=plain).size == distribution
-    assert make_workload("poisson-exponential", size=str(tmp_path / "mine.csv")).size.mean == 2000.0
 
 
 def test_bad_names_and_fields_are_refused_with_what_is_allowed() -> None:
+    for workload in ({"base": "gather-a1", "load": 0.5}, "own.yaml", "flows.csv", 3):
+        with pytest.raises(ConfigError, match="it must be a name; find_source takes mappings, files and flows"):
+            make_workload(workload)  # type: ignore[arg-type]
     for name, overrides, messages in (
         ("gather-a3", {}, ["workload 'gather-a3' does not exist (did you mean 'gather-a", "there are gather-a1, "]),
         ("gather-a1", {"flows": 5}, ["workload 'gather-a1' has no field 'flows'", "it has pattern, mix, size"]),
-        ("gather-a1", {"bursts": 5, "num_bursts": 6}, ["gives bursts and num_bursts: they mean the same, give one"]),
         ("gather-a1", {"brust_rate": 5}, ["did you mean 'burst_rate'?"]),
         ("poisson-tree", {"shap": 1.2}, ["has no field 'shap' (did you mean 'shape'?)", ", shape, mean, maximum"]),
         ("poisson-tree", {"shape": 0.9}, ["shape is 0.9: without a maximum it must be > 1"]),
@@ -199,14 +171,6 @@ def test_more_flows_than_there_are_cannot_be_cut_off() -> None:
         first_flows(workload, 1001)
 
 
-def test_a_fixed_workload_gives_the_same_flows_for_every_seed() -> None:
-    workload = make_workload("gather-a1").draw(0)
-    fixed = FixedWorkload(workload=workload)
-    assert isinstance(fixed, WorkloadSource)
-    assert fixed.draw(1) is fixed.draw(2) is workload
-    assert fixed.num_hosts == 11
-
-
 def test_qclusters_messages_load_one_port_and_its_connections_carry_several() -> None:
     for name, gap in MESSAGE_GAPS.items():
         config = make_workload(name)
@@ -220,7 +184,21 @@ def test_qclusters_messages_load_one_port_and_its_connections_carry_several() ->
     assert ((deadlines.size < 1e5) == (deadlines.deadline_span < math.inf)).all()
 
 
-def test_w6_and_w4_take_turns() -> None:
-    config = make_workload("qcluster-changing")
-    first, *rest = config.phases(seed=4, count=4)[:, 0].tolist()
-    assert rest == [1 - first, first, 1 - first]
+FOLDER = ROOT / "configs" / "workload"
+ARGUMENTS = [
+    set(load_target(environment.config).__dataclass_fields__)
+    for system in SYSTEMS
+    for environment in system.environments
+]
+
+
+def test_every_named_workload_has_its_yaml_and_no_other_exists() -> None:
+    assert {path.stem for path in FOLDER.glob("*.yaml")} == set(WORKLOADS)
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.yaml")), ids=lambda path: path.stem)
+def test_a_workloads_yaml_has_its_name_and_arguments_of_an_environment_that_are_not_set(path: Path) -> None:
+    content = pytest.importorskip("yaml").safe_load(path.read_text(encoding="utf-8"))
+    assert content.pop("name") == path.stem
+    assert any(set(content) <= arguments for arguments in ARGUMENTS)
+    assert all(value is None for value in content.values())

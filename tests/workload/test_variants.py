@@ -33,6 +33,7 @@ from flowsched_gym.workload import (
     plain_variant,
     workload_label,
 )
+from flowsched_gym.workload.named import KINDS
 from tests.envs.episodes import SHORT, each_environment, play
 
 A1 = [{"size_kb": 350, "deadline_ms": 40, "count": 5}, {"size_kb": 250, "deadline_ms": 50, "count": 5}]
@@ -112,6 +113,10 @@ EXAMPLES: list[tuple[dict[str, Any], Any]] = [
             num_flows=50,
         ),
     ),
+    (
+        {"base": "auto-incast", "traffic": (Traffic(size=load_cdf("web_search"), load=0.4),)},
+        make_workload("auto-incast", traffic=[["web_search", 0.4]]),
+    ),
     ({"base": "gather-heavy", "load": 0.5}, make_workload("gather-heavy", load=0.5)),
     ({"name": "gather-heavy", "mix": [[1e5, 0.02, 3]]}, make_workload("gather-heavy", mix=[[1e5, 0.02, 3]])),
     ({"name": "mine", "base": "poisson-tree", "shape": 1.2}, make_workload("poisson-tree", shape=1.2)),
@@ -164,10 +169,7 @@ GATHER = {"kind": "gather", "mix": [[1e5, 0.02, 3]], "load": 0.5, "bursts": 3}
 
 def test_every_key_is_honoured_or_refused() -> None:
     for mapping, message in (
-        (
-            {},
-            "it must have a kind (gather, scatter, poisson, clusters, tasks, jobs), or as its base or name a workload",
-        ),
+        ({}, f"it must have a kind ({', '.join(KINDS)}), or as its base or name a workload"),
         ({"name": "gather-hevy"}, "workload 'gather-hevy' does not exist (did you mean 'gather-heavy'?)"),
         ({"kind": "gathr"}, "kind of the workload is 'gathr': it must be one of gather"),
         ({"kind": "poisson", "base": "gather-a1"}, "base 'gather-a1' and kind 'poisson': give one of them"),
@@ -201,10 +203,8 @@ def test_every_environment_plays_a_variant_as_it_plays_the_workload_that_it_name
     arguments = {**SHORT[spec.id], "max_decisions": 12}
     name = arguments.pop("workload", None) or gym.make(spec.id).unwrapped.config.workload or "poisson-pareto"  # type: ignore[attr-defined]
     own = {key: arguments.pop(key) for key in ("bursts", "flows") if key in arguments}
-
     by_name = play(gym.make(spec.id, workload=name, **own, **arguments), seed=3)
     by_mapping = play(gym.make(spec.id, workload={"name": "mine", "base": name, **own}, **arguments), seed=3)
-
     assert len(by_name) == len(by_mapping)
     for one, other in zip(by_name, by_mapping, strict=True):
         np.testing.assert_equal(one.observation, other.observation)
@@ -215,11 +215,9 @@ def test_every_environment_plays_a_variant_as_it_plays_the_workload_that_it_name
 def test_a_variant_takes_hosts_and_capacity_of_the_network_where_it_gives_none() -> None:
     flows = {"size": 1e4, "load": 0.5, "flows": 30, "pattern": "all-to-all"}
     arguments = {"hosts": 8, "link_gbps": 2.0}
-
     taken = gym.make("flowsched/AuTOThresholds-v0", workload={"kind": "poisson", **flows}, **arguments).unwrapped
     own = {"kind": "poisson", **flows, "hosts": 4, "capacity_gbps": 1}
     given = gym.make("flowsched/AuTOThresholds-v0", workload=own, **arguments).unwrapped
-
     assert (taken._source.num_hosts, taken._source.capacity) == (8, 2.5e8)  # type: ignore[attr-defined]
     assert (given._source.num_hosts, given._source.capacity) == (4, 1.25e8)  # type: ignore[attr-defined]
     with pytest.raises(ConfigError, match="workload 'unnamed poisson' has 9 hosts: the network has 8"):

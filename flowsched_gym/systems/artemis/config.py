@@ -22,7 +22,14 @@ from flowsched_gym.envs.arguments import (
 )
 from flowsched_gym.fluid import TransportName, find_transport
 from flowsched_gym.topology.fabrics import MOST_SWITCH_HOSTS
-from flowsched_gym.workload import GatherWorkload, WorkloadLike, WorkloadSource, find_source, workload_label
+from flowsched_gym.workload import (
+    GatherWorkload,
+    WorkloadLike,
+    WorkloadSource,
+    find_source,
+    found_for_each,
+    workload_label,
+)
 from flowsched_gym.workload.source import MOST_FLOWS
 
 
@@ -101,6 +108,7 @@ class ArtemisConfig(LinkArguments, EnvConfig):
                 raise ConfigError(f"{first} and {second} are both given: give one of them")
 
 
+@found_for_each
 def workload_source(config: ArtemisConfig, workload: WorkloadLike) -> WorkloadSource:
     """Finds where an environment draws its flows from."""
     source = find_source(workload)

@@ -23,6 +23,7 @@ from flowsched_gym.workload import (
     WorkloadLike,
     WorkloadSource,
     find_source,
+    found_for_each,
     leaves_open,
     workload_label,
 )
@@ -122,6 +123,7 @@ def five_tuple_columns(prefix: str = "") -> tuple[Column, ...]:
     return tuple(Column.fraction(prefix + name, meaning + share) for name, meaning, share in FIVE_TUPLE)
 
 
+@found_for_each
 def flow_source(
     workload: WorkloadLike, *, load: float | None, flows: int | None, hosts: int, capacity: float
 ) -> WorkloadSource:

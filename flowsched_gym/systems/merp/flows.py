@@ -1,9 +1,17 @@
 """Finds where the environments of MERP draw their flows from."""
 
 from flowsched_gym.envs.arguments import change_arrivals
-from flowsched_gym.workload import PoissonWorkload, WorkloadLike, WorkloadSource, find_source, leaves_open
+from flowsched_gym.workload import (
+    PoissonWorkload,
+    WorkloadLike,
+    WorkloadSource,
+    find_source,
+    found_for_each,
+    leaves_open,
+)
 
 
+@found_for_each
 def flow_source(workload: WorkloadLike, *, load: float | None, flows: int | None, capacity: float) -> WorkloadSource:
     """Finds where an environment draws its flows from.
 

@@ -27,6 +27,7 @@ from flowsched_gym.workload import (
     WorkloadLike,
     WorkloadSource,
     find_source,
+    found_for_each,
     leaves_open,
 )
 
@@ -146,6 +147,7 @@ class QClusterConfig(EnvConfig):
         )
 
 
+@found_for_each
 def qcluster_source(config: QClusterConfig, workload: WorkloadLike) -> WorkloadSource:
     """Finds where an environment draws its messages from; all of them share the port."""
     source = find_source(workload)

@@ -30,6 +30,7 @@ from flowsched_gym.workload import (
     WorkloadLike,
     WorkloadSource,
     find_source,
+    found_for_each,
     leaves_open,
     workload_label,
 )
@@ -94,6 +95,7 @@ class TAFEConfig(LinkArguments, EnvConfig):
         return add_cpus(links, self.cpus[0] if len(self.cpus) == 1 else self.cpus)
 
 
+@found_for_each
 def task_source(workload: WorkloadLike, *, load: float | None, tasks: int | None, capacity: float) -> WorkloadSource:
     """Finds where an environment draws its tasks from.
 

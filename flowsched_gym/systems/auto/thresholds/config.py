@@ -27,7 +27,7 @@ from flowsched_gym.fluid.disciplines.queues import Within
 from flowsched_gym.queueing.thresholds import NUM_QUEUES
 from flowsched_gym.systems.auto.flows import flow_source
 from flowsched_gym.topology.fabrics import MOST_SWITCH_HOSTS
-from flowsched_gym.workload import ClusterWorkload, PoissonWorkload, WorkloadLike, WorkloadSource
+from flowsched_gym.workload import ClusterWorkload, PoissonWorkload, WorkloadLike, WorkloadSource, found_for_each
 
 LOWEST: Final = BYTES_PER_KILOBYTE
 HIGHEST: Final = 1000 * BYTES_PER_MEGABYTE
@@ -143,6 +143,7 @@ class AuTOThresholdsConfig(LinkArguments, EnvConfig):
         return self.capacity * self.hosts_per_cluster
 
 
+@found_for_each
 def thresholds_source(config: AuTOThresholdsConfig, workload: WorkloadLike) -> WorkloadSource:
     """Finds where an environment draws its flows from; on one link, its load is that of all hosts together."""
     source = flow_source(workload, load=config.load, flows=config.flows, hosts=config.hosts, capacity=config.capacity)

@@ -24,6 +24,7 @@ from flowsched_gym.workload import (
     RandomFailures,
     WorkloadLike,
     WorkloadSource,
+    found_for_each,
     leaves_open,
     workload_label,
 )
@@ -115,6 +116,7 @@ def core_cables(num_hosts: int) -> tuple[tuple[int, int], ...]:
     return tuple((4 * num_hosts + cable, 5 * num_hosts + cable) for cable in range(num_hosts))
 
 
+@found_for_each
 def route_source(config: MERPRouteConfig, workload: WorkloadLike) -> WorkloadSource:
     """Finds where an environment draws its flows from; a named workload between all hosts takes all its hosts."""
     source = flow_source(workload, load=config.load, flows=config.flows, capacity=config.capacity)

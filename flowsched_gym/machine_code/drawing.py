@@ -1,0 +1,111 @@
+"""Lets loops in machine code draw flows in place of NumPy, to the same bits, where that pays.
+
+Drawing flows needs no Numba, whose import takes as long as a thousand draws. So NumPy draws until Numba has been
+imported for something else, as either engine does, and the loops are on disk; or until ``CALLS_OF_NUMPY`` calls.
+"""
+
+import sys
+import zlib
+from types import ModuleType
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from numpy.random.bit_generator import ISpawnableSeedSequence, SeedSequence
+
+from flowsched_gym.core import numerics
+from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core.seeding import SeedStreams
+
+CALLS_OF_NUMPY: Final = 1_000
+"""Calls after which Numba is imported and compiles what it must: a draw makes some five of them."""
+SEEDS: Final = 2**63
+"""Seeds that the loops know, from 0 on."""
+
+
+class _Calls:
+    """How often NumPy has been called, whether the disk has been looked at, and the loops once they are taken."""
+
+    count = 0
+    looked = False
+    loops: ModuleType | None = None
+
+
+def loops() -> Any:
+    """Returns the module ``loops`` where it takes the place of NumPy, and otherwise ``None``."""
+    if _Calls.loops is None:
+        _Calls.count += 1
+        if _Calls.count == CALLS_OF_NUMPY:
+            take_loops()
+        elif not _Calls.looked and "numba" in sys.modules:
+            take_loops(compiling=False)
+    return _Calls.loops
+
+
+def take_loops(*, compiling: bool = True) -> None:
+    """Lets loops draw from now on, unless machine code is switched off.
+
+    Args:
+        compiling: Whether to compile what is not on disk, rather than to leave drawing to NumPy then.
+    """
+    from flowsched_gym.machine_code import decorators, loops  # noqa: PLC0415 - they import Numba
+
+    _Calls.looked = True
+    if decorators.compiles() and (compiling or loops.on_disk()):
+        loops.compile_all()
+        _Calls.loops = loops
+
+
+class FlowStreams(SeedStreams):
+    """The streams of ``SeedStreams``, seeded by a loop."""
+
+    __slots__ = ()
+
+    def __getitem__(self, purpose: str) -> np.random.Generator:
+        if self._seed >= SEEDS or loops() is None:
+            return super().__getitem__(purpose)
+        sequence: Any = _MixedSeed(self._seed, zlib.crc32(purpose.encode()))
+        return np.random.Generator(np.random.PCG64(sequence))
+
+
+class _MixedSeed(ISpawnableSeedSequence):
+    """What ``SeedSequence(seed, spawn_key=(key,))`` is, for one that only seeds a PCG64 in a tenth of the time."""
+
+    def __init__(self, seed: int, key: int) -> None:
+        self._arguments = seed, key
+        self._sequence: SeedSequence | None = None
+
+    def generate_state(self, n_words: int, dtype: Any = np.uint32) -> npt.NDArray[Any]:
+        """Generates the state of a PCG64, or any other."""
+        if n_words != loops().POOL or dtype is not np.uint64:
+            return self._whole().generate_state(n_words, dtype)
+        state = np.empty(n_words, dtype=np.uint64)
+        loops().mix_seed(*self._arguments, state)
+        return state
+
+    def spawn(self, n_children: int) -> Any:
+        """Makes the sequences that follow from this one."""
+        return self._whole().spawn(n_children)
+
+    def _whole(self) -> SeedSequence:
+        if self._sequence is None:
+            self._sequence = SeedSequence(self._arguments[0], spawn_key=self._arguments[1:])
+        return self._sequence
+
+
+def log1p(values: FloatArray) -> FloatArray:
+    """Computes ``numerics.log1p`` of numbers >= -1, < inf."""
+    if loops() is None:
+        return numerics.log1p(values)
+    logarithms = np.array(values)
+    loops().take_log1p(logarithms.reshape(-1))
+    return logarithms[()]
+
+
+def power(bases: FloatArray, exponent: float) -> FloatArray:
+    """Computes ``numerics.power`` of numbers >= 0, < inf."""
+    if loops() is None:
+        return numerics.power(bases, exponent)
+    powers = np.array(bases)
+    loops().take_power(powers.reshape(-1), exponent)
+    return powers[()]

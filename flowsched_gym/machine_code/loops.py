@@ -1,0 +1,150 @@
+"""Loops that draw flows: each does in one pass what a chain of NumPy's operations does, to the same bits.
+
+``drawing`` says when they take the place of NumPy.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.machine_code.decorators import compiled_for, inlined_part, is_compiled, rule
+from flowsched_gym.machine_code.numerics import natural_log, power
+
+WORD: Final = np.uint64(0xFFFFFFFF)
+HALF: Final = np.uint64(16)
+WHOLE: Final = np.uint64(32)
+"""A word of 32 bits, and how far it and its half are shifted."""
+POOL: Final = 4
+"""Words that ``numpy.random.SeedSequence`` mixes."""
+INIT_A: Final = np.uint64(0x43B0D7E5)
+MULT_A: Final = np.uint64(0x931E8875)
+INIT_B: Final = np.uint64(0x8B51F9DD)
+MULT_B: Final = np.uint64(0x58F38DED)
+MIX_MULT_L: Final = np.uint64(0xCA01F9DD)
+MIX_MULT_R: Final = np.uint64(0x4973F715)
+"""Constants by the names that NumPy's ``bit_generator.pyx`` gives them."""
+
+
+@rule
+def mix_seed(seed: int, key: int, state: npt.NDArray[np.uint64]) -> None:
+    """Fills the state, (POOL,), that ``SeedSequence(seed, spawn_key=(key,))`` generates.
+
+    Args:
+        seed: The seed, 0 to 2**63 - 1.
+        key: The key, 0 to 2**32 - 1.
+        state: The state.
+    """
+    const = INIT_A
+    for index in range(POOL):
+        shift = WHOLE * np.uint64(index)
+        word = (np.uint64(seed) >> shift) & WORD if index < POOL // 2 else np.uint64(0)
+        state[index], const = _hash(word, const, MULT_A)
+    for source in range(POOL + 1):
+        for target in range(POOL):
+            if source != target:
+                word = state[source] if source < POOL else np.uint64(key)
+                hashed, const = _hash(word, const, MULT_A)
+                mixed = (MIX_MULT_L * state[target] - MIX_MULT_R * hashed) & WORD
+                state[target] = mixed ^ (mixed >> HALF)
+    pool = (state[0], state[1], state[2], state[3])
+    const = INIT_B
+    for index in range(POOL):
+        low, const = _hash(pool[2 * index % POOL], const, MULT_B)
+        high, const = _hash(pool[(2 * index + 1) % POOL], const, MULT_B)
+        state[index] = low | (high << WHOLE)
+
+
+@inlined_part
+def _hash(word: np.uint64, const: np.uint64, factor: np.uint64) -> tuple[np.uint64, np.uint64]:
+    """Hashes a word; returns it and the next constant."""
+    following = (const * factor) & WORD
+    hashed = ((word ^ const) * following) & WORD
+    return hashed ^ (hashed >> HALF), following
+
+
+@rule
+def take_log1p(values: FloatArray) -> None:
+    """Replaces numbers >= -1, < inf, by what ``numerics.log1p`` gives, (count,)."""
+    for index in range(len(values)):
+        x = values[index]
+        total = 1.0 + x
+        values[index] = natural_log(total) + (x - (total - 1.0)) / total if total > 0.0 else -np.inf
+
+
+@rule
+def take_power(values: FloatArray, exponent: float) -> None:
+    """Replaces numbers >= 0, < inf, by what ``numerics.power`` gives, (count,)."""
+    for index in range(len(values)):
+        values[index] = power(values[index], exponent)
+
+
+@rule
+def interpolate(values: FloatArray, points: FloatArray, heights: FloatArray, below: float, least: float) -> None:
+    """Replaces numbers by heights between points, (count,), as ``workload.empirical`` does, raised to the least."""
+    last = len(points) - 1
+    for index in range(len(values)):
+        x = values[index]
+        low, high = 0, last + 1
+        while low < high:
+            middle = (low + high) // 2
+            if points[middle] <= x:
+                low = middle + 1
+            else:
+                high = middle
+        left = min(max(low - 1, 0), last - 1)
+        width = points[left + 1] - points[left]
+        part = (x - points[left]) / width if width > 0.0 else 0.0
+        height = heights[left] + part * (heights[left + 1] - heights[left])
+        if low == 0:
+            height = below
+        elif x >= points[last]:
+            height = heights[last]
+        values[index] = max(height, least)
+
+
+@rule
+def are_allowed(
+    flow_id: IntArray,
+    source: IntArray,
+    destination: IntArray,
+    task_id: IntArray,
+    size: FloatArray,
+    arrival_time: FloatArray,
+    deadline_span: FloatArray,
+    cpu_time: FloatArray,
+) -> bool:
+    """Returns whether a ``Workload`` may have these columns, (num_flows,) each."""
+    previous = -1
+    allowed = True
+    for i in range(len(flow_id)):
+        allowed &= flow_id[i] > previous and source[i] >= 0 and destination[i] >= 0 and source[i] != destination[i]
+        allowed &= task_id[i] >= -1 and 0.0 < size[i] < np.inf and 0.0 <= arrival_time[i] < np.inf
+        allowed &= deadline_span[i] > 0.0 and 0.0 <= cpu_time[i] < np.inf
+        previous = flow_id[i]
+    return allowed
+
+
+def on_disk() -> bool:
+    """Returns whether all of them have been compiled on this machine."""
+    return all(is_compiled(each) for each, _ in _EXAMPLES)
+
+
+def compile_all() -> None:
+    """Compiles what is not on disk."""
+    for each, arguments in _EXAMPLES:
+        compiled_for(each, *arguments)
+
+
+_FLOATS: Final = np.ones(2)
+_INTEGERS: Final = np.arange(2)
+_EXAMPLES: Final[tuple[tuple[Callable[..., object], tuple[object, ...]], ...]] = (
+    (mix_seed, (0, 0, np.zeros(POOL, dtype=np.uint64))),
+    (take_log1p, (_FLOATS,)),
+    (take_power, (_FLOATS, 1.0)),
+    (interpolate, (_FLOATS, _FLOATS, _FLOATS, 1.0, 1.0)),
+    (are_allowed, (*(_INTEGERS,) * 4, *(_FLOATS,) * 4)),
+)
+"""The loops, and arguments of the types that they take."""

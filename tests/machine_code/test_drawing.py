@@ -1,0 +1,117 @@
+"""Holds loops that draw flows to NumPy's ways, to the bit."""
+
+import zlib
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from flowsched_gym.core import numerics
+from flowsched_gym.core.errors import WorkloadError
+from flowsched_gym.core.seeding import SeedStreams, uniforms
+from flowsched_gym.machine_code import drawing
+from flowsched_gym.workload import WORKLOADS, Empirical, Pareto, Workload, load_cdf
+from tests.processes import run_python
+
+UNIFORM = np.append(uniforms(np.random.default_rng(1), 20_000), [2.0**-54, 0.5, 1.0 - 2.0**-53])
+SEEDS = (0, 1, 2**32 - 1, 2**32, 2**53 - 1, 2**63 - 1, *np.random.default_rng(2).integers(2**63, size=100).tolist())
+
+
+drawing.take_loops()
+
+
+def by_numpy(patch: pytest.MonkeyPatch) -> None:
+    """Lets NumPy draw from now on in a test."""
+    patch.setattr(drawing._Calls, "loops", None)
+    patch.setattr(drawing._Calls, "looked", True)
+    patch.setattr(drawing._Calls, "count", drawing.CALLS_OF_NUMPY)
+
+
+@pytest.mark.parametrize("seed", [*SEEDS, 2**63, 2**200])
+def test_a_stream_is_seeded_as_numpy_seeds_it(seed: int) -> None:
+    expected = np.random.SeedSequence(seed, spawn_key=(zlib.crc32(b"sizes"),))
+    stream, other = drawing.FlowStreams(seed)["sizes"], SeedStreams(seed)["sizes"]
+    assert stream.bit_generator.state == other.bit_generator.state
+    sequence = stream.bit_generator.seed_seq
+    assert (sequence.generate_state(9) == expected.generate_state(9)).all()
+    for _ in range(2):
+        assert stream.spawn(2)[1].bit_generator.state == other.spawn(2)[1].bit_generator.state
+
+
+def test_logarithms_and_powers_are_those_of_numpy() -> None:
+    values = np.append(-UNIFORM, [-1.0, 0.0, -1e-300, 3.0])
+    assert (drawing.log1p(values) == numerics.log1p(values)).all()
+    for exponent in (-1.0 / 1.05, -1.0 / 1.5, -3.0, 0.0, 0.4):
+        bases = np.append(UNIFORM, [0.0, 1.0])
+        assert (drawing.power(bases, exponent) == numerics.power(bases, exponent)).all()
+    assert drawing.log1p(np.float64(-0.25)) == numerics.log1p(-0.25)
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        load_cdf("web_search"),
+        load_cdf("w1"),
+        Empirical(points=((2.0, 0.25), (5.0, 0.25), (5.0, 0.75), (9.0, 1.0), (11.0, 1.0))),
+        Pareto(shape=1.2, mean=1e5, maximum=1e8),
+    ],
+)
+def test_sizes_are_those_of_numpy(monkeypatch: pytest.MonkeyPatch, sizes: Empirical | Pareto) -> None:
+    probability = np.append(UNIFORM, [0.0, 0.25, 0.75, 1.0])
+    found = sizes.quantile(probability)
+    by_numpy(monkeypatch)
+    assert (found == sizes.quantile(probability)).all()
+    assert sizes.quantile(0.5) == sizes.quantile([0.5])[0]
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_a_workload_draws_the_same_flows_either_way(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    source = WORKLOADS[name].config.with_num_flows(300)
+    drawn = [source.draw(seed).arrays for seed in range(2)]
+    by_numpy(monkeypatch)
+    for seed, arrays in enumerate(drawn):
+        for ours, theirs in zip(arrays, source.draw(seed).arrays, strict=True):
+            assert ours.dtype == theirs.dtype
+            assert (ours == theirs).all()
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        *(("flow_id", value) for value in (-1, 0)),
+        *((name, -1) for name in ("source", "destination")),
+        ("destination", 3),
+        ("task_id", -2),
+        *(("size", value) for value in (0.0, -1.0, np.inf, np.nan)),
+        *((name, value) for name in ("arrival_time", "cpu_time") for value in (-1.0, np.inf, np.nan)),
+        *(("deadline_span", value) for value in (0.0, -1.0, np.nan)),
+    ],
+)
+def test_a_value_that_is_not_allowed_is_named_either_way(
+    monkeypatch: pytest.MonkeyPatch, column: str, value: float
+) -> None:
+    flows = Workload(
+        flow_id=np.arange(3), source=np.full(3, 3), destination=np.arange(3), size=np.ones(3), arrival_time=np.ones(3)
+    )
+    wrong = np.append(getattr(flows, column)[:2], value)
+    with pytest.raises(WorkloadError, match=column) as found:
+        replace(flows, **{column: wrong})
+    by_numpy(monkeypatch)
+    with pytest.raises(WorkloadError) as expected:
+        replace(flows, **{column: wrong})
+    assert str(found.value) == str(expected.value)
+
+
+def test_numba_is_imported_for_many_draws_alone() -> None:
+    program = """
+import sys
+from flowsched_gym.machine_code import drawing
+from flowsched_gym.workload import WORKLOADS
+source = WORKLOADS["gather-a1"].config.with_num_flows(10)
+source.draw(0)
+print("numba" in sys.modules)
+for seed in range(drawing.CALLS_OF_NUMPY):
+    source.draw(seed)
+print("numba" in sys.modules, drawing.loops() is not None)
+"""
+    assert run_python(program).split() == ["False", "True", "True"]
