@@ -88,4 +88,3 @@ SYSTEM: Final = SystemSpec(
         ),
     ),
 )
-"""What the registry knows of Artemis."""

@@ -84,4 +84,3 @@ SYSTEM: Final = SystemSpec(
     "Automatic Traffic Optimization, SIGCOMM 2018",
     environments=(THRESHOLDS, LONG_FLOWS),
 )
-"""What the registry knows of AuTO."""

@@ -19,6 +19,8 @@ MOST_CHARTS: Final = 4
 """Clusters that are drawn; there is no room for more."""
 MOST_CLUSTERS: Final = 6
 """Clusters whose queues are written out."""
+COUNTS: Final = ("no long flow", "1", "2", "3", "4 or more on a link")
+TONES: Final = (Tone.MUTED, Tone.GOOD, Tone.STRONG, Tone.WARNING, Tone.BAD)
 
 
 def thresholds_panels(config: AuTOThresholdsConfig, scene: Scene, view: NetworkView) -> View:
@@ -29,10 +31,10 @@ def thresholds_panels(config: AuTOThresholdsConfig, scene: Scene, view: NetworkV
     rows_of = [
         view.active[view.source[view.active] // config.hosts_per_cluster == each] for each in range(config.clusters)
     ]
-    of_clusters = tuple(
+    of_clusters = [
         _queues(config, view, rows, f"Queues of cluster {number}", in_frame=False)
-        for number, rows in enumerate(rows_of[:MOST_CLUSTERS])
-    )
+        for number, rows in enumerate(rows_of[: MOST_CLUSTERS if config.clusters > 1 else 0])
+    ]
     return View(
         banner=scene.banner(
             "AuTO thresholds",
@@ -43,13 +45,7 @@ def thresholds_panels(config: AuTOThresholdsConfig, scene: Scene, view: NetworkV
         ),
         top=_sizes(config, view, rows_of),
         stacks=(
-            Stack(
-                478,
-                (
-                    _queues(config, view, view.active, "Queues, the highest first"),
-                    *(of_clusters if config.clusters > 1 else ()),
-                ),
-            ),
+            Stack(478, (_queues(config, view, view.active, "Queues, the highest first"), *of_clusters)),
             Stack(478, (scene.fares(view.finished, tuple(CLASSES.values()), class_of_size(view.size)),)),
         ),
         legend=(
@@ -108,11 +104,17 @@ def long_flows_panels(config: AuTOLongFlowsConfig, scene: Scene, view: NetworkVi
     done = view.delivered[view.size[view.delivered] > config.long_from]
     whose = "the network" if server is None else f"server {server}"
     thresholds = ", ".join(size_text(threshold) for threshold in config.thresholds)
-    lines = [
-        (f"path {path} {way}", long_on[path, at])
-        for path in range(config.paths)
-        for at, way in enumerate(("up", "down"))
-    ]
+    links = Grid(
+        title="Long flows on the hosts' links",
+        note=f"differ by {long_on.max() - long_on.min()}",
+        height=214,
+        rows=tuple(
+            (f"path {path} {way}", tuple(counts.tolist()))
+            for path, of_path in enumerate(long_on)
+            for way, counts in zip(("up", "down"), of_path, strict=True)
+        ),
+    )
+    finished = scene.finished(title="Finished long flows", note="", rows=done)
     return View(
         banner=scene.banner(
             "AuTO long flows",
@@ -122,30 +124,9 @@ def long_flows_panels(config: AuTOLongFlowsConfig, scene: Scene, view: NetworkVi
         ),
         stacks=(
             Stack(584, (_slots(config, view, seen),)),
-            Stack(
-                372,
-                (
-                    Grid(
-                        title="Long flows on the hosts' links",
-                        note=f"differ by {long_on.max() - long_on.min()}",
-                        height=214,
-                        rows=tuple((name, tuple(counts.tolist())) for name, counts in lines),
-                    ),
-                    _results(scene, view, len(long), done),
-                    scene.finished(title="Finished long flows", note="", rows=done),
-                ),
-            ),
+            Stack(372, (links, _results(scene, view, len(long), done), finished)),
         ),
-        legend=tuple(
-            Key(tone, text, width=12)
-            for tone, text in (
-                (Tone.MUTED, "no long flow"),
-                (Tone.GOOD, "1"),
-                (Tone.STRONG, "2"),
-                (Tone.WARNING, "3"),
-                (Tone.BAD, "4 or more on a link"),
-            )
-        ),
+        legend=tuple(Key(tone, text, width=12) for tone, text in zip(TONES, COUNTS, strict=True)),
     )
 
 

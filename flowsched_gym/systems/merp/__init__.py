@@ -74,4 +74,3 @@ SYSTEM: Final = SystemSpec(
     "Ratio, IEEE TPDS 28(11), 2017",
     environments=(ORDER, ROUTE),
 )
-"""What the registry knows of MERP."""

@@ -31,6 +31,8 @@ def order_panels(config: MERPOrderConfig, scene: Scene, pending: object) -> View
     load = "" if config.load is None else f", load {config.load:g}"
     largest = np.sort(scene.records.slowdown[scene.delivered])[::-1][:LARGEST_KEPT].tolist()
     _, mean, slowdown = scene.results(scene.delivered)
+    links = scene.links(height=164 if config.topology is OrderTopology.TREE9 else 0)
+    finished = scene.finished(note=f"mean {mean}, x {slowdown}" if largest else "")
     return View(
         banner=scene.banner(
             "MERP order",
@@ -38,17 +40,7 @@ def order_panels(config: MERPOrderConfig, scene: Scene, pending: object) -> View
             f"{count_text(len(competing))} compete: which of them goes first?",
             headline=("Largest slowdown so far", ratio_text(largest[0]) if largest else "none yet"),
         ),
-        stacks=(
-            Stack(560, (_contest(config, scene, competing),)),
-            Stack(
-                396,
-                (
-                    _slowdowns(largest),
-                    scene.links(height=164 if config.topology is OrderTopology.TREE9 else 0),
-                    scene.finished(note=f"mean {mean}, x {slowdown}" if largest else ""),
-                ),
-            ),
-        ),
+        stacks=(Stack(560, (_contest(config, scene, competing),)), Stack(396, (_slowdowns(largest), links, finished))),
         legend=(
             Key(Tone.GOOD, "> has sent until now"),
             Key(Tone.FAINT, "waits"),

@@ -47,4 +47,3 @@ SYSTEM: Final = SystemSpec(
     "Flow Scheduling, ACM Web Conference 2022",
     environments=(PORT,),
 )
-"""What the registry knows of QCluster."""

@@ -82,4 +82,3 @@ SYSTEM: Final = SystemSpec(
     paper="TAFE, sections IV and V",
     environments=(TASKS, THRESHOLDS),
 )
-"""What the registry knows of TAFE."""

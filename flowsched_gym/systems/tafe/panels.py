@@ -27,7 +27,8 @@ from flowsched_gym.systems.tafe.thresholds.rules import (
 def tasks_panels(config: TAFETasksConfig, scene: Scene, pending: object) -> View:
     """Lists what a picture shows; what waits for a decision is an ``OrderDecision``, or nothing."""
     competing = pending.rows if isinstance(pending, OrderDecision) else np.zeros(0, dtype=np.int64)
-    on_cpu = len(competing) > 0 and bool(_runs(scene, int(competing[0])))
+    on_cpu = len(competing) > 0 and bool(scene.path[competing[0]] >= first_cpu_path(scene.network))
+    links = scene.links(height=164 if config.topology is TAFETopology.BIG_SWITCH else 0)
     return View(
         banner=scene.banner(
             "TAFE tasks",
@@ -37,14 +38,7 @@ def tasks_panels(config: TAFETasksConfig, scene: Scene, pending: object) -> View
         ),
         stacks=(
             Stack(560, (_contest(config, scene, competing, on_cpu=on_cpu),)),
-            Stack(
-                396,
-                (
-                    _tasks(scene),
-                    scene.links(height=164 if config.topology is TAFETopology.BIG_SWITCH else 0),
-                    scene.finished(),
-                ),
-            ),
+            Stack(396, (_tasks(scene), links, scene.finished())),
         ),
         legend=(
             Key(Tone.GOOD, "> has been served until now"),
@@ -52,11 +46,6 @@ def tasks_panels(config: TAFETasksConfig, scene: Scene, pending: object) -> View
             Key(Tone.MUTED, "length of a bar: size of the flow; the filled part is left of its stage"),
         ),
     )
-
-
-def _runs(scene: Scene, row: int) -> bool:
-    """Returns whether a flow is on its CPU."""
-    return bool(scene.path[row] >= first_cpu_path(scene.network))
 
 
 def _mean_time(scene: Scene) -> str:
