@@ -32,7 +32,8 @@ def serve_compiled(arrival_time: FloatArray, table: PacketTable, setup: PacketSe
     with hook_errors(setup, tables):
         for part in range(1, PARTS + 1):
             serve(arrival_time, tables, num_packets * part // PARTS, np.inf)
-    return _written(tables)
+    rows: npt.NDArray[Any] = tables.rows.trace[: tables.rows.written[0]]
+    return rows
 
 
 def replay_compiled(
@@ -70,11 +71,13 @@ def replay_compiled(
             else:
                 replay(sent, tables, goal, np.inf)
             while keep_trace and num_packets + tables.counts[2] >= len(tables.rows.trace):
-                tables = _with_more_rows(tables)
+                trace = np.concatenate([tables.rows.trace, np.zeros_like(tables.rows.trace)])
+                tables = tables._replace(rows=tables.rows._replace(trace=trace))
                 replay(sent, tables, goal, np.inf)
             if progress is not None:
                 progress(int(tables.counts[1]), num_flows)
-    return FlowOutcomes(sent.completion_time, sent.drops, sent.marks, sent.disordered), _written(tables)
+    rows = tables.rows.trace[: tables.rows.written[0]]
+    return FlowOutcomes(sent.completion_time, sent.drops, sent.marks, sent.disordered), rows
 
 
 def new_fabric_network(
@@ -99,15 +102,3 @@ def hook_errors(setup: PacketSetup, tables: Tables) -> Iterator[None]:
     except IndexError:
         hook, wrong, queue = tables.ports.fault.tolist()
         raise hook_error(setup.scheduler, HOOKS[hook], queue if wrong else None) from None
-
-
-def _with_more_rows(tables: Tables) -> Tables:
-    """Doubles the room of a trace."""
-    trace = tables.rows.trace
-    return tables._replace(rows=tables.rows._replace(trace=np.concatenate([trace, np.zeros_like(trace)])))
-
-
-def _written(tables: Tables) -> npt.NDArray[Any]:
-    """Returns the rows of a trace."""
-    written: npt.NDArray[Any] = tables.rows.trace[: tables.rows.written[0]]
-    return written
