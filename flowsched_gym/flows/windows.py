@@ -18,7 +18,7 @@ MOST_IMMINENCE: Final = 2.0
 def window_growth(
     in_slow_start: bool, in_flight: float, slow_start_growth: float, later_growth: float, added_per_round: float
 ) -> float:
-    """Returns the packets by which a window grows for each packet that is delivered, of those in flight in a round trip.
+    """Returns the packets by which a window grows for each packet that is delivered, of those in flight in a round.
 
     In slow start it is 1 where each packet is acknowledged. After it, one part does not depend on the window, and some
     packets are added in each round trip, 1 in congestion avoidance.
