@@ -67,7 +67,7 @@ def cpu_path(topology: Topology, source: IntArray) -> IntArray:
 
 
 def cpu_seconds(topology: Topology, source: IntArray, cpu_time: FloatArray) -> FloatArray:
-    """Returns how long seconds of one whole CPU take alone at a host, in s, (num_flows,); hosts without CPU have one."""
+    """Returns how long seconds of a whole CPU take alone at a host, in s, (num_flows,); hosts without CPUs have one."""
     if not topology.num_cpus:
         return cpu_time
     return cpu_time / topology.path_capacity(cpu_path(topology, source))
