@@ -51,7 +51,7 @@ def replay_compiled(
         flows: The flows and their packets.
         setup: The port, or what each of them has, and the senders.
         fabric: The fabric; ``None`` for one port.
-        hosts: Source and destination of each flow in the fabric, (num_flows,) each.
+        hosts: Source and destination of each flow in it, (num_flows,) each.
         keep_trace: Whether to keep what becomes of each packet at the one port.
         progress: Called now and then with the number of flows acknowledged and of all.
 
@@ -92,11 +92,7 @@ def new_fabric_network(
 
 @contextmanager
 def hook_errors(setup: PacketSetup, tables: Tables) -> Iterator[None]:
-    """Turns what machine code raises where a hook is at fault into the error that says so.
-
-    Raises:
-        ConfigError: A hook returned a queue that it may not, or left the bounds of an array.
-    """
+    """Turns what machine code raises where a hook is at fault into the ``ConfigError`` that says so."""
     try:
         yield
     except IndexError:
