@@ -98,12 +98,7 @@ def utilisation(goodput: float, destination: IntArray, *, capacity: float) -> fl
 
 
 class DeadlineCount(NamedTuple):
-    """Numbers of flows with a deadline, and of those that met it.
-
-    Attributes:
-        met: Flows that finished by their deadline.
-        missed: Flows that did not.
-    """
+    """Numbers of flows that finished by their deadline, and of those with one that did not."""
 
     met: int
     missed: int

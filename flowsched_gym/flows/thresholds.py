@@ -36,15 +36,15 @@ RULES: Final = {rule: number for number, rule in enumerate(ThresholdRule)}
 def thresholds_between(
     weights: FloatArray, packets: FloatArray, alpha: FloatArray, which: int, proportional: bool, thresholds: FloatArray
 ) -> None:
-    """Sets the thresholds between queues of these weights (QCluster, section 3.4).
+    """Sets the thresholds between queues, (num_queues - 1,) (QCluster, section 3.4).
 
     Args:
         weights: Weight of each queue in B, (num_queues,), > 0.
         packets: Packets of each queue, (num_queues,), >= 0.
         alpha: Exponent between neighbours, (num_queues - 1,), > 0.
-        which: ``ARITHMETIC``, ``GEOMETRIC``, ``HARMONIC`` or ``ADAPTIVE``.
+        which: One of ``RULES``.
         proportional: Whether packets count by the weight of their queue.
-        thresholds: Set here, (num_queues - 1,).
+        thresholds: Set here.
     """
     for queue in range(len(thresholds)):
         low, high = weights[queue], weights[queue + 1]

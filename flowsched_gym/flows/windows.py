@@ -18,14 +18,10 @@ MOST_IMMINENCE: Final = 2.0
 def window_growth(
     in_slow_start: bool, in_flight: float, slow_start_growth: float, later_growth: float, added_per_round: float
 ) -> float:
-    """Returns the packets by which a window grows for each packet that is delivered.
+    """Returns the packets by which a window grows for each packet that is delivered, of those in flight in a round.
 
-    Args:
-        in_slow_start: Whether the window is below the end of slow start.
-        in_flight: Packets that are delivered in a round trip.
-        slow_start_growth: Growth in slow start; 1 where each packet is acknowledged.
-        later_growth: Part of the growth after it that does not depend on the window.
-        added_per_round: Packets added in each round trip after it; 1 in congestion avoidance.
+    In slow start it is 1 where each packet is acknowledged. After it, one part does not depend on the window, and some
+    packets are added in each round trip, 1 in congestion avoidance.
     """
     return slow_start_growth if in_slow_start else later_growth + added_per_round / max(in_flight, 1.0)
 

@@ -128,19 +128,20 @@ class Workload:
         return replace(self, arrival_time=self.arrival_time - start, link_changes=changes), start
 
     def _check(self) -> None:
-        assert self.deadline_span is not None
-        assert self.task_id is not None
+        span, task, cpu_time = self.deadline_span, self.task_id, self.cpu_time
+        assert span is not None
+        assert task is not None
+        assert cpu_time is not None
         require(self.flow_id >= 0, "flow_id", self.flow_id, ">= 0")
-        require(self.task_id >= NO_TASK, "task_id", self.task_id, ">= 0, or -1 for no task")
+        require(task >= NO_TASK, "task_id", task, ">= 0, or -1 for no task")
         require(self.source >= 0, "source", self.source, "a host number >= 0")
         require(self.destination >= 0, "destination", self.destination, "a host number >= 0")
         require(self.source != self.destination, "destination", self.destination, "another host than the source")
         require(np.isfinite(self.size) & (self.size > 0), "size", self.size, "finite and > 0 B")
         arrival_ok = np.isfinite(self.arrival_time) & (self.arrival_time >= 0)
         require(arrival_ok, "arrival_time", self.arrival_time, "finite and >= 0 s")
-        require(self.deadline_span > 0, "deadline_span", self.deadline_span, "> 0 s, or inf for none")
-        assert self.cpu_time is not None
-        require(np.isfinite(self.cpu_time) & (self.cpu_time >= 0), "cpu_time", self.cpu_time, "finite and >= 0 s")
+        require(span > 0, "deadline_span", span, "> 0 s, or inf for none")
+        require(np.isfinite(cpu_time) & (cpu_time >= 0), "cpu_time", cpu_time, "finite and >= 0 s")
         if self.num_flows > 1:
             rising = np.concatenate([[True], self.flow_id[1:] > self.flow_id[:-1]])
             require(rising, "flow_id", self.flow_id, "strictly increasing, each id once")

@@ -162,11 +162,7 @@ class Scheduler(ABC):
         """
 
     def make_record(self, traffic: Traffic, num_ports: int) -> Any:
-        """Makes the record of so many ports.
-
-        Raises:
-            ConfigError: The parameters do not fit the traffic.
-        """
+        """Makes the record of so many ports; see ``new_record``."""
         return self.record_type(*self.new_record(traffic, num_ports))
 
 

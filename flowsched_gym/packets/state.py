@@ -1,4 +1,4 @@
-"""Packets: the parameters of ports and senders, the order of events, and what became of each packet and flow."""
+"""Packets: the parameters of ports and senders, checked; the order of events; what became of each packet and flow."""
 
 from dataclasses import dataclass, fields, replace
 from enum import IntEnum, StrEnum
@@ -56,9 +56,6 @@ class PortParameters:
         buffer: Packets that may wait, in all queues; one more is dropped. ``None``: unlimited. The packet that is being
             sent does not wait.
         mark_at: A packet is marked if with it more packets wait than this (DCTCP's K). ``None``: no marks.
-
-    Raises:
-        ConfigError: A value is not allowed.
     """
 
     buffer: int | None = None
@@ -66,9 +63,8 @@ class PortParameters:
 
     def __post_init__(self) -> None:
         for name, least in (("buffer", 1), ("mark_at", 0)):
-            value = getattr(self, name)
-            if value is not None:
-                _check_integer(name, value, at_least=least, below=UNLIMITED)
+            if getattr(self, name) is not None:
+                _check_integer(name, getattr(self, name), at_least=least, below=UNLIMITED)
 
     @property
     def room(self) -> int:
@@ -99,9 +95,6 @@ class SenderParameters:
         delay: Propagation delay in s to the receiver, and again from there back to the sender, >= 0.
         messages: ``ideal``: each flow is a message; ``time``: each pair of hosts is a connection, whose messages are
             told apart by silence alone.
-
-    Raises:
-        ConfigError: A value is not allowed.
     """
 
     payload: float = PACKET_PAYLOAD

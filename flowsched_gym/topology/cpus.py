@@ -67,13 +67,7 @@ def cpu_path(topology: Topology, source: IntArray) -> IntArray:
 
 
 def cpu_seconds(topology: Topology, source: IntArray, cpu_time: FloatArray) -> FloatArray:
-    """Returns how long CPU work takes alone, in s, (num_flows,).
-
-    Args:
-        topology: The network; without CPUs, hosts have whole ones.
-        source: Sending hosts, (num_flows,).
-        cpu_time: Seconds of one whole CPU, (num_flows,).
-    """
+    """Returns how long seconds of a whole CPU take alone at a host, in s, (num_flows,); hosts without CPUs have one."""
     if not topology.num_cpus:
         return cpu_time
     return cpu_time / topology.path_capacity(cpu_path(topology, source))

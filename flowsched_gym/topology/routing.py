@@ -46,9 +46,6 @@ class Routing:
     Attributes:
         kind: How a path is chosen.
         flowlet_gap: Pause in s, > 0, after which a flow chooses anew; only CONGA looks at it.
-
-    Raises:
-        ConfigError: The kind is unknown, or the gap out of its range.
     """
 
     kind: RoutingKind

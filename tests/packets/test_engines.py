@@ -74,80 +74,61 @@ def assert_same(first: PacketTrace | PacketRecords, second: PacketTrace | Packet
             np.testing.assert_array_equal(getattr(first, field.name), getattr(second, field.name), field.name)
 
 
+def on_both(given: Any, scheduler: Any, *, keep_trace: bool = False, **parameters: object) -> PacketRecords:
+    """Replays flows on SimPy; the compiled engine gives the same bits."""
+    simpy, compiled = (
+        flowsched_gym.replay_packets(
+            given, scheduler=scheduler, parameters=parameters, engine=engine, keep_trace=keep_trace
+        )
+        for engine in ("simpy", "compiled")
+    )
+    assert_same(simpy, compiled)
+    if keep_trace:
+        assert_same(simpy.trace, compiled.trace)
+    return simpy
+
+
 @pytest.mark.parametrize("senders", [{"delay": 1e-5}, LOSSES, DCTCP], ids=["lossless", "losses", "dctcp"])
 @pytest.mark.parametrize(("scheduler", "parameters"), CASES)
 def test_both_engines_deliver_the_same_packets(
     scheduler: str, parameters: dict[str, object], senders: dict[str, object]
 ) -> None:
-    simpy, compiled = (
-        flowsched_gym.replay_packets(
-            flows(seed=1),
-            scheduler=scheduler,
-            parameters={**parameters, **senders},
-            engine=engine,
-            keep_trace=True,
-        )
-        for engine in ("simpy", "compiled")
-    )
-    assert simpy.trace is not None
-    assert compiled.trace is not None
-    assert_same(simpy, compiled)
-    assert_same(simpy.trace, compiled.trace)
-    assert np.isfinite(simpy.fct).all()
-    assert simpy.trace.dropped.sum() == simpy.drops.sum()
-    assert simpy.trace.marked.sum() == simpy.marks.sum()
-    assert simpy.packets.sum() == (~simpy.trace.dropped).sum()
+    records = on_both(flows(seed=1), scheduler, keep_trace=True, **parameters, **senders)
+    assert np.isfinite(records.fct).all()
+    assert records.trace.dropped.sum() == records.drops.sum()
+    assert records.trace.marked.sum() == records.marks.sum()
+    assert records.packets.sum() == (~records.trace.dropped).sum()
     if "buffer" in senders:
-        assert simpy.drops.sum() > 0
-        assert simpy.marks.sum() > 0
+        assert records.drops.sum() > 0
+        assert records.marks.sum() > 0
 
 
 def test_a_short_flow_backs_off_less_with_the_windows_of_tafe_in_both_engines() -> None:
     two = make_flows([0.0, 0.0], [1e6, 3e5], source=[0, 1], destination=[2, 2])
-
-    def send(transport: str, **parameters: object) -> PacketRecords:
-        simpy, compiled = (
-            flowsched_gym.replay_packets(
-                two, scheduler="fifo", parameters={**DCTCP, "transport": transport, **parameters}, engine=engine
-            )
-            for engine in ("simpy", "compiled")
-        )
-        assert_same(simpy, compiled)
-        assert simpy.marks.min() > 0
-        return simpy
-
-    dctcp, tafe, beyond = send("dctcp"), send("tafe"), send("tafe", largest=1e5)
+    dctcp, tafe, beyond = (
+        on_both(two, "fifo", **{**DCTCP, **windows})
+        for windows in ({}, {"transport": "tafe"}, {"transport": "tafe", "largest": 1e5})
+    )
+    assert min(dctcp.marks.min(), tafe.marks.min(), beyond.marks.min()) > 0
     assert tafe.fct[1] < 0.9 * dctcp.fct[1]
     # With both flows above the bound, both back off by all of alpha until they have less than that left.
     assert beyond.fct[1] > tafe.fct[1]
 
 
 def test_a_flow_with_an_imminent_deadline_backs_off_less_with_the_windows_of_d2tcp_in_both_engines() -> None:
-
     two = make_flows([0.0, 0.0], [1e6, 1e6], source=[0, 1], destination=[2, 2])
-
-    def send(transport: str, flows: Any = two, **parameters: object) -> PacketRecords:
-        simpy, compiled = (
-            flowsched_gym.replay_packets(
-                flows,
-                scheduler="fifo",
-                parameters={**DCTCP, "transport": transport, **parameters},
-                engine=engine,
-            )
-            for engine in ("simpy", "compiled")
-        )
-        assert_same(simpy, compiled)
-        assert simpy.marks.max() > 0
-        return simpy
-
-    dctcp = send("dctcp")
-    soon, late = (send("d2tcp", replace_fields(two, deadline_span=np.array([span, np.inf]))) for span in (1e-4, 10.0))
+    d2tcp = {**DCTCP, "transport": "d2tcp"}
+    dctcp = on_both(two, "fifo", **DCTCP)
+    soon, late = (
+        on_both(replace_fields(two, deadline_span=np.array([span, np.inf])), "fifo", **d2tcp) for span in (1e-4, 10.0)
+    )
+    assert dctcp.marks.min() > 0
     assert soon.fct[0] < 0.95 * dctcp.fct[0]
     assert late.fct[0] > soon.fct[0]
     assert late.fct[1] < dctcp.fct[1]
     # Without deadlines it is DCTCP, and S_max is for TAFE alone.
-    assert_same(send("d2tcp", largest=1e5), dctcp)
-    assert not np.array_equal(send("d2tcp", flows(seed=2)).fct, send("dctcp", flows(seed=2)).fct)
+    assert_same(on_both(two, "fifo", **d2tcp, largest=1e5), dctcp)
+    assert not np.array_equal(on_both(flows(2), "fifo", **d2tcp).fct, on_both(flows(2), "fifo", **DCTCP).fct)
 
 
 def test_both_engines_serve_given_packets_alike_far_from_time_0() -> None:
@@ -169,15 +150,17 @@ def test_both_engines_serve_given_packets_alike_far_from_time_0() -> None:
     assert simpy.marked.any()
 
 
+def equal_flows(num_flows: int, size: int, packet: float, header: float, apart: float) -> PacketFlows:
+    """Makes flows of so many packets, three of which arrive at each instant."""
+    ids, first = np.arange(num_flows), np.arange(num_flows + 1) * size
+    flow = np.repeat(ids, size)
+    left = np.tile(np.arange(size, 0, -1) * (packet - header), num_flows)
+    table = PacketTable(flow, np.full(len(flow), packet), header, left, ids, np.full(num_flows, np.inf))
+    return PacketFlows(ids // 3 * apart, ids, first, table, ids)
+
+
 def test_a_run_that_is_cut_into_periods_is_the_same_run() -> None:
-    num_flows, size = 9, 12
-    first = np.arange(num_flows + 1) * size
-    flow = np.repeat(np.arange(num_flows), size)
-    table = PacketTable(
-        flow, np.full(len(flow), 10.0), 0.0, np.zeros(0), np.arange(num_flows), np.full(num_flows, np.inf)
-    )
-    ids = np.arange(num_flows)
-    packets = PacketFlows(ids // 3 * 20.0, ids, first, table, ids)
+    packets = equal_flows(9, 12, packet=10.0, header=0.0, apart=20.0)
     setup = PacketSetup(
         scheduler=make_scheduler("pias", {"thresholds": [30, 60]}),
         capacity=1.0,
@@ -189,7 +172,7 @@ def test_a_run_that_is_cut_into_periods_is_the_same_run() -> None:
         flows, tables = new_network(packets, setup)
         clock = []
         for time in times:
-            replay(flows, tables, num_flows, time)
+            replay(flows, tables, packets.num_flows, time)
             clock.append(float(tables.clock[0]))
         assert flows.drops.sum() > 0
         return flows.completion_time.tolist(), clock

@@ -1,16 +1,17 @@
 """Holds packets to what queueing theory and the papers say of them."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
 import flowsched_gym
-from flowsched_gym.packets.contract import Arrival, PacketTable
+from flowsched_gym.packets.contract import Arrival
 from flowsched_gym.packets.schedulers import PacketSetup, make_scheduler
-from flowsched_gym.packets.setup import PacketFlows
 from flowsched_gym.packets.simpy import PacketReplay, QueueCounter
 from flowsched_gym.packets.state import PacketTrace, PortParameters, SenderParameters
+from tests.packets.test_engines import equal_flows
 from tests.simulate import make_flows
 
 PACKET = 1_500.0
@@ -86,26 +87,16 @@ class Census:
 @pytest.mark.parametrize("scheduler", ["fifo", "pfabric", "afq"])
 @pytest.mark.parametrize("transport", ["fixed", "dctcp"])
 def test_no_packet_is_lost_sight_of_at_any_event(scheduler: str, transport: str) -> None:
-    num_flows, size = 12, 20
-    first = np.arange(num_flows + 1) * size
-    flow = np.repeat(np.arange(num_flows), size)
-    table = PacketTable(
-        flow=flow,
-        size=np.full(num_flows * size, PACKET),
-        header=40.0,
-        remaining=np.tile(np.arange(size, 0, -1) * 1460.0, num_flows),
-        key=np.arange(num_flows),
-        due=np.full(num_flows, np.inf),
-    )
+    packets = equal_flows(12, 20, packet=PACKET, header=40.0, apart=1e-6)
     setup = PacketSetup(
         scheduler=make_scheduler(scheduler, {}),
         capacity=LINE_RATE,
         port=PortParameters(buffer=6, mark_at=2),
         senders=SenderParameters(window=5, transport=transport, delay=3e-6, min_rto=2e-5),
     )
-    ids = np.arange(num_flows)
-    counter, census = QueueCounter(table, setup.scheduler.num_queues), Census()
-    simulation = PacketReplay(PacketFlows(ids // 3 * 1e-6, ids, first, table, ids), setup, [counter, census])
+    counter = QueueCounter(packets.table, setup.scheduler.num_queues)
+    census: Any = Census()
+    simulation = PacketReplay(packets, setup, [counter, census])
     largest = 0
     while simulation.env.peek() < math.inf:
         simulation.env.step()
@@ -114,7 +105,7 @@ def test_no_packet_is_lost_sight_of_at_any_event(scheduler: str, transport: str)
         assert waiting == counter.counts.waiting.sum() <= 6
         largest = max(largest, waiting)
 
-    assert census.sent == len(flow)
+    assert census.sent == packets.packets.sum()
     assert census.dropped == simulation.outcomes().drops.sum() > 0
     assert np.isfinite(simulation.outcomes().completion_time).all()
     assert largest > 1

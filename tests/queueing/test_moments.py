@@ -88,12 +88,3 @@ def test_small_sizes_of_an_exponential_distribution_are_not_lost_to_rounding() -
     moments = size_moments(Exponential(mean=1.0), tiny)
     assert moments.partial_mean == pytest.approx(mean, rel=1e-7)
     assert moments.partial_square == pytest.approx(square, rel=1e-3)
-
-
-class Halves:
-    """Is a distribution of which only mean and samples are known."""
-
-    mean = 0.5
-
-    def sample(self, rng: np.random.Generator, count: int) -> np.ndarray:
-        return np.full(count, 0.5)

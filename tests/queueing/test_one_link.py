@@ -119,9 +119,7 @@ def test_srpt_of_uniform_sizes_is_the_textbook_integral() -> None:
 @pytest.mark.parametrize("discipline", ["fifo", "psjf", "srpt"])
 def test_flows_of_one_size_are_served_first_in_first_out(discipline: str) -> None:
     assert mean_fct(discipline, Constant(value=3.0), 0.8) == pytest.approx(1 + 0.8 / 0.4)
-
-
-def test_flows_of_one_size_all_wait_for_the_end_of_the_busy_period_under_las() -> None:
+    # Under LAS, all of them wait for the end of the busy period.
     assert mean_fct("las", Constant(value=3.0), 0.8) == pytest.approx(0.8 / (2 * 0.2**2) + 1 / 0.2)
 
 

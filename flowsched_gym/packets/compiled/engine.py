@@ -32,7 +32,8 @@ def serve_compiled(arrival_time: FloatArray, table: PacketTable, setup: PacketSe
     with hook_errors(setup, tables):
         for part in range(1, PARTS + 1):
             serve(arrival_time, tables, num_packets * part // PARTS, np.inf)
-    return _written(tables)
+    rows: npt.NDArray[Any] = tables.rows.trace[: tables.rows.written[0]]
+    return rows
 
 
 def replay_compiled(
@@ -50,7 +51,7 @@ def replay_compiled(
         flows: The flows and their packets.
         setup: The port, or what each of them has, and the senders.
         fabric: The fabric; ``None`` for one port.
-        hosts: Source and destination of each flow in the fabric, (num_flows,) each.
+        hosts: Source and destination of each flow in it, (num_flows,) each.
         keep_trace: Whether to keep what becomes of each packet at the one port.
         progress: Called now and then with the number of flows acknowledged and of all.
 
@@ -70,11 +71,13 @@ def replay_compiled(
             else:
                 replay(sent, tables, goal, np.inf)
             while keep_trace and num_packets + tables.counts[2] >= len(tables.rows.trace):
-                tables = _with_more_rows(tables)
+                trace = np.concatenate([tables.rows.trace, np.zeros_like(tables.rows.trace)])
+                tables = tables._replace(rows=tables.rows._replace(trace=trace))
                 replay(sent, tables, goal, np.inf)
             if progress is not None:
                 progress(int(tables.counts[1]), num_flows)
-    return FlowOutcomes(sent.completion_time, sent.drops, sent.marks, sent.disordered), _written(tables)
+    rows = tables.rows.trace[: tables.rows.written[0]]
+    return FlowOutcomes(sent.completion_time, sent.drops, sent.marks, sent.disordered), rows
 
 
 def new_fabric_network(
@@ -89,25 +92,9 @@ def new_fabric_network(
 
 @contextmanager
 def hook_errors(setup: PacketSetup, tables: Tables) -> Iterator[None]:
-    """Turns what machine code raises where a hook is at fault into the error that says so.
-
-    Raises:
-        ConfigError: A hook returned a queue that it may not, or left the bounds of an array.
-    """
+    """Turns what machine code raises where a hook is at fault into the ``ConfigError`` that says so."""
     try:
         yield
     except IndexError:
         hook, wrong, queue = tables.ports.fault.tolist()
         raise hook_error(setup.scheduler, HOOKS[hook], queue if wrong else None) from None
-
-
-def _with_more_rows(tables: Tables) -> Tables:
-    """Doubles the room of a trace."""
-    trace = tables.rows.trace
-    return tables._replace(rows=tables.rows._replace(trace=np.concatenate([trace, np.zeros_like(trace)])))
-
-
-def _written(tables: Tables) -> npt.NDArray[Any]:
-    """Returns the rows of a trace."""
-    written: npt.NDArray[Any] = tables.rows.trace[: tables.rows.written[0]]
-    return written

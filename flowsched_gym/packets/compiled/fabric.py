@@ -58,9 +58,6 @@ class PacketFabric:
     Attributes:
         num_hosts: Hosts, a multiple of 16, from 32 to 1,024.
         capacity: Capacity of a host's link in B/s, each way; links of spines have four times that.
-
-    Raises:
-        ConfigError: ``num_hosts`` is not allowed.
     """
 
     num_hosts: int
@@ -107,8 +104,6 @@ class Fabric(NamedTuple):
     """What the loop knows beside ``Tables``.
 
     Attributes:
-        num_hosts: Hosts.
-        num_leaves: Leaves.
         source: Host that sends each flow, (num_flows,).
         destination: Host that receives it, (num_flows,).
         spine: Spine of the next packet of each leaf, (num_leaves,): each packet takes the next one, in turns.
