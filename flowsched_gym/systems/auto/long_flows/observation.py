@@ -20,7 +20,7 @@ from flowsched_gym.core.units import BYTES_PER_MEGABYTE, SECONDS_PER_MICROSECOND
 from flowsched_gym.envs import NetworkView
 from flowsched_gym.envs.columns import Column, Encoding, Layout, Rows
 from flowsched_gym.flows.fields import FlowColumns
-from flowsched_gym.machine_code.decorators import allocating_rule, rule
+from flowsched_gym.machine_code.decorators import rule
 from flowsched_gym.systems.auto.flows import (
     FIVE_TUPLE,
     NUM_TUPLE_COLUMNS,
@@ -61,7 +61,8 @@ ALL: Final = -1
 
 def long_active(view: NetworkView, config: AuTOLongFlowsConfig) -> IntArray:
     """Returns the rows of the active flows that have sent the last threshold, in the order of arrival, (count,)."""
-    return find_long(view.active, view.columns, config.long_from)
+    rows = np.empty(len(view.active), dtype=np.int64)
+    return rows[: find_long(view.active, view.columns, config.long_from, rows)]
 
 
 def asked_server(view: NetworkView, config: AuTOLongFlowsConfig) -> int | None:
@@ -87,19 +88,22 @@ def path_of(view: NetworkView, config: AuTOLongFlowsConfig, rows: IntArray) -> I
 
 def usable_paths(view: NetworkView, config: AuTOLongFlowsConfig, rows: IntArray) -> BoolArray:
     """Returns which paths of flows have no failed link, or are taken already, (count, paths)."""
-    return mark_usable(rows, view.columns, view.capacity.reshape(config.paths, 2, config.hosts))
+    usable = np.empty((len(rows), config.paths), dtype=np.bool_)
+    mark_usable(rows, view.columns, view.capacity.reshape(config.paths, 2, config.hosts), usable)
+    return usable
 
 
 def on_links(view: NetworkView, config: AuTOLongFlowsConfig, rows: IntArray) -> IntArray:
     """Counts flows on each link."""
-    return count_on_links(rows, view.columns, config.paths, config.hosts)
+    count = np.zeros((config.paths, 2, config.hosts), dtype=np.int64)
+    count_on_links(rows, view.columns, count)
+    return count
 
 
-@allocating_rule
-def find_long(active: IntArray, flows: FlowColumns, long_from: float) -> IntArray:
+@rule
+def find_long(active: IntArray, flows: FlowColumns, long_from: float, long: IntArray) -> int:
     """Finds the active flows that have sent so much, in the order of arrival, and of their rows, which increase."""
     count, arrival_time = 0, flows.arrival_time
-    long = np.empty(len(active), dtype=np.int64)
     for index in range(len(active)):
         row = active[index]
         if flows.attained[row] >= long_from:
@@ -109,7 +113,7 @@ def find_long(active: IntArray, flows: FlowColumns, long_from: float) -> IntArra
                 hole -= 1
             long[hole] = row
             count += 1
-    return long[:count]
+    return count
 
 
 @rule
@@ -132,29 +136,26 @@ def latest_long(rows: IntArray, flows: FlowColumns, long_from: float, server: in
     return count
 
 
-@allocating_rule
-def count_on_links(rows: IntArray, flows: FlowColumns, num_paths: int, num_hosts: int) -> IntArray:
-    """Counts flows on links."""
-    count = np.zeros((num_paths, 2, num_hosts), dtype=np.int64)
+@rule
+def count_on_links(rows: IntArray, flows: FlowColumns, count: IntArray) -> None:
+    """Counts flows on links, on which none has been counted."""
+    num_paths = len(count)
     for index in range(len(rows)):
         row = rows[index]
         plane = flows.path[row] % num_paths
         count[plane, UP, flows.source[row]] += 1
         count[plane, DOWN, flows.destination[row]] += 1
-    return count
 
 
-@allocating_rule
-def mark_usable(rows: IntArray, flows: FlowColumns, capacity: FloatArray) -> BoolArray:
+@rule
+def mark_usable(rows: IntArray, flows: FlowColumns, capacity: FloatArray, usable: BoolArray) -> None:
     """Marks the paths of flows, (count, num_paths), that have no failed link, of capacity 0, or are taken already."""
     num_paths = len(capacity)
-    usable = np.empty((len(rows), num_paths), dtype=np.bool_)
     for index in range(len(rows)):
         row = rows[index]
         for plane in range(num_paths):
             up, down = capacity[plane, UP, flows.source[row]], capacity[plane, DOWN, flows.destination[row]]
             usable[index, plane] = (up > 0.0 and down > 0.0) or flows.path[row] % num_paths == plane
-    return usable
 
 
 @rule
