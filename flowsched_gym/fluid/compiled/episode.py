@@ -14,7 +14,7 @@ from flowsched_gym.fluid.compiled.choosing import move as move_flow
 from flowsched_gym.fluid.compiled.orders import begin_next_period, give_one
 from flowsched_gym.fluid.compiled.simulation import BatchSimulation
 from flowsched_gym.fluid.compiled.stepping import decision_of
-from flowsched_gym.fluid.compiled.tables import NOBODY, Tables, view
+from flowsched_gym.fluid.compiled.tables import NOBODY, Tables
 from flowsched_gym.fluid.contract import Discipline
 from flowsched_gym.fluid.controls import Controls
 from flowsched_gym.fluid.decision import Decision, Engine, check_move, check_order, check_period
@@ -228,7 +228,7 @@ class CompiledSimulation(Engine):
 
     def decision(self, flows: npt.NDArray[Any], episodes: npt.NDArray[Any]) -> Decision:
         """Lays out what is asked; see ``Engine``: the batch has the columns already."""
-        return decision_of(view(self._tables), self.number, self._tables.choosing)
+        return decision_of(self._tables, self.number, self._tables.choosing)
 
     def give(self, order: int, index: int) -> int:
         """Carries out an ``Order``; see ``Engine``."""
@@ -238,7 +238,7 @@ class CompiledSimulation(Engine):
     def go_on(self) -> None:
         """Begins a period, with the controls as they have been set; see ``Engine``."""
         check_period(self)
-        begin_next_period(self._tables, self.number)
+        begin_next_period(self._tables, self.number, self._tables.choosing)
 
     def move(self, row: int, choice: int) -> None:
         """Sends an active flow along another of its paths; see ``Engine``."""

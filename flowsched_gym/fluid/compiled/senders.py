@@ -10,8 +10,8 @@ import numpy as np
 
 from flowsched_gym.fluid.compiled.choosing import touch, waits_for_path
 from flowsched_gym.fluid.compiled.events import set_timer
-from flowsched_gym.fluid.compiled.sharing import begin_flow, data_network, mark_changed
-from flowsched_gym.fluid.compiled.tables import NOBODY, View
+from flowsched_gym.fluid.compiled.sharing import begin_flow, mark_changed
+from flowsched_gym.fluid.compiled.tables import NOBODY, Tables, controls_of, network_of, state_of
 from flowsched_gym.fluid.events import EventKind
 from flowsched_gym.fluid.rules.tasks.stages import (
     barrier_opens,
@@ -32,7 +32,7 @@ AT_BARRIER: Final = int(Stage.AT_BARRIER)
 
 
 @inlined_part
-def begin(t: View, n: int, row: int) -> None:
+def begin(t: Tables, n: int, row: int) -> None:
     """Lets a flow begin now, or after its handshake."""
     if t.sending.handshake > 0.0:
         permit(t, n, row, 0.0)
@@ -41,7 +41,7 @@ def begin(t: View, n: int, row: int) -> None:
 
 
 @inlined_part
-def send(t: View, n: int, row: int) -> None:
+def send(t: Tables, n: int, row: int) -> None:
     """Lets a flow send from now on, for the first time."""
     net = t.networks[n]
     if t.sending.first_burst > 0.0:
@@ -55,10 +55,10 @@ def send(t: View, n: int, row: int) -> None:
 
 
 @inlined_part
-def _start_lossy(t: View, n: int, row: int, senders: Senders | None) -> None:
+def _start_lossy(t: Tables, n: int, row: int, senders: Senders | None) -> None:
     """Lets a sender begin whose packets can be lost."""
     if senders is not None:
-        start_sender(t.networks[n].now, n, row, t.controls, data_network(t, n), senders)
+        start_sender(t.networks[n].now, n, row, controls_of(t.flows), network_of(t, n, t.data_capacity), senders)
 
 
 @inlined_part
@@ -70,31 +70,31 @@ def lateness(n: int, row: int, senders: Senders | None) -> float:
 
 
 @inlined_part
-def permit(t: View, n: int, row: int, delay: float) -> None:
+def permit(t: Tables, n: int, row: int, delay: float) -> None:
     """Lets a flow begin ``delay`` seconds from now, plus its handshake."""
     if t.sending.handshake > 0.0:
-        delay += t.sending.handshake * t.round_trip[t.controls.path[row]]
+        delay += t.sending.handshake * t.paths[t.flows[row].path].round_trip
     set_timer(t, n, t.networks[n].now + delay, START, row)
 
 
 @inlined_part
-def next_round(t: View, n: int, row: int) -> None:
+def next_round(t: Tables, n: int, row: int) -> None:
     """Grows the window and opens it."""
     sending = t.sending
-    window = next_window(t.window[row], sending.exit_window, sending.slow_start_growth, sending.later_growth)
+    window = next_window(t.windows[row].window, sending.exit_window, sending.slow_start_growth, sending.later_growth)
     open_window(t, n, row, window)
 
 
 @inlined_part
-def open_window(t: View, n: int, row: int, window: float) -> None:
+def open_window(t: Tables, n: int, row: int, window: float) -> None:
     """Opens a window of so many segments from now on."""
-    t.window[row] = window
-    t.round_end[row] = t.networks[n].now + t.round_trip[t.controls.path[row]]
-    t.controls.review_at[row] = t.state.attained[row] + window * (t.sending.segment + t.sending.header)
+    t.windows[row].window = window
+    t.windows[row].round_end = t.networks[n].now + t.paths[t.flows[row].path].round_trip
+    t.flows[row].review_at = t.flows[row].attained + window * (t.sending.segment + t.sending.header)
 
 
 @inlined_part
-def ask(t: View, n: int) -> None:
+def ask(t: Tables, n: int) -> None:
     """Asks again at the end of this instant."""
     net = t.networks[n]
     net.asking = NOBODY
@@ -102,7 +102,7 @@ def ask(t: View, n: int) -> None:
 
 
 @inlined_part
-def arrives_to_wait(t: View, n: int, row: int, stages: Stages | None) -> bool:
+def arrives_to_wait(t: Tables, n: int, row: int, stages: Stages | None) -> bool:
     """Takes in a flow that arrives; returns whether it has stages before it sends."""
     if stages is None:
         return False
@@ -111,7 +111,7 @@ def arrives_to_wait(t: View, n: int, row: int, stages: Stages | None) -> bool:
 
 
 @inlined_part
-def finish(t: View, n: int, row: int, stages: Stages | None) -> None:
+def finish(t: Tables, n: int, row: int, stages: Stages | None) -> None:
     """Lets the flows that come after a delivered one begin, if they wait for no other."""
     if stages is None:
         return
@@ -129,21 +129,22 @@ def is_on_cpu(row: int, stages: Stages | None) -> bool:
 
 
 @inlined_part
-def goes_on(t: View, n: int, row: int, stages: Stages | None) -> bool:
+def goes_on(t: Tables, n: int, row: int, stages: Stages | None) -> bool:
     """Takes a flow whose start is due to its next stage; returns whether it has had one before it sends."""
     if stages is None:
         return False
     if stages.stage[row] == WAITING:
         now = t.networks[n].now
-        has_work = begin_work(now, row, t.state, t.controls, stages)
-        begin_flow(now, n, row, t.state, t.controls, t.record)
+        state, controls = state_of(t.flows), controls_of(t.flows)
+        has_work = begin_work(now, row, state, controls, stages)
+        begin_flow(now, n, row, state, controls, t.record)
         if has_work:
             send(t, n, row)
         else:
             work_done(t, n, row, stages)
         return True
     if stages.stage[row] == AT_BARRIER:
-        begin_sending(row, t.state, t.controls, stages)
+        begin_sending(row, state_of(t.flows), controls_of(t.flows), stages)
         if not waits_for_path(t, n, row, t.choosing):
             begin(t, n, row)
         return True
@@ -151,7 +152,7 @@ def goes_on(t: View, n: int, row: int, stages: Stages | None) -> bool:
 
 
 @inlined_part
-def work_done(t: View, n: int, row: int, stages: Stages | None) -> None:
+def work_done(t: Tables, n: int, row: int, stages: Stages | None) -> None:
     """Lets a flow whose CPU work is done wait at its barrier, and opens that for all if it is the last."""
     if stages is None:
         return
@@ -165,14 +166,14 @@ def work_done(t: View, n: int, row: int, stages: Stages | None) -> None:
 
 
 @inlined_part
-def _count_down(t: View, n: int, row: int, stages: Stages) -> None:
+def _count_down(t: Tables, n: int, row: int, stages: Stages) -> None:
     """Counts an arrival, or an end for which a flow has waited."""
     if stops_waiting(row, stages):
         _start(t, n, row)
 
 
 @inlined_part
-def _start(t: View, n: int, row: int) -> None:
+def _start(t: Tables, n: int, row: int) -> None:
     """Lets a flow go on in this instant."""
     # Of one type with all other rows, so that less is compiled.
     number: int = np.int64(row)  # type: ignore[assignment]

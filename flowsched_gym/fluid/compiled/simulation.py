@@ -12,7 +12,7 @@ from flowsched_gym.core.periods import Period
 from flowsched_gym.core.snapshot import Snapshot
 from flowsched_gym.flows.fields import Fields, fill_flow_fields
 from flowsched_gym.flows.records import Records, complete_records
-from flowsched_gym.fluid.compiled.loading import load_one, open_paths, open_stages, set_order
+from flowsched_gym.fluid.compiled.loading import load, open_paths, open_stages, set_order
 from flowsched_gym.fluid.compiled.loop import run_many
 from flowsched_gym.fluid.compiled.orders import begin_next_period
 from flowsched_gym.fluid.compiled.records import new_choosing
@@ -217,7 +217,7 @@ class BatchSimulation:
             0 if workload.after is None else workload.after.num_pairs,
         )
         assert workload.deadline_span is not None
-        in_order = load_one(
+        in_order = load(
             self.tables,
             number,
             workload.num_flows,
@@ -286,7 +286,7 @@ class BatchSimulation:
 
     def go_on(self, number: int) -> None:
         """Begins a period of a network that waits for it, with the controls as they have been set."""
-        begin_next_period(self.tables, number)
+        begin_next_period(self.tables, number, self.tables.choosing)
 
     def num_periods(self, number: int) -> int:
         """Returns how many periods of a network have begun, after which an agent is asked; none where it is not."""

@@ -20,11 +20,14 @@ from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.fluid.compiled.loop import run
 from flowsched_gym.fluid.compiled.orders import give
 from flowsched_gym.fluid.compiled.records import CACHE_LINE, Choosing
-from flowsched_gym.fluid.compiled.tables import NOBODY, Tables, View, view
+from flowsched_gym.fluid.compiled.tables import NOBODY, Tables, controls_of, network_of, state_of
 from flowsched_gym.fluid.decision import Decision
 from flowsched_gym.fluid.pending_decisions import DecisionKind
+from flowsched_gym.fluid.routes import Routes
 from flowsched_gym.machine_code.decorators import chosen_by_type, engine_function, inlined_part, threaded_function
-from flowsched_gym.topology.network import Network
+
+_Asked = tuple[IntArray, int, int, IntArray, int, int, int, bool, Routes | None]
+"""What a ``Decision`` is about: its fields from ``candidates`` to ``can_wait``, and ``routes``."""
 
 PATH: Final = int(DecisionKind.PATH)
 STRIDE: Final = 3
@@ -166,7 +169,7 @@ def show(rules: Any, decision: Decision, observation: npt.NDArray[np.float32], m
 
 @threaded_function
 def step(
-    tables: Tables,
+    t: Tables,
     rules: Any,
     max_decisions: float,
     current: IntArray,
@@ -178,7 +181,7 @@ def step(
     """Applies an action in environments that are not over, and runs each to its next decision or its end.
 
     Args:
-        tables: The networks.
+        t: The networks.
         rules: ``DecisionRules`` of the environments.
         max_decisions: Decisions after which an episode is truncated; inf for no limit.
         current: Network of each environment, (num_envs,).
@@ -192,7 +195,6 @@ def step(
         Number of flows that finished, and of these environments that are over.
     """
     acts = len(actions) > 0
-    t = view(tables)
     num_finished = 0
     num_over = 0
     for i in range(len(numbers)):
@@ -238,7 +240,7 @@ def step(
 
 @threaded_function
 def play(
-    tables: Tables,
+    t: Tables,
     rules: Any,
     max_decisions: float,
     current: IntArray,
@@ -253,7 +255,7 @@ def play(
     """Plays environments that wait for a decision to their ends, each by a policy with weights of its own.
 
     Args:
-        tables: The networks.
+        t: The networks.
         rules: ``DecisionRules`` of the environments.
         max_decisions: Decisions after which an episode is truncated; inf for no limit.
         current: Network of each environment, (num_envs,).
@@ -268,7 +270,6 @@ def play(
     Returns:
         Number of decisions.
     """
-    t = view(tables)
     num_decisions = 0
     for i in range(len(numbers)):
         e = numbers[i]
@@ -295,90 +296,70 @@ def play(
 
 
 @inlined_part
-def _about_tokens(t: View, n: int, choosing: None) -> Decision:
+def _about_tokens(t: Tables, n: int, choosing: None) -> _Asked:
     """Lays out which requests wait for the token of a destination."""
     net = t.networks[n]
-    asked = net["asking"] != NOBODY
-    d = t.destinations[n * t.most_destinations + (net["asking"] if asked else net["last_asking"])]
-    return Decision(
-        n,
-        asked,
-        net["now"],
-        net["advanced_to"],
-        t.requests,
-        d["head"],
-        d["tail"] - d["head"],
-        t.holders,
-        d["first_holder"],
-        d["num_holders"],
-        d["host"],
-        d["num_holders"] > 0 or d["expected"] > 0,
-        t.delivered,
-        n * t.num_rows,
-        net["delivered"],
-        t.completion_time,
-        t.state,
-        t.controls,
-        t.network,
-        None,
-        t.filling.blocks,
-        t.episodes,
-    )
+    index = net["asking"] if net["asking"] != NOBODY else net["last_asking"]
+    d = t.destinations[n * t.most_destinations + index]
+    waiting, can_wait = d["tail"] - d["head"], d["num_holders"] > 0 or d["expected"] > 0
+    return t.requests, d["head"], waiting, t.holders, d["first_holder"], d["num_holders"], d["host"], can_wait, None
 
 
 @inlined_part
-def _about_flows(t: View, n: int, choosing: Choosing) -> Decision:
+def _about_flows(t: Tables, n: int, choosing: Choosing) -> _Asked:
     """Lays out which flows compete, or which one needs a path."""
-    net = t.networks[n]
-    asked = net["asking"] != NOBODY
-    choices = choosing.choices[n]
-    count = choices["num_asked"] if asked else 0
-    first_link = n * t.link_stride
-    return Decision(
-        n,
-        asked,
-        net["now"],
-        net["advanced_to"],
-        choosing.asked,
-        choices["first_asked"],
-        min(count, 1) if choosing.asks == PATH else count,
-        t.active,
-        n * t.most_active,
-        net["num_active"],
-        NOBODY,
-        False,
-        t.delivered,
-        n * t.num_rows,
-        net["delivered"],
-        t.completion_time,
-        t.state,
-        t.controls,
-        Network(
-            t.capacity[first_link : first_link + len(t.links)],
-            t.network.path_start,
-            t.network.path_links,
-            t.network.num_cpus,
-        ),
-        choosing.routes,
-        t.filling.blocks,
-        t.episodes,
-    )
+    net, choices = t.networks[n], choosing.choices[n]
+    count = choices["num_asked"] if net["asking"] != NOBODY else 0
+    count = min(count, 1) if choosing.asks == PATH else count
+    first, first_active, routes = choices["first_asked"], n * t.most_active, choosing.routes
+    return choosing.asked, first, count, t.active, first_active, net["num_active"], NOBODY, False, routes
 
 
 def _of_kind(name: str, choosing: type) -> Any:
-    """Finds how a decision is laid out: one about tokens where nothing else is chosen."""
+    """Finds what a decision is about: tokens where nothing else is chosen."""
     return _about_tokens if choosing is NoneType else _about_flows
 
 
 @chosen_by_type(_of_kind)
-def decision_of(t: View, n: int, choosing: Choosing | None) -> Decision:
-    """Lays out what network ``n`` asks; also called from Python."""
+def _asked_of(t: Tables, n: int, choosing: Choosing | None) -> _Asked:
+    """Lays out what a decision is about."""
     raise NotImplementedError
 
 
 @inlined_part
+def decision_of(t: Tables, n: int, choosing: Choosing | None) -> Decision:
+    """Lays out what network ``n`` asks; also called from Python."""
+    net = t.networks[n]
+    candidates, first, count, active, first_active, num_active, host, can_wait, routes = _asked_of(t, n, choosing)
+    return Decision(
+        n,
+        net["asking"] != NOBODY,
+        net["now"],
+        net["advanced_to"],
+        candidates,
+        first,
+        count,
+        active,
+        first_active,
+        num_active,
+        host,
+        can_wait,
+        t.delivered,
+        n * t.num_rows,
+        net["delivered"],
+        t.flows["completion_time"],
+        state_of(t.flows),
+        controls_of(t.flows),
+        network_of(t, n, t.capacity),
+        routes,
+        t.flows,
+        t.episodes,
+    )
+
+
+@inlined_part
 def _look_ahead(
-    t: View, current: IntArray, numbers: IntArray, actions: IntArray, i: int, choosing: Choosing | None
+    t: Tables, current: IntArray, numbers: IntArray, actions: IntArray, i: int, choosing: Choosing | None
 ) -> None:
     """Asks memory for what the environments after this one will touch, in the order in which one leads to the next."""
     if choosing is not None:

@@ -150,120 +150,33 @@ class Tables(NamedTuple):
     log_length: int
 
 
-class View(NamedTuple):
-    """Shows the tables column by column, as the rules read them; see ``Tables`` and the record types.
-
-    Attributes:
-        state: The flows.
-        controls: Their controls.
-        network: Links that are up, and paths.
-    """
-
-    networks: Rows
-    destinations: Rows
-    timers: Rows
-    episodes: Rows
-    state: FlowState
-    controls: Controls
-    network: Network
-    capacity: FloatArray
-    data_capacity: FloatArray
-    filling: Filling
-    links: Rows
-    path_delay: FloatArray
-    round_trip: FloatArray
-    destination_index: IntArray
-    grant_time: FloatArray
-    completion_time: FloatArray
-    window: FloatArray
-    round_end: FloatArray
-    order: IntArray
-    requests: IntArray
-    holders: IntArray
-    active: IntArray
-    served: IntArray
-    delivered: IntArray
-    finished: IntArray
-    crossed: IntArray
-    destination_of_host: IntArray
-    log: Rows
-    record: Any
-    stages: Stages | None
-    choosing: Choosing | None
-    cache: AllocationCache | None
-    senders: Senders | None
-    sending: Sending
-    num_tokens: int
-    data_share: float
-    link_stride: int
-    num_rows: int
-    most_destinations: int
-    most_active: int
-    log_length: int
+@inlined_part
+def state_of(flows: Rows) -> FlowState:
+    """Views the flows column by column, as the rules read them."""
+    return FlowState(
+        flows["size"],
+        flows["volume"],
+        flows["arrival_time"],
+        flows["deadline"],
+        flows["attained"],
+        flows["remaining"],
+        flows["rate"],
+    )
 
 
 @inlined_part
-def view(t: Tables) -> View:
-    """Lays out the columns."""
-    flows = t.flows
-    return View(
-        t.networks,
-        t.destinations,
-        t.timers,
-        t.episodes,
-        FlowState(
-            flows["size"],
-            flows["volume"],
-            flows["arrival_time"],
-            flows["deadline"],
-            flows["attained"],
-            flows["remaining"],
-            flows["rate"],
-        ),
-        Controls(
-            flows["admitted"],
-            flows["priority"],
-            flows["weight"],
-            flows["rate_cap"],
-            flows["path"],
-            flows["review_at"],
-        ),
-        Network(t.nominal_capacity, t.path_start, t.path_links, t.num_cpus),
-        t.capacity,
-        t.data_capacity,
-        t.filling,
-        t.filling.links,
-        t.paths["delay"],
-        t.paths["round_trip"],
-        flows["destination_index"],
-        flows["grant_time"],
-        flows["completion_time"],
-        t.windows["window"],
-        t.windows["round_end"],
-        t.order,
-        t.requests,
-        t.holders,
-        t.active,
-        t.served,
-        t.delivered,
-        t.scratch["finished"],
-        t.scratch["crossed"],
-        t.destination_of_host,
-        t.log,
-        t.record,
-        t.stages,
-        t.choosing,
-        t.cache,
-        t.senders,
-        t.sending,
-        t.num_tokens,
-        t.data_share,
-        t.link_stride,
-        t.num_rows,
-        t.most_destinations,
-        t.most_active,
-        t.log_length,
+def controls_of(flows: Rows) -> Controls:
+    """Views the controls of the flows, likewise."""
+    return Controls(
+        flows["admitted"], flows["priority"], flows["weight"], flows["rate_cap"], flows["path"], flows["review_at"]
     )
+
+
+@inlined_part
+def network_of(t: Tables, n: int, capacity: FloatArray) -> Network:
+    """Returns the links of a network, with their part of ``capacity`` or ``data_capacity``, and the paths."""
+    first_link = n * t.link_stride
+    return Network(capacity[first_link : first_link + len(t.filling.links)], t.path_start, t.path_links, t.num_cpus)
 
 
 def new_tables(
@@ -365,11 +278,5 @@ def new_tables(
         most_active=most_active,
         log_length=log_length,
     )
-    return _begin(tables, discipline)
-
-
-def _begin(tables: Tables, discipline: Discipline) -> Tables:
-    """Lets a discipline make room for the flows of all networks, and returns the tables with what it keeps."""
-    columns = view(tables)
-    discipline.make_room(columns.state, columns.network, len(tables.networks))
+    discipline.make_room(state_of(flows), network_of(tables, 0, tables.nominal_capacity), num_networks)
     return tables._replace(record=discipline.record)
