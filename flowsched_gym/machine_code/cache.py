@@ -193,7 +193,7 @@ class MachineCode(FunctionCache):
     def _index_key(self, signature: Any, codegen: object) -> tuple[object, ...]:
         """Adds the sources of records to what machine code is known by, since a record's type chooses functions."""
         known = source_files(self._source)
-        sources = {Path(inspect.getfile(record)) for record in _records(signature)}
+        sources = {Path(inspect.getfile(record)) for record in records_of(signature)}
         stamps = [_stamp(path) for path in sorted(sources) if path not in known]
         return (*super()._index_key(signature, codegen), *stamps)  # type: ignore[no-untyped-call]  # Numba's
 
@@ -246,11 +246,11 @@ class MachineCode(FunctionCache):
             LOGGER.warning("machine code is not kept in %s: %s", self.cache_path, error)
 
 
-def _records(types: Iterable[Any]) -> Iterator[type]:
+def records_of(types: Iterable[Any]) -> Iterator[type]:
     """Finds the NamedTuples among types, and within them."""
     for each in types:
         if isinstance(each, BaseTuple):
-            yield from _records(cast(Any, each))
+            yield from records_of(cast(Any, each))
             if isinstance(each, BaseNamedTuple):
                 yield cast(Any, each).instance_class
 
@@ -261,7 +261,7 @@ def _can_be_kept(types: Iterable[Any]) -> bool:
         record.__module__ != "__main__"
         and "<locals>" not in record.__qualname__
         and getattr(sys.modules.get(record.__module__), "__file__", None) is not None
-        for record in _records(types)
+        for record in records_of(types)
     )
 
 

@@ -5,7 +5,8 @@ are called event by event are compiled lazily: where no machine code is on disk 
 that they are, to the same bits, and each is compiled when it has taken ``TIME_BEFORE_COMPILING`` that way.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from time import perf_counter
 from typing import Any, Final, TypeVar, cast
@@ -14,7 +15,8 @@ import numpy as np
 from numba import config, njit, typeof
 from numba.extending import overload, register_jitable
 
-from flowsched_gym.machine_code.cache import MachineCode, compiled_alone, machine_code_of
+from flowsched_gym.machine_code.cache import PACKAGE, MachineCode, compiled_alone, machine_code_of, records_of
+from flowsched_gym.machine_code.faults import Hook, explain
 from flowsched_gym.machine_code.messages import watch_compilations
 
 Function = TypeVar("Function", bound=Callable[..., object])
@@ -26,6 +28,9 @@ TIME_BEFORE_COMPILING: float = 0.25
 """Time in s that a lazily compiled rule may run as a plain function before it is compiled, which takes 0.1 to 1 s."""
 LONGEST_PLAIN: Final = 10_000
 """Elements of an array above which a rule is compiled at once: one plain call could take as long as compiling."""
+
+_own_hooks: Final[dict[tuple[Any, ...], tuple[type, Hook]]] = {}
+"""Functions from outside the package that have been chosen by types of records, and these types."""
 
 
 def rule(function: Function) -> Function:
@@ -98,7 +103,11 @@ def chosen_by_type(choose: Callable[[str, type], Any], *, index: int = -1) -> Ca
             return choose(function.__name__, type(arguments[index]))(*arguments)
 
         def find(*types: Any) -> Any:
-            return choose(function.__name__, getattr(types[index], "instance_class", type(None)))
+            record = getattr(types[index], "instance_class", type(None))
+            chosen = choose(function.__name__, record)
+            if not chosen.__module__.startswith(PACKAGE.name):
+                _own_hooks[function, types] = record, Hook(chosen, function, types)
+            return chosen
 
         overload(call, strict=False, jit_options=cast(Any, {**OPTIONS, "_nrt": False}))(find)
         return cast(Function, call)
@@ -125,9 +134,23 @@ def compiled_for(function: Function, *arguments: object) -> Function:
     if not compiles():
         return function
     types = _types(arguments)
-    with compiled_alone(dispatcher, types):
+    with _compiling(dispatcher, types):
         dispatcher.compile(types)
     return cast(Function, dispatcher.get_overload(types))
+
+
+@contextmanager
+def _compiling(dispatcher: Any, types: tuple[Any, ...]) -> Iterator[None]:
+    """Lets one process compile a function, others wait; an error names the hook at fault."""
+    try:
+        with compiled_alone(dispatcher, types):
+            yield
+    except Exception as error:
+        records = set(records_of(types))
+        told = explain(error, dispatcher.py_func, [hook for record, hook in _own_hooks.values() if record in records])
+        if told is None:
+            raise
+        raise told from error
 
 
 def _types(arguments: tuple[object, ...]) -> tuple[Any, ...]:
@@ -211,7 +234,7 @@ class _Compilation:
 
     def __call__(self, *arguments: object, **keywords: object) -> Callable[..., object]:
         """Returns the function to call with these arguments."""
-        with compiled_alone(self._dispatcher, _types((*arguments, *keywords.values()))):
+        with _compiling(self._dispatcher, _types((*arguments, *keywords.values()))):
             return cast(Callable[..., object], self._compile(*arguments, **keywords))
 
 
