@@ -51,7 +51,6 @@ class _OneLine(Exception):  # noqa: N818 - the root of errors and warnings
     """What has a message that fits on a screen."""
 
     def __init__(self, message: str = "") -> None:
-        """Cuts the message, and escapes what would not print."""
         super().__init__(one_line(message, LONGEST_MESSAGE))
 
 
@@ -95,13 +94,7 @@ class MissingDependencyError(FlowSchedError, ImportError):
     """An optional package that is not installed, and the pip command that brings it."""
 
     def __init__(self, package: str, *, extra: str, purpose: str) -> None:
-        """Names the missing package.
-
-        Args:
-            package: Import name of the missing package.
-            extra: Extra of flowsched-gym that installs it.
-            purpose: What it is needed for, as the end of the sentence "... is needed to".
-        """
+        """Names the package, the extra of flowsched-gym that installs it, and what it is needed to do."""
         super().__init__(f"{package} is needed to {purpose}: pip install 'flowsched-gym[{extra}]'")
 
 

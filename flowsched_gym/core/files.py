@@ -33,16 +33,7 @@ _being_written: set[Path] = set()
 
 
 def check_path(name: str, path: str | PathLike[str], error: type[FlowSchedError] = ConfigError) -> Path:
-    """Makes a path, and refuses what no file can be called.
-
-    Args:
-        name: Name of the argument, for the message.
-        path: Path to check.
-        error: What is raised.
-
-    Raises:
-        FlowSchedError: It is no path, or has a NUL character.
-    """
+    """Makes a path, and refuses what no file can be called, by an ``error`` that names the argument."""
     if not isinstance(path, (str, PathLike)):
         raise error(f"{name} is {shown(path)}: it must be a path")
     text = os.fsdecode(path)
@@ -61,10 +52,7 @@ def open_to_read(
         path: Path of the file.
         content: What is in the file, for the message.
         needed: What is needed there, for the message.
-        error: What is raised.
-
-    Raises:
-        FlowSchedError: It is no path of a file that can be read.
+        error: What is raised where it is no path of a file that can be read.
     """
     path = check_path(f"path of the {content}", path, error)
     if path.is_dir():
@@ -84,12 +72,11 @@ def check_target(path: str | PathLike[str]) -> Path:
         The file that is to be written, with links followed; a device or pipe as it was given.
 
     Raises:
-        ConfigError: It is no path.
         OSError: The folder does not exist, or the path is a folder.
     """
     path = check_path("path", path)
     if _is_device_or_pipe(path):
-        return Path(path)
+        return path
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise IsADirectoryError(f"{path} is a folder: a file name is needed")
@@ -121,11 +108,7 @@ def replace_when_written(path: str | PathLike[str]) -> Iterator[Path]:
 
 
 def write_text(text: str, path: str | PathLike[str]) -> None:
-    """Writes a text file; missing folders are made.
-
-    Raises:
-        OSError: The file cannot be written.
-    """
+    """Writes a text file; missing folders are made."""
     check_path("path", path).parent.mkdir(parents=True, exist_ok=True)
     with replace_when_written(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="")
@@ -136,7 +119,6 @@ def read_json(path: str | PathLike[str]) -> Any:
 
     Raises:
         ConfigError: It is none, or nested too deeply, or holds what JSON does not have, such as NaN.
-        OSError: The file cannot be read.
     """
     content = Path(path).read_bytes()
     try:
@@ -158,9 +140,6 @@ def naming_file(path: str | PathLike[str], temporary: Path | None = None) -> Ite
     Args:
         path: The file that is meant; errors about any other stay what they are.
         temporary: The file that is written in its place.
-
-    Raises:
-        OSError: The operating system refused.
     """
     try:
         yield

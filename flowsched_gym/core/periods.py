@@ -17,9 +17,6 @@ class Period:
     Attributes:
         seconds: Length in s, > 0.
         flows: Flows that finish in it, >= 1.
-
-    Raises:
-        ConfigError: Neither or both are given, or a value is not allowed.
     """
 
     seconds: float | None = None

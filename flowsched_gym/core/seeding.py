@@ -28,9 +28,6 @@ class SeedStreams:
 
     Args:
         seed: Seed of all streams, an integer >= 0.
-
-    Raises:
-        ConfigError: The seed is not an integer >= 0.
     """
 
     __slots__ = ("_seed",)
@@ -49,13 +46,7 @@ def uniforms(rng: np.random.Generator, count: int) -> FloatArray:
 
 
 def integers(rng: np.random.Generator, bound: int, shape: int | tuple[int, ...]) -> IntArray:
-    """Draws integers from 0 to ``bound - 1``.
-
-    Args:
-        rng: Generator of this purpose.
-        bound: Number of integers to draw from, 1 <= bound <= ``MOST_CHOICES``; their probabilities differ by 2**-53.
-        shape: Shape of the result.
-    """
+    """Draws integers from 0 to ``bound - 1`` < ``MOST_CHOICES``; their probabilities differ by 2**-53."""
     return (rng.random(shape) * bound).astype(np.int64)
 
 

@@ -55,11 +55,7 @@ class Snapshot:
         return 0 if followers is None else followers.shape[1]
 
     def check_fits(self, blocks: Mapping[str, Array]) -> None:
-        """Refuses networks that are laid out in another way than ``blocks``, however many rows each has.
-
-        Raises:
-            ConfigError: They are networks of other sources than these; NumPy and machine code would not notice.
-        """
+        """Refuses networks that are laid out in another way than ``blocks``, which machine code would not notice."""
         for name, block in blocks.items():
             given = self.blocks.get(name)
             layouts = [None if each is None else (each.dtype, each.ndim, each.shape[2:]) for each in (given, block)]

@@ -8,10 +8,6 @@ def similar(name: object, known: Iterable[str]) -> str:
     """Returns `` (did you mean 'edf'?)`` with the most similar known name, or nothing where none is similar.
 
     Upper and lower case, and ``_``, ``-`` and spaces, count as the same.
-
-    Args:
-        name: What was given.
-        known: Names that exist.
     """
     if not isinstance(name, str):
         return ""
@@ -21,12 +17,7 @@ def similar(name: object, known: Iterable[str]) -> str:
 
 
 def listed(name: object, known: Iterable[str]) -> str:
-    """Lists known names for a message, ``none`` if there is none, and suggests the one that was probably meant.
-
-    Args:
-        name: What was given.
-        known: Names that exist.
-    """
+    """Lists known names for a message, ``none`` if there is none, and suggests the one that was probably meant."""
     names = list(known)
     return f"{', '.join(names) or 'none'}{similar(name, names)}"
 

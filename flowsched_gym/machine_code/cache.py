@@ -34,7 +34,6 @@ try:
 except ImportError:  # Windows
     fcntl = None
 
-
 PACKAGE: Final = Path(__file__).parents[1]
 LOGGER: Final = logging.getLogger(__name__)
 
@@ -44,17 +43,13 @@ BODY: Final = re.compile(rb"^(?:@|def |class |async )", re.MULTILINE)
 """Where the first function or class of a module begins: what it imports stands above."""
 
 
-def _parsed(source: bytes, *, ours: bool) -> ast.Module:
-    """Parses a source; of one of this package what stands above functions and classes, in a tenth of the time."""
-    body = BODY.search(source) if ours else None
-    try:
-        return ast.parse(source[: body.start()] if body else source)
-    except SyntaxError:  # a line of the docstring begins as a function does
-        return ast.parse(source)
-
-
-def _imported(tree: ast.Module) -> Iterator[str]:
+def _imported(source: bytes, *, ours: bool) -> Iterator[str]:
     """Returns the names of modules that a source imports, and those that a name that it imports may stand for."""
+    body = BODY.search(source) if ours else None  # in a tenth of the time
+    try:
+        tree = ast.parse(source[: body.start()] if body else source)
+    except SyntaxError:  # a line of the docstring begins as a function does
+        tree = ast.parse(source)
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (each.name for each in node.names)
@@ -69,7 +64,7 @@ def _read(path: Path) -> tuple[bytes, tuple[Path, ...]]:
     source = path.read_bytes()
     ours = path.is_relative_to(PACKAGE)
     try:
-        modules = [name.split(".") for name in _imported(_parsed(source, ours=ours))]
+        modules = [name.split(".") for name in _imported(source, ours=ours)]
     except (SyntaxError, ValueError):  # what stands beside a user's own system need not be Python of today
         modules = []
     folders = [PACKAGE.parent.joinpath(*module) for module in modules if module[0] == PACKAGE.name]
@@ -115,7 +110,6 @@ class _CacheFiles(IndexDataCacheFile):
         self._save_index(self._entries() | {name: dumps(key)})  # type: ignore[no-untyped-call]  # Numba's
 
     def _code_name(self, key: object) -> str:
-        """Names the file of some machine code, without its ending."""
         digest = hashlib.blake2b(repr(key).encode(), digest_size=DIGEST_SIZE).hexdigest()
         return f"{self._index_name.removesuffix('.nbi')}.{digest}"
 
@@ -138,7 +132,6 @@ class _CacheFiles(IndexDataCacheFile):
         return entries if not entries or self._is_whole(self._index_path) else {}
 
     def _load_data(self, name: str) -> Any:
-        """Reads machine code."""
         path = self._data_path(name)  # type: ignore[no-untyped-call]  # Numba's
         if not self._is_whole(path):
             raise OSError(f"{path} is damaged")

@@ -154,24 +154,20 @@ def _compiling(dispatcher: Any, types: tuple[Any, ...]) -> Iterator[None]:
 
 
 def _types(arguments: tuple[object, ...]) -> tuple[Any, ...]:
-    """Finds Numba's types of arguments."""
     return tuple(typeof(argument) for argument in arguments)  # type: ignore[no-untyped-call]  # Numba has no types
 
 
 def is_compiled(function: Function, *, for_record: type | None = None) -> bool:
-    """Returns whether there is machine code of a rule, in this process or on disk.
-
-    Args:
-        function: The rule.
-        for_record: A type that one of its arguments has; ``None`` if any will do.
-    """
-    rule = cast(Any, function)
-    signatures = list(rule.signatures)
-    if isinstance(rule._cache, MachineCode):
-        signatures += rule._cache.signatures()
+    """Returns whether there is machine code of a rule, in this process or on disk, for any types or for a record's."""
+    signatures = [*cast(Any, function).signatures, *_kept(function)]
     if for_record is None:
         return bool(signatures)
     return any(getattr(each, "instance_class", None) is for_record for signature in signatures for each in signature)
+
+
+def _kept(rule: Any) -> list[Any]:
+    """Lists the types of arguments for which there is machine code of a rule on disk."""
+    return rule._cache.signatures() if isinstance(rule._cache, MachineCode) else []
 
 
 def _compile(function: Function, *, lazily: bool, **options: Any) -> Function:
@@ -182,7 +178,7 @@ def _compile(function: Function, *, lazily: bool, **options: Any) -> Function:
     if machine_code is not None:
         dispatcher._cache = machine_code
     dispatcher.lazily_compiled = lazily
-    dispatcher._compile_for_args = (_LazyCompilation if lazily else _Compilation)(dispatcher)
+    dispatcher._compile_for_args = _LazyCompilation(dispatcher) if lazily else _compilation(dispatcher)
     return cast(Function, dispatcher)
 
 
@@ -191,13 +187,9 @@ class SteadyRule:
 
     It is lazily compiled. Its machine code need not find out the types of arguments again, which takes longer than a
     short rule does.
-
-    Args:
-        function: The rule.
     """
 
     def __init__(self, function: Function) -> None:
-        """Looks for nothing yet."""
         self._rule = cast(Any, function)
         self._spent = 0.0
         self._code: Callable[..., Any] | None = None
@@ -205,7 +197,7 @@ class SteadyRule:
     def __call__(self, *arguments: object) -> Any:
         """Calls the rule."""
         if self._code is None:
-            if compiles() and (self._spent > TIME_BEFORE_COMPILING or self._is_cached()):
+            if compiles() and (self._spent > TIME_BEFORE_COMPILING or (not self._spent and _kept(self._rule))):
                 self._code = cast(Callable[..., Any], compiled_for(self._rule, *arguments))
             else:
                 begin = perf_counter()
@@ -215,52 +207,37 @@ class SteadyRule:
                 return result
         return self._code(*arguments)
 
-    def _is_cached(self) -> bool:
-        """Looks, before the first call, whether there is machine code on disk."""
-        cache = self._rule._cache
-        return self._spent == 0.0 and isinstance(cache, MachineCode) and bool(cache.signatures())
+
+def _compilation(dispatcher: Any) -> Callable[..., Any]:
+    """Returns what finds the function to call where Numba has no machine code for the types of arguments."""
+    compile_for_args = dispatcher._compile_for_args
+
+    def find(*arguments: object, **keywords: object) -> Any:
+        with _compiling(dispatcher, _types((*arguments, *keywords.values()))):
+            return compile_for_args(*arguments, **keywords)
+
+    return find
 
 
-class _Compilation:
-    """What Numba does where it has no machine code for the types of arguments: one process compiles, others wait.
-
-    Args:
-        dispatcher: The compiled rule.
-    """
-
-    def __init__(self, dispatcher: Any) -> None:
-        self._dispatcher = dispatcher
-        self._compile = dispatcher._compile_for_args
-
-    def __call__(self, *arguments: object, **keywords: object) -> Callable[..., object]:
-        """Returns the function to call with these arguments."""
-        with _compiling(self._dispatcher, _types((*arguments, *keywords.values()))):
-            return cast(Callable[..., object], self._compile(*arguments, **keywords))
-
-
-class _LazyCompilation(_Compilation):
+class _LazyCompilation:
     """The choice of what a rule runs as, until it has taken so long that it is compiled."""
 
     def __init__(self, dispatcher: Any) -> None:
-        super().__init__(dispatcher)
+        self._dispatcher = dispatcher
+        self._compile = _compilation(dispatcher)
         # Machine code does not warn of an overflow either.
         self._function = np.errstate(all="ignore")(dispatcher.py_func)
-        self._cache = dispatcher._cache
         self._spent = 0.0
         self._begin = 0.0
 
-    def __call__(self, *arguments: object, **keywords: object) -> Callable[..., object]:
+    def __call__(self, *arguments: object, **keywords: object) -> Any:
         """Returns the function to call with these arguments."""
         self._begin = perf_counter()
-        longest = _longest((*arguments, *keywords.values()))
-        if self._spent < TIME_BEFORE_COMPILING and longest <= LONGEST_PLAIN and not self._is_cached():
+        is_short = _longest((*arguments, *keywords.values())) <= LONGEST_PLAIN
+        if is_short and self._spent < TIME_BEFORE_COMPILING and (self._spent or not _kept(self._dispatcher)):
             return self._run
         self._spent = TIME_BEFORE_COMPILING
-        return super().__call__(*arguments, **keywords)
-
-    def _is_cached(self) -> bool:
-        """Looks, before the first call, whether there is machine code on disk."""
-        return self._spent == 0.0 and isinstance(self._cache, MachineCode) and bool(self._cache.signatures())
+        return self._compile(*arguments, **keywords)
 
     def _run(self, *arguments: object, **keywords: object) -> object:
         """Runs the plain function; returns Python's own numbers as machine code does."""

@@ -91,7 +91,7 @@ def change_links(t: Tables, n: int, choosing: Choosing | None) -> None:
     choices = choosing.choices[n]
     while next_change_time(n, choosing) == net.now:
         change = choosing.changes[n * choosing.most_changes + choices.next_change]
-        capacity = t.nominal_capacity[change.link] if change.up else 0.0
+        capacity = t.network.capacity[change.link] if change.up else 0.0
         t.capacity[n * t.link_stride + change.link] = capacity
         t.data_capacity[n * t.link_stride + change.link] = capacity * t.data_share
         note(t, n, LINK_CHANGE, n * t.num_rows + change.link)
@@ -124,7 +124,7 @@ def waits_for_path(t: Tables, n: int, row: int, choosing: Choosing | None) -> bo
     if choosing.asks == PATH:
         links = network_of(t, n, t.capacity)
         first, last = choosing.routes.first[row], choosing.routes.last[row]
-        if count_paths_up(first, last, links.capacity, t.path_start, t.path_links) > 1:
+        if count_paths_up(first, last, links.capacity, t.network.path_start, t.network.path_links) > 1:
             choices = choosing.choices[n]
             if choices.num_asked == 0:
                 choices.first_asked = n * t.num_rows
@@ -191,7 +191,7 @@ def touch(t: Tables, n: int, row: int, choosing: Choosing | None) -> None:
     if choosing is None:
         return
     if choosing.asks == ORDER:
-        touch_links(t.flows[row].path, t.path_start, t.path_links, choosing.touched)
+        touch_links(t.flows[row].path, t.network.path_start, t.network.path_links, choosing.touched)
         t.networks[n].decision_due = True
 
 
@@ -221,8 +221,8 @@ def find_decision(t: Tables, n: int, choosing: Choosing | None) -> None:
             net.num_active,
             t.flows["arrival_time"],
             t.flows["path"],
-            t.path_start,
-            t.path_links,
+            t.network.path_start,
+            t.network.path_links,
             first_cpu_path(network_of(t, n, t.capacity)),
             choosing.touched,
             choosing.asked[first : first + t.num_rows],

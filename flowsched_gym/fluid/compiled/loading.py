@@ -26,17 +26,7 @@ def load(
     path: IntArray,
     destination: IntArray,
 ) -> bool:
-    """Puts flows into a network, at time 0.
-
-    Args:
-        t: The tables.
-        n: Number of the network.
-        num_flows: Flows, at most ``num_rows``.
-        size: Bytes to deliver, at least (num_flows,), as the columns after it.
-        arrival_time: Absolute arrival times in s.
-        deadline_span: Times allowed after arrival in s.
-        path: Rows of the path table.
-        destination: Receiving hosts.
+    """Puts flows, in columns as those of a ``Workload``, into a network, at time 0.
 
     Returns:
         Whether the requests arrive in the order of rows; if not, ``set_order`` has to follow.
@@ -165,18 +155,13 @@ def open_stages(
     tables: Tables,
     number: int,
     workload: Workload,
-    *,
     topology: Topology,
     transport: Transport,
     barrier: Barrier | None,
     path: IntArray,
     volume: FloatArray,
 ) -> None:
-    """Puts down what the flows of a network go through before they send.
-
-    Raises:
-        ConfigError: Flows have stages, and there is no barrier, or the network cannot serve them.
-    """
+    """Puts down what the flows of a network go through before they send."""
     stages = tables.stages
     if stages is None or barrier is None:
         if workload.has_stages:
@@ -188,11 +173,7 @@ def open_stages(
 
 
 def open_paths(tables: Tables, number: int, workload: Workload, topology: Topology, seed: int) -> None:
-    """Lets the flows of a network choose paths, and puts down the changes of its links.
-
-    Raises:
-        ConfigError: Links change, and there is no routing.
-    """
+    """Lets the flows of a network choose paths, and puts down the changes of its links."""
     choosing, changes = tables.choosing, workload.link_changes
     if choosing is not None:
         choosing.choices[number] = 0

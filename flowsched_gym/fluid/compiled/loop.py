@@ -291,8 +291,8 @@ def _share(t: Tables, n: int) -> None:
         forget_network(n, t.cache)
     changed, num_changed = changed_flows(t, n, t.cache)
     control(net.now, n, changed, num_changed, state, controls, network_of(t, n, t.capacity), t.record)
-    changes_at = _control_lossy(t, n, t.senders)
-    if _rates_change(n, t.senders):
+    changes_at, rates_change = _control_lossy(t, n, t.senders)
+    if rates_change:
         set_rates(t, n, changed, num_changed, t.cache)
     take_note_of_quiet(t, n, t.choosing)
     next_review = review_time(net.now, n, active, count, state, controls, t.record)
@@ -312,23 +312,19 @@ def _deliver_lossy(t: Tables, n: int, elapsed: float, senders: Senders | None) -
 
 
 @inlined_part
-def _control_lossy(t: Tables, n: int, senders: Senders | None) -> float:
-    """Sets weights and largest rates of senders whose packets can be lost; returns when one next notices or wakes."""
+def _control_lossy(t: Tables, n: int, senders: Senders | None) -> tuple[float, bool]:
+    """Sets weights and largest rates of senders whose packets can be lost.
+
+    Returns:
+        When one next notices or wakes, in s; and whether links have to be shared anew.
+    """
     if senders is None:
-        return np.inf
+        return np.inf, True
     net = t.networks[n]
     active = t.active[n * t.most_active : (n + 1) * t.most_active]
     state, controls = state_of(t.flows), controls_of(t.flows)
-    return control_senders(net.now, n, active, net.num_active, state, controls, t.paths["round_trip"], senders)
-
-
-@inlined_part
-def _rates_change(n: int, senders: Senders | None) -> bool:
-    """Returns whether links have to be shared anew; where packets can be lost, senders tell."""
-    if senders is None:
-        return True
-    changed: bool = senders.steps["changed"][n]
-    return changed
+    next_time = control_senders(net.now, n, active, net.num_active, state, controls, t.paths["round_trip"], senders)
+    return next_time, senders.steps["changed"][n]
 
 
 @inlined_part

@@ -54,14 +54,6 @@ def _postpone(t: Tables, n: int, index: int) -> int:
 
 
 @inlined_part
-def _wait(t: Tables, n: int) -> int:
-    """Lets the asking destination wait for its next request or token."""
-    t.destinations[n * t.most_destinations + t.networks[n].asking].held = True
-    ask(t, n)
-    return NOBODY
-
-
-@inlined_part
 def _serve_first(t: Tables, n: int, index: int, choosing: Choosing) -> int:
     """Puts a flow, of those that compete, before all others."""
     row: int = np.int64(choosing.asked[choosing.choices[n].first_asked + index])  # type: ignore[assignment]  # signed
@@ -102,7 +94,9 @@ def _at_destination(t: Tables, n: int, order: int, index: int, choosing: None) -
         return _grant(t, n, index)
     if order == POSTPONE:
         return _postpone(t, n, index)
-    return _wait(t, n)
+    t.destinations[n * t.most_destinations + t.networks[n].asking].held = True
+    ask(t, n)
+    return NOBODY
 
 
 @inlined_part

@@ -152,12 +152,12 @@ class Choosing(NamedTuple):
 
 
 def new_choosing(
-    *,
     num_networks: int,
     num_rows: int,
     num_active: int,
     num_links: int,
     most_changes: int,
+    *,
     routing: Routing | None,
     asks: DecisionKind,
     period: Period | None,

@@ -34,7 +34,7 @@ AT_BARRIER: Final = int(Stage.AT_BARRIER)
 @inlined_part
 def begin(t: Tables, n: int, row: int) -> None:
     """Lets a flow begin now, or after its handshake."""
-    if t.sending.handshake > 0.0:
+    if t.sending.handshake_round_trips > 0.0:
         permit(t, n, row, 0.0)
     else:
         send(t, n, row)
@@ -72,8 +72,8 @@ def lateness(n: int, row: int, senders: Senders | None) -> float:
 @inlined_part
 def permit(t: Tables, n: int, row: int, delay: float) -> None:
     """Lets a flow begin ``delay`` seconds from now, plus its handshake."""
-    if t.sending.handshake > 0.0:
-        delay += t.sending.handshake * t.paths[t.flows[row].path].round_trip
+    if t.sending.handshake_round_trips > 0.0:
+        delay += t.sending.handshake_round_trips * t.paths[t.flows[row].path].round_trip
     set_timer(t, n, t.networks[n].now + delay, START, row)
 
 

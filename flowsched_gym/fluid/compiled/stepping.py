@@ -4,7 +4,6 @@ A thousand networks do not fit into the caches. Each is touched in a few indices
 destination, queue, flows), so that the processor cannot look ahead by itself; told a few networks before, it does.
 """
 
-from functools import lru_cache
 from types import NoneType
 from typing import Any, Final, NamedTuple
 
@@ -21,7 +20,7 @@ from flowsched_gym.fluid.compiled.loop import run
 from flowsched_gym.fluid.compiled.orders import give
 from flowsched_gym.fluid.compiled.records import CACHE_LINE, Choosing
 from flowsched_gym.fluid.compiled.tables import NOBODY, Tables, controls_of, network_of, state_of
-from flowsched_gym.fluid.decision import Decision
+from flowsched_gym.fluid.decision import Decision, DecisionRules
 from flowsched_gym.fluid.pending_decisions import DecisionKind
 from flowsched_gym.fluid.routes import Routes
 from flowsched_gym.machine_code.decorators import chosen_by_type, engine_function, inlined_part, threaded_function
@@ -32,8 +31,6 @@ _Asked = tuple[IntArray, int, int, IntArray, int, int, int, bool, Routes | None]
 PATH: Final = int(DecisionKind.PATH)
 STRIDE: Final = 3
 """Environments from one look ahead to the next: about as many as are stepped while memory answers."""
-
-
 VISIBLE: Final = 8
 """Requests whose records are asked for: as many as agents mostly see."""
 READ, KEEP, DATA = 0, 3, 1
@@ -42,8 +39,6 @@ WORD: Final = ir.IntType(32)
 
 
 def _prefetch(typing_context: Any, array: Any, index: Any, offset: Any) -> tuple[Signature, Any]:
-    """Types the call, and writes its code."""
-
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         whole: Any = make_array(signature.args[0])  # type: ignore[no-untyped-call]  # Numba has no types
         item = cgutils.get_item_pointer(  # type: ignore[no-untyped-call]
@@ -98,57 +93,36 @@ class Results(NamedTuple):
 
 def new_results(num_envs: int, *, size: int, num_actions: int, num_terms: int, num_final: int) -> Results:
     """Makes room for what a step returns, but not for the flows that finish."""
-    layout = _layout(num_envs, size, num_actions, num_terms, num_final)
-    return Results(*(np.zeros(shape, dtype=dtype) for shape, dtype in layout))
-
-
-@lru_cache
-def _layout(
-    num_envs: int, size: int, num_actions: int, num_terms: int, num_final: int
-) -> tuple[tuple[tuple[int, ...], Any], ...]:
-    """Lists the shapes and types of the arrays."""
-    whole = {"host", "empty_slot_choices", "num_finished"}
-    flags = {"terminated", "truncated"}
-    shapes: dict[str, tuple[int, ...]] = {"observation": (num_envs, size), "mask": (num_envs, num_actions)}
-    shapes |= {"terms": (num_envs, num_terms), "final": (num_envs, num_final), "finished": (0,)}
-    types: dict[str, Any] = {"observation": np.float32, "mask": np.bool_, "finished": np.int64}
-    types |= dict.fromkeys(whole, np.int64) | dict.fromkeys(flags, np.bool_)
-    return tuple((shapes.get(name, (num_envs,)), types.get(name, np.float64)) for name in Results._fields)
+    return Results(
+        observation=np.zeros((num_envs, size), dtype=np.float32),
+        mask=np.zeros((num_envs, num_actions), dtype=np.bool_),
+        time=np.zeros(num_envs),
+        reward=np.zeros(num_envs),
+        terms=np.zeros((num_envs, num_terms)),
+        final=np.zeros((num_envs, num_final)),
+        host=np.zeros(num_envs, dtype=np.int64),
+        empty_slot_choices=np.zeros(num_envs, dtype=np.int64),
+        num_finished=np.zeros(num_envs, dtype=np.int64),
+        terminated=np.zeros(num_envs, dtype=np.bool_),
+        truncated=np.zeros(num_envs, dtype=np.bool_),
+        finished=np.zeros(0, dtype=np.int64),
+    )
 
 
 def _method(name: str, record: type) -> Any:
-    """Finds a method of a system's rules."""
+    """Finds a method of a system's rules, or of a policy."""
     return getattr(record, name.removeprefix("_"))
 
 
-@chosen_by_type(_method, index=0)
-def _act(rules: Any, decision: Decision, action: int) -> tuple[int, int, bool]:
-    """Reads an action; see ``DecisionRules``, as for those that follow."""
-    raise NotImplementedError
+_of_rules = chosen_by_type(_method, index=0)
+_act = _of_rules(DecisionRules.act)
+_mask = _of_rules(DecisionRules.mask)
+_observe = _of_rules(DecisionRules.observe)
+_reward = _of_rules(DecisionRules.reward)
+_final = _of_rules(DecisionRules.final)
 
 
-@chosen_by_type(_method, index=0)
-def _mask(rules: Any, decision: Decision, mask: BoolArray) -> None:
-    """Writes which actions are not replaced."""
-
-
-@chosen_by_type(_method, index=0)
-def _observe(rules: Any, decision: Decision, observation: npt.NDArray[np.float32]) -> None:
-    """Writes what the agent sees."""
-
-
-@chosen_by_type(_method, index=0)
-def _reward(rules: Any, decision: Decision, told: int, terms: FloatArray) -> float:
-    """Returns the reward."""
-    raise NotImplementedError
-
-
-@chosen_by_type(_method, index=0)
-def _final(rules: Any, decision: Decision, values: FloatArray) -> None:
-    """Writes what the last info tells besides."""
-
-
-@chosen_by_type(_method, index=0)
+@_of_rules
 def _choose(
     policy: Any,
     weights: FloatArray,
@@ -254,21 +228,9 @@ def play(
 ) -> int:
     """Plays environments that wait for a decision to their ends, each by a policy with weights of its own.
 
-    Args:
-        t: The networks.
-        rules: ``DecisionRules`` of the environments.
-        max_decisions: Decisions after which an episode is truncated; inf for no limit.
-        current: Network of each environment, (num_envs,).
-        numbers: Environments to play, (count,).
-        over: Which environments are over, (num_envs,); updated.
-        policy: A ``WeightedPolicy`` of one choice.
-        weights: Its weights, (num_envs, num_weights).
-        scratch: Room for the policy.
-        actions: Room for an action of each environment, (num_envs, 1).
-        results: Receives the observations, masks, times and ends.
-
-    Returns:
-        Number of decisions.
+    It takes what ``step`` takes; besides a ``WeightedPolicy`` of one choice, its weights, (num_envs, num_weights), its
+    scratch, and room for an action of each environment, (num_envs, 1). Of the results it writes observations, masks,
+    times and ends; it returns the number of decisions.
     """
     num_decisions = 0
     for i in range(len(numbers)):

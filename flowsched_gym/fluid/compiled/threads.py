@@ -21,7 +21,6 @@ class Threads:
     """
 
     def __init__(self, count: int) -> None:
-        """Starts no thread yet."""
         self._count = count
         self._pool = Pool(count - 1) if count > 1 else None
         self._tables: list[Tables] = []
@@ -36,9 +35,6 @@ class Threads:
         Args:
             work: What is done: machine code that releases Python's global lock, and touches these networks alone.
             numbers: Numbers of networks, or of their environments, each once.
-
-        Returns:
-            What the parts return, in the order of the numbers.
         """
         if self._pool is None:
             return [work(self._tables[0], numbers)]
