@@ -46,13 +46,9 @@ def check_path(name: str, path: str | PathLike[str], error: type[FlowSchedError]
 def open_to_read(
     path: str | PathLike[str], content: str, needed: str, error: type[FlowSchedError] = ConfigError
 ) -> Iterator[Path]:
-    """Makes a path, and turns what goes wrong when its file is read into an error that names it.
+    """Makes a path, and turns what goes wrong when its file is read into an ``error`` that names it.
 
-    Args:
-        path: Path of the file.
-        content: What is in the file, for the message.
-        needed: What is needed there, for the message.
-        error: What is raised where it is no path of a file that can be read.
+    The message says what the ``content`` of the file is, and what is ``needed`` there.
     """
     path = check_path(f"path of the {content}", path, error)
     if path.is_dir():
@@ -66,10 +62,7 @@ def open_to_read(
 
 
 def check_target(path: str | PathLike[str]) -> Path:
-    """Finds out whether a file could be written, before any time is spent on its content.
-
-    Returns:
-        The file that is to be written, with links followed; a device or pipe as it was given.
+    """Finds out whether a file could be written, before time is spent on its content; returns it, with links followed.
 
     Raises:
         OSError: The folder does not exist, or the path is a folder.
@@ -99,7 +92,8 @@ def replace_when_written(path: str | PathLike[str]) -> Iterator[Path]:
         with naming_file(path):
             yield target
         return
-    temporary = _temporary_for(target)
+    # Hidden, with the file's extension, by which writers choose the format.
+    temporary = target.with_name(f".{target.name[:LONGEST_NAME]}.{secrets.token_hex(8)}.tmp{target.suffix}")
     with naming_file(path, temporary), _removed_at_last(temporary):
         yield temporary
         with temporary.open("r+b") as written:
@@ -137,9 +131,7 @@ def _refuse_constant(name: str) -> NoReturn:
 def naming_file(path: str | PathLike[str], temporary: Path | None = None) -> Iterator[None]:
     """Adds the name of a file to errors of the operating system, which name a temporary file, or none on a full disk.
 
-    Args:
-        path: The file that is meant; errors about any other stay what they are.
-        temporary: The file that is written in its place.
+    Errors about any other file, but the temporary one that is written in its place, stay what they are.
     """
     try:
         yield
@@ -148,11 +140,6 @@ def naming_file(path: str | PathLike[str], temporary: Path | None = None) -> Ite
             raise
         reason = error.strerror or str(error) or type(error).__name__
         raise type(error)(error.errno or errno.EIO, reason, os.fspath(path)) from error
-
-
-def _temporary_for(target: Path) -> Path:
-    """Returns a hidden name in the folder of a file, with the file's extension, by which writers choose the format."""
-    return target.with_name(f".{target.name[:LONGEST_NAME]}.{secrets.token_hex(8)}.tmp{target.suffix}")
 
 
 @contextmanager

@@ -34,11 +34,7 @@ class Period:
 
 
 class PeriodDecision(NamedTuple):
-    """A decision at the beginning of a period.
-
-    Attributes:
-        number: Number of the period that begins, from 0.
-    """
+    """A decision at the beginning of a period, whose number counts from 0."""
 
     number: int
 

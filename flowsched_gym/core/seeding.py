@@ -26,8 +26,7 @@ class SeedStreams:
     The same seed and name give the same stream in every process and on every machine. Asking twice for a name gives
     two generators at the same, initial state: ask once and keep it.
 
-    Args:
-        seed: Seed of all streams, an integer >= 0.
+    The seed is an integer >= 0.
     """
 
     __slots__ = ("_seed",)

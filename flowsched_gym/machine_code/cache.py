@@ -26,7 +26,7 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataC
 from numba.core.serialize import dumps
 from numba.core.types import BaseNamedTuple, BaseTuple
 
-from flowsched_gym.machine_code.messages import tell_of_waiting
+from flowsched_gym.machine_code.messages import WAITING, tell
 
 fcntl: ModuleType | None
 try:
@@ -89,7 +89,6 @@ def source_files(path: Path) -> tuple[Path, ...]:
 
 @cache
 def _stamp(path: Path) -> str:
-    """Digests the sources that compiled code in a file depends on."""
     return hashlib.sha256(b"".join(sorted(_read(source)[0] for source in source_files(path)))).hexdigest()
 
 
@@ -215,7 +214,7 @@ class MachineCode(FunctionCache):
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                tell_of_waiting()
+                tell(WAITING)
                 fcntl.flock(file, fcntl.LOCK_EX)
             try:
                 yield
@@ -259,13 +258,11 @@ def _can_be_kept(types: Iterable[Any]) -> bool:
 
 
 def _given_folder() -> str:
-    """Returns where the user wants machine code to be kept, empty without a wish."""
     return str(cast(Any, config).CACHE_DIR)
 
 
 @cache
 def _tell_of_unwritable(folder: str) -> None:
-    """Warns, once in a process, that the folder for machine code cannot be written to."""
     LOGGER.warning("NUMBA_CACHE_DIR is %r, which cannot be written to: machine code serves this process alone", folder)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from time import perf_counter
+from types import NoneType
 from typing import Any, Final, TypeVar, cast
 
 import numpy as np
@@ -20,6 +21,7 @@ from flowsched_gym.machine_code.faults import Hook, explain
 from flowsched_gym.machine_code.messages import watch_compilations
 
 Function = TypeVar("Function", bound=Callable[..., object])
+Result = TypeVar("Result")
 
 OPTIONS: Final[dict[str, Any]] = {"fastmath": False, "error_model": "numpy", "no_cfunc_wrapper": True}
 INLINED: Final[dict[str, Any]] = {"_nrt": False, "forceinline": True}
@@ -90,11 +92,8 @@ def pasted_rule(function: Function) -> Function:
 def chosen_by_type(choose: Callable[[str, type], Any], *, index: int = -1) -> Callable[[Function], Function]:
     """Calls, in place of a function, the one that fits one of its arguments, a NamedTuple or None.
 
-    In compiled code, that one alone is compiled.
-
-    Args:
-        choose: Finds it by the name of the function and the class of that argument.
-        index: Index of the argument.
+    In compiled code, that one alone is compiled. ``choose`` finds it by the name of the function and the class of the
+    argument with this index.
     """
 
     def decorate(function: Function) -> Function:
@@ -113,6 +112,11 @@ def chosen_by_type(choose: Callable[[str, type], Any], *, index: int = -1) -> Ca
         return cast(Function, call)
 
     return decorate
+
+
+def chosen_by_presence(absent: Callable[..., Result], present: Callable[..., Result]) -> Callable[..., Result]:
+    """Calls one function where the last argument is None, and another where it is a NamedTuple."""
+    return chosen_by_type(lambda name, record: absent if record is NoneType else present)(present)
 
 
 def allocating_rule(function: Function) -> Function:

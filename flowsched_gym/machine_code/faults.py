@@ -25,13 +25,7 @@ LONGEST_REASON: Final = 200
 
 
 class Hook(NamedTuple):
-    """A function that an engine calls, chosen by the type of a record.
-
-    Attributes:
-        function: The function.
-        declared: The one in whose place it is called.
-        arguments: Numba's types of its arguments.
-    """
+    """A function that an engine calls in place of a declared one, with arguments of these types of Numba's."""
 
     function: Callable[..., object]
     declared: Callable[..., object]
@@ -56,7 +50,8 @@ def _told(function: Callable[..., object], fault: Exception) -> ConfigError:
     """Says where in a function, or in what it calls, the fault is, and what Numba says of it."""
     text, path, line = str(fault), Path(function.__code__.co_filename), function.__code__.co_firstlineno
     begin = 0
-    if place := next(filter(_is_not_numbas, LOCATION.finditer(text)), None):
+    places = (each for each in LOCATION.finditer(text) if not Path(each[2]).resolve().is_relative_to(NUMBA))
+    if place := next(places, None):
         path, line = Path(place[2]).resolve(), int(place[3])
         begin = max((each.end() for each in FAILURE.finditer(text, 0, place.start()) if each[1] == place[1]), default=0)
     else:
@@ -67,7 +62,3 @@ def _told(function: Callable[..., object], fault: Exception) -> ConfigError:
         reason += " (hooks make no arrays or lists)"
     where = f"{function.__qualname__} cannot be compiled: {path}, line {line}"
     return ConfigError(f"{where}: {one_line(reason, LONGEST_REASON)}")
-
-
-def _is_not_numbas(place: re.Match[str]) -> bool:
-    return not Path(place[2]).resolve().is_relative_to(NUMBA)

@@ -36,8 +36,7 @@ def next_change_time(n: int, choosing: Choosing | None) -> float:
     choices = choosing.choices[n]
     if choices.next_change == choices.num_changes:
         return np.inf
-    time: float = choosing.changes[n * choosing.most_changes + choices.next_change].time
-    return time
+    return float(choosing.changes[n * choosing.most_changes + choices.next_change].time)
 
 
 @inlined_part
@@ -78,8 +77,7 @@ def asks_for_periods(choosing: Choosing | None) -> bool:
     """Returns whether an agent is asked after each period."""
     if choosing is None:
         return False
-    asks: bool = choosing.asks == PERIOD
-    return asks
+    return bool(choosing.asks == PERIOD)
 
 
 @inlined_part
@@ -138,7 +136,6 @@ def waits_for_path(t: Tables, n: int, row: int, choosing: Choosing | None) -> bo
 
 @inlined_part
 def _scene(t: Tables, n: int, choosing: Choosing) -> NetworkState:
-    """Returns a network as it is, for those who choose paths."""
     net = t.networks[n]
     active = t.active[n * t.most_active : (n + 1) * t.most_active]
     state, controls, network = state_of(t.flows), controls_of(t.flows), network_of(t, n, t.capacity)

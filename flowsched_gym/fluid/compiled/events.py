@@ -37,7 +37,6 @@ def _insert_timer(timers: Rows, head: int, tail: int, time: float, kind: int, ro
 
 @engine_function
 def _move_timers_to_front(timers: Rows, net: Row, front: int) -> None:
-    """Makes room behind the timers."""
     count = net.timer_tail - net.timer_head
     for index in range(count):
         timer = timers[net.timer_head + index]

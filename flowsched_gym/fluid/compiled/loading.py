@@ -28,8 +28,7 @@ def load(
 ) -> bool:
     """Puts flows, in columns as those of a ``Workload``, into a network, at time 0.
 
-    Returns:
-        Whether the requests arrive in the order of rows; if not, ``set_order`` has to follow.
+    Returns whether the requests arrive in the order of rows; if not, ``set_order`` has to follow.
     """
     first = n * t.num_rows
     net = t.networks[n]

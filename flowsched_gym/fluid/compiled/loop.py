@@ -9,20 +9,7 @@ from typing import Final
 import numpy as np
 
 from flowsched_gym.core.arrays import IntArray
-from flowsched_gym.fluid.compiled.choosing import (
-    asks_for_periods,
-    begin_period,
-    change_links,
-    count_delivered,
-    find_decision,
-    forget_touched,
-    next_change_time,
-    next_period_time,
-    review,
-    take_note_of_quiet,
-    touch,
-    waits_for_path,
-)
+from flowsched_gym.fluid.compiled import choosing, sharing
 from flowsched_gym.fluid.compiled.events import note, set_timer, take_timer
 from flowsched_gym.fluid.compiled.loading import arriving_row, foresee_request
 from flowsched_gym.fluid.compiled.orders import move_to_front
@@ -35,19 +22,6 @@ from flowsched_gym.fluid.compiled.senders import (
     next_round,
     send,
     work_done,
-)
-from flowsched_gym.fluid.compiled.sharing import (
-    all_may_change,
-    average,
-    begin_flow,
-    changed_flows,
-    control,
-    finished,
-    forget_network,
-    leave_links,
-    mark_changed,
-    review_time,
-    set_rates,
 )
 from flowsched_gym.fluid.compiled.tables import NOBODY, Row, Rows, Tables, controls_of, network_of, state_of
 from flowsched_gym.fluid.events import EventKind
@@ -75,9 +49,11 @@ def run(t: Tables, n: int, goal: int) -> None:
     """Runs a network until a decision is asked, or so many flows are delivered, at most all."""
     net = t.networks[n]
     while net.asking == NOBODY and net.delivered < goal:
-        kind = _next_event(t.timers, net, next_change_time(n, t.choosing), next_period_time(n, t.choosing))
+        kind = _next_event(
+            t.timers, net, choosing.next_change_time(n, t.choosing), choosing.next_period_time(n, t.choosing)
+        )
         advances = kind in (LAST_BYTE_SENT, START, SHARING) or (kind in (LINK_CHANGE, ARRIVAL) and t.num_tokens == 0)
-        if advances or (kind == DECISION and asks_for_periods(t.choosing)):
+        if advances or (kind == DECISION and choosing.asks_for_periods(t.choosing)):
             _advance_flows(t, n)
         if kind == LAST_BYTE_SENT:
             net.wake = np.inf
@@ -85,7 +61,7 @@ def run(t: Tables, n: int, goal: int) -> None:
         elif kind == DELIVERY:
             _deliver(t, n)
         elif kind == LINK_CHANGE:
-            change_links(t, n, t.choosing)
+            choosing.change_links(t, n, t.choosing)
         elif kind == ARRIVAL:
             _arrive(t, n)
         elif kind == DECISION:
@@ -94,11 +70,11 @@ def run(t: Tables, n: int, goal: int) -> None:
         elif kind == SHARING:
             _share(t, n)
         elif kind == PERIOD_END:
-            begin_period(t, n, t.choosing)
+            choosing.begin_period(t, n, t.choosing)
         else:
             _start(t, n, kind)
     if net.delivered == net.num_flows:
-        forget_touched(t.choosing)
+        choosing.forget_touched(t.choosing)
 
 
 @threaded_function
@@ -140,7 +116,7 @@ def _next_event(timers: Rows, net: Row, change_time: float, period_time: float) 
 def _find_asking(t: Tables, n: int) -> None:
     """Finds what an agent has to decide: of destinations, the first by host number."""
     net = t.networks[n]
-    find_decision(t, n, t.choosing)
+    choosing.find_decision(t, n, t.choosing)
     for index in range(net.num_destinations):
         d = t.destinations[n * t.most_destinations + index]
         if d.tokens > 0 and d.tail > d.head and not d.held:
@@ -162,9 +138,9 @@ def _arrive(t: Tables, n: int) -> None:
             t.flows[row].grant_time = net.now
         if arrives_to_wait(t, n, row, t.stages):
             continue
-        begin_flow(net.now, n, row, state_of(t.flows), controls_of(t.flows), t.record)
+        sharing.begin_flow(net.now, n, row, state_of(t.flows), controls_of(t.flows), t.record)
         if t.num_tokens == 0:
-            if not waits_for_path(t, n, row, t.choosing):
+            if not choosing.waits_for_path(t, n, row, t.choosing):
                 begin(t, n, row)
             continue
         d = t.destinations[n * t.most_destinations + t.flows[row].destination_index]
@@ -199,7 +175,7 @@ def _deliver(t: Tables, n: int) -> None:
             net.decision_due = True
         finish(t, n, row, t.stages)
         row = take_timer(t, n, DELIVERY)
-    count_delivered(t, n, t.choosing)
+    choosing.count_delivered(t, n, t.choosing)
 
 
 @inlined_part
@@ -214,7 +190,7 @@ def _start(t: Tables, n: int, kind: int) -> None:
         else:
             t.flows[row].admitted = True
             net.sharing_due = True
-            mark_changed(n, row, t.cache)
+            sharing.mark_changed(n, row, t.cache)
             next_round(t, n, row)
         row = take_timer(t, n, kind)
 
@@ -232,7 +208,7 @@ def _advance_flows(t: Tables, n: int) -> None:
     state, controls = state_of(t.flows), controls_of(t.flows)
     active = t.active[n * t.most_active : (n + 1) * t.most_active]
     served = t.served[n * t.most_active : (n + 1) * t.most_active]
-    average(net.now, elapsed, n, active, net.num_active, state, controls, t.record)
+    sharing.average(net.now, elapsed, n, active, net.num_active, state, controls, t.record)
     kept, num_finished, num_crossed = advance(
         net.now,
         elapsed,
@@ -256,14 +232,14 @@ def _advance_flows(t: Tables, n: int) -> None:
         # Of one type with all other rows, so that less is compiled.
         row: int = np.int64(t.scratch[index].finished)  # type: ignore[assignment]
         note(t, n, LAST_BYTE_SENT, row)
-        finished(n, row, state, controls, t.record)
-        touch(t, n, row, t.choosing)
-        leave_links(t, n, row, t.cache)
+        sharing.finished(n, row, state, controls, t.record)
+        choosing.touch(t, n, row, t.choosing)
+        sharing.leave_links(t, n, row, t.cache)
         set_timer(t, n, net.now + t.paths[t.flows[row].path].delay, DELIVERY, row)
     for index in range(num_crossed):
         row = np.int64(t.scratch[index].crossed)  # type: ignore[assignment]
         note(t, n, BYTE_THRESHOLD, row)
-        mark_changed(n, row, t.cache)
+        sharing.mark_changed(n, row, t.cache)
         if t.sending.first_burst > 0.0:
             if net.now >= t.windows[row].round_end:
                 next_round(t, n, row)
@@ -275,7 +251,6 @@ def _advance_flows(t: Tables, n: int) -> None:
 
 @inlined_part
 def _share(t: Tables, n: int) -> None:
-    """Sets the rates, and foresees the next event."""
     net = t.networks[n]
     net.sharing_due = False
     net.wake = np.inf
@@ -286,16 +261,16 @@ def _share(t: Tables, n: int) -> None:
     state, controls = state_of(t.flows), controls_of(t.flows)
     active = t.active[n * t.most_active : (n + 1) * t.most_active]
     served = t.served[n * t.most_active : (n + 1) * t.most_active]
-    review(t, n, t.choosing)
-    if all_may_change(n, t.record):
-        forget_network(n, t.cache)
-    changed, num_changed = changed_flows(t, n, t.cache)
-    control(net.now, n, changed, num_changed, state, controls, network_of(t, n, t.capacity), t.record)
+    choosing.review(t, n, t.choosing)
+    if sharing.all_may_change(n, t.record):
+        sharing.forget_network(n, t.cache)
+    changed, num_changed = sharing.changed_flows(t, n, t.cache)
+    sharing.control(net.now, n, changed, num_changed, state, controls, network_of(t, n, t.capacity), t.record)
     changes_at, rates_change = _control_lossy(t, n, t.senders)
     if rates_change:
-        set_rates(t, n, changed, num_changed, t.cache)
-    take_note_of_quiet(t, n, t.choosing)
-    next_review = review_time(net.now, n, active, count, state, controls, t.record)
+        sharing.set_rates(t, n, changed, num_changed, t.cache)
+    choosing.take_note_of_quiet(t, n, t.choosing)
+    next_review = sharing.review_time(net.now, n, active, count, state, controls, t.record)
     next_review = min(next_review, changes_at, _next_change_lossy(t, n, t.senders))
     net.wake = next_event_time(
         net.now, served, net.served, state.attained, state.remaining, state.rate, controls.review_at, next_review
@@ -313,11 +288,7 @@ def _deliver_lossy(t: Tables, n: int, elapsed: float, senders: Senders | None) -
 
 @inlined_part
 def _control_lossy(t: Tables, n: int, senders: Senders | None) -> tuple[float, bool]:
-    """Sets weights and largest rates of senders whose packets can be lost.
-
-    Returns:
-        When one next notices or wakes, in s; and whether links have to be shared anew.
-    """
+    """Steers senders whose packets can be lost; returns when one next notices, in s, and whether rates change now."""
     if senders is None:
         return np.inf, True
     net = t.networks[n]

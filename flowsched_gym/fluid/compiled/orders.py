@@ -1,7 +1,6 @@
 """Carries out what an agent decides, in compiled code."""
 
-from types import NoneType
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from flowsched_gym.fluid.compiled.tables import NOBODY, Row, Tables
 from flowsched_gym.fluid.decision import Order
 from flowsched_gym.fluid.events import EventKind
 from flowsched_gym.fluid.rules.transport.senders import send_to_back, take_request
-from flowsched_gym.machine_code.decorators import chosen_by_type, engine_function, inlined_part
+from flowsched_gym.machine_code.decorators import chosen_by_presence, engine_function, inlined_part
 
 DECISION: Final = int(EventKind.DECISION)
 GRANT: Final = int(Order.GRANT)
@@ -25,7 +24,6 @@ SERVE_FIRST: Final = int(Order.SERVE_FIRST)
 
 @inlined_part
 def _grant(t: Tables, n: int, index: int) -> int:
-    """Grants a token of the asking destination to a request."""
     net = t.networks[n]
     d = t.destinations[n * t.most_destinations + net.asking]
     row = take_request(t.requests, d.head, index)
@@ -55,7 +53,6 @@ def _postpone(t: Tables, n: int, index: int) -> int:
 
 @inlined_part
 def _serve_first(t: Tables, n: int, index: int, choosing: Choosing) -> int:
-    """Puts a flow, of those that compete, before all others."""
     row: int = np.int64(choosing.asked[choosing.choices[n].first_asked + index])  # type: ignore[assignment]  # signed
     note(t, n, DECISION, row)
     serve_flow_first(n, row, t.record)
@@ -89,7 +86,6 @@ def move_to_front(t: Tables, d: Row) -> None:
 
 @inlined_part
 def _at_destination(t: Tables, n: int, order: int, index: int, choosing: None) -> int:
-    """Carries out an order about the asking destination's requests."""
     if order == GRANT:
         return _grant(t, n, index)
     if order == POSTPONE:
@@ -101,21 +97,13 @@ def _at_destination(t: Tables, n: int, order: int, index: int, choosing: None) -
 
 @inlined_part
 def _among_flows(t: Tables, n: int, order: int, index: int, choosing: Choosing) -> int:
-    """Carries out an order about flows that compete or need a path."""
     if order == SERVE_FIRST:
         return _serve_first(t, n, index, choosing)
     return _take_path(t, n, index, choosing)
 
 
-def _of_kind(name: str, choosing: type) -> Any:
-    """Finds what carries out orders: about tokens where nothing else is chosen."""
-    return _at_destination if choosing is NoneType else _among_flows
-
-
-@chosen_by_type(_of_kind)
-def give(t: Tables, n: int, order: int, index: int, choosing: Choosing | None) -> int:
-    """Carries out an ``Order``; returns the flow's row, or ``NOBODY``."""
-    raise NotImplementedError
+give = chosen_by_presence(_at_destination, _among_flows)
+"""Carries out an ``Order``, about tokens where nothing else is chosen; returns the flow's row, or ``NOBODY``."""
 
 
 @engine_function

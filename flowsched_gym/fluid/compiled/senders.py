@@ -106,7 +106,8 @@ def arrives_to_wait(t: Tables, n: int, row: int, stages: Stages | None) -> bool:
     """Takes in a flow that arrives; returns whether it has stages before it sends."""
     if stages is None:
         return False
-    _count_down(t, n, row, stages)
+    if stops_waiting(row, stages):
+        _start(t, n, row)
     return True
 
 
@@ -116,7 +117,9 @@ def finish(t: Tables, n: int, row: int, stages: Stages | None) -> None:
     if stages is None:
         return
     for index in range(stages.first_follower[row + n], stages.first_follower[row + n + 1]):
-        _count_down(t, n, n * t.num_rows + stages.followers[index], stages)
+        follower = n * t.num_rows + stages.followers[index]
+        if stops_waiting(follower, stages):
+            _start(t, n, follower)
 
 
 @inlined_part
@@ -124,8 +127,7 @@ def is_on_cpu(row: int, stages: Stages | None) -> bool:
     """Returns whether a flow runs on its CPU."""
     if stages is None:
         return False
-    on_cpu: bool = stages.stage[row] == ON_CPU
-    return on_cpu
+    return bool(stages.stage[row] == ON_CPU)
 
 
 @inlined_part
@@ -163,13 +165,6 @@ def work_done(t: Tables, n: int, row: int, stages: Stages | None) -> None:
             if waits_at_barrier(row, first_row + member, stages):
                 _start(t, n, first_row + member)
             member = stages.next_in_group[first_row + member]
-
-
-@inlined_part
-def _count_down(t: Tables, n: int, row: int, stages: Stages) -> None:
-    """Counts an arrival, or an end for which a flow has waited."""
-    if stops_waiting(row, stages):
-        _start(t, n, row)
 
 
 @inlined_part

@@ -12,7 +12,7 @@ from flowsched_gym.fluid.compiled.incremental import leave, share_incrementally
 from flowsched_gym.fluid.compiled.tables import Tables, controls_of, network_of
 from flowsched_gym.fluid.contract import Discipline
 from flowsched_gym.fluid.rules.sharing.share_links import share_links, sort_by_priority
-from flowsched_gym.machine_code.decorators import chosen_by_type, inlined_part
+from flowsched_gym.machine_code.decorators import chosen_by_presence, chosen_by_type, inlined_part
 
 
 def _hook(name: str, record: Any) -> Any:
@@ -32,7 +32,6 @@ serve_first = _of_discipline(Discipline.serve_first)
 
 
 def _share_anew(t: Tables, n: int, rows: IntArray, count: int, cache: None) -> None:
-    """Shares the links anew."""
     net = t.networks[n]
     active = t.active[n * t.most_active : (n + 1) * t.most_active]
     served = t.served[n * t.most_active : (n + 1) * t.most_active]
@@ -41,7 +40,6 @@ def _share_anew(t: Tables, n: int, rows: IntArray, count: int, cache: None) -> N
 
 
 def _share_changes(t: Tables, n: int, rows: IntArray, count: int, cache: AllocationCache) -> None:
-    """Shares the links from the cache."""
     net = t.networks[n]
     active = t.active[n * t.most_active : (n + 1) * t.most_active]
     served = t.served[n * t.most_active : (n + 1) * t.most_active]
@@ -51,14 +49,8 @@ def _share_changes(t: Tables, n: int, rows: IntArray, count: int, cache: Allocat
     net.served = share_incrementally(n, rows, count, controls, network, t.flows["rate"], served, net.served, cache)
 
 
-def _way_to_share(name: str, cache: type) -> Any:
-    """Finds how links are shared with this cache, or without one."""
-    return _share_changes if cache is AllocationCache else _share_anew
-
-
-@chosen_by_type(_way_to_share)
-def set_rates(t: Tables, n: int, rows: IntArray, count: int, cache: AllocationCache | None) -> None:
-    """Sets the rates of the active flows of a network, of which these may have changed, and lists who has one."""
+set_rates = chosen_by_presence(_share_anew, _share_changes)
+"""Sets the rates of the active flows of a network, of which these may have changed, and lists who has one."""
 
 
 @inlined_part

@@ -1,7 +1,8 @@
-"""Simulates many networks at once: the compiled counterpart of ``fluid.simpy.Simulation``."""
+"""Simulates many networks at once, in several threads: the compiled counterpart of ``fluid.simpy.Simulation``."""
 
 from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -11,6 +12,7 @@ from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.periods import Period
 from flowsched_gym.core.snapshot import Snapshot
+from flowsched_gym.core.threads import Pool
 from flowsched_gym.flows.fields import Fields, fill_flow_fields
 from flowsched_gym.flows.records import Records, complete_records
 from flowsched_gym.fluid.compiled.loading import load, open_paths, open_stages, set_order
@@ -18,7 +20,6 @@ from flowsched_gym.fluid.compiled.loop import run_many
 from flowsched_gym.fluid.compiled.orders import begin_next_period
 from flowsched_gym.fluid.compiled.snapshot import blocks_of, branch, copy, put, take
 from flowsched_gym.fluid.compiled.tables import NOBODY, Tables, new_tables
-from flowsched_gym.fluid.compiled.threads import Threads
 from flowsched_gym.fluid.contract import Discipline, check_discipline
 from flowsched_gym.fluid.isolation import ideal_times
 from flowsched_gym.fluid.pending_decisions import DecisionKind
@@ -66,10 +67,6 @@ class BatchSimulation:
 
     Attributes:
         tables: The arrays that compiled code works on.
-        discipline: Fills the controls of the flows that send.
-
-    Raises:
-        ConfigError: The arguments do not fit each other, or machine code is switched off.
     """
 
     def __init__(
@@ -164,13 +161,9 @@ class BatchSimulation:
         return take(self.tables, numbers)
 
     def put(self, numbers: IntArray, snapshot: Snapshot) -> None:
-        """Sets networks, (count,), to what a snapshot holds.
-
-        Raises:
-            ConfigError: Its networks are laid out in another way.
-        """
+        """Sets networks, (count,), to what a snapshot holds; refuses one whose networks are laid out in another way."""
         snapshot.check_fits(blocks_of(self.tables))
-        self.grow(snapshot.num_rows, snapshot.most_destinations, snapshot.num_changes, snapshot.num_pairs)
+        self.grow(*snapshot.room)
         put(self.tables, numbers, snapshot)
 
     def copy(self, sources: IntArray, numbers: IntArray) -> None:
@@ -185,10 +178,7 @@ class BatchSimulation:
     def branch(self, source: int, numbers: IntArray, num_arrived: int) -> None:
         """Lets networks, (count,), that have been loaded go on from where another one is, with flows to come of theirs.
 
-        Args:
-            source: The other network.
-            numbers: Networks to set. Their first flows are those that have arrived in the other one, row by row.
-            num_arrived: How many these are.
+        Their first ``num_arrived`` flows are those that have arrived in the other one, row by row.
         """
         branch(self.tables, source, numbers, slice(self._first_active(np.array([source])), num_arrived))
 
@@ -308,3 +298,51 @@ class BatchSimulation:
 
     def _path(self, workload: Workload) -> IntArray:
         return self.topology.ecmp(workload.source, workload.destination, workload.flow_id, seed=self._seed)
+
+
+class Threads:
+    """Threads among which networks are divided; the first of them is the one that calls."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._pool = Pool(count - 1) if count > 1 else None
+        self._tables: list[Tables] = []
+
+    def begin(self, tables: Tables) -> None:
+        """Makes scratch for other tables."""
+        self._tables = [tables, *(_with_own_scratch(tables) for _ in range(self._count - 1))]
+
+    def share_out(self, work: Callable[[Tables, IntArray], Result], numbers: IntArray) -> list[Result]:
+        """Calls ``work(tables, numbers)`` in each thread with the tables and its part of the numbers, in this order.
+
+        It is machine code that releases Python's global lock, and touches these networks, or environments, alone.
+        """
+        if self._pool is None:
+            return [work(self._tables[0], numbers)]
+        ends = [len(numbers) * i // self._count for i in range(self._count + 1)]
+        parts = [numbers[first:last] for first, last in pairwise(ends)]
+        submit = self._pool.threads().submit
+        others = [submit(work, *each) for each in zip(self._tables[1:], parts[1:], strict=True) if len(each[1])]
+        first = [work(self._tables[0], parts[0])] if len(parts[0]) else []
+        return [*first, *(other.result() for other in others)]
+
+
+def _with_own_scratch(tables: Tables) -> Tables:
+    """Returns the tables with copies of what is no network's own."""
+    record = tables.record
+    of_networks = {*record.discipline.kept, *record.discipline.kept_once}
+    return tables._replace(
+        filling=_copied(tables.filling, "residual", "links", "sharers", "crossings"),
+        scratch=tables.scratch.copy(),
+        cache=_copied(tables.cache, "dirty", "open", "share", "fresh", "fixed"),
+        choosing=_copied(tables.choosing, "touched", "moved"),
+        record=_copied(record, *(name for name in record._fields if name not in of_networks)),
+    )
+
+
+def _copied(record: Any, *names: str) -> Any:
+    """Copies the arrays among some fields of a record; ``None`` stays."""
+    if record is None:
+        return None
+    fields = {name: getattr(record, name) for name in names}
+    return record._replace(**{name: each.copy() for name, each in fields.items() if isinstance(each, np.ndarray)})

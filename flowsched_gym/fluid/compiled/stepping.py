@@ -4,7 +4,6 @@ A thousand networks do not fit into the caches. Each is touched in a few indices
 destination, queue, flows), so that the processor cannot look ahead by itself; told a few networks before, it does.
 """
 
-from types import NoneType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -23,7 +22,13 @@ from flowsched_gym.fluid.compiled.tables import NOBODY, Tables, controls_of, net
 from flowsched_gym.fluid.decision import Decision, DecisionRules
 from flowsched_gym.fluid.pending_decisions import DecisionKind
 from flowsched_gym.fluid.routes import Routes
-from flowsched_gym.machine_code.decorators import chosen_by_type, engine_function, inlined_part, threaded_function
+from flowsched_gym.machine_code.decorators import (
+    chosen_by_presence,
+    chosen_by_type,
+    engine_function,
+    inlined_part,
+    threaded_function,
+)
 
 _Asked = tuple[IntArray, int, int, IntArray, int, int, int, bool, Routes | None]
 """What a ``Decision`` is about: its fields from ``candidates`` to ``can_wait``, and ``routes``."""
@@ -277,15 +282,7 @@ def _about_flows(t: Tables, n: int, choosing: Choosing) -> _Asked:
     return choosing.asked, first, count, t.active, first_active, net["num_active"], NOBODY, False, routes
 
 
-def _of_kind(name: str, choosing: type) -> Any:
-    """Finds what a decision is about: tokens where nothing else is chosen."""
-    return _about_tokens if choosing is NoneType else _about_flows
-
-
-@chosen_by_type(_of_kind)
-def _asked_of(t: Tables, n: int, choosing: Choosing | None) -> _Asked:
-    """Lays out what a decision is about."""
-    raise NotImplementedError
+_asked_of = chosen_by_presence(_about_tokens, _about_flows)
 
 
 @inlined_part
