@@ -8,8 +8,7 @@ from typing import Any, Final
 
 import gymnasium
 
-from flowsched_gym.core.errors import ConfigError, UnknownArgumentError, shown
-from flowsched_gym.core.suggestions import listed, similar
+from flowsched_gym.core.errors import ConfigError, UnknownArgumentError, listed, shown, similar
 from flowsched_gym.systems import artemis, auto, merp, qcluster, tafe
 from flowsched_gym.systems.spec import NOTHING, OPTIONS, Ability, EnvironmentSpec, PolicySpec, SystemSpec
 

@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray, as_numbers, is_sequence, is_whole, to_float
-from flowsched_gym.core.errors import ConfigError, WorkloadError, shown
-from flowsched_gym.core.suggestions import listed
+from flowsched_gym.core.errors import ConfigError, WorkloadError, listed, shown
 
 Item = TypeVar("Item")
 Choice = TypeVar("Choice", bound=str)

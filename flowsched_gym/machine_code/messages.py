@@ -17,14 +17,11 @@ from numba.core import event
 
 Write = Callable[[str], None]
 """Prints a line, which comes without its line break."""
-
 PACKAGE: Final = __name__.partition(".")[0]
 QUIET_VARIABLE: Final = "FLOWSCHED_QUIET"
 """Environment variable that, when set, hides the lines."""
-
 UNNOTICED: Final = 1.0
 """Time in s that rules of single events take together before a line tells of them."""
-
 HINT: Final = f"{QUIET_VARIABLE}=1 hides this line"
 ENGINE: Final = (
     "flowsched: compiling the engine of vector environments and of engine='compiled': about half a minute of "

@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from flowsched_gym.core.arrays import BoolArray, IntArray
 from flowsched_gym.core.checks import check_flag, check_integer
-from flowsched_gym.core.errors import ConfigError, SpaceMismatchError, shown
-from flowsched_gym.core.suggestions import listed
+from flowsched_gym.core.errors import ConfigError, SpaceMismatchError, listed, shown
 from flowsched_gym.envs import DecisionEnv
 from flowsched_gym.envs.policies import Policy
 from flowsched_gym.envs.state import fingerprint

@@ -9,8 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from flowsched_gym.core.checks import check_choice
-from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.suggestions import listed
+from flowsched_gym.core.errors import ConfigError, listed, shown
 from flowsched_gym.core.units import SECONDS_PER_MICROSECOND
 
 

@@ -6,8 +6,7 @@ from typing import Final
 import numpy as np
 
 from flowsched_gym.core.arrays import IntArray
-from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.suggestions import listed
+from flowsched_gym.core.errors import ConfigError, listed, shown
 from flowsched_gym.flows.workload import Workload
 from flowsched_gym.fluid.contract import Discipline
 from flowsched_gym.fluid.controls import Controls

@@ -4,8 +4,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Final
 
-from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.suggestions import listed, similar
+from flowsched_gym.core.errors import ConfigError, listed, shown, similar
 from flowsched_gym.fluid.contract import Discipline
 from flowsched_gym.fluid.disciplines.attained import Las, Mlfq
 from flowsched_gym.fluid.disciplines.deadlines import Edf, Lsdf, Ssdf

@@ -9,8 +9,7 @@ import numpy.typing as npt
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.core.checks import check_numbers, check_whole_numbers
-from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.suggestions import listed
+from flowsched_gym.core.errors import ConfigError, listed, shown
 from flowsched_gym.flows.fields import index_tasks
 from flowsched_gym.flows.workload import Workload
 from flowsched_gym.fluid.contract import Discipline
