@@ -168,29 +168,14 @@ CASES: Final[dict[str, Cases]] = {
         ),
     ),
     "flowsched/AuTOLongFlows-v0": Cases(
-        short={
-            "workload": "poisson-exponential",
-            "flows": 60,
-            "hosts": 4,
-            "thresholds": (1e4, 3e4, 6e4),
-            "period_ms": 1.0,
-            "n_l": 3,
-            "link_gbps": 0.4,
-        },
+        short={"workload": "poisson-exponential", "flows": 60, "hosts": 4, "thresholds": (1e4, 3e4, 6e4)}
+        | {"period_ms": 1.0, "n_l": 3, "link_gbps": 0.4},
         choices={"paths": (2,)},
         ties=(
             {"link_gbps": 8e-9, "link_delay_us": 0.0, "thresholds": (0.25,), "scope": "network", "period_ms": 500.0},
             {"link_gbps": 8e-9, "link_delay_us": 5e5, "thresholds": (0.5, 1.0), "hosts": 8, "period_ms": 4e3, "n_l": 2},
-            {
-                "link_gbps": 8e-9,
-                "link_delay_us": 0.0,
-                "thresholds": (0.5,),
-                "hosts": 7,
-                "period_ms": 3.5e3,
-                "observation": "paper",
-                "layout": "recorded",
-                "reward": "slowdown_growth",
-            },
+            {"link_gbps": 8e-9, "link_delay_us": 0.0, "thresholds": (0.5,), "hosts": 7, "period_ms": 3.5e3}
+            | {"observation": "paper", "layout": "recorded", "reward": "slowdown_growth"},
         ),
         frozen=[
             {"hosts": 4, "flows": 60, "thresholds": [1e5, 1e6], "period_ms": 20.0, "n_l": 4, "m_l": 2},
@@ -228,15 +213,8 @@ CASES: Final[dict[str, Cases]] = {
         ties=(
             {"link_gbps": 8e-3, "link_delay_us": 0.0, "period_flows": 3, "hosts": 8, "clusters": 2},
             {"link_gbps": 8e-3, "link_delay_us": 5e5, "period_flows": 1, "reward": "fct_ratio"},
-            {
-                "link_gbps": 8e-3,
-                "link_delay_us": 5e5,
-                "period_flows": None,
-                "period_ms": 1e3,
-                "topology": "one-link",
-                "observation": "paper",
-                "initial_thresholds": [1e6, 2e6, 3e6],
-            },
+            {"link_gbps": 8e-3, "link_delay_us": 5e5, "period_flows": None, "period_ms": 1e3}
+            | {"topology": "one-link", "observation": "paper", "initial_thresholds": [1e6, 2e6, 3e6]},
         ),
         frozen=[
             {"flows": 400, "period_flows": 10, "hosts": 8},
@@ -293,22 +271,11 @@ CASES: Final[dict[str, Cases]] = {
         ),
         frozen=[
             {"tasks": 60, "load": 0.9, "period_flows": 5},
-            {
-                "workload": "tafe-alibaba",
-                "tasks": 20,
-                "within": "shortest",
-                "barrier": "task",
-                "cpus": [1.5],
-                "queues": 4,
-            }
+            {"workload": "tafe-alibaba", "tasks": 20, "within": "shortest", "barrier": "task", "cpus": [1.5]}
+            | {"queues": 4}
             | {"period_flows": None, "period_ms": 20.0, "reward": "tct"},
-            {
-                "workload": "tafe-web-search",
-                "tasks": 20,
-                "within": "remaining",
-                "demotion": "arrived",
-                "period_flows": 2,
-            }
+            {"workload": "tafe-web-search", "tasks": 20, "within": "remaining", "demotion": "arrived"}
+            | {"period_flows": 2}
             | {"topology": "big-switch", "initial_thresholds": [1e5, 1e6], "link_delay_us": 10.0},
         ],
         pictures={
@@ -324,27 +291,13 @@ CASES: Final[dict[str, Cases]] = {
         ties=(
             {"link_gbps": 8e-9, "delay_us": 0.0, "period_us": 4.3e7, "gap_us": 1e8},
             {"link_gbps": 2.4e-5, "delay_us": 5e5, "period_us": 1e6, "window": 2, "goal": "fq", "messages": "time"},
-            {
-                "link_gbps": 2.4e-5,
-                "delay_us": 5e5,
-                "period_us": 1.5e6,
-                "buffer": 2,
-                "mark_at": 0,
-                "transport": "dctcp",
-                "min_rto_us": 1e6,
-            },
+            {"link_gbps": 2.4e-5, "delay_us": 5e5, "period_us": 1.5e6, "buffer": 2, "mark_at": 0}
+            | {"transport": "dctcp", "min_rto_us": 1e6},
         ),
         frozen=[
             {"flows": 150, "load": 0.9, "period_us": 500.0},
-            {
-                "flows": 100,
-                "goal": "fq",
-                "reward": "jain",
-                "transport": "dctcp",
-                "window": 70,
-                "buffer": 60,
-                "mark_at": 20,
-            }
+            {"flows": 100, "goal": "fq", "reward": "jain", "transport": "dctcp", "window": 70, "buffer": 60}
+            | {"mark_at": 20}
             | {"workload": "qcluster-changing", "period_us": 10_000.0, "messages": "time"},
             {"flows": 150, "workload": "qcluster-deadlines", "goal": "deadline", "reward": "deadlines", "queues": 6}
             | {"period_us": 300.0, "load": 0.9},
