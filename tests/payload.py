@@ -21,10 +21,7 @@ class _Payload:
 def add_payload(path: Path, name: str, *, marker: Path) -> None:
     """Adds a member to an archive, pickled as it is and as Stable-Baselines3 keeps pickled parts in its ``data``.
 
-    Args:
-        path: The archive.
-        name: Name of the member.
-        marker: File that is there after the member was unpickled.
+    When it is unpickled, the marker is there.
     """
     pickled = pickle.dumps(_Payload(marker))
     part = {":type:": "<class 'object'>", ":serialized:": base64.b64encode(pickled).decode()}

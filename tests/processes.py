@@ -38,12 +38,7 @@ def run(
 ) -> Outcome:
     """Runs a program of this checkout to its end; fails with all that it printed if it ends in another way.
 
-    Args:
-        words: The command line.
-        status: Exit status that is expected; None: any.
-        folder: Where it runs.
-        stdout: File descriptor of its standard output. Default: what comes is returned.
-        variables: Environment variables, beside those of this process.
+    Its environment variables are those of this process and these; without a status, it may end with any.
     """
     with subprocess.Popen(
         words,
@@ -75,10 +70,7 @@ def run_python(program: str, **variables: str) -> str:
 def end(*words: str, number: int, started: Path) -> int:
     """Sends a signal to a program when all that it starts has begun; returns its status when all have ended.
 
-    Args:
-        words: The command line.
-        number: The signal.
-        started: File in which the two processes that it starts write their numbers.
+    The two processes that it starts write their numbers into a file.
     """
     with subprocess.Popen(
         words,
