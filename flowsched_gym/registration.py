@@ -131,7 +131,7 @@ def _read_policy(spec: EnvironmentSpec, policy: str) -> tuple[PolicySpec, dict[s
 
 
 def _read_options(policy: str, text: str) -> dict[str, Any]:
-    """Reads ``key=value,key=value``: numbers, ``true`` and ``false``, and texts; ``base.key`` is an option of the base."""
+    """Reads ``key=value,key=value``: numbers, ``true`` and ``false``, and texts; ``base.key`` is of the base."""
     found: dict[str, Any] = {}
     of_others: dict[str, list[str]] = {}
     for entry in text.split(","):
