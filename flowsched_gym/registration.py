@@ -8,8 +8,7 @@ from typing import Any, Final
 
 import gymnasium
 
-from flowsched_gym.core.errors import ConfigError, UnknownArgumentError, shown
-from flowsched_gym.core.suggestions import listed, similar
+from flowsched_gym.core.errors import ConfigError, UnknownArgumentError, listed, shown, similar
 from flowsched_gym.systems import (
     NOTHING,
     OPTIONS,
@@ -44,14 +43,7 @@ def register_environments() -> None:
 
 
 def find_environment(environment: str | EnvironmentSpec) -> EnvironmentSpec:
-    """Finds an environment by its id; once found, it is passed on as it is.
-
-    Args:
-        environment: ``flowsched/<Name>-v0``, or that with ``flowsched_gym:`` before it.
-
-    Raises:
-        ConfigError: No environment of this package has this id.
-    """
+    """Finds an environment by its id, ``flowsched_gym:`` before it or not; once found, it is passed on as it is."""
     if isinstance(environment, EnvironmentSpec):
         return environment
     wanted = environment.removeprefix("flowsched_gym:")
@@ -61,11 +53,7 @@ def find_environment(environment: str | EnvironmentSpec) -> EnvironmentSpec:
 
 
 def check_arguments(spec: EnvironmentSpec, kwargs: Iterable[str]) -> dict[str, inspect.Parameter]:
-    """Returns the parameters of an environment by name, and refuses arguments that are none of them.
-
-    Raises:
-        UnknownArgumentError: It has no such argument.
-    """
+    """Returns the parameters of an environment by name, and refuses arguments that are none of them."""
     parameters = dict(inspect.signature(load_target(spec.entry_point)).parameters)
     for name in kwargs:
         if name not in parameters:
@@ -76,11 +64,8 @@ def check_arguments(spec: EnvironmentSpec, kwargs: Iterable[str]) -> dict[str, i
 def heuristic_arguments(spec: EnvironmentSpec, kwargs: Mapping[str, Any], policy: str | None = None) -> dict[str, Any]:
     """Returns the arguments under which a heuristic meets the same episodes as an agent.
 
-    Args:
-        spec: The environment.
-        kwargs: The agent's arguments.
-        policy: The heuristic, with its options, so that the environment offers the actions that it takes. Default: one
-            that does what every agent may do.
+    These are the agent's arguments, changed so that the environment offers the actions that the policy, with its
+    options, takes. Default: one that does what every agent may do.
     """
     needed = {} if policy is None else _required(spec, policy)
     return {**kwargs, **spec.heuristic_kwargs, **needed}
@@ -97,11 +82,7 @@ def is_model(policy: str) -> bool:
 
 
 def policy_ability(spec: EnvironmentSpec, policy: str) -> Ability:
-    """Returns what a heuristic of an environment, with its options, does and uses, its base included.
-
-    Raises:
-        ConfigError: There is no such policy or option.
-    """
+    """Returns what a heuristic of an environment, with its options, does and uses, its base included."""
     found, options = _read_policy(spec, policy)
     base = options.get("base", found.base)
     of_base = policy_ability(spec, base) if isinstance(base, str) and spec.names(base) else NOTHING
@@ -109,16 +90,7 @@ def policy_ability(spec: EnvironmentSpec, policy: str) -> Ability:
 
 
 def agent_ability(spec: EnvironmentSpec, kwargs: Mapping[str, Any], *, trained: bool = False) -> Ability:
-    """Returns what an agent may do and knows in an environment.
-
-    Args:
-        spec: The environment.
-        kwargs: Its arguments.
-        trained: Whether the agent has been trained there.
-
-    Raises:
-        UnknownArgumentError: It has no such argument.
-    """
+    """Returns what an agent, which may have been trained there, may do and knows in an environment."""
     parameters = check_arguments(spec, kwargs)
     found = spec.ability
     for name, additions in spec.abilities.items():
@@ -155,11 +127,7 @@ def _required(spec: EnvironmentSpec, policy: str) -> dict[str, Any]:
 
 
 def _read_policy(spec: EnvironmentSpec, policy: str) -> tuple[PolicySpec, dict[str, Any]]:
-    """Finds a policy, and reads its options.
-
-    Raises:
-        ConfigError: There is no such policy or option, or the text is too long.
-    """
+    """Finds a policy, and reads its options."""
     if len(policy) > MAX_POLICY_LETTERS:
         raise ConfigError(f"policy is {shown(policy)}: it must have at most {MAX_POLICY_LETTERS} letters")
     known = spec.named_policies
@@ -174,11 +142,7 @@ def _read_policy(spec: EnvironmentSpec, policy: str) -> tuple[PolicySpec, dict[s
 
 
 def _read_options(policy: str, text: str) -> dict[str, Any]:
-    """Reads ``key=value,key=value``: numbers, ``true`` and ``false``, and texts; ``base.key`` is an option of the base.
-
-    Raises:
-        ConfigError: The form is another.
-    """
+    """Reads ``key=value,key=value``: numbers, ``true`` and ``false``, and texts; ``base.key`` is of the base."""
     found: dict[str, Any] = {}
     of_others: dict[str, list[str]] = {}
     for entry in text.split(","):
@@ -200,11 +164,7 @@ def _read_options(policy: str, text: str) -> dict[str, Any]:
 
 
 def load_target(target: str) -> Any:
-    """Imports ``module:name``.
-
-    Raises:
-        ConfigError: The form is another, or there is no such module or name.
-    """
+    """Imports ``module:name``, or raises ``ConfigError``."""
     module_name, _, name = target.partition(":")
     if not module_name or not name or module_name.startswith("."):
         raise ConfigError(f"target is {target!r}: it must have the form module:name")

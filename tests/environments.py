@@ -294,15 +294,8 @@ CASES: Final[dict[str, Cases]] = {
         ),
         frozen=[
             {"flows": 150, "load": 0.9, "period_us": 500.0},
-            {
-                "flows": 100,
-                "goal": "fq",
-                "reward": "jain",
-                "transport": "dctcp",
-                "window": 70,
-                "buffer": 60,
-                "mark_at": 20,
-            }
+            {"flows": 100, "goal": "fq", "reward": "jain", "transport": "dctcp", "window": 70, "buffer": 60}
+            | {"mark_at": 20}
             | {"workload": "qcluster-changing", "period_us": 10_000.0, "messages": "time"},
             {"flows": 150, "workload": "qcluster-deadlines", "goal": "deadline", "reward": "deadlines", "queues": 6}
             | {"period_us": 300.0, "load": 0.9},

@@ -10,8 +10,7 @@ from typing import Any
 from flowsched_gym.baselines.applications.kept_results import KeptResults
 from flowsched_gym.baselines.applications.progress import progress_bar
 from flowsched_gym.core.arrays import FloatArray
-from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.core.suggestions import listed
+from flowsched_gym.core.errors import ConfigError, listed
 from flowsched_gym.envs.policies import Policy
 from flowsched_gym.evaluation import (
     BOUND_POLICY,

@@ -5,8 +5,7 @@ from typing import Final
 
 from hydra._internal.utils import get_args_parser
 
-from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.core.suggestions import similar
+from flowsched_gym.core.errors import ConfigError, similar
 
 __all__ = ["options_first"]
 

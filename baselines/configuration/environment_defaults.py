@@ -12,8 +12,7 @@ import gymnasium
 from gymnasium import spaces
 from omegaconf import DictConfig, OmegaConf
 
-from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.core.suggestions import listed
+from flowsched_gym.core.errors import ConfigError, listed
 from flowsched_gym.registration import ENVIRONMENTS, SYSTEMS, find_environment
 from flowsched_gym.systems import EnvironmentSpec
 

@@ -11,8 +11,7 @@ from hydra.errors import HydraException, MissingConfigException, OverrideParseEx
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
-from flowsched_gym.core.errors import MissingDependencyError
-from flowsched_gym.core.suggestions import listed
+from flowsched_gym.core.errors import MissingDependencyError, listed
 
 __all__ = ["explain"]
 

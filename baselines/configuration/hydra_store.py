@@ -44,8 +44,7 @@ from flowsched_gym.baselines.configuration.policy_schemas import (
     WeightsConfig,
 )
 from flowsched_gym.baselines.configuration.workload_files import register_resolvers
-from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.core.suggestions import similar
+from flowsched_gym.core.errors import ConfigError, similar
 from flowsched_gym.registration import SYSTEMS, load_target
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import workload_label

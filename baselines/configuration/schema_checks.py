@@ -3,8 +3,7 @@
 from dataclasses import field, fields
 from typing import Any, ClassVar
 
-from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.core.suggestions import listed
+from flowsched_gym.core.errors import ConfigError, listed
 
 __all__ = ["CheckedConfig", "bounded", "check_member"]
 

@@ -19,8 +19,7 @@ from typing import Any, Final
 
 import yaml
 
-from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.suggestions import listed
+from flowsched_gym.core.errors import ConfigError, listed, shown
 
 __all__ = ["Dimension", "StudySpace", "read_study"]
 

@@ -47,8 +47,7 @@ from flowsched_gym.baselines.networks.pathwise import PathwisePolicy, PathwiseSh
 from flowsched_gym.baselines.training.evolution import CmaEs
 from flowsched_gym.baselines.training.reinforce import Reinforce
 from flowsched_gym.baselines.training.updates import counting_updates
-from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.core.suggestions import listed
+from flowsched_gym.core.errors import ConfigError, listed
 from flowsched_gym.envs.policies.scores import weighted_policy
 from flowsched_gym.integrations.setwise import MaskableSetwisePolicy, SetwisePolicy, setwise_policy
 from flowsched_gym.integrations.weighted import WeightedModel

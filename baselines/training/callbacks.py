@@ -19,8 +19,7 @@ from flowsched_gym.baselines.configuration.hydra_schemas import CheckpointConfig
 from flowsched_gym.baselines.networks.mixture import EpsilonMixture
 from flowsched_gym.baselines.training.checkpoints import Checkpoint, restore_generators, save_checkpoint
 from flowsched_gym.core.arrays import FloatArray
-from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.core.suggestions import listed
+from flowsched_gym.core.errors import ConfigError, listed
 from flowsched_gym.envs.policies import Policy
 from flowsched_gym.evaluation import Player, paired_ratio, resolve_policy
 from flowsched_gym.integrations.sb3 import batched

@@ -18,8 +18,7 @@ from typing import Any, Final, NoReturn
 from flowsched_gym import __version__
 from flowsched_gym.cli import INTERRUPTED
 from flowsched_gym.cli.options import COMMANDS
-from flowsched_gym.core.errors import FlowSchedError, FlowSchedWarning, one_line
-from flowsched_gym.core.suggestions import similar
+from flowsched_gym.core.errors import FlowSchedError, FlowSchedWarning, one_line, similar
 
 SUCCESS: Final = 0
 UNFORESEEN: Final = 1

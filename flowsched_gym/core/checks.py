@@ -2,7 +2,7 @@
 
 All raise ``ConfigError``, save those of whole columns, which raise ``WorkloadError``. Those that return something
 return it as Python's own: an ``int`` that does not overflow, a ``float``, a member of an enumeration, a tuple or an
-array.
+array. ``name`` is what the message calls the value, ``what`` how it calls what is allowed.
 """
 
 import math
@@ -14,35 +14,21 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray, as_numbers, is_sequence, is_whole, to_float
-from flowsched_gym.core.errors import ConfigError, WorkloadError, shown
-from flowsched_gym.core.suggestions import listed
+from flowsched_gym.core.errors import ConfigError, WorkloadError, listed, shown
 
 Item = TypeVar("Item")
-
 Choice = TypeVar("Choice", bound=str)
 
 COUNT_END: Final = 2**48
 """No count is as large: an array of so many numbers fits into no memory, though its size still fits into 64 bits."""
-
 EXACT_END: Final = 2.0**53
 """Below it every float64 that is whole stands for one whole number."""
-
 INT64_END: Final = 2.0**63
 """The first whole number that int64 cannot hold."""
 
 
 def check_number(name: str, value: object, *, above: float | None = None, at_least: float | None = None) -> float:
-    """Refuses what is not a finite number inside its bounds.
-
-    Args:
-        name: Name of the field, for the message.
-        value: Value to check.
-        above: Exclusive lower bound.
-        at_least: Inclusive lower bound.
-
-    Raises:
-        ConfigError: The value is of another type, NaN, infinite or out of bounds.
-    """
+    """Refuses what is not a finite number, > ``above`` and >= ``at_least`` where these are given."""
     bound = "" if above is None else f" > {above:g}"
     bound += "" if at_least is None else f" >= {at_least:g}"
     number = to_float(value)
@@ -53,17 +39,7 @@ def check_number(name: str, value: object, *, above: float | None = None, at_lea
 
 
 def check_integer(name: str, value: object, *, at_least: int, below: float = COUNT_END) -> int:
-    """Refuses what is not an integer in its bounds.
-
-    Args:
-        name: Name of the field, for the message.
-        value: Value to check.
-        at_least: Inclusive lower bound.
-        below: Exclusive upper bound.
-
-    Raises:
-        ConfigError: The value is of another type, too small or too large.
-    """
+    """Refuses what is not an integer >= ``at_least`` and < ``below``."""
     if not is_whole(value) or value < at_least:
         raise ConfigError(f"{name} is {shown(value)}: it must be an integer >= {at_least}")
     if value >= below:
@@ -72,40 +48,21 @@ def check_integer(name: str, value: object, *, at_least: int, below: float = COU
 
 
 def check_between(name: str, value: object, least: int, most: int, *, what: str = "an integer") -> int:
-    """Refuses what is not an integer from the least to the most that is allowed.
-
-    Args:
-        name: Name of the field, for the message.
-        value: Value to check.
-        least: Smallest value that is allowed.
-        most: Largest value that is allowed.
-        what: What it must be, for the message.
-
-    Raises:
-        ConfigError: The value is of another type, too small or too large.
-    """
+    """Refuses what is not an integer from ``least`` to ``most``."""
     if not is_whole(value) or not least <= value <= most:
         raise ConfigError(f"{name} is {shown(value)}: it must be {what} from {least} to {most}")
     return int(value)
 
 
 def check_flag(name: str, value: object) -> bool:
-    """Refuses what is neither true nor false.
-
-    Raises:
-        ConfigError: It is neither.
-    """
+    """Refuses what is neither true nor false."""
     if not isinstance(value, (bool, np.bool_)):
         raise ConfigError(f"{name} is {shown(value)}: it must be true or false")
     return bool(value)
 
 
 def check_choice(name: str, value: object, allowed: Iterable[Choice]) -> Choice:
-    """Finds one of the allowed names, or the member of an enumeration of them.
-
-    Raises:
-        ConfigError: The value is not among the allowed ones.
-    """
+    """Finds one of the allowed names, or the member of an enumeration of them."""
     names = tuple(allowed)
     if not isinstance(value, str) or value not in names:
         raise ConfigError(f"{name} is {shown(value)}: it must be one of {listed(value, names)}")
@@ -113,28 +70,14 @@ def check_choice(name: str, value: object, allowed: Iterable[Choice]) -> Choice:
 
 
 def check_one_of_two(first: str, first_value: object, second: str, second_value: object) -> None:
-    """Refuses two fields of which not exactly one is given.
-
-    Raises:
-        ConfigError: Both or none of the two is given.
-    """
+    """Refuses two fields of which not exactly one is given."""
     if (first_value is None) == (second_value is None):
         state = "neither is" if first_value is None else f"both are ({shown(first_value)} and {shown(second_value)})"
         raise ConfigError(f"exactly one of {first} and {second} must be given: {state}")
 
 
 def check_numbers(name: str, values: object, *, count: int | None = None, at_least: float | None = None) -> FloatArray:
-    """Makes an array of a list of numbers.
-
-    Args:
-        name: Name of the field, for the message.
-        values: Values to check.
-        count: How many there must be.
-        at_least: Inclusive lower bound, with which they must be finite, too.
-
-    Raises:
-        ConfigError: They are no list of numbers, or not as many, or one is not allowed.
-    """
+    """Makes an array of a list of numbers: ``count`` of them, finite and >= ``at_least``, where these are given."""
     numbers = as_numbers(values)
     if numbers is None:
         raise ConfigError(f"{name} is {shown(values)}: it must be a list of numbers, such as [1, 2.5]")
@@ -146,11 +89,7 @@ def check_numbers(name: str, values: object, *, count: int | None = None, at_lea
 
 
 def check_whole_numbers(name: str, values: object) -> IntArray:
-    """Makes an array of a list of whole numbers.
-
-    Raises:
-        ConfigError: They are no list of them.
-    """
+    """Makes an array of a list of whole numbers."""
     numbers = check_numbers(name, values)
     if not ((np.floor(numbers) == numbers) & (np.abs(numbers) < EXACT_END)).all():
         raise ConfigError(f"{name} is {shown(values)}: it must be a list of whole numbers")
@@ -158,11 +97,7 @@ def check_whole_numbers(name: str, values: object) -> IntArray:
 
 
 def as_tuple(name: str, values: Iterable[Item]) -> tuple[Item, ...]:
-    """Makes a tuple of a list or another sequence.
-
-    Raises:
-        ConfigError: The values are not a sequence.
-    """
+    """Makes a tuple of a list or another sequence."""
     if not is_sequence(values):
         raise ConfigError(f"{name} is {shown(values)}: it must be a sequence")
     return tuple(values)
@@ -177,16 +112,7 @@ def settle_numbers(config: Any) -> None:
 
 
 def as_column(values: Sequence[float] | FloatArray | IntArray, name: str, *, integral: bool) -> FloatArray | IntArray:
-    """Copies values to an array, (num_rows,) float64 or int64.
-
-    Args:
-        values: The values.
-        name: What they are, for messages.
-        integral: Whether they are whole numbers.
-
-    Raises:
-        WorkloadError: The values are not numbers, not whole ones, or have not one dimension.
-    """
+    """Copies values to an array, (num_rows,) float64, or int64 where they are to be ``integral``."""
     try:
         given = np.asarray(values)
         if given.size and given.dtype.kind not in "iufO":
@@ -204,17 +130,7 @@ def as_column(values: Sequence[float] | FloatArray | IntArray, name: str, *, int
 
 
 def require(allowed: BoolArray, name: str, values: npt.NDArray[np.generic], what: str) -> None:
-    """Refuses the first row that is not allowed.
-
-    Args:
-        allowed: Which rows are, (num_rows,) bool.
-        name: What the values are, for the message.
-        values: The values, (num_rows,).
-        what: What is allowed, for the message.
-
-    Raises:
-        WorkloadError: A row is not allowed.
-    """
+    """Refuses the first of the values, (num_rows,), that is not ``allowed``, (num_rows,) bool."""
     if not allowed.all():
         row = int(np.argmin(allowed))
         raise WorkloadError(f"{name} is {values[row]} in row {row}: it must be {what}")

@@ -1,4 +1,4 @@
-"""Every error that the package raises on purpose.
+"""Every error that the package raises on purpose, and the words of their messages.
 
 The tree::
 
@@ -17,8 +17,10 @@ Warnings derive from ``FlowSchedWarning``, a ``UserWarning``. The message of eac
 ``LONGEST_MESSAGE`` characters, whatever names and values it repeats.
 """
 
+import difflib
 import re
 import reprlib
+from collections.abc import Iterable
 from typing import Final
 
 __all__ = [
@@ -51,7 +53,6 @@ class _OneLine(Exception):  # noqa: N818 - the root of errors and warnings
     """What has a message that fits on a screen."""
 
     def __init__(self, message: str = "") -> None:
-        """Cuts the message, and escapes what would not print."""
         super().__init__(one_line(message, LONGEST_MESSAGE))
 
 
@@ -95,13 +96,7 @@ class MissingDependencyError(FlowSchedError, ImportError):
     """An optional package that is not installed, and the pip command that brings it."""
 
     def __init__(self, package: str, *, extra: str, purpose: str) -> None:
-        """Names the missing package.
-
-        Args:
-            package: Import name of the missing package.
-            extra: Extra of flowsched-gym that installs it.
-            purpose: What it is needed for, as the end of the sentence "... is needed to".
-        """
+        """Names the package, the extra of flowsched-gym that installs it, and what it is needed to do."""
         super().__init__(f"{package} is needed to {purpose}: pip install 'flowsched-gym[{extra}]'")
 
 
@@ -143,3 +138,25 @@ def one_line(text: str, longest: int = LONGEST_LINE) -> str:
 def shown(value: object) -> str:
     """Writes a value for a message, on one line, cut where it is long."""
     return re.sub(r"\n\s*", " ", _SHOWN.repr(value))
+
+
+def similar(name: object, known: Iterable[str]) -> str:
+    """Returns `` (did you mean 'edf'?)`` with the most similar known name, or nothing where none is similar.
+
+    Upper and lower case, and ``_``, ``-`` and spaces, count as the same.
+    """
+    if not isinstance(name, str):
+        return ""
+    plain = {_plain(each): str(each) for each in known}
+    found = difflib.get_close_matches(_plain(name), plain, n=1)
+    return f" (did you mean {plain[found[0]]!r}?)" if found else ""
+
+
+def listed(name: object, known: Iterable[str]) -> str:
+    """Lists known names for a message, ``none`` if there is none, and suggests the one that was probably meant."""
+    names = list(known)
+    return f"{', '.join(names) or 'none'}{similar(name, names)}"
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("_", "-").replace(" ", "-")

@@ -33,16 +33,7 @@ _being_written: set[Path] = set()
 
 
 def check_path(name: str, path: str | PathLike[str], error: type[FlowSchedError] = ConfigError) -> Path:
-    """Makes a path, and refuses what no file can be called.
-
-    Args:
-        name: Name of the argument, for the message.
-        path: Path to check.
-        error: What is raised.
-
-    Raises:
-        FlowSchedError: It is no path, or has a NUL character.
-    """
+    """Makes a path, and refuses what no file can be called, by an ``error`` that names the argument."""
     if not isinstance(path, (str, PathLike)):
         raise error(f"{name} is {shown(path)}: it must be a path")
     text = os.fsdecode(path)
@@ -55,16 +46,9 @@ def check_path(name: str, path: str | PathLike[str], error: type[FlowSchedError]
 def open_to_read(
     path: str | PathLike[str], content: str, needed: str, error: type[FlowSchedError] = ConfigError
 ) -> Iterator[Path]:
-    """Makes a path, and turns what goes wrong when its file is read into an error that names it.
+    """Makes a path, and turns what goes wrong when its file is read into an ``error`` that names it.
 
-    Args:
-        path: Path of the file.
-        content: What is in the file, for the message.
-        needed: What is needed there, for the message.
-        error: What is raised.
-
-    Raises:
-        FlowSchedError: It is no path of a file that can be read.
+    The message says what the ``content`` of the file is, and what is ``needed`` there.
     """
     path = check_path(f"path of the {content}", path, error)
     if path.is_dir():
@@ -78,18 +62,14 @@ def open_to_read(
 
 
 def check_target(path: str | PathLike[str]) -> Path:
-    """Finds out whether a file could be written, before any time is spent on its content.
-
-    Returns:
-        The file that is to be written, with links followed; a device or pipe as it was given.
+    """Finds out whether a file could be written, before time is spent on its content; returns it, with links followed.
 
     Raises:
-        ConfigError: It is no path.
         OSError: The folder does not exist, or the path is a folder.
     """
     path = check_path("path", path)
     if _is_device_or_pipe(path):
-        return Path(path)
+        return path
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise IsADirectoryError(f"{path} is a folder: a file name is needed")
@@ -112,7 +92,8 @@ def replace_when_written(path: str | PathLike[str]) -> Iterator[Path]:
         with naming_file(path):
             yield target
         return
-    temporary = _temporary_for(target)
+    # Hidden, with the file's extension, by which writers choose the format.
+    temporary = target.with_name(f".{target.name[:LONGEST_NAME]}.{secrets.token_hex(8)}.tmp{target.suffix}")
     with naming_file(path, temporary), _removed_at_last(temporary):
         yield temporary
         with temporary.open("r+b") as written:
@@ -121,11 +102,7 @@ def replace_when_written(path: str | PathLike[str]) -> Iterator[Path]:
 
 
 def write_text(text: str, path: str | PathLike[str]) -> None:
-    """Writes a text file; missing folders are made.
-
-    Raises:
-        OSError: The file cannot be written.
-    """
+    """Writes a text file; missing folders are made."""
     check_path("path", path).parent.mkdir(parents=True, exist_ok=True)
     with replace_when_written(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="")
@@ -136,7 +113,6 @@ def read_json(path: str | PathLike[str]) -> Any:
 
     Raises:
         ConfigError: It is none, or nested too deeply, or holds what JSON does not have, such as NaN.
-        OSError: The file cannot be read.
     """
     content = Path(path).read_bytes()
     try:
@@ -155,12 +131,7 @@ def _refuse_constant(name: str) -> NoReturn:
 def naming_file(path: str | PathLike[str], temporary: Path | None = None) -> Iterator[None]:
     """Adds the name of a file to errors of the operating system, which name a temporary file, or none on a full disk.
 
-    Args:
-        path: The file that is meant; errors about any other stay what they are.
-        temporary: The file that is written in its place.
-
-    Raises:
-        OSError: The operating system refused.
+    Errors about any other file, but the temporary one that is written in its place, stay what they are.
     """
     try:
         yield
@@ -169,11 +140,6 @@ def naming_file(path: str | PathLike[str], temporary: Path | None = None) -> Ite
             raise
         reason = error.strerror or str(error) or type(error).__name__
         raise type(error)(error.errno or errno.EIO, reason, os.fspath(path)) from error
-
-
-def _temporary_for(target: Path) -> Path:
-    """Returns a hidden name in the folder of a file, with the file's extension, by which writers choose the format."""
-    return target.with_name(f".{target.name[:LONGEST_NAME]}.{secrets.token_hex(8)}.tmp{target.suffix}")
 
 
 @contextmanager

@@ -7,8 +7,7 @@ alone; its type leads to the hooks.
 from collections.abc import Iterable
 from typing import Any
 
-from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.suggestions import listed
+from flowsched_gym.core.errors import ConfigError, listed, shown
 
 
 def check_hooks(cls: type, hooks: Iterable[str]) -> None:

@@ -18,7 +18,6 @@ import numpy.typing as npt
 
 from flowsched_gym.core.arrays import FloatArray
 
-Pair = tuple[FloatArray, FloatArray]
 Number = TypeVar("Number", FloatArray, float)
 
 INVERSE_LOG_2: Final = float.fromhex("0x1.71547652b82fep+0")
@@ -90,7 +89,7 @@ def power(base: npt.ArrayLike, exponent: npt.ArrayLike) -> FloatArray:
     """Computes powers of bases >= 0; NaN for negative ones. Any base to the power 0 is 1."""
     x, y = np.broadcast_arrays(np.asarray(base, dtype=np.float64), np.asarray(exponent, dtype=np.float64))
     regular = (x > 0.0) & (x < np.inf)
-    high, low = _log_pair(np.where(regular, x, 1.0))
+    high, low = log_pair_of_parts(*_reduced(np.where(regular, x, 1.0)))
     bounded = np.clip(y, -EXTREME, EXTREME)
     product, missing = product_pair(high, bounded)
     missing = np.where(np.abs(product) < 2.0 * MOST_EXPONENT, missing + low * bounded, 0.0)
@@ -199,13 +198,7 @@ def _reduced(x: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _log_of_irregular(x: FloatArray) -> FloatArray:
-    """Returns the logarithms of 0, of infinity and of what has none."""
     return np.where(x == 0.0, -np.inf, np.where(x > 0.0, np.inf, np.nan))
-
-
-def _log_pair(x: FloatArray) -> Pair:
-    """Computes logarithms of positive numbers to about 64 bits."""
-    return log_pair_of_parts(*_reduced(x))
 
 
 def _exp_of_pair(x: FloatArray, missing: FloatArray) -> FloatArray:
@@ -218,7 +211,6 @@ def _exp_of_pair(x: FloatArray, missing: FloatArray) -> FloatArray:
 
 
 def _normal_density(x: FloatArray) -> FloatArray:
-    """Computes the density of the standard normal distribution."""
     return exp(-0.5 * x * x) / ROOT_2_PI
 
 

@@ -17,9 +17,6 @@ class Period:
     Attributes:
         seconds: Length in s, > 0.
         flows: Flows that finish in it, >= 1.
-
-    Raises:
-        ConfigError: Neither or both are given, or a value is not allowed.
     """
 
     seconds: float | None = None
@@ -37,11 +34,7 @@ class Period:
 
 
 class PeriodDecision(NamedTuple):
-    """A decision at the beginning of a period.
-
-    Attributes:
-        number: Number of the period that begins, from 0.
-    """
+    """A decision at the beginning of a period, whose number counts from 0."""
 
     number: int
 

@@ -26,11 +26,7 @@ class SeedStreams:
     The same seed and name give the same stream in every process and on every machine. Asking twice for a name gives
     two generators at the same, initial state: ask once and keep it.
 
-    Args:
-        seed: Seed of all streams, an integer >= 0.
-
-    Raises:
-        ConfigError: The seed is not an integer >= 0.
+    The seed is an integer >= 0.
     """
 
     __slots__ = ("_seed",)
@@ -49,13 +45,7 @@ def uniforms(rng: np.random.Generator, count: int) -> FloatArray:
 
 
 def integers(rng: np.random.Generator, bound: int, shape: int | tuple[int, ...]) -> IntArray:
-    """Draws integers from 0 to ``bound - 1``.
-
-    Args:
-        rng: Generator of this purpose.
-        bound: Number of integers to draw from, 1 <= bound <= ``MOST_CHOICES``; their probabilities differ by 2**-53.
-        shape: Shape of the result.
-    """
+    """Draws integers from 0 to ``bound - 1`` < ``MOST_CHOICES``; their probabilities differ by 2**-53."""
     return (rng.random(shape) * bound).astype(np.int64)
 
 

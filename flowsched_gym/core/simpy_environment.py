@@ -14,7 +14,6 @@ from flowsched_gym.core.periods import Period, PeriodDecision
 
 ROWS: Final = 2**32
 """Priorities of a kind, one for each flow. SimPy's own, 0 and 1, come before them all: what follows at once."""
-
 LAST_ROW: Final = ROWS - 1
 """Behind all flows: what happens when all events of one kind and instant have happened."""
 
@@ -27,21 +26,10 @@ class NetworkEnvironment(Environment):
     """
 
     def at(self, time: float, kind: IntEnum, row: int = 0, event: Event | None = None) -> Event:
-        """Schedules an event at an absolute time.
+        """Schedules an event, or one that is there already, at an absolute time in s, >= now, and returns it.
 
-        The one place where this package reaches behind SimPy's public interface.
-
-        Args:
-            time: Absolute time in s, >= now.
-            kind: Decides the order within the instant.
-            row: Decides the order among events of one kind: the flow that it happens to.
-            event: The event, if it is there already, as that of a request.
-
-        Returns:
-            The event.
-
-        Raises:
-            SimulationError: The time is in the past.
+        The one place where this package reaches behind SimPy's public interface. The kind decides the order within the
+        instant; the row, the flow that it happens to, decides it among events of one kind.
         """
         if time < self._now:
             raise SimulationError(f"event {kind.name} at {time!r} s is in the past: it is {self._now!r} s")

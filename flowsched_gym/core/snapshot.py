@@ -33,33 +33,13 @@ class Snapshot:
         return len(self.blocks["networks"])
 
     @property
-    def num_rows(self) -> int:
-        """Flows that a network can have."""
-        return int(self.blocks["flows"].shape[1])
-
-    @property
-    def most_destinations(self) -> int:
-        """Destinations that a network can have, 0 without tokens."""
-        return int(self.blocks["destinations"].shape[1])
-
-    @property
-    def num_changes(self) -> int:
-        """Changes of links that a network can have."""
-        changes = self.blocks.get("choosing.changes")
-        return 0 if changes is None else changes.shape[1]
-
-    @property
-    def num_pairs(self) -> int:
-        """Pairs of flows that come after each other that a network can have."""
-        followers = self.blocks.get("stages.followers")
-        return 0 if followers is None else followers.shape[1]
+    def room(self) -> tuple[int, ...]:
+        """Flows, destinations, changes of links and pairs of flows in a row that a network can have."""
+        names = ("flows", "destinations", "choosing.changes", "stages.followers")
+        return tuple(self.blocks[name].shape[1] if name in self.blocks else 0 for name in names)
 
     def check_fits(self, blocks: Mapping[str, Array]) -> None:
-        """Refuses networks that are laid out in another way than ``blocks``, however many rows each has.
-
-        Raises:
-            ConfigError: They are networks of other sources than these; NumPy and machine code would not notice.
-        """
+        """Refuses networks that are laid out in another way than ``blocks``, which machine code would not notice."""
         for name, block in blocks.items():
             given = self.blocks.get(name)
             layouts = [None if each is None else (each.dtype, each.ndim, each.shape[2:]) for each in (given, block)]

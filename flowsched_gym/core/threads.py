@@ -1,18 +1,13 @@
-"""Threads that work beside the one that calls."""
+"""Threads that a forked process begins anew."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor
 
 
 class Pool:
-    """Threads that work beside the one that calls, begun when there is work, and again in a forked process.
-
-    Args:
-        count: Threads, >= 1.
-    """
+    """Threads, >= 1, that work beside the one that calls, begun when there is work, and again in a forked process."""
 
     def __init__(self, count: int) -> None:
-        """Starts no thread yet."""
         self._count = count
         self._process = 0
 

@@ -15,8 +15,7 @@ from types import NoneType
 from typing import Any, Final, NamedTuple, TypeVar, get_args, get_type_hints
 
 from flowsched_gym.core.checks import COUNT_END, check_choice, check_integer, check_number
-from flowsched_gym.core.errors import ConfigError, UnknownArgumentError, shown
-from flowsched_gym.core.suggestions import listed
+from flowsched_gym.core.errors import ConfigError, UnknownArgumentError, listed, shown
 from flowsched_gym.core.units import SECONDS_PER_MICROSECOND, gbps_to_capacity
 from flowsched_gym.envs.columns import Column, Layout
 from flowsched_gym.workload import ClusterWorkload, PoissonWorkload, WorkloadLike, WorkloadSource, workload_label

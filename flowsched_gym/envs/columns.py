@@ -15,8 +15,7 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
-from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.core.suggestions import listed
+from flowsched_gym.core.errors import ConfigError, listed
 
 
 class Encoding(StrEnum):

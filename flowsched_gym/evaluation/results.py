@@ -16,8 +16,7 @@ from typing import Final
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray
-from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.suggestions import listed
+from flowsched_gym.core.errors import ConfigError, listed, shown
 from flowsched_gym.evaluation.rollout import EpisodeResult
 from flowsched_gym.evaluation.statistics import Interval, bootstrap_interval, bootstrap_intervals
 from flowsched_gym.registration import find_environment

@@ -11,10 +11,9 @@ from typing import Any, ClassVar, Final, NamedTuple
 import numpy as np
 
 from flowsched_gym.core.arrays import IntArray
-from flowsched_gym.core.errors import ConfigError, SimulationError, shown
+from flowsched_gym.core.errors import ConfigError, SimulationError, listed, shown
 from flowsched_gym.core.hooks import check_hooks, derive_record_type, make_record
 from flowsched_gym.core.periods import Period
-from flowsched_gym.core.suggestions import listed
 from flowsched_gym.flows.workload import Workload
 from flowsched_gym.fluid.decision import DecisionKind
 from flowsched_gym.fluid.state import Controls, FlowState

@@ -22,8 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.core.arrays import to_float
-from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.suggestions import listed
+from flowsched_gym.core.errors import ConfigError, listed, shown
 from flowsched_gym.flows.workload import Workload
 from flowsched_gym.fluid.rules.transport.lossy_senders import PORT, SENDER, STEP, LossFigures, Senders, mixed
 

@@ -24,9 +24,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from flowsched_gym.core.arrays import is_whole
-from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.core.errors import ConfigError, listed, shown
 from flowsched_gym.core.files import read_json
-from flowsched_gym.core.suggestions import listed
 from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, SuiteReference, read_result
 from flowsched_gym.evaluation.result_files import digest_of
 from flowsched_gym.evaluation.results import check_name, check_printable

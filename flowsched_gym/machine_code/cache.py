@@ -26,14 +26,13 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataC
 from numba.core.serialize import dumps
 from numba.core.types import BaseNamedTuple, BaseTuple
 
-from flowsched_gym.machine_code.messages import tell_of_waiting
+from flowsched_gym.machine_code.messages import WAITING, tell
 
 fcntl: ModuleType | None
 try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None
-
 
 PACKAGE: Final = Path(__file__).parents[1]
 LOGGER: Final = logging.getLogger(__name__)
@@ -44,17 +43,13 @@ BODY: Final = re.compile(rb"^(?:@|def |class |async )", re.MULTILINE)
 """Where the first function or class of a module begins: what it imports stands above."""
 
 
-def _parsed(source: bytes, *, ours: bool) -> ast.Module:
-    """Parses a source; of one of this package what stands above functions and classes, in a tenth of the time."""
-    body = BODY.search(source) if ours else None
-    try:
-        return ast.parse(source[: body.start()] if body else source)
-    except SyntaxError:  # a line of the docstring begins as a function does
-        return ast.parse(source)
-
-
-def _imported(tree: ast.Module) -> Iterator[str]:
+def _imported(source: bytes, *, ours: bool) -> Iterator[str]:
     """Returns the names of modules that a source imports, and those that a name that it imports may stand for."""
+    body = BODY.search(source) if ours else None  # in a tenth of the time
+    try:
+        tree = ast.parse(source[: body.start()] if body else source)
+    except SyntaxError:  # a line of the docstring begins as a function does
+        tree = ast.parse(source)
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (each.name for each in node.names)
@@ -69,7 +64,7 @@ def _read(path: Path) -> tuple[bytes, tuple[Path, ...]]:
     source = path.read_bytes()
     ours = path.is_relative_to(PACKAGE)
     try:
-        modules = [name.split(".") for name in _imported(_parsed(source, ours=ours))]
+        modules = [name.split(".") for name in _imported(source, ours=ours)]
     except (SyntaxError, ValueError):  # what stands beside a user's own system need not be Python of today
         modules = []
     folders = [PACKAGE.parent.joinpath(*module) for module in modules if module[0] == PACKAGE.name]
@@ -94,7 +89,6 @@ def source_files(path: Path) -> tuple[Path, ...]:
 
 @cache
 def _stamp(path: Path) -> str:
-    """Digests the sources that compiled code in a file depends on."""
     return hashlib.sha256(b"".join(sorted(_read(source)[0] for source in source_files(path)))).hexdigest()
 
 
@@ -115,7 +109,6 @@ class _CacheFiles(IndexDataCacheFile):
         self._save_index(self._entries() | {name: dumps(key)})  # type: ignore[no-untyped-call]  # Numba's
 
     def _code_name(self, key: object) -> str:
-        """Names the file of some machine code, without its ending."""
         digest = hashlib.blake2b(repr(key).encode(), digest_size=DIGEST_SIZE).hexdigest()
         return f"{self._index_name.removesuffix('.nbi')}.{digest}"
 
@@ -138,7 +131,6 @@ class _CacheFiles(IndexDataCacheFile):
         return entries if not entries or self._is_whole(self._index_path) else {}
 
     def _load_data(self, name: str) -> Any:
-        """Reads machine code."""
         path = self._data_path(name)  # type: ignore[no-untyped-call]  # Numba's
         if not self._is_whole(path):
             raise OSError(f"{path} is damaged")
@@ -193,7 +185,7 @@ class MachineCode(FunctionCache):
     def _index_key(self, signature: Any, codegen: object) -> tuple[object, ...]:
         """Adds the sources of records to what machine code is known by, since a record's type chooses functions."""
         known = source_files(self._source)
-        sources = {Path(inspect.getfile(record)) for record in _records(signature)}
+        sources = {Path(inspect.getfile(record)) for record in records_of(signature)}
         stamps = [_stamp(path) for path in sorted(sources) if path not in known]
         return (*super()._index_key(signature, codegen), *stamps)  # type: ignore[no-untyped-call]  # Numba's
 
@@ -222,7 +214,7 @@ class MachineCode(FunctionCache):
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                tell_of_waiting()
+                tell(WAITING)
                 fcntl.flock(file, fcntl.LOCK_EX)
             try:
                 yield
@@ -246,11 +238,11 @@ class MachineCode(FunctionCache):
             LOGGER.warning("machine code is not kept in %s: %s", self.cache_path, error)
 
 
-def _records(types: Iterable[Any]) -> Iterator[type]:
+def records_of(types: Iterable[Any]) -> Iterator[type]:
     """Finds the NamedTuples among types, and within them."""
     for each in types:
         if isinstance(each, BaseTuple):
-            yield from _records(cast(Any, each))
+            yield from records_of(cast(Any, each))
             if isinstance(each, BaseNamedTuple):
                 yield cast(Any, each).instance_class
 
@@ -261,18 +253,16 @@ def _can_be_kept(types: Iterable[Any]) -> bool:
         record.__module__ != "__main__"
         and "<locals>" not in record.__qualname__
         and getattr(sys.modules.get(record.__module__), "__file__", None) is not None
-        for record in _records(types)
+        for record in records_of(types)
     )
 
 
 def _given_folder() -> str:
-    """Returns where the user wants machine code to be kept, empty without a wish."""
     return str(cast(Any, config).CACHE_DIR)
 
 
 @cache
 def _tell_of_unwritable(folder: str) -> None:
-    """Warns, once in a process, that the folder for machine code cannot be written to."""
     LOGGER.warning("NUMBA_CACHE_DIR is %r, which cannot be written to: machine code serves this process alone", folder)
 
 

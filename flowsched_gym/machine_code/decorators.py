@@ -5,19 +5,23 @@ are called event by event are compiled lazily: where no machine code is on disk 
 that they are, to the same bits, and each is compiled when it has taken ``TIME_BEFORE_COMPILING`` that way.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial, wraps
 from time import perf_counter
+from types import NoneType
 from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 from numba import config, njit, typeof
 from numba.extending import overload, register_jitable
 
-from flowsched_gym.machine_code.cache import MachineCode, compiled_alone, machine_code_of
+from flowsched_gym.machine_code.cache import PACKAGE, MachineCode, compiled_alone, machine_code_of, records_of
+from flowsched_gym.machine_code.faults import Hook, explain
 from flowsched_gym.machine_code.messages import watch_compilations
 
 Function = TypeVar("Function", bound=Callable[..., object])
+Result = TypeVar("Result")
 
 OPTIONS: Final[dict[str, Any]] = {"fastmath": False, "error_model": "numpy", "no_cfunc_wrapper": True}
 INLINED: Final[dict[str, Any]] = {"_nrt": False, "forceinline": True}
@@ -26,6 +30,9 @@ TIME_BEFORE_COMPILING: float = 0.25
 """Time in s that a lazily compiled rule may run as a plain function before it is compiled, which takes 0.1 to 1 s."""
 LONGEST_PLAIN: Final = 10_000
 """Elements of an array above which a rule is compiled at once: one plain call could take as long as compiling."""
+
+_own_hooks: Final[dict[tuple[Any, ...], tuple[type, Hook]]] = {}
+"""Functions from outside the package that have been chosen by types of records, and these types."""
 
 
 def rule(function: Function) -> Function:
@@ -101,8 +108,13 @@ def chosen_by_type(
             return choose(function.__name__, type(arguments[index]))(*arguments)
 
         def find(is_checked: bool, *types: Any) -> Any:
-            kind = getattr(types[index], "instance_class", type(None))
-            return choose(function.__name__, kind) if checked(kind) == is_checked else None
+            record = getattr(types[index], "instance_class", type(None))
+            if checked(record) != is_checked:
+                return None
+            chosen = choose(function.__name__, record)
+            if not chosen.__module__.startswith(PACKAGE.name):
+                _own_hooks[function, types] = record, Hook(chosen, function, types)
+            return chosen
 
         for options in ({}, {"boundscheck": True}):
             jit_options: Any = {**OPTIONS, "_nrt": False, **options}
@@ -110,6 +122,11 @@ def chosen_by_type(
         return cast(Function, call)
 
     return decorate
+
+
+def chosen_by_presence(absent: Callable[..., Result], present: Callable[..., Result]) -> Callable[..., Result]:
+    """Calls one function where the last argument is None, and another where it is a NamedTuple."""
+    return chosen_by_type(lambda name, record: absent if record is NoneType else present)(present)
 
 
 def allocating_rule(function: Function) -> Function:
@@ -131,30 +148,40 @@ def compiled_for(function: Function, *arguments: object) -> Function:
     if not compiles():
         return function
     types = _types(arguments)
-    with compiled_alone(dispatcher, types):
+    with _compiling(dispatcher, types):
         dispatcher.compile(types)
     return cast(Function, dispatcher.get_overload(types))
 
 
+@contextmanager
+def _compiling(dispatcher: Any, types: tuple[Any, ...]) -> Iterator[None]:
+    """Lets one process compile a function, others wait; an error names the hook at fault."""
+    try:
+        with compiled_alone(dispatcher, types):
+            yield
+    except Exception as error:
+        records = set(records_of(types))
+        told = explain(error, dispatcher.py_func, [hook for record, hook in _own_hooks.values() if record in records])
+        if told is None:
+            raise
+        raise told from error
+
+
 def _types(arguments: tuple[object, ...]) -> tuple[Any, ...]:
-    """Finds Numba's types of arguments."""
     return tuple(typeof(argument) for argument in arguments)  # type: ignore[no-untyped-call]  # Numba has no types
 
 
 def is_compiled(function: Function, *, for_record: type | None = None) -> bool:
-    """Returns whether there is machine code of a rule, in this process or on disk.
-
-    Args:
-        function: The rule.
-        for_record: A type that one of its arguments has; ``None`` if any will do.
-    """
-    rule = cast(Any, function)
-    signatures = list(rule.signatures)
-    if isinstance(rule._cache, MachineCode):
-        signatures += rule._cache.signatures()
+    """Returns whether there is machine code of a rule, in this process or on disk, for any types or for a record's."""
+    signatures = [*cast(Any, function).signatures, *_kept(function)]
     if for_record is None:
         return bool(signatures)
     return any(getattr(each, "instance_class", None) is for_record for signature in signatures for each in signature)
+
+
+def _kept(rule: Any) -> list[Any]:
+    """Lists the types of arguments for which there is machine code of a rule on disk."""
+    return rule._cache.signatures() if isinstance(rule._cache, MachineCode) else []
 
 
 def _compile(function: Function, *, lazily: bool, **options: Any) -> Function:
@@ -165,7 +192,7 @@ def _compile(function: Function, *, lazily: bool, **options: Any) -> Function:
     if machine_code is not None:
         dispatcher._cache = machine_code
     dispatcher.lazily_compiled = lazily
-    dispatcher._compile_for_args = (_LazyCompilation if lazily else _Compilation)(dispatcher)
+    dispatcher._compile_for_args = _LazyCompilation(dispatcher) if lazily else _compilation(dispatcher)
     return cast(Function, dispatcher)
 
 
@@ -174,13 +201,9 @@ class SteadyRule:
 
     It is lazily compiled. Its machine code need not find out the types of arguments again, which takes longer than a
     short rule does.
-
-    Args:
-        function: The rule.
     """
 
     def __init__(self, function: Function) -> None:
-        """Looks for nothing yet."""
         self._rule = cast(Any, function)
         self._spent = 0.0
         self._code: Callable[..., Any] | None = None
@@ -188,7 +211,7 @@ class SteadyRule:
     def __call__(self, *arguments: object) -> Any:
         """Calls the rule."""
         if self._code is None:
-            if compiles() and (self._spent > TIME_BEFORE_COMPILING or self._is_cached()):
+            if compiles() and (self._spent > TIME_BEFORE_COMPILING or (not self._spent and _kept(self._rule))):
                 self._code = cast(Callable[..., Any], compiled_for(self._rule, *arguments))
             else:
                 begin = perf_counter()
@@ -198,52 +221,37 @@ class SteadyRule:
                 return result
         return self._code(*arguments)
 
-    def _is_cached(self) -> bool:
-        """Looks, before the first call, whether there is machine code on disk."""
-        cache = self._rule._cache
-        return self._spent == 0.0 and isinstance(cache, MachineCode) and bool(cache.signatures())
+
+def _compilation(dispatcher: Any) -> Callable[..., Any]:
+    """Returns what finds the function to call where Numba has no machine code for the types of arguments."""
+    compile_for_args = dispatcher._compile_for_args
+
+    def find(*arguments: object, **keywords: object) -> Any:
+        with _compiling(dispatcher, _types((*arguments, *keywords.values()))):
+            return compile_for_args(*arguments, **keywords)
+
+    return find
 
 
-class _Compilation:
-    """What Numba does where it has no machine code for the types of arguments: one process compiles, others wait.
-
-    Args:
-        dispatcher: The compiled rule.
-    """
-
-    def __init__(self, dispatcher: Any) -> None:
-        self._dispatcher = dispatcher
-        self._compile = dispatcher._compile_for_args
-
-    def __call__(self, *arguments: object, **keywords: object) -> Callable[..., object]:
-        """Returns the function to call with these arguments."""
-        with compiled_alone(self._dispatcher, _types((*arguments, *keywords.values()))):
-            return cast(Callable[..., object], self._compile(*arguments, **keywords))
-
-
-class _LazyCompilation(_Compilation):
+class _LazyCompilation:
     """The choice of what a rule runs as, until it has taken so long that it is compiled."""
 
     def __init__(self, dispatcher: Any) -> None:
-        super().__init__(dispatcher)
+        self._dispatcher = dispatcher
+        self._compile = _compilation(dispatcher)
         # Machine code does not warn of an overflow either.
         self._function = np.errstate(all="ignore")(dispatcher.py_func)
-        self._cache = dispatcher._cache
         self._spent = 0.0
         self._begin = 0.0
 
-    def __call__(self, *arguments: object, **keywords: object) -> Callable[..., object]:
+    def __call__(self, *arguments: object, **keywords: object) -> Any:
         """Returns the function to call with these arguments."""
         self._begin = perf_counter()
-        longest = _longest((*arguments, *keywords.values()))
-        if self._spent < TIME_BEFORE_COMPILING and longest <= LONGEST_PLAIN and not self._is_cached():
+        is_short = _longest((*arguments, *keywords.values())) <= LONGEST_PLAIN
+        if is_short and self._spent < TIME_BEFORE_COMPILING and (self._spent or not _kept(self._dispatcher)):
             return self._run
         self._spent = TIME_BEFORE_COMPILING
-        return super().__call__(*arguments, **keywords)
-
-    def _is_cached(self) -> bool:
-        """Looks, before the first call, whether there is machine code on disk."""
-        return self._spent == 0.0 and isinstance(self._cache, MachineCode) and bool(self._cache.signatures())
+        return self._compile(*arguments, **keywords)
 
     def _run(self, *arguments: object, **keywords: object) -> object:
         """Runs the plain function; returns Python's own numbers as machine code does."""

@@ -17,16 +17,11 @@ from numba.core import event
 
 Write = Callable[[str], None]
 """Prints a line, which comes without its line break."""
-
-COMPILATION: Final = "numba:compile"
-"""Numba's signal, as its documentation lists it."""
 PACKAGE: Final = __name__.partition(".")[0]
 QUIET_VARIABLE: Final = "FLOWSCHED_QUIET"
 """Environment variable that, when set, hides the lines."""
-
 UNNOTICED: Final = 1.0
 """Time in s that rules of single events take together before a line tells of them."""
-
 HINT: Final = f"{QUIET_VARIABLE}=1 hides this line"
 ENGINE: Final = (
     "flowsched: compiling the engine of vector environments and of engine='compiled': about half a minute of "
@@ -40,7 +35,7 @@ RULES: Final = (
 
 def watch_compilations() -> None:
     """Announces compilations from now on."""
-    event.register(COMPILATION, _Announcer())  # type: ignore[no-untyped-call]  # Numba has no types
+    event.register("numba:compile", _Announcer())  # type: ignore[no-untyped-call]  # Numba has no types
 
 
 @contextmanager
@@ -51,11 +46,6 @@ def announced_by(write: Write) -> Iterator[None]:
         yield
     finally:
         _writers.remove(write)
-
-
-def tell_of_waiting() -> None:
-    """Prints that another process compiles what this one needs."""
-    _tell(WAITING)
 
 
 class _Announcer(event.Listener):
@@ -81,11 +71,11 @@ class _Announcer(event.Listener):
         if _is_rule(dispatcher):
             if self._spent_on_rules >= UNNOTICED and not self._told_of_rules and not self._covered:
                 self._told_of_rules = True
-                _tell(RULES)
+                tell(RULES)
         else:
             if not self._covered or function in self._covered:
                 self._covered.clear()
-                _tell(ENGINE)
+                tell(ENGINE)
             self._covered.add(function)
 
     def on_end(self, signal: Any) -> None:
@@ -103,17 +93,16 @@ def _is_ours(function: Callable[..., object]) -> bool:
 
 
 def _is_rule(dispatcher: Any) -> bool:
-    """Returns whether a function is a rule of single events, as its decorator says."""
     return getattr(dispatcher, "lazily_compiled", False)
 
 
 def _print(line: str) -> None:
-    """Prints a line on standard error, if the process has one."""
     if sys.stderr is not None:
         print(line, file=sys.stderr, flush=True)  # noqa: T201 - who waits for minutes reads it here
 
 
-def _tell(line: str) -> None:
+def tell(line: str) -> None:
+    """Prints a line, unless the user wants none."""
     if not os.environ.get(QUIET_VARIABLE):
         _writers[-1](line)
 

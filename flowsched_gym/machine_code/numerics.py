@@ -26,7 +26,6 @@ inlined_part(numerics.polynomial)
 
 LANES: Final = 8
 """Sums that run side by side in a block."""
-
 BLOCK: Final = 128
 """Most numbers of a block; more are halved, and each half adds up its own."""
 
@@ -38,8 +37,7 @@ def natural_log(value: float) -> float:
     if fraction < numerics.ROOT_HALF:
         fraction *= 2.0
         exponent -= 1
-    logarithm: float = _log_of_parts(fraction - 1.0, float(exponent))
-    return logarithm
+    return float(_log_of_parts(fraction - 1.0, float(exponent)))
 
 
 @rule
@@ -78,8 +76,7 @@ def power(base: float, exponent: float) -> float:
     missing = missing + low * bounded if abs(product) < 2.0 * numerics.MOST_EXPONENT else 0.0
     within = min(max(product, numerics.LEAST_EXPONENT), numerics.MOST_EXPONENT)
     nearest = np.rint(within * numerics.INVERSE_LOG_2)
-    result: float = math.ldexp(_exp_of_parts(within, missing, nearest), int(nearest))
-    return result
+    return math.ldexp(_exp_of_parts(within, missing, nearest), int(nearest))
 
 
 @inlined_rule

@@ -8,9 +8,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
-from flowsched_gym.core.errors import FlowFileError, WorkloadError, shown
+from flowsched_gym.core.errors import FlowFileError, WorkloadError, shown, similar
 from flowsched_gym.core.files import check_path
-from flowsched_gym.core.suggestions import similar
 from flowsched_gym.workload.columns import COLUMNS, ColumnLike, FileColumn, numbers_of
 
 PACKET_COLUMNS: Final = (

@@ -11,9 +11,8 @@ import numpy.typing as npt
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.core.checks import check_flag, check_integer
-from flowsched_gym.core.errors import ConfigError, SpaceMismatchError, shown
+from flowsched_gym.core.errors import ConfigError, SpaceMismatchError, listed, shown
 from flowsched_gym.core.seeding import SeedStreams, draw_episode_seed, orders
-from flowsched_gym.core.suggestions import listed
 from flowsched_gym.envs import DecisionEnv
 from flowsched_gym.envs.copies import EpisodeCopies
 from flowsched_gym.envs.policies import Policy

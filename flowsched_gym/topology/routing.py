@@ -8,8 +8,7 @@ from typing import Any, Final
 
 from flowsched_gym.core.arrays import to_float
 from flowsched_gym.core.checks import check_choice
-from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.suggestions import listed
+from flowsched_gym.core.errors import ConfigError, listed, shown
 from flowsched_gym.core.units import SECONDS_PER_MICROSECOND
 
 

@@ -17,9 +17,8 @@ import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.checks import as_tuple, check_number, settle_numbers
-from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError, listed
 from flowsched_gym.core.files import check_path
-from flowsched_gym.core.suggestions import listed
 from flowsched_gym.machine_code.drawing import loops
 from flowsched_gym.workload.distributions import Inverted
 

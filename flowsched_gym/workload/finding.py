@@ -25,9 +25,8 @@ from typing import Any, Final, NamedTuple, TypeGuard, TypeVar, cast
 
 from flowsched_gym.core.arrays import is_sequence
 from flowsched_gym.core.checks import check_choice
-from flowsched_gym.core.errors import ConfigError, MissingDependencyError, shown
+from flowsched_gym.core.errors import ConfigError, MissingDependencyError, listed, shown
 from flowsched_gym.core.files import open_to_read, read_json
-from flowsched_gym.core.suggestions import listed
 from flowsched_gym.flows.workload import Workload
 from flowsched_gym.workload.flow_file import is_parquet, read_flows
 from flowsched_gym.workload.gather import GatherWorkload, Mix

@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final
 
-from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.suggestions import similar
+from flowsched_gym.core.errors import ConfigError, shown, similar
 from flowsched_gym.core.units import (
     BYTES_PER_KILOBYTE,
     BYTES_PER_MEGABYTE,

@@ -22,8 +22,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from flowsched_gym.core.checks import check_choice
-from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.suggestions import similar
+from flowsched_gym.core.errors import ConfigError, shown, similar
 from flowsched_gym.core.units import (
     BYTES_PER_KILOBYTE,
     BYTES_PER_MEGABYTE,

@@ -117,7 +117,7 @@ def test_a_line_about_the_compiler_stands_above_the_bar(clock: list[float], monk
     with ProgressBar("reading", stream) as progress:
         clock[0] += 3
         progress(1, 2)
-        compiling._tell("compiling")
+        compiling.tell("compiling")
         clock[0] += 1
         progress(2, 2)
 

@@ -6,8 +6,7 @@ import pytest
 from flowsched_gym import replay
 from flowsched_gym.baselines.configuration.schema_checks import check_member
 from flowsched_gym.cli import main
-from flowsched_gym.core.errors import ConfigError, UnknownArgumentError
-from flowsched_gym.core.suggestions import listed, similar
+from flowsched_gym.core.errors import ConfigError, UnknownArgumentError, listed, similar
 from flowsched_gym.evaluation import evaluate, make_environment
 from flowsched_gym.workload import make_workload
 from tests.simulate import make_flows

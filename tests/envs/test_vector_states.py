@@ -85,7 +85,7 @@ def test_a_state_goes_on_in_tables_that_have_grown_and_in_those_that_have_not(sp
     small = envs.get_state()
     expected = play(envs, 5, 200)
     if isinstance(envs.simulation, BatchSimulation):
-        assert envs.simulation.num_rows > small.networks.num_rows
+        assert envs.simulation.num_rows > small.networks.room[0]
     large = envs.get_state()
     beyond = play(envs, 200, 230)
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numba.core.errors import NumbaError
 
 import flowsched_gym
 from flowsched_gym.core.errors import ConfigError, SimulationError
@@ -31,6 +32,14 @@ class LargestFirst(Discipline):
     def control(now, n, active, count, state, controls, network, record):
         for row in active[:count]:
             controls.priority[row] = -int(state.size[row])
+
+
+class Misspelt(Discipline):
+    """Reads what flows do not have."""
+
+    @staticmethod
+    def control(now, n, active, count, state, controls, network, record):
+        controls.priority[active[0]] = state.length[0]
 
 
 class OwnEnv(DecisionEnv[SerialRules]):
@@ -113,6 +122,16 @@ def test_a_discipline_that_changes_a_hook_of_another_does_not_change_the_other()
     flat, sjf = (replay(each, "simpy").completion_time.tobytes() for each in (Flat(), Sjf()))
     ps = flowsched_gym.replay(WORKLOAD, discipline="ps", topology="big-switch").completion_time.tobytes()
     assert flat == ps != sjf
+
+
+def test_a_hook_that_cannot_be_compiled_is_named_with_its_line_and_what_is_wrong() -> None:
+    line = Misspelt.control.__code__.co_firstlineno + 2
+    told = (
+        rf"^Misspelt.control cannot be compiled: {__file__}, line {line}: Unknown attribute 'length' of type FlowState"
+    )
+    with pytest.raises(ConfigError, match=told) as error:
+        replay(Misspelt(), "compiled")
+    assert isinstance(error.value.__cause__, NumbaError)
 
 
 def test_parameters_belong_to_a_name() -> None:

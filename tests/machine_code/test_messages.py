@@ -96,4 +96,4 @@ def test_each_engine_is_one_line_and_rules_are_one_after_a_second_together(compi
 def test_a_process_without_standard_error_is_told_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(compiling.QUIET_VARIABLE)
     monkeypatch.setattr(sys, "stderr", None)
-    compiling._tell("nothing")
+    compiling.tell("nothing")

@@ -29,10 +29,8 @@ CACHED_NETWORK: Final = np.dtype(
     align=True,
 )
 """What is cached of a network."""
-
 CACHED_PRIORITY: Final = np.dtype([("num_changed", "i4"), ("num_rounds", "i4")])
 """What is cached of a priority."""
-
 CACHED_LINK: Final = np.dtype(
     [
         ("given", "f8"),  # capacity in B/s that higher priorities leave
@@ -50,7 +48,6 @@ CACHED_LINK: Final = np.dtype(
     align=True,
 )
 """A link, as the flows of one priority see it."""
-
 CACHED_FLOW: Final = np.dtype(
     [
         ("level", "i4"),  # priority, plus 1; 0 for a flow that is not on its links
@@ -64,10 +61,8 @@ CACHED_FLOW: Final = np.dtype(
     align=True,
 )
 """A flow."""
-
 CACHED_CROSSING: Final = np.dtype([("link", "u4"), ("row", "u4"), ("before", "u4"), ("behind", "u4")])
 """A flow on a link, and its neighbours there, plus 1."""
-
 FIXED: Final = np.dtype([("round", "u4"), ("row", "u4")])
 """A flow whose rate is fixed, and the round in which it was."""
 

@@ -10,7 +10,7 @@ import numpy as np
 from flowsched_gym.fluid.compiled.events import note
 from flowsched_gym.fluid.compiled.records import Choosing
 from flowsched_gym.fluid.compiled.sharing import forget_network, mark_changed, moved
-from flowsched_gym.fluid.compiled.tables import NOBODY, Tables, View, view
+from flowsched_gym.fluid.compiled.tables import NOBODY, Tables, controls_of, network_of, state_of
 from flowsched_gym.fluid.decision import DecisionKind
 from flowsched_gym.fluid.routes import NetworkState, count_paths_up, path_is_up
 from flowsched_gym.fluid.rules.ordering.competing import count_first_contest, find_competing, touch_links
@@ -19,7 +19,6 @@ from flowsched_gym.fluid.rules.transport.progress import insert_sorted
 from flowsched_gym.fluid.stages import is_sending
 from flowsched_gym.fluid.state import EventKind
 from flowsched_gym.machine_code.decorators import engine_function, inlined_part
-from flowsched_gym.topology.network import Network
 
 ORDER: Final = int(DecisionKind.ORDER)
 PATH: Final = int(DecisionKind.PATH)
@@ -36,8 +35,7 @@ def next_change_time(n: int, choosing: Choosing | None) -> float:
     choices = choosing.choices[n]
     if choices.next_change == choices.num_changes:
         return np.inf
-    time: float = choosing.changes[n * choosing.most_changes + choices.next_change].time
-    return time
+    return float(choosing.changes[n * choosing.most_changes + choices.next_change].time)
 
 
 @inlined_part
@@ -52,7 +50,7 @@ def next_period_time(n: int, choosing: Choosing | None) -> float:
 
 
 @inlined_part
-def begin_period(t: View, n: int, choosing: Choosing | None) -> None:
+def begin_period(t: Tables, n: int, choosing: Choosing | None) -> None:
     """Begins a period, and asks."""
     if choosing is None:
         return
@@ -64,7 +62,7 @@ def begin_period(t: View, n: int, choosing: Choosing | None) -> None:
 
 
 @inlined_part
-def count_delivered(t: View, n: int, choosing: Choosing | None) -> None:
+def count_delivered(t: Tables, n: int, choosing: Choosing | None) -> None:
     """Begins a period where enough flows have been delivered."""
     if choosing is None:
         return
@@ -78,12 +76,11 @@ def asks_for_periods(choosing: Choosing | None) -> bool:
     """Returns whether an agent is asked after each period."""
     if choosing is None:
         return False
-    asks: bool = choosing.asks == PERIOD
-    return asks
+    return bool(choosing.asks == PERIOD)
 
 
 @inlined_part
-def change_links(t: View, n: int, choosing: Choosing | None) -> None:
+def change_links(t: Tables, n: int, choosing: Choosing | None) -> None:
     """Changes the links that change now, and gives flows whose paths have failed others."""
     if choosing is None:
         return
@@ -98,26 +95,24 @@ def change_links(t: View, n: int, choosing: Choosing | None) -> None:
         choices.next_change += 1
     net.sharing_due = True
     forget_network(n, t.cache)
-    capacity = t.capacity[n * t.link_stride : n * t.link_stride + len(t.links)]
-    network = Network(capacity, t.network.path_start, t.network.path_links, t.network.num_cpus)
-    path = t.controls.path
+    network = network_of(t, n, t.capacity)
     stuck: int = np.int64(0)  # type: ignore[assignment]  # of one type with the rows
     for index in range(n * t.most_active, n * t.most_active + net.num_active):
         row: int = np.int64(t.active[index])  # type: ignore[assignment]
-        if not path_is_up(path[row], network):
+        if not path_is_up(t.flows[row].path, network):
             stuck = insert_sorted(choosing.moved, stuck, row)
     for index in range(net.timer_head, net.timer_tail):
         timer = t.timers[index]
         if timer.kind == START and is_sending(timer.row, t.stages):
             row = np.int64(timer.row)  # type: ignore[assignment]
-            if not path_is_up(path[row], network):
+            if not path_is_up(t.flows[row].path, network):
                 stuck = insert_sorted(choosing.moved, stuck, row)
     for index in range(stuck):
         choose(t, n, choosing.moved[index], choosing)
 
 
 @inlined_part
-def waits_for_path(t: View, n: int, row: int, choosing: Choosing | None) -> bool:
+def waits_for_path(t: Tables, n: int, row: int, choosing: Choosing | None) -> bool:
     """Chooses the path of a flow that arrives, or notes that it is asked for; returns whether it is."""
     if choosing is None:
         return False
@@ -125,7 +120,7 @@ def waits_for_path(t: View, n: int, row: int, choosing: Choosing | None) -> bool
         return False
     if choosing.asks == PATH:
         first, last = choosing.routes.first[row], choosing.routes.last[row]
-        if count_paths_up(first, last, _scene(t, n, choosing).network) > 1:
+        if count_paths_up(first, last, network_of(t, n, t.capacity)) > 1:
             choices = choosing.choices[n]
             if choices.num_asked == 0:
                 choices.first_asked = n * t.num_rows
@@ -138,39 +133,36 @@ def waits_for_path(t: View, n: int, row: int, choosing: Choosing | None) -> bool
 
 
 @inlined_part
-def _scene(t: View, n: int, choosing: Choosing) -> NetworkState:
-    """Returns a network as it is, for those who choose paths."""
+def _scene(t: Tables, n: int, choosing: Choosing) -> NetworkState:
     net = t.networks[n]
     active = t.active[n * t.most_active : (n + 1) * t.most_active]
-    capacity = t.capacity[n * t.link_stride : n * t.link_stride + len(t.links)]
-    network = Network(capacity, t.network.path_start, t.network.path_links, t.network.num_cpus)
-    return NetworkState(net.now, active, net.num_active, t.state, t.controls, network, choosing.routes)
+    state, controls, network = state_of(t.flows), controls_of(t.flows), network_of(t, n, t.capacity)
+    return NetworkState(net.now, active, net.num_active, state, controls, network, choosing.routes)
 
 
 @inlined_part
-def choose(t: View, n: int, row: int, choosing: Choosing) -> None:
+def choose(t: Tables, n: int, row: int, choosing: Choosing) -> None:
     """Chooses the path of a flow by the routing."""
     set_path(t, n, row, choose_path(row, _scene(t, n, choosing), choosing.chooser))
 
 
 @inlined_part
-def set_path(t: View, n: int, row: int, path: int) -> None:
+def set_path(t: Tables, n: int, row: int, path: int) -> None:
     """Sends a flow of network ``n`` along a path."""
-    if t.controls.path[row] != path:
-        t.controls.path[row] = path
+    if t.flows[row].path != path:
+        t.flows[row].path = path
         moved(n, row, t.record)
 
 
 @engine_function
-def move(tables: Tables, n: int, row: int, path: int) -> None:
+def move(t: Tables, n: int, row: int, path: int) -> None:
     """Does what ``set_path`` does, called from Python."""
-    t = view(tables)
     set_path(t, n, row, path)
     forget_network(n, t.cache)
 
 
 @inlined_part
-def review(t: View, n: int, choosing: Choosing | None) -> None:
+def review(t: Tables, n: int, choosing: Choosing | None) -> None:
     """Lets flows that have been quiet choose anew, before links are shared."""
     if choosing is None:
         return
@@ -181,7 +173,7 @@ def review(t: View, n: int, choosing: Choosing | None) -> None:
 
 
 @inlined_part
-def take_note_of_quiet(t: View, n: int, choosing: Choosing | None) -> None:
+def take_note_of_quiet(t: Tables, n: int, choosing: Choosing | None) -> None:
     """Notes who has no rate, after links have been shared."""
     if choosing is None:
         return
@@ -189,12 +181,12 @@ def take_note_of_quiet(t: View, n: int, choosing: Choosing | None) -> None:
 
 
 @inlined_part
-def touch(t: View, n: int, row: int, choosing: Choosing | None) -> None:
+def touch(t: Tables, n: int, row: int, choosing: Choosing | None) -> None:
     """Notes that a flow has begun to send, or has sent its last byte."""
     if choosing is None:
         return
     if choosing.asks == ORDER:
-        touch_links(t.controls.path[row], t.network, choosing.touched)
+        touch_links(t.flows[row].path, t.network, choosing.touched)
         t.networks[n].decision_due = True
 
 
@@ -209,7 +201,7 @@ def forget_touched(choosing: Choosing | None) -> None:
 
 
 @inlined_part
-def find_decision(t: View, n: int, choosing: Choosing | None) -> None:
+def find_decision(t: Tables, n: int, choosing: Choosing | None) -> None:
     """Finds what an agent has to decide beside tokens."""
     if choosing is None:
         return
@@ -222,8 +214,8 @@ def find_decision(t: View, n: int, choosing: Choosing | None) -> None:
         choices.last_asked = first + find_competing(
             t.active[n * t.most_active : (n + 1) * t.most_active],
             net.num_active,
-            t.state.arrival_time,
-            t.controls.path,
+            t.flows["arrival_time"],
+            t.flows["path"],
             t.network,
             choosing.touched,
             choosing.asked[first : first + t.num_rows],
@@ -234,11 +226,15 @@ def find_decision(t: View, n: int, choosing: Choosing | None) -> None:
 
 
 @inlined_part
-def ask_next_contest(t: View, n: int, choosing: Choosing) -> None:
+def ask_next_contest(t: Tables, n: int, choosing: Choosing) -> None:
     """Asks who goes first where flows still compete in this instant: on the network first, then on each CPU."""
     choices = choosing.choices[n]
     choices.first_asked += choices.num_asked
     choices.num_asked = count_first_contest(
-        choosing.asked, choices.first_asked, choices.last_asked, t.controls.path, t.network
+        choosing.asked,
+        choices.first_asked,
+        choices.last_asked,
+        t.flows["path"],
+        t.network,
     )
     t.networks[n].asking = 0 if choices.num_asked > 0 else NOBODY

@@ -14,7 +14,7 @@ from flowsched_gym.fluid.compiled.choosing import move as move_flow
 from flowsched_gym.fluid.compiled.orders import begin_next_period, give_one
 from flowsched_gym.fluid.compiled.simulation import BatchSimulation
 from flowsched_gym.fluid.compiled.stepping import decision_of
-from flowsched_gym.fluid.compiled.tables import NOBODY, Tables, view
+from flowsched_gym.fluid.compiled.tables import NOBODY, Tables
 from flowsched_gym.fluid.contract import Discipline
 from flowsched_gym.fluid.decision import (
     Decision,
@@ -29,7 +29,6 @@ from flowsched_gym.fluid.decision import (
 from flowsched_gym.fluid.routes import Routes
 from flowsched_gym.fluid.stages import Barrier
 from flowsched_gym.fluid.state import Controls, EventKind, FlowState
-from flowsched_gym.fluid.transport import Transport
 from flowsched_gym.topology import Routing, Topology
 from flowsched_gym.topology.network import Network
 from flowsched_gym.workload import Workload
@@ -68,41 +67,26 @@ class CompiledSimulation(Engine):
     """The episode in one network of a batch, with the attributes of a ``Simulation``.
 
     Arrays are views, not copies: when another episode begins in the network, they show that one. Rows count from the
-    first of the network.
-
-    Args:
-        batch: The batch, into which flows have been loaded.
-        workload: These flows, without which there are no ``records``.
-        number: Number of the network.
+    first of the network. Without the workload that has been loaded into it there are no ``records``.
     """
 
     workload: Workload
 
     def __init__(self, batch: BatchSimulation, workload: Workload | None = None, *, number: int = 0) -> None:
         self.batch = batch
+        self.topology = batch.topology
+        self.transport = batch.transport
         self.number = number
         if workload is not None:
             self.workload = workload
 
     @property
     def _tables(self) -> Tables:
-        """What compiled code works on."""
         return self.batch.tables
 
     @property
     def _first_row(self) -> int:
-        """First row of the network."""
         return self.number * self.batch.num_rows
-
-    @property
-    def topology(self) -> Topology:
-        """The network."""
-        return self.batch.topology
-
-    @property
-    def transport(self) -> Transport:
-        """How a flow sends."""
-        return self.batch.transport
 
     @property
     def now(self) -> float:
@@ -154,8 +138,7 @@ class CompiledSimulation(Engine):
     @property
     def delivered(self) -> list[int]:
         """Rows of the flows that have been delivered, in that order."""
-        rows: list[int] = self.delivery_order[: self.num_delivered].tolist()
-        return rows
+        return list(self.delivery_order[: self.num_delivered].tolist())
 
     @property
     def completion_time(self) -> npt.NDArray[np.float64]:
@@ -164,11 +147,7 @@ class CompiledSimulation(Engine):
 
     @property
     def log(self) -> list[tuple[float, EventKind, int]] | None:
-        """Events as (time in s, kind, row), where they are kept.
-
-        Raises:
-            SimulationError: There were more events than the log can hold.
-        """
+        """Events as (time in s, kind, row), where they are kept."""
         length, logged = self._tables.log_length, int(self._tables.networks["logged"][self.number])
         if not length:
             return None
@@ -234,7 +213,7 @@ class CompiledSimulation(Engine):
 
     def decision(self, flows: npt.NDArray[Any], episodes: npt.NDArray[Any]) -> Decision:
         """Lays out what is asked; see ``Engine``: the batch has the columns already."""
-        return decision_of(view(self._tables), self.number, self._tables.choosing)
+        return decision_of(self._tables, self.number, self._tables.choosing)
 
     def give(self, order: int, index: int) -> int:
         """Carries out an ``Order``; see ``Engine``."""
@@ -244,7 +223,7 @@ class CompiledSimulation(Engine):
     def go_on(self) -> None:
         """Begins a period, with the controls as they have been set; see ``Engine``."""
         check_period(self)
-        begin_next_period(self._tables, self.number)
+        begin_next_period(self._tables, self.number, self._tables.choosing)
 
     def move(self, row: int, choice: int) -> None:
         """Sends an active flow along another of its paths; see ``Engine``."""
@@ -255,7 +234,6 @@ class CompiledSimulation(Engine):
         return self.batch.records(self.number, self.workload)
 
     def _destination(self, d: Any) -> Requests:
-        """Copies the state of a destination."""
         tables, first = self._tables, self._first_row
         requests = tables.requests[d["head"] : d["tail"]].astype(np.int64) - first
         active = tables.holders[d["first_holder"] : d["first_holder"] + d["num_holders"]].astype(np.int64) - first
@@ -263,7 +241,6 @@ class CompiledSimulation(Engine):
         return Requests(host, tokens, expected, requests, 0, len(requests), active, len(active))
 
     def _column(self, name: str) -> npt.NDArray[Any]:
-        """Views a column of the flows."""
         return self.batch.columns(self.number)[name]
 
 
@@ -277,23 +254,9 @@ def run_compiled(
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> Records:
-    """Runs all flows to their end.
+    """Runs all flows to their end, to records that are equal bit for bit to the reference engine's.
 
-    Args:
-        workload: The flows.
-        topology: The network.
-        discipline: Fills the controls.
-        routing: How flows choose among their paths; ``None``: by a hash alone.
-        barrier: When a flow whose CPU work is done may send.
-        seed: Seed of the hash by which flows are spread over equal paths.
-        progress: Called now and then with the number of flows done and of all flows.
-
-    Returns:
-        Records, equal bit for bit to the reference engine's.
-
-    Raises:
-        ConfigError: Machine code is switched off.
-        WorkloadError: A flow's host is not in the topology, or its sending takes no time, or forever.
+    See ``BatchSimulation``; ``progress`` is called now and then with the number of flows done and of all flows.
     """
     simulation = BatchSimulation(
         1,

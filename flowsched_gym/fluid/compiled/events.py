@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from flowsched_gym.fluid.compiled.tables import NOBODY, Row, Rows, View
+from flowsched_gym.fluid.compiled.tables import NOBODY, Row, Rows, Tables
 from flowsched_gym.machine_code.decorators import engine_function, inlined_part
 
 
 @inlined_part
-def set_timer(t: View, n: int, time: float, kind: int, row: int) -> None:
+def set_timer(t: Tables, n: int, time: float, kind: int, row: int) -> None:
     """Puts a timer in its index among the pending ones."""
     net = t.networks[n]
     if net.timer_tail == (n + 1) * t.most_active:
@@ -37,7 +37,6 @@ def _insert_timer(timers: Rows, head: int, tail: int, time: float, kind: int, ro
 
 @engine_function
 def _move_timers_to_front(timers: Rows, net: Row, front: int) -> None:
-    """Makes room behind the timers."""
     count = net.timer_tail - net.timer_head
     for index in range(count):
         timer = timers[net.timer_head + index]
@@ -49,7 +48,7 @@ def _move_timers_to_front(timers: Rows, net: Row, front: int) -> None:
 
 
 @inlined_part
-def take_timer(t: View, n: int, kind: int) -> int:
+def take_timer(t: Tables, n: int, kind: int) -> int:
     """Takes out the next timer if it is of this kind and due now, and returns its row, else NOBODY."""
     net = t.networks[n]
     if net.timer_head == net.timer_tail:
@@ -66,7 +65,7 @@ def take_timer(t: View, n: int, kind: int) -> int:
 
 
 @inlined_part
-def note(t: View, n: int, kind: int, row: int) -> None:
+def note(t: Tables, n: int, kind: int, row: int) -> None:
     """Adds an event of this instant to the log, while there is room."""
     if t.log_length > 0:
         net = t.networks[n]

@@ -48,19 +48,11 @@ def share_incrementally(
 ) -> int:
     """Sets the rates of the active flows of network ``n`` as ``share_links`` does; returns how many have one.
 
-    Flows of one priority share as equals, without a largest rate.
+    Flows of one priority, 0 to num_priorities - 1, share as equals, without a largest rate. A flow that has finished
+    has to ``leave`` before. If anything is cached, ``network`` has the capacities of the last call.
 
-    Args:
-        n: Number of the network.
-        rows: Rows of the active flows that may have changed, in its first ``count`` entries, in any order; of all
-            active ones where nothing is cached. A flow that has finished has to ``leave`` before.
-        count: Number of these.
-        controls: How each flow may use the network; priorities are 0 to num_priorities - 1.
-        network: Links, with the capacities of the last call if anything is cached, and paths.
-        rate: Rates in B/s; updated.
-        served: Rows of the flows that have a rate, in its first entries; updated.
-        num_served: Number of flows that have had a rate; the rates of all other active ones are 0.
-        cache: How the links have been shared; updated.
+    The first ``count`` of ``rows``, in any order, are those of the active flows that may have changed, or of all where
+    nothing is cached; the first ``num_served`` of ``served`` those of flows that have had a rate: all others are 0.
     """
     net = cache.networks[n]
     net.num_served = num_served
@@ -177,8 +169,7 @@ def _fill(net: Any, number: int, rate: FloatArray, served: IntArray, cache: Allo
 @inlined_part
 def _is(stage: int, net: Any, link: Any) -> bool:
     """Returns whether a link is at a stage, or at one of several, of this filling."""
-    reached: bool = link.filling == net.filling and link.stage & stage != 0
-    return reached
+    return bool(link.filling == net.filling and link.stage & stage != 0)
 
 
 @inlined_part
@@ -260,8 +251,7 @@ def _comes_before(tightest: int, index: int, cache: AllocationCache) -> bool:
     if tightest == NOBODY:
         return False
     share, level = cache.share[cache.links[np.uint32(tightest)].at], cache.links[index].level
-    before: bool = share < level or (share == level and tightest < index)
-    return before
+    return bool(share < level or (share == level and tightest < index))
 
 
 @inlined_part

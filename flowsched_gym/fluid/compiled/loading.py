@@ -5,7 +5,7 @@ import numpy as np
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.fluid.compiled.sharing import forget_network
-from flowsched_gym.fluid.compiled.tables import NOBODY, Tables, View, view
+from flowsched_gym.fluid.compiled.tables import NOBODY, Tables
 from flowsched_gym.fluid.isolation import check_stages
 from flowsched_gym.fluid.rules.transport.senders import wire_volume
 from flowsched_gym.fluid.stages import Barrier, fill_stages
@@ -16,24 +16,8 @@ from flowsched_gym.workload import Workload
 
 
 @engine_function
-def load_one(
-    tables: Tables,
-    n: int,
-    num_flows: int,
-    size: FloatArray,
-    arrival_time: FloatArray,
-    deadline_span: FloatArray,
-    path: IntArray,
-    destination: IntArray,
-) -> bool:
-    """Does what ``load`` does, called from Python."""
-    t = view(tables)
-    return load(t, n, num_flows, size, arrival_time, deadline_span, path, destination)
-
-
-@inlined_part
 def load(
-    t: View,
+    t: Tables,
     n: int,
     num_flows: int,
     size: FloatArray,
@@ -42,45 +26,34 @@ def load(
     path: IntArray,
     destination: IntArray,
 ) -> bool:
-    """Puts flows into a network, at time 0.
+    """Puts flows, in columns as those of a ``Workload``, into a network, at time 0.
 
-    Args:
-        t: The tables.
-        n: Number of the network.
-        num_flows: Flows, at most ``num_rows``.
-        size: Bytes to deliver, at least (num_flows,), as the columns after it.
-        arrival_time: Absolute arrival times in s.
-        deadline_span: Times allowed after arrival in s.
-        path: Rows of the path table.
-        destination: Receiving hosts.
-
-    Returns:
-        Whether the requests arrive in the order of rows; if not, ``set_order`` has to follow.
+    Returns whether the requests arrive in the order of rows; if not, ``set_order`` has to follow.
     """
     first = n * t.num_rows
-    state = t.state
     net = t.networks[n]
     last_time = 0.0
     in_order = True
     for i in range(num_flows):
         row = first + i
-        state.size[row] = size[i]
-        state.arrival_time[row] = arrival_time[i]
-        state.deadline[row] = arrival_time[i] + deadline_span[i]
-        t.controls.path[row] = path[i]
-        state.attained[row] = 0.0
-        state.rate[row] = 0.0
-        t.controls.admitted[row] = True
-        t.controls.rate_cap[row] = np.inf
-        t.controls.review_at[row] = np.inf
-        t.grant_time[row] = np.nan
-        t.completion_time[row] = np.nan
+        t.flows[row].size = size[i]
+        t.flows[row].arrival_time = arrival_time[i]
+        t.flows[row].deadline = arrival_time[i] + deadline_span[i]
+        t.flows[row].path = path[i]
+        t.flows[row].attained = 0.0
+        t.flows[row].rate = 0.0
+        t.flows[row].admitted = True
+        t.flows[row].rate_cap = np.inf
+        t.flows[row].review_at = np.inf
+        t.flows[row].grant_time = np.nan
+        t.flows[row].completion_time = np.nan
         time = request_time_of(t, row)
         in_order = in_order and time >= last_time
         last_time = time
-    wire_volume(size[:num_flows], t.sending.segment, t.sending.header, state.volume[first : first + num_flows])
+    volume = t.flows["volume"][first : first + num_flows]
+    wire_volume(size[:num_flows], t.sending.segment, t.sending.header, volume)
     for row in range(first, first + num_flows):
-        state.remaining[row] = state.volume[row]
+        t.flows[row].remaining = t.flows[row].volume
     net.now = 0.0
     net.advanced_to = 0.0
     net.wake = np.inf
@@ -106,9 +79,8 @@ def load(
 
 
 @engine_function
-def set_order(tables: Tables, n: int, order: IntArray) -> None:
+def set_order(t: Tables, n: int, order: IntArray) -> None:
     """Sets the order in which requests arrive, as rows counted from the network's first, (num_flows,)."""
-    t = view(tables)
     first = n * t.num_rows
     for i in range(len(order)):
         t.order[first + i] = first + order[i]
@@ -116,7 +88,7 @@ def set_order(tables: Tables, n: int, order: IntArray) -> None:
 
 
 @inlined_part
-def _open_destinations(t: View, n: int, num_flows: int, destination: IntArray) -> None:
+def _open_destinations(t: Tables, n: int, num_flows: int, destination: IntArray) -> None:
     """Opens for every host that receives flows a queue and its tokens, in the order of the hosts."""
     first = n * t.num_rows
     net = t.networks[n]
@@ -148,20 +120,20 @@ def _open_destinations(t: View, n: int, num_flows: int, destination: IntArray) -
         index += 1
     net.num_destinations = index
     for i in range(num_flows):
-        t.destination_index[first + i] = count[destination[i]]
+        t.flows[first + i].destination_index = count[destination[i]]
 
 
 @inlined_part
-def request_time_of(t: View, row: int) -> float:
+def request_time_of(t: Tables, row: int) -> float:
     """Returns when a flow, or its request, arrives."""
-    time: float = t.state.arrival_time[row]
+    time: float = t.flows[row].arrival_time
     if t.num_tokens > 0:
-        time += t.path_delay[t.controls.path[row]]
+        time += t.paths[t.flows[row].path].delay
     return time
 
 
 @inlined_part
-def foresee_request(t: View, n: int) -> None:
+def foresee_request(t: Tables, n: int) -> None:
     """Notes when the next request arrives."""
     net = t.networks[n]
     net.request_time = np.inf
@@ -170,7 +142,7 @@ def foresee_request(t: View, n: int) -> None:
 
 
 @inlined_part
-def arriving_row(t: View, n: int) -> int:
+def arriving_row(t: Tables, n: int) -> int:
     """Returns the row of the next request."""
     row: int = n * t.num_rows + t.networks[n].arrived
     if not t.networks[n].in_order:
@@ -182,18 +154,13 @@ def open_stages(
     tables: Tables,
     number: int,
     workload: Workload,
-    *,
     topology: Topology,
     transport: Transport,
     barrier: Barrier | None,
     path: IntArray,
     volume: FloatArray,
 ) -> None:
-    """Puts down what the flows of a network go through before they send.
-
-    Raises:
-        ConfigError: Flows have stages, and there is no barrier, or the network cannot serve them.
-    """
+    """Puts down what the flows of a network go through before they send."""
     stages = tables.stages
     if stages is None or barrier is None:
         if workload.has_stages:
@@ -205,11 +172,7 @@ def open_stages(
 
 
 def open_paths(tables: Tables, number: int, workload: Workload, topology: Topology, seed: int) -> None:
-    """Lets the flows of a network choose paths, and puts down the changes of its links.
-
-    Raises:
-        ConfigError: Links change, and there is no routing.
-    """
+    """Lets the flows of a network choose paths, and puts down the changes of its links."""
     choosing, changes = tables.choosing, workload.link_changes
     if choosing is not None:
         choosing.choices[number] = 0

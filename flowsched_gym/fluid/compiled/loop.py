@@ -10,20 +10,7 @@ import numpy as np
 
 from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.core.errors import SimulationError
-from flowsched_gym.fluid.compiled.choosing import (
-    asks_for_periods,
-    begin_period,
-    change_links,
-    count_delivered,
-    find_decision,
-    forget_touched,
-    next_change_time,
-    next_period_time,
-    review,
-    take_note_of_quiet,
-    touch,
-    waits_for_path,
-)
+from flowsched_gym.fluid.compiled import choosing, sharing
 from flowsched_gym.fluid.compiled.events import note, set_timer, take_timer
 from flowsched_gym.fluid.compiled.loading import arriving_row, foresee_request
 from flowsched_gym.fluid.compiled.orders import move_to_front
@@ -37,28 +24,13 @@ from flowsched_gym.fluid.compiled.senders import (
     send,
     work_done,
 )
-from flowsched_gym.fluid.compiled.sharing import (
-    all_may_change,
-    average,
-    begin_flow,
-    changed_flows,
-    control,
-    data_network,
-    finished,
-    forget_network,
-    leave_links,
-    mark_changed,
-    review_time,
-    set_rates,
-)
-from flowsched_gym.fluid.compiled.tables import NOBODY, Row, Rows, Tables, View, view
+from flowsched_gym.fluid.compiled.tables import NOBODY, Row, Rows, Tables, controls_of, network_of, state_of
 from flowsched_gym.fluid.rules.transport.lossy_ports import deliver, next_change
 from flowsched_gym.fluid.rules.transport.lossy_senders import Senders, control_senders
 from flowsched_gym.fluid.rules.transport.progress import advance, next_event_time
 from flowsched_gym.fluid.rules.transport.senders import take_out
 from flowsched_gym.fluid.state import EventKind
 from flowsched_gym.machine_code.decorators import inlined_part, pasted_rule, threaded_function
-from flowsched_gym.topology.network import Network
 
 LAST_BYTE_SENT: Final = int(EventKind.LAST_BYTE_SENT)
 BYTE_THRESHOLD: Final = int(EventKind.BYTE_THRESHOLD)
@@ -66,21 +38,23 @@ DELIVERY: Final = int(EventKind.DELIVERY)
 LINK_CHANGE: Final = int(EventKind.LINK_CHANGE)
 ARRIVAL: Final = int(EventKind.ARRIVAL)
 START: Final = int(EventKind.START)
-RESUME: Final = int(EventKind.RESUME)
 PERIOD_END: Final = int(EventKind.PERIOD_END)
+RESUME: Final = int(EventKind.RESUME)
 """The end of a sender's pause, a start too; this number only sorts it behind the starts of its instant."""
 DECISION: Final = int(EventKind.DECISION)
 SHARING: Final = int(EventKind.SHARING)
 
 
 @pasted_rule
-def run(t: View, n: int, goal: int) -> None:
+def run(t: Tables, n: int, goal: int) -> None:
     """Runs a network until a decision is asked, or so many flows are delivered, at most all."""
     net = t.networks[n]
     while net.asking == NOBODY and net.delivered < goal:
-        kind = _next_event(t.timers, net, next_change_time(n, t.choosing), next_period_time(n, t.choosing))
+        kind = _next_event(
+            t.timers, net, choosing.next_change_time(n, t.choosing), choosing.next_period_time(n, t.choosing)
+        )
         advances = kind in (LAST_BYTE_SENT, START, SHARING) or (kind in (LINK_CHANGE, ARRIVAL) and t.num_tokens == 0)
-        if advances or (kind == DECISION and asks_for_periods(t.choosing)):
+        if advances or (kind == DECISION and choosing.asks_for_periods(t.choosing)):
             _advance_flows(t, n)
         if kind == LAST_BYTE_SENT:
             net.wake = np.inf
@@ -88,7 +62,7 @@ def run(t: View, n: int, goal: int) -> None:
         elif kind == DELIVERY:
             _deliver(t, n)
         elif kind == LINK_CHANGE:
-            change_links(t, n, t.choosing)
+            choosing.change_links(t, n, t.choosing)
         elif kind == ARRIVAL:
             _arrive(t, n)
         elif kind == DECISION:
@@ -97,17 +71,16 @@ def run(t: View, n: int, goal: int) -> None:
         elif kind == SHARING:
             _share(t, n)
         elif kind == PERIOD_END:
-            begin_period(t, n, t.choosing)
+            choosing.begin_period(t, n, t.choosing)
         else:
             _start(t, n, kind)
     if net.delivered == net.num_flows:
-        forget_touched(t.choosing)
+        choosing.forget_touched(t.choosing)
 
 
 @threaded_function
-def run_many(tables: Tables, numbers: IntArray, goal: int) -> None:
+def run_many(t: Tables, numbers: IntArray, goal: int) -> None:
     """Runs networks, (count,), each until a decision is asked, or so many flows or all are delivered; for Python."""
-    t = view(tables)
     for i in range(len(numbers)):
         run(t, numbers[i], min(goal, t.networks[numbers[i]].num_flows))
 
@@ -141,10 +114,10 @@ def _next_event(timers: Rows, net: Row, change_time: float, period_time: float) 
 
 
 @inlined_part
-def _find_asking(t: View, n: int) -> None:
+def _find_asking(t: Tables, n: int) -> None:
     """Finds what an agent has to decide: of destinations, the first by host number."""
     net = t.networks[n]
-    find_decision(t, n, t.choosing)
+    choosing.find_decision(t, n, t.choosing)
     for index in range(net.num_destinations):
         d = t.destinations[n * t.most_destinations + index]
         if d.tokens > 0 and d.tail > d.head and not d.held:
@@ -154,7 +127,7 @@ def _find_asking(t: View, n: int) -> None:
 
 
 @inlined_part
-def _arrive(t: View, n: int) -> None:
+def _arrive(t: Tables, n: int) -> None:
     """Takes in all flows, or token requests, that arrive now."""
     net = t.networks[n]
     while net.request_time == net.now:
@@ -163,15 +136,15 @@ def _arrive(t: View, n: int) -> None:
         foresee_request(t, n)
         note(t, n, ARRIVAL, row)
         if t.num_tokens == 0:
-            t.grant_time[row] = net.now
+            t.flows[row].grant_time = net.now
         if arrives_to_wait(t, n, row, t.stages):
             continue
-        begin_flow(net.now, n, row, t.state, t.controls, t.record)
+        sharing.begin_flow(net.now, n, row, state_of(t.flows), controls_of(t.flows), t.record)
         if t.num_tokens == 0:
-            if not waits_for_path(t, n, row, t.choosing):
+            if not choosing.waits_for_path(t, n, row, t.choosing):
                 begin(t, n, row)
             continue
-        d = t.destinations[n * t.most_destinations + t.destination_index[row]]
+        d = t.destinations[n * t.most_destinations + t.flows[row].destination_index]
         if d.tail == d.queue_end:
             move_to_front(t, d)
         t.requests[d.tail] = row
@@ -182,7 +155,7 @@ def _arrive(t: View, n: int) -> None:
 
 
 @inlined_part
-def _deliver(t: View, n: int) -> None:
+def _deliver(t: Tables, n: int) -> None:
     """Records flows whose last byte has arrived, and frees their tokens."""
     net = t.networks[n]
     row = take_timer(t, n, DELIVERY)
@@ -191,23 +164,23 @@ def _deliver(t: View, n: int) -> None:
             work_done(t, n, row, t.stages)
             row = take_timer(t, n, DELIVERY)
             continue
-        t.completion_time[row] = net.now
+        t.flows[row].completion_time = net.now
         t.delivered[n * t.num_rows + net.delivered] = row
         net.delivered += 1
         note(t, n, DELIVERY, row)
         if t.num_tokens > 0:
-            d = t.destinations[n * t.most_destinations + t.destination_index[row]]
+            d = t.destinations[n * t.most_destinations + t.flows[row].destination_index]
             d.num_holders = take_out(t.holders, d.first_holder, d.num_holders, row)
             d.tokens += 1
             d.held = False
             net.decision_due = True
         finish(t, n, row, t.stages)
         row = take_timer(t, n, DELIVERY)
-    count_delivered(t, n, t.choosing)
+    choosing.count_delivered(t, n, t.choosing)
 
 
 @inlined_part
-def _start(t: View, n: int, kind: int) -> None:
+def _start(t: Tables, n: int, kind: int) -> None:
     """Lets flows send from now on, for the first time or after a pause."""
     net = t.networks[n]
     row = take_timer(t, n, kind)
@@ -216,15 +189,15 @@ def _start(t: View, n: int, kind: int) -> None:
             if not goes_on(t, n, row, t.stages):
                 send(t, n, row)
         else:
-            t.controls.admitted[row] = True
+            t.flows[row].admitted = True
             net.sharing_due = True
-            mark_changed(n, row, t.cache)
+            sharing.mark_changed(n, row, t.cache)
             next_round(t, n, row)
         row = take_timer(t, n, kind)
 
 
 @inlined_part
-def _advance_flows(t: View, n: int) -> None:
+def _advance_flows(t: Tables, n: int) -> None:
     """Lets the flows send up to now; sends off the last bytes, and pauses senders that have sent their window."""
     net = t.networks[n]
     elapsed = net.now - net.advanced_to
@@ -233,23 +206,24 @@ def _advance_flows(t: View, n: int) -> None:
     net.advanced_to = net.now
     if net.num_active == 0:
         return
-    begin = n * t.most_active
-    state = t.state
-    average(net.now, elapsed, n, t.active[begin : begin + t.most_active], net.num_active, state, t.controls, t.record)
+    state, controls = state_of(t.flows), controls_of(t.flows)
+    active = t.active[n * t.most_active : (n + 1) * t.most_active]
+    served = t.served[n * t.most_active : (n + 1) * t.most_active]
+    sharing.average(net.now, elapsed, n, active, net.num_active, state, controls, t.record)
     kept, num_finished, num_crossed = advance(
         net.now,
         elapsed,
-        t.active[begin : begin + t.most_active],
+        active,
         net.num_active,
-        t.served[begin : begin + t.most_active],
+        served,
         net.served,
         state.volume,
         state.attained,
         state.remaining,
         state.rate,
-        t.controls.review_at,
-        t.finished,
-        t.crossed,
+        controls.review_at,
+        t.scratch["finished"],
+        t.scratch["crossed"],
     )
     _deliver_lossy(t, n, elapsed, t.senders)
     net.num_active = kept
@@ -257,28 +231,27 @@ def _advance_flows(t: View, n: int) -> None:
         net.sharing_due = True
     for index in range(num_finished):
         # Of one type with all other rows, so that less is compiled.
-        row: int = np.int64(t.finished[index])  # type: ignore[assignment]
+        row: int = np.int64(t.scratch[index].finished)  # type: ignore[assignment]
         note(t, n, LAST_BYTE_SENT, row)
-        finished(n, row, state, t.controls, t.record)
-        touch(t, n, row, t.choosing)
-        leave_links(t, n, row, t.cache)
-        set_timer(t, n, net.now + t.path_delay[t.controls.path[row]], DELIVERY, row)
+        sharing.finished(n, row, state, controls, t.record)
+        choosing.touch(t, n, row, t.choosing)
+        sharing.leave_links(t, n, row, t.cache)
+        set_timer(t, n, net.now + t.paths[t.flows[row].path].delay, DELIVERY, row)
     for index in range(num_crossed):
-        row = np.int64(t.crossed[index])  # type: ignore[assignment]
+        row = np.int64(t.scratch[index].crossed)  # type: ignore[assignment]
         note(t, n, BYTE_THRESHOLD, row)
-        mark_changed(n, row, t.cache)
+        sharing.mark_changed(n, row, t.cache)
         if t.sending.first_burst > 0.0:
-            if net.now >= t.round_end[row]:
+            if net.now >= t.windows[row].round_end:
                 next_round(t, n, row)
             else:
-                t.controls.admitted[row] = False
-                t.controls.review_at[row] = np.inf
-                set_timer(t, n, t.round_end[row], RESUME, row)
+                t.flows[row].admitted = False
+                t.flows[row].review_at = np.inf
+                set_timer(t, n, t.windows[row].round_end, RESUME, row)
 
 
 @inlined_part
-def _share(t: View, n: int) -> None:
-    """Sets the rates, and foresees the next event."""
+def _share(t: Tables, n: int) -> None:
     net = t.networks[n]
     net.sharing_due = False
     net.wake = np.inf
@@ -286,22 +259,19 @@ def _share(t: View, n: int) -> None:
     if count == 0:
         net.served = 0
         return
-    state, controls = t.state, t.controls
+    state, controls = state_of(t.flows), controls_of(t.flows)
     active = t.active[n * t.most_active : (n + 1) * t.most_active]
     served = t.served[n * t.most_active : (n + 1) * t.most_active]
-    review(t, n, t.choosing)
-    first_link = n * t.link_stride
-    capacity = t.capacity[first_link : first_link + len(t.links)]
-    network = Network(capacity, t.network.path_start, t.network.path_links, t.network.num_cpus)
-    if all_may_change(n, t.record):
-        forget_network(n, t.cache)
-    changed, num_changed = changed_flows(t, n, t.cache)
-    control(net.now, n, changed, num_changed, state, controls, network, t.record)
-    changes_at = _control_lossy(t, n, t.senders)
-    if _rates_change(n, t.senders):
-        set_rates(t, n, changed, num_changed, t.cache)
-    take_note_of_quiet(t, n, t.choosing)
-    next_review = review_time(net.now, n, active, count, state, controls, t.record)
+    choosing.review(t, n, t.choosing)
+    if sharing.all_may_change(n, t.record):
+        sharing.forget_network(n, t.cache)
+    changed, num_changed = sharing.changed_flows(t, n, t.cache)
+    sharing.control(net.now, n, changed, num_changed, state, controls, network_of(t, n, t.capacity), t.record)
+    changes_at, rates_change = _control_lossy(t, n, t.senders)
+    if rates_change:
+        sharing.set_rates(t, n, changed, num_changed, t.cache)
+    choosing.take_note_of_quiet(t, n, t.choosing)
+    next_review = sharing.review_time(net.now, n, active, count, state, controls, t.record)
     if not next_review > net.now:
         net.wake = next_review
         raise SimulationError("review_time of the discipline returned a time that is not later than now")
@@ -312,39 +282,33 @@ def _share(t: View, n: int) -> None:
 
 
 @inlined_part
-def _deliver_lossy(t: View, n: int, elapsed: float, senders: Senders | None) -> None:
+def _deliver_lossy(t: Tables, n: int, elapsed: float, senders: Senders | None) -> None:
     """Lets windows grow by what was delivered, and loses what has found no room, where packets can be lost."""
     if senders is not None:
         net = t.networks[n]
         served = t.served[n * t.most_active : (n + 1) * t.most_active]
-        deliver(net.now, elapsed, n, served, net.served, t.state, t.controls, senders)
+        deliver(net.now, elapsed, n, served, net.served, state_of(t.flows), controls_of(t.flows), senders)
 
 
 @inlined_part
-def _control_lossy(t: View, n: int, senders: Senders | None) -> float:
-    """Sets weights and largest rates of senders whose packets can be lost; returns when one next notices or wakes."""
+def _control_lossy(t: Tables, n: int, senders: Senders | None) -> tuple[float, bool]:
+    """Steers senders whose packets can be lost; returns when one next notices, in s, and whether rates change now."""
     if senders is None:
-        return np.inf
+        return np.inf, True
     net = t.networks[n]
     active = t.active[n * t.most_active : (n + 1) * t.most_active]
-    return control_senders(net.now, n, active, net.num_active, t.state, t.controls, t.round_trip, senders)
+    state, controls = state_of(t.flows), controls_of(t.flows)
+    next_time = control_senders(net.now, n, active, net.num_active, state, controls, t.paths["round_trip"], senders)
+    return next_time, senders.steps["changed"][n]
 
 
 @inlined_part
-def _rates_change(n: int, senders: Senders | None) -> bool:
-    """Returns whether links have to be shared anew; where packets can be lost, senders tell."""
-    if senders is None:
-        return True
-    changed: bool = senders.steps["changed"][n]
-    return changed
-
-
-@inlined_part
-def _next_change_lossy(t: View, n: int, senders: Senders | None) -> float:
+def _next_change_lossy(t: Tables, n: int, senders: Senders | None) -> float:
     """Returns when windows and losses next change the rates of senders whose packets can be lost, in s."""
     if senders is None:
         return np.inf
     net = t.networks[n]
     served = t.served[n * t.most_active : (n + 1) * t.most_active]
-    capacity = data_network(t, n).capacity
-    return next_change(net.now, n, served, net.served, t.state, t.controls, capacity, t.round_trip, senders)
+    capacity = network_of(t, n, t.data_capacity).capacity
+    state, controls = state_of(t.flows), controls_of(t.flows)
+    return next_change(net.now, n, served, net.served, state, controls, capacity, t.paths["round_trip"], senders)

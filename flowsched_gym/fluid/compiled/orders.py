@@ -1,7 +1,6 @@
 """Carries out what an agent decides, in compiled code."""
 
-from types import NoneType
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -11,11 +10,11 @@ from flowsched_gym.fluid.compiled.records import Choosing
 from flowsched_gym.fluid.compiled.senders import ask, begin, lateness, permit
 from flowsched_gym.fluid.compiled.sharing import forget_network
 from flowsched_gym.fluid.compiled.sharing import serve_first as serve_flow_first
-from flowsched_gym.fluid.compiled.tables import NOBODY, Row, Tables, View, view
+from flowsched_gym.fluid.compiled.tables import NOBODY, Row, Tables
 from flowsched_gym.fluid.decision import Order
 from flowsched_gym.fluid.rules.transport.senders import send_to_back, take_request
 from flowsched_gym.fluid.state import EventKind
-from flowsched_gym.machine_code.decorators import chosen_by_type, engine_function, inlined_part
+from flowsched_gym.machine_code.decorators import chosen_by_presence, engine_function, inlined_part
 
 DECISION: Final = int(EventKind.DECISION)
 GRANT: Final = int(Order.GRANT)
@@ -24,8 +23,7 @@ SERVE_FIRST: Final = int(Order.SERVE_FIRST)
 
 
 @inlined_part
-def _grant(t: View, n: int, index: int) -> int:
-    """Grants a token of the asking destination to a request."""
+def _grant(t: Tables, n: int, index: int) -> int:
     net = t.networks[n]
     d = t.destinations[n * t.most_destinations + net.asking]
     row = take_request(t.requests, d.head, index)
@@ -33,15 +31,15 @@ def _grant(t: View, n: int, index: int) -> int:
     d.tokens -= 1
     t.holders[d.first_holder + d.num_holders] = row
     d.num_holders += 1
-    t.grant_time[row] = net.now
+    t.flows[row].grant_time = net.now
     note(t, n, DECISION, row)
-    permit(t, n, row, t.path_delay[t.controls.path[row]] + lateness(n, row, t.senders))
+    permit(t, n, row, t.paths[t.flows[row].path].delay + lateness(n, row, t.senders))
     ask(t, n)
     return row
 
 
 @inlined_part
-def _postpone(t: View, n: int, index: int) -> int:
+def _postpone(t: Tables, n: int, index: int) -> int:
     """Sends a request to the back of the asking destination's queue."""
     d = t.destinations[n * t.most_destinations + t.networks[n].asking]
     if d.tail == d.queue_end:
@@ -54,16 +52,7 @@ def _postpone(t: View, n: int, index: int) -> int:
 
 
 @inlined_part
-def _wait(t: View, n: int) -> int:
-    """Lets the asking destination wait for its next request or token."""
-    t.destinations[n * t.most_destinations + t.networks[n].asking].held = True
-    ask(t, n)
-    return NOBODY
-
-
-@inlined_part
-def _serve_first(t: View, n: int, index: int, choosing: Choosing) -> int:
-    """Puts a flow, of those that compete, before all others."""
+def _serve_first(t: Tables, n: int, index: int, choosing: Choosing) -> int:
     row: int = np.int64(choosing.asked[choosing.choices[n].first_asked + index])  # type: ignore[assignment]  # signed
     note(t, n, DECISION, row)
     serve_flow_first(n, row, t.record)
@@ -72,7 +61,7 @@ def _serve_first(t: View, n: int, index: int, choosing: Choosing) -> int:
 
 
 @inlined_part
-def _take_path(t: View, n: int, index: int, choosing: Choosing) -> int:
+def _take_path(t: Tables, n: int, index: int, choosing: Choosing) -> int:
     """Sends the flow that waits for a path along one of its paths."""
     choices = choosing.choices[n]
     row: int = np.int64(choosing.asked[choices.first_asked])  # type: ignore[assignment]  # signed
@@ -86,21 +75,7 @@ def _take_path(t: View, n: int, index: int, choosing: Choosing) -> int:
 
 
 @inlined_part
-def _begin_next_period(t: View, n: int, choosing: Choosing | None) -> None:
-    """Begins a period, where there are any."""
-    if choosing is None:
-        return
-    net = t.networks[n]
-    choices = choosing.choices[n]
-    choices.num_asked = 0
-    net.asking = NOBODY
-    net.sharing_due = True
-    forget_network(n, t.cache)
-    note(t, n, DECISION, n * t.num_rows + choices.periods - 1)
-
-
-@inlined_part
-def move_to_front(t: View, d: Row) -> None:
+def move_to_front(t: Tables, d: Row) -> None:
     """Makes room behind the queue."""
     waiting = d.tail - d.head
     for index in range(waiting):
@@ -110,43 +85,42 @@ def move_to_front(t: View, d: Row) -> None:
 
 
 @inlined_part
-def _at_destination(t: View, n: int, order: int, index: int, choosing: None) -> int:
-    """Carries out an order about the asking destination's requests."""
+def _at_destination(t: Tables, n: int, order: int, index: int, choosing: None) -> int:
     if order == GRANT:
         return _grant(t, n, index)
     if order == POSTPONE:
         return _postpone(t, n, index)
-    return _wait(t, n)
+    t.destinations[n * t.most_destinations + t.networks[n].asking].held = True
+    ask(t, n)
+    return NOBODY
 
 
 @inlined_part
-def _among_flows(t: View, n: int, order: int, index: int, choosing: Choosing) -> int:
-    """Carries out an order about flows that compete or need a path."""
+def _among_flows(t: Tables, n: int, order: int, index: int, choosing: Choosing) -> int:
     if order == SERVE_FIRST:
         return _serve_first(t, n, index, choosing)
     return _take_path(t, n, index, choosing)
 
 
-def _of_kind(name: str, choosing: type) -> Any:
-    """Finds what carries out orders: about tokens where nothing else is chosen."""
-    return _at_destination if choosing is NoneType else _among_flows
-
-
-@chosen_by_type(_of_kind)
-def give(t: View, n: int, order: int, index: int, choosing: Choosing | None) -> int:
-    """Carries out an ``Order``; returns the flow's row, or ``NOBODY``."""
-    raise NotImplementedError
+give = chosen_by_presence(_at_destination, _among_flows)
+"""Carries out an ``Order``, about tokens where nothing else is chosen; returns the flow's row, or ``NOBODY``."""
 
 
 @engine_function
-def give_one(tables: Tables, n: int, order: int, index: int) -> int:
+def give_one(t: Tables, n: int, order: int, index: int) -> int:
     """Does what ``give`` does, called from Python."""
-    t = view(tables)
     return give(t, n, order, index, t.choosing)
 
 
 @engine_function
-def begin_next_period(tables: Tables, n: int) -> None:
-    """Begins a period, with the controls as they are now; called from Python."""
-    t = view(tables)
-    _begin_next_period(t, n, t.choosing)
+def begin_next_period(t: Tables, n: int, choosing: Choosing | None) -> None:
+    """Begins a period, where there are any, with the controls as they are now; called from Python."""
+    if choosing is None:
+        return
+    net = t.networks[n]
+    choices = choosing.choices[n]
+    choices.num_asked = 0
+    net.asking = NOBODY
+    net.sharing_due = True
+    forget_network(n, t.cache)
+    note(t, n, DECISION, n * t.num_rows + choices.periods - 1)

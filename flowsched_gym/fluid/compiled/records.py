@@ -19,7 +19,6 @@ Rows = npt.NDArray[Any]
 
 ROW: Final = np.uint32
 """Type of rows, paths and links: an unsigned index needs no look at whether it counts from the end."""
-
 NETWORK: Final = np.dtype(
     [
         ("now", "f8"),  # time in s
@@ -44,7 +43,6 @@ NETWORK: Final = np.dtype(
     align=True,
 )
 """State of a network, two cache lines."""
-
 DESTINATION: Final = np.dtype(
     [
         ("host", "i8"),
@@ -61,10 +59,8 @@ DESTINATION: Final = np.dtype(
     align=True,
 )
 """State of a receiving host, as ``fluid.simpy.Destination`` has it."""
-
 TIMER: Final = np.dtype([("time", "f8"), ("kind", "i4"), ("row", ROW)], align=True)
 """Something that happens to a flow at a known time; sorted by (time, kind, row)."""
-
 FLOW_FIELDS: Final = (
     # One line for flows that send,
     *((name, "f8") for name in ("attained", "remaining", "rate", "review_at", "weight")),
@@ -82,27 +78,19 @@ FLOW_FIELDS: Final = (
 )
 """What is kept of a flow, side by side: the arrays that rules see are columns of these records. A thousand networks do
 not fit into the caches; so a flow takes two cache lines, and not one of each of twenty arrays."""
-
 EPISODE_FIELDS: Final = (("empty_slot_choices", "i8"), ("num_decisions", "i8"))
 """What is kept of an episode of any system. It stands behind what a system keeps itself: Numba takes a record that
 begins like another for one of that kind, and warns."""
-
 WINDOW: Final = np.dtype([("window", "f8"), ("round_end", "f8")], align=True)
 """Segments that a sender sends in this round, and the absolute time in s at which the round ends."""
-
 PATH: Final = np.dtype([("delay", "f8"), ("round_trip", "f8")], align=True)
 """One-way delay and round-trip time of a path in s."""
-
 SCRATCH: Final = np.dtype([("finished", ROW), ("crossed", ROW)])
 """Receives the rows that finish or cross a level."""
-
 LOG_ENTRY: Final = np.dtype([("time", "f8"), ("kind", "i4"), ("row", ROW)], align=True)
 """One event of the log."""
-
 CACHE_LINE: Final = 64
 """Bytes that memory hands over at once."""
-
-
 CHOICES: Final = np.dtype(
     [
         ("next_change", "i8"),  # index of the next change of a link among those of the network
@@ -116,7 +104,6 @@ CHOICES: Final = np.dtype(
     align=True,
 )
 """What a network keeps of its choices."""
-
 LINK_CHANGE: Final = np.dtype([("time", "f8"), ("link", "i8"), ("up", "?")], align=True)
 """A link fails or comes up again."""
 
@@ -152,12 +139,12 @@ class Choosing(NamedTuple):
 
 
 def new_choosing(
-    *,
     num_networks: int,
     num_rows: int,
     num_active: int,
     num_links: int,
     most_changes: int,
+    *,
     routing: Routing | None,
     asks: DecisionKind,
     period: Period | None,

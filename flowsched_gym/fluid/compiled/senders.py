@@ -10,8 +10,8 @@ import numpy as np
 
 from flowsched_gym.fluid.compiled.choosing import touch, waits_for_path
 from flowsched_gym.fluid.compiled.events import set_timer
-from flowsched_gym.fluid.compiled.sharing import begin_flow, data_network, mark_changed
-from flowsched_gym.fluid.compiled.tables import NOBODY, View
+from flowsched_gym.fluid.compiled.sharing import begin_flow, mark_changed
+from flowsched_gym.fluid.compiled.tables import NOBODY, Tables, controls_of, network_of, state_of
 from flowsched_gym.fluid.rules.transport.lossy_senders import Senders, start_sender, token_jitter
 from flowsched_gym.fluid.rules.transport.senders import next_window
 from flowsched_gym.fluid.stages import (
@@ -33,16 +33,16 @@ AT_BARRIER: Final = int(Stage.AT_BARRIER)
 
 
 @inlined_part
-def begin(t: View, n: int, row: int) -> None:
+def begin(t: Tables, n: int, row: int) -> None:
     """Lets a flow begin now, or after its handshake."""
-    if t.sending.handshake > 0.0:
+    if t.sending.handshake_round_trips > 0.0:
         permit(t, n, row, 0.0)
     else:
         send(t, n, row)
 
 
 @inlined_part
-def send(t: View, n: int, row: int) -> None:
+def send(t: Tables, n: int, row: int) -> None:
     """Lets a flow send from now on, for the first time."""
     net = t.networks[n]
     if t.sending.first_burst > 0.0:
@@ -56,10 +56,10 @@ def send(t: View, n: int, row: int) -> None:
 
 
 @inlined_part
-def _start_lossy(t: View, n: int, row: int, senders: Senders | None) -> None:
+def _start_lossy(t: Tables, n: int, row: int, senders: Senders | None) -> None:
     """Lets a sender begin whose packets can be lost."""
     if senders is not None:
-        start_sender(t.networks[n].now, n, row, t.controls, data_network(t, n), senders)
+        start_sender(t.networks[n].now, n, row, controls_of(t.flows), network_of(t, n, t.data_capacity), senders)
 
 
 @inlined_part
@@ -71,31 +71,31 @@ def lateness(n: int, row: int, senders: Senders | None) -> float:
 
 
 @inlined_part
-def permit(t: View, n: int, row: int, delay: float) -> None:
+def permit(t: Tables, n: int, row: int, delay: float) -> None:
     """Lets a flow begin ``delay`` seconds from now, plus its handshake."""
-    if t.sending.handshake > 0.0:
-        delay += t.sending.handshake * t.round_trip[t.controls.path[row]]
+    if t.sending.handshake_round_trips > 0.0:
+        delay += t.sending.handshake_round_trips * t.paths[t.flows[row].path].round_trip
     set_timer(t, n, t.networks[n].now + delay, START, row)
 
 
 @inlined_part
-def next_round(t: View, n: int, row: int) -> None:
+def next_round(t: Tables, n: int, row: int) -> None:
     """Grows the window and opens it."""
     sending = t.sending
-    window = next_window(t.window[row], sending.exit_window, sending.slow_start_growth, sending.later_growth)
+    window = next_window(t.windows[row].window, sending.exit_window, sending.slow_start_growth, sending.later_growth)
     open_window(t, n, row, window)
 
 
 @inlined_part
-def open_window(t: View, n: int, row: int, window: float) -> None:
+def open_window(t: Tables, n: int, row: int, window: float) -> None:
     """Opens a window of so many segments from now on."""
-    t.window[row] = window
-    t.round_end[row] = t.networks[n].now + t.round_trip[t.controls.path[row]]
-    t.controls.review_at[row] = t.state.attained[row] + window * (t.sending.segment + t.sending.header)
+    t.windows[row].window = window
+    t.windows[row].round_end = t.networks[n].now + t.paths[t.flows[row].path].round_trip
+    t.flows[row].review_at = t.flows[row].attained + window * (t.sending.segment + t.sending.header)
 
 
 @inlined_part
-def ask(t: View, n: int) -> None:
+def ask(t: Tables, n: int) -> None:
     """Asks again at the end of this instant."""
     net = t.networks[n]
     net.asking = NOBODY
@@ -103,21 +103,24 @@ def ask(t: View, n: int) -> None:
 
 
 @inlined_part
-def arrives_to_wait(t: View, n: int, row: int, stages: Stages | None) -> bool:
+def arrives_to_wait(t: Tables, n: int, row: int, stages: Stages | None) -> bool:
     """Takes in a flow that arrives; returns whether it has stages before it sends."""
     if stages is None:
         return False
-    _count_down(t, n, row, stages)
+    if stops_waiting(row, stages):
+        _start(t, n, row)
     return True
 
 
 @inlined_part
-def finish(t: View, n: int, row: int, stages: Stages | None) -> None:
+def finish(t: Tables, n: int, row: int, stages: Stages | None) -> None:
     """Lets the flows that come after a delivered one begin, if they wait for no other."""
     if stages is None:
         return
     for index in range(stages.first_follower[row + n], stages.first_follower[row + n + 1]):
-        _count_down(t, n, n * t.num_rows + stages.followers[index], stages)
+        follower = n * t.num_rows + stages.followers[index]
+        if stops_waiting(follower, stages):
+            _start(t, n, follower)
 
 
 @inlined_part
@@ -125,26 +128,26 @@ def is_on_cpu(row: int, stages: Stages | None) -> bool:
     """Returns whether a flow runs on its CPU."""
     if stages is None:
         return False
-    on_cpu: bool = stages.stage[row] == ON_CPU
-    return on_cpu
+    return bool(stages.stage[row] == ON_CPU)
 
 
 @inlined_part
-def goes_on(t: View, n: int, row: int, stages: Stages | None) -> bool:
+def goes_on(t: Tables, n: int, row: int, stages: Stages | None) -> bool:
     """Takes a flow whose start is due to its next stage; returns whether it has had one before it sends."""
     if stages is None:
         return False
     if stages.stage[row] == WAITING:
         now = t.networks[n].now
-        has_work = begin_work(now, row, t.state, t.controls, stages)
-        begin_flow(now, n, row, t.state, t.controls, t.record)
+        state, controls = state_of(t.flows), controls_of(t.flows)
+        has_work = begin_work(now, row, state, controls, stages)
+        begin_flow(now, n, row, state, controls, t.record)
         if has_work:
             send(t, n, row)
         else:
             work_done(t, n, row, stages)
         return True
     if stages.stage[row] == AT_BARRIER:
-        begin_sending(row, t.state, t.controls, stages)
+        begin_sending(row, state_of(t.flows), controls_of(t.flows), stages)
         if not waits_for_path(t, n, row, t.choosing):
             begin(t, n, row)
         return True
@@ -152,7 +155,7 @@ def goes_on(t: View, n: int, row: int, stages: Stages | None) -> bool:
 
 
 @inlined_part
-def work_done(t: View, n: int, row: int, stages: Stages | None) -> None:
+def work_done(t: Tables, n: int, row: int, stages: Stages | None) -> None:
     """Lets a flow whose CPU work is done wait at its barrier, and opens that for all if it is the last."""
     if stages is None:
         return
@@ -166,14 +169,7 @@ def work_done(t: View, n: int, row: int, stages: Stages | None) -> None:
 
 
 @inlined_part
-def _count_down(t: View, n: int, row: int, stages: Stages) -> None:
-    """Counts an arrival, or an end for which a flow has waited."""
-    if stops_waiting(row, stages):
-        _start(t, n, row)
-
-
-@inlined_part
-def _start(t: View, n: int, row: int) -> None:
+def _start(t: Tables, n: int, row: int) -> None:
     """Lets a flow go on in this instant."""
     # Of one type with all other rows, so that less is compiled.
     number: int = np.int64(row)  # type: ignore[assignment]

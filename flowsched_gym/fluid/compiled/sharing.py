@@ -9,11 +9,10 @@ from typing import Any
 from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.fluid.compiled.allocation_cache import AllocationCache, forget, mark_stale
 from flowsched_gym.fluid.compiled.incremental import leave, share_incrementally
-from flowsched_gym.fluid.compiled.tables import View
+from flowsched_gym.fluid.compiled.tables import Tables, controls_of, network_of
 from flowsched_gym.fluid.contract import Discipline
 from flowsched_gym.fluid.rules.sharing import share_links, sort_by_priority
-from flowsched_gym.machine_code.decorators import chosen_by_type, inlined_part
-from flowsched_gym.topology.network import Network
+from flowsched_gym.machine_code.decorators import chosen_by_presence, chosen_by_type, inlined_part
 
 
 def _hook(name: str, record: Any) -> Any:
@@ -33,48 +32,30 @@ all_may_change = _of_discipline(Discipline.all_may_change)
 serve_first = _of_discipline(Discipline.serve_first)
 
 
-def _share_anew(t: View, n: int, rows: IntArray, count: int, cache: None) -> None:
-    """Shares the links anew."""
+def _share_anew(t: Tables, n: int, rows: IntArray, count: int, cache: None) -> None:
     net = t.networks[n]
     active = t.active[n * t.most_active : (n + 1) * t.most_active]
     served = t.served[n * t.most_active : (n + 1) * t.most_active]
-    net.served = share_links(
-        active, net.num_active, t.controls, data_network(t, n), t.state.rate, t.filling, served, net.served
-    )
+    controls, network = controls_of(t.flows), network_of(t, n, t.data_capacity)
+    net.served = share_links(active, net.num_active, controls, network, t.flows["rate"], t.filling, served, net.served)
 
 
-def _share_changes(t: View, n: int, rows: IntArray, count: int, cache: AllocationCache) -> None:
-    """Shares the links from the cache."""
+def _share_changes(t: Tables, n: int, rows: IntArray, count: int, cache: AllocationCache) -> None:
     net = t.networks[n]
     active = t.active[n * t.most_active : (n + 1) * t.most_active]
     served = t.served[n * t.most_active : (n + 1) * t.most_active]
+    controls, network = controls_of(t.flows), network_of(t, n, t.data_capacity)
     # As ``share_links`` leaves them: whoever adds up over these flows must do it in one order.
-    sort_by_priority(active, net.num_active, t.controls.priority)
-    net.served = share_incrementally(
-        n, rows, count, t.controls, data_network(t, n), t.state.rate, served, net.served, cache
-    )
+    sort_by_priority(active, net.num_active, controls.priority)
+    net.served = share_incrementally(n, rows, count, controls, network, t.flows["rate"], served, net.served, cache)
 
 
-def _way_to_share(name: str, cache: type) -> Any:
-    """Finds how links are shared with this cache, or without one."""
-    return _share_changes if cache is AllocationCache else _share_anew
-
-
-@chosen_by_type(_way_to_share)
-def set_rates(t: View, n: int, rows: IntArray, count: int, cache: AllocationCache | None) -> None:
-    """Sets the rates of the active flows of a network, of which these may have changed, and lists who has one."""
+set_rates = chosen_by_presence(_share_anew, _share_changes)
+"""Sets the rates of the active flows of a network, of which these may have changed, and lists who has one."""
 
 
 @inlined_part
-def data_network(t: View, n: int) -> Network:
-    """Returns the links with the capacities for data."""
-    first_link = n * t.link_stride
-    capacity = t.data_capacity[first_link : first_link + len(t.links)]
-    return Network(capacity, t.network.path_start, t.network.path_links, t.network.num_cpus)
-
-
-@inlined_part
-def changed_flows(t: View, n: int, cache: AllocationCache | None) -> tuple[IntArray, int]:
+def changed_flows(t: Tables, n: int, cache: AllocationCache | None) -> tuple[IntArray, int]:
     """Returns the active flows that may have changed since links were shared, or all, and how many these are."""
     if cache is not None and cache.networks[n].known:
         return cache.stale[n * t.num_rows : (n + 1) * t.num_rows], cache.networks[n].num_stale
@@ -89,12 +70,12 @@ def mark_changed(n: int, row: int, cache: AllocationCache | None) -> None:
 
 
 @inlined_part
-def leave_links(t: View, n: int, row: int, cache: AllocationCache | None) -> None:
+def leave_links(t: Tables, n: int, row: int, cache: AllocationCache | None) -> None:
     """Takes a flow that has finished from its links."""
     if cache is not None:
         net = t.networks[n]
         served = t.served[n * t.most_active : (n + 1) * t.most_active]
-        net.served = leave(n, row, t.state.rate, served, net.served, cache)
+        net.served = leave(n, row, t.flows["rate"], served, net.served, cache)
 
 
 @inlined_part

@@ -1,6 +1,8 @@
-"""Simulates many networks at once: the compiled counterpart of ``fluid.simpy.Simulation``."""
+"""Simulates many networks at once, in several threads: the compiled counterpart of ``fluid.simpy.Simulation``."""
 
 from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -10,15 +12,14 @@ from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.errors import ConfigError, SimulationError
 from flowsched_gym.core.periods import Period
 from flowsched_gym.core.snapshot import Snapshot
+from flowsched_gym.core.threads import Pool
 from flowsched_gym.flows.fields import Fields, fill_flow_fields
 from flowsched_gym.flows.records import Records, complete_records
-from flowsched_gym.fluid.compiled.loading import load_one, open_paths, open_stages, set_order
+from flowsched_gym.fluid.compiled.loading import load, open_paths, open_stages, set_order
 from flowsched_gym.fluid.compiled.loop import run_many
 from flowsched_gym.fluid.compiled.orders import begin_next_period
-from flowsched_gym.fluid.compiled.records import new_choosing
 from flowsched_gym.fluid.compiled.snapshot import blocks_of, branch, copy, put, take
 from flowsched_gym.fluid.compiled.tables import NOBODY, Tables, new_tables
-from flowsched_gym.fluid.compiled.threads import Threads
 from flowsched_gym.fluid.contract import Discipline, check_discipline, wrong_review_time
 from flowsched_gym.fluid.decision import DecisionKind
 from flowsched_gym.fluid.isolation import ideal_times
@@ -66,10 +67,6 @@ class BatchSimulation:
 
     Attributes:
         tables: The arrays that compiled code works on.
-        discipline: Fills the controls of the flows that send.
-
-    Raises:
-        ConfigError: The arguments do not fit each other, or machine code is switched off.
     """
 
     def __init__(
@@ -94,7 +91,6 @@ class BatchSimulation:
         rate_caps: bool = False,
         num_threads: int = 1,
     ) -> None:
-        """Makes room for the flows."""
         if not compiles():
             raise ConfigError(
                 "NUMBA_DISABLE_JIT is set: vector environments and engine 'compiled' are machine code alone; "
@@ -106,18 +102,28 @@ class BatchSimulation:
         self.topology = topology
         self.transport = transport
         self.discipline = discipline
-        self._num_tokens = num_tokens
         if asks is DecisionKind.PATH and routing is None:
             raise ConfigError("asks is PATH: a routing is needed for flows whose paths fail")
-        self._routing = routing
-        self._asks = asks
-        self._period = period
+        self._num_tokens = num_tokens
         self._barrier = barrier
         self._seed = seed
-        self._log_length = log_length
         self._flow_fields = flow_fields
-        self._episode_fields = episode_fields
-        self._rate_caps = rate_caps
+        self._new_tables = partial(
+            new_tables,
+            num_networks=num_networks,
+            topology=topology,
+            discipline=discipline,
+            transport=transport,
+            num_tokens=num_tokens,
+            routing=routing,
+            asks=asks,
+            period=period,
+            has_stages=barrier is not None,
+            log_length=log_length,
+            flow_fields=flow_fields,
+            episode_fields=episode_fields,
+            rate_caps=rate_caps,
+        )
         self.tables: Tables
         self._threads = Threads(num_threads)
         self._make_room(num_rows, most_destinations, num_changes, 0)
@@ -142,20 +148,12 @@ class BatchSimulation:
         tables = self.tables
         most_changes = 0 if tables.choosing is None else tables.choosing.most_changes
         most_pairs = 0 if tables.stages is None else tables.stages.most_pairs
-        if (
-            num_rows <= tables.num_rows
-            and most_destinations <= tables.most_destinations
-            and num_changes <= most_changes
-            and num_pairs <= most_pairs
-        ):
+        room = tables.num_rows, tables.most_destinations, most_changes, most_pairs
+        needed = tuple(map(max, room, (num_rows, most_destinations, num_changes, num_pairs)))
+        if needed == room:
             return
         everything = self.take(np.arange(self.num_networks))
-        self._make_room(
-            max(num_rows, tables.num_rows),
-            max(most_destinations, tables.most_destinations),
-            max(num_changes, most_changes),
-            max(num_pairs, most_pairs),
-        )
+        self._make_room(*needed)
         put(self.tables, np.arange(self.num_networks), everything)
 
     def take(self, numbers: IntArray) -> Snapshot:
@@ -163,21 +161,15 @@ class BatchSimulation:
         return take(self.tables, numbers)
 
     def put(self, numbers: IntArray, snapshot: Snapshot) -> None:
-        """Sets networks, (count,), to what a snapshot holds.
-
-        Raises:
-            ConfigError: Its networks are laid out in another way.
-        """
+        """Sets networks, (count,), to what a snapshot holds; refuses one whose networks are laid out in another way."""
         snapshot.check_fits(blocks_of(self.tables))
-        self.grow(snapshot.num_rows, snapshot.most_destinations, snapshot.num_changes, snapshot.num_pairs)
+        self.grow(*snapshot.room)
         put(self.tables, numbers, snapshot)
 
     def copy(self, sources: IntArray, numbers: IntArray) -> None:
         """Lets networks, (count,), go on as others, (count,), will; records of flows delivered before are not copied.
 
-        Args:
-            sources: Networks to copy.
-            numbers: Networks to set; no number twice, and none that is a source.
+        No number stands twice among ``numbers``, and none that is a source.
         """
         given = np.unique(sources)
         rows = slice(self._first_active(given), int(self.tables.networks["num_flows"][given].max()))
@@ -186,10 +178,7 @@ class BatchSimulation:
     def branch(self, source: int, numbers: IntArray, num_arrived: int) -> None:
         """Lets networks, (count,), that have been loaded go on from where another one is, with flows to come of theirs.
 
-        Args:
-            source: The other network.
-            numbers: Networks to set. Their first flows are those that have arrived in the other one, row by row.
-            num_arrived: How many these are.
+        Their first ``num_arrived`` flows are those that have arrived in the other one, row by row.
         """
         branch(self.tables, source, numbers, slice(self._first_active(np.array([source])), num_arrived))
 
@@ -207,8 +196,7 @@ class BatchSimulation:
         """
         self.discipline.check_flows(workload.num_flows)
         path = self._path(workload)
-        volume = np.empty(workload.num_flows)
-        wire_volume(workload.size, self.transport.segment, self.transport.header, volume)
+        volume = self._volume(workload)
         self.topology.check_times(path, volume, workload.arrival_time)
         self.grow(
             workload.num_flows,
@@ -217,15 +205,9 @@ class BatchSimulation:
             0 if workload.after is None else workload.after.num_pairs,
         )
         assert workload.deadline_span is not None
-        in_order = load_one(
-            self.tables,
-            number,
-            workload.num_flows,
-            workload.size,
-            workload.arrival_time,
-            workload.deadline_span,
-            path,
-            workload.destination,
+        size, arrival_time, deadline_span = workload.size, workload.arrival_time, workload.deadline_span
+        in_order = load(
+            self.tables, number, workload.num_flows, size, arrival_time, deadline_span, path, workload.destination
         )
         if not in_order:
             self.sort_requests(number, workload)
@@ -236,16 +218,7 @@ class BatchSimulation:
         self.discipline.begin_network(number, number * self.num_rows, workload)
         if self.tables.senders is not None:
             begin_senders(number, flow_keys(workload, self.transport), self.tables.senders)
-        open_stages(
-            self.tables,
-            number,
-            workload,
-            topology=self.topology,
-            transport=self.transport,
-            barrier=self._barrier,
-            path=path,
-            volume=volume,
-        )
+        open_stages(self.tables, number, workload, self.topology, self.transport, self._barrier, path, volume)
         open_paths(self.tables, number, workload, self.topology, self._seed)
 
     def sort_requests(self, number: int, workload: Workload) -> None:
@@ -296,7 +269,7 @@ class BatchSimulation:
 
     def go_on(self, number: int) -> None:
         """Begins a period of a network that waits for it, with the controls as they have been set."""
-        begin_next_period(self.tables, number)
+        begin_next_period(self.tables, number, self.tables.choosing)
 
     def num_periods(self, number: int) -> int:
         """Returns how many periods of a network have begun, after which an agent is asked; none where it is not."""
@@ -304,12 +277,7 @@ class BatchSimulation:
         return 0 if choosing is None else int(choosing.choices["periods"][number])
 
     def records(self, number: int, workload: Workload) -> Records:
-        """Returns what has become of every flow of a network so far.
-
-        Args:
-            number: Number of the network.
-            workload: Its flows.
-        """
+        """Returns what has become of every flow of a network, those of the workload, so far."""
         return self.complete_records(workload, *self.outcomes(number))
 
     def outcomes(self, number: int) -> tuple[FloatArray, FloatArray]:
@@ -317,57 +285,74 @@ class BatchSimulation:
         flows = self.columns(number)
         return flows["grant_time"].copy(), flows["completion_time"].copy()
 
-    def complete_records(
-        self, workload: Workload, grant_time: npt.NDArray[np.float64], completion_time: npt.NDArray[np.float64]
-    ) -> Records:
+    def complete_records(self, workload: Workload, grant_time: FloatArray, completion_time: FloatArray) -> Records:
         """Builds the records of flows from what was measured, (num_flows,) each, NaN where it has not happened."""
+        ideal_fct = self._ideal_fct(workload, self._volume(workload))
+        return complete_records(workload, grant_time=grant_time, completion_time=completion_time, ideal_fct=ideal_fct)
+
+    def _volume(self, workload: Workload) -> FloatArray:
+        """Returns the bytes of flows on the wire, (num_flows,)."""
         volume = np.empty(workload.num_flows)
         wire_volume(workload.size, self.transport.segment, self.transport.header, volume)
-        return complete_records(
-            workload,
-            grant_time=grant_time,
-            completion_time=completion_time,
-            ideal_fct=self._ideal_fct(workload, volume),
-        )
+        return volume
 
-    def _ideal_fct(self, workload: Workload, volume: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Returns what flows take alone on the empty network, in s, (num_flows,)."""
+    def _ideal_fct(self, workload: Workload, volume: FloatArray) -> FloatArray:
         needs_token = self._num_tokens is not None
         return ideal_times(self.topology, workload, volume, self.transport, needs_token=needs_token)
 
-    def _make_room(self, num_rows: int, most_destinations: int, num_changes: int, num_pairs: int) -> None:
-        """Makes empty tables."""
-        tables = new_tables(
-            num_networks=self.num_networks,
-            num_rows=num_rows,
-            most_destinations=most_destinations,
-            topology=self.topology,
-            discipline=self.discipline,
-            transport=self.transport,
-            num_tokens=self._num_tokens,
-            log_length=self._log_length,
-            flow_fields=self._flow_fields,
-            episode_fields=self._episode_fields,
-            links_change=self._routing is not None,
-            rate_caps=self._rate_caps,
-            has_stages=self._barrier is not None,
-            most_pairs=num_pairs,
+    def _make_room(self, num_rows: int, most_destinations: int, most_changes: int, most_pairs: int) -> None:
+        self.tables = self._new_tables(
+            num_rows=num_rows, most_destinations=most_destinations, most_changes=most_changes, most_pairs=most_pairs
         )
-        if self._routing is not None or self._asks is not DecisionKind.NOTHING:
-            choosing = new_choosing(
-                num_networks=self.num_networks,
-                num_rows=num_rows,
-                num_active=tables.most_active,
-                num_links=self.topology.num_links,
-                most_changes=num_changes,
-                routing=self._routing,
-                asks=self._asks,
-                period=self._period,
-            )
-            tables = tables._replace(choosing=choosing)
-        self.tables = tables
-        self._threads.begin(tables)
+        self._threads.begin(self.tables)
 
     def _path(self, workload: Workload) -> IntArray:
-        """Finds the paths of flows."""
         return self.topology.ecmp(workload.source, workload.destination, workload.flow_id, seed=self._seed)
+
+
+class Threads:
+    """Threads among which networks are divided; the first of them is the one that calls."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._pool = Pool(count - 1) if count > 1 else None
+        self._tables: list[Tables] = []
+
+    def begin(self, tables: Tables) -> None:
+        """Makes scratch for other tables."""
+        self._tables = [tables, *(_with_own_scratch(tables) for _ in range(self._count - 1))]
+
+    def share_out(self, work: Callable[[Tables, IntArray], Result], numbers: IntArray) -> list[Result]:
+        """Calls ``work(tables, numbers)`` in each thread with the tables and its part of the numbers, in this order.
+
+        It is machine code that releases Python's global lock, and touches these networks, or environments, alone.
+        """
+        if self._pool is None:
+            return [work(self._tables[0], numbers)]
+        ends = [len(numbers) * i // self._count for i in range(self._count + 1)]
+        parts = [numbers[first:last] for first, last in pairwise(ends)]
+        submit = self._pool.threads().submit
+        others = [submit(work, *each) for each in zip(self._tables[1:], parts[1:], strict=True) if len(each[1])]
+        first = [work(self._tables[0], parts[0])] if len(parts[0]) else []
+        return [*first, *(other.result() for other in others)]
+
+
+def _with_own_scratch(tables: Tables) -> Tables:
+    """Returns the tables with copies of what is no network's own."""
+    record = tables.record
+    of_networks = {*record.discipline.kept, *record.discipline.kept_once}
+    return tables._replace(
+        filling=_copied(tables.filling, "residual", "links", "sharers", "crossings"),
+        scratch=tables.scratch.copy(),
+        cache=_copied(tables.cache, "dirty", "open", "share", "fresh", "fixed"),
+        choosing=_copied(tables.choosing, "touched", "moved"),
+        record=_copied(record, *(name for name in record._fields if name not in of_networks)),
+    )
+
+
+def _copied(record: Any, *names: str) -> Any:
+    """Copies the arrays among some fields of a record; ``None`` stays."""
+    if record is None:
+        return None
+    fields = {name: getattr(record, name) for name in names}
+    return record._replace(**{name: each.copy() for name, each in fields.items() if isinstance(each, np.ndarray)})

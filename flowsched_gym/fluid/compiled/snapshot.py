@@ -18,37 +18,14 @@ from flowsched_gym.fluid.stages import Stages
 Array = npt.NDArray[Any]
 Blocks = dict[str, Array]
 
-BLOCKS: Final = (
-    "networks",
-    "episodes",
-    "destinations",
-    "timers",
-    "flows",
-    "windows",
-    "order",
-    "requests",
-    "holders",
-    "active",
-    "served",
-    "delivered",
-    "log",
-)
+ROWS: Final = ("order", "requests", "holders", "active", "served", "delivered")
+"""What consists of rows."""
+BLOCKS: Final = (*ROWS, "networks", "episodes", "destinations", "timers", "flows", "windows", "log")
 """Tables that belong to networks."""
 CHOICES: Final = ("choices", "asked", "changes")
 """What belongs to networks of that which choices are made from, beside the routes."""
-
-ROWS: Final = ("order", "requests", "holders", "active", "served", "delivered")
-"""What consists of rows."""
-SHIFTED: Final = {
-    *ROWS,
-    "networks",
-    "destinations",
-    "timers",
-    "choosing.asked",
-    "choosing.choices",
-    "stages.first_follower",
-}
-"""What counts rows and indices from those of a network."""
+SHIFTED: Final = {*ROWS, "networks", "destinations", "timers", "choosing.asked", "choosing.choices"}
+"""What counts rows and indices from those of a network, beside the followers of ``stages``."""
 STAGES: Final = tuple(name for name in Stages._fields if name not in {"num_rows", "most_pairs"})
 """What is kept of stages, all of it counted from a network's first flow but ``first_follower``."""
 RECORDS: Final = ("flows", "windows", "senders.flows")
@@ -66,27 +43,17 @@ OF_DESTINATIONS: Final = ("tokens", "num_holders", "held")
 
 
 def take(tables: Tables, numbers: IntArray) -> Snapshot:
-    """Copies networks.
-
-    Args:
-        tables: The tables.
-        numbers: Networks to take, (count,).
-    """
+    """Copies networks, (count,)."""
     blocks = {name: block[numbers] for name, block in blocks_of(tables).items()}
     _shift(tables, blocks, numbers, -1)
     return Snapshot(blocks)
 
 
 def put(tables: Tables, numbers: IntArray, snapshot: Snapshot) -> None:
-    """Sets networks to what a snapshot holds.
-
-    Args:
-        tables: The tables, with as much room for each network as the snapshot's, or more.
-        numbers: Networks to set, (count,); no number twice.
-        snapshot: What they are set to, in this order.
-    """
+    """Sets networks, (count,), no number twice, to those of a snapshot, which need no more room than there is."""
     _forget_shares(tables, numbers)
-    blocks = {name: block.copy() if name in SHIFTED else block for name, block in snapshot.blocks.items()}
+    shifted = SHIFTED | {"stages.first_follower"}
+    blocks = {name: block.copy() if name in shifted else block for name, block in snapshot.blocks.items()}
     _shift(tables, blocks, numbers, 1)
     for name, block in blocks_of(tables).items():
         given = blocks[name]
@@ -99,11 +66,8 @@ def put(tables: Tables, numbers: IntArray, snapshot: Snapshot) -> None:
 def copy(tables: Tables, sources: IntArray, numbers: IntArray, rows: slice) -> None:
     """Sets networks to what others are, without the records of old flows, which no event touches any more.
 
-    Args:
-        tables: The tables.
-        sources: Networks to copy, (count,).
-        numbers: Networks to set, (count,); no number twice, and none that is a source.
-        rows: Rows, counted from the first of each network, of all flows that have not been delivered.
+    See ``BatchSimulation.copy``; ``rows``, counted from the first of each network, are those of all flows that have not
+    been delivered.
     """
     _forget_shares(tables, numbers)
     views = blocks_of(tables)
@@ -118,11 +82,8 @@ def copy(tables: Tables, sources: IntArray, numbers: IntArray, rows: slice) -> N
 def branch(tables: Tables, source: int, numbers: IntArray, rows: slice) -> None:
     """Lets networks at time 0 go on from where another one is, with flows to come of their own.
 
-    Args:
-        tables: The tables.
-        source: The other network.
-        numbers: The networks, (count,). Their first flows are those that have arrived in the other one, row by row.
-        rows: Rows of the flows that have arrived and not been delivered, and of others between them.
+    See ``BatchSimulation.branch``; ``rows`` are those of the flows that have arrived and not been delivered, and of
+    others between them.
     """
     _forget_shares(tables, numbers)
     views = blocks_of(tables)
@@ -209,12 +170,9 @@ def _shift(tables: Tables, blocks: Blocks, numbers: IntArray, sign: int) -> None
 
 
 def _branch_destinations(blocks: Blocks, fresh: Blocks, totals: list[int]) -> None:
-    """Moves queues and tokens of a network to the destinations that it has now.
+    """Moves queues and tokens of a network, ``blocks``, to the destinations that were loaded into it, ``fresh``.
 
-    Args:
-        blocks: The network, with the destinations of the other one.
-        fresh: What was loaded into it.
-        totals: Flows of each destination of the other one.
+    ``totals`` are the flows of each destination that it had.
     """
     network = blocks["networks"]
     was = {name: block.copy() for name, block in blocks.items()}

@@ -4,8 +4,6 @@ A thousand networks do not fit into the caches. Each is touched in a few indices
 destination, queue, flows), so that the processor cannot look ahead by itself; told a few networks before, it does.
 """
 
-from functools import lru_cache
-from types import NoneType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -20,16 +18,23 @@ from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.fluid.compiled.loop import run
 from flowsched_gym.fluid.compiled.orders import give
 from flowsched_gym.fluid.compiled.records import CACHE_LINE, Choosing
-from flowsched_gym.fluid.compiled.tables import NOBODY, Tables, View, view
-from flowsched_gym.fluid.decision import Decision, DecisionKind
-from flowsched_gym.machine_code.decorators import chosen_by_type, engine_function, inlined_part, threaded_function
-from flowsched_gym.topology.network import Network
+from flowsched_gym.fluid.compiled.tables import NOBODY, Tables, controls_of, network_of, state_of
+from flowsched_gym.fluid.decision import Decision, DecisionKind, DecisionRules
+from flowsched_gym.fluid.routes import Routes
+from flowsched_gym.machine_code.decorators import (
+    chosen_by_presence,
+    chosen_by_type,
+    engine_function,
+    inlined_part,
+    threaded_function,
+)
+
+_Asked = tuple[IntArray, int, int, IntArray, int, int, int, bool, Routes | None]
+"""What a ``Decision`` is about: its fields from ``candidates`` to ``can_wait``, and ``routes``."""
 
 PATH: Final = int(DecisionKind.PATH)
 STRIDE: Final = 3
 """Environments from one look ahead to the next: about as many as are stepped while memory answers."""
-
-
 VISIBLE: Final = 8
 """Requests whose records are asked for: as many as agents mostly see."""
 READ, KEEP, DATA = 0, 3, 1
@@ -38,8 +43,6 @@ WORD: Final = ir.IntType(32)
 
 
 def _prefetch(typing_context: Any, array: Any, index: Any, offset: Any) -> tuple[Signature, Any]:
-    """Types the call, and writes its code."""
-
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         whole: Any = make_array(signature.args[0])  # type: ignore[no-untyped-call]  # Numba has no types
         item = cgutils.get_item_pointer(  # type: ignore[no-untyped-call]
@@ -94,57 +97,36 @@ class Results(NamedTuple):
 
 def new_results(num_envs: int, *, size: int, num_actions: int, num_terms: int, num_final: int) -> Results:
     """Makes room for what a step returns, but not for the flows that finish."""
-    layout = _layout(num_envs, size, num_actions, num_terms, num_final)
-    return Results(*(np.zeros(shape, dtype=dtype) for shape, dtype in layout))
-
-
-@lru_cache
-def _layout(
-    num_envs: int, size: int, num_actions: int, num_terms: int, num_final: int
-) -> tuple[tuple[tuple[int, ...], Any], ...]:
-    """Lists the shapes and types of the arrays."""
-    whole = {"host", "empty_slot_choices", "num_finished"}
-    flags = {"terminated", "truncated"}
-    shapes: dict[str, tuple[int, ...]] = {"observation": (num_envs, size), "mask": (num_envs, num_actions)}
-    shapes |= {"terms": (num_envs, num_terms), "final": (num_envs, num_final), "finished": (0,)}
-    types: dict[str, Any] = {"observation": np.float32, "mask": np.bool_, "finished": np.int64}
-    types |= dict.fromkeys(whole, np.int64) | dict.fromkeys(flags, np.bool_)
-    return tuple((shapes.get(name, (num_envs,)), types.get(name, np.float64)) for name in Results._fields)
+    return Results(
+        observation=np.zeros((num_envs, size), dtype=np.float32),
+        mask=np.zeros((num_envs, num_actions), dtype=np.bool_),
+        time=np.zeros(num_envs),
+        reward=np.zeros(num_envs),
+        terms=np.zeros((num_envs, num_terms)),
+        final=np.zeros((num_envs, num_final)),
+        host=np.zeros(num_envs, dtype=np.int64),
+        empty_slot_choices=np.zeros(num_envs, dtype=np.int64),
+        num_finished=np.zeros(num_envs, dtype=np.int64),
+        terminated=np.zeros(num_envs, dtype=np.bool_),
+        truncated=np.zeros(num_envs, dtype=np.bool_),
+        finished=np.zeros(0, dtype=np.int64),
+    )
 
 
 def _method(name: str, record: type) -> Any:
-    """Finds a method of a system's rules."""
+    """Finds a method of a system's rules, or of a policy."""
     return getattr(record, name.removeprefix("_"))
 
 
-@chosen_by_type(_method, index=0)
-def _act(rules: Any, decision: Decision, action: int) -> tuple[int, int, bool]:
-    """Reads an action; see ``DecisionRules``, as for those that follow."""
-    raise NotImplementedError
+_of_rules = chosen_by_type(_method, index=0)
+_act = _of_rules(DecisionRules.act)
+_mask = _of_rules(DecisionRules.mask)
+_observe = _of_rules(DecisionRules.observe)
+_reward = _of_rules(DecisionRules.reward)
+_final = _of_rules(DecisionRules.final)
 
 
-@chosen_by_type(_method, index=0)
-def _mask(rules: Any, decision: Decision, mask: BoolArray) -> None:
-    """Writes which actions are not replaced."""
-
-
-@chosen_by_type(_method, index=0)
-def _observe(rules: Any, decision: Decision, observation: npt.NDArray[np.float32]) -> None:
-    """Writes what the agent sees."""
-
-
-@chosen_by_type(_method, index=0)
-def _reward(rules: Any, decision: Decision, told: int, terms: FloatArray) -> float:
-    """Returns the reward."""
-    raise NotImplementedError
-
-
-@chosen_by_type(_method, index=0)
-def _final(rules: Any, decision: Decision, values: FloatArray) -> None:
-    """Writes what the last info tells besides."""
-
-
-@chosen_by_type(_method, index=0)
+@_of_rules
 def _choose(
     policy: Any,
     weights: FloatArray,
@@ -165,7 +147,7 @@ def show(rules: Any, decision: Decision, observation: npt.NDArray[np.float32], m
 
 @threaded_function
 def step(
-    tables: Tables,
+    t: Tables,
     rules: Any,
     max_decisions: float,
     current: IntArray,
@@ -177,7 +159,7 @@ def step(
     """Applies an action in environments that are not over, and runs each to its next decision or its end.
 
     Args:
-        tables: The networks.
+        t: The networks.
         rules: ``DecisionRules`` of the environments.
         max_decisions: Decisions after which an episode is truncated; inf for no limit.
         current: Network of each environment, (num_envs,).
@@ -191,7 +173,6 @@ def step(
         Number of flows that finished, and of these environments that are over.
     """
     acts = len(actions) > 0
-    t = view(tables)
     num_finished = 0
     num_over = 0
     for i in range(len(numbers)):
@@ -237,7 +218,7 @@ def step(
 
 @threaded_function
 def play(
-    tables: Tables,
+    t: Tables,
     rules: Any,
     max_decisions: float,
     current: IntArray,
@@ -251,23 +232,10 @@ def play(
 ) -> int:
     """Plays environments that wait for a decision to their ends, each by a policy with weights of its own.
 
-    Args:
-        tables: The networks.
-        rules: ``DecisionRules`` of the environments.
-        max_decisions: Decisions after which an episode is truncated; inf for no limit.
-        current: Network of each environment, (num_envs,).
-        numbers: Environments to play, (count,).
-        over: Which environments are over, (num_envs,); updated.
-        policy: A ``WeightedPolicy`` of one choice.
-        weights: Its weights, (num_envs, num_weights).
-        scratch: Room for the policy.
-        actions: Room for an action of each environment, (num_envs, 1).
-        results: Receives the observations, masks, times and ends.
-
-    Returns:
-        Number of decisions.
+    It takes what ``step`` takes; besides a ``WeightedPolicy`` of one choice, its weights, (num_envs, num_weights), its
+    scratch, and room for an action of each environment, (num_envs, 1). Of the results it writes observations, masks,
+    times and ends; it returns the number of decisions.
     """
-    t = view(tables)
     num_decisions = 0
     for i in range(len(numbers)):
         e = numbers[i]
@@ -294,90 +262,62 @@ def play(
 
 
 @inlined_part
-def _about_tokens(t: View, n: int, choosing: None) -> Decision:
+def _about_tokens(t: Tables, n: int, choosing: None) -> _Asked:
     """Lays out which requests wait for the token of a destination."""
     net = t.networks[n]
-    asked = net["asking"] != NOBODY
-    d = t.destinations[n * t.most_destinations + (net["asking"] if asked else net["last_asking"])]
-    return Decision(
-        n,
-        asked,
-        net["now"],
-        net["advanced_to"],
-        t.requests,
-        d["head"],
-        d["tail"] - d["head"],
-        t.holders,
-        d["first_holder"],
-        d["num_holders"],
-        d["host"],
-        d["num_holders"] > 0 or d["expected"] > 0,
-        t.delivered,
-        n * t.num_rows,
-        net["delivered"],
-        t.completion_time,
-        t.state,
-        t.controls,
-        t.network,
-        None,
-        t.filling.blocks,
-        t.episodes,
-    )
+    index = net["asking"] if net["asking"] != NOBODY else net["last_asking"]
+    d = t.destinations[n * t.most_destinations + index]
+    waiting, can_wait = d["tail"] - d["head"], d["num_holders"] > 0 or d["expected"] > 0
+    return t.requests, d["head"], waiting, t.holders, d["first_holder"], d["num_holders"], d["host"], can_wait, None
 
 
 @inlined_part
-def _about_flows(t: View, n: int, choosing: Choosing) -> Decision:
+def _about_flows(t: Tables, n: int, choosing: Choosing) -> _Asked:
     """Lays out which flows compete, or which one needs a path."""
+    net, choices = t.networks[n], choosing.choices[n]
+    count = choices["num_asked"] if net["asking"] != NOBODY else 0
+    count = min(count, 1) if choosing.asks == PATH else count
+    first, first_active, routes = choices["first_asked"], n * t.most_active, choosing.routes
+    return choosing.asked, first, count, t.active, first_active, net["num_active"], NOBODY, False, routes
+
+
+_asked_of = chosen_by_presence(_about_tokens, _about_flows)
+
+
+@inlined_part
+def decision_of(t: Tables, n: int, choosing: Choosing | None) -> Decision:
+    """Lays out what network ``n`` asks; also called from Python."""
     net = t.networks[n]
-    asked = net["asking"] != NOBODY
-    choices = choosing.choices[n]
-    count = choices["num_asked"] if asked else 0
-    first_link = n * t.link_stride
+    candidates, first, count, active, first_active, num_active, host, can_wait, routes = _asked_of(t, n, choosing)
     return Decision(
         n,
-        asked,
+        net["asking"] != NOBODY,
         net["now"],
         net["advanced_to"],
-        choosing.asked,
-        choices["first_asked"],
-        min(count, 1) if choosing.asks == PATH else count,
-        t.active,
-        n * t.most_active,
-        net["num_active"],
-        NOBODY,
-        False,
+        candidates,
+        first,
+        count,
+        active,
+        first_active,
+        num_active,
+        host,
+        can_wait,
         t.delivered,
         n * t.num_rows,
         net["delivered"],
-        t.completion_time,
-        t.state,
-        t.controls,
-        Network(
-            t.capacity[first_link : first_link + len(t.links)],
-            t.network.path_start,
-            t.network.path_links,
-            t.network.num_cpus,
-        ),
-        choosing.routes,
-        t.filling.blocks,
+        t.flows["completion_time"],
+        state_of(t.flows),
+        controls_of(t.flows),
+        network_of(t, n, t.capacity),
+        routes,
+        t.flows,
         t.episodes,
     )
-
-
-def _of_kind(name: str, choosing: type) -> Any:
-    """Finds how a decision is laid out: one about tokens where nothing else is chosen."""
-    return _about_tokens if choosing is NoneType else _about_flows
-
-
-@chosen_by_type(_of_kind)
-def decision_of(t: View, n: int, choosing: Choosing | None) -> Decision:
-    """Lays out what network ``n`` asks; also called from Python."""
-    raise NotImplementedError
 
 
 @inlined_part
 def _look_ahead(
-    t: View, current: IntArray, numbers: IntArray, actions: IntArray, i: int, choosing: Choosing | None
+    t: Tables, current: IntArray, numbers: IntArray, actions: IntArray, i: int, choosing: Choosing | None
 ) -> None:
     """Asks memory for what the environments after this one will touch, in the order in which one leads to the next."""
     if choosing is not None:

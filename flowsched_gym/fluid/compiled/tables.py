@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.core.periods import Period
 from flowsched_gym.flows.fields import Fields
 from flowsched_gym.fluid.compiled.allocation_cache import AllocationCache, new_allocation_cache
 from flowsched_gym.fluid.compiled.records import (
@@ -26,8 +27,10 @@ from flowsched_gym.fluid.compiled.records import (
     WINDOW,
     Choosing,
     aligned_zeros,
+    new_choosing,
 )
 from flowsched_gym.fluid.contract import Discipline
+from flowsched_gym.fluid.decision import DecisionKind
 from flowsched_gym.fluid.isolation import round_trip_time
 from flowsched_gym.fluid.rules.sharing import Filling, new_filling
 from flowsched_gym.fluid.rules.transport.lossy_senders import Senders
@@ -35,7 +38,7 @@ from flowsched_gym.fluid.stages import Stages, new_stages
 from flowsched_gym.fluid.state import Controls, FlowState
 from flowsched_gym.fluid.transport import Transport, new_senders
 from flowsched_gym.machine_code.decorators import inlined_part
-from flowsched_gym.topology import Topology
+from flowsched_gym.topology import Routing, Topology
 from flowsched_gym.topology.network import Network
 
 Rows = npt.NDArray[Any]
@@ -47,19 +50,9 @@ NOBODY: Final = -1
 
 
 class Sending(NamedTuple):
-    """The figures of a transport, of its segments in bytes on the wire.
+    """The figures of a ``Transport``, of its segments in bytes on the wire; see there."""
 
-    Attributes:
-        handshake: Round trips between the token's arrival and the first data.
-        first_burst: Segments that a sender sends at once and then waits; 0 for one that does not wait.
-        exit_window: Segments at which slow start ends.
-        slow_start_growth: Factor per round in slow start.
-        later_growth: Factor per round after slow start.
-        segment: Payload of a full segment in B; 0 for a fluid.
-        header: Bytes around a segment's payload.
-    """
-
-    handshake: float
+    handshake_round_trips: float
     first_burst: float
     exit_window: float
     slow_start_growth: float
@@ -79,13 +72,11 @@ class Tables(NamedTuple):
         episodes: What an environment keeps of each episode, (num_networks,) with fields of its own.
         windows: Their windows, (num_networks * num_rows,) WINDOW; (0,) without windows.
         filling: Scratch of link sharing.
-        nominal_capacity: Capacities in B/s of links that are up, the same for all networks, (num_links,).
+        network: Links, all of them up, and paths; the same for all networks.
         capacity: Capacities in B/s now, 0 where a link has failed: (num_links,), or, where links change,
             (num_networks * num_links,).
         data_capacity: What the discipline leaves of them for data, likewise.
         paths: Paths, (num_paths,) PATH.
-        path_start: Where each path begins in ``path_links``, (num_paths + 1,).
-        path_links: Links of all paths, one path after the other.
         order: Rows in the order of the arrival of their requests, where that is another than their own.
         requests: Rows that wait for tokens, in the segments of the destinations, (2 * num_networks * num_rows,).
         holders: Rows that hold tokens, in the segments of the destinations.
@@ -101,7 +92,6 @@ class Tables(NamedTuple):
         cache: How links have been shared; ``None`` where that begins anew at each event.
         senders: Senders whose packets can be lost; ``None`` where none is.
         sending: Figures of the transport.
-        num_cpus: CPUs, the last of the links and of the paths.
         num_tokens: Tokens of a destination (k); 0 for no tokens.
         data_share: Share of a link's capacity that carries data.
         link_stride: Entries from one network's capacities to the next one's; 0 where all have the same.
@@ -118,12 +108,10 @@ class Tables(NamedTuple):
     episodes: Rows
     windows: Rows
     filling: Filling
-    nominal_capacity: FloatArray
+    network: Network
     capacity: FloatArray
     data_capacity: FloatArray
     paths: Rows
-    path_start: IntArray
-    path_links: IntArray
     order: IntArray
     requests: IntArray
     holders: IntArray
@@ -131,59 +119,6 @@ class Tables(NamedTuple):
     served: IntArray
     delivered: IntArray
     scratch: Rows
-    destination_of_host: IntArray
-    log: Rows
-    record: Any
-    stages: Stages | None
-    choosing: Choosing | None
-    cache: AllocationCache | None
-    senders: Senders | None
-    sending: Sending
-    num_cpus: int
-    num_tokens: int
-    data_share: float
-    link_stride: int
-    num_rows: int
-    most_destinations: int
-    most_active: int
-    log_length: int
-
-
-class View(NamedTuple):
-    """Shows the tables column by column, as the rules read them; see ``Tables`` and the record types.
-
-    Attributes:
-        state: The flows.
-        controls: Their controls.
-        network: Links that are up, and paths.
-    """
-
-    networks: Rows
-    destinations: Rows
-    timers: Rows
-    episodes: Rows
-    state: FlowState
-    controls: Controls
-    network: Network
-    capacity: FloatArray
-    data_capacity: FloatArray
-    filling: Filling
-    links: Rows
-    path_delay: FloatArray
-    round_trip: FloatArray
-    destination_index: IntArray
-    grant_time: FloatArray
-    completion_time: FloatArray
-    window: FloatArray
-    round_end: FloatArray
-    order: IntArray
-    requests: IntArray
-    holders: IntArray
-    active: IntArray
-    served: IntArray
-    delivered: IntArray
-    finished: IntArray
-    crossed: IntArray
     destination_of_host: IntArray
     log: Rows
     record: Any
@@ -202,67 +137,33 @@ class View(NamedTuple):
 
 
 @inlined_part
-def view(t: Tables) -> View:
-    """Lays out the columns."""
-    flows = t.flows
-    return View(
-        t.networks,
-        t.destinations,
-        t.timers,
-        t.episodes,
-        FlowState(
-            flows["size"],
-            flows["volume"],
-            flows["arrival_time"],
-            flows["deadline"],
-            flows["attained"],
-            flows["remaining"],
-            flows["rate"],
-        ),
-        Controls(
-            flows["admitted"],
-            flows["priority"],
-            flows["weight"],
-            flows["rate_cap"],
-            flows["path"],
-            flows["review_at"],
-        ),
-        Network(t.nominal_capacity, t.path_start, t.path_links, t.num_cpus),
-        t.capacity,
-        t.data_capacity,
-        t.filling,
-        t.filling.links,
-        t.paths["delay"],
-        t.paths["round_trip"],
-        flows["destination_index"],
-        flows["grant_time"],
-        flows["completion_time"],
-        t.windows["window"],
-        t.windows["round_end"],
-        t.order,
-        t.requests,
-        t.holders,
-        t.active,
-        t.served,
-        t.delivered,
-        t.scratch["finished"],
-        t.scratch["crossed"],
-        t.destination_of_host,
-        t.log,
-        t.record,
-        t.stages,
-        t.choosing,
-        t.cache,
-        t.senders,
-        t.sending,
-        t.num_tokens,
-        t.data_share,
-        t.link_stride,
-        t.num_rows,
-        t.most_destinations,
-        t.most_active,
-        t.log_length,
+def state_of(flows: Rows) -> FlowState:
+    """Views the flows column by column, as the rules read them."""
+    return FlowState(
+        flows["size"],
+        flows["volume"],
+        flows["arrival_time"],
+        flows["deadline"],
+        flows["attained"],
+        flows["remaining"],
+        flows["rate"],
     )
+
+
+@inlined_part
+def controls_of(flows: Rows) -> Controls:
+    """Views the controls of the flows, likewise."""
+    return Controls(
+        flows["admitted"], flows["priority"], flows["weight"], flows["rate_cap"], flows["path"], flows["review_at"]
+    )
+
+
+@inlined_part
+def network_of(t: Tables, n: int, capacity: FloatArray) -> Network:
+    """Returns the links of a network, with their part of ``capacity`` or ``data_capacity``, and the paths."""
+    first_link = n * t.link_stride
+    last_link = first_link + len(t.network.capacity)
+    return Network(capacity[first_link:last_link], t.network.path_start, t.network.path_links, t.network.num_cpus)
 
 
 def new_tables(
@@ -270,43 +171,33 @@ def new_tables(
     num_networks: int,
     num_rows: int,
     most_destinations: int,
+    most_changes: int,
+    most_pairs: int,
     topology: Topology,
     discipline: Discipline,
     transport: Transport,
     num_tokens: int | None,
-    log_length: int,
-    flow_fields: Fields = (),
-    episode_fields: Fields = (),
-    links_change: bool = False,
-    rate_caps: bool = False,
+    routing: Routing | None,
+    asks: DecisionKind,
+    period: Period | None,
     has_stages: bool,
-    most_pairs: int,
+    log_length: int,
+    flow_fields: Fields,
+    episode_fields: Fields,
+    rate_caps: bool,
 ) -> Tables:
-    """Makes room for networks without flows.
+    """Makes room for networks without flows; see ``BatchSimulation``.
 
-    Args:
-        num_networks: Networks, >= 1.
-        num_rows: Flows that a network can have, >= 1.
-        most_destinations: Hosts of a network that can receive flows, >= 1.
-        topology: The network, the same for all.
-        discipline: Fills the controls of the flows that send; serves these tables alone.
-        transport: How a flow sends.
-        num_tokens: Flows that a destination lets send at once; ``None`` for no tokens.
-        log_length: Events of each network to keep.
-        flow_fields: What a system keeps of a flow besides, as names and types.
-        episode_fields: What it keeps of an episode, likewise.
-        links_change: Whether links fail and come up again.
-        rate_caps: Whether flows may get largest rates.
-        has_stages: Whether flows go through stages before they send.
-        most_pairs: Pairs of flows that come after each other that a network can have.
+    A network can have ``most_destinations`` hosts that receive flows, ``most_changes`` of links, and ``most_pairs`` of
+    flows that come after each other.
     """
     num_flows = num_networks * num_rows
-    has_tokens = num_tokens is not None
+    has_tokens, links_change = num_tokens is not None, routing is not None
     most_active = num_rows if num_tokens is None else min(num_tokens * most_destinations, num_rows)
     flows = aligned_zeros(num_flows, np.dtype(list(dict.fromkeys((*FLOW_FIELDS, *flow_fields))), align=True))
-    flows["admitted"] = True
-    for name, value in (("weight", 1.0), ("rate_cap", np.inf), ("review_at", np.inf), ("deadline", np.inf)):
-        flows[name] = value
+    flows["admitted"], flows["weight"] = True, 1.0
+    for name in ("rate_cap", "review_at", "deadline"):
+        flows[name] = np.inf
     data_capacity = topology.data_capacity(discipline.data_share)
     # With tokens, a network has few flows at once: a cache is not worth it. It knows of no largest rates.
     has_caps = rate_caps or transport.losses is not None
@@ -314,7 +205,27 @@ def new_tables(
     paths = np.zeros(len(topology.path_start) - 1, dtype=PATH)
     paths["delay"] = topology.path_delay(np.arange(len(paths)))
     paths["round_trip"] = round_trip_time(topology, paths["delay"], transport)
-    tables = Tables(
+    network = Network(
+        topology.capacity.copy(), topology.path_start.astype(ROW), topology.path_links.astype(ROW), topology.num_cpus
+    )
+    discipline.make_room(state_of(flows), network, num_networks)
+    choosing = cache = senders = None
+    if links_change or asks is not DecisionKind.NOTHING:
+        choosing = new_choosing(
+            num_networks,
+            num_rows,
+            most_active,
+            topology.num_links,
+            most_changes,
+            routing=routing,
+            asks=asks,
+            period=period,
+        )
+    if num_priorities:
+        cache = new_allocation_cache(num_networks, num_priorities, topology.network, num_flows)
+    if transport.losses is not None:
+        senders = new_senders(num_networks, num_rows, topology.num_links, transport)
+    return Tables(
         networks=aligned_zeros(num_networks, NETWORK),
         destinations=np.zeros(num_networks * most_destinations if has_tokens else 0, dtype=DESTINATION),
         timers=np.zeros(num_networks * most_active, dtype=TIMER),
@@ -322,12 +233,10 @@ def new_tables(
         episodes=np.zeros(num_networks, dtype=np.dtype([*episode_fields, *EPISODE_FIELDS], align=True)),
         windows=np.zeros(num_flows if transport.first_burst else 0, dtype=WINDOW),
         filling=new_filling(topology.network, most_active)._replace(blocks=flows),
-        nominal_capacity=topology.capacity.copy(),
+        network=network,
         capacity=np.tile(topology.capacity, num_networks if links_change else 1),
         data_capacity=np.tile(data_capacity, num_networks if links_change else 1),
         paths=paths,
-        path_start=topology.path_start.astype(ROW),
-        path_links=topology.path_links.astype(ROW),
         order=np.zeros(num_flows, dtype=ROW),
         requests=np.zeros(2 * num_flows if has_tokens else 0, dtype=ROW),
         holders=np.zeros(num_networks * most_active if has_tokens else 0, dtype=ROW),
@@ -337,25 +246,12 @@ def new_tables(
         scratch=np.zeros(most_active, dtype=SCRATCH),
         destination_of_host=np.zeros(max(topology.num_hosts, 1), dtype=np.int64),
         log=np.zeros(num_networks * log_length, dtype=LOG_ENTRY),
-        record=None,
+        record=discipline.record,
         stages=new_stages(num_networks, num_rows, most_pairs) if has_stages else None,
-        choosing=None,
-        cache=new_allocation_cache(num_networks, num_priorities, topology.network, num_flows)
-        if num_priorities
-        else None,
-        senders=None
-        if transport.losses is None
-        else new_senders(num_networks, num_rows, topology.num_links, transport),
-        sending=Sending(
-            handshake=transport.handshake_round_trips,
-            first_burst=transport.first_burst,
-            exit_window=transport.exit_window,
-            slow_start_growth=transport.slow_start_growth,
-            later_growth=transport.later_growth,
-            segment=transport.segment,
-            header=transport.header,
-        ),
-        num_cpus=topology.num_cpus,
+        choosing=choosing,
+        cache=cache,
+        senders=senders,
+        sending=Sending(*(getattr(transport, name) for name in Sending._fields)),
         num_tokens=num_tokens or 0,
         data_share=discipline.data_share,
         link_stride=topology.num_links if links_change else 0,
@@ -364,11 +260,3 @@ def new_tables(
         most_active=most_active,
         log_length=log_length,
     )
-    return _begin(tables, discipline)
-
-
-def _begin(tables: Tables, discipline: Discipline) -> Tables:
-    """Lets a discipline make room for the flows of all networks, and returns the tables with what it keeps."""
-    columns = view(tables)
-    discipline.make_room(columns.state, columns.network, len(tables.networks))
-    return tables._replace(record=discipline.record)

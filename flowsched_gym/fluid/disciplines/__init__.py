@@ -4,8 +4,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Final
 
-from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.suggestions import listed, similar
+from flowsched_gym.core.errors import ConfigError, listed, shown, similar
 from flowsched_gym.fluid.contract import Discipline
 from flowsched_gym.fluid.disciplines.fair import D2tcp, Las, Ps
 from flowsched_gym.fluid.disciplines.known_tasks import Sebf, Stf

@@ -4,8 +4,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Final
 
-from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.suggestions import listed
+from flowsched_gym.core.errors import ConfigError, listed, shown
 from flowsched_gym.packets.contract import BEYOND, Arrival, Order, PacketTable, Scheduler, Traffic
 from flowsched_gym.packets.schedulers.by_bytes import Fifo, Pfabric, PfabricEdf, Pias, PifoLas
 from flowsched_gym.packets.schedulers.fair_queueing import Afq, Fq

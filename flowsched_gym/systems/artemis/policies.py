@@ -7,8 +7,7 @@ import numpy as np
 
 from flowsched_gym.core.arrays import BoolArray, IntArray, ObservationArray
 from flowsched_gym.core.checks import check_integer, check_number
-from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.suggestions import listed
+from flowsched_gym.core.errors import ConfigError, listed, shown
 from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
 from flowsched_gym.envs.columns import Layout
 from flowsched_gym.envs.policies.policy import LayoutPolicy, attribute_of

@@ -1,7 +1,6 @@
 """Holds many networks of the compiled engine to simulations of one: decisions, events, records, snapshots."""
 
 import pickle
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -10,16 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flowsched_gym.core.errors import SimulationError
-from flowsched_gym.fluid import TRANSPORTS, Records
+from flowsched_gym.fluid import TRANSPORTS
 from flowsched_gym.fluid.compiled import BatchSimulation
 from flowsched_gym.fluid.disciplines import Ps
-from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.topology import big_switch, one_link
 from flowsched_gym.workload import Workload, make_workload
+from tests.fluid.compiled.twins import LOG_LENGTH, Twins
 from tests.simulate import make_flows, network_of
 from tests.strategies import NUM_HOSTS, random_flows, simultaneous_flows
-
-LOG_LENGTH = 20_000
 
 CASES = {
     "one destination": (make_workload("gather-a1"), "ideal", 10, 250e-6),
@@ -32,82 +29,31 @@ CASES = {
 """Where flows come from, how they send, tokens, and the delay of a link in s."""
 
 
-class Twins:
-    """Is a simulation, and a network of a batch that does the same: whatever one is told, both are told."""
-
-    def __init__(
-        self, workload: Workload, transport: str, num_tokens: int, num_hosts: int, *, delay: float, capacity: float
-    ) -> None:
-        topology = big_switch(num_hosts=num_hosts, delay=delay, capacity=capacity)
-        how: dict[str, Any] = {"transport": TRANSPORTS[transport], "num_tokens": num_tokens}  # type: ignore[index]
-        self.workload = workload
-        self.simulation = Simulation(workload, topology, Ps(), keep_log=True, **how)
-        self.batch = BatchSimulation(3, 4, topology, Ps(), log_length=LOG_LENGTH, **how)
-        self.number = 1
-        self.batch.load(self.number, workload)
-        self.run()
-
-    def run(self) -> None:
-        """Runs to the next decision."""
-        self.simulation.run()
-        self.batch.run(self.number)
-        simulation, batch, number = self.simulation, self.batch, self.number
-        assert batch.now(number) == simulation.now
-        assert batch.finished(number) == simulation.finished
-        hosts = [None if each.asking is None else each.asking.host for each in (simulation, network_of(batch, number))]
-        assert hosts[0] == hosts[1]
-
-    def decide(self, generator: np.random.Generator) -> None:
-        """Grants, postpones or waits at random, and runs on."""
-        simulation, batch, number = self.simulation, self.batch, self.number
-        asking = simulation.asking
-        assert asking is not None
-        assert network_of(batch, number).asking.num_waiting == asking.num_waiting
-        slot = int(generator.integers(min(5, asking.num_waiting)))
-        kind = generator.integers(6)
-        if kind == 0:
-            assert network_of(batch, number).postpone(slot) == simulation.postpone(slot)
-        elif kind == 1 and asking.can_wait:
-            network_of(batch, number).wait()
-            simulation.wait()
-        else:
-            assert network_of(batch, number).grant(slot) == simulation.grant(slot)
-        self.run()
-
-    def compare(self) -> None:
-        """Compares all that has happened."""
-        assert network_of(self.batch, self.number).log == self.simulation.log
-        assert network_of(self.batch, self.number).delivered == self.simulation.delivered
-        found, expected = self.batch.records(self.number, self.workload), self.simulation.records()
-        for field in fields(Records):
-            assert getattr(found, field.name).tobytes() == getattr(expected, field.name).tobytes(), field.name
-
-    def finish(self, seed: int) -> None:
-        """Decides at random to the end, and compares."""
-        generator = np.random.default_rng(seed)
-        while not self.simulation.finished:
-            self.decide(generator)
-        self.compare()
+def twins(
+    workload: Workload, transport: Any, num_tokens: int, num_hosts: int, *, delay: float, capacity: float
+) -> Twins:
+    topology = big_switch(num_hosts=num_hosts, delay=delay, capacity=capacity)
+    return Twins(workload, topology, Ps, transport=TRANSPORTS[transport], num_tokens=num_tokens)
 
 
 def twins_of(case: str) -> Twins:
     source, transport, num_tokens, delay = CASES[case]
-    return Twins(source.draw(5), transport, num_tokens, source.num_hosts, delay=delay, capacity=1.25e8)
+    return twins(source.draw(5), transport, num_tokens, source.num_hosts, delay=delay, capacity=1.25e8)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_network_of_a_batch_does_what_a_simulation_does(case: str) -> None:
-    twins = twins_of(case)
+    pair = twins_of(case)
     generator = np.random.default_rng(0)
     for _ in range(150):
-        twins.decide(generator)
-    twins.batch.put(np.array([2]), twins.batch.take(np.array([1])))
-    twins.number = 2
+        pair.decide(generator)
+    pair.batch.put(np.array([2]), pair.batch.take(np.array([1])))
+    pair.number = 2
     for _ in range(100):
-        twins.decide(generator)
-    twins.batch.grow(2 * twins.workload.num_flows, most_destinations=20)
+        pair.decide(generator)
+    pair.batch.grow(2 * pair.workload.num_flows, most_destinations=20)
 
-    twins.finish(seed=1)
+    pair.finish(seed=1)
 
 
 @pytest.mark.parametrize(
@@ -116,25 +62,25 @@ def test_a_network_of_a_batch_does_what_a_simulation_does(case: str) -> None:
 @settings(max_examples=25)
 @given(workload=st.one_of(simultaneous_flows(), simultaneous_flows(), random_flows()), seed=st.integers(0, 2**32 - 1))
 def test_it_does_so_on_any_flows(transport: str, num_tokens: int, delay: float, workload: Workload, seed: int) -> None:
-    Twins(workload, transport, num_tokens, NUM_HOSTS, delay=delay, capacity=1.0).finish(seed)
+    twins(workload, transport, num_tokens, NUM_HOSTS, delay=delay, capacity=1.0).finish(seed)
 
 
 def test_a_snapshot_goes_on_elsewhere_as_often_as_one_likes() -> None:
-    twins = twins_of("many destinations, windows")
+    pair = twins_of("many destinations, windows")
     generator = np.random.default_rng(3)
     for _ in range(40):
-        twins.decide(generator)
-    taken = twins.batch.take(np.array([1, 1, 1]))
+        pair.decide(generator)
+    taken = pair.batch.take(np.array([1, 1, 1]))
     with pytest.raises(ValueError, match="read-only"):
         taken.blocks["flows"]["size"][0] = 1.0
     snapshot = pickle.loads(pickle.dumps(taken))
     other = BatchSimulation(
-        3, 1, twins.batch.topology, Ps(), transport=twins.batch.transport, num_tokens=2, log_length=LOG_LENGTH
+        3, 1, pair.batch.topology, Ps(), transport=pair.batch.transport, num_tokens=2, log_length=LOG_LENGTH
     )
     assert len(snapshot) == 3
     other.put(np.array([2, 0, 1]), snapshot)
-    twins.batch, twins.number = other, 0
-    twins.finish(seed=4)
+    pair.batch, pair.number = other, 0
+    pair.finish(seed=4)
     found = network_of(other, 0).log
     other.put(np.array([2]), snapshot.pick(np.array([1])))
     assert network_of(other, 1).log == network_of(other, 2).log != found

@@ -9,17 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flowsched_gym.core.errors import ConfigError, SimulationError, WorkloadError
+from flowsched_gym.core.errors import ConfigError, WorkloadError
 from flowsched_gym.fluid import TRANSPORTS
 from flowsched_gym.fluid.compiled import BatchSimulation
-from flowsched_gym.fluid.decision import DecisionKind, OrderDecision
+from flowsched_gym.fluid.decision import DecisionKind
 from flowsched_gym.fluid.disciplines import Fifo, Merp, Ps, Ranked, Srpt
-from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.topology import ROUTINGS, fat_tree, leaf_spine, make_routing, one_link, tree9
 from flowsched_gym.workload import LinkChanges, Workload, make_workload
+from tests.fluid.compiled.twins import LOG_LENGTH, Twins
 from tests.simulate import make_flows, network_of
 
-LOG_LENGTH = 20_000
 SPINES = {
     delay: leaf_spine(num_leaves=2, num_spines=3, hosts_per_leaf=2, capacity=1.0, delay=delay) for delay in (0.0, 0.1)
 }
@@ -42,60 +41,6 @@ def failing_networks(draw: st.DrawFn) -> Workload:
     return replace(plain, link_changes=LinkChanges.of(changes))
 
 
-class Pair:
-    """Plays one episode on both engines, with the same decisions."""
-
-    def __init__(self, workload: Workload, topology: Any, discipline: type, number: int = 1, **arguments: Any) -> None:
-        self.workload, self.number = workload, number
-        self.simulation = Simulation(workload, topology, discipline(), keep_log=True, **arguments)
-        self.batch = BatchSimulation(3, 1, topology, discipline(), log_length=LOG_LENGTH, **arguments)
-        self.batch.load(number, workload)
-        self.run()
-
-    def run(self) -> None:
-        self.simulation.run()
-        self.batch.run_until(self.number, self.workload.num_flows)
-
-    def decide(self, generator: np.random.Generator) -> None:
-        """Decides the same at random in both, and runs on."""
-        expected, found = self.simulation.pending, network_of(self.batch, self.number).pending
-        assert type(expected) is type(found)
-        assert expected is not None
-        assert found is not None
-        if isinstance(expected, OrderDecision):
-            assert expected.rows.tolist() == found[0].tolist()
-            place = int(generator.integers(len(expected.rows)))
-            assert self.simulation.serve_first(place) == network_of(self.batch, self.number).serve_first(place)
-        else:
-            assert expected == found
-            self._take_any_path(generator.permutation(expected.last - expected.first).tolist())
-        self.run()
-
-    def _take_any_path(self, choices: list[int]) -> None:
-        """Takes the first of some paths that is live; both refuse the others."""
-        for choice in choices:
-            try:
-                row = self.simulation.take_path(choice)
-            except SimulationError:
-                with pytest.raises(SimulationError, match="has failed"):
-                    network_of(self.batch, self.number).take_path(choice)
-                continue
-            assert network_of(self.batch, self.number).take_path(choice) == row
-            return
-
-    def finish(self, seed: int = 0) -> int:
-        """Decides to the end and compares; returns the number of decisions."""
-        generator, count = np.random.default_rng(seed), 0
-        while self.simulation.pending is not None:
-            self.decide(generator)
-            count += 1
-        assert self.simulation.finished
-        assert network_of(self.batch, self.number).log == self.simulation.log
-        found, expected = self.batch.records(self.number, self.workload), self.simulation.records()
-        assert found.completion_time.tobytes() == expected.completion_time.tobytes()
-        return count
-
-
 @pytest.mark.parametrize(
     ("routing", "discipline"),
     [
@@ -111,20 +56,20 @@ class Pair:
 @settings(max_examples=20)
 @given(workload=failing_networks(), delay=st.sampled_from(sorted(SPINES)))
 def test_flows_find_their_paths_alike_while_links_fail(routing, discipline, workload, delay) -> None:
-    Pair(workload, SPINES[delay], discipline, routing=make_routing(routing)).finish()
+    Twins(workload, SPINES[delay], discipline, routing=make_routing(routing)).finish()
 
 
 @settings(max_examples=20)
 @given(workload=failing_networks(), seed=st.integers(0, 99))
 def test_an_agent_is_asked_for_paths_alike(workload: Workload, seed: int) -> None:
-    Pair(workload, SPINES[0.1], Merp, routing=make_routing("ecmp"), asks=DecisionKind.PATH).finish(seed)
+    Twins(workload, SPINES[0.1], Merp, routing=make_routing("ecmp"), asks=DecisionKind.PATH).finish(seed)
 
 
 @pytest.mark.exhaustive
 def test_windows_and_handshakes_go_on_while_links_fail() -> None:
     workload = make_workload("poisson-fat-tree-failures", num_flows=60).draw(3)
     topology = fat_tree(delay=1e-5)
-    Pair(workload, topology, Fifo, transport=TRANSPORTS["tcp"], routing=make_routing("conga")).finish()
+    Twins(workload, topology, Fifo, transport=TRANSPORTS["tcp"], routing=make_routing("conga")).finish()
 
 
 # Those of MERPOrder in tests/envs say so of environments, which compile for themselves.
@@ -132,7 +77,7 @@ def test_windows_and_handshakes_go_on_while_links_fail() -> None:
 @pytest.mark.parametrize(("name", "topology"), [("poisson-pareto", one_link()), ("poisson-tree", tree9())])
 def test_an_agent_is_asked_for_orders_alike(name: str, topology: Any) -> None:
     workload = make_workload(name, num_flows=150).draw(1)
-    assert Pair(workload, topology, Ranked, asks=DecisionKind.ORDER).finish() > 50
+    assert Twins(workload, topology, Ranked, asks=DecisionKind.ORDER).finish() > 50
 
 
 @pytest.mark.parametrize(
@@ -145,17 +90,17 @@ def test_networks_go_on_elsewhere_from_a_snapshot(asks: DecisionKind) -> None:
     }[asks]
     workload = make_workload(name, num_flows=120).draw(2)
     routing = make_routing("ecmp") if asks is DecisionKind.PATH else None
-    pair = Pair(workload, topology, discipline, asks=asks, routing=routing)
+    twins = Twins(workload, topology, discipline, asks=asks, routing=routing)
     generator = np.random.default_rng(0)
     for _ in range(40):
-        pair.decide(generator)
-    snapshot = pickle.loads(pickle.dumps(pair.batch.take(np.array([pair.number]))))
+        twins.decide(generator)
+    snapshot = pickle.loads(pickle.dumps(twins.batch.take(np.array([twins.number]))))
     other = BatchSimulation(2, 1, topology, discipline(), log_length=LOG_LENGTH, asks=asks, routing=routing)
     other.put(np.array([0]), snapshot)
-    pair.batch, pair.number = other, 0
+    twins.batch, twins.number = other, 0
     other.grow(2 * workload.num_flows, num_changes=9)
 
-    assert pair.finish() > 20
+    assert twins.finish() > 20
 
 
 def test_a_network_that_is_loaded_again_has_all_its_links() -> None:

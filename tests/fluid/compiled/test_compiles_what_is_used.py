@@ -38,17 +38,14 @@ PATHS = {"choose_least_congested", "choose_by_expansion", "_least_loaded"}
 SHARING = {"share_links", "share_incrementally"}
 
 
-def compiled(discipline: str, folder: Path, parameters: str = "None") -> set[str]:
-    """Returns the names of what a replay compiles that is not the same for all."""
+@pytest.mark.parametrize(
+    ("discipline", "parameters", "expected"),
+    [
+        ("fifo", "None", {"order_by", "share_links"}),
+        ("mlfq", "{'thresholds': [1e5]}", {"level_by_attained", "share_incrementally"}),
+    ],
+)
+def test_a_discipline_compiles_itself_and_its_way_to_share(discipline, parameters, expected, tmp_path: Path) -> None:
     program = REPLAY.format(discipline=discipline, parameters=parameters)
-    names = run_python(program, NUMBA_CACHE_DIR=str(folder), FLOWSCHED_QUIET="1").split()
-    return (DISCIPLINES | PATHS | SHARING).intersection(names)
-
-
-def test_an_ordered_discipline_compiles_itself_and_the_sharing_in_an_order(tmp_path: Path) -> None:
-    assert compiled("fifo", tmp_path) == {"order_by", "share_links"}
-
-
-def test_feedback_queues_compile_themselves_and_incremental_sharing(tmp_path: Path) -> None:
-    found = compiled("mlfq", tmp_path, "{'thresholds': [1e5]}")
-    assert found == {"level_by_attained", "share_incrementally"}
+    names = run_python(program, NUMBA_CACHE_DIR=str(tmp_path), FLOWSCHED_QUIET="1").split()
+    assert (DISCIPLINES | PATHS | SHARING).intersection(names) == expected

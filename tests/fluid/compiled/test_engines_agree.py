@@ -1,6 +1,7 @@
 """Holds the compiled engine to the reference engine: the same events and results, to the last bit."""
 
 from dataclasses import fields
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
@@ -8,12 +9,12 @@ from hypothesis import given, settings
 import flowsched_gym
 from flowsched_gym.core.errors import ConfigError, WorkloadError
 from flowsched_gym.fluid import Discipline, Records
-from flowsched_gym.fluid.compiled import BatchSimulation
 from flowsched_gym.fluid.disciplines import make_discipline
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.topology import Topology, big_switch, one_link
 from flowsched_gym.workload import Workload, draw_flows, make_workload
-from tests.simulate import EACH_COMPILED, Variant, make_flows, network_of, parameters_for
+from tests.fluid.compiled.twins import Twins
+from tests.simulate import EACH_COMPILED, Variant, make_flows, parameters_for
 from tests.strategies import NUM_HOSTS, random_flows, simultaneous_flows
 
 NEAR = [
@@ -22,9 +23,6 @@ NEAR = [
     big_switch(num_hosts=NUM_HOSTS, capacity=1.0),
     big_switch(num_hosts=NUM_HOSTS, capacity=3.0, delay=0.1),
 ]
-
-LOG_LENGTH = 200
-"""Events that few flows can have."""
 
 each_variant = pytest.mark.parametrize("variant", EACH_COMPILED)
 each_topology = pytest.mark.parametrize("topology", NEAR, ids=["link", "slow link", "switch", "slow switch"])
@@ -45,22 +43,6 @@ def assert_engines_agree(workload: Workload, variant: Variant, topology: Topolog
     assert_equal(replay(workload, variant, topology, "compiled"), replay(workload, variant, topology, "simpy"))
 
 
-def assert_traces_agree(workload: Workload, variant: Variant, topology: Topology) -> None:
-    """Compares every event of a run, and the records."""
-    reference, compiled = (
-        make_discipline(variant.discipline, parameters_for(variant, workload)) for _ in ("simpy", "compiled")
-    )
-    simulation = Simulation(workload, topology, reference, keep_log=True)
-    simulation.run()
-    batch = BatchSimulation(1, workload.num_flows, topology, compiled, log_length=LOG_LENGTH)
-    batch.load(0, workload)
-    batch.run_until(0, workload.num_flows)
-
-    assert network_of(batch, 0).log == simulation.log
-    assert network_of(batch, 0).delivered == simulation.delivered
-    assert_equal(batch.records(0, workload), simulation.records())
-
-
 def assert_equal(compiled: Records, reference: Records) -> None:
     """Compares every array of the records, bit by bit."""
     for field in fields(Records):
@@ -74,7 +56,8 @@ def assert_equal(compiled: Records, reference: Records) -> None:
 @settings(max_examples=15)
 @given(workload=random_flows() | simultaneous_flows() | simultaneous_flows())
 def test_engines_agree_on_any_flows(variant: Variant, topology: Topology, workload: Workload) -> None:
-    assert_traces_agree(workload, variant, topology)
+    parameters = parameters_for(variant, workload)
+    Twins(workload, topology, partial(make_discipline, variant.discipline, parameters)).finish()
 
 
 @each_variant
