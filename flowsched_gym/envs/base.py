@@ -26,6 +26,7 @@ from flowsched_gym.flows.fields import fill_flow_fields
 from flowsched_gym.flows.metrics import summary
 from flowsched_gym.fluid import Records
 from flowsched_gym.fluid.compiled.records import EPISODE_FIELDS
+from flowsched_gym.fluid.compiled.stepping import Results, new_results
 from flowsched_gym.workload import Workload, WorkloadSource
 
 if TYPE_CHECKING:
@@ -329,6 +330,16 @@ class FlowSchedEnv(Restored, gymnasium.Env[Observation, Action], Generic[Action]
         self._begun()
         self._over = False
 
+    def _new_results(self, num_envs: int) -> Results:
+        """Makes room for what a step of environments returns, but not for the flows that finish."""
+        return new_results(
+            num_envs,
+            size=self.layout.size,
+            num_actions=self.num_actions,
+            num_terms=len(self.terms),
+            num_final=len(self.final_infos),
+        )
+
     def _repeat(self, workload: Workload, episode_seed: int, decisions: Sequence[Any]) -> None:
         """Plays an episode again."""
         self._start(workload, episode_seed)
@@ -340,11 +351,6 @@ class FlowSchedEnv(Restored, gymnasium.Env[Observation, Action], Generic[Action]
         if self._flows is None:
             self._flows = fingerprint(self.workload, self._source.num_hosts)
         return self._flows
-
-    @property
-    def _name(self) -> str:
-        """``module:Class`` of this environment."""
-        return f"{type(self).__module__}:{type(self).__qualname__}"
 
     def _metrics(self, truncated: bool) -> dict[str, float]:
         """Measures the episode; one that was truncated is judged by the deadlines that have passed."""

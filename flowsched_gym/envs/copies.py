@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
-from flowsched_gym.envs.decision_env import DecisionEnv
+from flowsched_gym.envs.decision import DecisionEnv
 from flowsched_gym.fluid.compiled import BatchSimulation
 from flowsched_gym.fluid.compiled.stepping import new_results, step
 from flowsched_gym.fluid.compiled.tables import Tables

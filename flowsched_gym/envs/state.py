@@ -283,6 +283,11 @@ class Restored:
         attributes = {name: getattr(self, name) for name in self._PICKLED}
         return _restored, (type(self), args, kwargs, attributes, self._state_to_pickle())
 
+    @property
+    def _name(self) -> str:
+        """``module:Class`` of the environment."""
+        return f"{type(self).__module__}:{type(self).__qualname__}"
+
     @abstractmethod
     def _state_to_pickle(self) -> Any:
         """Returns the state; ``None`` before the first episode."""
