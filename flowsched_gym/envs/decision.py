@@ -43,7 +43,6 @@ class MaskedEnv(FlowSchedEnv[Action]):
         raise NotImplementedError
 
     def _info(self, finished: Sequence[int], terms: dict[str, float]) -> dict[str, Any]:
-        """Adds the mask."""
         return {**super()._info(finished, terms), "action_mask": self.action_masks()}
 
 
@@ -65,29 +64,21 @@ class MaskedVectorEnv(FlowSchedVectorEnv):
         return self._masks.copy()
 
     def _settle(self, outputs: Results) -> None:
-        """Stores the masks."""
         super()._settle(outputs)
         self._masks = outputs.mask
 
     def _columns(self, outputs: Results) -> dict[str, npt.NDArray[Any]]:
-        """Adds the masks."""
         return {**super()._columns(outputs), "action_mask": outputs.mask.copy()}
 
 
 class DecisionEnv(MaskedEnv[int], Generic[Rules]):
-    """Episodes in which an agent grants requests, orders flows or chooses paths; see ``FlowSchedEnv``.
+    """Episodes in which an agent grants requests, orders flows or chooses paths; see ``FlowSchedEnv`` for the rest.
 
     Args:
         rules: What the system does with a decision.
         num_actions: Number of actions.
-        source: Where the flows of each episode are drawn from.
-        network: The network, and what is decided in it.
-        layout: Columns of the observation.
         terms: Names of the terms of the reward.
         final_infos: Names of what the last info tells besides.
-        render_mode: ``human``, ``rgb_array``, ``ansi`` or ``None``.
-        max_decisions: Decisions after which an episode is truncated; ``None`` for no limit.
-        engine: ``simpy`` or ``compiled``.
     """
 
     _network: NetworkSetup
@@ -108,7 +99,6 @@ class DecisionEnv(MaskedEnv[int], Generic[Rules]):
         max_decisions: int | None = None,
         engine: str = "simpy",
     ) -> None:
-        """Sets the spaces."""
         super().__init__(
             source=source,
             network=network,
@@ -153,12 +143,10 @@ class DecisionEnv(MaskedEnv[int], Generic[Rules]):
         return mask
 
     def _episode(self) -> "_OnSimpy | _InMachineCode":
-        """Returns what steps the current episode."""
         _ = self.simulation
         return self._play
 
     def _begun(self) -> None:
-        """Runs an episode that has been loaded to its first decision."""
         if self._batch is None:
             self._play = _OnSimpy(self)
         elif not hasattr(self, "_play") or self._play.tables is not self._batch.tables:
@@ -167,11 +155,9 @@ class DecisionEnv(MaskedEnv[int], Generic[Rules]):
         self._play.run()
 
     def _restored(self) -> None:
-        """Writes what the other network shows."""
         self._begun()
 
     def _decide(self, action: int) -> tuple[Sequence[int], float, dict[str, float]]:
-        """Applies an action, and runs to the next decision or to the end."""
         choice = read_choice(action, self.num_actions)
         finished, reward, self._over = self._play.step(choice, is_first=not self._decisions)
         self._decisions.append(choice)
@@ -180,12 +166,10 @@ class DecisionEnv(MaskedEnv[int], Generic[Rules]):
         return finished, reward, dict(zip(self.terms, self._play.results.terms[0].tolist(), strict=True))
 
     def _observe(self) -> Observation:
-        """Returns what the agent sees."""
         observation: Observation = self._play.look().observation[0].copy()
         return observation
 
     def _info(self, finished: Sequence[int], terms: dict[str, float]) -> dict[str, Any]:
-        """Adds what else there is."""
         info = super()._info(finished, terms)
         if self._network.num_tokens is not None:
             info["destination"] = self._play.asking_host()
@@ -286,7 +270,6 @@ class _InMachineCode:
         return final
 
     def _arguments(self, actions: IntArray) -> tuple[Any, ...]:
-        """Lists what the compiled step takes."""
         env = self._env
         return self.tables, env.rules, env._max_decisions, ONLY, ONLY, self._ended, actions, self.results
 
@@ -309,12 +292,10 @@ class DecisionVectorEnv(MaskedVectorEnv):
     def _step_arguments(
         self, tables: Tables, numbers: IntArray, actions: IntArray, outputs: Results
     ) -> tuple[Any, ...]:
-        """Lists what the compiled step takes."""
         template = self._template
         return tables, template.rules, template._max_decisions, self._current, numbers, self._over, actions, outputs
 
     def _advance(self, actions: npt.NDArray[Any], outputs: Results) -> tuple[IntArray, int]:
-        """Applies actions where no environment is over."""
         chosen = as_integers(actions)
         if chosen is None or chosen.shape != (self.num_envs,):
             raise InvalidAction(f"actions is {shown(actions)}: it must be {self.num_envs} integers")
@@ -355,7 +336,6 @@ class DecisionVectorEnv(MaskedVectorEnv):
         self._step(*self._step_arguments(self.simulation.tables, numbers, NO_ACTIONS, outputs))
 
     def _columns(self, outputs: Results) -> dict[str, npt.NDArray[Any]]:
-        """Returns the infos of every step."""
         columns = super()._columns(outputs)
         if self._template._network.num_tokens is not None:
             columns["destination"] = outputs.host

@@ -66,7 +66,6 @@ class PortsSetup(EpisodeSetup):
         topology: The port as a network: one link that all flows share.
         port: The port and its senders.
         period: When a period ends: after so many s.
-        episode_fields: See ``EpisodeSetup``.
     """
 
     topology: Topology
@@ -76,12 +75,7 @@ class PortsSetup(EpisodeSetup):
     flow_fields: Fields = FLOW_FIELDS
 
     def check(self, workload: Workload) -> None:
-        """Checks that the flows have not too many packets, and that links stay up.
-
-        Raises:
-            ConfigError: Links change.
-            WorkloadError: There are too many packets.
-        """
+        """Checks that the flows have not too many packets, and that links stay up."""
         self.check_links(workload)
         self.port.cut(workload)
 
@@ -174,15 +168,10 @@ class PortsSetup(EpisodeSetup):
         deliveries: IntArray,
         **values: Any,
     ) -> PortView:
-        """Names columns."""
-        names = columns.dtype.names or ()
+        own = {name: columns[name] for name in columns.dtype.names or ()}
         return PortView(
             num_flows=len(columns),
-            flows={
-                "arrival_time": arrival_time,
-                "completion_time": completion_time,
-                **{name: columns[name] for name in names},
-            },
+            flows={"arrival_time": arrival_time, "completion_time": completion_time, **own},
             deliveries=deliveries,
             capacity=self.port.capacity,
             **values,

@@ -15,9 +15,11 @@ from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.core.checks import check_choice, check_integer
 from flowsched_gym.core.errors import ConfigError, SimulationError, shown
 from flowsched_gym.envs.actions import check_seeds
+from flowsched_gym.envs.base import Observation
+from flowsched_gym.envs.infos import Infos
 from flowsched_gym.envs.policies.scores import WeightedPolicy, choose_for_all
 from flowsched_gym.envs.state import Restored, VectorState, fingerprint, read_numbers
-from flowsched_gym.envs.vector_infos import Infos, Observation, VectorInfos
+from flowsched_gym.envs.vector_infos import VectorInfos
 from flowsched_gym.flows.metrics import METRIC_NAMES, summary
 from flowsched_gym.fluid.compiled.stepping import Results
 from flowsched_gym.workload import WorkloadLike
@@ -46,10 +48,6 @@ class FlowSchedVectorEnv(Restored, VectorInfos):
     Attributes:
         config: The arguments, checked.
         layout: Columns of the observation.
-
-    Raises:
-        ConfigError: An argument is not allowed.
-        FlowFileError: The flow file has a fault.
     """
 
     _PICKLED = ("spec", "action_space", "single_action_space", "closed", "_generators", "_generator_seeds")
@@ -70,7 +68,6 @@ class FlowSchedVectorEnv(Restored, VectorInfos):
         num_threads: int = 1,
         **arguments: Any,
     ) -> None:
-        """Makes room for the episodes."""
         try:
             self.autoreset_mode = AutoresetMode(autoreset_mode)
         except ValueError:
@@ -162,7 +159,7 @@ class FlowSchedVectorEnv(Restored, VectorInfos):
         if self._num_over and self.autoreset_mode is AutoresetMode.SAME_STEP:
             infos = self._reset_now(outputs, infos, np.flatnonzero(over))
         self._settle(outputs)
-        if self._num_unready:
+        if not self._ready.all():
             self._draw_ahead(-(-self.num_envs // STEPS_TO_DRAW_ALL))
         return outputs.observation, outputs.reward, outputs.terminated, truncated, infos
 
@@ -280,7 +277,6 @@ class FlowSchedVectorEnv(Restored, VectorInfos):
             if self._history is not None and state.history is not None:
                 self._history[number] = list(state.history[place])
                 self._shadows.pop(number, None)
-        self._num_unready += int(self._ready[chosen].sum())
         self._ready[chosen] = False
         self._look()
 
@@ -327,7 +323,6 @@ class FlowSchedVectorEnv(Restored, VectorInfos):
         return self._flows
 
     def _masked(self, options: dict[str, Any] | None) -> IntArray:
-        """Reads which environments to reset."""
         if options is not None and not isinstance(options, dict):
             raise ConfigError(f"options is {shown(options)}: it must be a dict or None")
         known = dict(options or {})
@@ -343,12 +338,10 @@ class FlowSchedVectorEnv(Restored, VectorInfos):
         return np.flatnonzero(mask)
 
     def _check_open(self) -> None:
-        """Refuses to go on after ``close``."""
         if self.closed:
             raise SimulationError("the environments are closed: make new ones")
 
     def _check_begun(self) -> None:
-        """Refuses what needs an episode before the first ``reset``."""
         if not self._begun:
             raise SimulationError("there is no episode yet: call reset() first")
 

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from flowsched_gym.core.arrays import IntArray, ObservationArray
 from flowsched_gym.envs.policies import SlotPolicy
-from flowsched_gym.envs.policies.rules import SlotColumn, decoded
+from flowsched_gym.envs.policies.slots import SlotColumn, decoded
 from flowsched_gym.machine_code.decorators import allocating_rule
 
 
