@@ -117,11 +117,7 @@ class DecisionEnv(MaskedEnv[int], Generic[Rules]):
 
     @property
     def simulation(self) -> Simulation | CompiledSimulation:
-        """The simulation of the current episode, by the engine.
-
-        Raises:
-            SimulationError: There is none before the first ``reset``.
-        """
+        """The simulation of the current episode, by the engine; see ``FlowSchedEnv``."""
         _ = super().simulation  # which refuses
         return self._simulation
 
@@ -134,11 +130,7 @@ class DecisionEnv(MaskedEnv[int], Generic[Rules]):
         return self._episode().decision()
 
     def action_masks(self) -> BoolArray:
-        """Returns which actions do what they say, (num_actions,) bool; the others are legal, but replaced.
-
-        Raises:
-            SimulationError: There is no episode yet.
-        """
+        """Returns which actions do what they say, (num_actions,) bool; see ``MaskedEnv``."""
         mask: BoolArray = self._episode().look().mask[0].copy()
         return mask
 

@@ -79,10 +79,6 @@ def smallest_ratio_slot(
 class SlotPolicy(LayoutPolicy):
     """A policy that serves one of the occupied slots: those with a column above 0. Slots of requests come first.
 
-    Args:
-        layout: Columns of the observations.
-        seed: Seed of policies that draw.
-
     Attributes:
         occupied: Name of that column.
         needs: Names of the columns that the policy compares.
@@ -109,6 +105,12 @@ class SlotPolicy(LayoutPolicy):
         """Finds a squashed column of the slots."""
         return SlotColumn(self.layout.slot_slice(name).start, self.layout.slot_scale(name))
 
+    def count(self, batch: ObservationArray) -> IntArray:
+        """Counts the occupied slots, (batch,), at least 1 each."""
+        count = np.empty(len(batch), dtype=np.int64)
+        occupied_slots(batch, self.size_at, self.stride, count)
+        return np.maximum(count, 1)
+
 
 class FirstSlot(SlotPolicy):
     """First in, first out: the oldest request."""
@@ -120,17 +122,7 @@ class FirstSlot(SlotPolicy):
         return np.zeros(len(batch), dtype=np.int64)
 
 
-class _CountingSlotPolicy(SlotPolicy):
-    """A slot policy that needs the number of occupied slots."""
-
-    def count(self, batch: ObservationArray) -> IntArray:
-        """Counts the occupied slots, (batch,), at least 1 each."""
-        count = np.empty(len(batch), dtype=np.int64)
-        occupied_slots(batch, self.size_at, self.stride, count)
-        return np.maximum(count, 1)
-
-
-class LastSlot(_CountingSlotPolicy):
+class LastSlot(SlotPolicy):
     """Last in, first out: the youngest visible request."""
 
     pure: ClassVar[bool] = True
@@ -140,7 +132,7 @@ class LastSlot(_CountingSlotPolicy):
         return self.count(batch) - 1
 
 
-class RandomSlot(_CountingSlotPolicy):
+class RandomSlot(SlotPolicy):
     """Any visible request, each with the same probability."""
 
     def choose(self, batch: ObservationArray) -> IntArray:
