@@ -24,7 +24,7 @@ DRAWS: Final = frozenset(
 
 SUMS_OF_INTEGERS: Final = frozenset(
     (
-        *("envs.columns", "envs.decision_vector", "envs.drawing.canvas", "envs.drawing.frame", "envs.drawing.tables"),
+        *("envs.columns", "envs.decision", "envs.drawing.canvas", "envs.drawing.frame", "envs.drawing.tables"),
         *("envs.policies.scores", "search.search", "systems.qcluster.rules", "workload.gather"),
     )
 )

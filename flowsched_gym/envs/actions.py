@@ -13,37 +13,28 @@ from flowsched_gym.fluid.rules.ordering.feedback import are_within
 
 
 def read_choice(action: object, num_actions: int) -> int:
-    """Reads a discrete action.
-
-    Args:
-        action: What the agent chose; any integer, a NumPy one included.
-        num_actions: Actions are 0 to num_actions - 1.
+    """Reads a discrete action, any integer from 0 to num_actions - 1, a NumPy one included.
 
     Raises:
-        InvalidAction: The action is not an integer in that range.
+        InvalidAction: It is none.
     """
-    try:
-        choice = operator.index(action)  # type: ignore[arg-type]
+    try:  # a truth value is an index to Python, and a mistake here
+        choice = None if isinstance(action, bool) else operator.index(action)  # type: ignore[arg-type]
     except TypeError:
         choice = None
-    # A truth value is an index to Python, and a mistake here.
-    if choice is None or isinstance(action, bool):
-        raise InvalidAction(f"action is {shown(action)}: it must be an integer from 0 to {num_actions - 1}")
-    if not 0 <= choice < num_actions:
-        raise InvalidAction(f"action is {shown(choice)}: it must be an integer from 0 to {num_actions - 1}")
+    if choice is None or not 0 <= choice < num_actions:
+        given = action if choice is None else choice
+        raise InvalidAction(f"action is {shown(given)}: it must be an integer from 0 to {num_actions - 1}")
     return choice
 
 
 def read_choices(action: object, num_choices: IntArray, name: str = "action") -> IntArray:
-    """Reads an action of several choices.
+    """Reads an action of several choices, (count,), into a new array.
 
     Args:
-        action: What the agent chose; integers, (count,).
+        action: What the agent chose.
         num_choices: Number of choices at each index, which are counted from 0, (count,).
         name: What the action is called in messages.
-
-    Returns:
-        A new array, (count,).
 
     Raises:
         InvalidAction: These are not so many integers, or one of them is out of its range.
@@ -61,12 +52,7 @@ def read_choices(action: object, num_choices: IntArray, name: str = "action") ->
 
 
 def read_numbers(action: object, count: int, name: str = "action") -> FloatArray:
-    """Reads an action of numbers in [-1, 1], (count,).
-
-    Args:
-        action: What the agent chose.
-        count: How many they must be.
-        name: What the action is called in messages.
+    """Reads an action of numbers in [-1, 1], (count,), called so in messages.
 
     Raises:
         InvalidAction: These are not so many numbers in [-1, 1].
@@ -92,11 +78,7 @@ def as_integers(values: object) -> npt.NDArray[np.integer[Any]] | None:
 
 
 def check_seed(seed: object, name: str = "seed") -> int | None:
-    """Makes a Python integer of a seed that may be left out.
-
-    Raises:
-        ConfigError: The seed is neither None nor an integer >= 0.
-    """
+    """Makes a Python integer of a seed that may be left out; refuses what is neither None nor an integer >= 0."""
     if seed is None:
         return None
     if not is_whole(seed) or seed < 0:

@@ -1,9 +1,7 @@
-"""Arguments of environments, each declared once: a field of a frozen dataclass.
+"""Arguments of environments, each declared once: a field of a frozen dataclass, an ``EnvConfig``, set by ``argument``.
 
 From the field follow the checks, the signature of the environment, the tables in docstrings and documents, the help of
-the command line and the schemas of configuration files. A config is an ``EnvConfig`` whose fields are set by
-``argument``; an environment takes its arguments by ``configured_by``. What ``load`` and ``flows`` do to a workload
-stands here too.
+the command line and the schemas of configuration files. What ``load`` and ``flows`` do to a workload stands here too.
 """
 
 import inspect
@@ -17,7 +15,7 @@ from typing import Any, Final, NamedTuple, TypeVar, get_args, get_type_hints
 from flowsched_gym.core.checks import COUNT_END, check_choice, check_integer, check_number
 from flowsched_gym.core.errors import ConfigError, UnknownArgumentError, listed, shown
 from flowsched_gym.core.units import SECONDS_PER_MICROSECOND, gbps_to_capacity
-from flowsched_gym.envs.columns import Column, Layout
+from flowsched_gym.envs.columns import Column, Layout, table_text
 from flowsched_gym.workload import ClusterWorkload, PoissonWorkload, WorkloadLike, WorkloadSource, workload_label
 from flowsched_gym.workload.source import MOST_FLOWS
 
@@ -37,9 +35,6 @@ BURST_RATES: Final[Range] = (1e-6, 1e9)
 DURATIONS: Final[Range] = (1e-9, 1e9)
 PERIODS_MS: Final[Range] = (1e-6, 1e9)
 
-HEADING: Final = "## Arguments\n"
-COLUMNS: Final = re.compile(r"^\{columns.*\}$", re.MULTILINE)
-GIVEN: Final = re.compile(r'(\w+)="([^"]*)"')
 WORKLOAD: Final = "workload"
 OWN: Final = "the workload's own"
 """What ``None`` stands for in arguments that change a workload."""
@@ -52,7 +47,19 @@ ABOUT: Final = "argument"
 
 
 class Argument(NamedTuple):
-    """What is known of an argument besides its name, type and default; see ``argument``."""
+    """What is known of an argument besides its name, type and default.
+
+    Attributes:
+        meaning: What it means, in one phrase.
+        unit: Its unit.
+        above: Exclusive lower bound of a number.
+        at_least: Inclusive lower bound.
+        at_most: Inclusive upper bound of a count.
+        between: Smallest and largest value of a number.
+        choices: What a text must be one of.
+        convert: Checks a value and turns it into what is stored; takes the name of the argument, and the value.
+        none: What ``None`` stands for, where it is allowed.
+    """
 
     meaning: str
     unit: str
@@ -82,21 +89,7 @@ def argument(
 
     The annotation of the field is its type: an ``int``, a ``float``, a ``StrEnum`` whose values may be given, and
     ``None`` where it is a member of the union. Fields of other types are checked by ``choices`` or ``convert`` alone.
-
-    Args:
-        default: Its default.
-        meaning: What it means, in one phrase.
-        unit: Its unit.
-        above: Exclusive lower bound of a number.
-        at_least: Inclusive lower bound.
-        at_most: Inclusive upper bound of a count.
-        between: Smallest and largest value of a number.
-        choices: What a text must be one of.
-        convert: Checks a value and turns it into what is stored; takes the name of the argument, and the value.
-        none: What ``None`` stands for, where it is allowed.
-
-    Returns:
-        The field.
+    What the keywords mean is told by ``Argument``.
     """
     about = Argument(meaning, unit, above, at_least, at_most, between, tuple(choices), convert, none)
     return field(default=default, metadata={ABOUT: about})
@@ -158,11 +151,7 @@ class EnvConfig:
         self.check()
 
     def check(self) -> None:
-        """Refuses arguments that do not fit each other.
-
-        Raises:
-            ConfigError: They do not.
-        """
+        """Refuses arguments that do not fit each other."""
 
 
 class LinkArguments:
@@ -184,15 +173,7 @@ class LinkArguments:
 
 
 class Described(NamedTuple):
-    """An argument in words.
-
-    Attributes:
-        name: Its name.
-        default: Its default, as Python code.
-        unit: Its unit.
-        allowed: What it may be, and what ``None`` stands for; empty where the meaning says it.
-        meaning: What it means.
-    """
+    """An argument in words: its default as Python code, and what is allowed where the meaning does not say it."""
 
     name: str
     default: str
@@ -270,7 +251,6 @@ class _Constructor:
         self._complete = complete
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
-        """Calls it."""
         self._function(*args, **kwargs)
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -289,31 +269,28 @@ def change_arrivals(
     capacity: float,
     kinds: tuple[type, ...] = (PoissonWorkload, ClusterWorkload),
 ) -> WorkloadSource:
-    """Changes Poisson arrivals by the arguments of an environment.
+    """Changes Poisson arrivals by the arguments of an environment, ``None`` for the workload's own.
 
     Args:
         source: What draws the flows.
         workload: What it was found by.
         changes: What is changed besides, by field.
-        load: Offered bytes per s over the capacity; ``None`` for the workload's own.
-        flows: Flows of an episode; ``None`` for the workload's own.
+        load: Offered bytes per s over the capacity.
+        flows: Flows of an episode.
         capacity: Capacity in B/s that a load is one of.
         kinds: Workloads that can be changed.
 
     Raises:
         ConfigError: A load or flows are given for a workload that has none to change.
     """
+    label = shown(workload_label(workload))
     if not isinstance(source, kinds):
         if load is None and flows is None:
             return source
-        raise ConfigError(
-            f"load and flows change Poisson arrivals: workload {shown(workload_label(workload))} has none"
-        )
-    if load is not None and isinstance(source, ClusterWorkload):
-        raise ConfigError(
-            f"load is {shown(load)}: workload {shown(workload_label(workload))} has a load for each cluster"
-        )
+        raise ConfigError(f"load and flows change Poisson arrivals: workload {label} has none")
     if load is not None:
+        if isinstance(source, ClusterWorkload):
+            raise ConfigError(f"load is {shown(load)}: workload {label} has a load for each cluster")
         changes = {**changes, "load": load, "rate": None, "capacity": capacity}
     if flows is not None:
         changes = {**changes, "num_flows": flows, "duration": None}
@@ -328,17 +305,17 @@ def _with_tables(document: str, config: type[Config], layout: Callable[[Config],
 
     def columns(match: re.Match[str]) -> str:
         assert layout is not None
-        found = layout(config(**dict(GIVEN.findall(match[0]))))
+        found = layout(config(**dict(re.findall(r'(\w+)="([^"]*)"', match[0]))))
         table = found.table(described)
         described.extend(found.columns)
         return table
 
-    before, _, rest = COLUMNS.sub(columns, document).partition(HEADING)
+    document = re.sub(r"^\{columns.*\}$", columns, document, flags=re.MULTILINE)
+    before, heading, rest = document.partition("## Arguments\n")
     text, mark, others = rest.partition("\n## ")
-    heads = (Described._fields, ["---"] * len(Described._fields))
     rows = [each._replace(name=f"``{each.name}``") for each in describe(config)]
-    table = "\n".join(f"| {' | '.join(row)} |" for row in (*heads, *rows))
-    return f"{before.rstrip()}\n\n{HEADING}{text.rstrip()}\n\n{table}\n{mark}{others}"
+    table = table_text(Described._fields, rows)
+    return f"{before.rstrip()}\n\n{heading}{text.rstrip()}\n\n{table}\n{mark}{others}"
 
 
 def _signature(config: type[EnvConfig]) -> inspect.Signature:
@@ -366,7 +343,6 @@ def _kind(hint: Any) -> tuple[Any, bool]:
 
 
 def _is_choice(kind: Any) -> bool:
-    """Returns whether a type is one of names."""
     return isinstance(kind, type) and issubclass(kind, StrEnum)
 
 
@@ -399,7 +375,6 @@ def _checked(name: str, value: Any, hint: Any, about: Argument) -> object:
 
 
 def _described(declared: Mapping[str, Any], hints: Mapping[str, Any]) -> list[Described]:
-    """Describes fields."""
     found = []
     for name, each in declared.items():
         if isinstance(each, Field) and ABOUT in each.metadata:

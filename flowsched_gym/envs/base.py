@@ -17,15 +17,14 @@ from flowsched_gym.envs.actions import check_seed
 from flowsched_gym.envs.columns import Layout
 from flowsched_gym.envs.drawing import Scene, View, draw_frame, write_text
 from flowsched_gym.envs.drawing.panels import Stack
-from flowsched_gym.envs.drawing.render_modes import RENDER_MODES, check_render_mode
-from flowsched_gym.envs.drawing.window import Window
-from flowsched_gym.envs.episode import Episode, EpisodeBatch, EpisodeSetup
-from flowsched_gym.envs.episode_flows import check_source, draw_flows, redraw_flows
+from flowsched_gym.envs.drawing.render_modes import RENDER_MODES, Window, check_render_mode
+from flowsched_gym.envs.episode import Episode, EpisodeBatch, EpisodeSetup, check_source, draw_flows, redraw_flows
 from flowsched_gym.envs.state import EnvState, Restored, fingerprint
 from flowsched_gym.flows.fields import fill_flow_fields
 from flowsched_gym.flows.metrics import summary
 from flowsched_gym.fluid import Records
 from flowsched_gym.fluid.compiled.records import EPISODE_FIELDS
+from flowsched_gym.fluid.compiled.stepping import Results, new_results
 from flowsched_gym.workload import Workload, WorkloadSource
 
 if TYPE_CHECKING:
@@ -83,7 +82,6 @@ class FlowSchedEnv(Restored, gymnasium.Env[Observation, Action], Generic[Action]
         max_decisions: int | None,
         engine: str,
     ) -> None:
-        """Draws one episode, to check what can be checked of its flows."""
         check_render_mode(render_mode)
         check_choice("engine", engine, ENGINES)
         self.render_mode = render_mode
@@ -150,11 +148,7 @@ class FlowSchedEnv(Restored, gymnasium.Env[Observation, Action], Generic[Action]
         return self.begin(draw_episode_seed(self.np_random))
 
     def begin(self, episode_seed: int) -> tuple[Observation, dict[str, Any]]:
-        """Begins an episode by its own seed, and leaves the generator that ``reset`` draws such seeds from as it is.
-
-        Raises:
-            ConfigError: The episode drawn has no flow.
-        """
+        """Begins an episode by its own seed, and leaves the generator that ``reset`` draws such seeds from as it is."""
         self._start(draw_flows(self._source, episode_seed), episode_seed)
         self._show_window()
         return self._observe(), self._info([], {})
@@ -235,8 +229,7 @@ class FlowSchedEnv(Restored, gymnasium.Env[Observation, Action], Generic[Action]
         if state.network is not None and self._batch is not None:
             self._batch.put(ONLY, state.network)
             simulation.workload = workload
-            decisions: list[Any] = list(state.decisions)
-            self._decisions = decisions
+            self._decisions = list[Any](state.decisions)
             self._over = not simulation.awaits_decision or len(self._decisions) >= self._max_decisions
             self._restored()
         else:
@@ -281,32 +274,22 @@ class FlowSchedEnv(Restored, gymnasium.Env[Observation, Action], Generic[Action]
         return write_text(view) if self.render_mode == "ansi" else draw_frame(view)
 
     def scene(self) -> Scene:
-        """Looks at the current episode, for pictures.
-
-        Raises:
-            SimulationError: There is no episode yet.
-        """
+        """Looks at the current episode, for pictures."""
         return self._network.scene(self.simulation)
 
     def panels(self) -> View:
-        """Lists what a picture of the current state shows; a system shows what its agent sees too.
-
-        Raises:
-            SimulationError: There is no episode yet.
-        """
+        """Lists what a picture of the current state shows; a system shows what its agent sees too."""
         scene = self.scene()
         banner = scene.banner(type(self).__name__, "", "What now?")
         return View(banner=banner, stacks=(Stack(1, (scene.links(),)), Stack(1, (scene.finished(),))))
 
     def _show_window(self) -> None:
-        """Shows the current state in a window, where there is to be one."""
         if self.render_mode == "human":
             title = self.spec.id if self.spec else self._name
             self._window = self._window or Window(title, self.metadata["render_fps"])
             self._window.show(draw_frame(self.panels()))
 
     def _check_open(self) -> None:
-        """Refuses to go on after ``close``."""
         if self._closed:
             raise SimulationError("the environment is closed: make a new one")
 
@@ -329,22 +312,25 @@ class FlowSchedEnv(Restored, gymnasium.Env[Observation, Action], Generic[Action]
         self._begun()
         self._over = False
 
+    def _new_results(self, num_envs: int) -> Results:
+        """Makes room for what a step of environments returns, but not for the flows that finish."""
+        return new_results(
+            num_envs,
+            size=self.layout.size,
+            num_actions=self.num_actions,
+            num_terms=len(self.terms),
+            num_final=len(self.final_infos),
+        )
+
     def _repeat(self, workload: Workload, episode_seed: int, decisions: Sequence[Any]) -> None:
-        """Plays an episode again."""
         self._start(workload, episode_seed)
         for decision in decisions:
             self._decide(decision)
 
     def _fingerprint(self) -> bytes:
-        """Digests the flows of the current episode, once."""
         if self._flows is None:
             self._flows = fingerprint(self.workload, self._source.num_hosts)
         return self._flows
-
-    @property
-    def _name(self) -> str:
-        """``module:Class`` of this environment."""
-        return f"{type(self).__module__}:{type(self).__qualname__}"
 
     def _metrics(self, truncated: bool) -> dict[str, float]:
         """Measures the episode; one that was truncated is judged by the deadlines that have passed."""
@@ -355,7 +341,6 @@ class FlowSchedEnv(Restored, gymnasium.Env[Observation, Action], Generic[Action]
         return summary(simulation.records(), capacity=capacity, now=now).as_dict()
 
     def _info(self, finished: Sequence[int], terms: dict[str, float]) -> dict[str, Any]:
-        """Builds the info of a step."""
         simulation = self._simulation
         return {
             "time": simulation.now,
@@ -376,9 +361,6 @@ class FlowSchedEnv(Restored, gymnasium.Env[Observation, Action], Generic[Action]
 
         Returns:
             Rows of the flows that have finished, the reward, and its named terms.
-
-        Raises:
-            InvalidAction: The action is outside the action space; the episode stays as it was.
         """
 
     @abstractmethod

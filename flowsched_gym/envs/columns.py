@@ -101,12 +101,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """Rows of an observation that are no slots.
-
-    Attributes:
-        columns: Columns of each row, in order.
-        count: Rows, >= 0.
-    """
+    """Rows of an observation that are no slots: the columns of each, in order, and how many there are, >= 0."""
 
     columns: tuple[Column, ...]
     count: int
@@ -139,15 +134,13 @@ class Layout:
         return len(self.slot)
 
     @property
-    def _columns(self) -> tuple[Column, ...]:
-        repeated = (column for rows in self.rows for _ in range(rows.count) for column in rows.columns)
-        return (*self.context, *self.slot * self.num_slots, *repeated)
+    def _behind_slots(self) -> int:
+        return self.num_context + self.num_slots * self.num_slot_features
 
     @property
     def size(self) -> int:
         """Length of the observation."""
-        behind = sum(rows.count * len(rows.columns) for rows in self.rows)
-        return self.num_context + self.num_slots * self.num_slot_features + behind
+        return self._behind_slots + sum(rows.count * len(rows.columns) for rows in self.rows)
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -161,8 +154,7 @@ class Layout:
             for each in dict.fromkeys(self.columns)
             if each not in described
         ]
-        heads = (("column", "meaning", "unit", "encoding", "scale"), ("---",) * 5)
-        return "\n".join(f"| {' | '.join(row)} |" for row in (*heads, *rows))
+        return table_text(("column", "meaning", "unit", "encoding", "scale"), rows)
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -173,18 +165,13 @@ class Layout:
 
     def space(self) -> spaces.Box:
         """Builds the observation space, a bounded one-dimensional box."""
-        low, high = np.array([column.bounds for column in self._columns], dtype=np.float32).T
+        behind = (column for rows in self.rows for column in rows.columns * rows.count)
+        columns = (*self.context, *self.slot * self.num_slots, *behind)
+        low, high = np.array([column.bounds for column in columns], dtype=np.float32).T
         return spaces.Box(low=low, high=high, dtype=np.float32)
 
     def context_column(self, observation: npt.NDArray[np.floating], name: str) -> FloatArray:
-        """Reads a context column, decoded.
-
-        Args:
-            observation: Observations, (..., size).
-            name: Name of the column.
-
-        Returns:
-            Its values in its unit, (...).
+        """Reads a context column of observations, (..., size) to (...), decoded.
 
         Raises:
             ConfigError: There is no such column.
@@ -193,25 +180,11 @@ class Layout:
         return self.context[index].decode(observation[..., index])
 
     def context_index(self, name: str) -> int:
-        """Finds the index of a context column in an observation.
-
-        Args:
-            name: Name of the column.
-
-        Raises:
-            ConfigError: There is no such column.
-        """
+        """Finds the index of a context column in an observation."""
         return _index(self.context, name)
 
     def slot_column(self, observation: npt.NDArray[np.floating], name: str) -> FloatArray:
-        """Reads a slot column, decoded.
-
-        Args:
-            observation: Observations, (..., size).
-            name: Name of the column.
-
-        Returns:
-            Its values in its unit, (..., num_slots).
+        """Reads a slot column of observations, (..., size) to (..., num_slots), decoded.
 
         Raises:
             ConfigError: There is no such column.
@@ -219,19 +192,12 @@ class Layout:
         return self.slot[_index(self.slot, name)].decode(observation[..., self.slot_slice(name)])
 
     def row_column(self, observation: npt.NDArray[np.floating], name: str) -> FloatArray:
-        """Reads a column of the rows behind the slots, decoded.
-
-        Args:
-            observation: Observations, (..., size).
-            name: Name of the column.
-
-        Returns:
-            Its values in its unit, (..., count).
+        """Reads a column of the rows behind the slots, (..., size) to (..., count), decoded.
 
         Raises:
             ConfigError: There is no such column.
         """
-        first = self.num_context + self.num_slots * self.num_slot_features
+        first = self._behind_slots
         for rows in self.rows:
             names, end = [column.name for column in rows.columns], first + rows.count * len(rows.columns)
             if name in names:
@@ -241,27 +207,17 @@ class Layout:
         raise ConfigError(f"the rows of the observation have no column {name!r}")
 
     def slot_slice(self, name: str) -> slice:
-        """Finds the indices of a slot column in an observation, for all slots.
-
-        Args:
-            name: Name of the column.
-
-        Raises:
-            ConfigError: There is no such column.
-        """
-        end = self.num_context + self.num_slots * self.num_slot_features
-        return slice(self.num_context + _index(self.slot, name), end, self.num_slot_features)
+        """Finds the indices of a slot column in an observation, for all slots."""
+        return slice(self.num_context + _index(self.slot, name), self._behind_slots, self.num_slot_features)
 
     def slot_scale(self, name: str) -> float:
-        """Finds the scale of a slot column.
-
-        Args:
-            name: Name of the column.
-
-        Raises:
-            ConfigError: There is no such column.
-        """
+        """Finds the scale of a slot column."""
         return self.slot[_index(self.slot, name)].scale
+
+
+def table_text(heads: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
+    """Writes a table in Markdown."""
+    return "\n".join(f"| {' | '.join(row)} |" for row in (heads, ["---"] * len(heads), *rows))
 
 
 def _index(columns: Sequence[Column], name: str) -> int:

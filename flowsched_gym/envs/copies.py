@@ -1,30 +1,27 @@
 """Copies of a running episode, side by side in compiled code: what a search plays."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
-from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
-from flowsched_gym.envs.decision_env import DecisionEnv
+from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray, ObservationArray
+from flowsched_gym.envs.base import ONLY
+from flowsched_gym.envs.decision import NO_ACTIONS, DecisionEnv
 from flowsched_gym.fluid.compiled import BatchSimulation
-from flowsched_gym.fluid.compiled.stepping import new_results, step
+from flowsched_gym.fluid.compiled.stepping import step
 from flowsched_gym.fluid.compiled.tables import Tables
 from flowsched_gym.machine_code.decorators import compiled_for
 from flowsched_gym.workload import Workload
 
-FIRST: npt.NDArray[np.int64] = np.zeros(1, dtype=np.int64)
+FIRST: Final[IntArray] = ONLY
 """The number of the copy that follows the episode."""
-NOTHING: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 
 
 class EpisodeCopies:
     """Copies of one episode, by number; each can have other flows to come.
 
-    Args:
-        env: An environment with the arguments of the copies, on any engine; it is not touched.
-        num_copies: Copies, >= 1.
+    The environment that they are made with, on any engine, is not touched.
 
     Attributes:
         observation: What the agent of each copy sees, (num_copies, size) float32.
@@ -33,22 +30,13 @@ class EpisodeCopies:
         over: Which copies have ended, (num_copies,) bool.
     """
 
-    observation: npt.NDArray[np.float32]
-    mask: BoolArray
-    reward: FloatArray
-
     def __init__(self, env: DecisionEnv[Any], num_copies: int) -> None:
-        """Makes room."""
         self._env = env
         self._batch: BatchSimulation = env._network.new_batch(num_copies, env._source.draw(0))
-        self._results = new_results(
-            num_copies,
-            size=env.layout.size,
-            num_actions=env.num_actions,
-            num_terms=len(env.terms),
-            num_final=len(env.final_infos),
-        )
-        self.observation, self.mask, self.reward = self._results.observation, self._results.mask, self._results.reward
+        self._results = env._new_results(num_copies)
+        self.observation: ObservationArray = self._results.observation
+        self.mask: BoolArray = self._results.mask
+        self.reward: FloatArray = self._results.reward
         self.over: BoolArray = np.zeros(num_copies, dtype=np.bool_)
         self._tables: Tables | None = None
         self._workload: Workload | None = None
@@ -57,16 +45,11 @@ class EpisodeCopies:
         self._actions = np.zeros(num_copies, dtype=np.int64)
 
     def follow(self, workload: Workload, actions: Sequence[int]) -> None:
-        """Plays an episode in copy 0 up to where its actions lead; only new actions are played where it goes on.
-
-        Args:
-            workload: Its flows.
-            actions: What is done in it from its beginning; it does not end before.
-        """
+        """Plays an episode in copy 0 by its actions, before which it does not end; where it goes on, only new ones."""
         known = len(self._taken)
         if workload is not self._workload or list(actions[:known]) != self._taken:
             self._load([workload], FIRST)
-            self._run(FIRST, NOTHING)
+            self._run(FIRST, NO_ACTIONS)
             self._workload, known = workload, 0
         self._play(FIRST, actions[known:])
         self._taken = list(actions)
@@ -74,9 +57,7 @@ class EpisodeCopies:
     def branch(self, numbers: IntArray, workloads: Sequence[Workload]) -> None:
         """Sets copies, (count,), to where copy 0 is, each with flows to come of its own.
 
-        Args:
-            numbers: The copies.
-            workloads: Their flows; those that have arrived in copy 0 come first, in the same order.
+        In their workloads, the flows that have arrived in copy 0 come first, in the same order.
         """
         assert self._workload is not None
         self._load(workloads, numbers)
@@ -84,9 +65,9 @@ class EpisodeCopies:
         if (np.diff(arrival_time) >= 0).all():
             num_arrived = int(np.searchsorted(arrival_time, self._results.time[0], side="right"))
             self._batch.branch(0, numbers, num_arrived)
-            self._run(numbers, NOTHING)
+            self._run(numbers, NO_ACTIONS)
         else:  # the rows of flows that have arrived are others there
-            self._run(numbers, NOTHING)
+            self._run(numbers, NO_ACTIONS)
             self._play(numbers, self._taken)
 
     def copy(self, sources: IntArray, numbers: IntArray) -> None:
@@ -101,7 +82,6 @@ class EpisodeCopies:
         self._run(numbers, self._actions)
 
     def _load(self, workloads: Sequence[Workload], numbers: IntArray) -> None:
-        """Puts flows into copies, at time 0."""
         for number, workload in zip(numbers.tolist(), workloads, strict=True):
             self._batch.load(number, workload)
         self.over[numbers] = False

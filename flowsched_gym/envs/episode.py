@@ -1,114 +1,38 @@
-"""What environments ask of an episode, of many episodes in compiled code, and of what both are made of.
+"""Episodes, of flows or of packets, what they are made of, and how their flows are drawn.
 
-Flows and packets are simulated by different code; environments, states and infos know them by these alone.
+Flows are drawn to check where they come from, for new episodes, and again for states.
 """
 
 from abc import ABC, abstractmethod
-from typing import Any, Protocol
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Final
 
-import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.core.arrays import FloatArray, IntArray
-from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.periods import Period
-from flowsched_gym.core.snapshot import Snapshot
 from flowsched_gym.envs.drawing import Scene
+from flowsched_gym.envs.state import EnvState, fingerprint
 from flowsched_gym.envs.views import EpisodeView
 from flowsched_gym.flows.fields import Fields
-from flowsched_gym.fluid import Records
+from flowsched_gym.fluid.compiled import BatchSimulation, CompiledSimulation
+from flowsched_gym.fluid.simpy import Simulation
+from flowsched_gym.packets.compiled import CompiledPackets, PacketNetworks
+from flowsched_gym.packets.simpy import PacketSimulation
 from flowsched_gym.topology import Topology
-from flowsched_gym.workload import Workload
+from flowsched_gym.workload import Workload, WorkloadSource, members_of, with_future
 
+Episode = Simulation | CompiledSimulation | PacketSimulation | CompiledPackets
+"""One that runs from decision to decision."""
+EpisodeBatch = BatchSimulation | PacketNetworks
+"""Episodes of one kind in compiled code, by number."""
 
-class Episode(Protocol):
-    """An episode that runs from decision to decision."""
-
-    workload: Workload
-
-    @property
-    def topology(self) -> Topology:
-        """The network."""
-
-    @property
-    def now(self) -> float:
-        """Time in s."""
-
-    @property
-    def finished(self) -> bool:
-        """Whether every flow has been delivered."""
-
-    @property
-    def awaits_decision(self) -> bool:
-        """Whether time stands still until an agent decides."""
-
-    @property
-    def num_delivered(self) -> int:
-        """Flows delivered so far."""
-
-    @property
-    def delivery_order(self) -> npt.NDArray[np.integer[Any]]:
-        """Rows of the flows that have been delivered, in that order, in its first ``num_delivered`` indices."""
-
-    def run(self) -> None:
-        """Runs until a decision is asked, or all flows are delivered."""
-
-    def go_on(self) -> None:
-        """Begins a period, with the controls as they have been set."""
-
-    def records(self) -> Records:
-        """Returns what has become of every flow so far."""
-
-
-class EpisodeBatch(Protocol):
-    """Episodes of one kind in compiled code, by number."""
-
-    @property
-    def topology(self) -> Topology:
-        """The network."""
-
-    @property
-    def episodes(self) -> npt.NDArray[Any]:
-        """What the environment keeps of each episode, (num_networks,)."""
-
-    def columns(self, number: int) -> npt.NDArray[Any]:
-        """Views the columns of the flows of a network, (num_flows,)."""
-
-    def load(self, number: int, workload: Workload) -> None:
-        """Puts the flows of a workload into a network, at time 0."""
-
-    def run(self, *numbers: int) -> None:
-        """Runs networks, each until a decision is asked or all flows are delivered."""
-
-    def go_on(self, number: int) -> None:
-        """Begins a period of a network, with the controls as they have been set."""
-
-    def awaits_decision(self, number: int) -> bool:
-        """Returns whether a network waits until an agent decides."""
-
-    def now(self, number: int) -> float:
-        """Returns the time of a network in s."""
-
-    def finished(self, number: int) -> bool:
-        """Returns whether every flow of a network has been delivered."""
-
-    def num_delivered(self, number: int) -> int:
-        """Returns how many flows of a network have been delivered."""
-
-    def take(self, numbers: IntArray) -> Snapshot:
-        """Copies networks, (count,)."""
-
-    def put(self, numbers: IntArray, snapshot: Snapshot) -> None:
-        """Sets networks, (count,), to what a snapshot holds."""
-
-    def records(self, number: int, workload: Workload) -> Records:
-        """Returns what has become of every flow of a network so far."""
-
-    def outcomes(self, number: int) -> tuple[FloatArray, FloatArray]:
-        """Returns when the flows of a network were granted and delivered, in s, (num_flows,) each; NaN for not yet."""
-
-    def complete_records(self, workload: Workload, grant_time: FloatArray, completion_time: FloatArray) -> Records:
-        """Builds the records of flows from what was measured."""
+NO_FLOW: Final = "the episode drawn has no flow: ask for more bursts, or more seconds of arrivals"
+SEEDS_TO_TRY: Final = 10
+"""Episodes that are drawn to find one that has a flow."""
+RECENT: Final = 16
+"""Episodes that are kept after they have been drawn."""
 
 
 class EpisodeSetup(ABC):
@@ -136,11 +60,7 @@ class EpisodeSetup(ABC):
         """
 
     def check_links(self, workload: Workload) -> None:
-        """Refuses changes of links in a network whose links stay up.
-
-        Raises:
-            ConfigError: There are some.
-        """
+        """Refuses changes of links in a network whose links stay up."""
         if workload.link_changes is not None:
             raise ConfigError("workload has link changes: the links of this environment stay up")
 
@@ -164,10 +84,53 @@ class EpisodeSetup(ABC):
     def scene(self, simulation: Any) -> Scene:
         """Looks at an episode, for pictures."""
 
-    def view(self, simulation: Any, columns: npt.NDArray[Any], *, told: int, begun_at: float) -> EpisodeView:
+    def view(self, simulation: Any, columns: npt.NDArray[Any], *, num_before: int, begun_at: float) -> EpisodeView:
         """Views an episode on SimPy whose agent acts once per period; see ``EpisodeView``."""
         raise NotImplementedError
 
     def view_batch(self, batch: Any, number: int) -> EpisodeView:
         """Views one in compiled code."""
         raise NotImplementedError
+
+
+class RecentDraws:
+    """A source of workloads that keeps the episodes drawn last, for environments that play the same ones."""
+
+    def __init__(self, source: WorkloadSource) -> None:
+        self.num_hosts = source.num_hosts
+        self.draw: Callable[[int], Workload] = lru_cache(maxsize=RECENT)(source.draw)
+
+
+def check_source(source: WorkloadSource, network: EpisodeSetup) -> None:
+    """Checks what can be checked of flows before an episode begins, on the flows of one.
+
+    Raises:
+        ConfigError: There are no flows, or the network cannot serve them.
+        WorkloadError: Flows take too short or too long a time to send.
+    """
+    for each in members_of(source):
+        workload = each.draw(0)
+        if not isinstance(workload, Workload):
+            raise ConfigError(f"workload draws {shown(workload)}: its draw(seed) must return a Workload")
+        if workload.num_flows:
+            network.check(workload)
+        elif not any(each.draw(seed).num_flows for seed in range(1, SEEDS_TO_TRY)):
+            raise ConfigError(NO_FLOW)
+
+
+def draw_flows(source: WorkloadSource, episode_seed: int) -> Workload:
+    """Draws the flows of a new episode; refuses none."""
+    workload = source.draw(episode_seed)
+    if not workload.num_flows:
+        raise ConfigError(NO_FLOW)
+    return workload
+
+
+def redraw_flows(source: WorkloadSource, state: EnvState) -> Workload:
+    """Draws the flows of a state's episode again; refuses other flows than the state's."""
+    workload = source.draw(state.episode_seed)
+    if state.flows != fingerprint(workload, source.num_hosts):
+        raise ConfigError("state is one of an episode with other flows than this environment draws")
+    for now, seed in state.futures:
+        workload = with_future(workload, source.draw(seed), now)
+    return workload

@@ -6,19 +6,16 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.envs.episode import EpisodeBatch
 from flowsched_gym.flows.metrics import summary
 from flowsched_gym.workload import Workload
 
-BoolArray = npt.NDArray[np.bool_]
-IntArray = npt.NDArray[np.int64]
 Infos = dict[str, Any]
 
 
 class LazyInfos(dict[str, Any]):
-    """A dict some of whose values are made when they are first read.
-
-    What most callers never read, such as the flows that finished in each step, then costs them nothing.
+    """A dict some of whose values are made when they are first read: what nobody reads costs nothing.
 
     Args:
         values: Values that are there.
@@ -28,26 +25,22 @@ class LazyInfos(dict[str, Any]):
     __slots__ = ("_deferred",)
 
     def __init__(self, values: Mapping[str, Any], deferred: Mapping[str, Callable[[], Any]]) -> None:
-        """Sets ``None`` for the values that are made later."""
         super().__init__(values)
         for key in deferred:
             super().__setitem__(key, None)
         self._deferred = dict(deferred)
 
     def __getitem__(self, key: str) -> Any:
-        """Returns a value, which is made first if need be."""
         maker = self._deferred.get(key)
         if maker is not None:
             self[key] = maker()
         return super().__getitem__(key)
 
     def __setitem__(self, key: str, value: Any) -> None:
-        """Sets a value."""
         self._deferred.pop(key, None)
         super().__setitem__(key, value)
 
     def __delitem__(self, key: str) -> None:
-        """Deletes a value."""
         super().__delitem__(key)
         self._deferred.pop(key, None)
 
@@ -95,27 +88,22 @@ class LazyInfos(dict[str, Any]):
             self[key] = value
 
     def __or__(self, other: dict[str, Any]) -> dict[str, Any]:  # type: ignore[override]  # keys are strings
-        """Joins with another dict to a plain one."""
         return self.copy() | other
 
     def __ior__(self, other: Any) -> Self:  # type: ignore[misc,override]  # as above
-        """Sets values."""
         self.update(other)
         return self
 
     def __eq__(self, other: object) -> bool:
-        """Compares as a dict."""
         self._make_all()
         return super().__eq__(other.copy() if isinstance(other, LazyInfos) else other)
 
     def __ne__(self, other: object) -> bool:
-        """Compares as a dict."""
         return not self == other
 
     __hash__ = None
 
     def __repr__(self) -> str:
-        """Writes all values."""
         self._make_all()
         return super().__repr__()
 
@@ -123,20 +111,16 @@ class LazyInfos(dict[str, Any]):
         """Pickles and copies as a plain dict."""
         return dict, (self.copy(),)
 
-    def __copy__(self) -> dict[str, Any]:
-        """Copies as a plain dict."""
-        return self.copy()
+    __copy__ = copy
 
     def clear(self) -> None:
         """Forgets everything."""
         self._deferred.clear()
         super().clear()
 
-    def _make_all(self) -> Self:
-        """Makes all values."""
+    def _make_all(self) -> None:
         for key in tuple(self._deferred):
             _ = self[key]
-        return self
 
 
 def merge_infos(infos: Mapping[int, Mapping[str, Any]], num_envs: int) -> dict[str, Any]:
@@ -213,27 +197,22 @@ def without_tuples(tuples: npt.NDArray[Any], who: BoolArray) -> npt.NDArray[Any]
 class EndedEpisode:
     """The end of an episode, for as long as its metrics may be read."""
 
-    __slots__ = ("__weakref__", "_completion_time", "_draw", "_grant_time", "_now", "_number", "_simulation")
+    __slots__ = ("__weakref__", "_draw", "_now", "_number", "_outcomes", "_simulation")
 
     def __init__(self, simulation: EpisodeBatch, number: int, draw: Callable[[], Workload], now: float | None) -> None:
-        """Looks at the network, while the episode is in it."""
         self._simulation = simulation
         self._number = number
         self._draw = draw
         self._now = now
-        self._grant_time: npt.NDArray[np.float64] | None = None
-        self._completion_time: npt.NDArray[np.float64] | None = None
+        self._outcomes: tuple[FloatArray, FloatArray] | None = None
 
-    def keep(self) -> None:
-        """Copies what the next episode in this network will write over."""
-        if self._grant_time is None:
-            self._grant_time, self._completion_time = self._simulation.outcomes(self._number)
+    def keep(self) -> tuple[FloatArray, FloatArray]:
+        """Copies what the next episode in this network will write over, and returns it."""
+        self._outcomes = self._outcomes or self._simulation.outcomes(self._number)
+        return self._outcomes
 
     def metrics(self) -> dict[str, float]:
         """Measures the episode."""
-        self.keep()
-        assert self._grant_time is not None
-        assert self._completion_time is not None
         simulation = self._simulation
-        records = simulation.complete_records(self._draw(), self._grant_time, self._completion_time)
+        records = simulation.complete_records(self._draw(), *self.keep())
         return summary(records, capacity=float(simulation.topology.capacity[0]), now=self._now).as_dict()

@@ -11,11 +11,12 @@ from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.periods import Period
 from flowsched_gym.envs.drawing import Scene
 from flowsched_gym.envs.episode import EpisodeSetup
-from flowsched_gym.envs.views import NetworkView, view_network, view_simulation
+from flowsched_gym.envs.views import NetworkView
 from flowsched_gym.flows.fields import Fields
 from flowsched_gym.fluid import TRANSPORTS, Discipline, Transport, TransportName
 from flowsched_gym.fluid.compiled import BatchSimulation, CompiledSimulation
 from flowsched_gym.fluid.decision import DecisionKind
+from flowsched_gym.fluid.disciplines import Mlfq, QueuedTasks
 from flowsched_gym.fluid.isolation import check_stages
 from flowsched_gym.fluid.rules.transport.senders import wire_volume
 from flowsched_gym.fluid.simpy import Simulation
@@ -28,20 +29,16 @@ IDEAL: Final = TRANSPORTS[TransportName.IDEAL]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NetworkSetup(EpisodeSetup):
-    """Topology and rules of a network, and what an agent decides in it.
+    """Topology and rules of a network, and what an agent decides in it; see ``EpisodeSetup`` for the other attributes.
 
     Attributes:
-        topology: Links and paths.
         new_discipline: Makes the discipline that fills the controls of the flows that send.
         transport: How a flow sends.
         num_tokens: Flows that a destination lets send at once; ``None`` for no tokens.
         routing: How flows choose among their paths; ``None`` where paths and links stay.
         asks: About what an agent is asked; ``NOTHING`` where it grants tokens.
-        period: When a period ends, where the agent is asked after each.
         rate_caps: Whether flows may get largest rates.
         barrier: When a flow whose CPU work is done may send; ``None`` where flows have no stages before they send.
-        flow_fields: See ``EpisodeSetup``.
-        episode_fields: See ``EpisodeSetup``.
     """
 
     topology: Topology
@@ -57,12 +54,7 @@ class NetworkSetup(EpisodeSetup):
     episode_fields: Fields = ()
 
     def check(self, workload: Workload) -> None:
-        """Checks what can be checked of flows before an episode begins.
-
-        Raises:
-            ConfigError: Links change in a network whose links stay up, or the network cannot serve the flows.
-            WorkloadError: Flows take too short or too long a time to send.
-        """
+        """Checks what can be checked of flows before an episode begins; see ``EpisodeSetup``."""
         topology, changes = self.topology, workload.link_changes
         path = topology.path_of(workload.source, workload.destination)
         volume = np.empty(workload.num_flows)
@@ -75,20 +67,12 @@ class NetworkSetup(EpisodeSetup):
             topology.check_link_changes(changes.link, changes.up, first, last)
 
     def check_links(self, workload: Workload) -> None:
-        """Refuses changes of links in a network whose links stay up.
-
-        Raises:
-            ConfigError: There are some.
-        """
+        """Refuses changes of links in a network whose links stay up."""
         if self.routing is None:
             super().check_links(workload)
 
     def _check_stages(self, workload: Workload) -> None:
-        """Refuses flows with stages before they send, where they cannot have any.
-
-        Raises:
-            ConfigError: There are some.
-        """
+        """Refuses flows with stages before they send, where they cannot have any."""
         if not workload.has_stages:
             return
         if self.barrier is None:
@@ -142,10 +126,56 @@ class NetworkSetup(EpisodeSetup):
         """Looks at an episode, for pictures."""
         return Scene.of(simulation)
 
-    def view(self, simulation: Simulation, columns: npt.NDArray[Any], *, told: int, begun_at: float) -> NetworkView:
-        """Views an episode on SimPy."""
-        return view_simulation(simulation, columns, told=told, begun_at=begun_at)
+    def view(
+        self, simulation: Simulation, columns: npt.NDArray[Any], *, num_before: int, begun_at: float
+    ) -> NetworkView:
+        """Views an episode on SimPy whose discipline has feedback queues."""
+        state, controls, links = simulation.state, simulation.controls, simulation.links
+        assert isinstance(simulation.discipline, Mlfq | QueuedTasks)
+        return NetworkView(
+            now=simulation.now,
+            begun_at=begun_at,
+            num_periods=simulation.num_periods,
+            num_flows=len(state.size),
+            flows={
+                "size": state.size,
+                "arrival_time": state.arrival_time,
+                "completion_time": simulation.completion_time,
+                "attained": state.attained,
+                "remaining": state.remaining,
+                "rate": state.rate,
+                "rate_cap": controls.rate_cap,
+                "path": controls.path,
+                **{name: columns[name] for name in columns.dtype.names or ()},
+            },
+            capacity=simulation.network.capacity,
+            discipline=simulation.discipline,
+            moves=simulation.move,
+            sending=links.active[: links.num_active],
+            deliveries=simulation.delivery_order[: simulation.num_delivered],
+            num_before=num_before,
+        )
 
     def view_batch(self, batch: BatchSimulation, number: int) -> NetworkView:
         """Views one in compiled code."""
-        return view_network(batch, number)
+        tables, networks = batch.tables, batch.tables.networks
+        num_flows, first = networks["num_flows"].item(number), number * tables.num_rows
+        first_active, num_active = number * tables.most_active, networks["num_active"].item(number)
+        first_link = number * tables.link_stride
+        assert isinstance(batch.discipline, Mlfq | QueuedTasks)
+        return NetworkView(
+            now=networks["now"].item(number),
+            begun_at=tables.episodes["begun_at"].item(number),
+            num_periods=batch.num_periods(number),
+            num_flows=num_flows,
+            flows=tables.flows[first : first + num_flows],
+            capacity=tables.capacity[first_link : first_link + batch.topology.num_links],
+            discipline=batch.discipline,
+            moves=CompiledSimulation(batch, number=number).move,
+            sending=tables.active[first_active : first_active + num_active],
+            deliveries=tables.delivered[first : first + networks["delivered"].item(number)],
+            num_before=tables.episodes["num_before"].item(number),
+            network=number,
+            first_row=first,
+            has_rate_caps=tables.cache is None,
+        )

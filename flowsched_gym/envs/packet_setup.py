@@ -66,7 +66,6 @@ class PortsSetup(EpisodeSetup):
         topology: The port as a network: one link that all flows share.
         port: The port and its senders.
         period: When a period ends: after so many s.
-        episode_fields: See ``EpisodeSetup``.
     """
 
     topology: Topology
@@ -76,12 +75,7 @@ class PortsSetup(EpisodeSetup):
     flow_fields: Fields = FLOW_FIELDS
 
     def check(self, workload: Workload) -> None:
-        """Checks that the flows have not too many packets, and that links stay up.
-
-        Raises:
-            ConfigError: Links change.
-            WorkloadError: There are too many packets.
-        """
+        """Checks that the flows have not too many packets, and that links stay up."""
         self.check_links(workload)
         self.port.cut(workload)
 
@@ -135,7 +129,9 @@ class PortsSetup(EpisodeSetup):
             num_hosts=0,
         )
 
-    def view(self, simulation: PacketSimulation, columns: npt.NDArray[Any], *, told: int, begun_at: float) -> PortView:
+    def view(
+        self, simulation: PacketSimulation, columns: npt.NDArray[Any], *, num_before: int, begun_at: float
+    ) -> PortView:
         """Views an episode on SimPy."""
         return self._view(
             columns,
@@ -145,7 +141,7 @@ class PortsSetup(EpisodeSetup):
             now=simulation.now,
             begun_at=begun_at,
             num_periods=simulation.num_periods,
-            told=told,
+            num_before=num_before,
             record=simulation.record,
             counts=simulation.counts,
         )
@@ -161,7 +157,7 @@ class PortsSetup(EpisodeSetup):
             now=batch.now(number),
             begun_at=batch.episodes["begun_at"].item(number),
             num_periods=batch.num_periods(number),
-            told=batch.episodes["told"].item(number),
+            num_before=batch.episodes["num_before"].item(number),
             record=tables.record,
             counts=tables.queue_counts,
         )
@@ -174,15 +170,10 @@ class PortsSetup(EpisodeSetup):
         deliveries: IntArray,
         **values: Any,
     ) -> PortView:
-        """Names columns."""
-        names = columns.dtype.names or ()
+        own = {name: columns[name] for name in columns.dtype.names or ()}
         return PortView(
             num_flows=len(columns),
-            flows={
-                "arrival_time": arrival_time,
-                "completion_time": completion_time,
-                **{name: columns[name] for name in names},
-            },
+            flows={"arrival_time": arrival_time, "completion_time": completion_time, **own},
             deliveries=deliveries,
             capacity=self.port.capacity,
             **values,

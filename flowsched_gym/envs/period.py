@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
+from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.core.checks import check_integer
-from flowsched_gym.core.errors import ConfigError, InvalidAction, SimulationError, shown
+from flowsched_gym.core.errors import ConfigError, InvalidAction, shown
 from flowsched_gym.core.periods import Period
 from flowsched_gym.envs.base import Action, FlowSchedEnv, Observation
 from flowsched_gym.envs.columns import Layout
@@ -26,9 +27,6 @@ from flowsched_gym.topology import Routing, Topology
 from flowsched_gym.workload import WorkloadSource, members_of
 
 View = TypeVar("View", bound=EpisodeView)
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 FLOW_FIELDS: Final = (
     ("flow_id", "i8"),
@@ -67,7 +65,7 @@ class PeriodControl(ABC, Generic[Action, View]):
     @property
     def episode_fields(self) -> Fields:
         """What is kept of an episode."""
-        return ("told", "i8"), ("begun_at", "f8"), ("memory", "f8", (self.memory_size,))
+        return ("num_before", "i8"), ("begun_at", "f8"), ("memory", "f8", (self.memory_size,))
 
     def asks(self, view: View) -> bool:
         """Returns whether there is anything to decide at the beginning of a period; if not, it begins at once."""
@@ -75,11 +73,7 @@ class PeriodControl(ABC, Generic[Action, View]):
 
     @abstractmethod
     def check(self, action: object, name: str = "action") -> Action:
-        """Reads an action; whatever it lets through, ``act`` can do.
-
-        Args:
-            action: What the agent chose.
-            name: What it is called in messages.
+        """Reads an action, called so in messages; whatever it lets through, ``act`` can do.
 
         Raises:
             InvalidAction: The action is outside the space.
@@ -100,7 +94,7 @@ class PeriodControl(ABC, Generic[Action, View]):
     def observe(self, view: View, memory: FloatArray) -> Observation:
         """Returns what the agent sees, a new (layout.size,) float32 array; changes nothing."""
 
-    def masks(self, view: View) -> npt.NDArray[np.bool_]:
+    def masks(self, view: View) -> BoolArray:
         """Returns which actions do what they say, (num_actions,) bool."""
         return np.zeros(0, dtype=np.bool_)
 
@@ -116,13 +110,7 @@ class FluidControl(PeriodControl[Action, NetworkView]):
         """Makes feedback queues with the thresholds that every episode begins with."""
 
     def network(self, topology: Topology, period: Period, routing: Routing | None = None) -> NetworkSetup:
-        """Sets a network up for this control.
-
-        Args:
-            topology: The network.
-            period: When a period ends.
-            routing: How flows choose among their paths; ``None`` where paths and links stay.
-        """
+        """Sets a network up for this control; without a routing, paths and links stay."""
         return NetworkSetup(
             topology=topology,
             new_discipline=self.new_discipline,
@@ -138,20 +126,13 @@ class FluidControl(PeriodControl[Action, NetworkView]):
 class PeriodEnv(FlowSchedEnv[Action]):
     """Runs episodes in which the agent acts at time 0 and at the beginning of each further period.
 
-    Where the system has nothing to decide, the period begins without a step.
-
-    The step in which all flows have been delivered ends the episode, wherever in its
-    period that is; its action is rewarded for what it delivered.
+    Where the system has nothing to decide, the period begins without a step. The step in which all flows have been
+    delivered ends the episode, wherever in its period that is; its action is rewarded for what it delivered.
 
     Args:
         control: The system's part.
-        source: Where the flows of each episode are drawn from.
         network: The network, whose agent is asked after each period, with the control's ``episode_fields``.
-        render_mode: ``human``, ``rgb_array``, ``ansi`` or ``None``.
-        max_decisions: Decisions after which an episode is truncated; ``None`` for no limit.
-
-    Raises:
-        ConfigError: There is no such render mode.
+        source, render_mode, max_decisions, engine: See ``FlowSchedEnv``.
     """
 
     def __init__(
@@ -164,7 +145,6 @@ class PeriodEnv(FlowSchedEnv[Action]):
         max_decisions: int | None = None,
         engine: str = "simpy",
     ) -> None:
-        """Sets the spaces."""
         super().__init__(
             source=source,
             network=network,
@@ -188,21 +168,16 @@ class PeriodEnv(FlowSchedEnv[Action]):
         simulation = self.simulation
         if self._batch is not None:
             return self._network.view_batch(self._batch, 0)
-        told, begun_at = self._episodes["told"].item(), self._episodes["begun_at"].item()
-        return self._network.view(simulation, self._flow_columns, told=told, begun_at=begun_at)
+        num_before, begun_at = self._episodes["num_before"].item(), self._episodes["begun_at"].item()
+        return self._network.view(simulation, self._flow_columns, num_before=num_before, begun_at=begun_at)
 
     @property
     def _memory(self) -> FloatArray:
-        """What is remembered from one step to the next."""
         memory: FloatArray = self._episodes["memory"][0]
         return memory
 
     def _check_periods(self) -> None:
-        """Refuses periods of which an episode has too many, by the flows of one.
-
-        Raises:
-            ConfigError: There are too many.
-        """
+        """Refuses periods of which an episode has too many, by the flows of one."""
         assert self._network.period is not None
         seconds = self._network.period.seconds
         for workload in (each.draw(0) for each in members_of(self._source)):
@@ -218,7 +193,6 @@ class PeriodEnv(FlowSchedEnv[Action]):
                 )
 
     def _begun(self) -> None:
-        """Runs an episode that has been loaded to the first period in which there is something to decide."""
         self._control.begin(self.view(), self._memory)
         self._run()
 
@@ -226,9 +200,9 @@ class PeriodEnv(FlowSchedEnv[Action]):
         """Sets the controls, and lets the next period begin."""
         chosen = self._control.check(action)
         simulation = self._simulation
-        told = 0
+        num_before = 0
         if self._decisions:
-            told = self._episodes["told"][0] = simulation.num_delivered
+            num_before = self._episodes["num_before"][0] = simulation.num_delivered
             self._episodes["begun_at"] = simulation.now
         if simulation.awaits_decision:
             self._control.act(self.view(), self._memory, chosen)
@@ -237,7 +211,7 @@ class PeriodEnv(FlowSchedEnv[Action]):
         self._run()
         self._over = not simulation.awaits_decision or len(self._decisions) >= self._max_decisions
         reward, terms = self._control.reward(self.view(), self._memory)
-        finished = simulation.delivery_order[told : simulation.num_delivered].tolist()
+        finished = simulation.delivery_order[num_before : simulation.num_delivered].tolist()
         return finished, float(reward), {name: float(term) for name, term in terms.items()}
 
     def _run(self) -> None:
@@ -249,7 +223,6 @@ class PeriodEnv(FlowSchedEnv[Action]):
             simulation.run()
 
     def _observe(self) -> Observation:
-        """Returns what the agent sees."""
         return self._control.observe(self.view(), self._memory)
 
 
@@ -260,7 +233,6 @@ class PeriodVectorEnv(FlowSchedVectorEnv):
     _template: PeriodEnv[Any]
 
     def __init__(self, *args: Any, **arguments: Any) -> None:
-        """Takes the system's part from the template."""
         super().__init__(*args, **arguments)
         self._control = self._template._control
 
@@ -272,8 +244,7 @@ class PeriodVectorEnv(FlowSchedVectorEnv):
             SimulationError: There is no episode yet.
         """
         check_integer("number", number, at_least=0, below=self.num_envs)
-        if not self._begun:
-            raise SimulationError("there is no episode yet: call reset() first")
+        self._check_begun()
         return self._view(int(self._current[number]))[0]
 
     def _advance(self, actions: npt.NDArray[Any], outputs: Results) -> tuple[IntArray, int]:
@@ -289,7 +260,7 @@ class PeriodVectorEnv(FlowSchedVectorEnv):
         for number, network, action in zip(running, networks, chosen, strict=True):
             if self._num_steps[number]:
                 episode = self.simulation.episodes[network]
-                episode["told"] = self.simulation.num_delivered(network)
+                episode["num_before"] = self.simulation.num_delivered(network)
                 episode["begun_at"] = self.simulation.now(network)
             if self.simulation.awaits_decision(network):
                 self._control.act(*self._view(network), action)
@@ -325,24 +296,20 @@ class PeriodVectorEnv(FlowSchedVectorEnv):
         return view.finished
 
     def _observe(self, numbers: IntArray, outputs: Results) -> None:
-        """Writes what environments show now."""
         outputs.num_finished[numbers] = 0
         for number in numbers.tolist():
             self._show(number, outputs)
 
     def _show(self, number: int, outputs: Results) -> None:
-        """Writes what an environment shows."""
         view, memory = self._view(int(self._current[number]))
         outputs.observation[number] = self._control.observe(view, memory)
         outputs.mask[number] = self._control.masks(view)
         outputs.time[number] = view.now
 
     def _view(self, network: int) -> tuple[EpisodeView, FloatArray]:
-        """Views a network and its memory."""
         simulation = self.simulation
         return self._template._network.view_batch(simulation, network), simulation.episodes["memory"][network]
 
     def _prepare(self, network: int) -> None:
-        """Runs a network that has been loaded to the first period in which there is something to decide."""
         self._control.begin(*self._view(network))
         self._run([network])

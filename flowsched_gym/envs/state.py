@@ -62,22 +62,12 @@ class StateOrigin(ABC):
             raise ConfigError("state was altered after get_state() returned it: its content does not fit its digest")
 
     def _check_origin(self, environment: str, config: "DataclassInstance") -> None:
-        """Refuses an environment of another version or class, or with other arguments.
-
-        Raises:
-            ConfigError: The state does not belong there.
-        """
         if self.package_version != __version__:
             raise ConfigError(f"state is one of flowsched-gym {self.package_version}: this is {__version__}")
         if self.environment != environment:
             raise ConfigError(f"state is one of {self.environment}: this environment is {environment}")
-        names = (field.name for field in fields(config))
-        differing = [name for name in names if getattr(self.config, name) != getattr(config, name)]
-        if differing:
-            wanted, found = (
-                ", ".join(f"{name}={getattr(each, name)!r}" for name in differing) for each in (self.config, config)
-            )
-            raise ConfigError(f"state is one of an environment with {wanted}: this one has {found}")
+        names = [field.name for field in fields(config)]
+        _check_arguments(*({name: getattr(each, name) for name in names} for each in (self.config, config)))
 
     @abstractmethod
     def _is_whole(self) -> bool:
@@ -116,11 +106,8 @@ class EnvState(StateOrigin):
         """Returns the state with other flows to come, so that a search need not know the true ones.
 
         Flows that have arrived stay, with all that has happened to them; those that arrive later, and links that change
-        later, are those of the episode of another seed. Such a state is restored by taking the decisions again, which
-        the compiled engine does in microseconds each.
-
-        Args:
-            seed: Seed of an episode; see ``FlowSchedEnv.begin``.
+        later, are those of the episode of another seed (see ``FlowSchedEnv.begin``). Such a state is restored by taking
+        the decisions again, which the compiled engine does in microseconds each.
 
         Raises:
             ConfigError: The seed is not an integer >= 0.
@@ -136,18 +123,9 @@ class EnvState(StateOrigin):
         return self.seal == self._digest()
 
     def _digest(self) -> bytes:
-        """Digests the content."""
         blocks = {} if self.network is None else self.network.blocks
-        return digest(
-            self.engine,
-            self.episode_seed,
-            self.flows,
-            self.decisions,
-            self.now,
-            self.futures,
-            self.generator,
-            blocks,
-        )
+        parts = self.engine, self.episode_seed, self.flows, self.decisions, self.now, self.futures, self.generator
+        return digest(*parts, blocks)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -178,20 +156,14 @@ class VectorState(StateOrigin):
     seals: tuple[bytes, ...] = ()
 
     def __post_init__(self) -> None:
-        """Locks the arrays."""
         for array in self.columns.values():
             array.setflags(write=False)
 
     def __len__(self) -> int:
-        """Number of environments."""
         return len(self.networks)
 
     def pick(self, numbers: Sequence[int]) -> "VectorState":
-        """Returns the states of some environments, each as often as it is named.
-
-        Raises:
-            ConfigError: There is no environment of such a number.
-        """
+        """Returns the states of some environments, each as often as it is named."""
         rows = read_numbers(numbers, len(self))
         each = rows.tolist()
         return replace(
@@ -222,20 +194,12 @@ class VectorState(StateOrigin):
 
     @classmethod
     def of_content(cls, content: Mapping[str, Any], config: "DataclassInstance") -> "VectorState":
-        """Makes a state of its content.
-
-        Args:
-            content: What `content` returned.
-            config: Arguments of the environments that the state is for.
+        """Makes a state of what `content` returned, for environments with the same arguments.
 
         Raises:
             ConfigError: The state is one of environments with other arguments.
         """
-        wanted, found = content["config"], _plain(config)
-        differing = [name for name in found if wanted.get(name) != found[name]]
-        if differing:
-            then, now = (", ".join(f"{name}={each.get(name)!r}" for name in differing) for each in (wanted, found))
-            raise ConfigError(f"state is one of an environment with {then}: this one has {now}")
+        _check_arguments(content["config"], _plain(config))
         kept = {name: content[name] for name in KEPT}
         return cls(**kept, config=config, networks=Snapshot(content["networks"]), history=None)
 
@@ -283,6 +247,11 @@ class Restored:
         attributes = {name: getattr(self, name) for name in self._PICKLED}
         return _restored, (type(self), args, kwargs, attributes, self._state_to_pickle())
 
+    @property
+    def _name(self) -> str:
+        """``module:Class`` of the environment."""
+        return f"{type(self).__module__}:{type(self).__qualname__}"
+
     @abstractmethod
     def _state_to_pickle(self) -> Any:
         """Returns the state; ``None`` before the first episode."""
@@ -295,8 +264,7 @@ class Restored:
 def digest(*parts: object) -> bytes:
     """Digests bytes, arrays, what has an exact ``repr``, and tuples, lists and mappings of these.
 
-    Args:
-        parts: What to digest; parts of other types or lengths give another digest.
+    Parts of other types or lengths give another digest.
     """
     found = hashlib.blake2b(digest_size=DIGEST_SIZE)
     _feed(found.update, parts)
@@ -330,6 +298,14 @@ def read_numbers(numbers: object, num_envs: int) -> npt.NDArray[np.int64]:
     return given.astype(np.int64)
 
 
+def _check_arguments(then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Refuses a state that was taken with other arguments than there are now."""
+    differing = [name for name in now if then.get(name) != now[name]]
+    if differing:
+        wanted, found = (", ".join(f"{name}={each.get(name)!r}" for name in differing) for each in (then, now))
+        raise ConfigError(f"state is one of an environment with {wanted}: this one has {found}")
+
+
 def _plain(value: object) -> Any:
     """Returns arguments as numbers, texts, lists and dictionaries."""
     if is_dataclass(value) and not isinstance(value, type):
@@ -344,7 +320,6 @@ def _plain(value: object) -> Any:
 def _restored(
     made: type[Restored], args: tuple[Any, ...], kwargs: dict[str, Any], attributes: dict[str, Any], state: Any
 ) -> Restored:
-    """Makes an environment of what was pickled."""
     env = made(*args, **kwargs)
     if state is not None:
         env._take_up(state)

@@ -35,10 +35,7 @@ class ThresholdScale:
     thresholds are ordered whatever the agent says.
 
     Attributes:
-        lowest: Smallest threshold in B.
-        highest: Largest threshold in B.
-        bottom: Logarithm of the smallest.
-        top: Logarithm of the largest.
+        lowest, highest: Smallest and largest threshold in B, whose logarithms are ``bottom`` and ``top``.
         step: Least difference of neighbouring logarithms.
     """
 
@@ -53,14 +50,7 @@ class ThresholdScale:
             object.__setattr__(self, name, float(numerics.log(value)))
 
     def thresholds_of(self, action: FloatArray) -> FloatArray:
-        """Returns the thresholds that an action stands for.
-
-        Args:
-            action: Numbers in [-1, 1], (num_rows, count) float64.
-
-        Returns:
-            Thresholds in whole B, the same shape, increasing in each row, from the lowest to the highest.
-        """
+        """Returns the thresholds in whole B, increasing in rows, for numbers in [-1, 1], (num_rows, count) both."""
         logarithm = np.empty(action.shape)
         spread_limits(action, self.bottom, self.top, self.step, logarithm)
         # Whole bytes, so that no last bit of a logarithm decides.
@@ -68,13 +58,9 @@ class ThresholdScale:
         return np.rint(logarithm)
 
     def action_of(self, thresholds: FloatArray) -> FloatArray:
-        """Returns the action that stands for thresholds, or, where they are outside its range, for the nearest ones.
+        """Returns the action, in [-1, 1], that stands for thresholds, or, outside its range, for the nearest ones.
 
-        Args:
-            thresholds: Thresholds in B, > 0, non-decreasing, (num_rows, count).
-
-        Returns:
-            Numbers in [-1, 1], the same shape.
+        Thresholds are in B, > 0 and non-decreasing in each row, (num_rows, count).
         """
         wanted = numerics.log(thresholds)
         logarithm, share = np.empty_like(wanted), np.zeros_like(wanted)
@@ -133,10 +119,6 @@ def read_thresholds(name: str, given: object, *, may_be_empty: bool = False) -> 
 
 
 def check_num_thresholds(name: str, thresholds: Sequence[float], num_queues: int) -> None:
-    """Refuses thresholds that are not one fewer than queues.
-
-    Raises:
-        ConfigError: There are more or fewer.
-    """
+    """Refuses thresholds that are not one fewer than queues."""
     if len(thresholds) != num_queues - 1:
         raise ConfigError(f"{name} is {list(thresholds)}: {num_queues} queues need {num_queues - 1} numbers")

@@ -11,21 +11,20 @@ from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
+from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.core.checks import check_choice, check_integer
 from flowsched_gym.core.errors import ConfigError, SimulationError, shown
 from flowsched_gym.envs.actions import check_seeds
+from flowsched_gym.envs.base import Observation
+from flowsched_gym.envs.infos import Infos
 from flowsched_gym.envs.policies.scores import WeightedPolicy, choose_for_all
 from flowsched_gym.envs.state import Restored, VectorState, fingerprint, read_numbers
 from flowsched_gym.envs.vector_infos import VectorInfos
 from flowsched_gym.flows.metrics import METRIC_NAMES, summary
-from flowsched_gym.fluid.compiled.stepping import Results, new_results
+from flowsched_gym.fluid.compiled.stepping import Results
 from flowsched_gym.workload import WorkloadLike, members_of
 
-BoolArray = npt.NDArray[np.bool_]
-IntArray = npt.NDArray[np.int64]
-Observation = npt.NDArray[np.float32]
 Actions = npt.NDArray[Any]
-Infos = dict[str, Any]
 
 STEPS_TO_DRAW_ALL: Final = 256
 """Steps over which the next episodes of all environments are drawn."""
@@ -49,17 +48,13 @@ class FlowSchedVectorEnv(Restored, VectorInfos):
     Attributes:
         config: The arguments, checked.
         layout: Columns of the observation.
-
-    Raises:
-        ConfigError: An argument is not allowed.
-        FlowFileError: The flow file has a fault.
     """
 
     _PICKLED = ("spec", "action_space", "single_action_space", "closed", "_generators", "_generator_seeds")
     _SHARED: ClassVar[tuple[str, ...]] = ("config", "layout", "metadata", "render_mode", "spec")
     """What ``call`` finds in the template."""
     _ASKED: ClassVar[tuple[str, ...]] = ("np_random", "np_random_seed")
-    """What it finds here, with an entry for each environment."""
+    """What ``call`` finds here, with an entry for each environment."""
     _COLUMNS: ClassVar[tuple[str, ...]] = ("_over", "_num_steps", "_next_seed", "_episode_seed", "_member")
     """Arrays of one entry for each environment that belong to its state."""
 
@@ -73,7 +68,6 @@ class FlowSchedVectorEnv(Restored, VectorInfos):
         num_threads: int = 1,
         **arguments: Any,
     ) -> None:
-        """Makes room for the episodes."""
         try:
             self.autoreset_mode = AutoresetMode(autoreset_mode)
         except ValueError:
@@ -121,9 +115,7 @@ class FlowSchedVectorEnv(Restored, VectorInfos):
                 self._forget_next(number)
                 self._failures.pop(number, None)
         self._begin(numbers)
-        outputs = self._new_outputs()
-        self._observe(np.arange(self.num_envs), outputs)
-        self._settle(outputs)
+        outputs = self._look()
         return outputs.observation, self._infos_of_reset(outputs, numbers)
 
     def step(self, actions: Actions) -> tuple[Observation, npt.NDArray[np.float64], BoolArray, BoolArray, Infos]:
@@ -135,14 +127,13 @@ class FlowSchedVectorEnv(Restored, VectorInfos):
                 environments are closed.
         """
         self._check_open()
-        if not self._begun:
-            raise SimulationError("there is no episode yet: call reset() first")
+        self._check_begun()
         resetting = np.flatnonzero(self._over) if self._num_over else None
         if resetting is not None and self.autoreset_mode is AutoresetMode.DISABLED:
             raise SimulationError(
                 f"environment {resetting[0]} has ended: reset it with options={{'reset_mask': ...}} before step()"
             )
-        outputs = self._new_outputs()
+        outputs = self._template._new_results(self.num_envs)
         drawn = None if self._history is None else np.flatnonzero(~self._over)
         finished, self._num_over = self._advance(actions, outputs)
         if drawn is not None:
@@ -150,11 +141,10 @@ class FlowSchedVectorEnv(Restored, VectorInfos):
         truncated = outputs.truncated
         self._num_steps += 1
         over, measured = self._over, None
-        if self._num_over:
+        if self._num_over > (0 if resetting is None else len(resetting)):
             measured = over.copy()
             if resetting is not None:
                 measured[resetting] = False
-            measured = measured if measured.any() else None
         if self._max_steps is not None:
             late = self._num_steps >= self._max_steps
             if resetting is not None:
@@ -169,13 +159,13 @@ class FlowSchedVectorEnv(Restored, VectorInfos):
         if self._num_over and self.autoreset_mode is AutoresetMode.SAME_STEP:
             infos = self._reset_now(outputs, infos, np.flatnonzero(over))
         self._settle(outputs)
-        if self._num_unready:
+        if not self._ready.all():
             self._draw_ahead(-(-self.num_envs // STEPS_TO_DRAW_ALL))
         return outputs.observation, outputs.reward, outputs.terminated, truncated, infos
 
     def play(
-        self, policy: WeightedPolicy, weights: npt.NDArray[np.float64], *, seeds: Sequence[int], metric: str
-    ) -> tuple[npt.NDArray[np.float64], int]:
+        self, policy: WeightedPolicy, weights: FloatArray, *, seeds: Sequence[int], metric: str
+    ) -> tuple[FloatArray, int]:
         """Plays a whole episode in each environment, each by a policy with weights of its own.
 
         The episodes, actions and metrics are those of ``reset`` and ``step``, bit for bit. Where agents decide event by
@@ -199,7 +189,7 @@ class FlowSchedVectorEnv(Restored, VectorInfos):
             raise ConfigError(f"weights have shape {np.shape(weights)}: it must be {shape}")
         check_choice("metric", metric, METRIC_NAMES)
         self.reset(seed=list(seeds))
-        outputs = self._new_outputs()
+        outputs = self._template._new_results(self.num_envs)
         num_decisions = self._play(policy, np.ascontiguousarray(weights, dtype=np.float64), outputs)
         self._num_over = self.num_envs
         capacity = float(self.simulation.topology.capacity[0])
@@ -210,7 +200,7 @@ class FlowSchedVectorEnv(Restored, VectorInfos):
         ]
         return np.array(values, dtype=np.float64), num_decisions
 
-    def _play(self, policy: WeightedPolicy, weights: npt.NDArray[np.float64], outputs: Results) -> int:
+    def _play(self, policy: WeightedPolicy, weights: FloatArray, outputs: Results) -> int:
         """Plays the episodes that have begun to their ends; returns the number of decisions."""
         single = self.single_action_space.shape or ()
         actions = np.zeros((self.num_envs, math.prod(single)), dtype=self.action_space.dtype)
@@ -234,8 +224,7 @@ class FlowSchedVectorEnv(Restored, VectorInfos):
         Raises:
             SimulationError: There is no episode yet.
         """
-        if not self._begun:
-            raise SimulationError("there is no episode yet: call reset() first")
+        self._check_begun()
         return VectorState(
             environment=self._name,
             config=self.config,
@@ -288,11 +277,8 @@ class FlowSchedVectorEnv(Restored, VectorInfos):
             if self._history is not None and state.history is not None:
                 self._history[number] = list(state.history[place])
                 self._shadows.pop(number, None)
-        self._num_unready += int(self._ready[chosen].sum())
         self._ready[chosen] = False
-        outputs = self._new_outputs()
-        self._observe(np.arange(self.num_envs), outputs)
-        self._settle(outputs)
+        self._look()
 
     def _state_to_pickle(self) -> VectorState | None:
         return self.get_state() if self._begun else None
@@ -308,8 +294,7 @@ class FlowSchedVectorEnv(Restored, VectorInfos):
         """
         if self._history is None:
             return None
-        if not self._begun:
-            raise SimulationError("there is no episode yet: call reset() first")
+        self._check_begun()
         return tuple(self._shadow(number).render() for number in range(self.num_envs))
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
@@ -331,11 +316,6 @@ class FlowSchedVectorEnv(Restored, VectorInfos):
         """Returns an attribute of each environment; see ``call``."""
         return self.call(name)
 
-    @property
-    def _name(self) -> str:
-        """``module:Class`` of this environment."""
-        return f"{type(self).__module__}:{type(self).__qualname__}"
-
     def _fingerprint(self) -> bytes:
         """Digests what the flows of episodes are drawn from, by the flows of one episode, once."""
         if self._flows is None:
@@ -345,7 +325,6 @@ class FlowSchedVectorEnv(Restored, VectorInfos):
         return self._flows
 
     def _masked(self, options: dict[str, Any] | None) -> IntArray:
-        """Reads which environments to reset."""
         if options is not None and not isinstance(options, dict):
             raise ConfigError(f"options is {shown(options)}: it must be a dict or None")
         known = dict(options or {})
@@ -361,24 +340,23 @@ class FlowSchedVectorEnv(Restored, VectorInfos):
         return np.flatnonzero(mask)
 
     def _check_open(self) -> None:
-        """Refuses to go on after ``close``."""
         if self.closed:
             raise SimulationError("the environments are closed: make new ones")
+
+    def _check_begun(self) -> None:
+        if not self._begun:
+            raise SimulationError("there is no episode yet: call reset() first")
+
+    def _look(self) -> Results:
+        """Returns what the environments show, none of which has acted."""
+        outputs = self._template._new_results(self.num_envs)
+        self._observe(np.arange(self.num_envs), outputs)
+        self._settle(outputs)
+        return outputs
 
     def _settle(self, outputs: Results) -> None:
         """Notes what the environments offer, now that they wait for actions."""
         self._begun = True
-
-    def _new_outputs(self) -> Results:
-        """Makes room for what a step returns."""
-        template = self._template
-        return new_results(
-            self.num_envs,
-            size=template.layout.size,
-            num_actions=template.num_actions,
-            num_terms=len(template.terms),
-            num_final=len(template.final_infos),
-        )
 
     @abstractmethod
     def _advance(self, actions: Actions, outputs: Results) -> tuple[IntArray, int]:
@@ -386,7 +364,4 @@ class FlowSchedVectorEnv(Restored, VectorInfos):
 
         Returns:
             The rows that finished, environment by environment, and how many environments are over now.
-
-        Raises:
-            InvalidAction: An action is outside the action space; no environment has moved.
         """

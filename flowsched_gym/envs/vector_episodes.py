@@ -13,20 +13,15 @@ import numpy.typing as npt
 from gymnasium.utils import seeding
 from gymnasium.vector import VectorEnv
 
-from flowsched_gym.core.arrays import is_whole
+from flowsched_gym.core.arrays import BoolArray, IntArray, is_whole
 from flowsched_gym.core.checks import check_integer
 from flowsched_gym.core.errors import ConfigError, FlowSchedError, SimulationError, shown
 from flowsched_gym.core.seeding import draw_episode_seed
-from flowsched_gym.envs.base import FlowSchedEnv
-from flowsched_gym.envs.episode import EpisodeBatch
-from flowsched_gym.envs.episode_flows import RecentDraws, draw_flows
+from flowsched_gym.envs.base import FlowSchedEnv, Observation
+from flowsched_gym.envs.episode import EpisodeBatch, RecentDraws, draw_flows
 from flowsched_gym.envs.infos import EndedEpisode
 from flowsched_gym.fluid import Records
 from flowsched_gym.workload import ONE_OF, Workload, members_of
-
-BoolArray = npt.NDArray[np.bool_]
-IntArray = npt.NDArray[np.int64]
-Observation = npt.NDArray[np.float32]
 
 MOST_THREADS: Final = 512
 """Threads at most."""
@@ -37,22 +32,11 @@ MOST_NUMBERS: Final = 2**28
 
 
 class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]]):
-    """The episodes that environments play, and the next ones.
-
-    Args:
-        num_envs: Environments, >= 1.
-        arguments: Arguments of the single environment.
-        num_threads: Threads that step them, >= 1.
-
-    Attributes:
-        simulation: The networks.
-    """
+    """The episodes that environments play, and the next ones; ``simulation`` has their networks."""
 
     single: ClassVar[type[FlowSchedEnv[Any]]]
-    """The single environment."""
 
     def __init__(self, num_envs: int, arguments: Mapping[str, Any], num_threads: int) -> None:
-        """Makes room for two episodes of each environment."""
         check_integer("num_envs", num_envs, at_least=1)
         if not is_whole(num_threads) or not 1 <= num_threads <= MOST_THREADS:
             raise ConfigError(
@@ -94,7 +78,6 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
         self._shadows: dict[int, tuple[FlowSchedEnv[Any], int]] = {}
         self._ended: dict[int, weakref.ref[EndedEpisode]] = {}
         self._draw_next = 0
-        self._num_unready = 0
 
     @property  # type: ignore[misc]  # nothing sets them
     def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]  # as SyncVectorEnv
@@ -108,33 +91,21 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
         return tuple(self._generator_seeds)
 
     def workload(self, number: int) -> Workload:
-        """Returns the flows of the current episode of an environment.
-
-        Raises:
-            ConfigError: There is no environment of that number.
-            SimulationError: There is no episode yet.
-        """
+        """Returns the flows of the current episode of an environment; refuses before the first one."""
         check_integer("number", number, at_least=0, below=self.num_envs)
         if self._episode_seed[number] < 0:
             raise SimulationError("there is no episode yet: call reset() first")
         return self._source(number).draw(int(self._episode_seed[number]))
 
     def records(self, number: int) -> Records:
-        """Returns what has become of every flow of the current episode of an environment so far.
-
-        Raises:
-            ConfigError: There is no environment of that number.
-            SimulationError: There is no episode yet.
-        """
-        workload = self.workload(number)
-        return self.simulation.records(int(self._current[number]), workload)
+        """Returns what has become of every flow of the current episode of an environment so far."""
+        return self.simulation.records(int(self._current[number]), self.workload(number))
 
     def _source(self, number: int) -> RecentDraws:
         """Returns what draws the episodes of an environment."""
         return self._sources[int(self._member[number])]
 
     def _generator(self, number: int) -> np.random.Generator:
-        """Returns the generator of the episode seeds of an environment."""
         generator = self._generators[number]
         if generator is None:
             generator, self._generator_seeds[number] = seeding.np_random(None)
@@ -156,7 +127,6 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
         self._episode_seed[numbers] = self._next_seed[numbers]
         self._next_seed[numbers] = -1
         self._ready[numbers] = False
-        self._num_unready = self.num_envs - int(np.count_nonzero(self._ready))
         if self._history is not None:
             for number in numbers.tolist():
                 self._history[number] = []
@@ -165,11 +135,9 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
     def _forget_next(self, number: int) -> None:
         """Lets the next episode of an environment be one with another seed than was drawn for it."""
         self._next_seed[number] = -1
-        self._num_unready += int(self._ready[number])
         self._ready[number] = False
 
     def _draw_ahead(self, count: int) -> None:
-        """Draws the next episode for some environments that have none yet."""
         ahead = (self._draw_next + np.arange(count)) % self.num_envs
         self._draw_next = (self._draw_next + count) % self.num_envs
         ahead = np.unique(ahead[~self._ready[ahead]])
@@ -190,7 +158,6 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
                 # An error of an episode that nobody has asked for yet; it is raised when the episode begins.
                 self._failures[number] = error
         self._ready[numbers] = True
-        self._num_unready = self.num_envs - int(np.count_nonzero(self._ready))
 
     def _draw_episode(self, network: int, source: RecentDraws, seed: int) -> None:
         """Draws an episode as the single environment does, and loads it."""
@@ -227,7 +194,9 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
     def _shadow(self, number: int) -> FlowSchedEnv[Any]:
         """Returns a single environment that is where one of these is."""
         assert self._history is not None
-        shadow, taken = self._shadows.get(number) or (self._new_shadow(number), 0)
+        shadow, taken = self._shadows.get(number, (None, 0))
+        if shadow is None:
+            shadow = self._new_shadow(number)
         for action in self._history[number][taken:]:
             shadow.step(action)
         self._shadows[number] = shadow, len(self._history[number])
@@ -278,9 +247,6 @@ def check_room(num_envs: int, num_rows: int, content: str, observation_size: int
         num_rows: Flows of an episode, or what takes as much memory.
         content: What they are, in words.
         observation_size: Numbers of an observation.
-
-    Raises:
-        ConfigError: They are too many.
     """
     most = min(MOST_ROWS // (2 * num_rows), MOST_NUMBERS // observation_size)
     if num_envs > max(most, 1):

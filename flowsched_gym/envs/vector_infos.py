@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.core.arrays import BoolArray, IntArray
 from flowsched_gym.envs.infos import (
     EndedEpisode,
+    Infos,
     LazyInfos,
     empty_tuples,
     lists_of_flows,
@@ -22,11 +24,6 @@ from flowsched_gym.envs.infos import (
 )
 from flowsched_gym.envs.vector_episodes import VectorEpisodes
 from flowsched_gym.fluid.compiled.stepping import Results
-
-BoolArray = npt.NDArray[np.bool_]
-IntArray = npt.NDArray[np.int64]
-Observation = npt.NDArray[np.float32]
-Infos = dict[str, Any]
 
 
 class VectorInfos(VectorEpisodes):
@@ -53,7 +50,7 @@ class VectorInfos(VectorEpisodes):
         infos = self._gather(outputs, everyone, rewarded)
         deferred: dict[str, Callable[[], Any]] = {"finished": self._finished_maker(outputs, finished)}
         if measured is not None:
-            for name, column in self._columns_at_end(outputs).items():
+            for name, column in zip(self._template.final_infos, outputs.final.T, strict=True):
                 infos[name], infos[f"_{name}"] = np.where(measured, column, 0), measured.copy()
             infos["_episode_metrics"] = measured.copy()
             deferred["episode_metrics"] = self._metrics_maker(np.flatnonzero(measured), outputs)
@@ -66,17 +63,13 @@ class VectorInfos(VectorEpisodes):
         """
         terms: Infos = {}
         infos: Infos = {"reward_terms": terms, "_reward_terms": who, "_finished": who}
-        if who is rewarded:
-            for name, column in self._columns(outputs).items():
-                infos[name], infos[f"_{name}"] = column, who
-            for name, column in self._terms(outputs).items():
-                terms[name], terms[f"_{name}"] = column.copy(), who
-            return infos
+        are_all = who is rewarded
         for name, column in self._columns(outputs).items():
-            infos[name], infos[f"_{name}"] = only_entries(column, who), who
-        if rewarded.any():
-            for name, column in self._terms(outputs).items():
-                terms[name], terms[f"_{name}"] = only_entries(column, rewarded), rewarded
+            infos[name], infos[f"_{name}"] = column if are_all else only_entries(column, who), who
+        if are_all or rewarded.any():
+            for name, column in zip(self._template.terms, outputs.terms.T, strict=True):
+                terms[name] = column.copy() if are_all else only_entries(column, rewarded)
+                terms[f"_{name}"] = rewarded
         return infos
 
     def _finished_maker(self, outputs: Results, finished: IntArray) -> Callable[[], npt.NDArray[Any]]:
@@ -93,14 +86,10 @@ class VectorInfos(VectorEpisodes):
         episodes = {}
         for number in numbers.tolist():
             network, seed = int(self._current[number]), int(self._episode_seed[number])
-            episode = EndedEpisode(
-                self.simulation,
-                network,
-                functools.partial(self._source(number).draw, seed),
-                None if terminated[number] else float(times[number]),
-            )
-            episodes[number] = episode
-            self._ended[network] = weakref.ref(episode)
+            draw = functools.partial(self._source(number).draw, seed)
+            now = None if terminated[number] else float(times[number])
+            episodes[number] = EndedEpisode(self.simulation, network, draw, now)
+            self._ended[network] = weakref.ref(episodes[number])
 
         def make() -> Infos:
             return merge_infos({number: episode.metrics() for number, episode in episodes.items()}, self.num_envs)
@@ -130,14 +119,6 @@ class VectorInfos(VectorEpisodes):
     def _columns(self, outputs: Results) -> dict[str, npt.NDArray[Any]]:
         """Returns the infos of every step, with a leading axis over environments."""
         return {"time": outputs.time}
-
-    def _columns_at_end(self, outputs: Results) -> dict[str, npt.NDArray[Any]]:
-        """Returns the infos at the end of an episode."""
-        return dict(zip(self._template.final_infos, outputs.final.T, strict=True))
-
-    def _terms(self, outputs: Results) -> dict[str, npt.NDArray[np.float64]]:
-        """Returns the named terms of the rewards."""
-        return dict(zip(self._template.terms, outputs.terms.T, strict=True))
 
     @abstractmethod
     def _observe(self, numbers: IntArray, outputs: Results) -> None:

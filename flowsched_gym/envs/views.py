@@ -1,13 +1,12 @@
 """Shows one running episode to the part of a system that acts in it once per period, whichever engine runs it.
 
-Both engines keep the same columns of flows, so what a system observes, sets and rewards once per period is written
-once, on such a view, and gives the same bits in both. Columns are looked up when they are asked for.
+Both engines keep the same columns of flows, so such a part is written once, and gives the same bits in both.
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,16 +14,10 @@ import numpy.typing as npt
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.flows.fields import FlowColumns
-from flowsched_gym.fluid.compiled import BatchSimulation, CompiledSimulation
 from flowsched_gym.fluid.disciplines import Mlfq, QueuedTasks
-from flowsched_gym.fluid.simpy import Simulation
 
-
-class FlowTable(Protocol):
-    """Columns of flows by name: records of the compiled engine, or a mapping."""
-
-    def __getitem__(self, name: str, /) -> npt.NDArray[Any]:
-        """Returns a column."""
+FlowTable = Mapping[str, npt.NDArray[Any]] | npt.NDArray[Any]
+"""Columns of flows by name: a mapping, or records of the compiled engine."""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -41,7 +34,7 @@ class EpisodeView:
         num_flows: Flows of the episode.
         flows: Columns, (num_flows,) each, by the names of the properties.
         deliveries: Rows in the order of their delivery, as the engine counts them, from ``first_row``.
-        told: How many of these there were at the last action; 0 before the second.
+        num_before: How many of these there were at the last action; 0 before the second.
         network: Number of this network among those of the engine.
         first_row: Row there of the first flow.
     """
@@ -52,7 +45,7 @@ class EpisodeView:
     num_flows: int
     flows: FlowTable
     deliveries: npt.NDArray[np.integer[Any]]
-    told: int
+    num_before: int
     network: int = 0
     first_row: int = 0
 
@@ -109,12 +102,7 @@ class EpisodeView:
     @functools.cached_property
     def finished(self) -> IntArray:
         """Those delivered since the last action, (num_finished,); all before the second."""
-        return self.delivered_between(self.told, self.num_delivered)
-
-    @functools.cached_property
-    def finished_fct(self) -> FloatArray:
-        """Completion times in s of these, (num_finished,)."""
-        return self.fct(self.finished)
+        return self.delivered_between(self.num_before, self.num_delivered)
 
     @property
     def arrived(self) -> IntArray:
@@ -132,9 +120,7 @@ class EpisodeView:
 
     def delivered_between(self, first: int, end: int) -> IntArray:
         """Returns the rows of the flows that were delivered after ``first`` others, up to the one number ``end``."""
-        rows: IntArray = np.array(self.deliveries[first:end], dtype=np.int64)
-        rows -= self.first_row
-        return rows
+        return np.subtract(self.deliveries[first:end], self.first_row, dtype=np.int64)
 
     def fct(self, rows: IntArray) -> FloatArray:
         """Returns the completion times in s of flows that have been delivered, waiting included, (count,)."""
@@ -202,9 +188,7 @@ class NetworkView(EpisodeView):
     @functools.cached_property
     def active(self) -> IntArray:
         """Rows of the flows that have arrived and not sent their last byte, (num_active,), increasing."""
-        rows: IntArray = np.subtract(self.sending, self.first_row, dtype=np.int64)
-        rows.sort()
-        return rows
+        return np.sort(np.subtract(self.sending, self.first_row, dtype=np.int64))
 
     def thresholds(self) -> FloatArray:
         """Returns the thresholds of each group of hosts in B, (num_groups, num_queues - 1), a copy."""
@@ -239,64 +223,3 @@ class NetworkView(EpisodeView):
             SimulationError: Paths stay in this network, there is no such path, or one of its links has failed.
         """
         self.moves(row, choice)
-
-
-def view_simulation(simulation: Simulation, columns: npt.NDArray[Any], *, told: int, begun_at: float) -> NetworkView:
-    """Views a simulation on SimPy whose discipline has feedback queues.
-
-    Args:
-        simulation: The simulation.
-        columns: What the environment keeps of flows, a structured array, (num_flows,).
-        told: Flows that had been delivered at the last action.
-        begun_at: Time in s of the last action.
-    """
-    state, controls, links = simulation.state, simulation.controls, simulation.links
-    assert isinstance(simulation.discipline, Mlfq | QueuedTasks)
-    return NetworkView(
-        now=simulation.now,
-        begun_at=begun_at,
-        num_periods=simulation.num_periods,
-        num_flows=len(state.size),
-        flows={
-            "size": state.size,
-            "arrival_time": state.arrival_time,
-            "completion_time": simulation.completion_time,
-            "attained": state.attained,
-            "remaining": state.remaining,
-            "rate": state.rate,
-            "rate_cap": controls.rate_cap,
-            "path": controls.path,
-            **{name: columns[name] for name in columns.dtype.names or ()},
-        },
-        capacity=simulation.network.capacity,
-        discipline=simulation.discipline,
-        moves=simulation.move,
-        sending=links.active[: links.num_active],
-        deliveries=simulation.delivery_order[: simulation.num_delivered],
-        told=told,
-    )
-
-
-def view_network(batch: BatchSimulation, number: int) -> NetworkView:
-    """Views a network of the compiled engine whose discipline has feedback queues."""
-    tables, networks = batch.tables, batch.tables.networks
-    num_flows, first = networks["num_flows"].item(number), number * tables.num_rows
-    first_active, num_active = number * tables.most_active, networks["num_active"].item(number)
-    first_link = number * tables.link_stride
-    assert isinstance(batch.discipline, Mlfq | QueuedTasks)
-    return NetworkView(
-        now=networks["now"].item(number),
-        begun_at=tables.episodes["begun_at"].item(number),
-        num_periods=batch.num_periods(number),
-        num_flows=num_flows,
-        flows=tables.flows[first : first + num_flows],
-        capacity=tables.capacity[first_link : first_link + batch.topology.num_links],
-        discipline=batch.discipline,
-        moves=CompiledSimulation(batch, number=number).move,
-        sending=tables.active[first_active : first_active + num_active],
-        deliveries=tables.delivered[first : first + networks["delivered"].item(number)],
-        told=tables.episodes["told"].item(number),
-        network=number,
-        first_row=first,
-        has_rate_caps=tables.cache is None,
-    )

@@ -161,10 +161,10 @@ def _compiling(dispatcher: Any, types: tuple[Any, ...]) -> Iterator[None]:
             yield
     except Exception as error:
         records = set(records_of(types))
-        told = explain(error, dispatcher.py_func, [hook for record, hook in _own_hooks.values() if record in records])
-        if told is None:
+        named = explain(error, dispatcher.py_func, [hook for record, hook in _own_hooks.values() if record in records])
+        if named is None:
             raise
-        raise told from error
+        raise named from error
 
 
 def _types(arguments: tuple[object, ...]) -> tuple[Any, ...]:

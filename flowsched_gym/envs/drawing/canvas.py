@@ -5,7 +5,6 @@ and, by the renderer, the background. Pillow is imported when the first frame is
 """
 
 import functools
-import importlib
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.core.errors import MissingDependencyError
+from flowsched_gym.envs.drawing.render_modes import PILLOW
 
 if TYPE_CHECKING:
     from PIL import Image as PillowImage
@@ -81,6 +80,11 @@ class Box(NamedTuple):
         """Row in the middle."""
         return (self.top + self.bottom) // 2
 
+    @property
+    def center(self) -> int:
+        """Column in the middle."""
+        return (self.left + self.right) // 2
+
 
 class Canvas:
     """An image to draw on.
@@ -95,8 +99,8 @@ class Canvas:
     """
 
     def __init__(self, width: int, height: int, colour: Colour = Colours.PAPER) -> None:
-        self._image: PillowImage.Image = _pillow("Image").new("RGB", (width, height), colour)
-        self._draw = _pillow("ImageDraw").Draw(self._image)
+        self._image: PillowImage.Image = PILLOW.load(".Image").new("RGB", (width, height), colour)
+        self._draw = PILLOW.load(".ImageDraw").Draw(self._image)
 
     def cover(self, other: "Canvas") -> None:
         """Copies the picture of a canvas of the same size over its own; cheaper than a new canvas for each frame."""
@@ -164,34 +168,29 @@ class Canvas:
     ) -> None:
         """Draws a straight line from one point to another, in dashes if asked for."""
         count = max(round(math.dist(begin, end) / DASH), 1) if dashed else 1
+        (x, y), (right, down) = begin, (end[0] - begin[0], end[1] - begin[1])
         for dash in range(0, count, 2):
-            parts = [
-                (begin[0] + (end[0] - begin[0]) * share / count, begin[1] + (end[1] - begin[1]) * share / count)
-                for share in (dash, dash + 1)
-            ]
-            self._draw.line(parts, fill=colour, width=width)
+            ends = [(x + right * each / count, y + down * each / count) for each in (dash, dash + 1)]
+            self._draw.line(ends, fill=colour, width=width)
 
-    def check(self, x: int, y: int, colour: Colour) -> None:
-        """Draws a check mark around a point."""
-        self._draw.line([(x - 5, y), (x - 2, y + 4), (x + 5, y - 4)], fill=colour, width=2)
-
-    def cross(self, x: int, y: int, colour: Colour) -> None:
-        """Draws a cross around a point."""
-        self._draw.line([(x - 4, y - 4), (x + 4, y + 4)], fill=colour, width=2)
-        self._draw.line([(x - 4, y + 4), (x + 4, y - 4)], fill=colour, width=2)
+    def mark(self, x: int, y: int, colour: Colour, *, good: bool) -> None:
+        """Draws a check mark or a cross around a point."""
+        check, cross = [[(-5, 0), (-2, 4), (5, -4)]], [[(-4, -4), (4, 4)], [(-4, 4), (4, -4)]]
+        for line in check if good else cross:
+            self._draw.line([(x + right, y + down) for right, down in line], fill=colour, width=2)
 
     def curve(self, box: Box, values: Sequence[float], num_values: int, colour: Colour) -> None:
         """Draws values in [0, 1] as a line, the last one at the right edge; ``num_values`` of them fill the width."""
+        if not values:
+            return
         step = box.width / max(num_values - 1, 1)
         first = box.right - 1 - step * (len(values) - 1)
-        points = [
-            (first + step * index, box.bottom - 1 - value * (box.height - 1)) for index, value in enumerate(values)
-        ]
+        bottom, height = box.bottom - 1, box.height - 1
+        points = [(first + step * index, bottom - value * height) for index, value in enumerate(values)]
         if len(points) > 1:
             self._draw.line(points, fill=colour, width=2, joint="curve")
-        if points:
-            x, y = points[-1]
-            self._draw.ellipse((x - 3, y - 3, x + 3, y + 3), fill=colour)
+        x, y = points[-1]
+        self._draw.ellipse((x - 3, y - 3, x + 3, y + 3), fill=colour)
 
 
 def text_width(text: str, *, size: int = 13, bold: bool = False) -> int:
@@ -199,17 +198,9 @@ def text_width(text: str, *, size: int = 13, bold: bool = False) -> int:
     return _word(text, size, bold).width
 
 
-def _pillow(module: str) -> Any:
-    try:
-        return importlib.import_module(f"PIL.{module}")
-    except ImportError as error:
-        raise MissingDependencyError("Pillow", extra="plot", purpose="draw frames") from error
-
-
 @functools.lru_cache(maxsize=64)
 def _font(size: int) -> Any:
-    """Loads the font that Pillow brings along."""
-    return _pillow("ImageFont").load_default(size=size)
+    return PILLOW.load(".ImageFont").load_default(size=size)
 
 
 @functools.lru_cache(maxsize=GLYPHS_KEPT)
@@ -220,8 +211,8 @@ def _glyph(letter: str, size: int, bold: bool) -> tuple["PillowImage.Image", int
     advance = font.getlength(letter)
     if letter == " ":
         advance *= SPACE_STRETCH
-    plain = _pillow("Image").new("L", (math.ceil(advance) + 2, ascent + descent))
-    _pillow("ImageDraw").Draw(plain).text((0, 0), letter, font=font, fill=255)
+    plain = PILLOW.load(".Image").new("L", (math.ceil(advance) + 2, ascent + descent))
+    PILLOW.load(".ImageDraw").Draw(plain).text((0, 0), letter, font=font, fill=255)
     if not bold:
         return plain, round(advance)
     second = plain.point(lambda strength: round(strength * BOLD_WEIGHT))
@@ -244,7 +235,7 @@ def _word(text: str, size: int, bold: bool) -> _Word:
     glyphs = [_glyph(letter, size, bold) for letter in text]
     height = glyphs[0][0].height if glyphs else 1
     width = max(sum(advance for _, advance in glyphs), 1)
-    mask: PillowImage.Image = _pillow("Image").new("L", (width, height))
+    mask: PillowImage.Image = PILLOW.load(".Image").new("L", (width, height))
     x = 0
     for glyph, advance in glyphs:
         mask.paste(255, (x, 0), glyph)
@@ -256,8 +247,8 @@ def _word(text: str, size: int, bold: bool) -> _Word:
 @functools.lru_cache(maxsize=1024)
 def _stripes(width: int, height: int) -> "PillowImage.Image":
     """Draws slanted lines; returns the mask."""
-    mask: PillowImage.Image = _pillow("Image").new("L", (width, height))
-    draw = _pillow("ImageDraw").Draw(mask)
+    mask: PillowImage.Image = PILLOW.load(".Image").new("L", (width, height))
+    draw = PILLOW.load(".ImageDraw").Draw(mask)
     for x in range(-height, width + HATCH_STEP, HATCH_STEP):
         draw.line([(x, height), (x + height, 0)], fill=170, width=2)
     return mask

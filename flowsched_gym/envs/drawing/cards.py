@@ -14,15 +14,13 @@ from flowsched_gym.envs.drawing.panels import (
     Links,
     Panel,
     Part,
-    Table,
     Tier,
     Tiles,
     Timeline,
     Tone,
 )
-from flowsched_gym.envs.drawing.tables import TONES, draw_table
+from flowsched_gym.envs.drawing.tables import PAD, TONES, draw_table
 
-PAD: Final = 12
 LINK_COLUMNS: Final = 3
 LINK_HEIGHT: Final = 15
 TILE_WIDTH: Final = 112
@@ -69,9 +67,7 @@ def _draw(panel: Panel, canvas: Canvas, box: Box) -> None:
     raise NotImplementedError(f"{type(panel).__name__} has no picture")
 
 
-@_draw.register
-def _table(panel: Table, canvas: Canvas, box: Box) -> None:
-    draw_table(canvas, panel, box)
+_draw.register(draw_table)
 
 
 @_draw.register
@@ -176,8 +172,7 @@ def _fabric(panel: Fabric, canvas: Canvas, box: Box) -> None:
     ends = []
     for (at, upper, lower), flows in zip(panel.cables, panel.flows, strict=True):
         above, below = nodes[at][upper], nodes[at + 1][lower]
-        begin = (below.left + below.right) // 2, below.top
-        end = (above.left + above.right) // 2, above.bottom
+        begin, end = (below.center, below.top), (above.center, above.bottom)
         ends.append((begin, end))
         if flows < 0:
             canvas.line(begin, end, Colours.RED, width=2, dashed=True)
@@ -198,8 +193,9 @@ def _fabric(panel: Fabric, canvas: Canvas, box: Box) -> None:
             fill, ink = styles.get(tone, (Colours.WINDOW, Colours.MUTED))
             canvas.rectangle(node, fill, outline=Colours.RED if tone is Tone.BAD else Colours.ACCENT)
             if word and node.width >= ROOM_FOR_NUMBER:
-                middle, bold = (node.left + node.right) // 2, tone in (Tone.STRONG, Tone.BAD)
-                canvas.text(middle, node.middle, word, size=12 if bold else 11, colour=ink, bold=bold, align="center")
+                bold = tone in (Tone.STRONG, Tone.BAD)
+                size = 12 if bold else 11
+                canvas.text(node.center, node.middle, word, size=size, colour=ink, bold=bold, align="center")
         canvas.text(box.left + PAD, nodes[number][0].middle, tier.name, size=12, colour=Colours.MUTED)
 
 
@@ -223,11 +219,8 @@ def _tiles(panel: Tiles, canvas: Canvas, box: Box) -> None:
     for number, tile in enumerate(shown):
         left, top = box.left + number * (TILE_WIDTH + 8), box.top
         card = Box(left, top, left + TILE_WIDTH, box.bottom)
-        canvas.rectangle(
-            card,
-            Colours.WINDOW if tile.shown else Colours.WHITE,
-            outline=Colours.ACCENT if tile.shown else Colours.LINE,
-        )
+        fill, edge = (Colours.WINDOW, Colours.ACCENT) if tile.shown else (Colours.WHITE, Colours.LINE)
+        canvas.rectangle(card, fill, outline=edge)
         canvas.text(left + 8, top + 13, tile.name, size=12, bold=tile.shown)
         canvas.text(left + 8, top + 30, tile.text, size=12, colour=Colours.MUTED)
         canvas.text(card.right - 8, top + 13, tile.note, size=12, colour=Colours.MUTED, align="right")

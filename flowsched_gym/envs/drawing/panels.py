@@ -69,9 +69,7 @@ Row = tuple[Cell, ...]
 class Rows(Sequence[Row]):
     """Rows of a table that are made when a picture has room for them; valid until the episode goes on.
 
-    Args:
-        flows: The flows that they describe, (count,).
-        describe: Makes the row of a flow, by its number in the table and its row in the workload.
+    ``describe`` makes the row of a flow, by its number in the table and its row in the workload.
     """
 
     def __init__(self, flows: IntArray, describe: Callable[[int, int], Row]) -> None:
@@ -185,15 +183,7 @@ class Links(Panel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline(Panel):
-    """Good and bad outcomes, oldest first, and their moving mean.
-
-    Attributes:
-        outcomes: Whether each was good.
-        means: Share of good ones among each and those before it.
-        words: What good and bad ones are called.
-        caption: What the mean is of.
-        most: How many fill the width.
-    """
+    """Good and bad outcomes, oldest first, what both are called, and their moving mean; ``most`` fill the width."""
 
     outcomes: tuple[bool, ...]
     means: tuple[float, ...]
@@ -238,10 +228,9 @@ class Tier(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fabric(Panel):
-    """Hosts and switches in tiers, and cables between neighbouring tiers.
+    """Hosts and switches in tiers, from top to bottom, and cables between neighbouring tiers.
 
     Attributes:
-        tiers: From top to bottom.
         cables: Tier and number of each cable's upper end, and number of its lower end.
         flows: Flows on each cable, -1 where it is down.
         paths: Cables of the paths in question.
@@ -277,9 +266,8 @@ class Tiles(Panel):
         if len(self.tiles) <= room:
             return self.tiles
         first = self.tiles[: room - 1]
-        if any(tile.shown for tile in first):
-            return first
-        return (*first[:-1], *(tile for tile in self.tiles if tile.shown))
+        is_there = any(tile.shown for tile in first)
+        return first if is_there else (*first[:-1], *(tile for tile in self.tiles if tile.shown))
 
 
 class Key(NamedTuple):
@@ -303,8 +291,7 @@ class Banner:
         now: Time in s.
         question: What the agent is asked.
         headline: What is measured, and its value so far.
-        counts: What has become of the flows, with the colours of the bar below.
-        parts: The bar.
+        counts: What has become of the flows, with the colours of the bar below, whose parts follow.
     """
 
     title: str

@@ -194,17 +194,11 @@ class Scene:
             words = zip(self.deadlines, ("met", "missed", "to come"), tones, strict=True)
             counts = tuple(Text(f"{count} {word}", tone) for count, word, tone in words)
             met, missed, coming = self.deadlines
-            parts = tuple(
-                Part(count / (met + missed + coming), tone) for count, tone in ((met, Tone.GOOD), (missed, Tone.BAD))
-            )
+            bound = met + missed + coming
+            parts = (Part(met / bound, Tone.GOOD), Part(missed / bound, Tone.BAD))
+        question = f"The episode is over: all {flows} flows have finished." if self.over else question
         return Banner(
-            title=title,
-            setting=setting,
-            now=self.now,
-            question=f"The episode is over: all {flows} flows have finished." if self.over else question,
-            headline=headline,
-            counts=counts,
-            parts=parts,
+            title=title, setting=setting, now=self.now, question=question, headline=headline, counts=counts, parts=parts
         )
 
     def timeline(self) -> Timeline:
@@ -234,38 +228,27 @@ class Scene:
     ) -> Table:
         """Lists the last finished flows, latest first: whether in time where flows have deadlines, else slowdowns."""
         rows = self.delivered if rows is None else rows
-        columns = (
-            (Column("", 20, "left"), Column("", 0, "left"), Column("", 64, "left"), Column("", 50), Column("", 82))
-            if self.has_deadlines
-            else (
-                Column("flow", 76 if with_ids else 0, "left"),
-                Column("hosts" if self.num_hosts else "", 66 if with_ids else 54, "left"),
-                Column("size", 60),
-                Column("took", 60),
-                Column("slowdown", 70),
-            )
+        columns: tuple[Column, ...] = (
+            Column("flow", 76 if with_ids else 0, "left"),
+            Column("hosts" if self.num_hosts else "", 66 if with_ids else 54, "left"),
+            Column("size", 60),
+            Column("took", 60),
+            Column("slowdown", 70),
         )
+        if self.has_deadlines:
+            columns = (*(Column("", width, "left") for width in (20, 0, 64)), Column("", 50), Column("", 82))
         if note is None and len(rows) and with_ids and not self.has_deadlines:
             note = f"mean {self.results(rows)[1]}, largest x {ratio_text(float(self.records.slowdown[rows].max()))}"
-        return Table(
-            title=title,
-            note=note or "",
-            height=height,
-            columns=columns,
-            rows=Rows(rows[::-1], self._outcome),
-            text_rows=6,
-        )
+        shown = Rows(rows[::-1], self._outcome)
+        return Table(title=title, note=note or "", height=height, columns=columns, rows=shown, text_rows=6)
 
     def _outcome(self, number: int, row: int) -> Row:
         records = self.records
         fct = float(records.fct[row])
         flow = self.flow(row), self.hosts(row), Text(size_text(float(records.size[row])), Tone.MUTED)
         if not self.has_deadlines:
-            return (
-                *flow,
-                Text(duration_text(fct), Tone.MUTED),
-                Text(f"x {ratio_text(float(records.slowdown[row]))}", bold=True),
-            )
+            slowdown = Text(f"x {ratio_text(float(records.slowdown[row]))}", bold=True)
+            return *flow, Text(duration_text(fct), Tone.MUTED), slowdown
         early = float(records.deadline_span[row]) - fct
         if early == np.inf:
             return Mark(True, Tone.FAINT), *flow, Text(f"took {duration_text(fct)}", Tone.MUTED)
@@ -278,10 +261,8 @@ class Scene:
         num_links = len(self.network.capacity) - self.network.num_cpus
         flows, backlog = self.loads
         busy = backlog / np.where(self.network.capacity > 0.0, self.network.capacity, np.nan)
-        links = tuple(
-            LoadedLink(*each)
-            for each in zip(self.link_names, flows.tolist(), backlog.tolist(), busy.tolist(), strict=True)
-        )[:num_links]
+        columns = self.link_names, flows.tolist(), backlog.tolist(), busy.tolist()
+        links = tuple(map(LoadedLink, *columns))[:num_links]
         if len(links) > 1:
             return Links(title="Bytes left on the links", height=height, links=links)
         sending = self.active[self.path[self.active] < first_cpu_path(self.network)]

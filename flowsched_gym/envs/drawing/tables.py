@@ -33,7 +33,7 @@ THIN: Final = 3
 """Half the height of a thin bar."""
 
 
-def draw_table(canvas: Canvas, table: Table, box: Box) -> None:
+def draw_table(table: Table, canvas: Canvas, box: Box) -> None:
     """Draws the rows of a table for which there is room, and says how many there are more."""
     numbers = SLOT_WIDTH if table.slots and table.numbered else 0
     inset = PAD + (INSET if table.slots and not table.numbered else 0)
@@ -105,9 +105,7 @@ def _draw_slots(canvas: Canvas, table: Table, spans: list[_Span], box: Box, top:
         if taken:
             _draw_row(canvas, table.rows[slot], spans, row, size)
         else:
-            canvas.text(
-                (row.left + row.right) // 2, row.middle, table.vacant, size=12, colour=Colours.GREY, align="center"
-            )
+            canvas.text(row.center, row.middle, table.vacant, size=12, colour=Colours.GREY, align="center")
         top += height
     if rows_drawn < table.slots:
         what = "slots" if table.numbered else "tokens"
@@ -147,13 +145,11 @@ def _draw_number(canvas: Canvas, x: int, row: Box, number: int, chosen: bool) ->
     """Draws the number of an action: filled where it does what stands beside it."""
     half = min(row.height // 2 - 1, 10)
     box = Box(x, row.middle - half, x + 26, row.middle + half)
-    canvas.rectangle(
-        box, Colours.ACCENT if chosen else Colours.WHITE, outline=Colours.ACCENT if chosen else Colours.LINE
+    fill, edge, ink = (
+        (Colours.ACCENT, Colours.ACCENT, Colours.WHITE) if chosen else (Colours.WHITE, Colours.LINE, Colours.GREY)
     )
-    size = 13 if half >= 9 else 11
-    canvas.text(
-        x + 13, row.middle, str(number), size=size, colour=Colours.WHITE if chosen else Colours.GREY, align="center"
-    )
+    canvas.rectangle(box, fill, outline=edge)
+    canvas.text(x + 13, row.middle, str(number), size=13 if half >= 9 else 11, colour=ink, align="center")
 
 
 def _draw_row(
@@ -165,14 +161,12 @@ def _draw_row(
             continue
         if isinstance(cell, Pair):
             half = min(row.height // 2, MOST_APART)
-            parts = [
-                (cell.upper, row._replace(top=y - half, bottom=y)),
-                (cell.lower, row._replace(top=y, bottom=y + half)),
-            ]
             if row.height < PAIR_HEIGHT:
-                parts = [(cell.lower if cell.keep_lower else cell.upper, row)]
-            for part, half_row in parts:
-                _draw_row(canvas, (part,), [span], half_row, size if len(parts) < 2 or half >= ROOMY else 11, pale=pale)
+                _draw_row(canvas, (cell.lower if cell.keep_lower else cell.upper,), [span], row, size, pale=pale)
+                continue
+            for part, top in ((cell.upper, y - half), (cell.lower, y)):
+                half_row = row._replace(top=top, bottom=top + half)
+                _draw_row(canvas, (part,), [span], half_row, size if half >= ROOMY else 11, pale=pale)
         elif isinstance(cell, str):
             span.write(canvas, y, cell, size=size, colour=Colours.MUTED if pale else Colours.INK)
         elif isinstance(cell, Text):
@@ -182,10 +176,8 @@ def _draw_row(
             _draw_bar(canvas, cell, span, row, pale=pale)
         elif isinstance(cell, Slot):
             _draw_number(canvas, span.left, row, cell.number, False)
-        elif cell.good:
-            canvas.check(span.left + 6, y, WORDS[cell.tone])
         else:
-            canvas.cross(span.left + 6, y, WORDS[cell.tone])
+            canvas.mark(span.left + 6, y, WORDS[cell.tone], good=cell.good)
 
 
 def _draw_bar(canvas: Canvas, bar: Bar, span: _Span, row: Box, *, pale: bool) -> None:

@@ -61,13 +61,7 @@ def text_bar(share: float, width: int = BAR) -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]], alignment: str, *, indent: str = "  ") -> list[str]:
-    """Writes a table as lines of text.
-
-    Args:
-        rows: Cells, as many in each row as ``alignment`` has letters.
-        alignment: ``l`` or ``r`` for each column.
-        indent: Text before each line.
-    """
+    """Writes a table as lines of text; ``alignment`` has a letter, ``l`` or ``r``, for each column."""
     columns = []
     for cells, side in zip(zip(*rows, strict=True), alignment, strict=False):
         if width := max(map(len, cells)):
@@ -83,9 +77,8 @@ def _cell(cell: Cell) -> str:
     if isinstance(cell, Bar):
         return text_bar(cell.share)
     if isinstance(cell, Pair):
-        return (
-            _cell(cell.upper) if isinstance(cell.lower, Bar) else f"{_cell(cell.upper)}  {_cell(cell.lower)}".rstrip()
-        )
+        lower = "" if isinstance(cell.lower, Bar) else _cell(cell.lower)
+        return f"{_cell(cell.upper)}  {lower}".rstrip() if lower else _cell(cell.upper)
     return f"[{cell.number}]" if isinstance(cell, Slot) else "+" if cell.good else "-"
 
 
@@ -125,16 +118,10 @@ def _link(panel: Link) -> list[str]:
 @_lines.register
 def _links(panel: Links) -> list[str]:
     loaded = sorted((link for link in panel.links if link.num_flows), key=lambda link: -link.backlog)
-    rows = [
-        (
-            link.name,
-            count_text(link.num_flows),
-            size_text(link.backlog),
-            text_bar(link.backlog / max(loaded[0].backlog, 1.0)),
-            f"busy for {duration_text(link.busy_for)}",
-        )
-        for link in loaded[:LINK_ROWS]
-    ]
+    rows = []
+    for link in loaded[:LINK_ROWS]:
+        bar, busy = text_bar(link.backlog / max(loaded[0].backlog, 1.0)), f"busy for {duration_text(link.busy_for)}"
+        rows.append((link.name, count_text(link.num_flows), size_text(link.backlog), bar, busy))
     more = [f"  + {len(loaded) - len(rows)} more"] if len(loaded) > len(rows) else []
     return [f"  {len(loaded)} of {len(panel.links)} with flows, the most loaded first", *aligned(rows, "lrrlr"), *more]
 
@@ -150,10 +137,8 @@ def _timeline(panel: Timeline) -> list[str]:
 def _charts(panel: Charts) -> list[str]:
     lines = [f"  from {panel.ticks[0][1]} to {panel.ticks[-1][1]}; | is a border"]
     for chart in panel.charts[:CHARTS]:
-        lines += [
-            "  " + "  ".join(word for word in (chart.name, chart.caption, chart.note) if word),
-            f"  {_scale(chart)}",
-        ]
+        words = filter(None, (chart.name, chart.caption, chart.note))
+        lines += ["  " + "  ".join(words), f"  {_scale(chart)}"]
     return lines
 
 
@@ -167,10 +152,8 @@ def _scale(chart: Chart) -> str:
 
 @_lines.register
 def _grid(panel: Grid) -> list[str]:
-    rows = [
-        (name, "".join(MARKS[min(count, len(MARKS) - 1)] for count in counts[:CELLS])) for name, counts in panel.rows
-    ]
-    return aligned(rows, "ll")
+    marks = ["".join(MARKS[min(count, len(MARKS) - 1)] for count in counts[:CELLS]) for _, counts in panel.rows]
+    return aligned([(name, row) for (name, _), row in zip(panel.rows, marks, strict=True)], "ll")
 
 
 @_lines.register

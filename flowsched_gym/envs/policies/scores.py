@@ -55,12 +55,7 @@ class WeightedPolicy(Protocol):
         """Numbers of room that ``choose`` needs."""
 
     def choose(
-        self,
-        weights: FloatArray,
-        observation: ObservationArray,
-        mask: BoolArray,
-        scratch: FloatArray,
-        action: Actions,
+        self, weights: FloatArray, observation: ObservationArray, mask: BoolArray, scratch: FloatArray, action: Actions
     ) -> None:
         """Writes the action.
 
@@ -115,12 +110,7 @@ class LinearScores(NamedTuple):
         return self.width
 
     def choose(
-        self,
-        weights: FloatArray,
-        observation: ObservationArray,
-        mask: BoolArray,
-        scratch: FloatArray,
-        action: Actions,
+        self, weights: FloatArray, observation: ObservationArray, mask: BoolArray, scratch: FloatArray, action: Actions
     ) -> None:
         """Writes the allowed action with the highest score; see ``WeightedPolicy``."""
         hidden = len(weights) - self.width * (2 * self.num_columns + 1 + self.num_kinds)
@@ -195,12 +185,7 @@ class LinearOptions(NamedTuple):
         return 0
 
     def choose(
-        self,
-        weights: FloatArray,
-        observation: ObservationArray,
-        mask: BoolArray,
-        scratch: FloatArray,
-        action: Actions,
+        self, weights: FloatArray, observation: ObservationArray, mask: BoolArray, scratch: FloatArray, action: Actions
     ) -> None:
         """Writes the allowed options with the highest scores; see ``WeightedPolicy``."""
         place = option_place = 0
@@ -251,12 +236,7 @@ class LinearNumbers(NamedTuple):
         return 0
 
     def choose(
-        self,
-        weights: FloatArray,
-        observation: ObservationArray,
-        mask: BoolArray,
-        scratch: FloatArray,
-        action: Actions,
+        self, weights: FloatArray, observation: ObservationArray, mask: BoolArray, scratch: FloatArray, action: Actions
     ) -> None:
         """Writes the numbers; see ``WeightedPolicy``."""
         for number in range(self.num_numbers):

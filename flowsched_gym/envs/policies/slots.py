@@ -1,21 +1,83 @@
-"""Chooses among the slots of an observation by the values of its named columns. Ties go to the older request."""
+"""Chooses among the slots of an observation by the values of its named columns. Ties go to the older request.
 
-from typing import Any, ClassVar, Self
+Encodings keep the order of values (``x / (|x| + scale)`` rises with x), so slots are compared as they are encoded; only
+ratios and sums have to be decoded. An empty slot has size 0 and is never chosen while another is there.
+
+The compiled rules take observations, (batch, length) float32, where each column stands in the first slot (the next
+slot's is ``stride`` entries behind), and an array that receives the slots, (batch,).
+"""
+
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from flowsched_gym.core.arrays import IntArray, ObservationArray
 from flowsched_gym.envs.columns import Layout
 from flowsched_gym.envs.policies.policy import LayoutPolicy, attribute_of
-from flowsched_gym.envs.policies.rules import SlotColumn, occupied_slots, smallest_ratio_slot, smallest_slot
+from flowsched_gym.machine_code.decorators import inlined_rule, rule
+
+
+class SlotColumn(NamedTuple):
+    """A squashed column of the slots: where it stands in the first one, and its scale."""
+
+    at: int
+    scale: float
+
+
+@rule
+def unsquash(encoded: float, scale: float) -> float:
+    """Inverts ``x / (|x| + scale)``; 1 gives inf."""
+    room = 1.0 - abs(encoded)
+    return encoded * scale / room if room > 0.0 else np.inf
+
+
+@inlined_rule
+def decoded(observation: ObservationArray, row: int, offset: int, column: SlotColumn) -> float:
+    """Returns the value of a column in the slot that begins so many entries behind the first one."""
+    return unsquash(np.float64(observation[row, column.at + offset]), column.scale)
+
+
+@rule
+def occupied_slots(observation: ObservationArray, size_at: int, stride: int, count: IntArray) -> None:
+    """Counts the slots in which a request waits, (batch,); these are the first ones."""
+    for row in range(len(observation)):
+        count[row] = 0
+        for column in range(size_at, observation.shape[1], stride):
+            if observation[row, column] > 0.0:
+                count[row] += 1
+
+
+@rule
+def smallest_slot(observation: ObservationArray, size_at: int, score_at: int, stride: int, action: IntArray) -> None:
+    """Chooses the occupied slot with the smallest value of one column."""
+    for row in range(len(observation)):
+        best, action[row] = np.inf, 0
+        for slot, column in enumerate(range(size_at, observation.shape[1], stride)):
+            score = observation[row, column - size_at + score_at]
+            if observation[row, column] > 0.0 and score < best:
+                best, action[row] = score, slot
+
+
+@rule
+def smallest_ratio_slot(
+    observation: ObservationArray, size: SlotColumn, span: SlotColumn, stride: int, sign: float, action: IntArray
+) -> None:
+    """Chooses the occupied slot with the smallest ratio (sign 1), or largest (-1), of size and time allowed.
+
+    No limit goes last.
+    """
+    for row in range(len(observation)):
+        best, action[row] = np.inf, 0
+        for slot, offset in enumerate(range(0, observation.shape[1] - size.at, stride)):
+            if observation[row, size.at + offset] > 0.0:
+                allowed = decoded(observation, row, offset, span)
+                score = sign * decoded(observation, row, offset, size) / allowed if allowed < np.inf else np.inf
+                if score < best:
+                    best, action[row] = score, slot
 
 
 class SlotPolicy(LayoutPolicy):
     """A policy that serves one of the occupied slots: those with a column above 0. Slots of requests come first.
-
-    Args:
-        layout: Columns of the observations.
-        seed: Seed of policies that draw.
 
     Attributes:
         occupied: Name of that column.
@@ -43,6 +105,12 @@ class SlotPolicy(LayoutPolicy):
         """Finds a squashed column of the slots."""
         return SlotColumn(self.layout.slot_slice(name).start, self.layout.slot_scale(name))
 
+    def count(self, batch: ObservationArray) -> IntArray:
+        """Counts the occupied slots, (batch,), at least 1 each."""
+        count = np.empty(len(batch), dtype=np.int64)
+        occupied_slots(batch, self.size_at, self.stride, count)
+        return np.maximum(count, 1)
+
 
 class FirstSlot(SlotPolicy):
     """First in, first out: the oldest request."""
@@ -54,17 +122,7 @@ class FirstSlot(SlotPolicy):
         return np.zeros(len(batch), dtype=np.int64)
 
 
-class _CountingSlotPolicy(SlotPolicy):
-    """A slot policy that needs the number of occupied slots."""
-
-    def count(self, batch: ObservationArray) -> IntArray:
-        """Counts the occupied slots, (batch,), at least 1 each."""
-        count = np.empty(len(batch), dtype=np.int64)
-        occupied_slots(batch, self.size_at, self.stride, count)
-        return np.maximum(count, 1)
-
-
-class LastSlot(_CountingSlotPolicy):
+class LastSlot(SlotPolicy):
     """Last in, first out: the youngest visible request."""
 
     pure: ClassVar[bool] = True
@@ -74,7 +132,7 @@ class LastSlot(_CountingSlotPolicy):
         return self.count(batch) - 1
 
 
-class RandomSlot(_CountingSlotPolicy):
+class RandomSlot(SlotPolicy):
     """Any visible request, each with the same probability."""
 
     def choose(self, batch: ObservationArray) -> IntArray:

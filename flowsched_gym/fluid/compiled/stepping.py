@@ -188,7 +188,7 @@ def step(
         if not acts or not over[e]:
             net = t.networks[n]
             episode = t.episodes[n]
-            told = net.delivered if episode.num_decisions > 0 else 0
+            num_before = net.delivered if episode.num_decisions > 0 else 0
             if acts:
                 order, index, is_replaced = _act(rules, decision_of(t, n, t.choosing), actions[e])
                 episode.empty_slot_choices += is_replaced
@@ -201,11 +201,11 @@ def step(
                 results.terminated[e] = not decision.is_due
                 results.truncated[e] = decision.is_due and episode.num_decisions >= max_decisions
                 over[e] = results.terminated[e] or results.truncated[e]
-                results.num_finished[e] = net.delivered - told
-                for k in range(n * t.num_rows + told, n * t.num_rows + net.delivered):
+                results.num_finished[e] = net.delivered - num_before
+                for k in range(n * t.num_rows + num_before, n * t.num_rows + net.delivered):
                     results.finished[num_finished] = t.delivered[k] - n * t.num_rows
                     num_finished += 1
-                results.reward[e] = _reward(rules, decision, told, results.terms[e])
+                results.reward[e] = _reward(rules, decision, num_before, results.terms[e])
             _observe(rules, decision, results.observation[e])
             _mask(rules, decision, results.mask[e])
             _final(rules, decision, results.final[e])

@@ -11,16 +11,17 @@ from flowsched_gym.core.errors import ConfigError, listed, shown
 from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
 from flowsched_gym.envs.columns import Layout
 from flowsched_gym.envs.policies.policy import LayoutPolicy, attribute_of
-from flowsched_gym.envs.policies.rules import SlotColumn, decoded
 from flowsched_gym.envs.policies.slots import (
     EarliestDeadline,
     FirstSlot,
     LargestRatio,
     LastSlot,
     LeastSlack,
+    SlotColumn,
     SlotPolicy,
     SmallestRatio,
     SmallestSize,
+    decoded,
 )
 from flowsched_gym.machine_code.decorators import rule
 from flowsched_gym.systems.artemis.config import ArtemisConfig, Defer

@@ -6,7 +6,7 @@ import numpy as np
 
 from flowsched_gym.core.arrays import IntArray, ObservationArray
 from flowsched_gym.envs.policies import SlotPolicy
-from flowsched_gym.envs.policies.rules import SlotColumn, decoded
+from flowsched_gym.envs.policies.slots import SlotColumn, decoded
 from flowsched_gym.machine_code.decorators import allocating_rule
 
 
