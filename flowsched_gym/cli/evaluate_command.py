@@ -8,23 +8,18 @@ import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict
+from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+from flowsched_gym import evaluation
 from flowsched_gym.cli.arguments import key_values, repeated
 from flowsched_gym.cli.output import ProgressBar, print_json, standard_output_kept_clean
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.files import check_target, write_text
 from flowsched_gym.envs.policies import Policy
-from flowsched_gym.evaluation import (
-    MIN_EPISODES,
-    EvaluationResult,
-    evaluate,
-    make_environment,
-    resolve_policy,
-    result_content,
-)
+from flowsched_gym.evaluation import MIN_EPISODES, EvaluationResult, Progress, evaluate
 from flowsched_gym.evaluation.results import check_label, check_printable
 from flowsched_gym.flows.metrics import unit_of
 from flowsched_gym.leaderboard import Table, metrics_beside, played_apart
@@ -51,10 +46,10 @@ def run(options: argparse.Namespace) -> None:
         # All of them before the first one plays: what is wrong with the last one is known at once.
         policies = _policies(options, spec, kwargs, processes)
         results: list[EvaluationResult] = []
-        shared: Any = {"episodes": options.episodes, "seed": options.seed, "command": _command(options)}
-        shared["progress"] = lambda done, each: progress(len(results) * each + done, len(policies) * each)
+        tell: Progress = lambda done, each: progress(len(results) * each + done, len(policies) * each)  # noqa: E731
+        played = partial(evaluate, spec, episodes=options.episodes, seed=options.seed, progress=tell)
         for label, policy, arguments in policies:
-            results.append(evaluate(spec, policy, kwargs=arguments, label=label, **shared))
+            results.append(played(policy, kwargs=arguments, label=label, command=_command(options)))
     if options.out is not None:
         _write(options.out, results)
     if options.json:
@@ -92,8 +87,8 @@ def _policies(
             made.append((label, processes.enter_context(apart), kwargs))
             continue
         arguments = heuristic_arguments(spec, kwargs, source) if beside_models and spec.names(source) else kwargs
-        with closing(make_environment(spec, arguments)) as env:
-            made.append((label, resolve_policy(source, env, seed=options.seed), arguments))
+        with closing(evaluation.make_environment(spec, arguments)) as env:
+            made.append((label, evaluation.resolve_policy(source, env, seed=options.seed), arguments))
     return made
 
 
@@ -105,7 +100,7 @@ def _rules(options: argparse.Namespace, spec: EnvironmentSpec, kwargs: Mapping[s
     from flowsched_gym.integrations.weighted import read_terms  # noqa: PLC0415 - Stable-Baselines3 is optional
 
     kinds, tables = agent_ability(spec, kwargs).actions, {}
-    with closing(make_environment(spec, kwargs)) as env:
+    with closing(evaluation.make_environment(spec, kwargs)) as env:
         for source in sources:
             rows = [
                 (action, column, meaning, f"{weight:+.3g}", "" if square is None else f"{square:+.3g}")
@@ -155,7 +150,7 @@ def _table(results: Sequence[EvaluationResult], metric: str, *, everything: bool
 
 def _document(results: Sequence[EvaluationResult]) -> Mapping[str, object]:
     """Returns the result file of one policy, or those of several together."""
-    documents = [result_content(result) for result in results]
+    documents = [evaluation.result_content(result) for result in results]
     return documents[0] if len(documents) == 1 else {"results": documents}
 
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from flowsched_gym import workload as workloads
 from flowsched_gym.cli.arguments import key_values
 from flowsched_gym.cli.options import DEFAULT_TOPOLOGY
 from flowsched_gym.cli.output import ProgressBar, print_definitions, print_json, standard_output_kept_clean
@@ -21,15 +22,7 @@ from flowsched_gym.flows.metrics import summary
 from flowsched_gym.fluid import Records
 from flowsched_gym.packets.state import PacketTrace
 from flowsched_gym.topology import DEFAULT_CAPACITY
-from flowsched_gym.workload import (
-    Workload,
-    draw_flows,
-    is_workload_file,
-    make_workload,
-    parse_variant,
-    read_workload_file,
-    write_flows,
-)
+from flowsched_gym.workload import Workload
 from flowsched_gym.workload.flow_file import TableColumn, flow_columns, write_table
 
 COUNTS: Final = ("packets", "drops", "marks", "disordered")
@@ -43,14 +36,14 @@ def run_workload(options: argparse.Namespace) -> None:
         if "load" in fields:
             raise ConfigError("load is given twice: by --load and by --param")
         fields |= {"load": options.load}
-    is_file = is_workload_file(options.name)
-    config = (
-        parse_variant(read_workload_file(options.name, fields)) if is_file else make_workload(options.name, **fields)
-    )
+    if workloads.is_workload_file(options.name):
+        config = workloads.parse_variant(workloads.read_workload_file(options.name, fields))
+    else:
+        config = workloads.make_workload(options.name, **fields)
     check_target(options.out)
-    workload = draw_flows(config, num_flows=options.flows, seed=options.seed)
+    workload = workloads.draw_flows(config, num_flows=options.flows, seed=options.seed)
     with ProgressBar("writing flows") as progress:
-        write_flows(workload, options.out, progress=progress)
+        workloads.write_flows(workload, options.out, progress=progress)
     first, last = workload.arrival_time.min(), workload.arrival_time.max()
     load = "" if config.offered_load is None else f", load {config.offered_load:.3g}"
     print(

@@ -7,28 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from flowsched_gym import leaderboard
 from flowsched_gym.cli.arguments import key_values, repeated
 from flowsched_gym.cli.output import ProgressBar, print_json, standard_output_kept_clean
 from flowsched_gym.core.errors import ConfigError, FlowSchedError
 from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, read_result, result_content, write_result
-from flowsched_gym.leaderboard import (
-    Entrant,
-    Setting,
-    Suite,
-    column_of,
-    compare_settings,
-    comparison_table,
-    entrants_of,
-    group_results,
-    load_suite,
-    play,
-    published_results,
-    read_results,
-    result_path,
-    same_as_published,
-    tables_markdown,
-    verify,
-)
+from flowsched_gym.leaderboard import Entrant, Setting, Suite
 from flowsched_gym.leaderboard.page import film_path, players_to_film, write_film, write_site
 
 YOURS: Final = "yours:"
@@ -44,7 +28,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _run(options: argparse.Namespace) -> None:
     """Plays policies in the settings of a suite, and keeps a result file for each."""
-    suite = load_suite(options.suite)
+    suite = leaderboard.load_suite(options.suite)
     settings = suite.select(options.env)
     if options.list:
         width = max(len(setting.name) for setting in settings)
@@ -58,13 +42,16 @@ def _run(options: argparse.Namespace) -> None:
     how: Any = {"kwargs": kwargs, "trust": options.trust, "command": _command(options)}
     with standard_output_kept_clean():
         for number, (setting, entrant) in enumerate(work, start=1):
-            path, who = result_path(options.out, setting, entrant.label), f"{entrant.label} on {setting.name}"
+            path, who = (
+                leaderboard.result_path(options.out, setting, entrant.label),
+                f"{entrant.label} on {setting.name}",
+            )
             if path.exists() and not options.again and _is_of(path, suite, setting, entrant):
                 kept += 1
                 continue
             with ProgressBar(f"{number}/{len(work)} {who}") as progress:
                 try:
-                    result = play(suite, setting, entrant, progress=progress, **how)
+                    result = leaderboard.play(suite, setting, entrant, progress=progress, **how)
                 except FlowSchedError as error:
                     failure = error
                     skipped.append(f"{who}: {error}")
@@ -84,18 +71,18 @@ def _run(options: argparse.Namespace) -> None:
 
 def _table(options: argparse.Namespace) -> None:
     """Prints the tables of the results in a folder, the published ones beside them."""
-    suite = load_suite(options.suite)
+    suite = leaderboard.load_suite(options.suite)
     _show(_results_of(options.folder, suite), suite, options, suite.select(options.env))
 
 
 def _page(options: argparse.Namespace) -> None:
     """Writes a page of the results in a folder, the published ones beside them, and animates episodes."""
-    suite = load_suite(options.suite)
+    suite = leaderboard.load_suite(options.suite)
     names = {setting.name for setting in suite.select(options.env)}
     results, yours = _with_published([] if options.folder is None else _results_of(options.folder, suite), suite, names)
     if not results:
         raise ConfigError(f"nothing was published for suite {suite.name}: name a FOLDER with results")
-    groups = group_results(results, list(suite.settings.values()))
+    groups = leaderboard.group_results(results, list(suite.settings.values()))
     site, models = Path(options.out), None if options.models is None else Path(options.models)
     played = {name for name, _ in yours}
     everywhere = options.all_episodes or options.episodes_of
@@ -120,13 +107,13 @@ def _verify(options: argparse.Namespace) -> None:
     for path in options.file:
         with standard_output_kept_clean(), ProgressBar(f"verifying {path}") as progress:
             files: Any = {"source": options.policy, "suite_file": options.suite, "trust": options.trust}
-            verified = verify(path, fresh_episodes=options.fresh, progress=progress, **files)
+            verified = leaderboard.verify(path, fresh_episodes=options.fresh, progress=progress, **files)
         result, setting, fresh = verified.result, verified.setting, verified.fresh
         count = sum(len(run.episodes) for run in result.runs)
         what = "the actions give every number" if result.has_actions else "computed anew, every number is the same"
         print(f"{path}: {what}: {result.policy} on {setting.name}, {count} episodes")
         if fresh is not None:
-            column = column_of(setting.metric)
+            column = leaderboard.column_of(setting.metric)
             print(
                 f"  {options.policy or result.source} in other episodes, seeds {fresh.seeds[0]} to {fresh.seeds[-1]}: "
                 f"{column.label} {column.write(fresh.interval)}; the claim, {column.write(fresh.claim)}, "
@@ -139,9 +126,9 @@ def _verify(options: argparse.Namespace) -> None:
 def _entrants(options: argparse.Namespace, setting: Setting) -> list[Entrant]:
     """Lists who plays in a setting: whom the command names, else every heuristic and the bound."""
     if options.policy:
-        return entrants_of(options.policy, label=options.label)
+        return leaderboard.entrants_of(options.policy, label=options.label)
     bound = [BOUND_POLICY] if setting.spec.bounded else []
-    return entrants_of([*bound, *setting.spec.heuristics])
+    return leaderboard.entrants_of([*bound, *setting.spec.heuristics])
 
 
 def _is_of(path: Path, suite: Suite, setting: Setting, entrant: Entrant) -> bool:
@@ -161,7 +148,7 @@ def _is_of(path: Path, suite: Suite, setting: Setting, entrant: Entrant) -> bool
 
 def _results_of(folder: str, suite: Suite) -> list[EvaluationResult]:
     """Reads the results of a folder that belong to a suite."""
-    results = read_results(folder)
+    results = leaderboard.read_results(folder)
     for result in results:
         if result.reference is None or result.reference.digest != suite.digest:
             found = "no suite" if result.reference is None else f"suite {result.reference.suite}, or another version"
@@ -176,7 +163,7 @@ def _with_published(
 
     None of yours takes the place of a published one: where both have a name and differ, yours gets a prefix.
     """
-    published = {(_setting_of(result), result.policy): result for result in published_results(suite)}
+    published = {(_setting_of(result), result.policy): result for result in leaderboard.published_results(suite)}
     published = {place: result for place, result in published.items() if place[0] in names}
     results, places = [], set()
     for result in yours:
@@ -184,7 +171,7 @@ def _with_published(
         if setting not in names:
             continue
         other = published.get((setting, policy))
-        if other is not None and same_as_published(result, other):
+        if other is not None and leaderboard.same_as_published(result, other):
             del published[setting, policy]
         elif other is not None:
             policy = f"{YOURS}{policy}"
@@ -205,13 +192,13 @@ def _show(yours: list[EvaluationResult], suite: Suite, options: argparse.Namespa
         print_json({"suite": suite.name, "results": [result_content(result) for result in yours]})
         return
     results, places = _with_published(yours, suite, {_setting_of(result) for result in yours} or names)
-    groups = group_results(results, list(suite.settings.values()))
+    groups = leaderboard.group_results(results, list(suite.settings.values()))
     if options.markdown:
-        print(tables_markdown(compare_settings(groups)), end="")
+        print(leaderboard.tables_markdown(leaderboard.compare_settings(groups)), end="")
         return
     for setting, members in groups:
         print(f"\n{setting.name}: {setting.spec.id}, {setting.title}")
-        print(comparison_table(members, metric=setting.metric).text(), end="")
+        print(leaderboard.comparison_table(members, metric=setting.metric).text(), end="")
         named = ", ".join(policy for name, policy in sorted(places) if name == setting.name)
         print(f"Yours, which nobody has verified: {named or 'none'}; all others are published by flowsched-gym.")
 

@@ -82,7 +82,7 @@ def make_vector(environment: str | EnvironmentSpec, kwargs: Mapping[str, Any], *
 
     Nothing is reset by itself: whoever plays says which environments begin which episodes.
     """
-    modes: Any = {"vectorization_mode": "vector_entry_point", "autoreset_mode": AutoresetMode.DISABLED}
+    modes: dict[str, Any] = {"vectorization_mode": "vector_entry_point", "autoreset_mode": AutoresetMode.DISABLED}
     envs: Any = gymnasium.make_vec(find_environment(environment).id, num_envs, **modes, **kwargs)
     return cast(FlowSchedVectorEnv, envs)
 
@@ -229,7 +229,7 @@ def evaluate(
     source = policy if isinstance(policy, str) else None
     spec = find_environment(environment)
     if label is None:
-        label = source or type(policy).__name__
+        label = policy if isinstance(policy, str) else type(policy).__name__
     check_label("policy", label)
     with closing(Player(spec, kwargs)) as player:
         if isinstance(policy, str):
@@ -237,9 +237,15 @@ def evaluate(
         if episodes > 1 and not repeat and deterministic and plays_the_same(policy, player.env):
             warnings.warn(SameEpisodesWarning(label, episodes), stacklevel=2)
             episodes = 1
-        calls: Any = {"progress": progress, "on_records": on_records}
         try:
-            results = player.play(policy, episodes=episodes, seed=seed, deterministic=deterministic, **calls)
+            results = player.play(
+                policy,
+                episodes=episodes,
+                seed=seed,
+                deterministic=deterministic,
+                progress=progress,
+                on_records=on_records,
+            )
         except InvalidAction as error:
             raise InvalidAction(f"policy {label!r} {str(error).removeprefix('policy ')}") from None
     return EvaluationResult(

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym import workload as workloads
 from flowsched_gym.core.arrays import is_whole
 from flowsched_gym.core.checks import check_choice
 from flowsched_gym.core.errors import ConfigError, shown
@@ -20,15 +21,7 @@ from flowsched_gym.fluid.disciplines import make_discipline
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.fluid.stages import Barrier
 from flowsched_gym.topology import DEFAULT_CAPACITY, Routing, Topology, add_cpus, make_routing, make_topology
-from flowsched_gym.workload import (
-    LinkChanges,
-    Workload,
-    find_source,
-    is_workload_file,
-    is_workload_name,
-    read_flows,
-    workload_from_columns,
-)
+from flowsched_gym.workload import Workload
 
 ENGINES: Final = ("simpy", "compiled")
 OWN_PARAMETERS: Final = ("delay", "routing", "flowlet_gap", "link_changes", "barrier", "cpus")
@@ -102,7 +95,7 @@ def replay(
         raise ConfigError("capacity and num_hosts belong to a topology given by name, not to one built before")
     if not topology.num_cpus and (workload.has_cpu_work or cpus is not None):
         topology = add_cpus(topology, 1.0 if cpus is None else cpus)
-    how: Any = {"routing": routing, "barrier": barrier, "seed": seed}
+    how: dict[str, Any] = {"routing": routing, "barrier": barrier, "seed": seed}
     if engine == "compiled":
         records = run_compiled(workload, topology, discipline, progress=progress, **how)
     else:
@@ -133,12 +126,12 @@ def workload_of(flows: object, *, seed: int, progress: Progress | None = None) -
     """Reads, draws or makes the flows of a `replay`; ``progress`` is called with the bytes done and all, for CSV."""
     if isinstance(flows, Workload):
         return flows
-    if is_workload_file(flows) or (is_workload_name(flows) and not os.path.exists(flows)):
-        return find_source(flows).draw(seed)
+    if workloads.is_workload_file(flows) or (workloads.is_workload_name(flows) and not os.path.exists(flows)):
+        return workloads.find_source(flows).draw(seed)
     if isinstance(flows, (str, PathLike)):
-        return read_flows(flows, progress=progress)
+        return workloads.read_flows(flows, progress=progress)
     if isinstance(flows, Mapping):
-        return workload_from_columns(flows)
+        return workloads.workload_from_columns(flows)
     raise ConfigError(f"flows is {type(flows).__name__}: it must be a path, a Workload or a mapping of columns")
 
 
@@ -147,7 +140,7 @@ def _with_link_changes(workload: Workload, rows: object) -> Workload:
         return workload
     if not isinstance(rows, Iterable) or getattr(rows, "ndim", 1) == 0:
         raise ConfigError(f"link_changes is {shown(rows)}: it must be rows of (time in s, link, whether it comes up)")
-    return replace(workload, link_changes=LinkChanges.of(rows))
+    return replace(workload, link_changes=workloads.LinkChanges.of(rows))
 
 
 def _routing(options: dict[str, Any], *, needed: bool) -> Routing | None:

@@ -36,17 +36,15 @@ import numpy.typing as npt
 from flowsched_gym.core.arrays import is_whole, to_float
 from flowsched_gym.core.errors import ConfigError, FlowSchedError, listed, shown
 from flowsched_gym.core.files import check_path, read_json, write_text
+<<<<<<< HEAD
+=======
+from flowsched_gym.core.suggestions import listed
+from flowsched_gym.evaluation import results
+>>>>>>> part-evaluation
 from flowsched_gym.evaluation.actions import FIELDS as ACTION_FIELDS
 from flowsched_gym.evaluation.actions import MOST_BYTES, pack_actions, unpack_actions
 from flowsched_gym.evaluation.result_checks import check_intervals, check_made, check_result
-from flowsched_gym.evaluation.results import (
-    EvaluationResult,
-    ModelFile,
-    Provenance,
-    Run,
-    SuiteReference,
-    check_printable,
-)
+from flowsched_gym.evaluation.results import EvaluationResult, ModelFile, Provenance, Run, SuiteReference
 from flowsched_gym.evaluation.rollout import EpisodeResult
 from flowsched_gym.registration import check_arguments
 from flowsched_gym.workload import ONE_OF, plain_variant, workload_label
@@ -165,7 +163,7 @@ def read_result(path: str | Path) -> EvaluationResult:
 
 
 def _result(content: Any) -> EvaluationResult:
-    check_printable("the file", content)
+    results.check_printable("the file", content)
     schema = content.get("schema") if isinstance(content, dict) else None
     if isinstance(schema, str) and schema != SCHEMA:
         raise ConfigError(f"schema is {shown(schema)}: it must be {SCHEMA!r}")

@@ -67,14 +67,12 @@ class SuiteReference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
-    """How a result was made: nothing that another machine would have to repeat.
+    """How a result was made, and on what: nothing that another machine would have to repeat.
 
     Attributes:
         command: Command line; ``None`` where it was made from Python.
         date: Day on which it was made, as year-month-day.
         seconds: Wall time that it took.
-        versions: Versions of Python and the packages that matter, by name.
-        hardware: Processor, number of its cores and system, by name.
     """
 
     command: str | None = None

@@ -14,16 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.evaluation import (
-    BOUND_POLICY,
-    EvaluationResult,
-    Interval,
-    Progress,
-    bootstrap_interval,
-    interquartile_mean,
-    paired_difference,
-    probability_of_improvement,
-)
+from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, Interval, Progress, statistics
 from flowsched_gym.flows.metrics import SMALLER_IS_BETTER, merit
 from flowsched_gym.leaderboard.suite import Groups, Setting
 from flowsched_gym.leaderboard.table import Table, format_interval
@@ -281,7 +272,7 @@ def curves_of(order: Sequence[str], learned: Collection[str]) -> list[str]:
 def _merits_of_rules(results: Sequence[EvaluationResult], metric: str) -> dict[str, float]:
     """Returns how good each rule is on average, by its name; rules of which nothing is known are left out."""
     rules = [each for each in results if not (each.policy == BOUND_POLICY or each.learned or plans(each))]
-    means = {rule.policy: bootstrap_interval(rule.samples(metric), num_resamples=1).mean for rule in rules}
+    means = {rule.policy: statistics.bootstrap_interval(rule.samples(metric), num_resamples=1).mean for rule in rules}
     return {rule: merit(metric, mean) for rule, mean in means.items() if not np.isnan(mean)}
 
 
@@ -299,14 +290,14 @@ def _row(
         learned=result.learned,
         searches=plans(result),
         num_runs=len(result.runs),
-        estimate=bootstrap_interval(samples),
-        middle=bootstrap_interval(samples, statistic=interquartile_mean),
+        estimate=statistics.bootstrap_interval(samples),
+        middle=statistics.bootstrap_interval(samples, statistic=statistics.interquartile_mean),
         ability=ability,
     )
     if result is bound:
         return row
     others = {name: result.interval(name) for name in metrics_beside(metric) if name in result.metric_names}
-    to_bound = None if bound is None else paired_difference(bound.samples(metric), samples)
+    to_bound = None if bound is None else statistics.paired_difference(bound.samples(metric), samples)
     row = replace(row, others=others, to_bound=to_bound)
     if base is None or base is result:
         return row
@@ -314,6 +305,6 @@ def _row(
     return replace(
         row,
         reference=base.policy,
-        difference=paired_difference(samples, theirs),
-        improvement=probability_of_improvement(sign * samples, sign * theirs),
+        difference=statistics.paired_difference(samples, theirs),
+        improvement=statistics.probability_of_improvement(sign * samples, sign * theirs),
     )

@@ -12,18 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from flowsched_gym import evaluation
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.envs.policies import Policy
-from flowsched_gym.evaluation import (
-    BOUND_POLICY,
-    EvaluationResult,
-    ModelFile,
-    Progress,
-    Provenance,
-    Run,
-    evaluate,
-    evaluate_bound,
-)
+from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, ModelFile, Progress, Provenance, Run, evaluate
 from flowsched_gym.evaluation.result_checks import builtin_names
 from flowsched_gym.evaluation.result_files import digest_of, file_name
 from flowsched_gym.evaluation.results import check_label
@@ -157,7 +149,7 @@ def play(
             played = arguments
             episodes: Any = {"episodes": len(seeds), "seed": seeds[0], "progress": tell}
             if policy == BOUND_POLICY:
-                result = evaluate_bound(setting.spec, kwargs=arguments, **episodes)
+                result = evaluation.evaluate_bound(setting.spec, kwargs=arguments, **episodes)
             else:
                 sooner = {"engine": "compiled", **arguments} if compiles() else arguments  # the same bits
                 result = evaluate(setting.spec, policy, kwargs=sooner, label=entrant.label, repeat=True, **episodes)

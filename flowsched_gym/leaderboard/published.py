@@ -83,15 +83,10 @@ def _result(row: dict[str, Any], suite: Suite) -> EvaluationResult:
     runs = []
     for number, model in enumerate(models or [None]):
         columns = {name: np.array(values[number], dtype=np.float64) for name, values in row["metrics"].items()}
-        episodes = (
-            EpisodeResult(
-                seed=seed,
-                num_decisions=0,
-                reward=math.nan,
-                metrics={name: float(values[index]) for name, values in columns.items()},
-            )
-            for index, seed in enumerate(suite.test)
-        )
+        episodes = []
+        for index, seed in enumerate(suite.test):
+            metrics = {name: float(values[index]) for name, values in columns.items()}
+            episodes.append(EpisodeResult(seed=seed, num_decisions=0, reward=math.nan, metrics=metrics))
         runs.append(Run(model=model, episodes=tuple(episodes)))
     return EvaluationResult(
         environment=setting.spec.id,

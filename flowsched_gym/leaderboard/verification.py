@@ -13,21 +13,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from flowsched_gym import evaluation
 from flowsched_gym.core.errors import ConfigError, FlowSchedError, InvalidAction, shown
 from flowsched_gym.core.files import read_json
-from flowsched_gym.evaluation import (
-    BOUND_POLICY,
-    EpisodeResult,
-    EvaluationResult,
-    Interval,
-    Progress,
-    Run,
-    evaluate_bound,
-    make_environment,
-    read_result,
-    repeat_actions,
-    result_content,
-)
+from flowsched_gym.evaluation import BOUND_POLICY, EpisodeResult, EvaluationResult, Interval, Progress, Run
 from flowsched_gym.evaluation.player import compiled_where_ready
 from flowsched_gym.leaderboard.play import Entrant, entrants_of, model_digest, play
 from flowsched_gym.leaderboard.suite import SUITES, VIEW_ARGUMENTS, Setting, Suite, load_suite
@@ -94,7 +83,7 @@ def verify(
     Raises:
         ConfigError: The file is no result of a setting of the suite, or a number is not what the actions give.
     """
-    found = read_result(path)
+    found = evaluation.read_result(path)
     suite, setting = _place_of(path, found, suite_file)
     view = {name: value for name, value in found.kwargs.items() if name in VIEW_ARGUMENTS}
     entrant = _entrant_of(path, found, setting, source)
@@ -166,10 +155,10 @@ def _computed(
     """Computes a result anew: from its actions, or, of a bound, from the flows."""
     spec, seeds = setting.spec, found.seeds
     if found.policy == BOUND_POLICY:
-        bound = evaluate_bound(spec, episodes=len(seeds), seed=seeds[0], kwargs=kwargs, progress=progress)
+        bound = evaluation.evaluate_bound(spec, episodes=len(seeds), seed=seeds[0], kwargs=kwargs, progress=progress)
         return replace(found, runs=bound.runs)
     try:
-        env = make_environment(spec, compiled_where_ready(spec, kwargs))
+        env = evaluation.make_environment(spec, compiled_where_ready(spec, kwargs))
     except FlowSchedError as error:
         raise ConfigError(f"{path}: {error}") from None
     runs = []
@@ -180,7 +169,7 @@ def _computed(
                 progress(number * len(seeds) + len(episodes), 0)
                 assert episode.actions is not None
                 try:
-                    episodes.append(repeat_actions(env, episode.actions, seed=episode.seed))
+                    episodes.append(evaluation.repeat_actions(env, episode.actions, seed=episode.seed))
                 except InvalidAction as error:
                     raise ConfigError(f"{path}: run {number}, episode with seed {episode.seed}: {error}") from None
             runs.append(Run(model=run.model, episodes=tuple(episodes)))
@@ -198,7 +187,7 @@ def _compare(path: str | Path, found: EvaluationResult, again: EvaluationResult)
                         f"{path} is not what its actions give: run {number}, episode with seed {old.seed}: {name} is "
                         f"{was.get(name)}, the actions give {gives.get(name)}"
                     )
-    if read_json(path)["intervals"] != result_content(again)["intervals"]:
+    if read_json(path)["intervals"] != evaluation.result_content(again)["intervals"]:
         raise ConfigError(f"{path} is not what its actions give: its intervals are others")
 
 

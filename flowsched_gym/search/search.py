@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Self, cast
 
-import gymnasium
+import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 
@@ -96,12 +96,7 @@ class Search:
     """
 
     def __init__(
-        self,
-        env: gymnasium.Env[Any, Any],
-        config: SearchConfig | None = None,
-        *,
-        seed: int = 0,
-        base: Policy | None = None,
+        self, env: gym.Env[Any, Any], config: SearchConfig | None = None, *, seed: int = 0, base: Policy | None = None
     ) -> None:
         """Enters the environment."""
         self.config = SearchConfig() if config is None else config
@@ -170,7 +165,7 @@ class Search:
         arguments = {key: value for key, value in kwargs.items() if key in known}
         if self._base is None and not name.endswith(MODEL_SUFFIX):
             arguments = heuristic_arguments(spec, arguments)
-        template = gymnasium.make(spec.id, **{**arguments, **REWARDS.get(spec.id, {})})
+        template = gym.make(spec.id, **{**arguments, **REWARDS.get(spec.id, {})})
         core = cast("DecisionEnv[Any]", template.unwrapped)
         if not config.clairvoyant:
             _check_source(core._source)
@@ -190,7 +185,7 @@ def _check_source(source: WorkloadSource) -> None:
         )
 
 
-def _base_of(name: str, spec: EnvironmentSpec, env: gymnasium.Env[Any, Any], seed: int) -> Policy:
+def _base_of(name: str, spec: EnvironmentSpec, env: gym.Env[Any, Any], seed: int) -> Policy:
     """Makes a heuristic, or loads a trained model."""
     if name.endswith(MODEL_SUFFIX):
         from flowsched_gym.integrations.sb3 import batched, load_policy  # noqa: PLC0415 - Stable-Baselines3 is optional

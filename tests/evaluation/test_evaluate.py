@@ -6,16 +6,9 @@ import pytest
 from gymnasium.wrappers import FlattenObservation, TimeLimit
 
 import flowsched_gym
+from flowsched_gym import evaluation
 from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.evaluation import (
-    EnvironmentFlows,
-    bound_of_simulation,
-    deadline_bound,
-    evaluate,
-    evaluate_bound,
-    make_environment,
-    rollout,
-)
+from flowsched_gym.evaluation import evaluate, make_environment, rollout
 from flowsched_gym.flows.metrics import summary
 from tests.simulate import make_flows
 
@@ -55,7 +48,7 @@ def test_every_episode_has_its_own_seed_and_the_same_seed_gives_the_same_result(
 def test_all_policies_see_the_same_flows():
     results = [evaluate(ARTEMIS, name, episodes=2, seed=1, kwargs=SHORT) for name in ("fifo", "lifo", "feasible-first")]
     assert len({tuple(result.values("num_flows")) for result in results}) == 1
-    flows = EnvironmentFlows(ARTEMIS, SHORT)
+    flows = evaluation.EnvironmentFlows(ARTEMIS, SHORT)
     env = make_environment(ARTEMIS, SHORT)
     rollout(env, OldestRequest(), seed=1)
     assert env.unwrapped.workload.arrival_time.tolist() == flows.draw(1).arrival_time.tolist()  # type: ignore[attr-defined]
@@ -113,14 +106,14 @@ def test_an_argument_that_is_not_allowed_is_named():
 
 @pytest.mark.parametrize("kwargs", [SHORT | {"transport": "tcp"}, SHORT | {"workload": "gather-multi"}], ids=str)
 def test_no_policy_beats_the_bound(kwargs):
-    bound = evaluate_bound(ARTEMIS, episodes=3, seed=11, kwargs=kwargs)
+    bound = evaluation.evaluate_bound(ARTEMIS, episodes=3, seed=11, kwargs=kwargs)
     assert (bound.values("reachable_hit_ratio") <= bound.values("deadline_hit_ratio")).all()
     for name in ("fifo", "lifo", "feasible-first"):
         met = evaluate(ARTEMIS, name, episodes=3, seed=11, kwargs=kwargs).values("deadlines_met")
         assert (met <= bound.values("deadlines_met")).all()
-    simulation = EnvironmentFlows(ARTEMIS, SHORT).simulation(11)
+    simulation = evaluation.EnvironmentFlows(ARTEMIS, SHORT).simulation(11)
     workload, capacity = simulation.workload, float(simulation.topology.capacity[0])
-    upper = deadline_bound(workload, capacity=capacity, latency_after=0.5e-3).upper
+    upper = evaluation.deadline_bound(workload, capacity=capacity, latency_after=0.5e-3).upper
     for discipline in ("edf", "srpt", "ps"):
         records = flowsched_gym.replay(workload, discipline=discipline, topology=simulation.topology)
         assert records.deadline_met.sum() <= upper
@@ -128,7 +121,7 @@ def test_no_policy_beats_the_bound(kwargs):
 
 def test_an_idle_network_meets_its_bound():
     kwargs = {"workload": "gather-a1", "bursts": 3, "burst_rate": 1.0}
-    bound = evaluate_bound(ARTEMIS, episodes=2, seed=0, kwargs=kwargs)
+    bound = evaluation.evaluate_bound(ARTEMIS, episodes=2, seed=0, kwargs=kwargs)
     met = evaluate(ARTEMIS, "edf", episodes=2, seed=0, kwargs=kwargs)
     assert bound.values("deadline_hit_ratio").tolist() == met.values("deadline_hit_ratio").tolist() == [1.0, 1.0]
 
@@ -145,5 +138,5 @@ def test_an_idle_network_meets_its_bound():
 @pytest.mark.parametrize(("spare", "met"), [(1e-7, 1), (-1e-7, 0)])
 def test_the_bound_knows_the_time_that_a_lone_flow_needs_at_least(transport, needed, spare, met):
     flow = make_flows([0.0], [144_800.0], span=[needed + spare])
-    flows = EnvironmentFlows(ARTEMIS, {"workload": flow, "transport": transport})
-    assert bound_of_simulation(flows.simulation(0)).upper == met
+    flows = evaluation.EnvironmentFlows(ARTEMIS, {"workload": flow, "transport": transport})
+    assert evaluation.bound_of_simulation(flows.simulation(0)).upper == met

@@ -7,19 +7,9 @@ import re
 import numpy as np
 import pytest
 
+from flowsched_gym import evaluation
 from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.evaluation import (
-    EpisodeResult,
-    EvaluationResult,
-    Provenance,
-    Run,
-    evaluate,
-    read_result,
-    result_content,
-    result_name,
-    write_json,
-    write_result,
-)
+from flowsched_gym.evaluation import EpisodeResult, EvaluationResult, Provenance, Run
 
 
 def make_result(**changes):
@@ -48,11 +38,11 @@ def make_result(**changes):
 def test_a_result_read_back_is_the_result_bit_by_bit(tmp_path):
     path = tmp_path / "new" / "edf.json"
     result = make_result()
-    write_result(result, path)
-    again = read_result(path)
+    evaluation.write_result(result, path)
+    again = evaluation.read_result(path)
     assert again.values("deadline_hit_ratio").tolist() == result.values("deadline_hit_ratio").tolist()
     assert (again, again.made) == (result, result.made)
-    assert result_content(again) == result_content(result)
+    assert evaluation.result_content(again) == evaluation.result_content(result)
     assert math.isnan(again.values("mean_tct")[0])
     assert [file.name for file in path.parent.iterdir()] == ["edf.json"]
     content = json.loads(path.read_text())
@@ -68,13 +58,13 @@ def test_a_workload_of_ones_own_is_kept_whole_and_played_again(tmp_path, monkeyp
     counts = {"flows_per_burst": 3, "bursts": 2, "load": 0.9}
     workload = {"name": "my sizes", "kind": "gather", "size": "mine.csv", **counts}
     kwargs = {"workload": workload, "k": 2}
-    result = evaluate("flowsched/Artemis-v0", "sjf", episodes=2, seed=3, kwargs=kwargs)
-    path = tmp_path / result_name(result.environment, result.kwargs, result.policy)
-    write_result(result, path)
+    result = evaluation.evaluate("flowsched/Artemis-v0", "sjf", episodes=2, seed=3, kwargs=kwargs)
+    path = tmp_path / evaluation.result_name(result.environment, result.kwargs, result.policy)
+    evaluation.write_result(result, path)
     (tmp_path / "mine.csv").unlink()
 
-    read = read_result(path)
-    again = evaluate("flowsched/Artemis-v0", "sjf", episodes=2, seed=3, kwargs=read.kwargs)
+    read = evaluation.read_result(path)
+    again = evaluation.evaluate("flowsched/Artemis-v0", "sjf", episodes=2, seed=3, kwargs=read.kwargs)
 
     assert read.kwargs["workload"]["size"]["points"] == [[1000.0, 0.0], [300000.0, 1.0]]
     assert repr(again.runs) == repr(read.runs)
@@ -82,19 +72,19 @@ def test_a_workload_of_ones_own_is_kept_whole_and_played_again(tmp_path, monkeyp
 
 def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path):
     path = tmp_path / "edf.json"
-    write_result(make_result(), path)
+    evaluation.write_result(make_result(), path)
     before = path.read_text()
     with pytest.raises(ConfigError, match=r"argument workload is a set: .* lists and mappings"):
-        write_result(make_result(kwargs={"workload": {1}}), path)
+        evaluation.write_result(make_result(kwargs={"workload": {1}}), path)
     with pytest.raises(ValueError, match="Out of range float"):
-        write_json(math.nan, path)
+        evaluation.write_json(math.nan, path)
     assert path.read_text() == before
     assert [file.name for file in tmp_path.iterdir()] == ["edf.json"]
 
 
 def test_a_name_says_environment_arguments_and_policy_and_is_that_of_one_workload():
     def of(workload, policy="edf", **kwargs):
-        return result_name("flowsched/Artemis-v0", {"workload": workload} | kwargs, policy)
+        return evaluation.result_name("flowsched/Artemis-v0", {"workload": workload} | kwargs, policy)
 
     assert of("gather-heavy", "module:My Class", k=3) == "artemis-v0_k-3_workload-gather-heavy_module-my-class.json"
     names = {of({"base": "gather-heavy", "load": load}) for load in (0.5, 0.6)}
@@ -140,11 +130,11 @@ EPISODES = ("runs", 0, "episodes")
 )
 def test_a_file_that_is_no_result_says_where_it_is_wrong(tmp_path, edit, message):
     path = tmp_path / "edf.json"
-    content = result_content(make_result(made=Provenance(command="flowsched evaluate a\u00a0b.csv")))
+    content = evaluation.result_content(make_result(made=Provenance(command="flowsched evaluate a\u00a0b.csv")))
     edit(content)
     path.write_text(json.dumps(content))
     with pytest.raises(ConfigError, match=message) as caught:
-        read_result(path)
+        evaluation.read_result(path)
     assert str(path) in str(caught.value)
 
 
@@ -165,9 +155,9 @@ def test_a_name_that_would_be_more_than_text_and_json_that_is_none_are_one_clear
         *("\x1b[31mred", "a\nb", "\u202eright to left", "<script>alert(1)</script>", "[edf](http://example.org)"),
         *("a | b", "http://example.org", "x" * 201, ""),
     ):
-        path.write_text(json.dumps(result_content(make_result()) | {"policy": name}))
+        path.write_text(json.dumps(evaluation.result_content(make_result()) | {"policy": name}))
         with pytest.raises(ConfigError) as caught:
-            read_result(path)
+            evaluation.read_result(path)
         assert str(path) in str(caught.value)
         assert str(caught.value).isprintable()
     for text, message in (
@@ -180,4 +170,4 @@ def test_a_name_that_would_be_more_than_text_and_json_that_is_none_are_one_clear
     ):
         path.write_text(text)
         with pytest.raises(ConfigError, match=message):
-            read_result(path)
+            evaluation.read_result(path)

@@ -158,15 +158,7 @@ UNCOMPILED = {"has_machine_code": lambda spec: False}
         (2, {"LITTLE_WORK": 60} | UNCOMPILED, ()),
         (2, {"LITTLE_WORK": 59} | UNCOMPILED, (2,)),
     ],
-    ids=[
-        "rounds of equal size",
-        "pairs",
-        "large",
-        "alone",
-        "huge",
-        "little work waits for no compiler",
-        "more work does",
-    ],
+    ids=["equal rounds", "pairs", "large", "alone", "huge", "little work waits for no compiler", "more work does"],
 )
 def test_a_pure_policy_is_asked_for_many_episodes_where_that_is_sooner(episodes, limits, shape, monkeypatch) -> None:
     for name, value in limits.items():

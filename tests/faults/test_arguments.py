@@ -33,14 +33,7 @@ WRONG_KINDS: Final[tuple[Any, ...]] = (
     *(np.datetime64("2020-01-01"), 1j, Decimal(3), object(), Exception("no"), range(3), type, len),
     *(np.timedelta64(3), {1}, frozenset({1.0}), {1: 2}.keys(), {"x" * 100_000: 1}, b"\x01\x02", memoryview(b"ab")),
     *("x" * 100_000, ["x" * 1_000] * 1_000, [[[[[[1]]]]]] * 100, "\x1b[31m\n\u202e", np.zeros((40, 40))),
-    *(
-        Fraction(1, 3),
-        np.array([1.0, None]),
-        np.array([True]),
-        np.array([1j]),
-        np.array([math.nan]),
-        {"class": "os.system"},
-    ),
+    *(Fraction(1, 3), np.array([1.0, None]), np.array([True]), np.array([1j]), np.array([math.nan]), {"class": "x"}),
     *([np.float64(1e4), 1e5], [10**400], [math.nan, 1.0], [True, 2], (10**30,), ["1", "2"], [b"1"], bytearray(b"12")),
 )
 NUMBERS: Final[tuple[Any, ...]] = (

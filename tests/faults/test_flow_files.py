@@ -21,18 +21,7 @@ CELLS: Final = (
     *("9223372036854775807", "9223372036854775808", "1" * 5000, "\u0661", "1,5", "1;5", "true", "None", "é", "\0"),
     *("\r", "\u2028", "\ufeff", "1\t", "=1+1", "'1'", "1 000", "99999999", "4096"),
 )
-HEADERS: Final = (
-    "flow_id",
-    "task_id",
-    "source",
-    "size_bytes",
-    "arrival_s",
-    "deadline_s",
-    "due_s",
-    "size",
-    "",
-    "Flow_id",
-)
+HEADERS: Final = ("flow_id", "task_id", "source", "size_bytes", "arrival_s", "deadline_s", "due_s", "size", "", "Flow")
 DISCIPLINES: Final = ("fifo", "ps", "srpt", "edf", "las", "merp")
 
 

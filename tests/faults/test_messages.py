@@ -11,16 +11,8 @@ import pytest
 
 import flowsched_gym
 from flowsched_gym import replay_packets
-from flowsched_gym.core.errors import (
-    LONGEST_MESSAGE,
-    ConfigError,
-    FlowFileError,
-    FlowSchedError,
-    InvalidAction,
-    SimulationError,
-    WorkloadError,
-    shown,
-)
+from flowsched_gym.core import errors
+from flowsched_gym.core.errors import ConfigError, FlowFileError, FlowSchedError, SimulationError, WorkloadError
 from flowsched_gym.fluid.disciplines import make_discipline
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import make_workload, read_cdf, read_flows, write_flows
@@ -45,9 +37,9 @@ def test_a_value_is_shown_on_one_line_and_a_long_one_is_cut() -> None:
         (np.array([[1, 2], [3, 4]]), "array([[1, 2], [3, 4]])"),
         ([[[[[1]]]]], "[[[[...]]]]"),
     ):
-        assert shown(value) == text
-    assert len(shown("x" * 10_000)) < 300
-    assert len(shown(np.zeros((100, 100)))) < 300
+        assert errors.shown(value) == text
+    assert len(errors.shown("x" * 10_000)) < 300
+    assert len(errors.shown(np.zeros((100, 100)))) < 300
 
 
 ENDLESS = "x" * 100_000
@@ -77,7 +69,7 @@ def test_no_message_is_longer_than_a_few_lines_or_has_what_does_not_print(tmp_pa
         with pytest.raises(FlowSchedError) as caught:
             call()
         message = str(caught.value)
-        assert 0 < len(message) <= LONGEST_MESSAGE, number
+        assert 0 < len(message) <= errors.LONGEST_MESSAGE, number
         assert message.isprintable(), number
     assert str(ConfigError(f"{ENDLESS}: it must be short")).endswith("x: it must be short")
     assert str(pickle.loads(pickle.dumps(ConfigError("a\nb")))) == r"a\nb"
@@ -208,7 +200,7 @@ def test_vector_environments_say_the_same() -> None:
         with pytest.raises(ConfigError, match=r"number is .*: it must be an integer"):
             envs.records(number)
     for actions in ([True, 1], np.array([True, False]), [0], None, [0, HUGE]):
-        with pytest.raises(InvalidAction, match=r"actions is .*: it must be 2 integers"):
+        with pytest.raises(errors.InvalidAction, match=r"actions is .*: it must be 2 integers"):
             envs.step(actions)
     envs.close()
     for go_on in (lambda: envs.step([0, 0]), envs.reset, lambda: envs.set_state(state)):

@@ -9,39 +9,16 @@ import pytest
 from benchmarks.paper.run import DOCUMENT as PAPER_DOCUMENT
 from benchmarks.paper.run import FIGURE as PAPER_FIGURE
 from benchmarks.paper.run import paper_markdown
+from flowsched_gym import evaluation, leaderboard
 from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.evaluation import (
-    BOUND_POLICY,
-    EpisodeResult,
-    EvaluationResult,
-    Interval,
-    ModelFile,
-    Run,
-    evaluate,
-    evaluate_bound,
-)
-from flowsched_gym.leaderboard import (
-    Setting,
-    Table,
-    compare,
-    compare_settings,
-    comparison_table,
-    curves_of,
-    format_interval,
-    group_results,
-    leaderboard_markdown,
-    learned_table,
-    load_suite,
-    published_results,
-    read_results,
-)
+from flowsched_gym.evaluation import BOUND_POLICY, EpisodeResult, EvaluationResult, Interval, ModelFile, Run
 from flowsched_gym.leaderboard.published import published_content, published_path
 from flowsched_gym.registration import ENVIRONMENTS, agent_ability, find_environment, policy_ability
 from tests.repository import ROOT
 
 ARTEMIS = "flowsched/Artemis-v0"
 BENCHMARKS = ROOT / "benchmarks"
-SUITE = load_suite("standard-v1")
+SUITE = leaderboard.load_suite("standard-v1")
 SPREAD = np.linspace(0.3, 0.7, 12)
 
 
@@ -60,12 +37,13 @@ def make_result(policy, *trainings, kwargs=None, fct=0.01, first=0, learned=Fals
 
 
 def learned_rows(results):
-    return learned_table(compare_settings(group_results(results, list(SUITE.settings.values()))), SUITE).rows
+    groups = leaderboard.group_results(results, list(SUITE.settings.values()))
+    return leaderboard.learned_table(leaderboard.compare_settings(groups), SUITE).rows
 
 
 def test_policies_are_compared_with_the_best_rule_and_the_bound_episode_by_episode():
     results = [make_result(name, SPREAD + gain) for name, gain in (("edf", 0.0), ("fifo", 0.1), (BOUND_POLICY, 0.4))]
-    rows = compare([*results, make_result("ppo", SPREAD + 0.2, SPREAD + 0.3, learned=True)])
+    rows = leaderboard.compare([*results, make_result("ppo", SPREAD + 0.2, SPREAD + 0.3, learned=True)])
     assert [(row.policy, row.num_runs) for row in rows] == [(BOUND_POLICY, 1), ("ppo", 2), ("fifo", 1), ("edf", 1)]
     bound, ppo, fifo, edf = rows
     assert ppo.estimate.mean == pytest.approx(0.75)
@@ -76,12 +54,13 @@ def test_policies_are_compared_with_the_best_rule_and_the_bound_episode_by_episo
     assert (fifo.difference, fifo.improvement) == (None, None), "the reference"
     assert (bound.to_bound, bound.difference, dict(bound.others)) == (None, None, {})
     assert list(ppo.others) == ["mean_fct", "p99_fct"]
-    same = compare([make_result("edf", SPREAD), make_result("fifo", SPREAD)], reference="edf")
+    same = leaderboard.compare([make_result("edf", SPREAD), make_result("fifo", SPREAD)], reference="edf")
     assert same[1].improvement.mean == 0.5
 
 
 def test_a_table_names_actions_information_and_references_and_marks_what_is_learned():
-    table = comparison_table([make_result("edf", SPREAD), make_result("ppo", SPREAD - 0.1, SPREAD - 0.1, learned=True)])
+    ppo = make_result("ppo", SPREAD - 0.1, SPREAD - 0.1, learned=True)
+    table = leaderboard.comparison_table([make_result("edf", SPREAD), ppo])
     assert table.columns[:8] == (
         *("policy", "actions", "information", "deadlines met, %", "middle half"),
         *("reference", "minus reference, points", "better than reference, %"),
@@ -98,7 +77,7 @@ def test_a_reference_has_no_other_actions_and_no_other_information():
     agents |= {"waits": {"defer": "wait"}, "postpones": {"defer": "to-back"}}
     results = [make_result(name, SPREAD + gain) for name, gain in met.items()]
     results += [make_result(name, SPREAD, kwargs=kwargs, learned=True) for name, kwargs in agents.items()]
-    rows = {row.policy: row for row in compare(results)}
+    rows = {row.policy: row for row in leaderboard.compare(results)}
 
     assert {name: row.reference for name, row in rows.items()} == {
         **{"paper": "lifo", "grants": "feasible-first", "waits": "paced:base=lifo,active=6"},
@@ -160,7 +139,7 @@ def test_learned_agents_stand_beside_the_best_rule_with_what_can_be_said():
 def test_where_a_smaller_value_is_better_the_smallest_comes_first():
     nothing = [np.nan] * 12
     results = [make_result("slow", nothing, fct=0.2), make_result("fast", nothing, fct=0.1)]
-    table = comparison_table(results, metric="mean_fct")
+    table = leaderboard.comparison_table(results, metric="mean_fct")
     assert [row[0] for row in table.rows] == ["fast", "slow"]
     assert table.rows[0][3] == "100.0 [100.0, 100.0]"
     assert table.rows[1][6] == "+100.0 [+100.0, +100.0]"
@@ -174,22 +153,22 @@ def test_results_that_cannot_be_compared_are_refused(tmp_path):
         ([make_result("edf", SPREAD), make_result("fifo", SPREAD, first=1)], "'fifo' played the seeds 1 to 12"),
     ):
         with pytest.raises(ConfigError, match=message):
-            compare(results)
+            leaderboard.compare(results)
     with pytest.raises(ConfigError, match="reference is 'sjf': there are results of edf"):
-        compare([make_result("edf", SPREAD)], reference="sjf")
+        leaderboard.compare([make_result("edf", SPREAD)], reference="sjf")
     with pytest.raises(ConfigError, match="there is no such folder"):
-        leaderboard_markdown(tmp_path)
+        leaderboard.leaderboard_markdown(tmp_path)
     (tmp_path / "results").mkdir()
     with pytest.raises(ConfigError, match="holds no result"):
-        leaderboard_markdown(tmp_path)
+        leaderboard.leaderboard_markdown(tmp_path)
 
 
 def test_a_table_is_written_for_documents_and_for_terminals_and_intervals_with_the_ends_that_are_known():
-    table = Table(columns=("name", "value"), rows=(("a|b", "1"), ("c", "23")))
+    table = leaderboard.Table(columns=("name", "value"), rows=(("a|b", "1"), ("c", "23")))
     assert table.markdown() == "| name | value |\n| --- | ---: |\n| a\\|b | 1 |\n| c | 23 |\n"
     assert table.text() == "name  value\na|b       1\nc        23\n"
     with pytest.raises(ConfigError, match="row 0 has 1 cells"):
-        Table(columns=("name", "value"), rows=(("a",),))
+        leaderboard.Table(columns=("name", "value"), rows=(("a",),))
     for mean, low, high, options, text in (
         (0.5, 0.25, 0.75, {"scale": 100}, "50.0 [25.0, 75.0]"),
         (0.5, 0.25, 0.75, {"scale": 100, "signed": True, "digits": 0}, "+50 [+25, +75]"),
@@ -197,8 +176,8 @@ def test_a_table_is_written_for_documents_and_for_terminals_and_intervals_with_t
         (np.nan, np.nan, np.nan, {}, ""),
         (-1e-9, -1e-9, 1e-9, {}, "0.0 [0.0, 0.0]"),
     ):
-        assert format_interval(Interval(mean=mean, low=low, high=high, num_samples=20), **options) == text
-    assert format_interval(None) == ""
+        assert leaderboard.format_interval(Interval(mean=mean, low=low, high=high, num_samples=20), **options) == text
+    assert leaderboard.format_interval(None) == ""
 
 
 def test_what_an_agent_sees_and_is_rewarded_for_does_not_part_it_from_the_others():
@@ -213,28 +192,28 @@ def test_what_an_agent_sees_and_is_rewarded_for_does_not_part_it_from_the_others
 
 def test_learned_agents_and_a_plain_heuristic_have_curves_then_the_best_of_the_others():
     order = ["sjf", "lifo", "ppo", "ssdf", "lsdf", "random", "fifo", "a2c", "edf"]
-    assert curves_of(order, ["a2c", "ppo"]) == ["sjf", "lifo", "ppo", "ssdf", "a2c", "edf"]
+    assert leaderboard.curves_of(order, ["a2c", "ppo"]) == ["sjf", "lifo", "ppo", "ssdf", "a2c", "edf"]
     agents = [f"ppo-{number}" for number in range(8)]
-    assert curves_of([*agents, "edf", "sjf"], agents) == [*agents[:5], "edf"]
+    assert leaderboard.curves_of([*agents, "edf", "sjf"], agents) == [*agents[:5], "edf"]
 
 
 def test_results_of_no_known_setting_come_last_together():
     other = {"workload": "gather-a1", "k": 7}
     of = {"edf": other, "fifo": {"workload": "gather-heavy", "k": 3, "f": 10}, "ppo": other}
     results = [make_result(name, SPREAD, kwargs=kwargs) for name, kwargs in of.items()]
-    groups = group_results(results, list(SUITE.settings.values()))
+    groups = leaderboard.group_results(results, list(SUITE.settings.values()))
     found = [(setting.title, len(members)) for setting, members in groups]
     assert found == [("gather-heavy, k = 3, f = 10", 1), ("gather-a1, k = 7", 2)]
 
 
 @pytest.fixture(scope="module")
 def committed():
-    return read_results(BENCHMARKS / "results")
+    return leaderboard.read_results(BENCHMARKS / "results")
 
 
 def test_the_committed_leaderboard_is_what_its_result_files_give(committed):
     written = (BENCHMARKS / "README.md").read_text(encoding="utf-8")
-    assert written == leaderboard_markdown(BENCHMARKS), "run: python -m benchmarks.leaderboard"
+    assert written == leaderboard.leaderboard_markdown(BENCHMARKS), "run: python -m benchmarks.leaderboard"
     published = json.loads(published_path(SUITE.name).read_text(encoding="utf-8"))
     assert published == published_content(committed, SUITE), "the same"
 
@@ -243,8 +222,8 @@ def test_the_published_results_give_the_tables_of_the_whole_result_files(committ
     def heavy(results):
         return [result for result in results if result.reference.setting == "artemis-heavy"]
 
-    whole = comparison_table(heavy(committed))
-    assert comparison_table(heavy(published_results(SUITE))) == whole
+    whole = leaderboard.comparison_table(heavy(committed))
+    assert leaderboard.comparison_table(heavy(leaderboard.published_results(SUITE))) == whole
 
 
 def test_the_committed_comparison_with_the_papers_is_what_its_figures_give():
@@ -265,14 +244,14 @@ def test_the_committed_results_cover_every_policy_in_every_setting_over_the_same
 
 
 @pytest.mark.parametrize("setting", SUITE.settings.values(), ids=lambda setting: setting.name)
-def test_the_committed_results_are_what_the_environments_give_today(committed, setting: Setting):
+def test_the_committed_results_are_what_the_environments_give_today(committed, setting: leaderboard.Setting):
     results = [each for each in committed if each.reference.setting == setting.name]
     first = SUITE.test[0]
     last = setting.spec.heuristics[-1]
     compiled = setting.heuristic_kwargs(last) | {"engine": "compiled"}
-    played = {last: evaluate(setting.spec, last, episodes=1, seed=first, kwargs=compiled)}
+    played = {last: evaluation.evaluate(setting.spec, last, episodes=1, seed=first, kwargs=compiled)}
     if setting.spec.bounded:
-        played[BOUND_POLICY] = evaluate_bound(setting.spec, episodes=1, seed=first, kwargs=setting.kwargs)
+        played[BOUND_POLICY] = evaluation.evaluate_bound(setting.spec, episodes=1, seed=first, kwargs=setting.kwargs)
     for result in results:
         if result.policy in played:
             assert repr(result.episodes[0]) == repr(played[result.policy].episodes[0]), "run: flowsched leaderboard run"

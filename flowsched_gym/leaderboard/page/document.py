@@ -16,14 +16,8 @@ import numpy as np
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.evaluation import BOUND_POLICY, Interval, Progress, bootstrap_intervals
 from flowsched_gym.flows.metrics import SMALLER_IS_BETTER, merit
-from flowsched_gym.leaderboard.comparison import (
-    ComparedSetting,
-    ComparisonRow,
-    MetricColumn,
-    compare_settings,
-    comparison_table,
-    curves_of,
-)
+from flowsched_gym.leaderboard import comparison
+from flowsched_gym.leaderboard.comparison import ComparedSetting, ComparisonRow, MetricColumn
 from flowsched_gym.leaderboard.page.charts import Curve, draw_chart
 from flowsched_gym.leaderboard.suite import Groups, Setting
 
@@ -68,7 +62,7 @@ def page_html(
     ``yours`` are the settings and policies whose results are not published ones, ``learning`` the learning curves of
     agents by setting; ``progress`` is called with the number of settings that have been compared, and of all.
     """
-    compared = compare_settings(groups, progress)
+    compared = comparison.compare_settings(groups, progress)
     body = [_overview(compared)]
     for number, each in enumerate(compared):
         name = each.setting.name
@@ -151,17 +145,12 @@ def _means_of_trainings(compared: ComparedSetting, agent: ComparisonRow) -> Floa
 
 
 def _section(
-    number: int,
-    compared: ComparedSetting,
-    *,
-    played: Mapping[str, str],
-    mine: Collection[str],
-    learning: Sequence[Curve],
+    number: int, compared: ComparedSetting, played: Mapping[str, str], mine: Collection[str], learning: Sequence[Curve]
 ) -> str:
     """Lays out a setting: its table, then its curves."""
     setting, members, rows = compared
     shown = compared.column
-    table = comparison_table(members, metric=setting.metric, rows=rows)
+    table = comparison.comparison_table(members, metric=setting.metric, rows=rows)
     # Numbers first: a narrow screen has no room for words before them.
     order = sorted(range(1, len(table.columns)), key=lambda column: table.columns[column] in WORDS)
     lines = []
@@ -203,7 +192,7 @@ def _profile(compared: ComparedSetting) -> str:
     setting, members, rows = compared
     shown, smaller = compared.column, setting.metric in SMALLER_IS_BETTER
     learned = {row.policy for row in rows if row.learned}
-    names = curves_of([row.policy for row in rows if row.policy != BOUND_POLICY], learned)
+    names = comparison.curves_of([row.policy for row in rows if row.policy != BOUND_POLICY], learned)
     samples = {member.policy: member.samples(setting.metric) for member in members if member.policy in names}
     samples = {name: values[:, np.isfinite(values).all(axis=0)] for name, values in samples.items()}
     samples = {name: shown.scale * values for name, values in samples.items() if values.size}

@@ -61,10 +61,10 @@ def write_site(
     ``models`` has a folder for each setting, in which each agent has a folder with models and ``curve.csv``. The other
     arguments are those of `page_html`.
     """
-    made = [(setting, entrant, film_path(folder, setting, entrant)) for setting, entrant in films]
+    paths = [film_path(folder, setting, entrant) for setting, entrant in films]
     shown = [
         Film(setting.name, entrant.label, path.relative_to(folder).as_posix())
-        for setting, entrant, path in made
+        for (setting, entrant), path in zip(films, paths, strict=True)
         if path.exists()
     ]
     learning = {

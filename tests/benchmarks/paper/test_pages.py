@@ -4,26 +4,19 @@ import re
 
 import pytest
 
-from benchmarks.paper import (
-    auto_figures,
-    merp_figures,
-    qcluster_figures,
-    tafe_figures,
-    thesis,
-    thesis_figures,
-    thesis_tables,
-)
+from benchmarks.paper import auto_figures, merp_figures, qcluster_figures, tafe_figures, thesis, thesis_figures
 from benchmarks.paper import auto_tables as auto
 from benchmarks.paper import merp_tables as merp
 from benchmarks.paper import qcluster_tables as qcluster
 from benchmarks.paper import tafe_tables as tafe
+from benchmarks.paper import thesis_tables as thesis_page
 
 PAGES = {
     "auto": (auto.read_results, auto.auto_markdown, None, auto_figures.draw),
     "merp": (merp.read_results, merp.merp_markdown, None, merp_figures.draw),
     "qcluster": (qcluster.read_results, qcluster.qcluster_markdown, qcluster.DOCUMENT, qcluster_figures.draw),
     "tafe": (tafe.read_results, tafe.tafe_markdown, tafe.DOCUMENT, tafe_figures.draw),
-    "thesis": (thesis.read_thesis, thesis_tables.thesis_markdown, thesis_tables.DOCUMENT, thesis_figures.draw),
+    "thesis": (thesis.read_thesis, thesis_page.thesis_markdown, thesis_page.DOCUMENT, thesis_figures.draw),
 }
 
 

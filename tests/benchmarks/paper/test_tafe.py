@@ -66,8 +66,7 @@ def test_coflows_come_out_in_the_order_of_the_reference(results: dict[str, Any])
 
 
 @pytest.mark.parametrize(
-    "scheme",
-    [pytest.param(name, marks=pytest.mark.exhaustive if name == "SEBF" else ()) for name in SCHEMES],
+    "scheme", [pytest.param(name, marks=pytest.mark.exhaustive if name == "SEBF" else ()) for name in SCHEMES]
 )
 def test_engines_agree_on_coflows(scheme: str) -> None:
     discipline, parameters = SCHEMES[scheme]
