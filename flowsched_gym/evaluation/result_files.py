@@ -36,11 +36,7 @@ import numpy.typing as npt
 from flowsched_gym.core.arrays import is_whole, to_float
 from flowsched_gym.core.errors import ConfigError, FlowSchedError, listed, shown
 from flowsched_gym.core.files import check_path, read_json, write_text
-<<<<<<< HEAD
-=======
-from flowsched_gym.core.suggestions import listed
 from flowsched_gym.evaluation import results
->>>>>>> part-evaluation
 from flowsched_gym.evaluation.actions import FIELDS as ACTION_FIELDS
 from flowsched_gym.evaluation.actions import MOST_BYTES, pack_actions, unpack_actions
 from flowsched_gym.evaluation.result_checks import check_intervals, check_made, check_result
