@@ -70,9 +70,8 @@ def finish_times(
         live += arrived
         if discipline == "merp" and arrived:
             place_by_expansion(live, now, capacity[0])
-        rate = dict.fromkeys(live, Fraction(0)) | _rates(
-            _groups(discipline, live, thresholds, weights, share), capacity
-        )
+        groups = _groups(discipline, live, thresholds, weights, share)
+        rate = dict.fromkeys(live, Fraction(0)) | _rates(groups, capacity)
         steps = [waiting[0].arrival - now] if waiting else []
         for flow in live:
             marks = [flow.size, *thresholds] if discipline == "mlfq" else [flow.size]
@@ -122,31 +121,26 @@ def _weighted(live: list[Flow], weights: Sequence[Fraction], share: bool) -> Gro
     group: Group = []
     for queue, weight in enumerate(weights):
         members = sorted((flow for flow in live if flow.queue == queue), key=lambda flow: (flow.arrival, flow.number))
-        if share:
-            group += [(flow, weight / len(members)) for flow in members]
-        else:
-            group += [(flow, weight) for flow in members[:1]]
+        served = members if share else members[:1]
+        group += [(flow, weight / len(served)) for flow in served]
     return group
 
 
 def _key(discipline: str, flow: Flow) -> tuple[object, ...]:
     """Returns what an ordered discipline sorts by, before arrival and number."""
-    if discipline == "fifo":
-        return ()
-    if discipline == "merp":
-        return (flow.place,)
-    if discipline == "srpt":
-        return (flow.left,)
-    if discipline == "psjf":
-        return (flow.size,)
-    if discipline == "sjf":
-        return (not flow.sent, flow.size)
+    keys: dict[str, tuple[object, ...]] = {
+        "fifo": (),
+        "merp": (flow.place,),
+        "srpt": (flow.left,),
+        "psjf": (flow.size,),
+        "sjf": (not flow.sent, flow.size),
+    }
+    if discipline in keys:
+        return keys[discipline]
     if flow.span is None:
         return (True, flow.left)
-    return (
-        False,
-        {"edf": flow.arrival + flow.span, "ssdf": flow.size / flow.span, "lsdf": -flow.size / flow.span}[discipline],
-    )
+    ratio = flow.size / flow.span
+    return (False, {"edf": flow.arrival + flow.span, "ssdf": ratio, "lsdf": -ratio}[discipline])
 
 
 def place_by_expansion(live: list[Flow], now: Fraction, capacity: Fraction) -> None:

@@ -29,9 +29,7 @@ def solve(workload: Workload, variant: Variant, topology: Topology) -> list[floa
             arrival=Fraction(workload.arrival_time[row]),
             size=Fraction(workload.size[row]),
             span=None if workload.deadline_span[row] == np.inf else Fraction(workload.deadline_span[row]),
-            path=tuple(
-                topology.path_links[topology.path_start[path[row]] : topology.path_start[path[row] + 1]].tolist()
-            ),
+            path=tuple(topology.path_links[slice(*topology.path_start[path[row] : path[row] + 2])].tolist()),
             queue=parameters.get("queue", [0] * workload.num_flows)[row],  # type: ignore[index]
         )
         for row in range(workload.num_flows)
