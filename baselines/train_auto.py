@@ -89,7 +89,7 @@ class ThresholdsBeside(gym.Wrapper[Any, Any, Any, Any]):
         """Begins an episode, with the agent's first thresholds."""
         observation, info = self.env.reset(seed=seed, options=options)
         self._memory = np.zeros(self._control.memory_size)
-        self._told, self._begun_at = 0, 0.0
+        self._num_before, self._begun_at = 0, 0.0
         self._set(self._view())
         return observation, info
 
@@ -110,14 +110,14 @@ class ThresholdsBeside(gym.Wrapper[Any, Any, Any, Any]):
         """Views the network, with what has happened since the last decision."""
         env: Any = self.env.unwrapped
         view: NetworkView = env.view()
-        return replace(view, told=self._told, begun_at=self._begun_at)
+        return replace(view, num_before=self._num_before, begun_at=self._begun_at)
 
     def _set(self, view: NetworkView) -> None:
         """Asks for thresholds and sets them."""
         self._shown = self._control.observe(view, self._memory)
         self._action = self._choose(self._shown)
         self._control.act(view, self._memory, self._control.check(self._action))
-        self._told, self._begun_at = len(view.delivered), view.now
+        self._num_before, self._begun_at = len(view.delivered), view.now
 
 
 class ThresholdsLearner:
