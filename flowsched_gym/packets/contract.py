@@ -107,7 +107,8 @@ class Scheduler(ABC):
 
     A subclass defines ``arrive``, where its queues are not served in strict priority ``choose``, and names the
     ``record_type`` that ``new_record`` fills. One object serves any number of replays. ``packets.rules`` says what
-    arguments of hooks mean.
+    arguments of hooks mean. A queue that is not there, or no packet in it, and an index beyond the end of an array are
+    a ``ConfigError`` on both engines; in machine code, hooks of the package itself are not checked.
 
     Attributes:
         record_type: NamedTuple of what is kept, with one entry, or row, for each port where ports differ. A class that

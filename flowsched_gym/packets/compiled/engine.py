@@ -1,24 +1,43 @@
-"""Packets in the compiled engine: one port, equal bit for bit to ``packets.simpy``, and faster; a leaf-spine."""
+"""Packets in the compiled engine: one port, equal bit for bit to ``packets.simpy``, and faster; a leaf-spine.
+
+Beside replays it runs many networks of one port each, whose agents act once per period.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.core.errors import ConfigError, SimulationError
+from flowsched_gym.core.snapshot import Snapshot
+from flowsched_gym.core.threads import Pool
+from flowsched_gym.flows.fields import Fields, fill_flow_fields
+from flowsched_gym.flows.records import Records
+from flowsched_gym.machine_code.decorators import compiles
 from flowsched_gym.packets.compiled.fabric import Fabric, PacketFabric, new_fabric, replay_fabric
 from flowsched_gym.packets.compiled.loop import replay, serve
-from flowsched_gym.packets.compiled.state import Network, Tables, new_network, new_tables
+from flowsched_gym.packets.compiled.state import COMPLETED, RESENT, Network, Tables, new_network, new_tables, whole
 from flowsched_gym.packets.contract import HOOKS, PacketTable, hook_error
+from flowsched_gym.packets.rules.queues import forget_counts
 from flowsched_gym.packets.schedulers import PacketSetup
 from flowsched_gym.packets.setup import PacketFlows
 from flowsched_gym.packets.state import FlowOutcomes
+from flowsched_gym.topology import Topology
+from flowsched_gym.workload import Workload
 
 PARTS: Final = 200
 """Calls of compiled code in which a run is made: between them it tells how far it is, and can be interrupted."""
 SPARE_ROWS: Final = 1024
+NETWORK: Final = np.dtype(
+    [(name, "i8") for name in ("num_flows", "num_packets", "num_keys", "periods")] + [("waits", "?")], align=True
+)
+"""A network: its size, the periods that have begun, and whether an agent is to act."""
+Record = TypeVar("Record", bound=tuple[Any, ...])
+ALIGNMENT: Final = 16
+"""Bytes at whose multiples arrays begin."""
 
 
 def serve_compiled(arrival_time: FloatArray, table: PacketTable, setup: PacketSetup, record: Any) -> npt.NDArray[Any]:
@@ -70,12 +89,12 @@ def replay_compiled(
                 replay_fabric(sent, tables, ways, goal, np.inf)
             else:
                 replay(sent, tables, goal, np.inf)
-            while keep_trace and num_packets + tables.counts[2] >= len(tables.rows.trace):
+            while keep_trace and num_packets + tables.counts[RESENT] >= len(tables.rows.trace):
                 trace = np.concatenate([tables.rows.trace, np.zeros_like(tables.rows.trace)])
                 tables = tables._replace(rows=tables.rows._replace(trace=trace))
                 replay(sent, tables, goal, np.inf)
             if progress is not None:
-                progress(int(tables.counts[1]), num_flows)
+                progress(int(tables.counts[COMPLETED]), num_flows)
     rows = tables.rows.trace[: tables.rows.written[0]]
     return FlowOutcomes(sent.completion_time, sent.drops, sent.marks, sent.disordered), rows
 
@@ -98,3 +117,231 @@ def hook_errors(setup: PacketSetup, tables: Tables) -> Iterator[None]:
     except IndexError:
         hook, wrong, queue = tables.ports.fault.tolist()
         raise hook_error(setup.scheduler, HOOKS[hook], queue if wrong else None) from None
+
+
+class _Content(NamedTuple):
+    """A network, and what the environment keeps of its flows, (num_flows,)."""
+
+    network: Network
+    columns: npt.NDArray[Any]
+
+
+class PacketNetworks:
+    """Networks of one port each, with flows of their own, event for event as ``PacketSimulation`` simulates one.
+
+    Args:
+        num_networks: Networks, >= 1.
+        topology: The port as a network.
+        setup: The port and the senders.
+        seconds: Length of a period in s.
+        flow_fields: What the environment keeps of a flow.
+        episode_fields: What it keeps of an episode; these are ``episodes``, (num_networks,).
+        num_threads: Threads that run networks, >= 1.
+
+    Raises:
+        ConfigError: Machine code is switched off.
+    """
+
+    def __init__(
+        self,
+        num_networks: int,
+        topology: Topology,
+        setup: PacketSetup,
+        *,
+        seconds: float,
+        flow_fields: Fields,
+        episode_fields: Fields,
+        num_threads: int = 1,
+    ) -> None:
+        if not compiles():
+            raise ConfigError("NUMBA_DISABLE_JIT is set: engine 'compiled' is machine code alone; use engine 'simpy'")
+        self.topology = topology
+        self.episodes = np.zeros(num_networks, dtype=np.dtype([*episode_fields], align=True))
+        self._setup = setup
+        self._seconds = seconds
+        self._flow_type = np.dtype([*flow_fields], align=True)
+        self._networks = np.zeros(num_networks, dtype=NETWORK)
+        nothing = np.zeros(0, dtype=np.uint8)
+        self._contents: dict[int, _Content] = {}
+        self._packed: list[npt.NDArray[np.uint8]] = [nothing] * num_networks
+        self._pool = Pool(num_threads) if num_threads > 1 else None
+
+    def load(self, number: int, workload: Workload) -> None:
+        """Puts the flows of a workload into a network, at time 0."""
+        setup = self._setup
+        packets = setup.cut(workload)
+        columns = np.zeros(workload.num_flows, dtype=self._flow_type)
+        fill_flow_fields(columns, self._flow_type.names or (), workload, lambda: setup.ideal_fct(workload))
+        self._networks[number] = (packets.num_flows, len(packets.table.flow), len(packets.key_id), 0, False)
+        self.episodes[number] = 0
+        self._place(number, packets, columns)
+
+    def network(self, number: int) -> Network:
+        """Returns what compiled code works on."""
+        return self._contents[number].network
+
+    def columns(self, number: int) -> npt.NDArray[Any]:
+        """Returns what the environment keeps of the flows of a network, (num_flows,)."""
+        return self._contents[number].columns
+
+    def run(self, *numbers: int) -> None:
+        """Runs networks, each to the beginning of its next period, or until all flows are acknowledged."""
+        run = map if self._pool is None else self._pool.threads().map
+        list(run(self._run, numbers))
+
+    def now(self, number: int) -> float:
+        """Returns the time of a network in s."""
+        return float(self.network(number).tables.clock[0])
+
+    def num_delivered(self, number: int) -> int:
+        """Returns how many flows of a network have been acknowledged."""
+        return int(self.network(number).tables.counts[COMPLETED])
+
+    def finished(self, number: int) -> bool:
+        """Returns whether every flow of a network has been acknowledged."""
+        return bool(self.num_delivered(number) == self._networks["num_flows"][number])
+
+    def num_periods(self, number: int) -> int:
+        """Returns how many periods of a network have begun."""
+        return int(self._networks["periods"][number])
+
+    def awaits_decision(self, number: int) -> bool:
+        """Returns whether a network waits until an agent acts."""
+        return bool(self._networks["waits"][number])
+
+    def go_on(self, number: int) -> None:
+        """Begins a period of a network, with the controls as they have been set."""
+        if not self.awaits_decision(number):
+            raise SimulationError("no period waits to begin")
+        self._networks["waits"][number] = False
+        if self.num_periods(number) > 1:
+            forget_counts(self.network(number).tables.queue_counts)
+
+    def outcomes(self, number: int) -> tuple[FloatArray, FloatArray]:
+        """Returns when the flows of a network arrived and were delivered, in s, (num_flows,) each; NaN for not yet."""
+        flows, tables = self.network(number)
+        completion = flows.completion_time.copy()
+        completion[completion > tables.clock[0]] = np.nan
+        return flows.arrival_time.copy(), completion
+
+    def records(self, number: int, workload: Workload) -> Records:
+        """Returns what has become of every flow of a network so far."""
+        return self.complete_records(workload, *self.outcomes(number))
+
+    def complete_records(self, workload: Workload, grant_time: FloatArray, completion_time: FloatArray) -> Records:
+        """Builds the records of flows from what was measured, (num_flows,) each, NaN where it has not happened."""
+        return self._setup.records(workload, completion_time)
+
+    def take(self, numbers: IntArray) -> Snapshot:
+        """Copies networks, (count,)."""
+        packed = [self._packed[number] for number in numbers.tolist()]
+        content = np.zeros((len(packed), max(map(len, packed))), dtype=np.uint8)
+        for row, each in zip(content, packed, strict=True):
+            row[: len(each)] = each
+        return Snapshot({"networks": self._networks[numbers], "episodes": self.episodes[numbers], "content": content})
+
+    def put(self, numbers: IntArray, snapshot: Snapshot) -> None:
+        """Sets networks, (count,), to what a snapshot holds; refuses one whose networks are laid out in another way."""
+        blocks = snapshot.blocks
+        snapshot.check_fits({"networks": self._networks, "episodes": self.episodes})
+        self._networks[numbers], self.episodes[numbers] = blocks["networks"], blocks["episodes"]
+        for number, content in zip(numbers.tolist(), blocks["content"], strict=True):
+            self._place(number, *self._room_for(number))
+            self._packed[number][:] = content[: len(self._packed[number])]
+
+    def _run(self, number: int) -> None:
+        """Runs a network to the beginning of its next period, or until all flows are acknowledged."""
+        periods = self.num_periods(number)
+        flows, tables = self.network(number)
+        with hook_errors(self._setup, tables):
+            replay(flows, tables, len(flows.arrival_time), periods * self._seconds)
+        if not self.finished(number):
+            self._networks["periods"][number] = periods + 1
+            self._networks["waits"][number] = True
+
+    def _place(self, number: int, packets: PacketFlows, columns: npt.NDArray[Any]) -> None:
+        """Lays a network out."""
+        content = _Content(new_network(packets, self._setup, counted=True), columns)
+        self._contents[number], self._packed[number] = pack(content)
+
+    def _room_for(self, number: int) -> tuple[PacketFlows, npt.NDArray[Any]]:
+        """Makes flows and columns of nothing, as many as a network has."""
+        setup = self._setup
+        num_flows, num_packets, num_keys, _, _ = self._networks[number].tolist()
+        size, due = np.zeros(num_packets), np.zeros(num_flows)
+        remaining = np.zeros(num_packets if setup.scheduler.needs_remaining else 0)
+        header = float(setup.senders.header)
+        table = PacketTable(whole(num_packets), size, header, remaining, whole(num_flows), due)
+        flows = PacketFlows(due.copy(), whole(num_flows), whole(num_flows + 1), table, whole(num_keys))
+        return flows, np.zeros(num_flows, dtype=self._flow_type)
+
+
+def _alone(name: str) -> Any:
+    """Makes a property: what a method of ``PacketNetworks`` returns for the only network."""
+    return property(lambda self: getattr(self.batch, name)(0), doc=getattr(PacketNetworks, name).__doc__)
+
+
+class CompiledPackets:
+    """The episode in the only network of ``PacketNetworks``, with the attributes of a ``PacketSimulation``."""
+
+    now: float = _alone("now")
+    finished: bool = _alone("finished")
+    awaits_decision: bool = _alone("awaits_decision")
+    num_delivered: int = _alone("num_delivered")
+
+    def __init__(self, batch: PacketNetworks, workload: Workload) -> None:
+        """Loads the flows."""
+        self.batch = batch
+        self.workload = workload
+        self.topology = batch.topology
+        batch.load(0, workload)
+
+    @property
+    def delivery_order(self) -> IntArray:
+        """Rows of the flows that have been acknowledged, in that order, in its first ``num_delivered`` indices."""
+        return self.batch.network(0).flows.order
+
+    @property
+    def packets_left(self) -> IntArray:
+        """Packets of each flow that are not delivered, (num_flows,)."""
+        return self.batch.network(0).flows.left
+
+    def run(self) -> None:
+        """Runs to the beginning of the next period, or until all flows are acknowledged."""
+        self.batch.run(0)
+
+    def go_on(self) -> None:
+        """Begins a period, with the controls as they have been set."""
+        self.batch.go_on(0)
+
+    def records(self) -> Records:
+        """Returns what has become of every flow so far."""
+        return self.batch.records(0, self.workload)
+
+
+def pack(record: Record) -> tuple[Record, npt.NDArray[np.uint8]]:
+    """Moves the arrays of a NamedTuple, and of those in it, into one array of bytes.
+
+    Returns:
+        The same record with views in place of arrays, and the bytes, (length,).
+    """
+    arrays: list[npt.NDArray[Any]] = []
+    _with_arrays(record, arrays.append)
+    ends = np.cumsum([0, *(-(-array.nbytes // ALIGNMENT) * ALIGNMENT for array in arrays)])
+    packed = np.zeros(int(ends[-1]), dtype=np.uint8)
+    begins = iter(ends.tolist())
+
+    def move(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        begin = next(begins)
+        view = packed[begin : begin + array.nbytes].view(array.dtype).reshape(array.shape)
+        view[...] = array
+        return view
+
+    return _with_arrays(record, move), packed
+
+
+def _with_arrays(value: Any, change: Callable[[npt.NDArray[Any]], object]) -> Any:
+    """Returns a record with its arrays changed, in the order of its fields."""
+    if isinstance(value, np.ndarray):
+        return change(value)
+    return type(value)(*(_with_arrays(each, change) for each in value)) if isinstance(value, tuple) else value
