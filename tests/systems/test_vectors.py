@@ -124,19 +124,12 @@ def test_episodes_of_any_length_make_room_for_themselves(name: str, seconds: flo
 
 @pytest.mark.parametrize("transport", ["ideal", "tcp"])
 def test_equal_flows_of_one_instant_are_played_alike(transport: str) -> None:
-    count = 36
-    flows = Workload(
-        flow_id=np.arange(count),
-        source=3 + np.arange(count) % 4,
-        destination=np.arange(count) % 3,
-        size=np.full(count, 1e5),
-        arrival_time=np.zeros(count),
-        deadline_span=np.full(count, 0.01),
-    )
+    rows = np.arange(36)
+    hosts = {"source": 3 + rows % 4, "destination": rows % 3}
+    flows = make_flows(np.zeros(36), np.full(36, 1e5), span=np.full(36, 0.01), **hosts)
+    arguments = {"workload": flows, "bursts": None, "k": 3, "f": 4, "transport": transport, "defer": "wait"}
     for delay in (0.0, 250.0):
-        compare(
-            ARTEMIS, 120, bursts=None, workload=flows, k=3, f=4, transport=transport, link_delay_us=delay, defer="wait"
-        )
+        compare(ARTEMIS, 120, link_delay_us=delay, **arguments)
 
 
 def test_a_flow_that_arrives_at_the_latest_time_meets_its_deadline() -> None:
@@ -181,17 +174,9 @@ class FailingCables(SimultaneousFlows):
     ],
 )
 def test_cables_that_fail_and_come_up_again_at_any_instant_are_heeded_alike(rerouting: str, discipline: str) -> None:
+    arguments = {"workload": FailingCables(), "flows": None, "rerouting": rerouting, "discipline": discipline}
     for delay in (0.0, 5e5):
-        pair = compare(
-            ROUTE,
-            90,
-            flows=None,
-            workload=FailingCables(),
-            link_gbps=8e-9,
-            link_delay_us=delay,
-            rerouting=rerouting,
-            discipline=discipline,
-        )
+        pair = compare(ROUTE, 90, link_gbps=8e-9, link_delay_us=delay, **arguments)
         assert (pair.native.simulation.tables.choosing.choices["next_change"] > 0).any()
 
 

@@ -13,20 +13,13 @@ from flowsched_gym.queueing import cluster_thresholds
 from flowsched_gym.registration import make_policy
 from flowsched_gym.systems.qcluster.rules import ALPHA_STEPS, action_of_thresholds, jain_index
 from flowsched_gym.workload import Workload, make_workload
+from tests.simulate import make_flows
 
 ID = "flowsched/QCluster-v0"
 
 
 def messages(size: list[float], arrival: list[float], deadline: list[float] | None = None) -> Workload:
-    count = len(size)
-    return Workload(
-        flow_id=np.arange(count),
-        source=np.ones(count, dtype=np.int64),
-        destination=np.zeros(count, dtype=np.int64),
-        size=np.array(size),
-        arrival_time=np.array(arrival),
-        deadline_span=None if deadline is None else np.array(deadline),
-    )
+    return make_flows(arrival, size, span=deadline)
 
 
 def make(workload: Any, **arguments: Any) -> Any:

@@ -4,6 +4,7 @@ In the hand-worked episodes links carry 1 B/s, CPUs are whole, and bytes and sec
 """
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -77,12 +78,8 @@ def test_links_are_asked_for_before_cpus_in_the_same_instant() -> None:
 
 
 def test_hosts_have_cpus_of_their_own_and_the_network_comes_first() -> None:
-    workload = Workload(
-        flow_id=np.arange(6),
-        source=np.array([0, 0, 1, 1, 2, 2]),
-        destination=np.full(6, 3),
-        size=np.ones(6),
-        arrival_time=np.zeros(6),
+    workload = replace(
+        make_flows(np.zeros(6), np.ones(6), source=[0, 0, 1, 1, 2, 2], destination=[3] * 6),
         task_id=np.array([0, 1, 0, 1, 0, 1]),
         cpu_time=np.array([1.0, 1.0, 1.0, 1.0, 0.0, 0.0]),
     )
@@ -148,12 +145,8 @@ def test_policies_are_the_disciplines_that_they_are_named_after(
 
 
 def test_columns_say_how_flows_and_their_tasks_stand() -> None:
-    workload = Workload(
-        flow_id=np.arange(5),
-        source=np.zeros(5, dtype=np.int64),
-        destination=np.ones(5, dtype=np.int64),
-        size=np.array([4.0, 2.0, 6.0, 1.0, 5.0]),
-        arrival_time=np.array([0.0, 0.0, 3.0, 3.0, 3.0]),
+    workload = replace(
+        make_flows([0.0, 0.0, 3.0, 3.0, 3.0], [4.0, 2.0, 6.0, 1.0, 5.0], source=[0] * 5, destination=[1] * 5),
         task_id=np.array([0, 0, 1, 1, 0]),
         cpu_time=np.array([0.0, 0.0, 0.0, 0.0, 2.0]),
         after=Precedence(earlier=np.array([1]), later=np.array([3])),
