@@ -1,9 +1,9 @@
 """The contract of a discipline: all that an engine asks of it, each hook once.
 
-A hook is a static method on plain arrays, which Numba can compile: it reads and writes arrays, and makes none. The
-SimPy engine calls the hooks of its discipline as they are. The compiled engine compiles those of the one discipline
-that it runs, found by the type of its record (``fluid.compiled.sharing``). So a rule is written once, and a discipline
-of a user's own runs on both engines, to the same bits.
+A hook is a static method on plain arrays, which Numba can compile, or a rule that is compiled: it reads and writes
+arrays, and makes none. The SimPy engine calls the hooks of its discipline as they are. The compiled engine compiles
+those of the one discipline that it runs, found by the type of its record (``fluid.compiled.sharing``). So a rule is
+written once, and a discipline of a user's own runs on both engines, to the same bits.
 """
 
 from typing import Any, ClassVar, Final, NamedTuple

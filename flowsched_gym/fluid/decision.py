@@ -114,8 +114,6 @@ class Decision(NamedTuple):
         first_delivered: Index of the first of them.
         num_delivered: Number of them.
         completion_time: Absolute times in s of the delivery of each flow.
-        state: The flows.
-        controls: Their controls.
         network: Links as they are now, and paths.
         routes: Between which paths each flow may choose; ``None`` where paths stay.
         flows: What the rules keep of each flow, columns by name (``flow_fields``).

@@ -40,10 +40,7 @@ class Simulation(SimulatedNetwork, Engine):
     """A network and the flows of one episode; time stands still while ``asking`` or ``pending`` waits for an agent.
 
     Args:
-        workload: The flows.
-        topology: The network.
         discipline: Fills the controls of the flows that send.
-        transport: How a flow sends.
         num_tokens: Flows that a destination lets send at once; ``None`` for no tokens.
         routing: How flows choose among their paths, by the state of the network; ``None``: by a hash alone. Where links
             change, a flow without a path that is up waits, and nothing that it has sent is lost.

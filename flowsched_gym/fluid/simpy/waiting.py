@@ -22,7 +22,6 @@ class Destination:
         on_change: Called when a request arrives, or a token is free again.
 
     Attributes:
-        host: Number of the host.
         tokens: Free tokens.
         expected: Requests that have not arrived yet.
         requests: Rows of the flows that wait, oldest first, in the entries ``head`` to ``tail - 1``.
