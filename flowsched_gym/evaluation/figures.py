@@ -39,14 +39,8 @@ def draw_flows(
 ) -> None:
     """Draws each flow as a bar from its arrival to its completion, joined by a line to its deadline, a diamond.
 
-    The time before a flow was allowed to send is grey.
-
-    Args:
-        axes: Axes to draw on.
-        records: What became of the flows; all of them have finished.
-        first: Number of the first flow that is shown, in the order of arrival, from 0.
-        count: Number of flows that are shown; all from the first on by default.
-        names: Name of each flow, in the order of the records; by default its id.
+    The time before a flow was allowed to send is grey. All flows have finished; ``count`` of them are shown from the
+    ``first`` on, in the order of arrival; ``names`` are in the order of the records, ids by default.
 
     Raises:
         ConfigError: There are not as many names as flows, or no flow is to be shown.
@@ -93,13 +87,8 @@ def draw_intervals(
 ) -> None:
     """Draws a dot with its interval and its number for each policy, in the order given, from the top.
 
-    Args:
-        axes: Axes to draw on.
-        estimates: Mean with its interval, by policy.
-        learned: Policies that are learned agents; these have a colour of their own.
-        bound: What no policy can exceed, drawn as a line.
-        scale: Factor of all numbers; 100 for per cent.
-        digits: Decimal places of the numbers.
+    Those of ``learned`` agents have a colour of their own; ``bound``, which no policy can exceed, is a line. Numbers
+    are multiplied by ``scale``, 100 for per cent.
     """
     for row, (name, estimate) in enumerate(estimates.items()):
         colour = LEARNED if name in learned else HEURISTIC

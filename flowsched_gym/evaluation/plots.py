@@ -46,11 +46,7 @@ LABEL_SIZE: Final = 9
 
 
 def plot_records(records: Records, path: str | PathLike[str]) -> None:
-    """Draws records into a picture file, whole or not at all.
-
-    Args:
-        records: What became of each flow, at least one.
-        path: The file; its extension says the format.
+    """Draws records into a picture file, whole or not at all; its extension says the format.
 
     Raises:
         ConfigError: The extension is none of a picture, or there are no flows.

@@ -107,12 +107,10 @@ class EvaluationResult:
     Attributes:
         environment: Id of the environment.
         kwargs: Arguments that it was made with.
-        policy: Name of the policy.
         source: What was played: name of a heuristic, ``module:Class``, or path of a model or of a folder of models;
             ``None`` where it was an object.
         runs: One for each training; all of the same episodes.
         reference: ``None`` for episodes of no suite.
-        made: How it was made.
         spec: What the registry has of the environment.
 
     Raises:

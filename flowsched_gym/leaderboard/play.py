@@ -47,10 +47,7 @@ class Entrant:
 def entrants_of(sources: Sequence[str], *, label: str | None = None) -> list[Entrant]:
     """Finds out what each source is: a name, a class, a model, or a folder with a model for each training.
 
-    Args:
-        sources: As given on the command line.
-        label: Name of the policy, where there is one source. Default: the name, the class, the model's file, or the
-            folder.
+    The label names the only one; by default policies are called as the name, the class, the model's file or the folder.
 
     Raises:
         ConfigError: There is no such model, a folder has none, a name is not allowed, or two are called alike.
@@ -109,17 +106,9 @@ def play(
 ) -> EvaluationResult:
     """Plays episodes of a setting with a policy, once for each of its models.
 
-    A model sees what it was trained to see: arguments of `VIEW_ARGUMENTS` come from its file.
-
-    Args:
-        suite: The suite.
-        setting: One of its settings.
-        entrant: Who plays.
-        kwargs: Arguments of the environment besides, of `VIEW_ARGUMENTS`.
-        seeds: Seeds of the episodes. Default: those of the suite's test.
-        trust: Whether models are loaded that bring code.
-        command: Command line to keep with the result.
-        progress: Called with the number of episodes done and of all.
+    A model sees what it was trained to see: arguments of `VIEW_ARGUMENTS` come from its file, unless they are among
+    ``kwargs``. The seeds are by default those of the suite's test; ``trust`` allows models that bring code; the command
+    line is kept with the result; ``progress`` is called with the number of episodes done and of all.
 
     Raises:
         ConfigError: The policy does not play in this environment, a model cannot be read, or an argument would change

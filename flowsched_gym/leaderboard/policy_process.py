@@ -61,13 +61,8 @@ def played_apart(
 ) -> Iterator[Policy]:
     """Makes a policy in a process of its own, which ends with the ``with`` block, however that ends.
 
-    Args:
-        label: Name of the policy, for messages.
-        source: ``module:Class``, or the path of a model (``is_model``).
-        spec: The environment.
-        kwargs: Its arguments, which JSON can hold.
-        is_model: Whether the source is a model.
-        trust: Whether a model is loaded that brings code.
+    The source is ``module:Class``, or the path of a model (``is_model``), which may bring code where ``trust`` says so;
+    the label is for messages, and JSON can hold the arguments of the environment.
 
     Raises:
         ConfigError: There is no such policy, or it does not act in this environment.

@@ -40,13 +40,10 @@ class Table:
 
 
 def format_interval(interval: Interval | None, *, scale: float = 1.0, digits: int = 1, signed: bool = False) -> str:
-    """Writes an estimate with its interval, such as ``63.5 [61.0, 66.1]``.
+    """Writes an estimate with its interval, such as ``63.5 [61.0, 66.1]``; ``None`` is an empty cell.
 
-    Args:
-        interval: The estimate; ``None`` for an empty cell.
-        scale: What to multiply the numbers by: 100 for percent, 1000 for ms.
-        digits: Digits after the point.
-        signed: Whether to write a plus sign.
+    Numbers are multiplied by ``scale``, 100 for percent, 1000 for ms; they have ``digits`` after the point, and a plus
+    sign where ``signed`` says so.
     """
     if interval is None or interval.mean != interval.mean:
         return ""

@@ -32,10 +32,7 @@ MOST_DRAWS: Final = 1000
 class Fresh:
     """Episodes that no file names, played by the policy that a file is said to be of.
 
-    Attributes:
-        seeds: Their seeds.
-        interval: What the policy reached in them, by the metric of the setting.
-        claim: What the file says, likewise.
+    The interval is what it reached in them, by the metric of the setting, and the claim what the file says, likewise.
     """
 
     seeds: range

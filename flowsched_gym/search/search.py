@@ -128,13 +128,7 @@ class Search:
         episode_start: BoolArray | None = None,
         deterministic: bool = False,
     ) -> tuple[IntArray, Any]:
-        """Chooses the next action of the environment that was entered.
-
-        Args:
-            observation: What it shows, (size,); the search looks at the episode itself.
-            state: Passed through.
-            episode_start: Not used.
-            deterministic: Not used: nothing but futures is drawn.
+        """Chooses the next action of the environment that was entered; looks at the episode, draws futures alone.
 
         Raises:
             SpaceMismatchError: The observation is not one of this environment, or several.
