@@ -120,7 +120,8 @@ class EpisodeView:
 
     def delivered_between(self, first: int, end: int) -> IntArray:
         """Returns the rows of the flows that were delivered after ``first`` others, up to the one number ``end``."""
-        return np.subtract(self.deliveries[first:end], self.first_row, dtype=np.int64)
+        rows: IntArray = np.subtract(self.deliveries[first:end], self.first_row, dtype=np.int64)
+        return rows
 
     def fct(self, rows: IntArray) -> FloatArray:
         """Returns the completion times in s of flows that have been delivered, waiting included, (count,)."""
@@ -188,7 +189,8 @@ class NetworkView(EpisodeView):
     @functools.cached_property
     def active(self) -> IntArray:
         """Rows of the flows that have arrived and not sent their last byte, (num_active,), increasing."""
-        return np.sort(np.subtract(self.sending, self.first_row, dtype=np.int64))
+        rows: IntArray = np.sort(np.subtract(self.sending, self.first_row, dtype=np.int64))
+        return rows
 
     def thresholds(self) -> FloatArray:
         """Returns the thresholds of each group of hosts in B, (num_groups, num_queues - 1), a copy."""
