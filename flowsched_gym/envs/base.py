@@ -181,10 +181,8 @@ class FlowSchedEnv(Restored, gymnasium.Env[Observation, Action], Generic[Action]
     def get_state(self) -> EnvState:
         """Returns where the environment is, for search and branching: the episode, and what is drawn after it.
 
-        A state does not change when the environment goes on, and can be pickled. It holds the flows' seed and the
-        decisions; on SimPy, these are played again to restore it, while the compiled engine copies its network. What
-        wrappers keep is not in it (``max_decisions`` counts inside, ``max_episode_steps`` outside), nor are the
-        generators of the spaces.
+        A state does not change when the environment goes on, and can be pickled. What wrappers keep is not in it
+        (``max_decisions`` counts inside, ``max_episode_steps`` outside), nor are the generators of the spaces.
 
         Raises:
             SimulationError: There is no episode yet.

@@ -10,12 +10,14 @@ from typing import Any, Final
 
 import numpy.typing as npt
 
+from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.periods import Period
 from flowsched_gym.envs.drawing import Scene
 from flowsched_gym.envs.state import EnvState, fingerprint
 from flowsched_gym.envs.views import EpisodeView
 from flowsched_gym.flows.fields import Fields
+from flowsched_gym.flows.metrics import summary
 from flowsched_gym.fluid.compiled import BatchSimulation, CompiledSimulation
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.packets.compiled import CompiledPackets, PacketNetworks
@@ -91,6 +93,30 @@ class EpisodeSetup(ABC):
     def view_batch(self, batch: Any, number: int) -> EpisodeView:
         """Views one in compiled code."""
         raise NotImplementedError
+
+
+class EndedEpisode:
+    """The end of an episode, for as long as its metrics may be read."""
+
+    __slots__ = ("__weakref__", "_draw", "_now", "_number", "_outcomes", "_simulation")
+
+    def __init__(self, simulation: EpisodeBatch, number: int, draw: Callable[[], Workload], now: float | None) -> None:
+        self._simulation = simulation
+        self._number = number
+        self._draw = draw
+        self._now = now
+        self._outcomes: tuple[FloatArray, FloatArray] | None = None
+
+    def keep(self) -> tuple[FloatArray, FloatArray]:
+        """Copies what the next episode in this network will write over, and returns it."""
+        self._outcomes = self._outcomes or self._simulation.outcomes(self._number)
+        return self._outcomes
+
+    def metrics(self) -> dict[str, float]:
+        """Measures the episode."""
+        simulation = self._simulation
+        records = simulation.complete_records(self._draw(), *self.keep())
+        return summary(records, capacity=float(simulation.topology.capacity[0]), now=self._now).as_dict()
 
 
 class RecentDraws:

@@ -1,15 +1,18 @@
 """Gathers the infos of many environments in Gymnasium's form: for each key an array, and under ``_key`` who has it."""
 
+import functools
+import weakref
+from abc import abstractmethod
 from collections.abc import Callable, ItemsView, Iterator, Mapping, Sequence, ValuesView
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
-from flowsched_gym.envs.episode import EpisodeBatch
-from flowsched_gym.flows.metrics import summary
-from flowsched_gym.workload import Workload
+from flowsched_gym.core.arrays import BoolArray, IntArray
+from flowsched_gym.envs.episode import EndedEpisode
+from flowsched_gym.envs.vector_episodes import VectorEpisodes
+from flowsched_gym.fluid.compiled.stepping import Results
 
 Infos = dict[str, Any]
 
@@ -141,12 +144,12 @@ def merge_infos(infos: Mapping[int, Mapping[str, Any]], num_envs: int) -> dict[s
     return merged
 
 
-def empty_tuples(num_envs: int, numbers: IntArray) -> npt.NDArray[Any]:
-    """Makes an array of empty tuples for some environments, and ``None`` for the others."""
-    tuples = np.full(num_envs, None, dtype=object)
+def with_tuples(tuples: npt.NDArray[Any], numbers: IntArray, value: tuple[()] | None) -> npt.NDArray[Any]:
+    """Copies an array of tuples, with another value for some environments."""
+    changed = tuples.copy()
     for number in numbers.tolist():
-        tuples[number] = ()
-    return tuples
+        changed[number] = value
+    return changed
 
 
 def lists_of_flows(rows: IntArray, counts: IntArray, flow_ids: Sequence[IntArray | None] | None) -> npt.NDArray[Any]:
@@ -157,7 +160,7 @@ def lists_of_flows(rows: IntArray, counts: IntArray, flow_ids: Sequence[IntArray
         counts: How many finished in each environment, (num_envs,).
         flow_ids: For each environment the ids by row, or ``None`` where ids are rows.
     """
-    tuples = empty_tuples(len(counts), np.arange(len(counts)))
+    tuples = with_tuples(np.empty(len(counts), dtype=object), np.arange(len(counts)), ())
     listed, end = rows.tolist(), 0
     for number in np.flatnonzero(counts).tolist():
         begin, end = end, end + int(counts[number])
@@ -179,40 +182,101 @@ def only_entries(column: npt.NDArray[Any], who: BoolArray) -> npt.NDArray[Any]:
     return np.where(along, column, np.zeros(1, column.dtype))
 
 
-def only_tuples(tuples: npt.NDArray[Any], who: BoolArray) -> npt.NDArray[Any]:
-    """Restricts tuples to some environments, ``None`` for the others."""
-    kept = tuples.copy()
-    kept[~who] = None
-    return kept
+class VectorInfos(VectorEpisodes):
+    """Infos of what happened in each environment, made as far as a caller reads them."""
 
+    def _infos_of_reset(self, outputs: Results, numbers: IntArray) -> Infos:
+        """Builds the infos of environments that have begun an episode."""
+        who = np.zeros(self.num_envs, dtype=np.bool_)
+        who[numbers] = True
+        nobody = np.zeros(self.num_envs, dtype=np.bool_)
+        infos = self._gather(outputs, who, nobody)
+        infos["finished"] = with_tuples(np.full(self.num_envs, None, dtype=object), numbers, ())
+        return infos
 
-def without_tuples(tuples: npt.NDArray[Any], who: BoolArray) -> npt.NDArray[Any]:
-    """Empties the tuples of some environments."""
-    kept = tuples.copy()
-    for number in np.flatnonzero(who).tolist():
-        kept[number] = ()
-    return kept
+    def _infos_of_step(
+        self, outputs: Results, finished: IntArray, resetting: IntArray | None, measured: BoolArray | None
+    ) -> Infos:
+        """Builds the infos of a step; ``measured`` tells whose episodes have ended by themselves, if any has."""
+        everyone = np.ones(self.num_envs, dtype=np.bool_)
+        rewarded = everyone
+        if resetting is not None:
+            rewarded = everyone.copy()
+            rewarded[resetting] = False
+        infos = self._gather(outputs, everyone, rewarded)
+        deferred: dict[str, Callable[[], Any]] = {"finished": self._finished_maker(outputs, finished)}
+        if measured is not None:
+            for name, column in zip(self._template.final_infos, outputs.final.T, strict=True):
+                infos[name], infos[f"_{name}"] = np.where(measured, column, 0), measured.copy()
+            infos["_episode_metrics"] = measured.copy()
+            deferred["episode_metrics"] = self._metrics_maker(np.flatnonzero(measured), outputs)
+        return LazyInfos(infos, deferred)
 
+    def _gather(self, outputs: Results, who: BoolArray, rewarded: BoolArray) -> Infos:
+        """Builds the infos that all environments in ``who`` have, and the reward terms of those in ``rewarded``.
 
-class EndedEpisode:
-    """The end of an episode, for as long as its metrics may be read."""
+        Where both are the same array, they are all environments.
+        """
+        terms: Infos = {}
+        infos: Infos = {"reward_terms": terms, "_reward_terms": who, "_finished": who}
+        are_all = who is rewarded
+        for name, column in self._columns(outputs).items():
+            infos[name], infos[f"_{name}"] = column if are_all else only_entries(column, who), who
+        if are_all or rewarded.any():
+            for name, column in zip(self._template.terms, outputs.terms.T, strict=True):
+                terms[name] = column.copy() if are_all else only_entries(column, rewarded)
+                terms[f"_{name}"] = rewarded
+        return infos
 
-    __slots__ = ("__weakref__", "_draw", "_now", "_number", "_outcomes", "_simulation")
+    def _finished_maker(self, outputs: Results, finished: IntArray) -> Callable[[], npt.NDArray[Any]]:
+        """Returns what makes the lists of finished flows: for each environment a tuple of flow ids."""
+        counts = outputs.num_finished.copy()
+        flow_ids = None
+        if self._flow_ids:
+            flow_ids = [self._flow_ids.get(network) for network in self._current.tolist()]
+        return functools.partial(lists_of_flows, finished, counts, flow_ids)
 
-    def __init__(self, simulation: EpisodeBatch, number: int, draw: Callable[[], Workload], now: float | None) -> None:
-        self._simulation = simulation
-        self._number = number
-        self._draw = draw
-        self._now = now
-        self._outcomes: tuple[FloatArray, FloatArray] | None = None
+    def _metrics_maker(self, numbers: IntArray, outputs: Results) -> Callable[[], Infos]:
+        """Returns what makes the metrics of episodes that have ended."""
+        times, terminated = outputs.time, outputs.terminated
+        episodes = {}
+        for number in numbers.tolist():
+            network, seed = int(self._current[number]), int(self._episode_seed[number])
+            draw = functools.partial(self._source(number).draw, seed)
+            now = None if terminated[number] else float(times[number])
+            episodes[number] = EndedEpisode(self.simulation, network, draw, now)
+            self._ended[network] = weakref.ref(episodes[number])
 
-    def keep(self) -> tuple[FloatArray, FloatArray]:
-        """Copies what the next episode in this network will write over, and returns it."""
-        self._outcomes = self._outcomes or self._simulation.outcomes(self._number)
-        return self._outcomes
+        def make() -> Infos:
+            return merge_infos({number: episode.metrics() for number, episode in episodes.items()}, self.num_envs)
 
-    def metrics(self) -> dict[str, float]:
-        """Measures the episode."""
-        simulation = self._simulation
-        records = simulation.complete_records(self._draw(), *self.keep())
-        return summary(records, capacity=float(simulation.topology.capacity[0]), now=self._now).as_dict()
+        return make
+
+    def _reset_now(self, outputs: Results, infos: Infos, ended: IntArray) -> Infos:
+        """Begins the next episodes of environments that have ended; what they had is kept as final."""
+        who = np.zeros(self.num_envs, dtype=np.bool_)
+        who[ended] = True
+        final_obs = np.full(self.num_envs, None, dtype=object)
+        last = outputs.observation
+        for number in ended.tolist():
+            final_obs[number] = last[number].copy()
+        finished = functools.partial(infos.__getitem__, "finished")
+        others = np.flatnonzero(~who)
+        deferred: dict[str, Callable[[], Any]] = {"finished": lambda: with_tuples(finished(), others, None)}
+        if "episode_metrics" in infos:
+            deferred["episode_metrics"] = functools.partial(infos.__getitem__, "episode_metrics")
+        final = LazyInfos(only({key: infos[key] for key in infos if key not in deferred}, who), deferred)
+        self._begin(ended)
+        self._observe(ended, outputs)
+        everyone = np.ones(self.num_envs, dtype=np.bool_)
+        now = self._gather(outputs, everyone, ~who)
+        now |= {"final_obs": final_obs, "_final_obs": who, "final_info": final, "_final_info": who.copy()}
+        return LazyInfos(now, {"finished": lambda: with_tuples(finished(), ended, ())})
+
+    def _columns(self, outputs: Results) -> dict[str, npt.NDArray[Any]]:
+        """Returns the infos of every step, with a leading axis over environments."""
+        return {"time": outputs.time}
+
+    @abstractmethod
+    def _observe(self, numbers: IntArray, outputs: Results) -> None:
+        """Writes what environments show now, without having acted."""

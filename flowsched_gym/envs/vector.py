@@ -16,10 +16,9 @@ from flowsched_gym.core.checks import check_choice, check_integer
 from flowsched_gym.core.errors import ConfigError, SimulationError, shown
 from flowsched_gym.envs.actions import check_seeds
 from flowsched_gym.envs.base import Observation
-from flowsched_gym.envs.infos import Infos
+from flowsched_gym.envs.infos import Infos, VectorInfos
 from flowsched_gym.envs.policies.scores import WeightedPolicy, choose_for_all
 from flowsched_gym.envs.state import Restored, VectorState, fingerprint, read_numbers
-from flowsched_gym.envs.vector_infos import VectorInfos
 from flowsched_gym.flows.metrics import METRIC_NAMES, summary
 from flowsched_gym.fluid.compiled.stepping import Results
 from flowsched_gym.workload import WorkloadLike, members_of

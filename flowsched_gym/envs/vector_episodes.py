@@ -18,8 +18,7 @@ from flowsched_gym.core.checks import check_integer
 from flowsched_gym.core.errors import ConfigError, FlowSchedError, SimulationError, shown
 from flowsched_gym.core.seeding import draw_episode_seed
 from flowsched_gym.envs.base import FlowSchedEnv, Observation
-from flowsched_gym.envs.episode import EpisodeBatch, RecentDraws, draw_flows
-from flowsched_gym.envs.infos import EndedEpisode
+from flowsched_gym.envs.episode import EndedEpisode, EpisodeBatch, RecentDraws, draw_flows
 from flowsched_gym.fluid import Records
 from flowsched_gym.workload import ONE_OF, Workload, members_of
 
@@ -242,11 +241,7 @@ def distinct_workloads(workload: object, num_envs: int) -> tuple[list[Any] | Non
 def check_room(num_envs: int, num_rows: int, content: str, observation_size: int) -> None:
     """Refuses vector environments for which there is no memory.
 
-    Args:
-        num_envs: Environments.
-        num_rows: Flows of an episode, or what takes as much memory.
-        content: What they are, in words.
-        observation_size: Numbers of an observation.
+    ``num_rows`` are flows of an episode, or what takes as much memory, and ``content`` what they are, in words.
     """
     most = min(MOST_ROWS // (2 * num_rows), MOST_NUMBERS // observation_size)
     if num_envs > max(most, 1):

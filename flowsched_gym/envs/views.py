@@ -189,7 +189,8 @@ class NetworkView(EpisodeView):
     @functools.cached_property
     def active(self) -> IntArray:
         """Rows of the flows that have arrived and not sent their last byte, (num_active,), increasing."""
-        return np.sort(np.subtract(self.sending, self.first_row, dtype=np.int64))
+        rows: IntArray = np.sort(np.subtract(self.sending, self.first_row, dtype=np.int64))
+        return rows
 
     def thresholds(self) -> FloatArray:
         """Returns the thresholds of each group of hosts in B, (num_groups, num_queues - 1), a copy."""

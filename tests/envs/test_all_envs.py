@@ -1,7 +1,5 @@
 """Holds every registered environment to Gymnasium's contract and to the package's own."""
 
-import dataclasses
-import inspect
 import itertools
 import re
 import warnings
@@ -61,17 +59,6 @@ def test_ids_have_the_form_of_the_contract_and_lead_back_to_their_system() -> No
         assert find_environment(spec.id) is find_environment(f"flowsched_gym:{spec.id}") is spec
         for target in (spec.entry_point, spec.config, *(policy.target for policy in (*spec.policies, *spec.planners))):
             assert isinstance(load_target(target), type)
-
-
-@each_environment
-def test_the_arguments_of_the_environment_are_those_of_its_config(spec: EnvironmentSpec) -> None:
-    parameters = inspect.signature(load_target(spec.entry_point)).parameters
-    fields = {field.name: field.default for field in dataclasses.fields(load_target(spec.config))}
-    defaults = {name: parameter.default for name, parameter in parameters.items()}
-
-    assert defaults.pop("render_mode") is None
-    assert defaults.pop("engine") == "simpy"
-    assert defaults == fields
 
 
 @each_combination()

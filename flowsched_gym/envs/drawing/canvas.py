@@ -87,16 +87,7 @@ class Box(NamedTuple):
 
 
 class Canvas:
-    """An image to draw on.
-
-    Args:
-        width: Columns.
-        height: Rows.
-        colour: Background.
-
-    Raises:
-        MissingDependencyError: Pillow is not installed.
-    """
+    """An image to draw on, with a background in a colour."""
 
     def __init__(self, width: int, height: int, colour: Colour = Colours.PAPER) -> None:
         self._image: PillowImage.Image = PILLOW.load(".Image").new("RGB", (width, height), colour)

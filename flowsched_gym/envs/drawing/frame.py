@@ -28,14 +28,7 @@ RESULTS: Final = 640
 
 
 def draw_frame(view: View) -> npt.NDArray[np.uint8]:
-    """Draws a view.
-
-    Returns:
-        A new (600, 1000, 3) uint8 picture.
-
-    Raises:
-        MissingDependencyError: Pillow is not installed.
-    """
+    """Draws a view, a new (600, 1000, 3) uint8 picture."""
     boxes = _layout(view)
     canvas = _sheet(threading.get_ident())
     cards = tuple(box for panel, box in boxes if not isinstance(panel, Tiles))

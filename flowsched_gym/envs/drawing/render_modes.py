@@ -20,11 +20,7 @@ class Package(NamedTuple):
     purpose: str
 
     def load(self, part: str = "") -> Any:
-        """Imports the package, or a part of it.
-
-        Raises:
-            MissingDependencyError: It is not installed.
-        """
+        """Imports the package, or a part of it."""
         try:
             return importlib.import_module(self.module + part)
         except ImportError as error:
@@ -51,12 +47,7 @@ class _RenderModes(list[str]):
 
 
 def check_render_mode(mode: Any) -> None:
-    """Refuses what is no render mode, or one whose packages are not installed.
-
-    Raises:
-        ConfigError: There is no such mode.
-        MissingDependencyError: A package is missing.
-    """
+    """Refuses what is no render mode, or one whose packages are not installed."""
     if mode is None:
         return
     if not isinstance(mode, str) or mode not in NEEDED:
@@ -86,11 +77,7 @@ class Window:
         self._surface: Any = None
 
     def show(self, frame: npt.NDArray[np.uint8]) -> None:
-        """Shows a frame, (height, width, 3).
-
-        Raises:
-            MissingDependencyError: pygame is not installed.
-        """
+        """Shows a frame, (height, width, 3)."""
         pygame = PYGAME.load()
         size = frame.shape[1], frame.shape[0]
         if not self._is_open() or self._surface.get_size() != size:

@@ -51,12 +51,7 @@ class Planner(Policy, Protocol):
 
 
 class LayoutPolicy:
-    """A policy that reads observations by the names of their columns.
-
-    Args:
-        layout: Columns of the observations.
-        seed: Seed of policies that draw.
-    """
+    """A policy that reads observations by the names of their columns; those that draw have a seed."""
 
     def __init__(self, layout: Layout, *, seed: int = 0) -> None:
         self.layout = layout

@@ -163,9 +163,7 @@ class LinearOptions(NamedTuple):
     The score of an option is a weighted sum of the columns of its slot, and 1; all slots share the weights.
 
     Attributes:
-        num_context: Columns of the context, which come first in an observation.
-        num_slots: Slots.
-        num_columns: Columns of a slot.
+        num_context, num_slots, num_columns: As in ``LinearScores``.
         num_options: Options of each choice about a slot, such as ``(4, 3, 3)``.
     """
 
@@ -216,8 +214,7 @@ class LinearNumbers(NamedTuple):
     Attributes:
         num_numbers: Numbers of an action.
         num_inputs: Columns of the observation that are looked at; 0 for constants.
-        low: Smallest number that is allowed.
-        high: Largest one.
+        low, high: Smallest and largest number that is allowed.
     """
 
     num_numbers: int
@@ -383,15 +380,9 @@ def choose_for_all(
     scratch: FloatArray,
     actions: Actions,
 ) -> None:
-    """Writes the actions of many observations, each by weights of its own.
+    """Writes the actions of many observations, each by weights of its own; see ``WeightedPolicy.choose``.
 
-    Args:
-        policy: A ``WeightedPolicy``.
-        weights: Weights, (batch, num_weights).
-        observations: What the agents see, (batch, size).
-        masks: Which actions do what they say, (batch, num_actions).
-        scratch: Room, (scratch_size,); overwritten.
-        actions: Receives the actions, (batch, length).
+    Weights, observations, masks and actions have a first axis over these, (batch, ...).
     """
     for row in range(len(observations)):
         _choose(policy, weights[row], observations[row], masks[row], scratch, actions[row])
