@@ -238,8 +238,8 @@ def test_the_committed_results_cover_every_policy_in_every_setting_over_the_same
     assert compared == set(ENVIRONMENTS)
     for setting in SUITE.settings.values():
         members = [result for result in committed if result.reference.setting == setting.name]
-        bound = {BOUND_POLICY} if setting.spec.bounded else set()
-        assert bound | set(setting.spec.heuristics) <= {result.policy for result in members}
+        expected = {*setting.spec.heuristics, *([BOUND_POLICY] if setting.spec.bounded else [])}
+        assert expected <= {result.policy for result in members}
         assert all(setting.holds(result) and result.seeds == list(SUITE.test) for result in members)
 
 

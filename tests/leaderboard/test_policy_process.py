@@ -18,7 +18,7 @@ ARTEMIS = "flowsched/Artemis-v0"
 SHORT = TINY["settings"]["short"]["kwargs"]
 
 POLICIES = """
-import os, subprocess, sys, time
+import contextlib, os, subprocess, sys, time
 import numpy as np
 from flowsched_gym.core.errors import ConfigError
 
@@ -111,10 +111,8 @@ class Answers(First):
     @classmethod
     def for_env(cls, env, *, seed):
         for number in range(3, 20):
-            try:
+            with contextlib.suppress(OSError):
                 os.write(number, b"\\x08\\0\\0\\0[{}, []]")
-            except OSError:
-                pass
         return cls(env)
 
 
@@ -214,17 +212,17 @@ def test_what_a_policy_prints_is_text_beside_the_output(flowsched, folder):  # n
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
 @pytest.mark.parametrize(
-    ("action", "number"), [rare("run", signal.SIGTERM), ("run", signal.SIGKILL), ("verify", signal.SIGTERM)]
+    ("action", "name", "number", "status"),
+    [
+        rare("run", "Sleeps", signal.SIGTERM, -signal.SIGTERM),
+        ("run", "Sleeps", signal.SIGKILL, -signal.SIGKILL),
+        ("verify", "Sleeps", signal.SIGTERM, -signal.SIGTERM),
+        ("run", "Loops", signal.SIGINT, 130),
+    ],
 )
-def test_an_end_takes_the_policy_along(folder, action, number):
+def test_an_end_takes_along_a_policy_even_if_it_never_answers(folder, action, name, number, status):
     words = [sys.executable, "-m", "flowsched_gym.cli", "leaderboard", action, "--suite", "tiny-v1.json"]
     if action == "verify":
-        write_result(replace(run_of("First"), policy="Sleeps", source="theirs:Sleeps"), "sleeps.json")
+        write_result(replace(run_of("First"), policy=name, source=f"theirs:{name}"), "sleeps.json")
         words.append("sleeps.json")
-    end(*words, "--policy", "theirs:Sleeps", number=number, started=folder / "pid.txt")
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
-def test_an_interrupt_ends_a_policy_that_never_answers(folder):
-    words = [sys.executable, "-m", "flowsched_gym.cli", "leaderboard", "run", "--suite", "tiny-v1.json"]
-    assert end(*words, "--policy", "theirs:Loops", number=signal.SIGINT, started=folder / "pid.txt") == 130
+    assert end(*words, "--policy", f"theirs:{name}", number=number, started=folder / "pid.txt") == status
