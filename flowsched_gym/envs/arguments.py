@@ -44,6 +44,8 @@ WORKLOAD_MEANING: Final = (
 )
 ABOUT: Final = "argument"
 """Key of the metadata of a field."""
+MYPY = False
+"""True to mypy. Editors see ``configured_by`` without types: they then look inside, and find the fields of a config."""
 
 
 class Argument(NamedTuple):
@@ -194,69 +196,73 @@ def describe(config: type[EnvConfig]) -> list[Described]:
     return _described(config.__dataclass_fields__, get_type_hints(config))
 
 
-def configured_by(
-    config: type[Config], layout: Callable[[Config], Layout] | None = None
-) -> Callable[[Callable[[Env, Config, Any, str | None, str], None]], Callable[..., None]]:
-    """Has an ``__init__`` take the arguments of a config, besides ``render_mode`` and ``engine``.
+if MYPY:
 
-    What it decorates gets the config, which is the environment's ``config`` already, the workload in the form in which
-    it was given, the render mode and the engine. The decorated one takes the workload first, or by its name, and all
-    else by name; its signature lists them, and so does a table at the end of the section ``## Arguments`` of the class.
-    Where the docstring of the class says ``{columns}``, a table of the columns that are observed takes its place; where
-    it says ``{columns: name="value"}``, one of the other columns that there are with this argument.
+    def configured_by(  # noqa: D103 - below
+        config: type[Config], layout: Callable[[Config], Layout] | None = None
+    ) -> Callable[[Callable[[Env, Config, Any, str | None, str], None]], Callable[..., None]]: ...
 
-    Args:
-        config: Class of the arguments.
-        layout: What lists the columns.
-    """
-    signature = _signature(config)
-    known = list(signature.parameters)[1:]
-    default = signature.parameters[WORKLOAD].default
+else:
 
-    def decorate(initialise: Callable[[Env, Config, Any, str | None, str], None]) -> Callable[..., None]:
-        def __init__(  # noqa: N807 - becomes one
-            self: Any,
-            workload: Any = default,
-            *,
-            render_mode: str | None = None,
-            engine: str = "simpy",
-            **arguments: Any,
-        ) -> None:
-            """Checks the arguments and sets the spaces.
+    def configured_by(config, layout=None):
+        """Has an ``__init__`` take the arguments of a config, besides ``render_mode`` and ``engine``.
 
-            Raises:
-                ConfigError: An argument has another type or is out of its range, or the network cannot serve the flows.
-                FlowFileError: The flow file has a fault.
-            """
-            for name in arguments:
-                if name not in known:
-                    owner = type(self).__name__
-                    raise UnknownArgumentError(f"{owner} has no argument {name!r}: it has {listed(name, known)}")
-            label = None if workload is None and default is None else workload_label(workload)
-            self.config = config(**{WORKLOAD: label}, **arguments)
-            initialise(self, self.config, workload, render_mode, engine)
+        What it decorates gets the config, which is the environment's ``config`` already, the workload in the form in
+        which it was given, the render mode and the engine. The decorated one takes the workload first, or by its name,
+        and all else by name; its signature lists them, and so does a table at the end of the section ``## Arguments``
+        of the class. Where the docstring of the class says ``{columns}``, a table of the columns that are observed
+        takes its place; where it says ``{columns: name="value"}``, one of the other columns that there are with this
+        argument.
 
-        __init__.__qualname__, __init__.__module__ = initialise.__qualname__, initialise.__module__
-        vars(__init__)["__signature__"] = signature
-        return _Constructor(__init__, lambda document: _with_tables(document, config, layout))
+        Args:
+            config: Class of the arguments.
+            layout: What lists the columns.
+        """
+        signature = _signature(config)
+        known = list(signature.parameters)[1:]
+        default = signature.parameters[WORKLOAD].default
 
-    return decorate
+        def decorate(initialise):
+            def __init__(  # noqa: N807 - becomes one
+                self: Any,
+                workload: WorkloadLike | None = default,
+                *,
+                render_mode: str | None = None,
+                engine: str = "simpy",
+                **arguments: Any,
+            ) -> None:
+                """Checks the arguments and sets the spaces.
+
+                Raises:
+                    ConfigError: An argument has another type or is out of its range, or the network cannot serve the
+                        flows.
+                    FlowFileError: The flow file has a fault.
+                """
+                for name in arguments:
+                    if name not in known:
+                        owner = type(self).__name__
+                        raise UnknownArgumentError(f"{owner} has no argument {name!r}: it has {listed(name, known)}")
+                label = None if workload is None and default is None else workload_label(workload)
+                self.config = config(workload=label, **arguments)
+                initialise(self, self.config, workload, render_mode, engine)
+
+            __init__.__qualname__, __init__.__module__ = initialise.__qualname__, initialise.__module__
+            __init__.__signature__ = signature
+            __init__.complete = lambda document: _with_tables(document, config, layout)
+            return __init__
+
+        return decorate
 
 
-class _Constructor:
-    """An ``__init__`` before it is a class's."""
+class Documented:
+    """A class whose docstring gets the tables that ``configured_by`` makes for its ``__init__``."""
 
-    def __init__(self, function: Callable[..., None], complete: Callable[[str], str]) -> None:
-        self._function = function
-        self._complete = complete
-
-    def __call__(self, *args: Any, **kwargs: Any) -> None:
-        self._function(*args, **kwargs)
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        """Takes its place in a class, and completes the docstring of the class."""
-        setattr(owner, name, self._function)
-        owner.__doc__ = self._complete(inspect.cleandoc(owner.__doc__ or ""))
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Completes the docstring."""
+        super().__init_subclass__(**options)
+        complete = getattr(vars(cls).get("__init__"), "complete", None)
+        if complete is not None:
+            cls.__doc__ = complete(inspect.cleandoc(cls.__doc__ or ""))
 
 
 def change_arrivals(

@@ -14,6 +14,7 @@ from flowsched_gym.core.checks import check_choice
 from flowsched_gym.core.errors import ConfigError, SimulationError, shown
 from flowsched_gym.core.seeding import draw_episode_seed
 from flowsched_gym.envs.actions import check_seed
+from flowsched_gym.envs.arguments import Documented
 from flowsched_gym.envs.columns import Layout
 from flowsched_gym.envs.drawing import Scene, View, draw_frame, write_text
 from flowsched_gym.envs.drawing.panels import Stack
@@ -40,7 +41,7 @@ ONLY: Final = np.zeros(1, dtype=np.int64)
 """The only network of a batch."""
 
 
-class FlowSchedEnv(Restored, gymnasium.Env[Observation, Action], Generic[Action]):
+class FlowSchedEnv(Documented, Restored, gymnasium.Env[Observation, Action], Generic[Action]):
     """Episodes of decisions, on either engine: draws flows, runs to the next decision, rewards, and reports.
 
     Args:

@@ -98,7 +98,8 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
 
     def records(self, number: int) -> Records:
         """Returns what has become of every flow of the current episode of an environment so far."""
-        return self.simulation.records(int(self._current[number]), self.workload(number))
+        workload = self.workload(number)  # which refuses
+        return self.simulation.records(int(self._current[number]), workload)
 
     def _source(self, number: int) -> RecentDraws:
         """Returns what draws the episodes of an environment."""

@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 
 from flowsched_gym.core.errors import ConfigError, UnknownArgumentError
-from flowsched_gym.envs.arguments import EnvConfig, argument, configured_by, describe, workload_argument
+from flowsched_gym.envs.arguments import Documented, EnvConfig, argument, configured_by, describe, workload_argument
+from flowsched_gym.registration import load_target
+from flowsched_gym.systems import EnvironmentSpec
+from tests.envs.episodes import each_environment
 
 
 class Colour(StrEnum):
@@ -35,7 +38,7 @@ class OwnConfig(EnvConfig):
             raise ConfigError("size is in pair")
 
 
-class OwnEnv:
+class OwnEnv(Documented):
     """An environment of one's own.
 
     ## Arguments
@@ -107,3 +110,16 @@ def test_help_shows_every_argument_with_its_type_default_and_meaning() -> None:
     assert document.endswith("## Version History\n* v0: Initial version.")
     assert "    size: Slots that are seen (slots): integer from 1 to 9; default: 3." in inspect.getdoc(OwnConfig)
     assert [each.name for each in describe(OwnConfig)] == list(signature.parameters)[:-2]
+
+
+@each_environment
+def test_an_editor_finds_the_arguments_of_an_environment_and_their_types(spec: EnvironmentSpec) -> None:
+    jedi = pytest.importorskip("jedi")
+    module, _, name = spec.entry_point.partition(":")
+    (found,) = jedi.Script(f"from {module} import {name}\n{name}(").get_signatures()
+    types = {each.name: each.to_string().partition("=")[0].partition(": ")[2] for each in found.params}
+
+    assert set(types) == set(inspect.signature(load_target(spec.entry_point)).parameters)
+    assert "" not in types.values()
+    assert (types["workload"], types["engine"]) == ("WorkloadLike | None", "str")
+    assert types["max_decisions"] == "int | None"
