@@ -259,8 +259,7 @@ class ClusterWorkload:
     def _draw_arrivals(self, streams: FlowStreams, seed: int) -> tuple[FloatArray, IntArray, IntArray]:
         """Draws arrivals of all clusters together: a Poisson process of rate 1, stretched by the rates of the phases.
 
-        Returns:
-            Arrival times in s and phases, (num_flows,) each; indices into ``traffic``, (num_phases, num_clusters).
+        Beside the times and phases, (num_flows,), it returns ``phases``.
         """
         rng, rates, end = streams["arrivals"], self._rates, self.duration
         if self.num_flows is not None:
