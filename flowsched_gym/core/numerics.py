@@ -1,4 +1,4 @@
-"""Exponentials, logarithms and powers whose last bit is the same on every machine.
+"""Exponentials, logarithms, powers and interpolated values whose last bit is the same on every machine.
 
 The functions of NumPy and of the C library differ in their last bits from processor to processor and from build to
 build. These are made of ``+ - * /``, comparisons and exact scaling by powers of two alone, which IEEE 754 fixes to the
@@ -119,6 +119,19 @@ def normal_quantile(probability: npt.ArrayLike) -> FloatArray:
         distance = distance - error / (1.0 + 0.5 * distance * error)
     distance = np.where(below > 0.0, distance, np.where(below == 0.0, np.inf, np.nan))
     return np.where(p < 0.5, -distance, distance)[()]
+
+
+def interpolate(x: FloatArray, points: FloatArray, heights: FloatArray, *, below: float = 0.0) -> FloatArray:
+    """Interpolates linearly between points; of points at one value, the last counts.
+
+    NumPy's own may round otherwise on processors that multiply and add in one instruction.
+    """
+    index = np.searchsorted(points, x, side="right") - 1
+    left = np.clip(index, 0, len(points) - 2)
+    width = points[left + 1] - points[left]
+    part = np.divide(np.clip(x, points[0], points[-1]) - points[left], width, out=np.zeros_like(x), where=width > 0)
+    between = heights[left] + part * (heights[left + 1] - heights[left])
+    return np.where(index < 0, below, np.where(x >= points[-1], heights[-1], between))
 
 
 def exp_of_parts(x: Number, missing: Number, exponent: Number) -> Number:

@@ -20,7 +20,7 @@ from flowsched_gym.core.seeding import draw_episode_seed
 from flowsched_gym.envs.base import FlowSchedEnv, Observation
 from flowsched_gym.envs.episode import EndedEpisode, EpisodeBatch, RecentDraws, draw_flows
 from flowsched_gym.fluid import Records
-from flowsched_gym.workload import ONE_OF, Workload, members_of
+from flowsched_gym.workload import ONE_OF, Workload, WorkloadSource, members_of
 
 MOST_THREADS: Final = 512
 """Threads at most."""
@@ -227,16 +227,15 @@ def distinct_workloads(workload: object, num_envs: int) -> tuple[list[Any] | Non
         ConfigError: The list is not as long as there are environments.
     """
     member = np.zeros(num_envs, dtype=np.int64)
-    if not isinstance(workload, (list, tuple)):
+    if not isinstance(workload, (list, tuple)) or isinstance(workload, WorkloadSource):
         return None, member
     if len(workload) != num_envs:
         raise ConfigError(f"workload has {len(workload)} entries: it must have {num_envs}, one for each environment")
-    distinct: list[Any] = []
-    for number, each in enumerate(workload):
-        if each not in distinct:
-            distinct.append(each)
-        member[number] = distinct.index(each)
-    return distinct, member
+    distinct: dict[object, Any] = {}
+    keys = [each if isinstance(each, str) else id(each) for each in workload]
+    for key, each in zip(keys, workload, strict=True):
+        distinct.setdefault(key, each)
+    return list(distinct.values()), np.array([*map(list(distinct).index, keys)], dtype=np.int64)
 
 
 def check_room(num_envs: int, num_rows: int, content: str, observation_size: int) -> None:

@@ -109,3 +109,14 @@ def power(bases: FloatArray, exponent: float) -> FloatArray:
     powers = np.array(bases)
     loops().take_power(powers.reshape(-1), exponent)
     return powers[()]
+
+
+def interpolate(
+    values: FloatArray, points: FloatArray, heights: FloatArray, *, below: float, least: float
+) -> FloatArray:
+    """Computes ``numerics.interpolate``, raised to the least."""
+    if loops() is None:
+        return np.maximum(numerics.interpolate(values, points, heights, below=below), least)
+    found = np.array(values)
+    loops().interpolate(found.reshape(-1), points, heights, below, least)
+    return found

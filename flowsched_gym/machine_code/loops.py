@@ -83,7 +83,7 @@ def take_power(values: FloatArray, exponent: float) -> None:
 
 @rule
 def interpolate(values: FloatArray, points: FloatArray, heights: FloatArray, below: float, least: float) -> None:
-    """Replaces numbers by heights between points, (count,), as ``workload.empirical`` does, raised to the least."""
+    """Replaces numbers by what ``numerics.interpolate`` gives, (count,), raised to the least."""
     last = len(points) - 1
     for index in range(len(values)):
         x = values[index]

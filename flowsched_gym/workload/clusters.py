@@ -26,7 +26,6 @@ from flowsched_gym.workload.source import (
     check_busiest_share,
     check_flow_count,
     check_length,
-    first_flows,
     resized,
     warn_if_unstable,
 )
@@ -213,8 +212,7 @@ class ClusterWorkload:
         if self.incast is None:
             return flows
         end = self.duration if self.duration is not None else float(np.nextafter(flows.arrival_time[-1], np.inf))
-        merged = _merged(flows, self._draw_bursts(self.incast, streams, end))
-        return merged if self.num_flows is None else first_flows(merged, self.num_flows)
+        return _merged(flows, self._draw_bursts(self.incast, streams, end), self.num_flows)
 
     @property
     def _incast_load(self) -> float:
@@ -259,8 +257,7 @@ class ClusterWorkload:
     def _draw_arrivals(self, streams: FlowStreams, seed: int) -> tuple[FloatArray, IntArray, IntArray]:
         """Draws arrivals of all clusters together: a Poisson process of rate 1, stretched by the rates of the phases.
 
-        Returns:
-            Arrival times in s and phases, (num_flows,) each; indices into ``traffic``, (num_phases, num_clusters).
+        Beside the times and phases, (num_flows,), it returns ``phases``.
         """
         rng, rates, end = streams["arrivals"], self._rates, self.duration
         if self.num_flows is not None:
@@ -343,9 +340,9 @@ def _mixed(parts: tuple[Traffic, ...]) -> Traffic:
     return Traffic(size=Empirical(points=mixture), load=math.fsum(part.load for part in parts) / len(parts))
 
 
-def _merged(one: Workload, other: Workload) -> Workload:
-    """Joins two workloads without deadlines in the order of arrival, with new ids."""
-    order = np.argsort(np.concatenate([one.arrival_time, other.arrival_time]), kind="stable")
+def _merged(one: Workload, other: Workload, num_flows: int | None) -> Workload:
+    """Joins two workloads without deadlines in the order of arrival, with new ids, up to a number of flows."""
+    order = np.argsort(np.concatenate([one.arrival_time, other.arrival_time]), kind="stable")[:num_flows]
     names = ("source", "destination", "size", "arrival_time", "task_id")
     joined: dict[str, Any] = {name: np.concatenate([getattr(one, name), getattr(other, name)])[order] for name in names}
     return Workload(flow_id=np.arange(len(order)), **joined)

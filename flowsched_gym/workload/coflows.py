@@ -4,8 +4,7 @@ The first line has the number of ports (racks) and the number of coflows. Each f
 arrival in ms, the number of mappers and the rack of each, the number of reducers and for each its rack and the MB that
 it receives, as ``rack:MB``. Racks are numbered from 0.
 
-The benchmark's file, ``FB2010-1Hr-150-0.txt``, has 526 coflows of one hour on 150 racks of Facebook. Whoever uses it is
-asked to cite Varys (Chowdhury, Zhong and Stoica, SIGCOMM 2014) and Aalo (Chowdhury and Stoica, SIGCOMM 2015).
+The benchmark's file, ``FB2010-1Hr-150-0.txt``, has 526 coflows of one hour on 150 racks of Facebook.
 """
 
 import math
@@ -87,8 +86,8 @@ def read_coflows(path: str | PathLike[str], *, coflows: int | None = None) -> Wo
     equal parts. Times are in the units of the benchmark's simulator: 1,024 ms are 1 s.
 
     Flows are numbered from 0 in the order of the file: by coflow, then by mapper, then by reducer. ``coflows``
-    reads the first so many, >= 1. Whoever uses the benchmark is asked to cite Varys (SIGCOMM 2014) and Aalo (SIGCOMM
-    2015).
+    reads the first so many, >= 1. Whoever uses the benchmark is asked to cite Varys (Chowdhury, Zhong and Stoica,
+    SIGCOMM 2014) and Aalo (Chowdhury and Stoica, SIGCOMM 2015).
 
     Raises:
         FlowFileError: The file cannot be read, or something in it is not allowed; the message names file, line, what

@@ -28,15 +28,9 @@ SHOWN_NAMES: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileColumn:
-    """A column of the flow file.
+    """A column of the flow file: its name in the header, what is allowed in words, and what an empty cell stands for.
 
-    Attributes:
-        name: Name in the header.
-        integral: Whether values are whole numbers.
-        positive: Whether 0 is refused; values below 0 always are.
-        required: Whether the column must be there, with a value in every row.
-        allowed: What is allowed, for messages.
-        missing: What an empty cell stands for.
+    Values below 0 are refused, and 0 where they are to be positive; a required column has one in every row.
     """
 
     name: str
@@ -92,11 +86,7 @@ class DeadlineWarning(FlowSchedWarning):
 
 
 def check_names(names: Sequence[str], source: str) -> None:
-    """Refuses unknown, repeated and missing column names.
-
-    Raises:
-        WorkloadError: The names are not those of a flow file.
-    """
+    """Refuses unknown, repeated and missing column names."""
     unknown = [shown(name) for name in names if name not in COLUMN_NAMES]
     if unknown:
         listed = ", ".join(unknown[:SHOWN_NAMES])
@@ -125,10 +115,8 @@ def first_fault(
 ) -> tuple[int, FileColumn] | None:
     """Finds the first row with a value that is not allowed, and the first such column in it.
 
-    Args:
-        values: Values of each column, (num_rows,) each.
-        present: For optional columns, which cells are not empty, (num_rows,) each.
-        previous_id: Flow id of the row before the first one, -1 if there is none.
+    Given are the values of each column, and which cells of optional ones are not empty, (num_rows,) each, and the flow
+    id of the row before the first one, or -1.
     """
     faults: list[tuple[int, int]] = []
     for order, column in enumerate(COLUMNS):
@@ -230,8 +218,7 @@ def workload_from_columns_at(columns: Mapping[str, ColumnLike], source: str) -> 
     present: dict[str, BoolArray] = {}
     for column in COLUMNS:
         if column.name in columns:
-            array, filled = numbers_of(columns[column.name], column, source)
-            values[column.name] = array
+            values[column.name], filled = numbers_of(columns[column.name], column, source)
             if not column.required:
                 present[column.name] = filled
     num_rows = len(values["flow_id"])
@@ -299,11 +286,11 @@ def _convert(array: npt.NDArray[np.generic], filled: BoolArray, column: FileColu
     """Converts numbers to the column's type without changing any of them."""
     if not column.integral:
         return array.astype(np.float64)
-    # Short floats cannot hold the bounds that they are compared with.
-    whole = np.where(filled, array.astype(np.float64) if array.dtype.kind == "f" else array, 0)
     if array.dtype.kind != "f":
+        whole = np.where(filled, array, 0)
         fits = whole <= np.iinfo(np.int64).max
-    else:
+    else:  # short floats cannot hold the bounds that they are compared with
+        whole = np.where(filled, array.astype(np.float64), 0)
         fits = (np.floor(whole) == whole) & (np.abs(whole) < EXACT_END)
     if not fits.all():
         row = int(np.argmin(fits))

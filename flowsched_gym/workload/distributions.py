@@ -74,11 +74,7 @@ class Inverted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constant(Inverted):
-    """One value always.
-
-    Attributes:
-        value: The value, > 0.
-    """
+    """One value > 0 always."""
 
     value: float
 
@@ -113,7 +109,6 @@ class Discrete(Inverted):
 
     values: tuple[float, ...]
     probabilities: tuple[float, ...]
-    _cumulative: FloatArray = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         settle_numbers(self)
@@ -130,7 +125,6 @@ class Discrete(Inverted):
         total = math.fsum(self.probabilities)
         if abs(total - 1.0) > PROBABILITY_TOLERANCE:
             raise ConfigError(f"probabilities is {self.probabilities!r} with sum {total!r}: the sum must be 1")
-        object.__setattr__(self, "_cumulative", cumulative_weights(self.probabilities))
 
     @property
     def mean(self) -> float:
@@ -155,7 +149,7 @@ class Discrete(Inverted):
     def sample(self, rng: np.random.Generator, count: int) -> FloatArray:
         """Draws values, (count,) float64."""
         values = np.asarray(self.values, dtype=np.float64)
-        return values[np.searchsorted(self._cumulative, rng.random(count), side="right")]
+        return values[np.searchsorted(cumulative_weights(self.probabilities), rng.random(count), side="right")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,12 +167,7 @@ class _Interval(Inverted):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Uniform(_Interval):
-    """The uniform distribution on an interval.
-
-    Attributes:
-        low: Smallest value, > 0.
-        high: Upper end, > low.
-    """
+    """The uniform distribution from low > 0 to high > low."""
 
     @property
     def mean(self) -> float:
@@ -194,12 +183,7 @@ class Uniform(_Interval):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogUniform(_Interval):
-    """The distribution whose logarithm is uniform: each decade of its interval is equally likely.
-
-    Attributes:
-        low: Smallest value, > 0.
-        high: Upper end, > low.
-    """
+    """The distribution from low > 0 to high > low whose logarithm is uniform: each decade is equally likely."""
 
     @property
     def mean(self) -> float:
@@ -220,11 +204,7 @@ class LogUniform(_Interval):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exponential(Inverted):
-    """The exponential distribution.
-
-    Attributes:
-        mean: Mean, > 0.
-    """
+    """The exponential distribution with a mean > 0."""
 
     mean: float
 

@@ -15,11 +15,12 @@ from typing import Final
 
 import numpy as np
 
+from flowsched_gym.core import numerics
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.checks import as_tuple, check_number, settle_numbers
 from flowsched_gym.core.errors import ConfigError, listed
 from flowsched_gym.core.files import check_path
-from flowsched_gym.machine_code.drawing import loops
+from flowsched_gym.machine_code.drawing import interpolate
 from flowsched_gym.workload.distributions import Inverted
 
 CdfPoint = tuple[float, float]
@@ -83,17 +84,11 @@ class Empirical(Inverted):
         object.__setattr__(self, "mean", _mean_of_points(self.points, self.minimum))
 
     def _cdf(self, value: FloatArray) -> FloatArray:
-        return np.where(value < self.minimum, 0.0, _interpolate(value, self._values, self._probabilities))
+        return np.where(value < self.minimum, 0.0, numerics.interpolate(value, self._values, self._probabilities))
 
     def _invert(self, probability: FloatArray) -> FloatArray:
-        if loops() is not None:
-            values = np.array(probability)
-            loops().interpolate(
-                values.reshape(-1), self._probabilities, self._values, float(self._values[0]), float(self.minimum)
-            )
-            return values
-        values = _interpolate(probability, self._probabilities, self._values, below=self._values[0])
-        return np.maximum(values, self.minimum)
+        below = float(self._values[0])
+        return interpolate(probability, self._probabilities, self._values, below=below, least=float(self.minimum))
 
 
 def load_cdf(name: str, *, minimum: float | None = None) -> Empirical:
@@ -145,19 +140,6 @@ def _parse_cdf(text: str, source: str, minimum: float) -> Empirical:
         return Empirical(points=tuple(points), minimum=minimum)
     except ConfigError as error:
         raise ConfigError(f"{source}: {error}") from None
-
-
-def _interpolate(x: FloatArray, points: FloatArray, heights: FloatArray, *, below: float = 0.0) -> FloatArray:
-    """Interpolates linearly between points; of points at one value, the last counts.
-
-    NumPy's own may round otherwise on processors that multiply and add in one instruction.
-    """
-    index = np.searchsorted(points, x, side="right") - 1
-    left = np.clip(index, 0, len(points) - 2)
-    width = points[left + 1] - points[left]
-    part = np.divide(np.clip(x, points[0], points[-1]) - points[left], width, out=np.zeros_like(x), where=width > 0)
-    between = heights[left] + part * (heights[left + 1] - heights[left])
-    return np.where(index < 0, below, np.where(x >= points[-1], heights[-1], between))
 
 
 def _mean_of_points(points: tuple[CdfPoint, ...], minimum: float) -> float:

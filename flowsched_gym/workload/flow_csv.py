@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, Final, NamedTuple
 import numpy as np
 
 from flowsched_gym.core.arrays import BoolArray
-from flowsched_gym.core.checks import EXACT_END
+from flowsched_gym.core.checks import EXACT_END, INT64_END
 from flowsched_gym.core.errors import FlowFileError
 from flowsched_gym.core.files import Progress
 from flowsched_gym.flows.precedence import AFTER
@@ -35,7 +35,6 @@ MAX_HEADER_BYTES: Final = 4_096
 """A longer first line is no header of a flow file."""
 PLAIN_BYTES: Final = b"0123456789+-.eE,\n"
 """All bytes of a file that needs no care."""
-MAX_INT64: Final = 2**63 - 1
 COMMA: Final = 44
 LINE_FEED: Final = 10
 NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -229,9 +228,7 @@ def _parse_cell(cell: str, column: FileColumn, where: str) -> float | None:
     value: float | None = None
     if column.integral and WHOLE_NUMBER.fullmatch(cell):
         # Python refuses to convert thousands of digits.
-        value = int(cell) if len(cell) <= SHOWN_CHARACTERS else None
-        if value is not None and value > MAX_INT64:
-            value = None
+        value = int(cell) if len(cell) <= SHOWN_CHARACTERS and int(cell) < INT64_END else None
     elif NUMBER.fullmatch(cell):
         value = float(cell)
         if column.integral:

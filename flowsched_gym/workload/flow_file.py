@@ -1,10 +1,6 @@
 """Reads and writes the flow file: one row per flow, SI units in the column names.
 
-CSV with the header ``flow_id,task_id,source,destination,size_bytes,arrival_s,deadline_s`` in any order of columns, or
-Parquet with these columns where the extension is ``.parquet`` or ``.pq``. ``task_id`` and ``deadline_s`` (time allowed
-after arrival) may be empty, or missing altogether; ``due_s`` (absolute time) may take the place of ``deadline_s``.
-Flows of tasks may have ``cpu_s``, seconds of one whole CPU before they send, and ``after``, the ids of the flows that
-must have finished before they begin, separated by spaces.
+CSV with the columns of ``workload_from_columns`` in any order, or Parquet where the extension says so.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -31,11 +27,7 @@ ROWS_AT_ONCE: Final = 65_536
 
 
 def read_flows(path: str | PathLike[str], *, progress: Progress | None = None) -> Workload:
-    """Reads a flow file.
-
-    Args:
-        path: The file.
-        progress: Called with (bytes done, all bytes) from time to time, for CSV.
+    """Reads a flow file; of CSV, progress is called with (bytes done, all bytes) from time to time.
 
     Raises:
         FlowFileError: The file cannot be read, or something in it is not allowed; the message names file, line (of a
@@ -54,11 +46,6 @@ def read_flows(path: str | PathLike[str], *, progress: Progress | None = None) -
 
 def write_flows(workload: Workload, path: str | PathLike[str], *, progress: Progress | None = None) -> None:
     """Writes a flow file that ``read_flows`` turns into the same workload, bit by bit; link changes are left out.
-
-    Args:
-        workload: The flows, at least one.
-        path: As in ``write_table``, as the progress.
-        progress: Called with (rows done, all rows) from time to time, for CSV.
 
     Raises:
         WorkloadError: The workload has no flows. The others are those of ``write_table``.

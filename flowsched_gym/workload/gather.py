@@ -28,7 +28,7 @@ from flowsched_gym.flows.workload import Workload
 from flowsched_gym.machine_code.drawing import FlowStreams
 from flowsched_gym.workload.distributions import Distribution, check_distribution, cumulative_weights
 from flowsched_gym.workload.poisson import poisson_arrivals
-from flowsched_gym.workload.source import check_flow_count, check_length, resized, warn_if_unstable
+from flowsched_gym.workload.source import check_flow_count, check_given, check_length, resized, warn_if_unstable
 
 SizeDeadline = tuple[float, float]
 PAIR: Final = 2
@@ -159,13 +159,10 @@ class GatherWorkload:
         check_choice("pattern", self.pattern, PATTERNS)
         self._check_flows()
         check_one_of_two("burst_rate", self.burst_rate, "load", self.load)
-        for name in ("burst_rate", "load"):
-            if getattr(self, name) is not None:
-                check_number(name, getattr(self, name), above=0)
+        check_given(self, check_number, "burst_rate", "load", above=0)
         check_length(self, "num_bursts")
         check_integer("num_destinations", self.num_destinations, at_least=1)
-        if self.num_senders is not None:
-            check_integer("num_senders", self.num_senders, at_least=self.burst_size)
+        check_given(self, check_integer, "num_senders", at_least=self.burst_size)
         check_flag("shuffle", self.shuffle)
         check_number("request_jitter", self.request_jitter, at_least=0)
         # Senders that rest take part in the draw of those who send.
@@ -182,10 +179,7 @@ class GatherWorkload:
         check_one_of_two("mix", self.mix, "size", self.size)
         if self.mix is not None and not isinstance(self.mix, Mix):
             raise ConfigError(f"mix is {shown(self.mix)}: it must be a Mix")
-        if self.size is not None:
-            check_distribution("size", self.size)
-        if self.deadline is not None:
-            check_distribution("deadline", self.deadline)
+        check_given(self, check_distribution, "size", "deadline")
         if self.mix is not None and self.deadline is not None:
             raise ConfigError(f"deadline is {shown(self.deadline)}: it goes with size; a mix has its own deadlines")
         counted = None if self.mix is None else self.mix.flows_per_burst

@@ -26,7 +26,14 @@ from flowsched_gym.flows.link_changes import LinkChanges
 from flowsched_gym.flows.workload import Workload
 from flowsched_gym.machine_code.drawing import FlowStreams
 from flowsched_gym.workload.distributions import Distribution, Exponential, check_distribution
-from flowsched_gym.workload.source import check_busiest_share, check_flow_count, check_length, resized, warn_if_unstable
+from flowsched_gym.workload.source import (
+    check_busiest_share,
+    check_flow_count,
+    check_given,
+    check_length,
+    resized,
+    warn_if_unstable,
+)
 
 PATTERNS: Final = ("pair", "all-to-all")
 MIN_HOSTS: Final = 2
@@ -82,8 +89,7 @@ class RandomFailures:
         if self.count is not None:
             check_integer("count", self.count, at_least=0, below=len(self.cables) + 1)
             check_number("at", self.at, at_least=0)
-            if self.repair_after is not None:
-                check_number("repair_after", self.repair_after, above=0)
+            check_given(self, check_number, "repair_after", above=0)
             for name in ("mean_time_down", "until"):
                 if (value := getattr(self, name)) is not None:
                     raise ConfigError(f"{name} is {shown(value)}: it goes with mean_time_up, not with count")
@@ -182,14 +188,11 @@ class PoissonWorkload:
     def __post_init__(self) -> None:
         settle_numbers(self)
         check_distribution("size", self.size)
-        if self.deadline is not None:
-            check_distribution("deadline", self.deadline)
+        check_given(self, check_distribution, "deadline")
         check_one_of_two("rate", self.rate, "load", self.load)
         if self.deadline_below is not None and self.deadline is None:
             raise ConfigError(f"deadline_below is {shown(self.deadline_below)}: it needs a deadline")
-        for name in ("rate", "load", "deadline_below"):
-            if getattr(self, name) is not None:
-                check_number(name, getattr(self, name), above=0)
+        check_given(self, check_number, "rate", "load", "deadline_below", above=0)
         check_busiest_share(self.busiest_share)
         check_length(self, "num_flows")
         check_choice("pattern", self.pattern, PATTERNS)

@@ -2,7 +2,7 @@
 
 import contextlib
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, runtime_checkable
 
@@ -189,8 +189,15 @@ def resized(config: Config, num_flows: int, /, **changes: Any) -> Config:
         return replace(config, **changes)
 
 
+def check_given(config: Any, check: Callable[..., object], *names: str, **bounds: float) -> None:
+    """Checks those of some fields that are not None."""
+    for name in names:
+        if (value := getattr(config, name)) is not None:
+            check(name, value, **bounds)
+
+
 def check_length(config: Any, count: str) -> None:
-    """Checks the capacity that loads refer to, and the length of episodes: exactly one of a count and a duration."""
+    """Checks the capacity that loads refer to, and that exactly one of a count and a duration is given."""
     check_number("capacity", config.capacity, above=0)
     check_one_of_two(count, getattr(config, count), "duration", config.duration)
     if config.duration is None:

@@ -6,9 +6,8 @@ sequence of triples (size in B, allowed time in s, count in each burst) or of ma
 ``count`` or ``weight``; traffic of clusters, a sequence of pairs (distribution of sizes, load) or of such mappings;
 incast and failures of links, mappings of their fields.
 
-Values are in B, s and B/s. A key may end in a unit instead: ``size_kb``, ``size_mb``, ``deadline_ms``, ``duration_ms``,
-``request_jitter_us``, ``capacity_gbps``. What environments call by shorter names may have these: ``bursts``, ``flows``,
-``seconds``, ``hosts``, ``destinations``, ``senders``, ``clusters``, ``tasks``, ``clients``, ``servers``.
+Values are in B, s and B/s. A key may end in a unit instead: ``size_kb``, ``deadline_ms``, ``request_jitter_us``,
+``capacity_gbps``. What environments call by shorter names (``SHORT_NAMES``) may have these.
 """
 
 import math

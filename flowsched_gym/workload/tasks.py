@@ -30,7 +30,7 @@ from flowsched_gym.flows.workload import Workload
 from flowsched_gym.machine_code.drawing import FlowStreams
 from flowsched_gym.workload.distributions import Distribution, Exponential, Uniform, check_distribution
 from flowsched_gym.workload.poisson import poisson_arrivals
-from flowsched_gym.workload.source import check_flow_count, resized, warn_if_unstable
+from flowsched_gym.workload.source import check_flow_count, check_given, resized, warn_if_unstable
 
 SEQUENTIAL: Final = "sequential"
 AGGREGATE: Final = "partition-aggregate"
@@ -102,9 +102,7 @@ class TaskWorkload:
         what = f"num_tasks {self.num_tasks} with max_flows {self.max_flows}"
         check_flow_count(what, float(self.num_tasks) * self.max_flows)
         check_one_of_two("size", self.size, "total", self.total)
-        for name in ("size", "total", "deadline_factor"):
-            if getattr(self, name) is not None:
-                check_distribution(name, getattr(self, name))
+        check_given(self, check_distribution, "size", "total", "deadline_factor")
         check_choice("pattern", self.pattern, PATTERNS)
         check_one_of_two("load", self.load, "arrivals", self.arrivals)
         check_number("capacity", self.capacity, above=0)
@@ -117,9 +115,8 @@ class TaskWorkload:
             if self.deadline_factor is not None:
                 raise ConfigError("deadline_factor is given: in a closed loop there are no arrivals to count from")
             if (pairs := float(self.num_tasks) * self.max_flows * self.max_flows) > MOST_PAIRS:
-                raise ConfigError(
-                    f"{what} in a closed loop may make {pairs:.3g} pairs: at most {MOST_PAIRS} are allowed"
-                )
+                what += f" in a closed loop may make {pairs:.3g} pairs"
+                raise ConfigError(f"{what}: at most {MOST_PAIRS} are allowed")
         check_flag("cpu_work", self.cpu_work)
         check_integer("num_clients", self.num_clients, at_least=1)
         check_integer("num_servers", self.num_servers, at_least=2 if self.pattern == AGGREGATE else 1)
@@ -234,10 +231,8 @@ class TaskWorkload:
         next_task = task[ending] + self.num_clients
         start = np.searchsorted(beginning, np.append(first, len(task)))
         counts = start[next_task + 1] - start[next_task]
-        before = np.cumsum(counts) - counts
-        return np.repeat(ending, counts), beginning[
-            np.arange(counts.sum()) + np.repeat(start[next_task] - before, counts)
-        ]
+        place = np.arange(counts.sum()) + np.repeat(start[next_task] - (np.cumsum(counts) - counts), counts)
+        return np.repeat(ending, counts), beginning[place]
 
 
 def _last_of_tasks(task: IntArray) -> BoolArray:
