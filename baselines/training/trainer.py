@@ -43,6 +43,7 @@ from flowsched_gym.baselines.training.callbacks import (
     Schedules,
 )
 from flowsched_gym.baselines.training.checkpoints import Checkpoint, latest_checkpoint, load_checkpoint
+from flowsched_gym.baselines.training.cloning import clone
 from flowsched_gym.baselines.training.loggers import WandbCurves, make_logger
 from flowsched_gym.baselines.training.starting import first_action, start_at, start_with_std
 from flowsched_gym.baselines.training.training_envs import make_training_envs, training_seed
@@ -65,7 +66,7 @@ CHECKPOINTS_FOLDER: Final = "checkpoints"
 KEPT_FOLDER: Final = ".rules"
 """Folder beside the runs with results of rules, which the next run of the same environment takes from there."""
 RUN_SCHEMA: Final = "flowsched-training/1"
-DECISIVE: Final = ("env", "policy", "algorithm", "seed")
+DECISIVE: Final = ("env", "policy", "algorithm", "seed", "start")
 """Parts of the configuration that decide the weights, beside the number of decisions; the others may be changed."""
 NEVER: Final = 2**62
 """Updates between two rows that Stable-Baselines3 would write by itself; `Curves` counts decisions instead."""
@@ -199,12 +200,16 @@ def _model(config: TrainConfig, envs: Any, folder: Path) -> tuple[BaseAlgorithm,
 
 
 def _start(model: BaseAlgorithm, config: TrainConfig) -> None:
-    """Initialises a new model as the settings of its network ask."""
-    policy = config.policy
+    """Initialises a new model as the settings ask."""
+    policy, algorithm = config.policy, config.algorithm
     if isinstance(policy, (AutoConfig, FlatConfig)) and policy.start is not None:
         start_at(model, first_action(policy.start, *environment_arguments(config.env)))
     if isinstance(policy, FlatConfig) and policy.start_std is not None:
         start_with_std(model, policy.start_std)
+    if config.start is not None:
+        env_id, kwargs = environment_arguments(config.env)
+        scale = algorithm.reward_scale
+        clone(model, config.start, env_id, kwargs, decisions=config.decisions, reward_scale=scale)
 
 
 def _learn(
