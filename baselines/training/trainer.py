@@ -30,7 +30,7 @@ from flowsched_gym import __version__
 from flowsched_gym.baselines.applications.comparison import Comparison, Contestant, heuristics_of, play_all
 from flowsched_gym.baselines.applications.comparison_report import FIGURE_FILE, decisions_text, write_comparison
 from flowsched_gym.baselines.configuration.algorithm_schemas import GradientConfig, RolloutConfig
-from flowsched_gym.baselines.configuration.hydra_schemas import TrainConfig
+from flowsched_gym.baselines.configuration.hydra_schemas import TrainConfig, Vectorization
 from flowsched_gym.baselines.configuration.hydra_store import environment_arguments
 from flowsched_gym.baselines.configuration.policy_schemas import AutoConfig, FlatConfig
 from flowsched_gym.baselines.training.algorithms import build_model
@@ -105,7 +105,8 @@ def train(
     env_id, kwargs = environment_arguments(config.env)
     _prepare_folder(config, content, folder)
     begun = time.monotonic()
-    comparisons = Comparisons(env_id, kwargs, config.evaluation, report)
+    compiled = config.vectorization is Vectorization.native
+    comparisons = Comparisons(env_id, kwargs, config.evaluation, report, compiled=compiled)
     algorithm = config.algorithm
     envs = make_training_envs(
         env_id,
