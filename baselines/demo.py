@@ -1,7 +1,7 @@
-"""Shows in a few minutes what the package is for: ``make demo``, or ``python -m flowsched_gym.baselines.demo``.
+"""Shows in a minute what the package is for: ``make demo``, or ``python -m flowsched_gym.baselines.demo``.
 
-Trains a PPO agent on Artemis's workload under load, compares it with every heuristic and with what no scheduler can
-exceed on episodes that training never saw, and draws the comparison and one episode.
+Evolves a policy of few weights on Artemis's workload under load, compares it with every heuristic and with what no
+scheduler can exceed on episodes that training never saw, and draws the comparison and one episode.
 """
 
 import argparse
@@ -77,11 +77,11 @@ def _run(folder: Path, overrides: Sequence[str]) -> None:
     result = train(config, content, folder, command="python -m flowsched_gym.baselines.demo")
     print("Drawing one episode.")
     frames = _animate(env_id, kwargs, folder, config.evaluation.seed)
-    ratio, best = result["ratio_to_best_heuristic"], result["best_heuristic"]
+    over, best = result["over_best_heuristic"], result["best_heuristic"]
     print(
         f"\n{config.algorithm.name} meets {result['estimate']['mean']:.1%} of the deadlines on "
-        f"{config.evaluation.episodes} episodes that it never saw: {ratio['mean']:.3f} times the best heuristic "
-        f"({best}). No scheduler exceeds {result['bound']:.1%}.\n"
+        f"{config.evaluation.episodes} episodes that it never saw: {100 * over['mean']:+.1f} points beside {best}, "
+        f"the best rule with its actions and information. No scheduler exceeds {result['bound']:.1%}.\n"
     )
     for name, meaning in (
         (FIGURE_FILE, "completion times and deadlines met, policy by policy"),

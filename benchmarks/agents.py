@@ -27,7 +27,11 @@ VALIDATION: Final = (
 )
 """Agents are looked at in episodes of the validation seeds, never in those of the test."""
 
-FAST: Final = "experiment=fast"
+FAST: Final = (
+    "experiment=fast policy.width=32 policy.standardise=false algorithm.num_envs=256 algorithm.n_steps=32 "
+    "algorithm.n_epochs=2 algorithm.learning_rate=3e-3 algorithm.gae_lambda=0.95 total_timesteps=400000"
+)
+"""Settings that `experiment=fast` had when these agents were trained."""
 DEFER: Final = f"{FAST} env.defer=to-back"
 TCP: Final = "env.transport=tcp policy=setwise total_timesteps=300000"
 THESIS: Final = "experiment=thesis workload=gather-a1 total_timesteps=400000"

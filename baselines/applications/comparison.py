@@ -1,7 +1,7 @@
 """Comparisons of policies on the same episodes: who plays, and what came of it."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,12 +22,13 @@ from flowsched_gym.evaluation import (
     plays_the_same,
     resolve_policy,
 )
+from flowsched_gym.evaluation.player import has_machine_code, has_vector
 from flowsched_gym.fluid import Records
 from flowsched_gym.integrations.sb3 import batched, load_policy
 from flowsched_gym.leaderboard.play import model_digest
 from flowsched_gym.registration import find_environment, heuristic_arguments, is_named
 
-__all__ = ["Comparison", "Contestant", "heuristics_of", "play_all"]
+__all__ = ["Comparison", "Contestant", "heuristics_of", "play_all", "sooner"]
 
 logger = logging.getLogger(__name__)
 
@@ -166,13 +167,14 @@ def play_all(
                 policy,
                 episodes=episodes,
                 seed=seed,
-                kwargs=arguments,
+                kwargs=sooner(env_id, arguments) if has_machine_code(spec) else arguments,
                 label=contestant.name,
                 command=command,
                 progress=tell,
                 on_records=keep,
                 repeat=True,
             )
+            result = replace(result, kwargs={name: result.kwargs[name] for name in arguments})
             times[contestant.name] = tuple(times_of[episode] for episode in range(episodes))
             if contestant.learned:
                 path = Path(contestant.source)
@@ -197,6 +199,11 @@ def play_all(
         logger.info("%d of %d results are those of earlier runs, kept in %s", found, len(results), kept)
     learned = tuple(contestant.name for contestant in contestants if contestant.learned)
     return Comparison(results=tuple(results), fct=times, learned=learned)
+
+
+def sooner(env_id: str, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns arguments by which a policy that plays one episode after the other gets the same bits by machine code."""
+    return {"engine": "compiled", **kwargs} if has_vector(find_environment(env_id)) else dict(kwargs)
 
 
 def _plays_the_same(env_id: str, policy: str | Policy, kwargs: dict[str, Any], *, seed: int) -> bool:

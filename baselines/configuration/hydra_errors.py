@@ -19,6 +19,7 @@ UNKNOWN: Final = re.compile(r"Could not override '(?P<key>[^']+)'")
 ADVICE: Final = re.compile(r"\s*(To append to your|Either remove \+|Or add a second).*", re.DOTALL)
 SCHEMA: Final = "_schema"
 """End of the names of schemas, which no command line names."""
+FILE_SUFFIX: Final = ".yaml"
 LAUNCHERS: Final = "hydra/launcher"
 PACKAGES: Final = {"ray": "hydra-ray-launcher", "submitit": "hydra-submitit-launcher"}
 """Packages that bring launchers, by the first word of these."""
@@ -36,6 +37,12 @@ def explain(error: HydraException, known: Collection[str]) -> str:
         if group == LAUNCHERS and option.startswith(tuple(PACKAGES)):
             package = PACKAGES[option.partition("_")[0]]
             return str(MissingDependencyError(package, extra="cluster", purpose="run a sweep on a cluster"))
+        if option.endswith(FILE_SUFFIX):
+            stem = option.removesuffix(FILE_SUFFIX)
+            return (
+                f"{group} is {option!r}: it must be a name; --config-dir FOLDER {group}={stem} reads "
+                f"FOLDER/{group}/{option}"
+            )
         options = [name for name in error.options if not name.endswith(SCHEMA)]
         return f"{group or 'the configuration'} is {option!r}: it must be one of {listed(option, options)}"
     if isinstance(error, OverrideParseException):

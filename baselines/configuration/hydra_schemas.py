@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final
 
 from omegaconf import MISSING
 
+from flowsched_gym.baselines.configuration.algorithm_schemas import CmaEsConfig
 from flowsched_gym.baselines.configuration.schema_checks import CheckedConfig, bounded, check_member
 from flowsched_gym.core.errors import ConfigError
 
@@ -140,6 +141,8 @@ class TrainConfig(CheckedConfig):
         run_name: Name of the run, and of its folder.
         sweep_dir: Folder of a sweep, with a folder for each of its jobs.
         seed: Seed of everything that is drawn.
+        start: Rule that the network is fitted to before it learns (`cloning`): a heuristic of the environment with its
+            options, or ``search``; ``None`` for a new network.
         total_timesteps: Decisions to learn from; `decisions` rounds them up.
         vectorization: How the environments are stepped together; a run is resumed as it was begun.
         resume: Whether to continue from the folder's last checkpoint; begins anew where there is none.
@@ -157,6 +160,7 @@ class TrainConfig(CheckedConfig):
     run_name: str = MISSING
     sweep_dir: str = ""
     seed: int = bounded(0, 0, 2**32 - 1)
+    start: str | None = None
     total_timesteps: int = bounded(1_000_000, 1)
     vectorization: Vectorization = Vectorization.native
     resume: bool = False
@@ -169,6 +173,11 @@ class TrainConfig(CheckedConfig):
             raise ConfigError(f"run_name is {self.run_name!r}: it must be the name of a folder inside runs/")
         if self.resume and self.overwrite:
             raise ConfigError("resume and overwrite are both true: a run is either continued or thrown away")
+        if self.start is not None and isinstance(self.algorithm, CmaEsConfig):
+            raise ConfigError(
+                f"start is {self.start!r}: cmaes begins without a rule, as most rules are no weighted sum of columns, "
+                "and its first generations take less time than a fit"
+            )
         self.algorithm.decisions(self.total_timesteps)
 
     @property

@@ -52,10 +52,12 @@ class SetwiseConfig(PolicyConfig):
     Attributes:
         width: Width of all layers.
         num_blocks: Rounds in which each slot reads a summary of all.
+        standardise: Whether the network reads how far each column is from its mean, in standard deviations.
     """
 
     width: int = bounded(32, 1)
     num_blocks: int = bounded(1, 0)
+    standardise: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -213,7 +213,9 @@ def _policy(algorithm: AlgorithmConfig, policy: PolicyConfig, envs: VecEnv) -> t
         widths = list(policy.separate)
         return "MlpPolicy", {"net_arch": widths, "activation_fn": ACTIVATIONS[policy.activation]}
     if isinstance(policy, SetwiseConfig):
-        _, kwargs = setwise_policy(envs, width=policy.width, num_blocks=policy.num_blocks)
+        _, kwargs = setwise_policy(
+            envs, width=policy.width, num_blocks=policy.num_blocks, standardise=policy.standardise
+        )
         classes = (SetwisePolicy, MaskableSetwisePolicy, SetwiseMixturePolicy)
     else:
         assert isinstance(policy, FlatConfig)

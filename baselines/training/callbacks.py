@@ -13,6 +13,7 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 
+from flowsched_gym.baselines.applications.comparison import sooner
 from flowsched_gym.baselines.applications.progress import progress_bar
 from flowsched_gym.baselines.configuration.algorithm_schemas import RolloutConfig
 from flowsched_gym.baselines.configuration.hydra_schemas import CheckpointConfig, EvaluationConfig
@@ -131,6 +132,7 @@ class Comparisons(_BetweenUpdates):
         kwargs: Its arguments.
         config: Heuristics, played once; episodes, interval and metric, which is logged with the ratios to theirs.
         report: Called at each comparison with the decisions made and the mean of the metric.
+        compiled: Whether episodes that are played one after the other are simulated by machine code.
 
     Attributes:
         due_at: Decisions before the next comparison.
@@ -146,6 +148,8 @@ class Comparisons(_BetweenUpdates):
         kwargs: dict[str, Any],
         config: EvaluationConfig,
         report: Callable[[int, float], None] | None = None,
+        *,
+        compiled: bool = False,
     ) -> None:
         super().__init__()
         self._config = config
@@ -153,6 +157,8 @@ class Comparisons(_BetweenUpdates):
         self.due_at = 0
         self.last_summary = ""
         spec = find_environment(env_id)
+        if compiled:
+            kwargs = sooner(env_id, kwargs)
         self._player = Player(spec, heuristic_arguments(spec, kwargs))
         try:
             policies = {name: resolve_policy(name, self._player.env, seed=config.seed) for name in config.baselines}

@@ -7,7 +7,6 @@ distribution moves towards the better ones. Nothing is differentiated, and no re
 
 from typing import Any, Self
 
-import cma
 import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
@@ -88,6 +87,8 @@ class CmaEs(BaseAlgorithm):
 
     def _new_search(self) -> Any:
         """Begins the search, and tells it what has been found so far: it is a function of its seed and the costs."""
+        import cma  # noqa: PLC0415 - brings SciPy and matplotlib, which other algorithms need not wait for
+
         rng = SeedStreams(self.seed or 0)["weights"]
         options = {"popsize": self.population, "seed": np.nan, "randn": lambda *shape: rng.standard_normal(shape)}
         start = np.zeros(self.policy.shape.num_weights)

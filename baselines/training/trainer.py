@@ -30,7 +30,7 @@ from flowsched_gym import __version__
 from flowsched_gym.baselines.applications.comparison import Comparison, Contestant, heuristics_of, play_all
 from flowsched_gym.baselines.applications.comparison_report import FIGURE_FILE, decisions_text, write_comparison
 from flowsched_gym.baselines.configuration.algorithm_schemas import GradientConfig, RolloutConfig
-from flowsched_gym.baselines.configuration.hydra_schemas import TrainConfig
+from flowsched_gym.baselines.configuration.hydra_schemas import TrainConfig, Vectorization
 from flowsched_gym.baselines.configuration.hydra_store import environment_arguments
 from flowsched_gym.baselines.configuration.policy_schemas import AutoConfig, FlatConfig
 from flowsched_gym.baselines.training.algorithms import build_model
@@ -43,6 +43,7 @@ from flowsched_gym.baselines.training.callbacks import (
     Schedules,
 )
 from flowsched_gym.baselines.training.checkpoints import Checkpoint, latest_checkpoint, load_checkpoint
+from flowsched_gym.baselines.training.cloning import clone
 from flowsched_gym.baselines.training.loggers import WandbCurves, make_logger
 from flowsched_gym.baselines.training.starting import first_action, start_at, start_with_std
 from flowsched_gym.baselines.training.training_envs import make_training_envs, training_seed
@@ -65,7 +66,7 @@ CHECKPOINTS_FOLDER: Final = "checkpoints"
 KEPT_FOLDER: Final = ".rules"
 """Folder beside the runs with results of rules, which the next run of the same environment takes from there."""
 RUN_SCHEMA: Final = "flowsched-training/1"
-DECISIVE: Final = ("env", "policy", "algorithm", "seed")
+DECISIVE: Final = ("env", "policy", "algorithm", "seed", "start")
 """Parts of the configuration that decide the weights, beside the number of decisions; the others may be changed."""
 NEVER: Final = 2**62
 """Updates between two rows that Stable-Baselines3 would write by itself; `Curves` counts decisions instead."""
@@ -104,7 +105,8 @@ def train(
     env_id, kwargs = environment_arguments(config.env)
     _prepare_folder(config, content, folder)
     begun = time.monotonic()
-    comparisons = Comparisons(env_id, kwargs, config.evaluation, report)
+    compiled = config.vectorization is Vectorization.native
+    comparisons = Comparisons(env_id, kwargs, config.evaluation, report, compiled=compiled)
     algorithm = config.algorithm
     envs = make_training_envs(
         env_id,
@@ -199,12 +201,16 @@ def _model(config: TrainConfig, envs: Any, folder: Path) -> tuple[BaseAlgorithm,
 
 
 def _start(model: BaseAlgorithm, config: TrainConfig) -> None:
-    """Initialises a new model as the settings of its network ask."""
-    policy = config.policy
+    """Initialises a new model as the settings ask."""
+    policy, algorithm = config.policy, config.algorithm
     if isinstance(policy, (AutoConfig, FlatConfig)) and policy.start is not None:
         start_at(model, first_action(policy.start, *environment_arguments(config.env)))
     if isinstance(policy, FlatConfig) and policy.start_std is not None:
         start_with_std(model, policy.start_std)
+    if config.start is not None:
+        env_id, kwargs = environment_arguments(config.env)
+        scale = algorithm.reward_scale
+        clone(model, config.start, env_id, kwargs, decisions=config.decisions, reward_scale=scale)
 
 
 def _learn(

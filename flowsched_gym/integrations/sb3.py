@@ -19,7 +19,7 @@ from gymnasium.vector import VectorEnv
 
 from flowsched_gym.core.arrays import BoolArray, IntArray
 from flowsched_gym.core.errors import ConfigError, MissingDependencyError, SpaceMismatchError, shown
-from flowsched_gym.envs.policies import Policy
+from flowsched_gym.envs.policies import Policy, is_pure
 from flowsched_gym.integrations.archive import first_sentence, is_archive
 from flowsched_gym.integrations.models import build_policy, read_model, save_model
 from flowsched_gym.integrations.sb3_vec_env import SB3VecEnv, make_sb3_vec_env
@@ -145,9 +145,12 @@ def batched(model: Any) -> Policy:
     """Wraps a model so that many episodes can be played with it at once, as a ``BatchedModel``.
 
     That is a model of Stable-Baselines3 or sb3-contrib, or its network, that chooses among discrete actions by their
-    probabilities and has no memory; any other stays as it is.
+    probabilities and has no memory. Of a model whose network is pure already it is the network; any other stays as it
+    is.
     """
     policy = _network(model)
+    if is_pure(policy):
+        return cast(Policy, policy)
     actor = isinstance(policy, (ActorCriticPolicy, MaskableActorCriticPolicy))
     remembers = isinstance(policy, RecurrentActorCriticPolicy)
     space = model.action_space

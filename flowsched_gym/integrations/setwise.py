@@ -13,10 +13,13 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import gymnasium
+import numpy as np
 from gymnasium import spaces
 
+from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.errors import ConfigError, MissingDependencyError
 from flowsched_gym.envs.columns import Layout
+from flowsched_gym.integrations.sb3_vec_env import make_sb3_vec_env
 
 try:
     import torch
@@ -37,6 +40,15 @@ FORBIDDEN: Final = -1e8
 """Logit of an action whose slot is empty: its probability is zero in float32."""
 ACTOR_GAIN: Final = 0.01
 """Gain of the last layer of the scorers, so that training starts near a uniform choice."""
+NUM_SAMPLED: Final = 16
+NUM_SAMPLED_STEPS: Final = 128
+"""Environments, and steps of each, whose observations columns are standardised by."""
+FIRST_SAMPLED_SEED: Final = 2**32
+"""Seed of the first of them, as those of training begin here."""
+LEAST_SPREAD: Final = 1e-4
+"""Standard deviation below which a column counts as constant."""
+NO_ARGUMENTS: Final = frozenset({"autoreset_mode", "engine", "num_envs", "render_mode", "vectorization_mode"})
+"""What ``gymnasium.make`` and ``make_vec`` keep with an environment's arguments, and what its columns are not of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +63,8 @@ class SetwiseShape:
         width: Width of all layers, >= 1.
         num_blocks: Rounds in which each slot reads a summary of all slots before it is scored, >= 0. The critic, which
             needs the summary alone, has none.
+        centre: What is subtracted from each column, those of the context first; empty for nothing.
+        spread: What the difference is divided by, > 0; empty where ``centre`` is.
     """
 
     num_context: int
@@ -59,6 +73,8 @@ class SetwiseShape:
     presence: int
     width: int
     num_blocks: int
+    centre: tuple[float, ...] = ()
+    spread: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         for name, least in (("num_context", 0), ("num_slots", 1), ("width", 1), ("num_blocks", 0)):
@@ -66,23 +82,39 @@ class SetwiseShape:
                 raise ConfigError(f"{name} is {getattr(self, name)}: it must be >= {least}")
         if not 0 <= self.presence < self.num_slot_features:
             raise ConfigError(f"presence is {self.presence}: it must be a column, 0 to {self.num_slot_features - 1}")
+        lengths = {len(self.centre), len(self.spread)}
+        if lengths not in ({0}, {self.num_context + self.num_slot_features}) or not all(n > 0 for n in self.spread):
+            raise ConfigError(
+                f"centre and spread are {self.centre} and {self.spread}: they must be "
+                f"{self.num_context + self.num_slot_features} numbers each, the latter > 0, or none"
+            )
 
     @classmethod
-    def of_layout(cls, layout: Layout, *, width: int, num_blocks: int) -> "SetwiseShape":
-        """Reads the sizes from the columns of an observation, one of which tells which slots are empty."""
+    def of_layout(
+        cls, layout: Layout, *, width: int, num_blocks: int, seen: FloatArray | None = None
+    ) -> "SetwiseShape":
+        """Reads the sizes from the columns of an observation, one of which tells which slots are empty.
+
+        With observations that were ``seen``, (batch, size), each column is standardised: the network reads how far it
+        is from the mean of these, in standard deviations.
+        """
         names = [column.name for column in layout.slot]
         marker = next((name for name in MARKERS if name in names), None)
         if marker is None:
             raise ConfigError(
                 f"network is setwise: it needs a slot column of {', '.join(MARKERS)}, the observation has {names}"
             )
+        presence = names.index(marker)
+        centre, spread = ((), ()) if seen is None else _standards(seen, layout, presence)
         return cls(
             num_context=layout.num_context,
             num_slots=layout.num_slots,
             num_slot_features=layout.num_slot_features,
-            presence=names.index(marker),
+            presence=presence,
             width=width,
             num_blocks=num_blocks,
+            centre=centre,
+            spread=spread,
         )
 
 
@@ -95,17 +127,23 @@ class SlotEncoder(nn.Module):
         self.shape = shape
         position = (torch.arange(shape.num_slots, dtype=torch.float32) + 1.0) / shape.num_slots
         self.register_buffer("position", position.reshape(1, -1, 1), persistent=False)
+        scale = 1.0 / torch.tensor(shape.spread, dtype=torch.float32)
+        self.register_buffer("scale", scale, persistent=False)
+        self.register_buffer("offset", -torch.tensor(shape.centre, dtype=torch.float32) * scale, persistent=False)
         self.read_slot = nn.Linear(shape.num_slot_features + 1, width)
         self.read_context = nn.Linear(shape.num_context, width, bias=False) if shape.num_context else None
         self.embed = nn.Linear(width, width)
         self.blocks = nn.ModuleList(_Block(width) for _ in range(num_blocks))
         self.num_summary = 2 * width + shape.num_context
 
-    def forward(self, observation: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def forward(
+        self, observation: torch.Tensor, *, summarise: bool = True
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Encodes observations.
 
         Args:
             observation: (batch, num_context + num_slots * num_slot_features) float32.
+            summarise: Whether the summary is needed; without, it is the context alone.
 
         Returns:
             Vectors of the slots, (batch, num_slots, width); the summary, (batch, num_summary): mean and maximum over
@@ -117,6 +155,10 @@ class SlotEncoder(nn.Module):
         empty = slots[:, :, shape.presence] <= 0
         share = (~empty).to(slots.dtype)
         share = (share / share.sum(dim=1, keepdim=True).clamp(min=1.0)).unsqueeze(1)
+        if shape.centre:
+            scale, offset = self.get_buffer("scale"), self.get_buffer("offset")
+            context = torch.addcmul(offset[: shape.num_context], context, scale[: shape.num_context])
+            slots = torch.addcmul(offset[shape.num_context :], slots, scale[shape.num_context :])
         position: torch.Tensor = self.get_buffer("position").expand(len(slots), -1, -1)
         first = self.read_slot(torch.cat([slots, position], dim=-1))
         if self.read_context is not None:
@@ -124,7 +166,8 @@ class SlotEncoder(nn.Module):
         vectors = self.embed(torch.relu(first))
         for block in self.blocks:
             vectors = vectors + block(vectors, _pool(vectors, share, empty))
-        return vectors, torch.cat([_pool(vectors, share, empty), context], dim=-1), empty
+        summary = torch.cat([_pool(vectors, share, empty), context], dim=-1) if summarise else context
+        return vectors, summary, empty
 
 
 class _Block(nn.Module):
@@ -190,7 +233,7 @@ class SetwiseNetwork(nn.Module):
 
     def forward_actor(self, observation: torch.Tensor) -> torch.Tensor:
         """Returns the logits of the actions, (batch, num_actions)."""
-        vectors, summary, empty = self.actor(observation)
+        vectors, summary, empty = self.actor(observation, summarise=self.score_others is not None)
         scores = self.score_slots(vectors).masked_fill(empty.unsqueeze(-1), FORBIDDEN)
         logits: torch.Tensor = scores.transpose(1, 2).flatten(start_dim=1)
         if self.score_others is not None:
@@ -226,7 +269,7 @@ class _Setwise:
         action_space: spaces.Space[Any],
         lr_schedule: Schedule,
         *,
-        shape: dict[str, int],
+        shape: dict[str, Any],
         **kwargs: Any,
     ) -> None:
         """Builds the network; ``shape`` has the fields of ``SetwiseShape``, the rest is passed on."""
@@ -271,7 +314,7 @@ class SetwiseFeatures(BaseFeaturesExtractor):
         shape: Fields of ``SetwiseShape``.
     """
 
-    def __init__(self, observation_space: Any, *, shape: dict[str, int]) -> None:
+    def __init__(self, observation_space: Any, *, shape: dict[str, Any]) -> None:
         sizes = SetwiseShape(**shape)
         super().__init__(observation_space, features_dim=(sizes.num_slots + 2) * sizes.width + sizes.num_context)
         self.encoder = SlotEncoder(sizes, sizes.num_blocks)
@@ -283,7 +326,12 @@ class SetwiseFeatures(BaseFeaturesExtractor):
 
 
 def setwise_policy(
-    env: gymnasium.Env[Any, Any] | VecEnv, *, maskable: bool = False, width: int = 32, num_blocks: int = 1
+    env: gymnasium.Env[Any, Any] | VecEnv,
+    *,
+    maskable: bool = False,
+    width: int = 32,
+    num_blocks: int = 1,
+    standardise: bool = False,
 ) -> tuple[type[SetwisePolicy] | type[MaskableSetwisePolicy], dict[str, Any]]:
     """Chooses the policy that scores the slots of an environment with one network.
 
@@ -292,6 +340,9 @@ def setwise_policy(
         maskable: Whether MaskablePPO learns with it, instead of PPO or A2C.
         width: Width of all layers, >= 1.
         num_blocks: Rounds in which each slot reads a summary of all, >= 0.
+        standardise: Whether columns are standardised first, by means and standard deviations that 2,048 random
+            decisions in environments made like this one show. Most columns vary little, and a network that reads how
+            far they are from their means learns in a fraction of the decisions.
 
     Returns:
         The class, and its ``policy_kwargs``.
@@ -301,26 +352,29 @@ def setwise_policy(
     """
     if not isinstance(env.action_space, spaces.Discrete):
         raise ConfigError(f"network is setwise: the action space is {env.action_space}, it must be Discrete")
-    shape = asdict(_shape_of(env, width, num_blocks))
+    shape = asdict(_shape_of(env, width, num_blocks, standardise))
     return (MaskableSetwisePolicy if maskable else SetwisePolicy), {"shape": shape}
 
 
-def setwise_features(env: gymnasium.Env[Any, Any] | VecEnv, *, width: int = 32, num_blocks: int = 1) -> dict[str, Any]:
+def setwise_features(
+    env: gymnasium.Env[Any, Any] | VecEnv, *, width: int = 32, num_blocks: int = 1, standardise: bool = False
+) -> dict[str, Any]:
     """Makes the ``policy_kwargs`` that put the encoder of slots before any ``MlpPolicy`` of Stable-Baselines3.
 
     Args:
         env: An environment of this package that shows slots, alone or many of them for Stable-Baselines3.
         width: Width of all layers, >= 1.
         num_blocks: Rounds in which each slot reads a summary of all, >= 0.
+        standardise: As for `setwise_policy`.
 
     Raises:
         ConfigError: The environment shows no slots, or its observations are changed by a wrapper.
     """
-    shape = asdict(_shape_of(env, width, num_blocks))
+    shape = asdict(_shape_of(env, width, num_blocks, standardise))
     return {"features_extractor_class": SetwiseFeatures, "features_extractor_kwargs": {"shape": shape}}
 
 
-def _shape_of(env: gymnasium.Env[Any, Any] | VecEnv, width: int, num_blocks: int) -> SetwiseShape:
+def _shape_of(env: gymnasium.Env[Any, Any] | VecEnv, width: int, num_blocks: int, standardise: bool) -> SetwiseShape:
     """Reads the sizes of a network from an environment."""
     try:
         layout: Layout = env.get_attr("layout", 0)[0] if isinstance(env, VecEnv) else env.get_wrapper_attr("layout")
@@ -331,4 +385,29 @@ def _shape_of(env: gymnasium.Env[Any, Any] | VecEnv, width: int, num_blocks: int
             f"observations have the shape {env.observation_space.shape}, the layout has {layout.size} columns: "
             "a set-wise network needs observations that no wrapper has reshaped"
         )
-    return SetwiseShape.of_layout(layout, width=width, num_blocks=num_blocks)
+    seen = _random_observations(env) if standardise else None
+    return SetwiseShape.of_layout(layout, width=width, num_blocks=num_blocks, seen=seen)
+
+
+def _random_observations(env: gymnasium.Env[Any, Any] | VecEnv) -> FloatArray:
+    """Draws allowed actions in environments made like this one; returns what is seen, (batch, size)."""
+    spec = env.get_attr("spec", 0)[0] if isinstance(env, VecEnv) else env.spec
+    kwargs = {name: value for name, value in spec.kwargs.items() if name not in NO_ARGUMENTS}
+    envs = make_sb3_vec_env(spec.id, NUM_SAMPLED, seed=FIRST_SAMPLED_SEED, **kwargs)
+    rng = np.random.default_rng(FIRST_SAMPLED_SEED)
+    seen = [envs.reset()]
+    for _ in range(NUM_SAMPLED_STEPS):
+        chances = rng.random((NUM_SAMPLED, envs.action_space.n)) * envs.action_masks()  # type: ignore[attr-defined]
+        seen.append(envs.step(chances.argmax(axis=1))[0])
+    envs.close()
+    return np.concatenate(seen).astype(np.float64)
+
+
+def _standards(seen: FloatArray, layout: Layout, presence: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Returns mean and standard deviation of each column where slots are not empty; 1 for those that do not vary."""
+    context = seen[:, : layout.num_context]
+    slots = seen[:, layout.num_context :].reshape(-1, layout.num_slot_features)
+    slots = slots[slots[:, presence] > 0]
+    centre = np.concatenate([context.mean(axis=0), slots.mean(axis=0)])
+    spread = np.concatenate([context.std(axis=0), slots.std(axis=0)])
+    return tuple(centre.tolist()), tuple(np.where(spread > LEAST_SPREAD, spread, 1.0).tolist())

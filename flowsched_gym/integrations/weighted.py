@@ -1,8 +1,9 @@
 """Policies of few weights as Stable-Baselines3 has them: saved, loaded and asked like any other model."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Any, ClassVar, NamedTuple
+from types import MappingProxyType
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,7 @@ from gymnasium import spaces
 from flowsched_gym.core.arrays import BoolArray, FloatArray
 from flowsched_gym.core.errors import ConfigError, MissingDependencyError
 from flowsched_gym.envs.columns import Layout
-from flowsched_gym.envs.policies.scores import KINDS, Weighted, choose_for_all
+from flowsched_gym.envs.policies.scores import KINDS, ONE, Feature, LinearScores, Weighted, choose_for_all
 from flowsched_gym.integrations.sb3 import load_policy
 
 try:
@@ -20,6 +21,10 @@ try:
 except ImportError as error:
     missing = error.name or "stable_baselines3"
     raise MissingDependencyError(missing, extra="train", purpose="train or load a model of few weights") from None
+
+
+LOOKED_AT: Final = 500
+"""Decisions after which a column that has not varied counts as constant."""
 
 
 class Term(NamedTuple):
@@ -105,14 +110,19 @@ class WeightedModel(BasePolicy):
         """Sets the weights, (num_weights,)."""
         self.weights.data = torch.from_numpy(np.array(weights, dtype=np.float64))
 
-    def terms(self, layout: Layout, kinds: Sequence[str] = ()) -> list[Term]:
+    def terms(
+        self, layout: Layout, kinds: Sequence[str] = (), *, constants: Mapping[str, float] = MappingProxyType({})
+    ) -> list[Term]:
         """Lists the terms of the rule, those with the largest weights of each kind of action first.
 
         Args:
             layout: Columns of the observations.
             kinds: Names of the kinds of actions, if they are known.
+            constants: Columns that never vary, and their values: what they add is part of the term ``1``.
         """
         weights = dict(zip(self.shape.features(layout, kinds), self.weights.tolist(), strict=True))
+        for feature in [each for each in weights if each.name in constants]:
+            weights[Feature(feature.action, ONE)] += weights.pop(feature) * constants[feature.name] ** feature.power
         formulas = {column.name: column.formula for column in layout.columns}
         found: dict[str, list[Term]] = {}
         for feature, weight in weights.items():
@@ -144,4 +154,26 @@ def read_terms(path: str | PathLike[str], env: Any, kinds: Sequence[str] = ()) -
     model = load_policy(path, env)
     if not isinstance(model, WeightedModel):
         raise ConfigError(f"model {path} is a {type(model).__name__}: only models of algorithm=cmaes can be explained")
-    return model.terms(env.unwrapped.layout, kinds)
+    layout: Layout = env.unwrapped.layout
+    return model.terms(layout, kinds, constants=_constants(model, env, layout))
+
+
+def _constants(model: WeightedModel, env: Any, layout: Layout) -> dict[str, float]:
+    """Lets a model play the beginning of an episode, and returns the columns that never vary, with their values."""
+    values: dict[str, set[float]] = {}
+    observation, info = env.reset(seed=0)
+    over, decisions = False, 0
+    while not over and decisions < LOOKED_AT:
+        context, rest = observation[: layout.num_context], observation[layout.num_context :]
+        slots = rest[: layout.num_slots * layout.num_slot_features].reshape(layout.num_slots, layout.num_slot_features)
+        mask = info.get("action_mask")
+        if isinstance(model.shape, LinearScores) and mask is not None:
+            slots = slots[np.asarray(mask)[: layout.num_slots]]
+        for column, value in zip(layout.context, context.tolist(), strict=True):
+            values.setdefault(column.name, set()).add(value)
+        for column, seen in zip(layout.slot, slots.T.tolist(), strict=True):
+            values.setdefault(column.name, set()).update(seen)
+        action, _ = model.predict(observation, action_masks=mask)
+        observation, _, terminated, truncated, info = env.step(action if action.ndim else int(action))
+        over, decisions = terminated or truncated, decisions + 1
+    return {name: found.pop() for name, found in values.items() if len(found) == 1}

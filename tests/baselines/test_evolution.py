@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
@@ -89,13 +90,22 @@ def test_a_model_file_acts_as_the_model_does_and_its_rule_can_be_read(
     assert loaded.predict(observation, action_masks=masks)[0].tolist() == expected
     assert [int(loaded.predict(*row)[0]) for row in zip(observation, [None] * 24, [None] * 24, strict=True)]
 
-    terms = read_terms(path, envs.envs, ("grant",))
+    env: Any = gym.make(ARTEMIS, **CONTENDED)
+    terms = read_terms(path, env, ("grant",))
     assert {term.action for term in terms} == {"grant"}
     size = next(term for term in terms if term.column == "size")
     assert size.meaning == "v / (v + 300000 B)"
-    assert sorted([term.weight for term in terms] + [term.square for term in terms if term.square is not None]) == (
-        sorted(learned.policy.weights.tolist())
+    every = learned.policy.terms(env.unwrapped.layout, ("grant",))
+    numbers = [number for term in every for number in (term.weight, term.square) if number is not None]
+    assert sorted(numbers) == sorted(learned.policy.weights.tolist())
+    # Where no flow can be postponed, two columns never vary: what they add is the same for every request.
+    assert {term.column for term in every} - {term.column for term in terms} == {"present", "postponed"}
+    before, present, one = (
+        next(term for term in found if term.column == name)
+        for found, name in ((every, "1"), (every, "present"), (terms, "1"))
     )
+    assert present.square is not None
+    assert one.weight == pytest.approx(before.weight + present.weight + present.square)
     words = ["--episodes", "2", *(f"--kwarg={name}={value}" for name, value in CONTENDED.items())]
     assert main(["evaluate", ARTEMIS, "--policy", str(path), "--explain", *words]) == 0
     printed = capsys.readouterr().out
