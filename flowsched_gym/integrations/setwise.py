@@ -376,11 +376,13 @@ def _shape_of(env: gymnasium.Env[Any, Any] | VecEnv, width: int, num_blocks: int
 
 def _random_observations(env: gymnasium.Env[Any, Any] | VecEnv) -> FloatArray:
     """Draws allowed actions in environments made like this one; returns what is seen, (batch, size)."""
-    spec = env.get_attr("spec", 0)[0] if isinstance(env, VecEnv) else env.spec
+    spec: Any = env.get_attr("spec", 0)[0] if isinstance(env, VecEnv) else env.spec
+    if spec is None:
+        raise ConfigError(f"env is {env}: columns are standardised where gymnasium.make or make_vec made it")
     kwargs = {name: value for name, value in spec.kwargs.items() if name not in NO_ARGUMENTS}
     envs = make_sb3_vec_env(spec.id, NUM_SAMPLED, seed=FIRST_SAMPLED_SEED, **kwargs)
     rng = np.random.default_rng(FIRST_SAMPLED_SEED)
-    seen = [envs.reset()]
+    seen: list[Any] = [envs.reset()]
     for _ in range(NUM_SAMPLED_STEPS):
         chances = rng.random((NUM_SAMPLED, envs.action_space.n)) * envs.action_masks()  # type: ignore[attr-defined]
         seen.append(envs.step(chances.argmax(axis=1))[0])
