@@ -174,7 +174,7 @@ class Comparisons(_BetweenUpdates):
 
     def compare(self) -> None:
         """Compares and logs."""
-        metric, values = self._config.metric, self._play(batched(self._learner))
+        metric, values = self._config.metric, self._play(batched(self._learner, margin=0.0))
         mean = float(np.mean(values))
         self.logger.record(f"{EVALUATION}{metric}", mean)
         if self._report is not None:

@@ -155,6 +155,7 @@ def _fit(model: OnPolicyAlgorithm, examples: _Examples, rng: np.random.Generator
         )
         masks = _masks(policy, examples, rows)
         values, log_prob, entropy = policy.evaluate_actions(observations, actions, **masks)
+        loss: Any
         if numbers:
             loss = functional.mse_loss(policy.get_distribution(observations).mode(), actions)
         else:
@@ -179,7 +180,7 @@ def _fit_actor(policy: Any, examples: _Examples, rng: np.random.Generator) -> fl
     means = {} if isinstance(policy, TD3Policy) else {"deterministic": True}
     optimiser = torch.optim.Adam(actor.parameters(), lr=LEARNING_RATE)
     for rows in _batches(len(wanted), rng):
-        loss = functional.mse_loss(actor(observations[rows], **means), wanted[rows])
+        loss: Any = functional.mse_loss(actor(observations[rows], **means), wanted[rows])
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()

@@ -141,12 +141,12 @@ def check_spaces(
             )
 
 
-def batched(model: Any) -> Policy:
+def batched(model: Any, *, margin: float = MARGIN) -> Policy:
     """Wraps a model so that many episodes can be played with it at once, as a ``BatchedModel``.
 
     That is a model of Stable-Baselines3 or sb3-contrib, or its network, that chooses among discrete actions by their
-    probabilities and has no memory. Of a model whose network is pure already it is the network; any other stays as it
-    is.
+    probabilities and has no memory; ``margin`` is that of ``BatchedModel``. Of a model whose network is pure already it
+    is the network; any other stays as it is.
     """
     policy = _network(model)
     if is_pure(policy):
@@ -155,7 +155,7 @@ def batched(model: Any) -> Policy:
     remembers = isinstance(policy, RecurrentActorCriticPolicy)
     space = model.action_space
     if actor and not remembers and isinstance(space, spaces.Discrete) and space.n > 1:
-        return BatchedModel(model)
+        return BatchedModel(model, margin)
     return cast(Policy, model)
 
 
@@ -165,16 +165,19 @@ class BatchedModel:
     A network adds its products in another order for a batch than for one observation, so that probabilities differ in
     their last bits: by up to 2e-6 on the models of ``benchmarks/models``. Where two actions are as good as equally
     likely, either may then win, and a result would depend on how many episodes are played at once. So where the two
-    likeliest actions of an observation are nearer to each other than ``MARGIN``, it is asked alone.
+    likeliest actions of an observation are nearer to each other than a margin, it is asked alone.
 
     Args:
         model: The model; its actions are discrete, at least two.
+        margin: That margin. With 0, nothing is asked alone, which takes a tenth of the time as long as a model has
+            learned little, and a result may depend on the size of the batch.
     """
 
     pure: ClassVar[bool] = True
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, margin: float = MARGIN) -> None:
         self._model = model
+        self._margin = margin
         self._policy = _network(model)
         self._with_masks = isinstance(self._policy, MaskableActorCriticPolicy)
 
@@ -200,7 +203,7 @@ class BatchedModel:
             distribution = policy.get_distribution(policy.obs_to_tensor(observation)[0], **masks).distribution
         best = distribution.probs.topk(2)
         actions: IntArray = best.indices[:, 0].cpu().numpy()
-        near = best.values[:, 0] - best.values[:, 1] < MARGIN
+        near = best.values[:, 0] - best.values[:, 1] < self._margin
         for row in np.flatnonzero(near.cpu().numpy()):
             own_mask = {name: None if mask is None else mask[row] for name, mask in masks.items()}
             actions[row] = self._model.predict(observation[row], deterministic=True, **own_mask)[0]

@@ -180,7 +180,6 @@ class _Block(nn.Module):
         self.write = nn.Linear(width, width)
 
     def forward(self, vectors: torch.Tensor, pooled: torch.Tensor) -> torch.Tensor:
-        """Returns what to add to the vectors, (batch, num_slots, width)."""
         hidden = torch.relu(self.read_own(vectors) + self.read_all(pooled).unsqueeze(1))
         added: torch.Tensor = self.write(hidden)
         return added
@@ -200,16 +199,9 @@ class SetwiseNetwork(nn.Module):
     Actions are counted slot by slot first (``num_actions // num_slots`` scores of each slot: grant it, send it to the
     back), then come those that belong to no slot (wait), scored from the summary.
 
-    Args:
-        shape: Sizes.
-        num_actions: Number of actions, >= num_slots.
-
     Attributes:
         latent_dim_pi: Number of actions: what the actor returns are logits.
         latent_dim_vf: Length of the critic's last hidden vector.
-
-    Raises:
-        ConfigError: There are fewer actions than slots.
     """
 
     def __init__(self, shape: SetwiseShape, num_actions: int) -> None:
@@ -307,11 +299,8 @@ class MaskableSetwisePolicy(_Setwise, MaskableActorCriticPolicy):
 class SetwiseFeatures(BaseFeaturesExtractor):
     """Slots as a set-wise network encodes them, before the perceptrons of a policy of Stable-Baselines3.
 
-    The features are the vectors of all slots, zeros where one is empty, and the summary.
-
-    Args:
-        observation_space: A one-dimensional box.
-        shape: Fields of ``SetwiseShape``.
+    The features are the vectors of all slots, zeros where one is empty, and the summary; ``shape`` has the fields of
+    ``SetwiseShape``.
     """
 
     def __init__(self, observation_space: Any, *, shape: dict[str, Any]) -> None:
@@ -361,11 +350,7 @@ def setwise_features(
 ) -> dict[str, Any]:
     """Makes the ``policy_kwargs`` that put the encoder of slots before any ``MlpPolicy`` of Stable-Baselines3.
 
-    Args:
-        env: An environment of this package that shows slots, alone or many of them for Stable-Baselines3.
-        width: Width of all layers, >= 1.
-        num_blocks: Rounds in which each slot reads a summary of all, >= 0.
-        standardise: As for `setwise_policy`.
+    The arguments are those of `setwise_policy`; actions need not be slots.
 
     Raises:
         ConfigError: The environment shows no slots, or its observations are changed by a wrapper.
@@ -391,11 +376,13 @@ def _shape_of(env: gymnasium.Env[Any, Any] | VecEnv, width: int, num_blocks: int
 
 def _random_observations(env: gymnasium.Env[Any, Any] | VecEnv) -> FloatArray:
     """Draws allowed actions in environments made like this one; returns what is seen, (batch, size)."""
-    spec = env.get_attr("spec", 0)[0] if isinstance(env, VecEnv) else env.spec
+    spec: Any = env.get_attr("spec", 0)[0] if isinstance(env, VecEnv) else env.spec
+    if spec is None:
+        raise ConfigError(f"env is {env}: columns are standardised where gymnasium.make or make_vec made it")
     kwargs = {name: value for name, value in spec.kwargs.items() if name not in NO_ARGUMENTS}
     envs = make_sb3_vec_env(spec.id, NUM_SAMPLED, seed=FIRST_SAMPLED_SEED, **kwargs)
     rng = np.random.default_rng(FIRST_SAMPLED_SEED)
-    seen = [envs.reset()]
+    seen: list[Any] = [envs.reset()]
     for _ in range(NUM_SAMPLED_STEPS):
         chances = rng.random((NUM_SAMPLED, envs.action_space.n)) * envs.action_masks()  # type: ignore[attr-defined]
         seen.append(envs.step(chances.argmax(axis=1))[0])

@@ -144,6 +144,37 @@ def test_each_algorithm_learns_saves_and_loads(algorithm, policy, kwargs, tmp_pa
     assert loaded.predict(observation, deterministic=True)[0] == model.predict(observation, deterministic=True)[0]
 
 
+def test_a_network_that_standardises_reads_distances_from_the_mean_and_a_model_file_keeps_them(tmp_path) -> None:
+    env = gym.make(ENV_ID, workload="gather-heavy", bursts=20)
+    found, policy_kwargs = setwise_policy(env, width=4, standardise=True)
+    assert setwise_policy(env, width=4, standardise=True)[1] == policy_kwargs, "episodes from the same seeds"
+    shape = SetwiseShape(**policy_kwargs["shape"])
+    plain = SetwiseShape(**{**policy_kwargs["shape"], "centre": (), "spread": ()})
+    networks = [SetwiseNetwork(each, plain.num_slots) for each in (shape, plain)]
+    networks[1].load_state_dict(networks[0].state_dict())
+    seen = torch.rand(6, env.observation_space.shape[0]) + 0.1  # type: ignore[index]
+    centre, spread = (
+        torch.tensor([*values[: shape.num_context], *(values[shape.num_context :] * shape.num_slots)])
+        for values in (shape.centre, shape.spread)
+    )
+    distances = (seen - centre) / spread
+    distances[:, shape.num_context + shape.presence :: shape.num_slot_features] = 1.0  # no slot is empty
+    with torch.no_grad():
+        for network in networks:
+            for encoder in (network.actor, network.critic):
+                encoder.read_slot.weight[:, shape.presence] = 0.0
+    for one, other in zip(networks[0](seen), networks[1](distances), strict=True):
+        assert torch.allclose(one, other, atol=1e-5)
+
+    model = PPO(found, env, n_steps=16, batch_size=16, policy_kwargs=policy_kwargs, device="cpu").learn(16)
+    save_model(model, tmp_path / "model.zip")
+    observation = env.reset(seed=1)[0]
+    loaded = load_policy(tmp_path / "model.zip", env)
+    assert loaded.predict(observation, deterministic=True)[0] == model.predict(observation, deterministic=True)[0]
+    with pytest.raises(ConfigError, match=r"centre and spread are \(1.0,\) and \(\): they must be .* numbers each"):
+        SetwiseShape(**{**policy_kwargs["shape"], "centre": (1.0,), "spread": ()})
+
+
 def test_the_encoder_of_slots_stands_before_any_other_policy_and_in_model_files(tmp_path) -> None:
     env = gym.make(ENV_ID, bursts=2)
     policy_kwargs = setwise_features(env, width=4) | {"net_arch": [8]}
