@@ -24,9 +24,8 @@ from flowsched_gym.baselines.networks.mixture import EpsilonMixture
 from flowsched_gym.baselines.training.reinforce import discounted_returns
 from flowsched_gym.baselines.training.training_envs import FIRST_TRAINING_SEED
 from flowsched_gym.core.arrays import BoolArray
-from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError, listed
 from flowsched_gym.core.seeding import SeedStreams
-from flowsched_gym.core.suggestions import listed
 from flowsched_gym.evaluation import Player, make_environment, resolve_policy
 from flowsched_gym.integrations.sb3 import make_sb3_vec_env
 from flowsched_gym.registration import find_environment, heuristic_arguments
