@@ -143,9 +143,9 @@ def test_every_heuristic_discipline_and_algorithm_has_a_row() -> None:
 
 def test_the_example_with_stable_baselines3_learns() -> None:
     code = re.search(r"```python\n(.*?)```", text_of("baselines/README.md"), re.DOTALL)[1]
-    assert "400_000" in code
+    assert "45_056" in code
     names: dict = {}
-    exec(compile(code.replace("400_000", "16_384"), "README.md", "exec"), names)
+    exec(compile(code.replace("45_056", "16_384"), "README.md", "exec"), names)
     assert names["model"].num_timesteps == 16_384
     assert names["model"].policy.optimizer.state
 
