@@ -106,7 +106,8 @@ class DeadlineCount(NamedTuple):
     @property
     def ratio(self) -> float:
         """Share of deadlines met, in [0, 1]; NaN where there are none."""
-        return self.met / sum(self) if sum(self) else math.nan
+        count = self.met + self.missed
+        return self.met / count if count else math.nan
 
 
 def count_deadlines(records: Records, *, now: float | None = None) -> DeadlineCount:

@@ -7,7 +7,7 @@ that they are, to the same bits, and each is compiled when it has taken ``TIME_B
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial, wraps
+from functools import wraps
 from time import perf_counter
 from types import NoneType
 from typing import Any, Final, TypeVar, cast
@@ -107,18 +107,21 @@ def chosen_by_type(
         def call(*arguments: object) -> object:
             return choose(function.__name__, type(arguments[index]))(*arguments)
 
-        def find(is_checked: bool, *types: Any) -> Any:
-            record = getattr(types[index], "instance_class", type(None))
-            if checked(record) != is_checked:
-                return None
-            chosen = choose(function.__name__, record)
-            if not chosen.__module__.startswith(PACKAGE.name):
-                _own_hooks[function, types] = record, Hook(chosen, function, types)
-            return chosen
+        def finder(is_checked: bool) -> Callable[..., Any]:
+            def find(*types: Any) -> Any:
+                record = getattr(types[index], "instance_class", NoneType)
+                if checked(record) != is_checked:
+                    return None
+                chosen = choose(function.__name__, record)
+                if not chosen.__module__.startswith(PACKAGE.name):
+                    _own_hooks[function, types] = record, Hook(chosen, function, types)
+                return chosen
+
+            return find
 
         for options in ({}, {"boundscheck": True}):
             jit_options: Any = {**OPTIONS, "_nrt": False, **options}
-            overload(call, strict=False, jit_options=jit_options)(partial(find, bool(options)))
+            overload(call, strict=False, jit_options=jit_options)(finder(bool(options)))
         return cast(Function, call)
 
     return decorate

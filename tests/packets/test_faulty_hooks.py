@@ -122,5 +122,5 @@ def test_a_scheduler_without_a_record_type_is_refused_where_it_is_written(record
     members = {"arrive": staticmethod(Faulty.arrive), "new_record": Faulty.new_record}
     if record_type is not None:
         members["record_type"] = record_type
-    with pytest.raises(ConfigError, match=r"scheduler Bare: record_type is .*: it must be a NamedTuple"):
+    with pytest.raises(ConfigError, match=r"Bare.record_type is .*: it must be a NamedTuple"):
         type("Bare", (Scheduler,), members)
