@@ -101,7 +101,6 @@ class Periods:
             yield self._end()
 
     def _end(self) -> Event:
-        """Returns the event at which the period that has just begun ends."""
         if self._period.seconds is not None:
             return self._env.at(self.begun * self._period.seconds, self._end_kind)
         assert self._period.flows is not None

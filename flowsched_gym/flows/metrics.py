@@ -51,9 +51,7 @@ UNITS: Final = {
 def percentile(ordered: FloatArray, percent: float) -> float:
     """Interpolates a percentile linearly between order statistics, as NumPy's default does, but without its overhead.
 
-    Args:
-        ordered: Values in increasing order, (num_values,) float64, no NaN; of none, the percentile is NaN.
-        percent: Percentile wanted, in [0, 100].
+    Values are in increasing order, (num_values,) float64, no NaN; of none, the percentile, in [0, 100], is NaN.
 
     Raises:
         ConfigError: ``percent`` lies outside [0, 100].
@@ -83,10 +81,8 @@ def times_on_clock(records: Records) -> tuple[FloatArray, FloatArray]:
 def utilisation(goodput: float, destination: IntArray, *, capacity: float) -> float:
     """Returns the share of the receiving links' capacity that a goodput takes, in [0, 1]; NaN where the goodput is.
 
-    Args:
-        goodput: Bytes delivered per second to all hosts together, B/s.
-        destination: Receiving host of each flow, (num_flows,) int64; each host counts once.
-        capacity: Capacity of every host's link in B/s, > 0.
+    The goodput is of all hosts together, in B/s. Each receiving host, (num_flows,) int64, counts once, with a link of
+    this capacity in B/s.
 
     Raises:
         ConfigError: The capacity is not a finite number > 0.

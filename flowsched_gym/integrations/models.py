@@ -130,14 +130,12 @@ def build_policy(path: str | PathLike[str], content: Mapping[str, Any]) -> BaseP
 
 
 def _class_of(name: str) -> Any:
-    """Returns a class by its name in model files."""
     if name not in CLASSES:
         raise ValueError(f"{name!r} is none of {', '.join(CLASSES)}")
     return load_target(CLASSES[name])
 
 
 def _name_of(found: type) -> str:
-    """Returns the name of a class in model files."""
     name = found.__name__
     if name not in CLASSES or load_target(CLASSES[name]) is not found:
         raise ConfigError(f"model is made of {found.__module__}.{name}: a model file may hold {', '.join(CLASSES)}")
@@ -165,7 +163,6 @@ def _as_made(value: Any) -> Any:
 
 
 def _space_content(space: spaces.Space[Any]) -> dict[str, Any]:
-    """Returns what makes up a space."""
     for name, (kind, parts) in SPACES.items():
         if type(space) is kind:
             content = {part: np.asarray(getattr(space, part)) for part in parts}

@@ -211,7 +211,6 @@ class BatchedModel:
 
 
 def _network(model: Any) -> Any:
-    """Returns the network of a model, which may be it."""
     return model if isinstance(model, BasePolicy) else model.policy
 
 

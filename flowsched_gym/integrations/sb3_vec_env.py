@@ -202,7 +202,6 @@ class SB3VecEnv(VecEnv):
         return cast(Sequence[npt.NDArray[np.uint8]], self.envs.render())
 
     def _call(self, name: str, indices: VecEnvIndices, *args: Any, **kwargs: Any) -> list[Any]:
-        """Returns an attribute of each environment asked for, or what it returns where it is a method."""
         base: Any = self.envs.unwrapped
         chosen = list(self._get_indices(indices))
         if indices is not None and hasattr(base, "envs"):
@@ -216,10 +215,7 @@ class SB3VecEnv(VecEnv):
         return [values[index] for index in chosen]
 
     def _empty_infos(self) -> list[dict[str, Any]]:
-        """Returns an empty dict for each environment, made anew only if somebody wrote into one since.
-
-        To make a thousand takes as long as a third of a native step.
-        """
+        """Returns empty dicts, made anew only if somebody wrote into one: a thousand take a third of a native step."""
         if not self._blank or any(self._blank):
             self._blank = [{} for _ in range(self.num_envs)]
         return self._blank.copy()
@@ -242,9 +238,6 @@ def make_sb3_vec_env(
         vectorization_mode: As in ``gymnasium.make_vec``: by default the native vector environment where there is one,
             else ``sync``.
         **kwargs: Arguments of the environment.
-
-    Raises:
-        ConfigError: There is no such environment, or an argument is not allowed.
     """
     has_native = find_environment(env_id).vector_entry_point is not None
     default = VectorizeMode.VECTOR_ENTRY_POINT if has_native else VectorizeMode.SYNC

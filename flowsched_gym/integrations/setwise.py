@@ -56,9 +56,6 @@ class SetwiseShape:
     """Sizes of a set-wise network.
 
     Attributes:
-        num_context: Context columns, >= 0.
-        num_slots: Slots, >= 1.
-        num_slot_features: Columns of a slot, >= 1.
         presence: Slot column that is positive exactly where something can be chosen.
         width: Width of all layers, >= 1.
         num_blocks: Rounds in which each slot reads a summary of all slots before it is scored, >= 0. The critic, which
@@ -360,7 +357,6 @@ def setwise_features(
 
 
 def _shape_of(env: gymnasium.Env[Any, Any] | VecEnv, width: int, num_blocks: int, standardise: bool) -> SetwiseShape:
-    """Reads the sizes of a network from an environment."""
     try:
         layout: Layout = env.get_attr("layout", 0)[0] if isinstance(env, VecEnv) else env.get_wrapper_attr("layout")
     except AttributeError:

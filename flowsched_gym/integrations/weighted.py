@@ -46,18 +46,14 @@ class Term(NamedTuple):
 
 
 class WeightedModel(BasePolicy):
-    """A policy of few weights, in double precision, which begins with zeros.
+    """A policy of few weights, (num_weights,) float64, which begins with zeros; nothing here has a gradient.
 
     Args:
         observation_space: The observations.
         action_space: The actions.
-        lr_schedule: Not used: nothing here has a gradient.
+        lr_schedule: Not used.
         kind: Name of the shape, one of ``KINDS``.
         sizes: Its fields, by name.
-
-    Attributes:
-        shape: The shape.
-        weights: The weights, (num_weights,) float64.
     """
 
     pure: ClassVar[bool] = True
@@ -86,12 +82,8 @@ class WeightedModel(BasePolicy):
     ) -> tuple[npt.NDArray[Any], Any]:
         """Chooses actions of one observation, (size,), or of many, (batch, size); see ``Policy``.
 
-        Args:
-            observation: The observations.
-            state: Passed through.
-            episode_start: Not used.
-            deterministic: Not used: nothing is drawn.
-            action_masks: Which actions do what they say, (num_actions,) or (batch, num_actions); without, all do.
+        Masks tell which actions do what they say, (num_actions,) or (batch, num_actions); without, all do. Nothing is
+        drawn, and the state is passed through.
         """
         seen = np.ascontiguousarray(observation, dtype=np.float32)
         batch = seen.reshape(-1, seen.shape[-1])
@@ -136,17 +128,11 @@ class WeightedModel(BasePolicy):
         return [term for terms in found.values() for term in terms]
 
     def _predict(self, observation: Any, deterministic: bool = False) -> Any:
-        """Chooses actions of a tensor of observations."""
         return torch.from_numpy(self.predict(observation.cpu().numpy())[0])
 
 
 def read_terms(path: str | PathLike[str], env: Any, kinds: Sequence[str] = ()) -> list[Term]:
-    """Reads the rule that a model file holds.
-
-    Args:
-        path: A model of ``algorithm=cmaes``.
-        env: An environment that it can act in.
-        kinds: Names of the kinds of actions, if they are known.
+    """Reads the rule that a model file of ``algorithm=cmaes`` holds; it must be able to act in the environment.
 
     Raises:
         ConfigError: It is a model of another kind.

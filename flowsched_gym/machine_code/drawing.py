@@ -43,11 +43,7 @@ def loops() -> Any:
 
 
 def take_loops(*, compiling: bool = True) -> None:
-    """Lets loops draw from now on, unless machine code is switched off.
-
-    Args:
-        compiling: Whether to compile what is not on disk, rather than to leave drawing to NumPy then.
-    """
+    """Lets loops draw from now on, unless machine code is switched off, or ``compiling`` is and one is not on disk."""
     from flowsched_gym.machine_code import decorators, loops  # noqa: PLC0415 - they import Numba
 
     _Calls.looked = True

@@ -74,14 +74,10 @@ def cpu_seconds(topology: Topology, source: IntArray, cpu_time: FloatArray) -> F
 
 
 def machine_mix(num_hosts: int, *, seed: int) -> FloatArray:
-    """Draws the CPU of each host, for the parameter ``cpus`` of a replay.
+    """Draws the CPU of each host, (num_hosts,) float64, for the parameter ``cpus`` of a replay.
 
-    Args:
-        num_hosts: Number of hosts, >= 1. On ``one-link`` all hosts share one CPU.
-        seed: Seed of the draw, an integer >= 0. More hosts with the same seed begin with the same machines.
-
-    Returns:
-        Shares of the largest machine's CPU, (num_hosts,) float64, each 0.25, 0.5 or 1.
+    Shares of the largest machine's CPU are 0.25, 0.5 or 1. More hosts with the same seed, an integer >= 0, begin with
+    the same machines. On ``one-link`` all hosts share one CPU.
 
     Raises:
         ConfigError: The number of hosts or the seed is not allowed.

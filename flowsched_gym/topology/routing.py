@@ -60,11 +60,7 @@ class Routing:
 
 
 def make_routing(name: str, **parameters: object) -> Routing:
-    """Makes a routing.
-
-    Args:
-        name: One of ``ROUTINGS``.
-        **parameters: ``flowlet_gap`` in s, for ``conga`` alone.
+    """Makes a routing by name, one of ``ROUTINGS``; ``conga`` alone takes ``flowlet_gap`` in s.
 
     Raises:
         ConfigError: The name or a parameter is unknown, or a value is not allowed.

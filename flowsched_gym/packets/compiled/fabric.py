@@ -101,16 +101,13 @@ class PacketFabric:
 
 
 class Fabric(NamedTuple):
-    """What the loop knows beside ``Tables``.
+    """What the loop knows beside ``Tables``; source and destination are hosts, (num_flows,).
 
     Attributes:
-        source: Host that sends each flow, (num_flows,).
-        destination: Host that receives it, (num_flows,).
         spine: Spine of the next packet of each leaf, (num_leaves,): each packet takes the next one, in turns.
         port: Port at which each packet is or was last, (num_packets,).
         busy: Ports that send, by the end of their transmission, and at one instant by number, a heap, (num_ports,).
         ready: Idle ports at which packets wait, (num_ports,).
-        is_ready: Whether a port is among these, (num_ports,).
         counts: Ports in ``busy`` and in ``ready``, and transmissions that have ended, (3,).
     """
 

@@ -153,7 +153,6 @@ def _estimate(share: float, rounds: float, now: float, row: int, deadlines: Dead
 
 @inlined_part
 def _note_round(now: float, row: int, deadlines: Deadlines | None) -> None:
-    """Notes that a window of data has ended."""
     if deadlines is not None:
         deadlines.round_time[row] = now - deadlines.round_start[row]
         deadlines.round_start[row] = now

@@ -92,12 +92,7 @@ class Fq(MessageScheduler):
 
 
 class _Rounds(NamedTuple):
-    """Rounds of a quantum of bytes of each flow, of which so many have a queue.
-
-    Attributes:
-        bid: Bytes at which the last packet of each key ends, in rounds of the quantum, (num_ports, num_keys) float64.
-        round: Round that is served, (num_ports,) int64.
-    """
+    """Rounds of a quantum of bytes of each flow: where each key's last packet ends, in B, and each port's round."""
 
     messages: Messages
     quantum: float

@@ -159,7 +159,6 @@ class _ByFlow(_ByRank):
         return p
 
     def make_room(self, p: int, arrival: Arrival) -> int:
-        """Returns the packet that a full buffer drops, as ``_ByRank`` does."""
         self._heap = [entry for entry in self._heap if self._waits(entry)]
         dropped = super().make_room(p, arrival)
         if dropped != p:
@@ -237,7 +236,6 @@ class Port:
             self._packet_there = None
 
     def _arrival(self, p: int) -> Arrival:
-        """Asks the scheduler."""
         try:
             arrival = self._scheduler.arrive(self._env.now, PORT, p, self._table, self._record)
         except IndexError as error:

@@ -100,7 +100,6 @@ class PacketReplay:
             )
 
     def _depart(self, p: int) -> None:
-        """Delivers a packet, and sends its acknowledgement back."""
         row = self._flow[p]
         marked = p in self.port.marked
         if marked:
@@ -206,10 +205,7 @@ class PacketSimulation(PacketReplay):
 
 
 class _Sender:
-    """The sender of one flow: it waits for acknowledgements, and sends what its window has room for.
-
-    It calls ``send`` with each packet, and ``on_end`` with the flow when all of them have been acknowledged.
-    """
+    """The sender of one flow: it waits for acknowledgements, and sends what its window has room for."""
 
     def __init__(
         self,
@@ -242,7 +238,6 @@ class _Sender:
         self._env.at(time, PacketEventKind.TIMEOUT).callbacks.append(lambda _: self._time_out(p))
 
     def _run(self) -> ProcessGenerator:
-        """Sends all packets, and those again that were lost."""
         while True:
             while (self._lost or self._unsent) and may_send(self._row, self._windows):
                 note_sent(self._row, self._windows)
