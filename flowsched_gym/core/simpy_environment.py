@@ -43,17 +43,10 @@ class NetworkEnvironment(Environment):
 
 
 class Periods:
-    """Periods that begin at time 0 and then after so many seconds or delivered flows.
+    """Periods that begin at time 0 and then after so many seconds or delivered flows; ``begun`` have begun.
 
-    Args:
-        period: When a period ends.
-        env: Environment of the simulation.
-        on_begin: Called at each beginning of a period.
-        counted: Kind of the events behind the last of which all flows of an instant have been counted.
-        end: Kind of the event that ends one.
-
-    Attributes:
-        begun: Periods that have begun.
+    At each beginning ``on_begin`` is called. An event of the kind ``end`` ends one; behind the last of the kind
+    ``counted`` all flows of an instant have been counted.
     """
 
     def __init__(

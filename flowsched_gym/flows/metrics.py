@@ -108,11 +108,9 @@ class DeadlineCount(NamedTuple):
 def count_deadlines(records: Records, *, now: float | None = None) -> DeadlineCount:
     """Counts the deadlines met and missed.
 
-    Args:
-        records: What became of each flow.
-        now: Time in s at which the simulation was stopped early. Only flows that were due by then count, whether they
-            met their deadline or not: counting early finishers among the others would flatter the schedule. Default:
-            the simulation ran to its end, all flows count, and one that never finished has missed its deadline.
+    Of a simulation that was stopped at a time in s, only flows that were due by then count, whether they met their
+    deadline or not: counting early finishers among the others would flatter the schedule. Of one that ran to its end,
+    all flows count, and one that never finished has missed its deadline.
     """
     counted = records.deadline_span < np.inf
     if now is not None:

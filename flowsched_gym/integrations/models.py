@@ -60,12 +60,9 @@ SPACES: Final[Mapping[str, tuple[type[spaces.Space[Any]], tuple[str, ...]]]] = {
 
 
 def save_model(model: BaseAlgorithm, path: str | PathLike[str], *, origin: Mapping[str, Any] | None = None) -> None:
-    """Writes the network of a model to a file, whole or not at all; what only training needs is left out.
+    """Writes the network of a model to a file (``.zip``), whole or not at all; what only training needs is left out.
 
-    Args:
-        model: A model of Stable-Baselines3, sb3-contrib or `flowsched_gym.baselines`.
-        path: The file (``.zip``).
-        origin: What it was trained for, and by which versions, to be kept with it.
+    ``origin`` is what it was trained for, and by which versions, to be kept with it.
 
     Raises:
         ConfigError: The network, or what it is made of, is not one of `CLASSES`, or a space not one of `SPACES`.

@@ -231,7 +231,6 @@ def _describe(space: spaces.Space[Any]) -> str:
 
 
 def _read(path: Path) -> Mapping[str, Any]:
-    """Reads what a model file says of its model, and checks that its parameters are whole."""
     try:
         content, parameters, _ = load_from_zip_file(path, device="cpu")
     except Exception as error:  # a damaged pickle may raise anything

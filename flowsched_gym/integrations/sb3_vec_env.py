@@ -133,14 +133,10 @@ class SB3VecEnv(VecEnv):
         return self._seeds
 
     def set_options(self, options: list[dict[str, Any]] | dict[str, Any] | None = None) -> None:
-        """Stores options for the next reset.
+        """Stores options of all environments for the next reset; a ``ConfigError`` where they are not the same for all.
 
-        Args:
-            options: Options of all environments. ``reset_mask``, (num_envs,) bool, has only some of them begin anew;
-                the observations of the others are then those that they showed before.
-
-        Raises:
-            ConfigError: They are not the same for all environments.
+        ``reset_mask``, (num_envs,) bool, has only some of them begin anew; the observations of the others are then
+        those that they showed before.
         """
         if isinstance(options, list):
             if len(options) != self.num_envs or any(entry != options[0] for entry in options):

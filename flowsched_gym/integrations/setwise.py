@@ -136,15 +136,12 @@ class SlotEncoder(nn.Module):
     def forward(
         self, observation: torch.Tensor, *, summarise: bool = True
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Encodes observations.
-
-        Args:
-            observation: (batch, num_context + num_slots * num_slot_features) float32.
-            summarise: Whether the summary is needed; without, it is the context alone.
+        """Encodes observations, (batch, num_context + num_slots * num_slot_features) float32.
 
         Returns:
             Vectors of the slots, (batch, num_slots, width); the summary, (batch, num_summary): mean and maximum over
-            the slots that are not empty, and the context; and which slots are empty, (batch, num_slots) bool.
+            the slots that are not empty, and the context, or that alone where it is not to ``summarise``; and which
+            slots are empty, (batch, num_slots) bool.
         """
         shape = self.shape
         context = observation[:, : shape.num_context]

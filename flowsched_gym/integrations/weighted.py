@@ -107,10 +107,8 @@ class WeightedModel(BasePolicy):
     ) -> list[Term]:
         """Lists the terms of the rule, those with the largest weights of each kind of action first.
 
-        Args:
-            layout: Columns of the observations.
-            kinds: Names of the kinds of actions, if they are known.
-            constants: Columns that never vary, and their values: what they add is part of the term ``1``.
+        ``kinds`` names the kinds of actions, if they are known. What ``constants``, columns that never vary, add by
+        their values is part of the term ``1``.
         """
         weights = dict(zip(self.shape.features(layout, kinds), self.weights.tolist(), strict=True))
         for feature in [each for each in weights if each.name in constants]:

@@ -145,7 +145,7 @@ def new_network(
     counted: bool = False,
     capacity: FloatArray | None = None,
 ) -> Network:
-    """Makes a network in which no flow has arrived, with so many rows of a trace, and with queues counted for an agent.
+    """Makes a network in which no flow has arrived; ``num_rows`` of a trace are kept, and queues ``counted``.
 
     The capacity of each port is in B/s, (num_ports,); ``None`` for the one port.
     """

@@ -173,12 +173,7 @@ class _ByFlow(_ByRank):
 
 
 class Port:
-    """A port: a process that takes packets from its queues; observers note what arrives, is sent and is dropped.
-
-    Attributes:
-        num_waiting: Packets that wait.
-        marked: Packets that are marked and on their way.
-    """
+    """A port: a process that takes packets from its queues; observers note what arrives, is sent and is dropped."""
 
     def __init__(
         self,

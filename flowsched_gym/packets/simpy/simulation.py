@@ -40,12 +40,7 @@ class PacketServing:
 
 
 class PacketReplay:
-    """Flows whose senders send packets into one port, where observers note what happens.
-
-    Attributes:
-        record: What the scheduler keeps.
-        order: Flows that have been sent and acknowledged, in that order.
-    """
+    """Flows whose senders send packets into one port; ``order`` has those that are acknowledged, in that order."""
 
     def __init__(
         self, flows: PacketFlows, setup: PacketSetup, observers: Sequence[PacketLog | QueueCounter] = ()
@@ -122,12 +117,7 @@ class PacketReplay:
 
 
 class PacketSimulation(PacketReplay):
-    """Flows whose senders send packets into one port, whose agent acts at the beginning of each period.
-
-    Attributes:
-        counts: What the agent is told of the queues.
-        pending: What waits for a decision, if anything.
-    """
+    """Flows into one port, whose agent acts at the beginning of each period; it is told the ``counts`` of queues."""
 
     def __init__(self, workload: Workload, topology: Topology, setup: PacketSetup, period: Period) -> None:
         packets = setup.cut(workload)
