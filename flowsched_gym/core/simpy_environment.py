@@ -50,13 +50,7 @@ class Periods:
     """
 
     def __init__(
-        self,
-        period: Period,
-        env: NetworkEnvironment,
-        *,
-        on_begin: Callable[[], None],
-        counted: IntEnum,
-        end: IntEnum,
+        self, period: Period, env: NetworkEnvironment, *, on_begin: Callable[[], None], counted: IntEnum, end: IntEnum
     ) -> None:
         self.begun = 0
         self._due = False

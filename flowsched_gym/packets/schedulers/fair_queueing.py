@@ -14,12 +14,7 @@ from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.machine_code.decorators import inlined_part
 from flowsched_gym.packets.contract import BEYOND, Arrival, Order, PacketTable, Traffic
 from flowsched_gym.packets.rules.messages import Messages, count_bytes
-from flowsched_gym.packets.schedulers.parameters import (
-    MOST_QUEUES,
-    NUM_QUEUES,
-    MessageScheduler,
-    check_integer,
-)
+from flowsched_gym.packets.schedulers.parameters import MOST_QUEUES, NUM_QUEUES, MessageScheduler, check_integer
 
 BYTES_PER_ROUND: Final = 15_000.0
 """Ten full packets: eight rounds hold a window of 64 packets. The papers print none."""
