@@ -88,11 +88,7 @@ def save_model(model: BaseAlgorithm, path: str | PathLike[str], *, origin: Mappi
 
 
 def read_model(path: str | PathLike[str]) -> dict[str, Any]:
-    """Reads what a file of `save_model` holds, with spaces made; no network is made of it yet.
-
-    Raises:
-        ConfigError: It is no such file, or damaged.
-    """
+    """Reads what a file of `save_model` holds, with spaces made but no network; a ``ConfigError`` if it is none."""
     content = read_archive(path, "model", MODEL_FORMAT)
     try:
         for name in ("observation_space", "action_space"):
@@ -106,11 +102,7 @@ def read_model(path: str | PathLike[str]) -> dict[str, Any]:
 
 
 def build_policy(path: str | PathLike[str], content: Mapping[str, Any]) -> BasePolicy:
-    """Makes the network that a file, read by `read_model`, describes, with its weights, on the CPU.
-
-    Raises:
-        ConfigError: The content does not fit together.
-    """
+    """Makes the network that `read_model` read, with its weights, on the CPU; a ``ConfigError`` if it does not fit."""
     try:
         made = _class_of(content["policy"])
         schedule: Callable[[float], float] = lambda _: 0.0  # noqa: E731 - the optimiser wants one, and is not used

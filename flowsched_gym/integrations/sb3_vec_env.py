@@ -264,7 +264,6 @@ def _info_of(infos: Mapping[str, Any], index: int) -> dict[str, Any]:
 
 
 def _value_of(infos: Mapping[str, Any], name: str, index: int) -> Any:
-    """Returns one value of one environment, as a single environment would have it."""
     values = infos[name]
     if isinstance(values, Mapping):
         return _info_of(values, index).copy()

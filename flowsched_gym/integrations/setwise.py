@@ -192,10 +192,6 @@ class SetwiseNetwork(nn.Module):
 
     Actions are counted slot by slot first (``num_actions // num_slots`` scores of each slot: grant it, send it to the
     back), then come those that belong to no slot (wait), scored from the summary.
-
-    Attributes:
-        latent_dim_pi: Number of actions: what the actor returns are logits.
-        latent_dim_vf: Length of the critic's last hidden vector.
     """
 
     def __init__(self, shape: SetwiseShape, num_actions: int) -> None:
@@ -242,7 +238,7 @@ def _head(num_inputs: int, width: int, num_outputs: int) -> nn.Sequential:
 
 
 class _Setwise:
-    """A set-wise network in place of the two perceptrons of a Stable-Baselines3 policy."""
+    """A set-wise network in place of the two perceptrons of a policy; ``shape`` has the fields of ``SetwiseShape``."""
 
     mlp_extractor: Any
     action_net: Any
@@ -258,7 +254,6 @@ class _Setwise:
         shape: dict[str, Any],
         **kwargs: Any,
     ) -> None:
-        """Builds the network; ``shape`` has the fields of ``SetwiseShape``, the rest is passed on."""
         if not isinstance(action_space, spaces.Discrete):
             raise ConfigError(f"network is setwise: the action space is {action_space}, it must be Discrete")
         self._shape = SetwiseShape(**shape)
@@ -293,8 +288,7 @@ class MaskableSetwisePolicy(_Setwise, MaskableActorCriticPolicy):
 class SetwiseFeatures(BaseFeaturesExtractor):
     """Slots as a set-wise network encodes them, before the perceptrons of a policy of Stable-Baselines3.
 
-    The features are the vectors of all slots, zeros where one is empty, and the summary; ``shape`` has the fields of
-    ``SetwiseShape``.
+    The features are the vectors of all slots, zeros where one is empty, and the summary.
     """
 
     def __init__(self, observation_space: Any, *, shape: dict[str, Any]) -> None:

@@ -28,14 +28,12 @@ LOOKED_AT: Final = 500
 
 
 class Term(NamedTuple):
-    """A term of a rule that was found.
+    """A term of a rule that was found: a weight of ``x``, and one of ``x ** 2`` or ``None``.
 
     Attributes:
         action: Kind of action whose score, or number, it is part of.
         column: What ``x`` is: a column of the observation, ``position``, ``1``, or a hidden unit.
         meaning: How ``x`` is made of it.
-        weight: Weight of ``x``.
-        square: Weight of ``x ** 2``; ``None`` where there is none.
     """
 
     action: str
@@ -48,12 +46,7 @@ class Term(NamedTuple):
 class WeightedModel(BasePolicy):
     """A policy of few weights, (num_weights,) float64, which begins with zeros; nothing here has a gradient.
 
-    Args:
-        observation_space: The observations.
-        action_space: The actions.
-        lr_schedule: Not used.
-        kind: Name of the shape, one of ``KINDS``.
-        sizes: Its fields, by name.
+    Its shape is one of ``KINDS``, by name, with these sizes as fields.
     """
 
     pure: ClassVar[bool] = True

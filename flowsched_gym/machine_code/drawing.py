@@ -43,7 +43,7 @@ def loops() -> Any:
 
 
 def take_loops(*, compiling: bool = True) -> None:
-    """Lets loops draw from now on, unless machine code is switched off, or ``compiling`` is and one is not on disk."""
+    """Lets loops draw from now on, unless machine code is off, or, without ``compiling``, not all are on disk."""
     from flowsched_gym.machine_code import decorators, loops  # noqa: PLC0415 - they import Numba
 
     _Calls.looked = True

@@ -4,9 +4,6 @@ The mean FCT of ``one_link.py`` is a sum over queues, and each term depends on t
 best thresholds among a set of sizes are a shortest path from 0 to infinity with as many steps as there are queues, and
 dynamic programming finds it: no start, no local minima, though the optimum often sits where a distribution changes its
 form. It is flat, so the thresholds themselves say little; hold the mean FCT (``multilevel_fct``).
-
-Thresholds are in B, (num_queues - 1,) float64, increasing. In arguments, ``kind``, ``distribution`` and ``load`` are
-those of ``multilevel_fct``, and there are 2 to 8 queues. What is not allowed is a ``ConfigError``.
 """
 
 import math
@@ -155,15 +152,9 @@ def cluster_thresholds(
     Args:
         weights: Weight of each queue in B, (num_queues,), > 0, at least two.
         rule: ``arithmetic``, ``geometric`` or ``harmonic``: a mean of neighbouring weights; or ``adaptive``.
-        packets: For ``adaptive``, packets of each queue, (num_queues,), >= 0.
+        packets: For ``adaptive``, which needs them, packets of each queue, (num_queues,), >= 0.
         alpha: For ``adaptive``, exponents between neighbours, (num_queues - 1,), or one for all, > 0; ``None`` for 1.
         cluster_size: For ``adaptive``, ``same`` or ``proportional``.
-
-    Returns:
-        Thresholds in B, (num_queues - 1,) float64.
-
-    Raises:
-        ConfigError: An argument is not allowed, or ``packets`` is missing.
     """
     means = check_numbers("weights", weights, at_least=0)
     if len(means) <= 1 or not (means > 0).all():

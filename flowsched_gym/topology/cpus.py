@@ -28,11 +28,7 @@ def add_cpus(topology: Topology, cpus: float | Sequence[float] | FloatArray = 1.
     """Adds a CPU to each host; on ``one-link``, one for all flows.
 
     A CPU is a link without delay behind those of the network, with a path of its own; its capacity is its share of a
-    whole CPU, seconds of CPU time per second.
-
-    Args:
-        topology: The network, without CPUs.
-        cpus: Share of each host, (num_hosts,), > 0, or one for all.
+    whole CPU, seconds of CPU time per second: (num_hosts,), > 0, or one share for all.
 
     Raises:
         ConfigError: A share is not finite and > 0, or there is not one for each host.

@@ -52,10 +52,10 @@ MOST_HOSTS: Final = {
 
 
 def make_topology(name: str, *, num_hosts: int, capacity: float | None = None, delay: float = 0.0) -> Topology:
-    """Builds a topology by name, one of ``TOPOLOGIES``.
+    """Builds a topology by name.
 
     Args:
-        name: The name.
+        name: One of ``TOPOLOGIES``.
         num_hosts: Hosts that it must have at least; ``one-link`` has room for any, ``tree9`` for nine.
         capacity: Capacity of every link in B/s; ``None`` for 1 Gbps.
         delay: Propagation delay of every link in s.

@@ -42,9 +42,7 @@ DESCRIPTIONS: Final[Mapping[str, str]] = {
 class Routing:
     """How flows choose among those paths between their hosts that are up.
 
-    Attributes:
-        kind: How a path is chosen.
-        flowlet_gap: Pause in s, > 0, after which a flow chooses anew; only CONGA looks at it.
+    CONGA alone looks at ``flowlet_gap``, the pause in s, > 0, after which a flow chooses anew.
     """
 
     kind: RoutingKind

@@ -274,7 +274,6 @@ class CompiledPackets:
     num_delivered: int = _alone("num_delivered")
 
     def __init__(self, batch: PacketNetworks, workload: Workload) -> None:
-        """Loads the flows."""
         self.batch = batch
         self.workload = workload
         self.topology = batch.topology

@@ -53,11 +53,8 @@ class PacketFabric:
     """Leaves of 16 hosts, each leaf joined to each of 4 spines.
 
     Ports are numbered so: of each host to its leaf, of each leaf to each spine, of each spine to each leaf, and of the
-    leaves to each host.
-
-    Attributes:
-        num_hosts: Hosts, a multiple of 16, from 32 to 1,024.
-        capacity: Capacity of a host's link in B/s, each way; links of spines have four times that.
+    leaves to each host. There are 32 to 1,024 hosts, a multiple of 16. Links of hosts have the capacity in B/s, each
+    way, those of spines four times that.
     """
 
     num_hosts: int

@@ -21,17 +21,14 @@ BYTES_PER_ROUND: Final = 15_000.0
 
 
 class VirtualTime(NamedTuple):
-    """Rounds in which each flow with bits left sends one of them.
+    """Rounds in which each flow with bits left sends one of them; arrays are (num_ports,), or (num_ports, num_keys).
 
     Attributes:
-        capacity: Capacity of each port in B/s, (num_ports,) float64.
-        round: Rounds so far, in B, (num_ports,) float64.
-        time: Time in s at which that was so, (num_ports,) float64.
-        finish: Round in which the last packet of each key ends, (num_ports, num_keys) float64.
-        active: Whether a key is in the heap, (num_ports, num_keys) bool.
-        heap: Keys with bits left, by ``expected``, a binary heap, (num_ports, num_keys) int64.
-        expected: Round in which each of these was to end when it entered its place, (num_ports, num_keys) float64.
-        num_active: Number of these, (num_ports,) int64.
+        round: Rounds so far, in B, of each port; ``time`` is when that was so, in s.
+        finish: Round in which the last packet of each key ends.
+        active: Whether a key is in the heap.
+        heap: Keys with bits left, by ``expected``, a binary heap of the first ``num_active``.
+        expected: Round in which each of these was to end when it entered its place.
     """
 
     capacity: FloatArray

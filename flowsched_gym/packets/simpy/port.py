@@ -88,7 +88,6 @@ class _Queues:
         self._head_size = np.zeros(scheduler.num_queues)
 
     def put(self, p: int, arrival: Arrival) -> None:
-        """Lets a packet wait."""
         queue = self._queues[arrival.queue]
         if not queue:
             self._head_size[arrival.queue] = self._sizes[p]
