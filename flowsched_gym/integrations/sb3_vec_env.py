@@ -169,12 +169,9 @@ class SB3VecEnv(VecEnv):
     def env_method(
         self, method_name: str, *method_args: Any, indices: VecEnvIndices = None, **method_kwargs: Any
     ) -> list[Any]:
-        """Calls a method of the environments asked for.
+        """Calls a method of the environments asked for; an ``AttributeError`` where they have none of that name.
 
         ``action_masks`` gives a row of one array to each environment; to have the array, call this object's own.
-
-        Raises:
-            AttributeError: They have no such method.
         """
         if method_name == MASKS:
             masks = self.action_masks()

@@ -338,10 +338,7 @@ def setwise_features(
 ) -> dict[str, Any]:
     """Makes the ``policy_kwargs`` that put the encoder of slots before any ``MlpPolicy`` of Stable-Baselines3.
 
-    The arguments are those of `setwise_policy`; actions need not be slots.
-
-    Raises:
-        ConfigError: The environment shows no slots, or its observations are changed by a wrapper.
+    The arguments and errors are those of `setwise_policy`; actions need not be slots.
     """
     shape = asdict(_shape_of(env, width, num_blocks, standardise))
     return {"features_extractor_class": SetwiseFeatures, "features_extractor_kwargs": {"shape": shape}}

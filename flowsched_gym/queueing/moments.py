@@ -83,9 +83,7 @@ def size_moments(distribution: Distribution | str, limit: npt.ArrayLike) -> Size
 
 
 def size_grid(distribution: SizeDistribution, count: int) -> FloatArray:
-    """Spreads sizes over a distribution: so many evenly on a logarithmic scale, and wherever its form changes.
-
-    They are in B, (num_sizes,) float64, increasing, > 0.
+    """Spreads sizes in B, increasing, > 0: so many evenly on a logarithmic scale, and wherever the form changes.
 
     Raises:
         ConfigError: So many of the bytes are in so large flows that float64 does not hold their squares.
