@@ -93,10 +93,9 @@ class SimulationError(FlowSchedError, RuntimeError):
 
 
 class MissingDependencyError(FlowSchedError, ImportError):
-    """An optional package that is not installed, and the pip command that brings it."""
+    """An optional package that is not installed, and the pip command of the extra that brings it."""
 
     def __init__(self, package: str, *, extra: str, purpose: str) -> None:
-        """Names the package, the extra of flowsched-gym that installs it, and what it is needed to do."""
         super().__init__(f"{package} is needed to {purpose}: pip install 'flowsched-gym[{extra}]'")
 
 

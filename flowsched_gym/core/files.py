@@ -168,7 +168,6 @@ def _end(number: int, frame: FrameType | None) -> None:
 
 
 def _is_device_or_pipe(path: str | PathLike[str]) -> bool:
-    """Returns whether a path exists and is neither a file nor a folder."""
     try:
         mode = os.stat(path).st_mode
     except OSError:

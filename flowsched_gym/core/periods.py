@@ -12,12 +12,7 @@ from flowsched_gym.core.errors import ConfigError, shown
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Period:
-    """Length of a period: so much time, or so many flows. Exactly one is given.
-
-    Attributes:
-        seconds: Length in s, > 0.
-        flows: Flows that finish in it, >= 1.
-    """
+    """Length of a period: time in s, > 0, or so many flows that finish in it, >= 1. Exactly one is given."""
 
     seconds: float | None = None
     flows: int | None = None

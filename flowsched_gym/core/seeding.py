@@ -21,12 +21,10 @@ MOST_CHOICES: Final = 2**53
 
 
 class SeedStreams:
-    """Independent generators, one per named purpose: ``SeedStreams(seed)["sizes"]``.
+    """Independent generators, one per named purpose: ``SeedStreams(seed)["sizes"]``; the seed is an integer >= 0.
 
     The same seed and name give the same stream in every process and on every machine. Asking twice for a name gives
     two generators at the same, initial state: ask once and keep it.
-
-    The seed is an integer >= 0.
     """
 
     __slots__ = ("_seed",)

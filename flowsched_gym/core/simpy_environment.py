@@ -43,27 +43,14 @@ class NetworkEnvironment(Environment):
 
 
 class Periods:
-    """Periods that begin at time 0 and then after so many seconds or delivered flows.
+    """Periods that begin at time 0 and then after so many seconds or delivered flows; ``begun`` have begun.
 
-    Args:
-        period: When a period ends.
-        env: Environment of the simulation.
-        on_begin: Called at each beginning of a period.
-        counted: Kind of the events behind the last of which all flows of an instant have been counted.
-        end: Kind of the event that ends one.
-
-    Attributes:
-        begun: Periods that have begun.
+    At each beginning ``on_begin`` is called. An event of the kind ``end`` ends one; behind the last of the kind
+    ``counted`` all flows of an instant have been counted.
     """
 
     def __init__(
-        self,
-        period: Period,
-        env: NetworkEnvironment,
-        *,
-        on_begin: Callable[[], None],
-        counted: IntEnum,
-        end: IntEnum,
+        self, period: Period, env: NetworkEnvironment, *, on_begin: Callable[[], None], counted: IntEnum, end: IntEnum
     ) -> None:
         self.begun = 0
         self._due = False
@@ -101,7 +88,6 @@ class Periods:
             yield self._end()
 
     def _end(self) -> Event:
-        """Returns the event at which the period that has just begun ends."""
         if self._period.seconds is not None:
             return self._env.at(self.begun * self._period.seconds, self._end_kind)
         assert self._period.flows is not None

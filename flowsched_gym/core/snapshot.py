@@ -24,7 +24,6 @@ class Snapshot:
     blocks: Mapping[str, Array]
 
     def __post_init__(self) -> None:
-        """Locks the arrays."""
         for block in self.blocks.values():
             block.setflags(write=False)
 

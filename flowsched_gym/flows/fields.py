@@ -39,10 +39,9 @@ def fill_flow_fields(
 ) -> None:
     """Sets the columns of an episode that begins.
 
-    ``flow_id``, ``source``, ``destination``, ``size``, ``deadline_span`` and ``cpu_time`` are the workload's,
-    ``by_arrival`` the rows in the order of arrival, ``ideal_fct`` the completion times in s alone on the empty network,
-    ``to_first_of_task`` and ``to_next_of_task`` what is to be added to a flow's row for that of the first flow of its
-    task, and of the next one (0 at the last); all others become 0.
+    Those ``OF_WORKLOAD`` are the workload's, ``by_arrival`` the rows in the order of arrival, ``ideal_fct`` the
+    completion times in s alone on the empty network, ``to_first_of_task`` and ``to_next_of_task`` what is to be added
+    to a flow's row for that of the first flow of its task, and of the next one (0 at the last); all others become 0.
     """
     for name in names:
         if name == "ideal_fct":

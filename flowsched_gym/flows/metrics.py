@@ -51,9 +51,7 @@ UNITS: Final = {
 def percentile(ordered: FloatArray, percent: float) -> float:
     """Interpolates a percentile linearly between order statistics, as NumPy's default does, but without its overhead.
 
-    Args:
-        ordered: Values in increasing order, (num_values,) float64, no NaN; of none, the percentile is NaN.
-        percent: Percentile wanted, in [0, 100].
+    Values are in increasing order, (num_values,) float64, no NaN; of none, the percentile, in [0, 100], is NaN.
 
     Raises:
         ConfigError: ``percent`` lies outside [0, 100].
@@ -83,10 +81,8 @@ def times_on_clock(records: Records) -> tuple[FloatArray, FloatArray]:
 def utilisation(goodput: float, destination: IntArray, *, capacity: float) -> float:
     """Returns the share of the receiving links' capacity that a goodput takes, in [0, 1]; NaN where the goodput is.
 
-    Args:
-        goodput: Bytes delivered per second to all hosts together, B/s.
-        destination: Receiving host of each flow, (num_flows,) int64; each host counts once.
-        capacity: Capacity of every host's link in B/s, > 0.
+    The goodput is of all hosts together, in B/s. Each receiving host, (num_flows,) int64, counts once, with a link of
+    this capacity in B/s.
 
     Raises:
         ConfigError: The capacity is not a finite number > 0.
@@ -113,11 +109,9 @@ class DeadlineCount(NamedTuple):
 def count_deadlines(records: Records, *, now: float | None = None) -> DeadlineCount:
     """Counts the deadlines met and missed.
 
-    Args:
-        records: What became of each flow.
-        now: Time in s at which the simulation was stopped early. Only flows that were due by then count, whether they
-            met their deadline or not: counting early finishers among the others would flatter the schedule. Default:
-            the simulation ran to its end, all flows count, and one that never finished has missed its deadline.
+    Of a simulation that was stopped at a time in s, only flows that were due by then count, whether they met their
+    deadline or not: counting early finishers among the others would flatter the schedule. Of one that ran to its end,
+    all flows count, and one that never finished has missed its deadline.
     """
     counted = records.deadline_span < np.inf
     if now is not None:
@@ -178,27 +172,18 @@ class Metrics:
     """Metrics of one episode. A value that the flows do not define is NaN (no deadline, no task, ...).
 
     Attributes:
-        num_flows: Flows of the workload.
-        num_finished: Flows that finished; all times below are over these.
-        makespan: First arrival to last completion, s.
+        num_finished: Flows that finished; all times below are over these, in s.
+        makespan: First arrival to last completion.
         goodput: Bytes of finished flows per second of makespan, B/s.
         utilisation: Goodput over the capacity of all receiving links; NaN where the capacity was not given.
-        mean_fct: Mean flow completion time, s, waiting included.
-        median_fct: Median of it, s.
-        p95_fct: 95th percentile, s, linear between order statistics.
-        p99_fct: 99th percentile, s.
-        p999_fct: 99.9th percentile, s.
-        max_fct: Largest flow completion time, s.
+        mean_fct: Mean flow completion time, waiting included.
+        p999_fct: 99.9th percentile of it, as all percentiles linear between order statistics.
         mean_slowdown: Mean of fct / ideal fct.
-        p99_slowdown: 99th percentile of it.
-        max_slowdown: Largest slowdown.
         slowdown_fairness: Jain's index of the slowdowns, in (0, 1].
         deadlines_met: Flows that finished by their deadline.
         deadlines_missed: Flows with a deadline that did not.
         deadline_hit_ratio: Met / (met + missed), in [0, 1].
-        num_tasks: Tasks of the workload.
-        mean_tct: Mean completion time of the tasks that finished, s.
-        p99_tct: 99th percentile of it, s.
+        mean_tct: Mean completion time of the tasks that finished.
     """
 
     num_flows: int
@@ -252,11 +237,8 @@ def merit(name: str, value: float) -> float:
 def summary(records: Records, *, capacity: float | None = None, now: float | None = None) -> Metrics:
     """Computes all metrics of one episode, in about 0.1 ms for 1000 flows.
 
-    Args:
-        records: What became of each flow.
-        capacity: Capacity of every host's link in B/s, for the utilisation. Default: unknown, utilisation is NaN.
-        now: Time in s at which the simulation was stopped early, for the deadlines: flows due later are left out of
-            them (`count_deadlines`). Default: it ran to its end.
+    The capacity of every host's link in B/s is for the utilisation; for deadlines, ``now`` is the time in s at which
+    the simulation was stopped early: see ``count_deadlines``.
 
     Raises:
         ConfigError: The capacity is not a finite number > 0.

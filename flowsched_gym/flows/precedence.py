@@ -110,7 +110,6 @@ class Precedence:
         return depth
 
     def _cycle(self, flow_id: IntArray, earlier: IntArray, later: IntArray, stuck: BoolArray) -> str:
-        """Describes flows that wait for each other, found among the rows that never get ready."""
         inside = stuck[earlier] & stuck[later]
         waits_for = dict(zip(later[inside].tolist(), earlier[inside].tolist(), strict=True))
         row, seen = next(iter(waits_for)), []
@@ -123,16 +122,10 @@ class Precedence:
 
 
 def parse_after(cells: Sequence[object], flow_id: IntArray, where: Callable[[int], str]) -> Precedence | None:
-    """Reads a column ``after``.
+    """Reads a column ``after`` of the flows with these ids, increasing, (num_flows,); None where no flow waits.
 
-    Args:
-        cells: For each flow, text of ids separated by spaces, one id, a sequence of ids, or nothing: an empty text,
-            None or NaN.
-        flow_id: Ids of the flows, increasing, (num_flows,).
-        where: Names the place of a row in messages.
-
-    Returns:
-        The pairs; None where no flow waits.
+    Cells are text of ids separated by spaces, one id, a sequence of ids, or nothing: an empty text, None or NaN.
+    ``where`` names the place of a row in messages.
 
     Raises:
         WorkloadError: A cell holds something else, or an id of no flow, or its own.

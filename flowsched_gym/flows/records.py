@@ -15,16 +15,9 @@ DEADLINE_TOLERANCE: Final = 1e-12
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Records:
-    """The outcome of each flow, in the order of the workload. Arrays are not writeable.
+    """The outcome of each flow, in the order of the workload, and what it has of them. Arrays are not writeable.
 
     Attributes:
-        flow_id: Identifiers, (num_flows,) int64, increasing.
-        task_id: Task of each flow, (num_flows,) int64, -1 where it belongs to none.
-        source: Sending host, (num_flows,) int64.
-        destination: Receiving host, (num_flows,) int64.
-        size: Bytes to deliver, (num_flows,) float64, > 0.
-        arrival_time: Absolute arrival times in s, (num_flows,) float64.
-        deadline_span: Time allowed after arrival in s, (num_flows,) float64, inf where there is no deadline.
         ready_time: Absolute times in s at which the flow had arrived and all flows that it comes after had finished,
             (num_flows,) float64; the arrival time where it comes after none; NaN where that has not happened.
         grant_time: Absolute times in s at which the flow was allowed to send, (num_flows,) float64; the arrival time

@@ -36,15 +36,10 @@ RULES: Final = {rule: number for number, rule in enumerate(ThresholdRule)}
 def thresholds_between(
     weights: FloatArray, packets: FloatArray, alpha: FloatArray, which: int, proportional: bool, thresholds: FloatArray
 ) -> None:
-    """Sets the thresholds between queues, (num_queues - 1,) (QCluster, section 3.4).
+    """Sets the thresholds between queues, (num_queues - 1,) (QCluster, section 3.4), by one of ``RULES``.
 
-    Args:
-        weights: Weight of each queue in B, (num_queues,), > 0.
-        packets: Packets of each queue, (num_queues,), >= 0.
-        alpha: Exponent between neighbours, (num_queues - 1,), > 0.
-        which: One of ``RULES``.
-        proportional: Whether packets count by the weight of their queue.
-        thresholds: Set here.
+    Weights in B, > 0, and packets, >= 0, are (num_queues,), exponents alpha, > 0, (num_queues - 1,). Packets may count
+    by the weight of their queue: ``proportional``.
     """
     for queue in range(len(thresholds)):
         low, high = weights[queue], weights[queue + 1]

@@ -48,11 +48,8 @@ def average_share(share: float, fraction: float, gain: float) -> float:
 
 @inlined_part
 def penalty(share: float, part_left: float, by_size: bool) -> float:
-    """Returns the part by which marks cut a window: half the share of marks (DCTCP), or by what is left to send (TAFE).
+    """Returns the part by which marks cut a window: half the average share of marks (DCTCP), or by size (TAFE, Eq. 3).
 
-    Args:
-        share: Average share of marks (alpha).
-        part_left: Bytes that the flow has left over the largest flow (1 / s of TAFE, Eq. 4).
-        by_size: Whether the part that is left counts, as in TAFE (Eq. 3).
+    The part that is left are the bytes that the flow has left over the largest flow (1 / s of TAFE, Eq. 4).
     """
     return share * part_left if by_size else share / 2.0

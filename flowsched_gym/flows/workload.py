@@ -114,11 +114,9 @@ class Workload:
         return int(max(self.source.max(), self.destination.max())) + 1
 
     def on_clock(self) -> "tuple[Workload, float]":
-        """Counts times from the start of the episode's clock (``start_of_clock``); deadlines are spans, and stay.
+        """Counts times from ``start_of_clock``, which it returns as well; deadlines are spans, and stay.
 
-        Returns:
-            The flows with times on the clock, and the absolute time in s at which it starts. Links that change before
-            that change at its start.
+        Links that change before the clock starts change at its start.
         """
         start, changes = start_of_clock(self.arrival_time), self.link_changes
         if start == 0.0:
@@ -148,15 +146,12 @@ class Workload:
 
 
 def start_of_clock(arrival_time: FloatArray) -> float:
-    """Returns the absolute time in s at which the clock of an episode with these arrivals starts.
+    """Returns the absolute time in s at which the clock of an episode starts, by its arrival times in s, (num_flows,).
 
     Around 1.7e9 s, the Unix time of today, neighbouring float64 are 0.24 us apart; counted from the first arrival they
     are as fine as the spacing of the flows needs. The clock starts at the first arrival where the last one is no later
     than twice that time: then every difference is exact (Sterbenz, Floating-Point Computation, 1974). Otherwise it
     starts at 0, since a later start would gain less than one bit.
-
-    Args:
-        arrival_time: Absolute arrival times in s, (num_flows,), >= 0.
     """
     if not len(arrival_time):
         return 0.0

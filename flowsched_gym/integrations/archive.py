@@ -98,7 +98,6 @@ def _seal(tree: Mapping[str, Any], data: bytes) -> str:
 
 
 def _encoded(value: Any, name: str, arrays: dict[str, Any]) -> Any:
-    """Returns a value as JSON has it, and puts its arrays under names of their own."""
     if value is None or (isinstance(value, (bool, int, float, str)) and not isinstance(value, np.generic)):
         return value
     if isinstance(value, bytes):

@@ -60,12 +60,9 @@ SPACES: Final[Mapping[str, tuple[type[spaces.Space[Any]], tuple[str, ...]]]] = {
 
 
 def save_model(model: BaseAlgorithm, path: str | PathLike[str], *, origin: Mapping[str, Any] | None = None) -> None:
-    """Writes the network of a model to a file, whole or not at all; what only training needs is left out.
+    """Writes the network of a model to a file (``.zip``), whole or not at all; what only training needs is left out.
 
-    Args:
-        model: A model of Stable-Baselines3, sb3-contrib or `flowsched_gym.baselines`.
-        path: The file (``.zip``).
-        origin: What it was trained for, and by which versions, to be kept with it.
+    ``origin`` is what it was trained for, and by which versions, to be kept with it.
 
     Raises:
         ConfigError: The network, or what it is made of, is not one of `CLASSES`, or a space not one of `SPACES`.
@@ -91,11 +88,7 @@ def save_model(model: BaseAlgorithm, path: str | PathLike[str], *, origin: Mappi
 
 
 def read_model(path: str | PathLike[str]) -> dict[str, Any]:
-    """Reads what a file of `save_model` holds, with spaces made; no network is made of it yet.
-
-    Raises:
-        ConfigError: It is no such file, or damaged.
-    """
+    """Reads what a file of `save_model` holds, with spaces made but no network; a ``ConfigError`` if it is none."""
     content = read_archive(path, "model", MODEL_FORMAT)
     try:
         for name in ("observation_space", "action_space"):
@@ -109,11 +102,7 @@ def read_model(path: str | PathLike[str]) -> dict[str, Any]:
 
 
 def build_policy(path: str | PathLike[str], content: Mapping[str, Any]) -> BasePolicy:
-    """Makes the network that a file, read by `read_model`, describes, with its weights, on the CPU.
-
-    Raises:
-        ConfigError: The content does not fit together.
-    """
+    """Makes the network that `read_model` read, with its weights, on the CPU; a ``ConfigError`` if it does not fit."""
     try:
         made = _class_of(content["policy"])
         schedule: Callable[[float], float] = lambda _: 0.0  # noqa: E731 - the optimiser wants one, and is not used
@@ -130,14 +119,12 @@ def build_policy(path: str | PathLike[str], content: Mapping[str, Any]) -> BaseP
 
 
 def _class_of(name: str) -> Any:
-    """Returns a class by its name in model files."""
     if name not in CLASSES:
         raise ValueError(f"{name!r} is none of {', '.join(CLASSES)}")
     return load_target(CLASSES[name])
 
 
 def _name_of(found: type) -> str:
-    """Returns the name of a class in model files."""
     name = found.__name__
     if name not in CLASSES or load_target(CLASSES[name]) is not found:
         raise ConfigError(f"model is made of {found.__module__}.{name}: a model file may hold {', '.join(CLASSES)}")
@@ -165,7 +152,6 @@ def _as_made(value: Any) -> Any:
 
 
 def _space_content(space: spaces.Space[Any]) -> dict[str, Any]:
-    """Returns what makes up a space."""
     for name, (kind, parts) in SPACES.items():
         if type(space) is kind:
             content = {part: np.asarray(getattr(space, part)) for part in parts}

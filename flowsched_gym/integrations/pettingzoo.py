@@ -61,7 +61,6 @@ class ParallelArtemis(ParallelEnv):  # type: ignore[misc]  # without type argume
     }
 
     def __init__(self, **kwargs: Any) -> None:
-        """Makes the single environment, and an agent for each destination."""
         if kwargs.get("reward") is not None:
             check_choice("reward", kwargs["reward"], ("on_completion",))
         env = self.env = ArtemisEnv(**kwargs)

@@ -121,11 +121,7 @@ def load_policy(path: str | PathLike[str], env: Environment, *, trust: bool = Fa
 def check_spaces(
     path: Path, observation_space: spaces.Space[Any], action_space: spaces.Space[Any], env: Environment
 ) -> None:
-    """Refuses a model, lying at a path, that was made for other spaces than an environment's.
-
-    Raises:
-        SpaceMismatchError: A space differs; the message holds both.
-    """
+    """Refuses a model, lying at a path, that was made for other spaces: a ``SpaceMismatchError`` that holds both."""
     single = "single_" if isinstance(env, VectorEnv) else ""
     for name, trained, given in (
         ("observations", observation_space, getattr(env, f"{single}observation_space")),
@@ -160,17 +156,14 @@ def batched(model: Any, *, margin: float = MARGIN) -> Policy:
 
 
 class BatchedModel:
-    """A model that acts on each observation of a batch as it acts on that observation alone.
+    """A model of discrete actions that acts on each observation of a batch as it acts on that observation alone.
 
     A network adds its products in another order for a batch than for one observation, so that probabilities differ in
     their last bits: by up to 2e-6 on the models of ``benchmarks/models``. Where two actions are as good as equally
     likely, either may then win, and a result would depend on how many episodes are played at once. So where the two
-    likeliest actions of an observation are nearer to each other than a margin, it is asked alone.
-
-    Args:
-        model: The model; its actions are discrete, at least two.
-        margin: That margin. With 0, nothing is asked alone, which takes a tenth of the time as long as a model has
-            learned little, and a result may depend on the size of the batch.
+    likeliest actions of an observation are nearer to each other than the margin, it is asked alone. With a margin of 0,
+    nothing is: that takes a tenth of the time as long as a model has learned little, and a result may depend on the
+    size of the batch.
     """
 
     pure: ClassVar[bool] = True
@@ -211,7 +204,6 @@ class BatchedModel:
 
 
 def _network(model: Any) -> Any:
-    """Returns the network of a model, which may be it."""
     return model if isinstance(model, BasePolicy) else model.policy
 
 
@@ -232,7 +224,6 @@ def _describe(space: spaces.Space[Any]) -> str:
 
 
 def _read(path: Path) -> Mapping[str, Any]:
-    """Reads what a model file says of its model, and checks that its parameters are whole."""
     try:
         content, parameters, _ = load_from_zip_file(path, device="cpu")
     except Exception as error:  # a damaged pickle may raise anything

@@ -133,14 +133,10 @@ class SB3VecEnv(VecEnv):
         return self._seeds
 
     def set_options(self, options: list[dict[str, Any]] | dict[str, Any] | None = None) -> None:
-        """Stores options for the next reset.
+        """Stores options of all environments for the next reset; a ``ConfigError`` where they are not the same for all.
 
-        Args:
-            options: Options of all environments. ``reset_mask``, (num_envs,) bool, has only some of them begin anew;
-                the observations of the others are then those that they showed before.
-
-        Raises:
-            ConfigError: They are not the same for all environments.
+        ``reset_mask``, (num_envs,) bool, has only some of them begin anew; the observations of the others are then
+        those that they showed before.
         """
         if isinstance(options, list):
             if len(options) != self.num_envs or any(entry != options[0] for entry in options):
@@ -173,12 +169,9 @@ class SB3VecEnv(VecEnv):
     def env_method(
         self, method_name: str, *method_args: Any, indices: VecEnvIndices = None, **method_kwargs: Any
     ) -> list[Any]:
-        """Calls a method of the environments asked for.
+        """Calls a method of the environments asked for; an ``AttributeError`` where they have none of that name.
 
         ``action_masks`` gives a row of one array to each environment; to have the array, call this object's own.
-
-        Raises:
-            AttributeError: They have no such method.
         """
         if method_name == MASKS:
             masks = self.action_masks()
@@ -202,7 +195,6 @@ class SB3VecEnv(VecEnv):
         return cast(Sequence[npt.NDArray[np.uint8]], self.envs.render())
 
     def _call(self, name: str, indices: VecEnvIndices, *args: Any, **kwargs: Any) -> list[Any]:
-        """Returns an attribute of each environment asked for, or what it returns where it is a method."""
         base: Any = self.envs.unwrapped
         chosen = list(self._get_indices(indices))
         if indices is not None and hasattr(base, "envs"):
@@ -216,10 +208,7 @@ class SB3VecEnv(VecEnv):
         return [values[index] for index in chosen]
 
     def _empty_infos(self) -> list[dict[str, Any]]:
-        """Returns an empty dict for each environment, made anew only if somebody wrote into one since.
-
-        To make a thousand takes as long as a third of a native step.
-        """
+        """Returns empty dicts, made anew only if somebody wrote into one: a thousand take a third of a native step."""
         if not self._blank or any(self._blank):
             self._blank = [{} for _ in range(self.num_envs)]
         return self._blank.copy()
@@ -242,9 +231,6 @@ def make_sb3_vec_env(
         vectorization_mode: As in ``gymnasium.make_vec``: by default the native vector environment where there is one,
             else ``sync``.
         **kwargs: Arguments of the environment.
-
-    Raises:
-        ConfigError: There is no such environment, or an argument is not allowed.
     """
     has_native = find_environment(env_id).vector_entry_point is not None
     default = VectorizeMode.VECTOR_ENTRY_POINT if has_native else VectorizeMode.SYNC
@@ -275,7 +261,6 @@ def _info_of(infos: Mapping[str, Any], index: int) -> dict[str, Any]:
 
 
 def _value_of(infos: Mapping[str, Any], name: str, index: int) -> Any:
-    """Returns one value of one environment, as a single environment would have it."""
     values = infos[name]
     if isinstance(values, Mapping):
         return _info_of(values, index).copy()

@@ -56,9 +56,6 @@ class SetwiseShape:
     """Sizes of a set-wise network.
 
     Attributes:
-        num_context: Context columns, >= 0.
-        num_slots: Slots, >= 1.
-        num_slot_features: Columns of a slot, >= 1.
         presence: Slot column that is positive exactly where something can be chosen.
         width: Width of all layers, >= 1.
         num_blocks: Rounds in which each slot reads a summary of all slots before it is scored, >= 0. The critic, which
@@ -139,15 +136,12 @@ class SlotEncoder(nn.Module):
     def forward(
         self, observation: torch.Tensor, *, summarise: bool = True
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Encodes observations.
-
-        Args:
-            observation: (batch, num_context + num_slots * num_slot_features) float32.
-            summarise: Whether the summary is needed; without, it is the context alone.
+        """Encodes observations, (batch, num_context + num_slots * num_slot_features) float32.
 
         Returns:
             Vectors of the slots, (batch, num_slots, width); the summary, (batch, num_summary): mean and maximum over
-            the slots that are not empty, and the context; and which slots are empty, (batch, num_slots) bool.
+            the slots that are not empty, and the context, or that alone where it is not to ``summarise``; and which
+            slots are empty, (batch, num_slots) bool.
         """
         shape = self.shape
         context = observation[:, : shape.num_context]
@@ -198,10 +192,6 @@ class SetwiseNetwork(nn.Module):
 
     Actions are counted slot by slot first (``num_actions // num_slots`` scores of each slot: grant it, send it to the
     back), then come those that belong to no slot (wait), scored from the summary.
-
-    Attributes:
-        latent_dim_pi: Number of actions: what the actor returns are logits.
-        latent_dim_vf: Length of the critic's last hidden vector.
     """
 
     def __init__(self, shape: SetwiseShape, num_actions: int) -> None:
@@ -248,7 +238,7 @@ def _head(num_inputs: int, width: int, num_outputs: int) -> nn.Sequential:
 
 
 class _Setwise:
-    """A set-wise network in place of the two perceptrons of a Stable-Baselines3 policy."""
+    """A set-wise network in place of the two perceptrons of a policy; ``shape`` has the fields of ``SetwiseShape``."""
 
     mlp_extractor: Any
     action_net: Any
@@ -264,7 +254,6 @@ class _Setwise:
         shape: dict[str, Any],
         **kwargs: Any,
     ) -> None:
-        """Builds the network; ``shape`` has the fields of ``SetwiseShape``, the rest is passed on."""
         if not isinstance(action_space, spaces.Discrete):
             raise ConfigError(f"network is setwise: the action space is {action_space}, it must be Discrete")
         self._shape = SetwiseShape(**shape)
@@ -299,8 +288,7 @@ class MaskableSetwisePolicy(_Setwise, MaskableActorCriticPolicy):
 class SetwiseFeatures(BaseFeaturesExtractor):
     """Slots as a set-wise network encodes them, before the perceptrons of a policy of Stable-Baselines3.
 
-    The features are the vectors of all slots, zeros where one is empty, and the summary; ``shape`` has the fields of
-    ``SetwiseShape``.
+    The features are the vectors of all slots, zeros where one is empty, and the summary.
     """
 
     def __init__(self, observation_space: Any, *, shape: dict[str, Any]) -> None:
@@ -350,17 +338,13 @@ def setwise_features(
 ) -> dict[str, Any]:
     """Makes the ``policy_kwargs`` that put the encoder of slots before any ``MlpPolicy`` of Stable-Baselines3.
 
-    The arguments are those of `setwise_policy`; actions need not be slots.
-
-    Raises:
-        ConfigError: The environment shows no slots, or its observations are changed by a wrapper.
+    The arguments and errors are those of `setwise_policy`; actions need not be slots.
     """
     shape = asdict(_shape_of(env, width, num_blocks, standardise))
     return {"features_extractor_class": SetwiseFeatures, "features_extractor_kwargs": {"shape": shape}}
 
 
 def _shape_of(env: gymnasium.Env[Any, Any] | VecEnv, width: int, num_blocks: int, standardise: bool) -> SetwiseShape:
-    """Reads the sizes of a network from an environment."""
     try:
         layout: Layout = env.get_attr("layout", 0)[0] if isinstance(env, VecEnv) else env.get_wrapper_attr("layout")
     except AttributeError:

@@ -28,14 +28,12 @@ LOOKED_AT: Final = 500
 
 
 class Term(NamedTuple):
-    """A term of a rule that was found.
+    """A term of a rule that was found: a weight of ``x``, and one of ``x ** 2`` or ``None``.
 
     Attributes:
         action: Kind of action whose score, or number, it is part of.
         column: What ``x`` is: a column of the observation, ``position``, ``1``, or a hidden unit.
         meaning: How ``x`` is made of it.
-        weight: Weight of ``x``.
-        square: Weight of ``x ** 2``; ``None`` where there is none.
     """
 
     action: str
@@ -46,18 +44,9 @@ class Term(NamedTuple):
 
 
 class WeightedModel(BasePolicy):
-    """A policy of few weights, in double precision, which begins with zeros.
+    """A policy of few weights, (num_weights,) float64, which begins with zeros; nothing here has a gradient.
 
-    Args:
-        observation_space: The observations.
-        action_space: The actions.
-        lr_schedule: Not used: nothing here has a gradient.
-        kind: Name of the shape, one of ``KINDS``.
-        sizes: Its fields, by name.
-
-    Attributes:
-        shape: The shape.
-        weights: The weights, (num_weights,) float64.
+    Its shape is one of ``KINDS``, by name, with these sizes as fields.
     """
 
     pure: ClassVar[bool] = True
@@ -86,12 +75,8 @@ class WeightedModel(BasePolicy):
     ) -> tuple[npt.NDArray[Any], Any]:
         """Chooses actions of one observation, (size,), or of many, (batch, size); see ``Policy``.
 
-        Args:
-            observation: The observations.
-            state: Passed through.
-            episode_start: Not used.
-            deterministic: Not used: nothing is drawn.
-            action_masks: Which actions do what they say, (num_actions,) or (batch, num_actions); without, all do.
+        Masks tell which actions do what they say, (num_actions,) or (batch, num_actions); without, all do. Nothing is
+        drawn, and the state is passed through.
         """
         seen = np.ascontiguousarray(observation, dtype=np.float32)
         batch = seen.reshape(-1, seen.shape[-1])
@@ -115,10 +100,8 @@ class WeightedModel(BasePolicy):
     ) -> list[Term]:
         """Lists the terms of the rule, those with the largest weights of each kind of action first.
 
-        Args:
-            layout: Columns of the observations.
-            kinds: Names of the kinds of actions, if they are known.
-            constants: Columns that never vary, and their values: what they add is part of the term ``1``.
+        ``kinds`` names the kinds of actions, if they are known. What ``constants``, columns that never vary, add by
+        their values is part of the term ``1``.
         """
         weights = dict(zip(self.shape.features(layout, kinds), self.weights.tolist(), strict=True))
         for feature in [each for each in weights if each.name in constants]:
@@ -136,17 +119,11 @@ class WeightedModel(BasePolicy):
         return [term for terms in found.values() for term in terms]
 
     def _predict(self, observation: Any, deterministic: bool = False) -> Any:
-        """Chooses actions of a tensor of observations."""
         return torch.from_numpy(self.predict(observation.cpu().numpy())[0])
 
 
 def read_terms(path: str | PathLike[str], env: Any, kinds: Sequence[str] = ()) -> list[Term]:
-    """Reads the rule that a model file holds.
-
-    Args:
-        path: A model of ``algorithm=cmaes``.
-        env: An environment that it can act in.
-        kinds: Names of the kinds of actions, if they are known.
+    """Reads the rule that a model file of ``algorithm=cmaes`` holds; it must be able to act in the environment.
 
     Raises:
         ConfigError: It is a model of another kind.

@@ -145,7 +145,6 @@ class _CacheFiles(IndexDataCacheFile):
             file.write(content.getvalue() + self._seal(content.getvalue()))
 
     def _is_whole(self, path: str) -> bool:
-        """Compares a file with its digest, and warns where they differ."""
         content = Path(path).read_bytes()
         whole = content[-DIGEST_SIZE:] == self._seal(content[:-DIGEST_SIZE])
         if not whole:

@@ -44,11 +44,7 @@ def loops() -> Any:
 
 
 def take_loops(*, compiling: bool = True) -> None:
-    """Lets loops draw from now on, unless machine code is switched off.
-
-    Args:
-        compiling: Whether to compile what is not on disk, rather than to leave drawing to NumPy then.
-    """
+    """Lets loops draw from now on, unless machine code is off, or, without ``compiling``, not all are on disk."""
     # They import Numba, and are no part of the machine code of others: stamps leave them out.
     decorators, loops = (import_module(f"flowsched_gym.machine_code.{name}") for name in ("decorators", "loops"))
     _Calls.looked = True

@@ -47,7 +47,6 @@ def explain(error: Exception, engine: Callable[..., object], hooks: Iterable[Hoo
 
 
 def _told(function: Callable[..., object], fault: Exception) -> ConfigError:
-    """Says where in a function, or in what it calls, the fault is, and what Numba says of it."""
     text, path, line = str(fault), Path(function.__code__.co_filename), function.__code__.co_firstlineno
     begin = 0
     places = (each for each in LOCATION.finditer(text) if not Path(each[2]).resolve().is_relative_to(NUMBA))

@@ -30,13 +30,7 @@ MIX_MULT_R: Final = np.uint64(0x4973F715)
 
 @rule
 def mix_seed(seed: int, key: int, state: npt.NDArray[np.uint64]) -> None:
-    """Fills the state, (POOL,), that ``SeedSequence(seed, spawn_key=(key,))`` generates.
-
-    Args:
-        seed: The seed, 0 to 2**63 - 1.
-        key: The key, 0 to 2**32 - 1.
-        state: The state.
-    """
+    """Fills the state, (POOL,), of ``SeedSequence(seed, spawn_key=(key,))``; seeds are < 2**63, keys < 2**32."""
     const = INIT_A
     for index in range(POOL):
         shift = WHOLE * np.uint64(index)

@@ -70,8 +70,7 @@ def read_packets(path: str | PathLike[str]) -> PacketArrivals:
     """Reads a packet file: CSV with the header ``flow_id,size_bytes,arrival_s`` in any order of columns.
 
     Raises:
-        FlowFileError: The file cannot be read, or something in it is not allowed; the message names the file, the row
-            of packets (from 0), the column, the value and what is allowed.
+        FlowFileError: The file cannot be read, or something in it is not allowed; see ``packets_from_columns``.
     """
     path = check_path("path of the packets", path, FlowFileError)
     try:
@@ -90,7 +89,6 @@ def read_packets(path: str | PathLike[str]) -> PacketArrivals:
 
 
 def _check_packet_names(names: list[str], source: str) -> None:
-    """Refuses unknown, repeated and missing names of columns."""
     expected = ", ".join(NAMES)
     for name in names:
         if name not in NAMES:

@@ -139,10 +139,7 @@ class PacketSetup:
         return ideal
 
     def records(self, flows: Workload, completion_time: FloatArray, ideal_fct: FloatArray | None = None) -> Records:
-        """Builds the records of flows from when they were delivered, in s, (num_flows,), NaN for not yet.
-
-        Their completion times alone are those at one port where none are given.
-        """
+        """Builds the records of flows from when they were delivered, in s, (num_flows,), NaN for not yet."""
         return complete_records(
             flows,
             grant_time=flows.arrival_time.copy(),

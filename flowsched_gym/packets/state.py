@@ -176,13 +176,7 @@ TRACE_ROW: Final = np.dtype(
 
 
 def trace_of(rows: npt.NDArray[Any], table: PacketTable, flow_id: IntArray) -> PacketTrace:
-    """Makes a trace of its rows, (num_rows,) of type ``TRACE_ROW``.
-
-    Args:
-        rows: The rows.
-        table: The packets.
-        flow_id: Identifier of each flow of the table, (num_flows,).
-    """
+    """Makes a trace of rows of ``TRACE_ROW``, the table of packets, and the identifier of each flow, (num_flows,)."""
     packet, columns = rows["packet"], {name: rows[name] for name in (TRACE_ROW.names or ())[1:]}
     return PacketTrace(flow_id=flow_id[table.flow[packet]], size=table.size[packet], **columns)
 

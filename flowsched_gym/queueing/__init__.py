@@ -1,4 +1,8 @@
-"""Computes what queueing theory says about one link, thresholds of multi-level queues, and windows of senders."""
+"""Computes what queueing theory says about one link, thresholds of multi-level queues, and windows of senders.
+
+Thresholds are in B, (num_queues - 1,) float64, increasing. The arguments ``kind``, ``distribution`` and ``load`` are
+everywhere those of ``multilevel_fct``; there are 2 to 8 queues. What is not allowed is a ``ConfigError``.
+"""
 
 from flowsched_gym.queueing.moments import SizeMoments, size_moments
 from flowsched_gym.queueing.one_link import MultilevelFct, mean_fct, multilevel_fct

@@ -58,11 +58,9 @@ def as_size_distribution(distribution: Distribution | str) -> SizeDistribution:
 
 
 def size_moments(distribution: Distribution | str, limit: npt.ArrayLike) -> SizeMoments:
-    """Computes the moments, in closed form.
+    """Computes the moments, in closed form, of a distribution of sizes in B, or of a packaged one by its name.
 
-    Args:
-        distribution: Distribution of sizes in B, or the name of a packaged one.
-        limit: Limits a in B, >= 0; inf gives the moments of all flows, the second of which may be inf.
+    Limits a are in B, >= 0; inf gives the moments of all flows, the second of which may be inf.
 
     Raises:
         ConfigError: The distribution does not exist, or is of a kind whose moments are not known.
@@ -85,9 +83,7 @@ def size_moments(distribution: Distribution | str, limit: npt.ArrayLike) -> Size
 
 
 def size_grid(distribution: SizeDistribution, count: int) -> FloatArray:
-    """Spreads sizes over a distribution: so many evenly on a logarithmic scale, and wherever its form changes.
-
-    They are in B, (num_sizes,) float64, increasing, > 0.
+    """Spreads sizes in B, increasing, > 0: so many evenly on a logarithmic scale, and wherever the form changes.
 
     Raises:
         ConfigError: So many of the bytes are in so large flows that float64 does not hold their squares.

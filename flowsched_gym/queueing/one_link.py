@@ -79,12 +79,9 @@ class QueueTimes(NamedTuple):
 
 
 def mean_fct(discipline: str, distribution: Distribution | str, load: float) -> float:
-    """Computes the mean FCT, in units of the mean service time.
+    """Computes the mean FCT, in units of the mean service time; sizes and load are those of ``multilevel_fct``.
 
-    Args:
-        discipline: ``fifo``, ``las``, ``ps``, ``psjf`` (preemptive by original size) or ``srpt``.
-        distribution: Distribution of sizes in B, or the name of a packaged one.
-        load: Bytes offered per s over the capacity, > 0, < 1.
+    The discipline is ``fifo``, ``las``, ``ps``, ``psjf`` (preemptive by original size) or ``srpt``.
 
     Raises:
         ConfigError: An argument is not allowed, or the distribution's tail is too heavy to integrate over.

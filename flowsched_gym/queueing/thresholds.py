@@ -74,19 +74,8 @@ carried over from these sources; none of their code is here.
 def optimal_thresholds(kind: str, distribution: Distribution | str, load: float, num_queues: int) -> FloatArray:
     """Finds the thresholds with the least mean FCT on one link, each queue served first in, first out.
 
-    The mean FCT is within 1e-4 of the least. Where fewer queues would do, thresholds lie above the largest size.
-
-    Args:
-        kind: ``"qlas"``, queues by attained bytes; ``"qsjf"``, queues by size.
-        distribution: Distribution of sizes in B, or the name of a packaged one.
-        load: Bytes offered per s over the capacity, > 0, < 1.
-        num_queues: Number of queues, 2 to 8.
-
-    Returns:
-        Thresholds in B, (num_queues - 1,) float64, increasing.
-
-    Raises:
-        ConfigError: An argument is not allowed, or no mean FCT is finite as the sizes have no finite variance.
+    The mean FCT is within 1e-4 of the least. Where fewer queues would do, thresholds lie above the largest size. Sizes
+    without a finite variance are refused, as no mean FCT is finite then.
     """
     check_choice("kind", kind, KINDS)
     sizes = _sizes(distribution, num_queues)
@@ -110,16 +99,7 @@ def pias_thresholds(distribution: Distribution | str, load: float, num_queues: i
     count bytes, so it is a baseline and no optimum: for web search at load 0.8 and four queues its mean FCT is 25 %
     above the least. PIAS's objective itself (``PUBLISHED`` has its authors' thresholds) is least with empty queues.
 
-    Args:
-        distribution: Distribution of sizes in B, or the name of a packaged one.
-        load: Bytes offered per s over the capacity, > 0, < 1.
-        num_queues: Number of queues, 2 to 8.
-
-    Returns:
-        Thresholds in B, (num_queues - 1,) float64, increasing; 1e-6 apart where many flows have one size.
-
-    Raises:
-        ConfigError: An argument is not allowed.
+    Thresholds are 1e-6 apart, relatively, where many flows have one size.
     """
     sizes = _sizes(distribution, num_queues)
     check_load(load)
@@ -136,20 +116,10 @@ def pias_worst_thresholds(
     """Finds PIAS-WST: 60 % of packets in the first queue, 30 % in the last, the others evenly in between.
 
     A packet's queue is the first whose threshold is at least the bytes that its flow has sent before. A flow has a
-    packet after n bytes if its size is larger, so the shares are exact sums of the size distribution. Thresholds are
-    multiples of the payload, those with the nearest shares: where more than 60 % of packets are the first ones of
-    flows, all are 0.
-
-    Args:
-        distribution: Distribution of sizes in B with a largest one, or the name of a packaged one.
-        num_queues: Number of queues, 2 to 8; with two, the last has 40 %.
-        payload: Payload of a full packet in B, > 0.
-
-    Returns:
-        Thresholds in B, (num_queues - 1,) float64, non-decreasing.
-
-    Raises:
-        ConfigError: An argument is not allowed, or sizes have no bound or one of more than ten million packets.
+    packet after n bytes if its size is larger, so the shares are exact sums of the size distribution, which must have a
+    largest size, of at most ten million packets. Thresholds are multiples of the payload of a full packet in B, > 0,
+    those with the nearest shares, and may be equal: where more than 60 % of packets are the first ones of flows, all
+    are 0. With two queues, the last has 40 %.
     """
     sizes = _sizes(distribution, num_queues)
     check_number("payload", payload, above=0)
@@ -182,15 +152,9 @@ def cluster_thresholds(
     Args:
         weights: Weight of each queue in B, (num_queues,), > 0, at least two.
         rule: ``arithmetic``, ``geometric`` or ``harmonic``: a mean of neighbouring weights; or ``adaptive``.
-        packets: For ``adaptive``, packets of each queue, (num_queues,), >= 0.
+        packets: For ``adaptive``, which needs them, packets of each queue, (num_queues,), >= 0.
         alpha: For ``adaptive``, exponents between neighbours, (num_queues - 1,), or one for all, > 0; ``None`` for 1.
         cluster_size: For ``adaptive``, ``same`` or ``proportional``.
-
-    Returns:
-        Thresholds in B, (num_queues - 1,) float64.
-
-    Raises:
-        ConfigError: An argument is not allowed, or ``packets`` is missing.
     """
     means = check_numbers("weights", weights, at_least=0)
     if len(means) <= 1 or not (means > 0).all():
@@ -213,17 +177,10 @@ def cluster_thresholds(
 
 
 def published_thresholds(workload: str, load: float) -> FloatArray:
-    """Returns the published thresholds of eight queues.
+    """Returns the published thresholds of eight queues, (7,).
 
-    Args:
-        workload: ``web_search``, ``data_mining``, or Homa's ``w1`` to ``w4``.
-        load: A load for which there are some: 0.5, 0.6, 0.7, 0.8 or 0.9; for Homa's 0.5 or 0.8.
-
-    Returns:
-        Thresholds in B, (7,) float64, increasing.
-
-    Raises:
-        ConfigError: None were published for these.
+    Workloads are ``web_search`` and ``data_mining``, with the loads 0.5, 0.6, 0.7, 0.8 and 0.9, and Homa's ``w1`` to
+    ``w4``, with 0.5 and 0.8.
     """
     check_choice("workload", workload, tuple(PUBLISHED))
     check_number("load", load, above=0)
@@ -235,7 +192,6 @@ def published_thresholds(workload: str, load: float) -> FloatArray:
 
 
 def _sizes(distribution: Distribution | str, num_queues: int) -> SizeDistribution:
-    """Finds the distribution, and refuses a number of queues that is not allowed."""
     check_integer("num_queues", num_queues, at_least=NUM_QUEUES.start, below=NUM_QUEUES.stop)
     return as_size_distribution(distribution)
 

@@ -81,7 +81,6 @@ def window_after_round(
 
 
 def _given(name: str, value: float | None, kind: str, *, above: float | None = None) -> float:
-    """Checks an argument that a kind needs."""
     if value is None:
         raise ConfigError(f"{name} is None: kind {kind!r} needs it, a finite number")
     return check_number(name, value, at_least=0, above=above)

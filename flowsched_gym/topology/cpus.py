@@ -28,11 +28,7 @@ def add_cpus(topology: Topology, cpus: float | Sequence[float] | FloatArray = 1.
     """Adds a CPU to each host; on ``one-link``, one for all flows.
 
     A CPU is a link without delay behind those of the network, with a path of its own; its capacity is its share of a
-    whole CPU, seconds of CPU time per second.
-
-    Args:
-        topology: The network, without CPUs.
-        cpus: Share of each host, (num_hosts,), > 0, or one for all.
+    whole CPU, seconds of CPU time per second: (num_hosts,), > 0, or one share for all.
 
     Raises:
         ConfigError: A share is not finite and > 0, or there is not one for each host.
@@ -74,14 +70,10 @@ def cpu_seconds(topology: Topology, source: IntArray, cpu_time: FloatArray) -> F
 
 
 def machine_mix(num_hosts: int, *, seed: int) -> FloatArray:
-    """Draws the CPU of each host, for the parameter ``cpus`` of a replay.
+    """Draws the CPU of each host, (num_hosts,) float64, for the parameter ``cpus`` of a replay.
 
-    Args:
-        num_hosts: Number of hosts, >= 1. On ``one-link`` all hosts share one CPU.
-        seed: Seed of the draw, an integer >= 0. More hosts with the same seed begin with the same machines.
-
-    Returns:
-        Shares of the largest machine's CPU, (num_hosts,) float64, each 0.25, 0.5 or 1.
+    Shares of the largest machine's CPU are 0.25, 0.5 or 1. More hosts with the same seed, an integer >= 0, begin with
+    the same machines. On ``one-link`` all hosts share one CPU.
 
     Raises:
         ConfigError: The number of hosts or the seed is not allowed.

@@ -59,9 +59,6 @@ def make_topology(name: str, *, num_hosts: int, capacity: float | None = None, d
         num_hosts: Hosts that it must have at least; ``one-link`` has room for any, ``tree9`` for nine.
         capacity: Capacity of every link in B/s; ``None`` for 1 Gbps.
         delay: Propagation delay of every link in s.
-
-    Raises:
-        ConfigError: The name is unknown, or a value is out of its range.
     """
     check_choice("topology", name, TOPOLOGIES)
     if name in MOST_HOSTS:
@@ -104,10 +101,7 @@ def one_link(*, capacity: PerLink = DEFAULT_CAPACITY, delay: PerLink = 0.0) -> T
 def big_switch(*, num_hosts: int, capacity: PerLink = DEFAULT_CAPACITY, delay: PerLink = 0.0) -> Topology:
     """Builds a non-blocking switch with one full-duplex link per host: uplinks 0 to H - 1, downlinks H to 2 H - 1.
 
-    Args:
-        num_hosts: Hosts H, >= 2.
-        capacity: Capacity of each link in B/s.
-        delay: Delay of each link in s.
+    It has H >= 2 hosts.
     """
     num_hosts = check_between("topology big-switch: num_hosts", num_hosts, 2, MOST_SWITCH_HOSTS)
     pairs = np.arange(num_hosts * num_hosts)
@@ -128,13 +122,8 @@ def multi_plane(
     """Builds several non-blocking switches, the planes, each host with one full-duplex link to every one of them.
 
     AuTO's servers are joined by three (section 6), which makes three disjoint paths between any two: path p of a pair
-    is that through plane p. The links of plane p are those of a big switch, numbered from ``2 * num_hosts * p``.
-
-    Args:
-        num_hosts: Hosts, >= 2.
-        num_planes: Planes, >= 1.
-        capacity: Capacity of each link in B/s.
-        delay: Delay of each link in s.
+    is that through plane p. The links of plane p are those of a big switch, numbered from ``2 * num_hosts * p``. There
+    are at least two hosts and one plane.
     """
     num_hosts = check_between("topology multi-plane: num_hosts", num_hosts, 2, MOST_FABRIC_HOSTS)
     most_planes = min(MOST_PLANES, MOST_PATHS // (num_hosts * num_hosts))
@@ -170,12 +159,7 @@ def leaf_spine(
 ) -> Topology:
     """Builds leaves of hosts, each leaf joined to every spine; a path for each spine between hosts of two leaves.
 
-    Args:
-        num_leaves: Leaves, >= 1.
-        num_spines: Spines, >= 1.
-        hosts_per_leaf: Hosts of a leaf, >= 1, numbered leaf by leaf.
-        capacity: Capacity of each link in B/s.
-        delay: Delay of each link in s.
+    Hosts are numbered leaf by leaf. There is at least one of each.
     """
     num_leaves, num_spines, hosts_per_leaf = (
         check_between(f"topology leaf-spine: {name}", value, 1, MOST_FABRIC_HOSTS)
@@ -207,10 +191,7 @@ def leaf_spine(
 def fat_tree(*, arity: int = 4, capacity: PerLink = DEFAULT_CAPACITY, delay: PerLink = 0.0) -> Topology:
     """Builds a k-ary fat-tree of k**3 / 4 hosts (Al-Fares et al., SIGCOMM 2008); k = 4: 16 hosts, 20 switches.
 
-    Args:
-        arity: Ports of a switch k, even, >= 2.
-        capacity: Capacity of each link in B/s.
-        delay: Delay of each link in s.
+    The arity k, the ports of a switch, is even and at least 2.
     """
     arity = check_between("topology fat-tree: arity", arity, 2, MOST_ARITY)
     if arity % 2:

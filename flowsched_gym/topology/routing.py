@@ -42,9 +42,7 @@ DESCRIPTIONS: Final[Mapping[str, str]] = {
 class Routing:
     """How flows choose among those paths between their hosts that are up.
 
-    Attributes:
-        kind: How a path is chosen.
-        flowlet_gap: Pause in s, > 0, after which a flow chooses anew; only CONGA looks at it.
+    CONGA alone looks at ``flowlet_gap``, the pause in s, > 0, after which a flow chooses anew.
     """
 
     kind: RoutingKind
@@ -60,11 +58,7 @@ class Routing:
 
 
 def make_routing(name: str, **parameters: object) -> Routing:
-    """Makes a routing.
-
-    Args:
-        name: One of ``ROUTINGS``.
-        **parameters: ``flowlet_gap`` in s, for ``conga`` alone.
+    """Makes a routing by name, one of ``ROUTINGS``; ``conga`` alone takes ``flowlet_gap`` in s.
 
     Raises:
         ConfigError: The name or a parameter is unknown, or a value is not allowed.

@@ -77,7 +77,6 @@ class Topology:
                 array.setflags(write=False)
 
     def _check_paths(self) -> None:
-        """Refuses tables that do not fit each other."""
         begin, num_paths, num_pairs = f"topology {self.name}:", len(self.path_start) - 1, max(self.num_hosts**2, 1)
         for name, length in (("delay", len(self.delay)), ("link_names", len(self.link_names))):
             if length != self.num_links:
@@ -118,10 +117,7 @@ class Topology:
         return first if choice is None else first + choice % (last - first)
 
     def candidates(self, source: IntArray, destination: IntArray) -> tuple[IntArray, IntArray]:
-        """Finds the paths of each pair of hosts: rows of the path table from the first to before the last.
-
-        Returns:
-            Rows of the first path, and rows behind the last path, (num_flows,) int64 each.
+        """Finds the paths of each pair of hosts: rows of the first path, and behind the last, (num_flows,) int64 each.
 
         Raises:
             WorkloadError: A host does not exist, or no path joins the two.
@@ -163,11 +159,7 @@ class Topology:
     def ecmp(self, source: IntArray, destination: IntArray, flow_id: IntArray, *, seed: int) -> IntArray:
         """Finds paths that spread flows over those of their pairs by a hash (equal-cost multi-path, RFC 2992).
 
-        Args:
-            source: Sending hosts.
-            destination: Receiving hosts.
-            flow_id: Identifiers of the flows, which stand for their ports, (num_flows,).
-            seed: Seed of the hash, >= 0; the network's, not the episode's.
+        Identifiers of flows, (num_flows,), stand for their ports. The seed, >= 0, is the network's, not the episode's.
         """
         if self.pair_start is None:
             return self.path_of(source, destination)
@@ -183,11 +175,7 @@ class Topology:
     def check_link_changes(self, link: IntArray, up: BoolArray, first: IntArray, last: IntArray) -> None:
         """Refuses changes of links after which a flow could wait forever.
 
-        Args:
-            link: Links that change, (num_changes,), in the order of time.
-            up: Whether they come up, or fail, (num_changes,).
-            first: First path of each flow, (num_flows,).
-            last: Row behind its last path, (num_flows,).
+        Links come up, or fail, (num_changes,) each, in the order of time. Paths of flows are those of ``candidates``.
 
         Raises:
             WorkloadError: There is no such link, or at the end no path of a flow is left.
@@ -215,10 +203,7 @@ class Topology:
     def check_times(self, path: IntArray, volume: FloatArray, arrival_time: FloatArray) -> None:
         """Refuses flows that send for a time that float64 cannot tell from 0 s, from infinity, or beside their arrival.
 
-        Args:
-            path: Rows of the path table, (num_flows,).
-            volume: Bytes on the wire, (num_flows,), > 0.
-            arrival_time: Arrival times on the clock of the episode in s, (num_flows,).
+        Volumes are bytes on the wire, > 0; arrival times are on the clock of the episode in s, (num_flows,) each.
 
         Raises:
             WorkloadError: A flow sends for too short a time, or the last flow could finish at infinity.

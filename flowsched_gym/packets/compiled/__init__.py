@@ -2,9 +2,4 @@
 
 from flowsched_gym.packets.compiled.engine import CompiledPackets, PacketNetworks, replay_compiled, serve_compiled
 
-__all__ = [
-    "CompiledPackets",
-    "PacketNetworks",
-    "replay_compiled",
-    "serve_compiled",
-]
+__all__ = ["CompiledPackets", "PacketNetworks", "replay_compiled", "serve_compiled"]

@@ -41,11 +41,7 @@ ALIGNMENT: Final = 16
 
 
 def serve_compiled(arrival_time: FloatArray, table: PacketTable, setup: PacketSetup, record: Any) -> npt.NDArray[Any]:
-    """Serves packets at times that are given; see ``simpy.PacketServing`` for the arguments.
-
-    Returns:
-        What became of each packet, (num_packets,) of type ``TRACE_ROW``.
-    """
+    """Serves packets as ``simpy.PacketServing`` does; returns what became of each, (num_packets,) of ``TRACE_ROW``."""
     num_packets = len(arrival_time)
     tables = new_tables(table, setup, record, np.array([setup.capacity]), num_rows=num_packets)
     with hook_errors(setup, tables):
@@ -71,11 +67,8 @@ def replay_compiled(
         setup: The port, or what each of them has, and the senders.
         fabric: The fabric; ``None`` for one port.
         hosts: Source and destination of each flow in it, (num_flows,) each.
-        keep_trace: Whether to keep what becomes of each packet at the one port.
+        keep_trace: Whether to return what becomes of each packet at the one port, (num_rows,) of ``TRACE_ROW``.
         progress: Called now and then with the number of flows acknowledged and of all.
-
-    Returns:
-        What became of each flow, and of each packet, (num_rows,) of type ``TRACE_ROW``.
     """
     num_flows, num_packets, ways = flows.num_flows, len(flows.table.flow), None
     if fabric is None or hosts is None:
@@ -129,14 +122,7 @@ class _Content(NamedTuple):
 class PacketNetworks:
     """Networks of one port each, with flows of their own, event for event as ``PacketSimulation`` simulates one.
 
-    Args:
-        num_networks: Networks, >= 1.
-        topology: The port as a network.
-        setup: The port and the senders.
-        seconds: Length of a period in s.
-        flow_fields: What the environment keeps of a flow.
-        episode_fields: What it keeps of an episode; these are ``episodes``, (num_networks,).
-        num_threads: Threads that run networks, >= 1.
+    A period takes so many seconds. The environment keeps fields of each flow, and of each episode, ``episodes``.
 
     Raises:
         ConfigError: Machine code is switched off.
@@ -250,7 +236,6 @@ class PacketNetworks:
             self._packed[number][:] = content[: len(self._packed[number])]
 
     def _run(self, number: int) -> None:
-        """Runs a network to the beginning of its next period, or until all flows are acknowledged."""
         periods = self.num_periods(number)
         flows, tables = self.network(number)
         with hook_errors(self._setup, tables):
@@ -260,7 +245,6 @@ class PacketNetworks:
             self._networks["waits"][number] = True
 
     def _place(self, number: int, packets: PacketFlows, columns: npt.NDArray[Any]) -> None:
-        """Lays a network out."""
         content = _Content(new_network(packets, self._setup, counted=True), columns)
         self._contents[number], self._packed[number] = pack(content)
 
@@ -290,7 +274,6 @@ class CompiledPackets:
     num_delivered: int = _alone("num_delivered")
 
     def __init__(self, batch: PacketNetworks, workload: Workload) -> None:
-        """Loads the flows."""
         self.batch = batch
         self.workload = workload
         self.topology = batch.topology
@@ -320,11 +303,7 @@ class CompiledPackets:
 
 
 def pack(record: Record) -> tuple[Record, npt.NDArray[np.uint8]]:
-    """Moves the arrays of a NamedTuple, and of those in it, into one array of bytes.
-
-    Returns:
-        The same record with views in place of arrays, and the bytes, (length,).
-    """
+    """Moves the arrays of a NamedTuple, and of those in it, into one array of bytes, and returns both."""
     arrays: list[npt.NDArray[Any]] = []
     _with_arrays(record, arrays.append)
     ends = np.cumsum([0, *(-(-array.nbytes // ALIGNMENT) * ALIGNMENT for array in arrays)])

@@ -53,11 +53,8 @@ class PacketFabric:
     """Leaves of 16 hosts, each leaf joined to each of 4 spines.
 
     Ports are numbered so: of each host to its leaf, of each leaf to each spine, of each spine to each leaf, and of the
-    leaves to each host.
-
-    Attributes:
-        num_hosts: Hosts, a multiple of 16, from 32 to 1,024.
-        capacity: Capacity of a host's link in B/s, each way; links of spines have four times that.
+    leaves to each host. There are 32 to 1,024 hosts, a multiple of 16. Links of hosts have the capacity in B/s, each
+    way, those of spines four times that.
     """
 
     num_hosts: int
@@ -101,16 +98,13 @@ class PacketFabric:
 
 
 class Fabric(NamedTuple):
-    """What the loop knows beside ``Tables``.
+    """What the loop knows beside ``Tables``; source and destination are hosts, (num_flows,).
 
     Attributes:
-        source: Host that sends each flow, (num_flows,).
-        destination: Host that receives it, (num_flows,).
         spine: Spine of the next packet of each leaf, (num_leaves,): each packet takes the next one, in turns.
         port: Port at which each packet is or was last, (num_packets,).
         busy: Ports that send, by the end of their transmission, and at one instant by number, a heap, (num_ports,).
         ready: Idle ports at which packets wait, (num_ports,).
-        is_ready: Whether a port is among these, (num_ports,).
         counts: Ports in ``busy`` and in ``ready``, and transmissions that have ended, (3,).
     """
 

@@ -17,13 +17,8 @@ PORT = 0
 def serve(arrival_time: FloatArray, t: Tables, goal: int, until: float) -> None:
     """Serves packets that are given, until so many have arrived, or this time in s; all includes the last departure.
 
-    At that time all happens but the choice of an idle port, so that an agent can decide before it.
-
-    Args:
-        arrival_time: When each packet arrives, in s, (num_packets,), non-decreasing.
-        t: What the loop knows.
-        goal: Packets.
-        until: Time in s.
+    They arrive at times in s, (num_packets,), non-decreasing. At the end all happens but the choice of an idle port, so
+    that an agent can decide before it.
     """
     ports, num_packets = t.ports, len(arrival_time)
     now, arrived = t.clock[0], t.counts[ARRIVED]

@@ -15,13 +15,11 @@ CHOOSE: Final = HOOKS.index("choose")
 
 
 def _scheduler(record: Any) -> type[Scheduler]:
-    """Returns the class of the scheduler that keeps a record of this type."""
     scheduler: type[Scheduler] = record.scheduler
     return scheduler
 
 
 def _is_own(record: Any) -> bool:
-    """Returns whether a user wrote that scheduler."""
     return not _scheduler(record).__module__.startswith("flowsched_gym.")
 
 
@@ -134,7 +132,6 @@ def make_room(port: int, p: int, arrival: Arrival, t: Tables) -> int:
 
 @inlined_part
 def _refuse(queue: int, ports: Ports) -> None:
-    """Ends the run as a hook has returned a queue that it may not."""
     ports.fault[1], ports.fault[2] = 1, queue
     raise IndexError
 
@@ -149,7 +146,6 @@ def _note_rank(port: int, p: int, arrival: Arrival, ports: Ports, packets: Packe
 
 @inlined_part
 def _join_flow(port: int, p: int, flow: int, ports: Ports, packets: Packets) -> None:
-    """Appends a packet to the list of its flow."""
     last = ports.flow_tail[port, flow]
     packets.after[p] = NONE
     packets.before[p] = last
@@ -162,7 +158,6 @@ def _join_flow(port: int, p: int, flow: int, ports: Ports, packets: Packets) -> 
 
 @inlined_part
 def _leave_flow(port: int, p: int, flow: int, ports: Ports, packets: Packets) -> None:
-    """Takes a packet out of the list of its flow."""
     before, after = packets.before[p], packets.after[p]
     if before == NONE:
         ports.flow_head[port, flow] = after
@@ -176,7 +171,6 @@ def _leave_flow(port: int, p: int, flow: int, ports: Ports, packets: Packets) ->
 
 @inlined_part
 def _comes_before(p: int, q: int, packets: Packets) -> bool:
-    """Returns whether a packet is served before another."""
     first: bool = packets.order[p] < packets.order[q]
     if packets.queue[p] != packets.queue[q]:
         first = packets.queue[p] < packets.queue[q]
@@ -187,7 +181,6 @@ def _comes_before(p: int, q: int, packets: Packets) -> bool:
 
 @inlined_part
 def _remove(p: int, count: int, heap: IntArray, packets: Packets) -> None:
-    """Removes a packet from a heap of so many."""
     place = packets.place[p]
     moved = heap[count - 1]
     if moved == p:

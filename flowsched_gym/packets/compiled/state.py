@@ -23,19 +23,14 @@ class Ports(NamedTuple):
     """The ports. Packets that wait are linked lists, one for each queue, or one heap.
 
     Attributes:
-        room: Packets that may wait at each port.
         unmarked: Packets that may wait without a mark.
         capacity: Bytes per s, (num_ports,).
-        waiting: Packets that wait, (num_ports,).
-        sending: Packet that is being sent, (num_ports,); -1: none.
-        end: When its transmission ends, (num_ports,); inf: never.
-        head: First packet of each queue, (num_ports, num_queues).
-        tail: Last one.
-        head_size: Bytes of the first packet, 0 where a queue is empty.
+        sending: Packet that is being sent, (num_ports,), or ``NONE``.
+        end: When its transmission ends, in s, (num_ports,), or inf.
+        head: First packet of each queue, (num_ports, num_queues); ``head_size`` are its bytes, 0 for an empty queue.
         heap: Packets by rank, (num_ports, heap_room).
         arrived: Packets that have waited, (num_ports,).
         flow_head: First packet of each flow that waits, (num_ports, num_flows).
-        flow_tail: Last one.
         fault: Hook that is called, as an index of ``HOOKS``; whether it returned a wrong queue, and which, (3,).
     """
 
@@ -56,14 +51,13 @@ class Ports(NamedTuple):
 
 
 class Packets(NamedTuple):
-    """The packets, by row of the table.
+    """The packets, by row of the table; order and place are those of packets in a heap.
 
     Attributes:
-        after: Next packet of the list that a packet is in: of a queue, a flow, acknowledgements, losses; -1: none.
+        after: Next packet of the list that a packet is in: of a queue, a flow, acknowledgements, losses; or ``NONE``.
         before: Packet before it in its flow's list, where there is one.
         time: When its acknowledgement arrives, or its loss is noticed; since when it waits, where that is counted.
         queue: Queue, of packets in a heap, or where queues are counted.
-        rank: Rank, of packets in a heap; and number of arrival, and index there.
     """
 
     after: IntArray
@@ -77,19 +71,14 @@ class Packets(NamedTuple):
 
 
 class Flows(NamedTuple):
-    """The flows of a replay.
+    """The flows of a replay, (num_flows,) each; see ``PacketFlows`` and ``PacketRecords`` for what is not named here.
 
     Attributes:
-        first_packet: First packet of each flow, and behind the last the number of all, (num_flows + 1,).
-        arrival_time: When it arrives, (num_flows,).
-        arrivals: Flows in the order of arrival, (num_flows,).
-        next_packet: Next packet that it sends for the first time.
-        lost_head: First packet that it is to send again; -1: none.
-        lost_tail: Last one.
-        left: Packets to be delivered.
-        latest: Latest packet that was delivered.
-        completion_time: When its last byte is delivered; NaN before it has been sent. As to what follows, see
-            ``PacketRecords``.
+        arrivals: Flows in the order of arrival.
+        next_packet: Next packet that a flow sends for the first time.
+        lost_head: First packet that it is to send again, or ``NONE``.
+        left: Packets to be delivered; ``latest`` is the latest that was.
+        completion_time: When its last byte is delivered; NaN before it has been sent.
         order: Flows in the order in which their last packet was acknowledged.
         delay: Delay in s each way.
         min_rto: Time in s after which a loss is noticed.
@@ -126,15 +115,9 @@ class Rows(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """All of it.
+    """All of it: time in s, (1,); arrivals, flows acknowledged and packets sent again so far, (3,); and its parts.
 
-    Attributes:
-        clock: Time in s, (1,).
-        counts: Arrivals that have happened, flows that are acknowledged, and packets that are sent again, (3,).
-        table: The packets as rules see them.
-        queue_counts: What an agent is told of queues.
-        rows: The trace.
-        record: What the scheduler keeps.
+    The record is what the scheduler keeps; queues are counted for an agent.
     """
 
     clock: FloatArray
@@ -162,14 +145,9 @@ def new_network(
     counted: bool = False,
     capacity: FloatArray | None = None,
 ) -> Network:
-    """Makes a network in which no flow has arrived.
+    """Makes a network in which no flow has arrived; ``num_rows`` of a trace are kept, and queues ``counted``.
 
-    Args:
-        flows: The flows and their packets.
-        setup: The port and the senders.
-        num_rows: Rows of the trace; 0: none is kept.
-        counted: Whether queues are counted, for an agent.
-        capacity: Capacity of each port in B/s, (num_ports,); ``None`` for the one port.
+    The capacity of each port is in B/s, (num_ports,); ``None`` for the one port.
     """
     ports = np.array([setup.capacity]) if capacity is None else capacity
     record = setup.new_record(flows, ports)
@@ -217,7 +195,6 @@ def new_tables(
 
 
 def _new_flows(flows: PacketFlows, setup: PacketSetup) -> Flows:
-    """Makes flows that have not arrived."""
     count = flows.num_flows
     return Flows(
         first_packet=flows.first_packet,

@@ -23,13 +23,10 @@ AGED: Final = 0.5
 
 
 class ClusterLaw(NamedTuple):
-    """How clusters move.
+    """How clusters move; see ``QCluster`` for what is not named here.
 
     Attributes:
         proportional: Whether the packets of a queue are to be proportional to its weight, in place of all the same.
-        interval: Packets after which weights, alpha and thresholds move, >= 1.
-        ageing: Packets after which sums and counts halve, >= 1.
-        alpha_step: Factor by which alpha moves, >= 1.
         quanta: Bytes, or packets, of the queue of the smallest weight in each round: quanta are inverse to weights; 0
             where they stay.
         split: First queue of packets without deadline; the queues before it cluster those with one.
@@ -106,7 +103,6 @@ def add_to_cluster(
 
 @rule
 def _move_clusters(port: int, law: ClusterLaw, clusters: Clusters, quantum: FloatArray) -> None:
-    """Sets weights, exponents, thresholds and quanta anew."""
     num_queues = clusters.weight.shape[1]
     weight, count, alpha = clusters.weight[port], clusters.members[port], clusters.alpha[port]
     for queue in range(num_queues):

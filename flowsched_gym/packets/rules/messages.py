@@ -22,7 +22,6 @@ PRIME: Final = 2**61 - 1
 """A Mersenne prime: numbers are reduced by it with shifts."""
 HALF: Final = np.uint64(31)
 """Bits of the lower part of a number below the prime."""
-BITS: Final = np.uint64(61)
 LOW_HALF: Final = np.uint64(2**31 - 1)
 LOW_REST: Final = np.uint64(2**30 - 1)
 MODULUS: Final = np.uint64(PRIME)
@@ -48,10 +47,9 @@ class Messages(NamedTuple):
 class Sketch(NamedTuple):
     """Arrays of buckets that count the bytes of messages, with one-sided error, and know when and where they went.
 
+    See ``SketchParameters`` for what is not named here.
+
     Attributes:
-        message_gap: Silence in s after which a bucket's count begins anew, > 0.
-        flowlet_gap: Silence in s after which a bucket forgets its queue, > 0.
-        conservative: Whether only the smallest counts of a packet are raised (the paper's consecutive update).
         disorder: ``NO_AVOIDANCE``, ``NEVER_ASCEND`` or ``KEEP_QUEUE``.
         position: Bucket of each key in each array, (num_keys, num_arrays) int64.
         time: When the last packet arrived, in s, (num_ports, num_arrays, num_buckets) float64; -inf for never.

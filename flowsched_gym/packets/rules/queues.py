@@ -36,15 +36,10 @@ class QueueCounts(NamedTuple):
     All but ``waiting`` are since an agent acted; before its second action, since the beginning.
 
     Attributes:
-        kept: Whether anything is counted.
         waiting: Packets that wait now.
-        packets: Packets that entered.
-        size: Their bytes on the wire.
-        weight: Sum of their weights.
-        marks: Packets that were marked.
+        packets: Packets that entered; ``size`` are their bytes on the wire, ``weight`` is the sum of their weights.
         drops: Packets that were dropped; those for which there was no queue are counted nowhere.
-        started: Packets whose transmission began.
-        waited: How long these had waited, in s, together.
+        started: Packets whose transmission began; ``waited`` is how long these had waited, in s, together.
     """
 
     kept: bool
@@ -156,7 +151,6 @@ def forget_counts(counts: QueueCounts) -> None:
 
 @inlined_part
 def _cost(size: float, service: Service) -> float:
-    """Returns the credit that a packet takes."""
     return size if service.way == DEFICIT else 1.0
 
 

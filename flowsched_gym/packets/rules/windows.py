@@ -36,22 +36,19 @@ class Deadlines(NamedTuple):
 
 
 class Windows(NamedTuple):
-    """Windows of all senders, one for each flow.
+    """Windows of all senders, one for each flow; arrays are (num_flows,).
 
     Attributes:
         reacts: Whether they react to marks; fixed otherwise.
         by_size: Whether they are TAFE's, cut by what is left to send; DCTCP's otherwise.
-        window: Packets that may be on their way, (num_flows,) float64, >= 1.
-        slow_start_end: Window from which on it grows by one in each round trip, (num_flows,) float64.
-        share: Average share of marked packets (DCTCP's alpha), (num_flows,) float64, from 0 to 1.
-        outstanding: Packets on their way, or lost and not known to be, (num_flows,) int64.
-        round_left: Packets whose fate ends the present window of data, (num_flows,) int64.
-        round_acknowledged: Packets acknowledged in it, (num_flows,) int64.
-        round_marked: Marked ones of these, (num_flows,) int64.
-        cut_left: Packets whose fate ends the window of data in which the window was last cut, (num_flows,) int64.
-        part_left: Bytes not acknowledged over the largest flow, (num_flows,) float64, from 0 to 1.
-        packet_part: Bytes of a full packet over the largest flow, (num_flows,) float64.
-        deadlines: What D2TCP's senders know besides; None for others.
+        window: Packets that may be on their way, >= 1.
+        slow_start_end: Window from which on it grows by one in each round trip.
+        share: Average share of marked packets (DCTCP's alpha), from 0 to 1.
+        outstanding: Packets on their way, or lost and not known to be.
+        round_left: Packets whose fate ends the present window of data; of it so many are acknowledged, or marked.
+        cut_left: Packets whose fate ends the window of data in which the window was last cut.
+        part_left: Bytes not acknowledged over the largest flow, from 0 to 1.
+        packet_part: Bytes of a full packet over the largest flow.
     """
 
     reacts: bool
@@ -153,7 +150,6 @@ def _estimate(share: float, rounds: float, now: float, row: int, deadlines: Dead
 
 @inlined_part
 def _note_round(now: float, row: int, deadlines: Deadlines | None) -> None:
-    """Notes that a window of data has ended."""
     if deadlines is not None:
         deadlines.round_time[row] = now - deadlines.round_start[row]
         deadlines.round_start[row] = now

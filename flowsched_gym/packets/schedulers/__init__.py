@@ -49,12 +49,7 @@ SCHEDULERS: Final[Mapping[str, type[Scheduler]]] = {
 
 
 def make_scheduler(name: str, parameters: Mapping[str, object], *, beside: tuple[str, ...] = ()) -> Scheduler:
-    """Makes a scheduler.
-
-    Args:
-        name: One of ``SCHEDULERS``.
-        parameters: Keyword arguments of its class.
-        beside: Parameters that the caller takes itself, which may have been meant.
+    """Makes a scheduler by name, one of ``SCHEDULERS``; ``beside`` are parameters that the caller takes itself.
 
     Raises:
         ConfigError: The name or a parameter is unknown, one is missing, or a value is not allowed.
@@ -80,7 +75,7 @@ def find_scheduler(
     """Makes a scheduler by its name, or returns one that is there already, as a user's own is; see ``make_scheduler``.
 
     Raises:
-        ConfigError: See ``make_scheduler``; or there are parameters for one that has its own.
+        ConfigError: See ``make_scheduler``; or there are parameters for one that is made.
     """
     if not isinstance(scheduler, Scheduler):
         return make_scheduler(scheduler, parameters, beside=beside)

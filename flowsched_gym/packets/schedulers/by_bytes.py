@@ -122,10 +122,7 @@ class PifoLas(MessageScheduler):
     order = Order.RANK
 
     def __init__(
-        self,
-        thresholds: Sequence[float] | FloatArray = (),
-        count: str = Count.BEFORE,
-        message_gap: float | None = None,
+        self, thresholds: Sequence[float] | FloatArray = (), count: str = Count.BEFORE, message_gap: float | None = None
     ) -> None:
         limits = check_thresholds(thresholds, None)
         if len(limits) > 1:

@@ -14,29 +14,21 @@ from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.machine_code.decorators import inlined_part
 from flowsched_gym.packets.contract import BEYOND, Arrival, Order, PacketTable, Traffic
 from flowsched_gym.packets.rules.messages import Messages, count_bytes
-from flowsched_gym.packets.schedulers.parameters import (
-    MOST_QUEUES,
-    NUM_QUEUES,
-    MessageScheduler,
-    check_integer,
-)
+from flowsched_gym.packets.schedulers.parameters import MOST_QUEUES, NUM_QUEUES, MessageScheduler, check_integer
 
 BYTES_PER_ROUND: Final = 15_000.0
 """Ten full packets: eight rounds hold a window of 64 packets. The papers print none."""
 
 
 class VirtualTime(NamedTuple):
-    """Rounds in which each flow with bits left sends one of them.
+    """Rounds in which each flow with bits left sends one of them; arrays are (num_ports,), or (num_ports, num_keys).
 
     Attributes:
-        capacity: Capacity of each port in B/s, (num_ports,) float64.
-        round: Rounds so far, in B, (num_ports,) float64.
-        time: Time in s at which that was so, (num_ports,) float64.
-        finish: Round in which the last packet of each key ends, (num_ports, num_keys) float64.
-        active: Whether a key is in the heap, (num_ports, num_keys) bool.
-        heap: Keys with bits left, by ``expected``, a binary heap, (num_ports, num_keys) int64.
-        expected: Round in which each of these was to end when it entered its place, (num_ports, num_keys) float64.
-        num_active: Number of these, (num_ports,) int64.
+        round: Rounds so far, in B, of each port; ``time`` is when that was so, in s.
+        finish: Round in which the last packet of each key ends.
+        active: Whether a key is in the heap.
+        heap: Keys with bits left, by ``expected``, a binary heap of the first ``num_active``.
+        expected: Round in which each of these was to end when it entered its place.
     """
 
     capacity: FloatArray
@@ -92,12 +84,7 @@ class Fq(MessageScheduler):
 
 
 class _Rounds(NamedTuple):
-    """Rounds of a quantum of bytes of each flow, of which so many have a queue.
-
-    Attributes:
-        bid: Bytes at which the last packet of each key ends, in rounds of the quantum, (num_ports, num_keys) float64.
-        round: Round that is served, (num_ports,) int64.
-    """
+    """Rounds of a quantum of bytes of each flow: where each key's last packet ends, in B, and each port's round."""
 
     messages: Messages
     quantum: float

@@ -79,11 +79,7 @@ class BytesSent(NamedTuple):
 
 
 class MessageScheduler(Scheduler):
-    """A scheduler that counts the bytes that messages have sent without error, if only to show them in a trace.
-
-    Args:
-        message_gap: Silence in s after which a key's next packet begins a new message; ``None`` for never.
-    """
+    """A scheduler that counts the bytes that messages have sent without error, if only to show them in a trace."""
 
     record_type: ClassVar[type[Any]] = BytesSent
 
@@ -164,7 +160,6 @@ class SketchParameters:
         )
 
     def _drawn(self, seed: int) -> Pairs:
-        """Draws pairs; factors are not 0."""
         rng = SeedStreams(seed)["hash"]
         scale = 1 << DRAWN_BITS
         numbers = [int(rng.random() * scale) * scale + int(rng.random() * scale) for _ in range(2 * self._arrays)]

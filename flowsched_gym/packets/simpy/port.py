@@ -88,7 +88,6 @@ class _Queues:
         self._head_size = np.zeros(scheduler.num_queues)
 
     def put(self, p: int, arrival: Arrival) -> None:
-        """Lets a packet wait."""
         queue = self._queues[arrival.queue]
         if not queue:
             self._head_size[arrival.queue] = self._sizes[p]
@@ -159,7 +158,6 @@ class _ByFlow(_ByRank):
         return p
 
     def make_room(self, p: int, arrival: Arrival) -> int:
-        """Returns the packet that a full buffer drops, as ``_ByRank`` does."""
         self._heap = [entry for entry in self._heap if self._waits(entry)]
         dropped = super().make_room(p, arrival)
         if dropped != p:
@@ -174,12 +172,7 @@ class _ByFlow(_ByRank):
 
 
 class Port:
-    """A port: a process that takes packets from its queues; observers note what arrives, is sent and is dropped.
-
-    Attributes:
-        num_waiting: Packets that wait.
-        marked: Packets that are marked and on their way.
-    """
+    """A port: a process that takes packets from its queues; observers note what arrives, is sent and is dropped."""
 
     def __init__(
         self,
@@ -237,7 +230,6 @@ class Port:
             self._packet_there = None
 
     def _arrival(self, p: int) -> Arrival:
-        """Asks the scheduler."""
         try:
             arrival = self._scheduler.arrive(self._env.now, PORT, p, self._table, self._record)
         except IndexError as error:

@@ -40,12 +40,7 @@ class PacketServing:
 
 
 class PacketReplay:
-    """Flows whose senders send packets into one port, where observers note what happens.
-
-    Attributes:
-        record: What the scheduler keeps.
-        order: Flows that have been sent and acknowledged, in that order.
-    """
+    """Flows whose senders send packets into one port; ``order`` has those that are acknowledged, in that order."""
 
     def __init__(
         self, flows: PacketFlows, setup: PacketSetup, observers: Sequence[PacketLog | QueueCounter] = ()
@@ -100,7 +95,6 @@ class PacketReplay:
             )
 
     def _depart(self, p: int) -> None:
-        """Delivers a packet, and sends its acknowledgement back."""
         row = self._flow[p]
         marked = p in self.port.marked
         if marked:
@@ -123,12 +117,7 @@ class PacketReplay:
 
 
 class PacketSimulation(PacketReplay):
-    """Flows whose senders send packets into one port, whose agent acts at the beginning of each period.
-
-    Attributes:
-        counts: What the agent is told of the queues.
-        pending: What waits for a decision, if anything.
-    """
+    """Flows into one port, whose agent acts at the beginning of each period; it is told the ``counts`` of queues."""
 
     def __init__(self, workload: Workload, topology: Topology, setup: PacketSetup, period: Period) -> None:
         packets = setup.cut(workload)
@@ -206,10 +195,7 @@ class PacketSimulation(PacketReplay):
 
 
 class _Sender:
-    """The sender of one flow: it waits for acknowledgements, and sends what its window has room for.
-
-    It calls ``send`` with each packet, and ``on_end`` with the flow when all of them have been acknowledged.
-    """
+    """The sender of one flow: it waits for acknowledgements, and sends what its window has room for."""
 
     def __init__(
         self,
@@ -242,7 +228,6 @@ class _Sender:
         self._env.at(time, PacketEventKind.TIMEOUT).callbacks.append(lambda _: self._time_out(p))
 
     def _run(self) -> ProcessGenerator:
-        """Sends all packets, and those again that were lost."""
         while True:
             while (self._lost or self._unsent) and may_send(self._row, self._windows):
                 note_sent(self._row, self._windows)
