@@ -59,7 +59,6 @@ class Stages(NamedTuple):
         working: At the first flow of a group: flows in it whose CPU work is not done, (num_flows,).
         first_follower: First entry of each flow among the followers, (num_flows + num_networks,).
         followers: Flows that wait for a flow, one list after the other, (num_networks * most_pairs,).
-        num_rows: Flows that a network can have.
         most_pairs: Pairs of flows that wait for each other that a network can have.
     """
 
@@ -171,10 +170,7 @@ def begin_work(now: float, row: int, state: FlowState, controls: Controls, stage
 
 @inlined_rule
 def barrier_opens(row: int, first_row: int, stages: Stages) -> bool:
-    """Lets a flow wait at its barrier; returns whether no CPU work is left for which it would wait.
-
-    The first flow of its network is ``first_row``.
-    """
+    """Lets a flow wait at its barrier; returns whether no CPU work is left for which it would wait."""
     stages.stage[row] = AT_BARRIER
     group = first_row + stages.group[row]
     if stages.cpu_time[row] > 0.0:
@@ -209,7 +205,6 @@ def is_sending(row: int, stages: Stages | None) -> bool:
 
 @inlined_part
 def _begin(row: int, volume: float, state: FlowState) -> None:
-    """Lets a flow begin something of this volume."""
     state.volume[row] = volume
     state.remaining[row] = volume
     state.attained[row] = 0.0
