@@ -28,9 +28,7 @@ CACHED_NETWORK: Final = np.dtype(
     ],
     align=True,
 )
-"""What is cached of a network."""
 CACHED_PRIORITY: Final = np.dtype([("num_changed", "i4"), ("num_rounds", "i4")])
-"""What is cached of a priority."""
 CACHED_LINK: Final = np.dtype(
     [
         ("given", "f8"),  # capacity in B/s that higher priorities leave
@@ -60,7 +58,6 @@ CACHED_FLOW: Final = np.dtype(
     ],
     align=True,
 )
-"""A flow."""
 CACHED_CROSSING: Final = np.dtype([("link", "u4"), ("row", "u4"), ("before", "u4"), ("behind", "u4")])
 """A flow on a link, and its neighbours there, plus 1."""
 FIXED: Final = np.dtype([("round", "u4"), ("row", "u4")])
@@ -68,24 +65,19 @@ FIXED: Final = np.dtype([("round", "u4"), ("row", "u4")])
 
 
 class AllocationCache(NamedTuple):
-    """How links have been shared.
+    """How links have been shared, in records of the types above; of flows, with as many crossings as the longest path.
 
     Attributes:
-        networks: (num_networks,) CACHED_NETWORK.
         priorities: (num_networks * num_priorities,) CACHED_PRIORITY.
         links: (num_networks * num_priorities * num_links,) CACHED_LINK.
         rounds: Links that have fixed rates, in this order, by priority; as many as links.
         changed: Links that have changed, by priority; as many as links.
-        flows: (num_flows,) CACHED_FLOW.
         stale: Rows of flows that may have changed since the last filling, by network, (num_flows,).
-        crossings: (num_flows * longest path,) CACHED_CROSSING.
         dirty: Scratch, (num_links,): links that are filled anew.
         open: Scratch, (num_links,): those of them with flows whose rates are not fixed yet.
         share: Scratch, (num_links,): rates in B/s that these could give each of these flows.
         fresh: Scratch, (num_links,): the rounds of this filling.
-        fixed: Scratch, (num_flows of a network,) FIXED.
         num_priorities: Priorities; they are 0 to num_priorities - 1.
-        num_links: Links of a network.
         longest: Links of the longest path.
     """
 

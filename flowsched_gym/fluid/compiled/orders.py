@@ -40,7 +40,6 @@ def _grant(t: Tables, n: int, index: int) -> int:
 
 @inlined_part
 def _postpone(t: Tables, n: int, index: int) -> int:
-    """Sends a request to the back of the asking destination's queue."""
     d = t.destinations[n * t.most_destinations + t.networks[n].asking]
     if d.tail == d.queue_end:
         move_to_front(t, d)

@@ -57,7 +57,6 @@ def send(t: Tables, n: int, row: int) -> None:
 
 @inlined_part
 def _start_lossy(t: Tables, n: int, row: int, senders: Senders | None) -> None:
-    """Lets a sender begin whose packets can be lost."""
     if senders is not None:
         start_sender(t.networks[n].now, n, row, controls_of(t.flows), network_of(t, n, t.data_capacity), senders)
 
@@ -170,7 +169,6 @@ def work_done(t: Tables, n: int, row: int, stages: Stages | None) -> None:
 
 @inlined_part
 def _start(t: Tables, n: int, row: int) -> None:
-    """Lets a flow go on in this instant."""
     # Of one type with all other rows, so that less is compiled.
     number: int = np.int64(row)  # type: ignore[assignment]
     set_timer(t, n, t.networks[n].now, START, number)

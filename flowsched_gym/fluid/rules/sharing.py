@@ -56,15 +56,7 @@ CANCELLED: Final = 2.0**-20
 
 
 class Filling(NamedTuple):
-    """Scratch of link sharing.
-
-    Attributes:
-        residual: Capacities in B/s that are left, (num_links,).
-        links: (num_links,) LINK.
-        sharers: (largest number of active flows,) SHARER.
-        crossings: (largest number of active flows * longest path,) CROSSING.
-        blocks: Where flows were blocked, (num_flows,) with the fields of BLOCK, kept from call to call.
-    """
+    """Scratch of link sharing; ``blocks``, where flows were blocked, (num_flows,), is kept from call to call."""
 
     residual: FloatArray
     links: StructuredArray
@@ -156,7 +148,6 @@ def sort_by_priority(active: IntArray, count: int, priority: IntArray) -> None:
 
 @inlined_part
 def _open_links(network: Network, filling: Filling) -> None:
-    """Leaves the links all of their capacities."""
     for link in range(len(network.capacity)):
         filling.residual[link] = network.capacity[link]
 

@@ -41,10 +41,9 @@ STALE_MEMBER: Final = np.dtype([("row", "i8"), ("step", "i8"), ("next", "i8"), (
 
 
 class ExpansionRatios(NamedTuple):
-    """Virtual deadlines of flows, kept from event to event.
+    """Virtual deadlines of flows, kept from event to event, and scratch: ``links``, ``members`` and ``matches``.
 
     Attributes:
-        strict: Whether flows send only where they are first on every link of their path.
         settings: Gap in s when the next flow takes over from one that has finished; gap in s when a new order brings
             forward a flow that waited; 1 to order anew at every event, (3,).
         virtual_deadline: Effective virtual deadline of each flow in s, ``UNKNOWN`` for one that is new or has a new
@@ -52,11 +51,7 @@ class ExpansionRatios(NamedTuple):
         on_link: Virtual deadlines in s on each link of a flow's path, (num_flows, longest path).
         mark: Links of each flow's path in bits, told apart by 2 ``MARKS`` bits, (num_flows, 2).
         standing: ``NEW``, ``WAITING`` or ``HEAD``, where there is a gap, (num_flows,).
-        unknown: Flows whose virtual deadline is ``UNKNOWN``, (num_networks,).
         held: Time in s until which nobody sends, (num_networks,); the first flow of an episode sets it.
-        links: Scratch, (num_links,) STALE_LINK.
-        members: Scratch, (num_flows of a network * longest path,) STALE_MEMBER.
-        matches: Scratch, (2 * num_flows of a network,) MATCH.
     """
 
     strict: bool

@@ -40,14 +40,11 @@ class KnownTasks(NamedTuple):
     """Tasks with their sizes. They are numbered from the first row of their network.
 
     Attributes:
-        key: A ``TaskKey``.
         first_cpu_path: Row of the path table from which on paths stand for CPUs.
-        num_rows: Flows that a network can have.
         task: Task of each flow, from 0 in each network, (num_flows,).
         came: When the first flow of each task was ready, in s, inf before, (num_flows,).
         total: Bytes of all flows of each task, (num_flows,).
         sent: Bytes sent by its flows that have finished, (num_flows,).
-        rank: Key of each task, (num_flows,).
         listed: Scratch of tasks, in the first entries of each network, (num_flows,).
         place: Scratch of tasks, all 0 before and after, (num_flows,).
         laid: Scratch of flows, (num_flows,).
@@ -220,7 +217,6 @@ def _bottleneck(
 
 @inlined_part
 def _is_open(path: int, network: Network, record: KnownTasks) -> bool:
-    """Returns whether all links of a path have something left."""
     for step in range(network.path_start[path], network.path_start[path + 1]):
         link = network.path_links[step]
         if record.residual[link] <= network.capacity[link] * FULL:
