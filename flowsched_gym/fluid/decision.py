@@ -89,7 +89,6 @@ class Decision(NamedTuple):
 
     Attributes:
         is_due: Whether an agent has to decide; if not, the episode is over, and the rest shows its end.
-        now: Time in s.
         advanced_to: Time in s to which ``state.remaining`` belongs; rates are constant since.
         candidates: Rows of the flows to decide on, oldest first: requests that wait for a token, flows that compete, or
             the flow that needs a path.
@@ -98,7 +97,6 @@ class Decision(NamedTuple):
         can_wait: Whether another request or token will come to that destination if nothing is granted.
         delivered: Rows of the flows that have been delivered, in that order.
         completion_time: Absolute times in s of the delivery of each flow.
-        network: Links as they are now, and paths.
         routes: Between which paths each flow may choose; ``None`` where paths stay.
         flows: What the rules keep of each flow, columns by name (``flow_fields``).
         episodes: What they keep of each episode, columns by name (``episode_fields``).

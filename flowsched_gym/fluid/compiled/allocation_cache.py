@@ -19,7 +19,6 @@ CACHED_NETWORK: Final = np.dtype(
         ("known", "?"),  # whether anything is cached
         ("num_stale", "i4"),  # flows that may have changed since the last filling
         ("num_served", "i4"),  # flows that have a rate
-        # and in a filling
         ("is_tightest", "?"),  # whether ``tightest`` is known
         ("tightest", "i4"),  # the dirty link that could give least, or ``NOBODY``
         ("num_open", "i4"),  # dirty links with flows whose rates are not fixed yet
@@ -36,7 +35,6 @@ CACHED_LINK: Final = np.dtype(
         ("num_flows", "i4"),  # flows that are not blocked
         ("first", "u4"),  # one of its flows, as a crossing, plus 1; 0 for none
         ("changed", "?"),  # whether it has another capacity or other flows than at the last filling
-        # and in a filling
         ("stage", "u1"),  # 0, or some of ``WATCHED``, ``DIRTY`` and ``DONE``
         ("open_flows", "i4"),  # flows whose rates are not fixed yet, if it is dirty
         ("at", "u4"),  # its index among the open links, or, when it is done, among the rounds

@@ -17,9 +17,7 @@ from flowsched_gym.fluid.state import EventKind
 from flowsched_gym.machine_code.decorators import chosen_by_presence, engine_function, inlined_part
 
 DECISION: Final = int(EventKind.DECISION)
-GRANT: Final = int(Order.GRANT)
-POSTPONE: Final = int(Order.POSTPONE)
-SERVE_FIRST: Final = int(Order.SERVE_FIRST)
+GRANT, POSTPONE, _, SERVE_FIRST, _ = (int(order) for order in Order)
 
 
 @inlined_part

@@ -15,7 +15,9 @@ from flowsched_gym.fluid.compiled.tables import NOBODY, Tables, controls_of, net
 from flowsched_gym.fluid.rules.transport.lossy_senders import Senders, start_sender, token_jitter
 from flowsched_gym.fluid.rules.transport.senders import next_window
 from flowsched_gym.fluid.stages import (
-    Stage,
+    AT_BARRIER,
+    ON_CPU,
+    WAITING,
     Stages,
     barrier_opens,
     begin_sending,
@@ -27,9 +29,6 @@ from flowsched_gym.fluid.state import EventKind
 from flowsched_gym.machine_code.decorators import inlined_part
 
 START: Final = int(EventKind.START)
-WAITING: Final = int(Stage.WAITING)
-ON_CPU: Final = int(Stage.ON_CPU)
-AT_BARRIER: Final = int(Stage.AT_BARRIER)
 
 
 @inlined_part

@@ -153,16 +153,11 @@ def step(
 ) -> tuple[int, int]:
     """Applies an action in environments that are not over, and runs each to its next decision or its end.
 
-    Args:
-        t: The networks.
-        rules: ``DecisionRules`` of the environments.
-        max_decisions: Decisions after which an episode is truncated; inf for no limit.
-        current: Network of each environment, (num_envs,).
-        numbers: Environments to step, (count,).
-        over: Which environments are over, (num_envs,); updated.
-        actions: Actions inside the space, (num_envs,); (0,) to apply none: networks that have been loaded then run to
-            their first decision, and what the environments show is written, rewards and flags left as they are.
-        results: Receives what the environments return.
+    ``current`` is the network of each environment, and ``over``, updated, whether it is over, (num_envs,) each;
+    ``numbers`` are the environments to step, (count,). After ``max_decisions``, inf for no limit, episodes are
+    truncated. ``actions`` are inside the space, (num_envs,), or (0,) to apply none: networks that have been loaded then
+    run to their first decision, and what the environments show is written to ``results``, rewards and flags left as
+    they are.
 
     Returns the number of flows that finished, and of these environments that are over.
     """

@@ -96,8 +96,7 @@ class Mlfq(Discipline):
     @staticmethod
     def all_may_change(n: int, record: FeedbackQueues) -> bool:
         """Returns whether thresholds have changed, or flows have been pinned or let go."""
-        changed: bool = record.changed[n] > 0
-        return changed
+        return bool(record.changed[n] > 0)
 
     @property
     def num_groups(self) -> int:

@@ -55,12 +55,7 @@ class QueuedTasks(Discipline):
     control = staticmethod(order_tasks)
 
     def __init__(
-        self,
-        thresholds: FloatArray,
-        within: WithinTask,
-        *,
-        demotion: Demotion = Demotion.SENT,
-        heavy: float = np.inf,
+        self, thresholds: FloatArray, within: WithinTask, *, demotion: Demotion = Demotion.SENT, heavy: float = np.inf
     ) -> None:
         self._thresholds = thresholds
         self._within = within
@@ -236,9 +231,7 @@ class FifoLm(QueuedTasks):
 
 
 def task_levels(
-    task_id: Sequence[int] | IntArray,
-    size: Sequence[float] | FloatArray,
-    thresholds: Sequence[float] | FloatArray,
+    task_id: Sequence[int] | IntArray, size: Sequence[float] | FloatArray, thresholds: Sequence[float] | FloatArray
 ) -> IntArray:
     """Finds the level of each flow by TAFE's Algorithm 1, taken literally.
 

@@ -186,8 +186,7 @@ def _serve_alone(
 def _is_still_blocked(row: int, path: int, filling: Filling) -> bool:
     """Returns whether the link that was full when the flow was last looked at is full now."""
     blocks = filling.blocks
-    blocked: bool = blocks["next_path"][row] == path + 1 and filling.residual[blocks["full_link"][row]] == 0.0
-    return blocked
+    return bool(blocks["next_path"][row] == path + 1 and filling.residual[blocks["full_link"][row]] == 0.0)
 
 
 @inlined_part

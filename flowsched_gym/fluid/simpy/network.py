@@ -162,7 +162,7 @@ class SimulatedNetwork(ABC):
         if has_tokens:
             yield self._return_token
         if self.workload.has_stages:
-            yield self._let_others_begin
+            yield self._turns.finish
 
     def _arrivals(self, times: FloatArray) -> ProcessGenerator:
         """Process that starts the life of each flow when it, or its request for a token, arrives."""
@@ -270,9 +270,6 @@ class SimulatedNetwork(ABC):
 
     def _return_token(self, row: int) -> None:
         self.destinations[self._destination_of[row]].release(row)
-
-    def _let_others_begin(self, row: int) -> None:
-        self._turns.finish(row)
 
     def _change_links(self, changes: LinkChanges) -> ProcessGenerator:
         """Process that lets links fail and come up; flows without a path that is up wait, and lose nothing."""

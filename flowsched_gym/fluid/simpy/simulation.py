@@ -75,7 +75,7 @@ class Simulation(SimulatedNetwork, Engine):
         elif asks is DecisionKind.ORDER:
             self._contest = Contest(self.state, self.controls, self.network, on_touch=self._request_decision)
             self.links.on_change.append(self._contest.touch)
-            self._find_pending = self._find_order
+            self._find_pending = lambda: self._contest.pending(self.links.active, self.links.num_active)
         elif asks is DecisionKind.PATH:
             self._find_pending = self._paths.pending
 
@@ -209,9 +209,6 @@ class Simulation(SimulatedNetwork, Engine):
             if destination.asks:
                 self.asking = self.last_asking = destination
                 return
-
-    def _find_order(self) -> OrderDecision | None:
-        return self._contest.pending(self.links.active, self.links.num_active)
 
     def _begin_period(self) -> None:
         self.num_periods += 1

@@ -28,8 +28,7 @@ SAME: Final = 1.0 + 2.0**-46
 
 @inlined_part
 def _shares_by_remaining(row: int, state: FlowState, controls: Controls, record: TaskQueues) -> bool:
-    shares: bool = state.rate[row] > 0.0 and controls.path[row] < record.first_cpu_path
-    return shares
+    return bool(state.rate[row] > 0.0 and controls.path[row] < record.first_cpu_path)
 
 
 @inlined_part
