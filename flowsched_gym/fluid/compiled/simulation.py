@@ -46,7 +46,6 @@ class BatchSimulation:
     destinations or changes of links than there is room for makes room.
 
     Args:
-        num_networks: Networks, >= 1.
         num_rows: Flows that a network can have for now, >= 1.
         transport: How a flow sends.
         most_destinations: Hosts of a network that can receive flows for now, >= 1.
@@ -56,7 +55,6 @@ class BatchSimulation:
         flow_fields: What a system keeps of a flow besides, as names and types.
         episode_fields: What it keeps of an episode, likewise.
         rate_caps: Whether ``tables.flows["rate_cap"]`` may be set, a largest rate of each flow.
-        num_threads: Threads that run networks, >= 1.
 
     Attributes:
         tables: The arrays that compiled code works on.

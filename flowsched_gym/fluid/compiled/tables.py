@@ -65,7 +65,6 @@ class Tables(NamedTuple):
     Attributes:
         networks: State of each network, (num_networks,) NETWORK.
         destinations: Receiving hosts, (num_networks * most_destinations,) DESTINATION.
-        timers: Pending timers, (num_networks * most_active,) TIMER.
         flows: The flows, (num_networks * num_rows,) with ``FLOW_FIELDS`` and those of the system.
         episodes: What an environment keeps of each episode, (num_networks,) with fields of its own.
         windows: Their windows, (num_networks * num_rows,) WINDOW; (0,) without windows.
@@ -86,11 +85,9 @@ class Tables(NamedTuple):
         choosing: What choices of paths and orders, and changes of links, need; ``None`` where there are none.
         cache: How links have been shared; ``None`` where that begins anew at each event.
         senders: Senders whose packets can be lost; ``None`` where none is.
-        num_tokens: Tokens of a destination (k); 0 for no tokens.
         link_stride: Entries from one network's capacities to the next one's; 0 where all have the same.
         most_destinations: Destinations that a network can have.
         most_active: Flows of a network that can be between grant and delivery at once.
-        log_length: Events of each network that the log can hold; 0 for no log.
     """
 
     networks: Rows

@@ -31,7 +31,6 @@ LINK: Final = np.dtype(
     align=True,
 )
 """Scratch for a link; ``load`` and ``open_flows`` are 0 before and after."""
-
 SHARER: Final = np.dtype(
     [
         ("weight", "f8"),
@@ -43,13 +42,10 @@ SHARER: Final = np.dtype(
     align=True,
 )
 """Scratch: a flow of the priority that is being filled."""
-
 CROSSING: Final = np.dtype([("link", "u4"), ("sharer", "u4"), ("next", "u4")])
 """Scratch: the links of all sharers, one after the other; and the index of the next crossing of the same link."""
-
 BLOCK: Final = np.dtype([("next_path", "u4"), ("full_link", "u4")])
 """A path, plus 1, and a link on it that was full when its flow was last looked at: it is looked at first next time."""
-
 NOBODY: Final = -1
 CANCELLED: Final = 2.0**-20
 """What is left of a sum of weights, as a part of one that was taken away, if it may be rounding to 10 digits."""

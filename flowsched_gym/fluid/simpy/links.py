@@ -33,7 +33,6 @@ class SharedLinks:
     Args:
         data_capacity: What the discipline leaves of the links for data, in B/s, (num_links,); changes with the links.
         delay: Propagation delay in s of each flow's path, by row.
-        note: Writes an event (kind, row) to the log.
 
     Attributes:
         on_change: What is called with each flow that begins to send or has sent its last byte.

@@ -17,7 +17,6 @@ class Destination:
 
     Args:
         num_tokens: Flows that may be active at once (k).
-        num_requests: Requests that will ever arrive.
         token_time: Time in s from a grant until each flow can send, by row.
         on_change: Called when a request arrives, or a token is free again.
 

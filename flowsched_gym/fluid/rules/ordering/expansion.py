@@ -20,22 +20,16 @@ Records = npt.NDArray[Any]
 
 UNKNOWN: Final = -1.0
 """Stands for an effective virtual deadline that has not been found yet."""
-
 NEW, WAITING, HEAD = 0, 1, 2
 """Standings of a flow: never ordered, ordered, ordered and the first of its network."""
-
 IN_ORDER, NOBODY = -2, -1
 """In place of the first flow of a stale link: the link is not stale, or has no flow yet."""
-
 MANY: Final = 128
 """Flows of a link from which on a tournament finds their order sooner than comparing all."""
-
 MARKS: Final = 62
 """Bits of each of two words by which links are told apart at a glance."""
-
 STALE_LINK: Final = np.dtype([("first", "i8"), ("stale", "i8")])
 """First of the members of a link that is ordered anew, ``IN_ORDER`` before and after; and the links that are."""
-
 STALE_MEMBER: Final = np.dtype([("row", "i8"), ("step", "i8"), ("next", "i8"), ("ordered", "i8")])
 """A flow that crosses a stale link, as which step of its path, and the next member; and rows in their order."""
 

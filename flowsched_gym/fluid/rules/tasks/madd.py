@@ -39,17 +39,14 @@ _, LONGEST, BOTTLENECK = (int(key) for key in TaskKey)
 class KnownTasks(NamedTuple):
     """Tasks with their sizes. They are numbered from the first row of their network.
 
+    The last five are scratch; ``place`` and ``load`` are all 0 before and after.
+
     Attributes:
         first_cpu_path: Row of the path table from which on paths stand for CPUs.
         task: Task of each flow, from 0 in each network, (num_flows,).
         came: When the first flow of each task was ready, in s, inf before, (num_flows,).
         total: Bytes of all flows of each task, (num_flows,).
         sent: Bytes sent by its flows that have finished, (num_flows,).
-        listed: Scratch of tasks, in the first entries of each network, (num_flows,).
-        place: Scratch of tasks, all 0 before and after, (num_flows,).
-        laid: Scratch of flows, (num_flows,).
-        load: Scratch of links, all 0 before and after, (num_links,).
-        residual: Scratch of links, (num_links,).
     """
 
     key: int

@@ -58,7 +58,6 @@ SENDER: Final = np.dtype(
     ],
     align=True,
 )
-
 PORT: Final = np.dtype(
     [
         ("in_flight", "f8"),  # packets on their way to this port, or in its buffer
@@ -80,7 +79,6 @@ PORT: Final = np.dtype(
     ],
     align=True,
 )
-
 STEP: Final = np.dtype(
     [
         ("number", "i8"),  # steps that have begun
@@ -90,7 +88,6 @@ STEP: Final = np.dtype(
     align=True,
 )
 """Steps of constant rates of a network."""
-
 NO_PORT: Final = -1
 """Ends the list of ports."""
 LEAST: Final = 1e-6

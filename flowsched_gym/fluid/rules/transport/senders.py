@@ -24,10 +24,7 @@ def wire_volume(size: FloatArray, segment: float, header: float, volume: FloatAr
 
 @rule
 def next_window(window: float, exit_window: float, slow_start_growth: float, later_growth: float) -> float:
-    """Returns the window of the next round, in the unit of this one and of the window at which slow start ends.
-
-    It grows by a factor for each round, another one after slow start.
-    """
+    """Returns the window of the next round, in the unit of this one; after slow start it grows by another factor."""
     if window < exit_window:
         return min(window * slow_start_growth, exit_window)
     return window * later_growth
