@@ -47,7 +47,6 @@ class Discipline:
         kept: Fields of the record that belong to flows, and change as time goes on: as many entries for each network.
         kept_once: The same with one entry for each network.
         record: What is kept in the simulation that the discipline serves.
-        state: The flows of that simulation.
         data_share: Share of each link's capacity that carries data, in (0, 1].
         stops_flows: Whether it writes ``admitted`` or ``review_at``, as senders with windows do.
         shares_equally: Whether it leaves all controls as they are, so that flows share equally.
@@ -92,11 +91,9 @@ class Discipline:
     ) -> float:
         """Returns when the controls would change although nothing arrives, finishes or crosses ``review_at``.
 
-        Called after the links have been shared, so that the rates are known; where rates are not constant, it sets mean
-        rates until then. Without it, never.
-
-        Returns:
-            Absolute time in s, > now (both engines refuse another one); inf for never.
+        An absolute time in s, > now (both engines refuse another one), or inf for never, as without it. Called after
+        the links have been shared, so that the rates are known; where rates are not constant, it sets mean rates until
+        then.
         """
         return np.inf
 
@@ -111,10 +108,7 @@ class Discipline:
         controls: Controls,
         record: Any,
     ) -> None:
-        """Sets the mean rates of a step of ``elapsed`` > 0 s that ends now, where rates are not constant.
-
-        Without it, rates stay: they have been constant.
-        """
+        """Sets the mean rates of a step of ``elapsed`` > 0 s that ends now; without it, rates have been constant."""
 
     @staticmethod
     def finished(n: int, row: int, state: FlowState, controls: Controls, record: Any) -> None:
@@ -153,29 +147,18 @@ class Discipline:
         self.make_room(state, network)
 
     def check_flows(self, num_flows: int) -> None:
-        """Checks that the parameters fit the number of flows.
-
-        Raises:
-            ConfigError: They do not.
-        """
+        """Checks that the parameters fit the number of flows; raises a ``ConfigError`` if not."""
 
     def make_room(self, state: FlowState, network: Network, num_networks: int = 1) -> None:
         """Makes the record for flows of all networks, as many for each; links and paths are the same for all.
 
-        Raises:
-            ConfigError: ``new_record`` returns other fields than ``record_type`` has.
+        Raises a ``ConfigError`` if ``new_record`` returns other fields than ``record_type`` has.
         """
         self.state = state
         self.record = make_record(self, self.new_record(len(state.size), network, num_networks))
 
     def new_record(self, num_flows: int, network: Network, num_networks: int) -> Any:
-        """Returns what is kept: the values of the fields of ``record_type``.
-
-        Args:
-            num_flows: Flows of all networks.
-            network: Links and paths, the same for all networks.
-            num_networks: Networks, >= 1.
-        """
+        """Returns what is kept, the values of the fields of ``record_type``, for the flows of all networks together."""
         return self.record_type()
 
     def begin_network(self, n: int, first_row: int, flows: Workload) -> None:
@@ -183,7 +166,6 @@ class Discipline:
 
 
 HOOKS: Final = tuple(name for name, member in vars(Discipline).items() if isinstance(member, staticmethod))
-"""Names of the hooks."""
 
 
 derive_record_type(Discipline, "discipline")

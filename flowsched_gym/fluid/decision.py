@@ -38,11 +38,7 @@ class DecisionKind(IntEnum):
 
 
 class OrderDecision(NamedTuple):
-    """A decision which flow goes first.
-
-    Attributes:
-        rows: The flows that compete, earliest arrival first, (count,).
-    """
+    """A decision which of the flows ``rows``, (count,), earliest arrival first, goes first."""
 
     rows: IntArray
 
@@ -53,13 +49,7 @@ class OrderDecision(NamedTuple):
 
 
 class PathDecision(NamedTuple):
-    """A decision which path a flow takes.
-
-    Attributes:
-        row: The flow.
-        first: Row of its first path in the path table.
-        last: Row behind its last path.
-    """
+    """A decision which path a flow takes, from row ``first`` of the path table to before row ``last``."""
 
     row: int
     first: int
@@ -93,28 +83,20 @@ ABOUT_TOKENS: Final = (Order.GRANT, Order.POSTPONE, Order.WAIT)
 class Decision(NamedTuple):
     """A network that waits for a decision, or has come to the end of its episode.
 
-    Arrays are those of the engine, not copies. In the compiled engine they hold the flows of many networks: those of
-    this one begin at the indices given here, and ``number`` is its index where each network has one entry.
+    Arrays are those of the engine, not copies. In the compiled engine they hold the flows of many networks: of
+    ``candidates``, ``active`` and ``delivered``, those of this network are ``num_...`` from index ``first_...`` on, and
+    ``number`` is its index where each network has one entry.
 
     Attributes:
-        number: Number of the network.
         is_due: Whether an agent has to decide; if not, the episode is over, and the rest shows its end.
-        now: Time in s.
         advanced_to: Time in s to which ``state.remaining`` belongs; rates are constant since.
         candidates: Rows of the flows to decide on, oldest first: requests that wait for a token, flows that compete, or
             the flow that needs a path.
-        first_candidate: Index of the first of them.
-        num_candidates: Number of them.
         active: Rows of the flows that hold a token of the destination, or, without tokens, of those that send.
-        first_active: Index of the first of them.
-        num_active: Number of them.
         host: Destination that asks, or asked last; -1 without tokens.
         can_wait: Whether another request or token will come to that destination if nothing is granted.
         delivered: Rows of the flows that have been delivered, in that order.
-        first_delivered: Index of the first of them.
-        num_delivered: Number of them.
         completion_time: Absolute times in s of the delivery of each flow.
-        network: Links as they are now, and paths.
         routes: Between which paths each flow may choose; ``None`` where paths stay.
         flows: What the rules keep of each flow, columns by name (``flow_fields``).
         episodes: What they keep of each episode, columns by name (``episode_fields``).
@@ -152,11 +134,9 @@ class DecisionRules(Protocol):
     """
 
     def act(self, decision: Decision, action: int) -> tuple[int, int, bool]:
-        """Reads an action in the action space.
+        """Reads an action in the action space as an ``Order`` and the index that it is about.
 
-        Returns:
-            An ``Order``; the index that it is about; and whether the order replaces an action that does nothing now,
-            such as the choice of an empty slot.
+        Also returns whether the order replaces an action that does nothing now, such as the choice of an empty slot.
         """
 
     def mask(self, decision: Decision, mask: BoolArray) -> None:
@@ -166,12 +146,9 @@ class DecisionRules(Protocol):
         """Writes what the agent sees, (layout.size,)."""
 
     def reward(self, decision: Decision, num_before: int, terms: FloatArray) -> float:
-        """Returns the reward.
+        """Returns the reward of an action, the first one included, and writes its named terms, (num_terms,).
 
-        Args:
-            decision: The network after the action.
-            num_before: Flows that had been delivered before the action; 0 for the first action.
-            terms: Receives the named terms, (num_terms,).
+        ``decision`` is the network after it, ``num_before`` the flows that had been delivered before; 0 at first.
         """
 
     def final(self, decision: Decision, values: FloatArray) -> None:
@@ -245,7 +222,6 @@ def check_move(network: Waiting, row: int, choice: int) -> int:
 
 
 def _check_path(network: Waiting, choice: int, first: int, last: int) -> None:
-    """Refuses a path that a flow, whose paths are the rows from the first to before the last, cannot take."""
     if not 0 <= choice < last - first:
         raise SimulationError(f"choice is {choice}: the flow has the paths 0 to {last - first - 1}")
     if not path_is_up(first + choice, network.network):
@@ -261,35 +237,27 @@ class Engine(ABC):
 
     @abstractmethod
     def decision(self, flows: Rows, episodes: Rows) -> Decision:
-        """Lays out what is asked.
-
-        Args:
-            flows: What the rules keep of each flow, columns by name.
-            episodes: What they keep of each episode.
-        """
+        """Lays out what is asked, with what the rules keep of flows and episodes, columns by name."""
 
     @abstractmethod
     def give(self, order: int, index: int) -> int:
         """Carries out an ``Order``; returns the row of the flow, where it is about one.
 
-        Raises:
-            SimulationError: It does not fit what is asked, or there is no such index.
+        Raises a ``SimulationError`` if it does not fit what is asked, or there is no such index.
         """
 
     @abstractmethod
     def go_on(self) -> None:
         """Begins a period, with the controls as they have been set since the ``PeriodDecision``.
 
-        Raises:
-            SimulationError: No period waits to begin.
+        Raises a ``SimulationError`` if no period waits to begin.
         """
 
     @abstractmethod
     def move(self, row: int, choice: int) -> None:
         """Sends an active flow along another of its paths while a ``PeriodDecision`` waits; nothing sent is lost.
 
-        Raises:
-            SimulationError: No period waits to begin, paths stay, or there is no such path, or one with a failed link.
+        Raises a ``SimulationError`` if none waits, paths stay, or there is no such path, or one with a failed link.
         """
 
     @abstractmethod

@@ -23,21 +23,13 @@ class ByLoad(NamedTuple):
 
 
 class ByCongestion(NamedTuple):
-    """CONGA: least utilised links, anew after each pause of a flow.
-
-    Attributes:
-        flowlet_gap: Pause in s, > 0, after which a flow chooses anew.
-    """
+    """CONGA: least utilised links, anew after a pause of ``flowlet_gap`` > 0 s of a flow."""
 
     flowlet_gap: float
 
 
 class ByExpansion(NamedTuple):
-    """MEMR: largest expansion ratio and smallest tail rate.
-
-    Attributes:
-        hop_by_hop: Whether it is decided switch by switch, not over the whole path.
-    """
+    """MEMR: largest expansion ratio and smallest tail rate, of the whole path or switch by switch (``hop_by_hop``)."""
 
     hop_by_hop: bool
 
@@ -82,14 +74,7 @@ def new_routes(*, first: IntArray, last: IntArray, hash: IntArray, destination: 
 
 
 class NetworkState(NamedTuple):
-    """One network at an instant, as those see it who choose paths.
-
-    Attributes:
-        now: Time in s.
-        active: Rows of the active flows, in the first ``num_active`` entries.
-        state: The flows; rates are those before this instant.
-        routes: Between which paths each flow may choose.
-    """
+    """One network at an instant, as those see it who choose paths; ``state`` has the rates before this instant."""
 
     now: float
     active: IntArray

@@ -32,7 +32,7 @@ class Stage(IntEnum):
     """It may use the network."""
 
 
-_, ON_CPU, AT_BARRIER, SENDING = (int(stage) for stage in Stage)
+WAITING, ON_CPU, AT_BARRIER, SENDING = (int(stage) for stage in Stage)
 
 
 class Barrier(StrEnum):
@@ -59,7 +59,6 @@ class Stages(NamedTuple):
         working: At the first flow of a group: flows in it whose CPU work is not done, (num_flows,).
         first_follower: First entry of each flow among the followers, (num_flows + num_networks,).
         followers: Flows that wait for a flow, one list after the other, (num_networks * most_pairs,).
-        num_rows: Flows that a network can have.
         most_pairs: Pairs of flows that wait for each other that a network can have.
     """
 
@@ -94,14 +93,7 @@ def new_stages(num_networks: int, num_rows: int, most_pairs: int) -> Stages:
 
 
 def fill_stages(
-    stages: Stages,
-    n: int,
-    flows: Workload,
-    *,
-    cpu_path: IntArray,
-    path: IntArray,
-    volume: FloatArray,
-    barrier: Barrier,
+    stages: Stages, n: int, flows: Workload, *, cpu_path: IntArray, path: IntArray, volume: FloatArray, barrier: Barrier
 ) -> None:
     """Puts the flows of an episode into network ``n``, where none has arrived; columns as in ``Stages``."""
     num_flows, first = len(flows.flow_id), n * stages.num_rows
@@ -153,8 +145,7 @@ def first_cpu_path(network: Network) -> int:
 def stops_waiting(row: int, stages: Stages) -> bool:
     """Counts the arrival of a flow, or the end of one that it comes after; returns whether it waits for no more."""
     stages.waits_for[row] -= 1
-    ready: bool = stages.waits_for[row] == 0
-    return ready
+    return bool(stages.waits_for[row] == 0)
 
 
 @inlined_rule
@@ -171,23 +162,18 @@ def begin_work(now: float, row: int, state: FlowState, controls: Controls, stage
 
 @inlined_rule
 def barrier_opens(row: int, first_row: int, stages: Stages) -> bool:
-    """Lets a flow wait at its barrier; returns whether no CPU work is left for which it would wait.
-
-    The first flow of its network is ``first_row``.
-    """
+    """Lets a flow wait at its barrier; returns whether no CPU work is left for which it would wait."""
     stages.stage[row] = AT_BARRIER
     group = first_row + stages.group[row]
     if stages.cpu_time[row] > 0.0:
         stages.working[group] -= 1
-    opens: bool = stages.working[group] == 0
-    return opens
+    return bool(stages.working[group] == 0)
 
 
 @inlined_rule
 def waits_at_barrier(row: int, member: int, stages: Stages) -> bool:
     """Returns whether a flow waits for one whose barrier has opened: all do when the last CPU work of them is done."""
-    waits: bool = member == row or (stages.cpu_time[row] > 0.0 and stages.stage[member] == AT_BARRIER)
-    return waits
+    return bool(member == row or (stages.cpu_time[row] > 0.0 and stages.stage[member] == AT_BARRIER))
 
 
 @inlined_rule
@@ -203,13 +189,11 @@ def is_sending(row: int, stages: Stages | None) -> bool:
     """Returns whether a flow has come as far as the network."""
     if stages is None:
         return True
-    sending: bool = stages.stage[row] == SENDING
-    return sending
+    return bool(stages.stage[row] == SENDING)
 
 
 @inlined_part
 def _begin(row: int, volume: float, state: FlowState) -> None:
-    """Lets a flow begin something of this volume."""
     state.volume[row] = volume
     state.remaining[row] = volume
     state.attained[row] = 0.0

@@ -217,15 +217,10 @@ TRANSPORTS: Final = {
         ),
     ),
 }
-"""The transports by name."""
 
 
 def find_transport(name: TransportName, figures: Mapping[str, float] | None = None) -> Transport:
-    """Finds a transport by its name.
-
-    Args:
-        name: Its name.
-        figures: Figures of ``Transport`` and, where it has losses, of ``Losses`` that it shall have instead of its own.
+    """Finds a transport by its name; ``figures`` of ``Transport`` and, with losses, ``Losses`` replace its own.
 
     Raises:
         ConfigError: It has no such figure, or one is out of its range.
@@ -262,10 +257,7 @@ def new_senders(num_networks: int, num_rows: int, num_links: int, transport: Tra
 
 
 def flow_keys(flows: Workload, transport: Transport) -> npt.NDArray[np.uint64]:
-    """Hashes each flow, (num_flows,): it has the same luck whoever schedules it, wherever, and whatever comes after it.
-
-    The transport must have losses.
-    """
+    """Hashes each flow, (num_flows,): it is as lucky whoever schedules it, wherever, and whatever comes after it."""
     assert transport.losses is not None
     keys = mixed(np.full(len(flows.flow_id), transport.losses.seed + 1, dtype=np.uint64))
     for column in (flows.arrival_time, flows.size, flows.source, flows.destination, flows.flow_id):

@@ -19,7 +19,6 @@ CACHED_NETWORK: Final = np.dtype(
         ("known", "?"),  # whether anything is cached
         ("num_stale", "i4"),  # flows that may have changed since the last filling
         ("num_served", "i4"),  # flows that have a rate
-        # and in a filling
         ("is_tightest", "?"),  # whether ``tightest`` is known
         ("tightest", "i4"),  # the dirty link that could give least, or ``NOBODY``
         ("num_open", "i4"),  # dirty links with flows whose rates are not fixed yet
@@ -28,9 +27,7 @@ CACHED_NETWORK: Final = np.dtype(
     ],
     align=True,
 )
-"""What is cached of a network."""
 CACHED_PRIORITY: Final = np.dtype([("num_changed", "i4"), ("num_rounds", "i4")])
-"""What is cached of a priority."""
 CACHED_LINK: Final = np.dtype(
     [
         ("given", "f8"),  # capacity in B/s that higher priorities leave
@@ -38,7 +35,6 @@ CACHED_LINK: Final = np.dtype(
         ("num_flows", "i4"),  # flows that are not blocked
         ("first", "u4"),  # one of its flows, as a crossing, plus 1; 0 for none
         ("changed", "?"),  # whether it has another capacity or other flows than at the last filling
-        # and in a filling
         ("stage", "u1"),  # 0, or some of ``WATCHED``, ``DIRTY`` and ``DONE``
         ("open_flows", "i4"),  # flows whose rates are not fixed yet, if it is dirty
         ("at", "u4"),  # its index among the open links, or, when it is done, among the rounds
@@ -60,7 +56,6 @@ CACHED_FLOW: Final = np.dtype(
     ],
     align=True,
 )
-"""A flow."""
 CACHED_CROSSING: Final = np.dtype([("link", "u4"), ("row", "u4"), ("before", "u4"), ("behind", "u4")])
 """A flow on a link, and its neighbours there, plus 1."""
 FIXED: Final = np.dtype([("round", "u4"), ("row", "u4")])
@@ -68,24 +63,19 @@ FIXED: Final = np.dtype([("round", "u4"), ("row", "u4")])
 
 
 class AllocationCache(NamedTuple):
-    """How links have been shared.
+    """How links have been shared, in records of the types above; of flows, with as many crossings as the longest path.
 
     Attributes:
-        networks: (num_networks,) CACHED_NETWORK.
         priorities: (num_networks * num_priorities,) CACHED_PRIORITY.
         links: (num_networks * num_priorities * num_links,) CACHED_LINK.
         rounds: Links that have fixed rates, in this order, by priority; as many as links.
         changed: Links that have changed, by priority; as many as links.
-        flows: (num_flows,) CACHED_FLOW.
         stale: Rows of flows that may have changed since the last filling, by network, (num_flows,).
-        crossings: (num_flows * longest path,) CACHED_CROSSING.
         dirty: Scratch, (num_links,): links that are filled anew.
         open: Scratch, (num_links,): those of them with flows whose rates are not fixed yet.
         share: Scratch, (num_links,): rates in B/s that these could give each of these flows.
         fresh: Scratch, (num_links,): the rounds of this filling.
-        fixed: Scratch, (num_flows of a network,) FIXED.
         num_priorities: Priorities; they are 0 to num_priorities - 1.
-        num_links: Links of a network.
         longest: Links of the longest path.
     """
 

@@ -20,9 +20,7 @@ from flowsched_gym.fluid.stages import is_sending
 from flowsched_gym.fluid.state import EventKind
 from flowsched_gym.machine_code.decorators import engine_function, inlined_part
 
-ORDER: Final = int(DecisionKind.ORDER)
-PATH: Final = int(DecisionKind.PATH)
-PERIOD: Final = int(DecisionKind.PERIOD)
+_, ORDER, PATH, PERIOD = (int(kind) for kind in DecisionKind)
 START: Final = int(EventKind.START)
 LINK_CHANGE: Final = int(EventKind.LINK_CHANGE)
 
@@ -231,10 +229,6 @@ def ask_next_contest(t: Tables, n: int, choosing: Choosing) -> None:
     choices = choosing.choices[n]
     choices.first_asked += choices.num_asked
     choices.num_asked = count_first_contest(
-        choosing.asked,
-        choices.first_asked,
-        choices.last_asked,
-        t.flows["path"],
-        t.network,
+        choosing.asked, choices.first_asked, choices.last_asked, t.flows["path"], t.network
     )
     t.networks[n].asking = 0 if choices.num_asked > 0 else NOBODY

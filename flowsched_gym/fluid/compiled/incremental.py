@@ -228,7 +228,6 @@ def _insert(count: int, number: int, row: int, cache: AllocationCache) -> None:
 
 @inlined_part
 def _take(link: Any, value: float) -> None:
-    """Takes the rate of a flow from a link."""
     link.left = max(link.left - value, 0.0)
     link.open_flows -= 1
 

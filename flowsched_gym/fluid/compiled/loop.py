@@ -4,8 +4,6 @@ Each function has the name of what it stands for there. Events of one instant ha
 the loop takes the earliest of what is pending, the smallest kind first, and within a kind the rows in their order.
 """
 
-from typing import Final
-
 import numpy as np
 
 from flowsched_gym.core.arrays import IntArray
@@ -32,17 +30,8 @@ from flowsched_gym.fluid.rules.transport.senders import take_out
 from flowsched_gym.fluid.state import EventKind
 from flowsched_gym.machine_code.decorators import inlined_part, pasted_rule, threaded_function
 
-LAST_BYTE_SENT: Final = int(EventKind.LAST_BYTE_SENT)
-BYTE_THRESHOLD: Final = int(EventKind.BYTE_THRESHOLD)
-DELIVERY: Final = int(EventKind.DELIVERY)
-LINK_CHANGE: Final = int(EventKind.LINK_CHANGE)
-ARRIVAL: Final = int(EventKind.ARRIVAL)
-START: Final = int(EventKind.START)
-PERIOD_END: Final = int(EventKind.PERIOD_END)
-RESUME: Final = int(EventKind.RESUME)
-"""The end of a sender's pause, a start too; this number only sorts it behind the starts of its instant."""
-DECISION: Final = int(EventKind.DECISION)
-SHARING: Final = int(EventKind.SHARING)
+LAST_BYTE_SENT, BYTE_THRESHOLD, DELIVERY, LINK_CHANGE, ARRIVAL, *_ = (int(kind) for kind in EventKind)
+*_, START, RESUME, PERIOD_END, DECISION, SHARING = (int(kind) for kind in EventKind)
 
 
 @pasted_rule

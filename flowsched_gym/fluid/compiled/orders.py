@@ -17,9 +17,7 @@ from flowsched_gym.fluid.state import EventKind
 from flowsched_gym.machine_code.decorators import chosen_by_presence, engine_function, inlined_part
 
 DECISION: Final = int(EventKind.DECISION)
-GRANT: Final = int(Order.GRANT)
-POSTPONE: Final = int(Order.POSTPONE)
-SERVE_FIRST: Final = int(Order.SERVE_FIRST)
+GRANT, POSTPONE, _, SERVE_FIRST, _ = (int(order) for order in Order)
 
 
 @inlined_part
@@ -40,7 +38,6 @@ def _grant(t: Tables, n: int, index: int) -> int:
 
 @inlined_part
 def _postpone(t: Tables, n: int, index: int) -> int:
-    """Sends a request to the back of the asking destination's queue."""
     d = t.destinations[n * t.most_destinations + t.networks[n].asking]
     if d.tail == d.queue_end:
         move_to_front(t, d)

@@ -42,7 +42,7 @@ NETWORK: Final = np.dtype(
     ],
     align=True,
 )
-"""State of a network, two cache lines."""
+"""Two cache lines."""
 DESTINATION: Final = np.dtype(
     [
         ("host", "i8"),
@@ -86,9 +86,7 @@ WINDOW: Final = np.dtype([("window", "f8"), ("round_end", "f8")], align=True)
 PATH: Final = np.dtype([("delay", "f8"), ("round_trip", "f8")], align=True)
 """One-way delay and round-trip time of a path in s."""
 SCRATCH: Final = np.dtype([("finished", ROW), ("crossed", ROW)])
-"""Receives the rows that finish or cross a level."""
 LOG_ENTRY: Final = np.dtype([("time", "f8"), ("kind", "i4"), ("row", ROW)], align=True)
-"""One event of the log."""
 CACHE_LINE: Final = 64
 """Bytes that memory hands over at once."""
 CHOICES: Final = np.dtype(
@@ -103,9 +101,7 @@ CHOICES: Final = np.dtype(
     ],
     align=True,
 )
-"""What a network keeps of its choices."""
 LINK_CHANGE: Final = np.dtype([("time", "f8"), ("link", "i8"), ("up", "?")], align=True)
-"""A link fails or comes up again."""
 
 
 class Choosing(NamedTuple):
@@ -114,11 +110,9 @@ class Choosing(NamedTuple):
     Attributes:
         choices: (num_networks,) CHOICES.
         asked: Rows that are asked about, (num_networks * num_rows,).
-        changes: Changes of links, (num_networks * most_changes,) LINK_CHANGE.
         routes: Between which paths flows may choose, (num_networks * num_rows,) each; (0,) where paths stay.
         touched: Scratch, (num_links,), all 0 before and after.
         moved: Scratch, (num_active,).
-        most_changes: Changes that a network can have.
         chooser: How paths are chosen; ``None`` where paths stay.
         asks: About what an agent is asked, an ``DecisionKind``.
         seconds: Length of a period in s, inf where flows are counted.

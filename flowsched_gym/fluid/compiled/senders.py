@@ -15,7 +15,9 @@ from flowsched_gym.fluid.compiled.tables import NOBODY, Tables, controls_of, net
 from flowsched_gym.fluid.rules.transport.lossy_senders import Senders, start_sender, token_jitter
 from flowsched_gym.fluid.rules.transport.senders import next_window
 from flowsched_gym.fluid.stages import (
-    Stage,
+    AT_BARRIER,
+    ON_CPU,
+    WAITING,
     Stages,
     barrier_opens,
     begin_sending,
@@ -27,9 +29,6 @@ from flowsched_gym.fluid.state import EventKind
 from flowsched_gym.machine_code.decorators import inlined_part
 
 START: Final = int(EventKind.START)
-WAITING: Final = int(Stage.WAITING)
-ON_CPU: Final = int(Stage.ON_CPU)
-AT_BARRIER: Final = int(Stage.AT_BARRIER)
 
 
 @inlined_part
@@ -57,7 +56,6 @@ def send(t: Tables, n: int, row: int) -> None:
 
 @inlined_part
 def _start_lossy(t: Tables, n: int, row: int, senders: Senders | None) -> None:
-    """Lets a sender begin whose packets can be lost."""
     if senders is not None:
         start_sender(t.networks[n].now, n, row, controls_of(t.flows), network_of(t, n, t.data_capacity), senders)
 
@@ -170,7 +168,6 @@ def work_done(t: Tables, n: int, row: int, stages: Stages | None) -> None:
 
 @inlined_part
 def _start(t: Tables, n: int, row: int) -> None:
-    """Lets a flow go on in this instant."""
     # Of one type with all other rows, so that less is compiled.
     number: int = np.int64(row)  # type: ignore[assignment]
     set_timer(t, n, t.networks[n].now, START, number)

@@ -41,29 +41,20 @@ IDEAL: Final = TRANSPORTS[TransportName.IDEAL]
 class BatchSimulation:
     """Simulates networks of one kind, each with flows of its own, event for event as ``Simulation`` simulates one.
 
-    ``CompiledSimulation`` shows one of them, and takes what an agent decides in it.
+    ``CompiledSimulation`` shows one of them, and takes what an agent decides in it. Arguments that ``Simulation`` has
+    too mean the same; without a routing, links stay up, and ``PATH`` needs one. A workload with more flows,
+    destinations or changes of links than there is room for makes room.
 
     Args:
-        num_networks: Networks, >= 1.
-        num_rows: Flows that a network can have for now, >= 1; a workload with more makes room.
-        topology: The network.
-        discipline: Fills the controls of the flows that send.
+        num_rows: Flows that a network can have for now, >= 1.
         transport: How a flow sends.
-        num_tokens: Flows that a destination lets send at once; ``None`` for no tokens.
-        most_destinations: Hosts of a network that can receive flows for now, >= 1; a workload with more makes room.
-        routing: How flows choose among their paths, by the state of the network; ``None``: by a hash alone, and links
-            stay up.
-        asks: About what an agent is asked. ``ORDER`` needs the discipline ``Ranked``, ``PATH`` a routing, ``PERIOD`` a
-            period.
-        period: When a period ends.
+        most_destinations: Hosts of a network that can receive flows for now, >= 1.
         barrier: When a flow whose CPU work is done may send; ``None`` where flows have no stages before they send.
-        num_changes: Changes of links that a network can have for now; a workload with more makes room.
-        seed: Seed of the hash by which flows are spread over equal paths.
+        num_changes: Changes of links that a network can have for now.
         log_length: Events of each network to keep.
         flow_fields: What a system keeps of a flow besides, as names and types.
         episode_fields: What it keeps of an episode, likewise.
         rate_caps: Whether ``tables.flows["rate_cap"]`` may be set, a largest rate of each flow.
-        num_threads: Threads that run networks, >= 1.
 
     Attributes:
         tables: The arrays that compiled code works on.
@@ -235,8 +226,7 @@ class BatchSimulation:
     def share_out(self, work: Callable[[Tables, IntArray], Result], numbers: IntArray) -> list[Result]:
         """Lets each thread do a part of the work; see ``Threads.share_out``.
 
-        Raises:
-            SimulationError: ``review_time`` of the discipline returned a time that is not later than now.
+        Raises a ``SimulationError`` if the discipline's ``review_time`` returns a time that is not later than now.
         """
         try:
             return self._threads.share_out(work, numbers)
@@ -291,7 +281,6 @@ class BatchSimulation:
         return complete_records(workload, grant_time=grant_time, completion_time=completion_time, ideal_fct=ideal_fct)
 
     def _volume(self, workload: Workload) -> FloatArray:
-        """Returns the bytes of flows on the wire, (num_flows,)."""
         volume = np.empty(workload.num_flows)
         wire_volume(workload.size, self.transport.segment, self.transport.header, volume)
         return volume

@@ -66,8 +66,7 @@ def put(tables: Tables, numbers: IntArray, snapshot: Snapshot) -> None:
 def copy(tables: Tables, sources: IntArray, numbers: IntArray, rows: slice) -> None:
     """Sets networks to what others are, without the records of old flows, which no event touches any more.
 
-    See ``BatchSimulation.copy``; ``rows``, counted from the first of each network, are those of all flows that have not
-    been delivered.
+    See ``BatchSimulation.copy``; ``rows``, counted from the first of each network, have all flows not delivered yet.
     """
     _forget_shares(tables, numbers)
     views = blocks_of(tables)
@@ -118,7 +117,6 @@ def branch(tables: Tables, source: int, numbers: IntArray, rows: slice) -> None:
 
 
 def _forget_shares(tables: Tables, numbers: IntArray) -> None:
-    """Lets the links of networks be shared anew."""
     if tables.cache is not None:
         tables.cache.networks["known"][numbers] = False
         for name in ("level", "at"):

@@ -64,14 +64,10 @@ prefetch: Any = intrinsic(_prefetch)
 
 
 class Results(NamedTuple):
-    """What a step returns.
+    """What a step returns; observations, times in s, rewards and their named terms have a row for each environment.
 
     Attributes:
-        observation: Observations, (num_envs, size).
         mask: Which actions are not replaced, (num_envs, num_actions).
-        time: Times in s, (num_envs,).
-        reward: Rewards, (num_envs,).
-        terms: Named terms of the rewards, (num_envs, num_terms).
         final: What the last infos tell besides, (num_envs, num_final_infos).
         host: Destinations that ask, -1 for none, (num_envs,).
         empty_slot_choices: Actions of the episodes that were replaced, (num_envs,).
@@ -114,7 +110,6 @@ def new_results(num_envs: int, *, size: int, num_actions: int, num_terms: int, n
 
 
 def _method(name: str, record: type) -> Any:
-    """Finds a method of a system's rules, or of a policy."""
     return getattr(record, name.removeprefix("_"))
 
 
@@ -158,19 +153,13 @@ def step(
 ) -> tuple[int, int]:
     """Applies an action in environments that are not over, and runs each to its next decision or its end.
 
-    Args:
-        t: The networks.
-        rules: ``DecisionRules`` of the environments.
-        max_decisions: Decisions after which an episode is truncated; inf for no limit.
-        current: Network of each environment, (num_envs,).
-        numbers: Environments to step, (count,).
-        over: Which environments are over, (num_envs,); updated.
-        actions: Actions inside the space, (num_envs,); (0,) to apply none: networks that have been loaded then run to
-            their first decision, and what the environments show is written, rewards and flags left as they are.
-        results: Receives what the environments return.
+    ``current`` is the network of each environment, and ``over``, updated, whether it is over, (num_envs,) each;
+    ``numbers`` are the environments to step, (count,). After ``max_decisions``, inf for no limit, episodes are
+    truncated. ``actions`` are inside the space, (num_envs,), or (0,) to apply none: networks that have been loaded then
+    run to their first decision, and what the environments show is written to ``results``, rewards and flags left as
+    they are.
 
-    Returns:
-        Number of flows that finished, and of these environments that are over.
+    Returns the number of flows that finished, and of these environments that are over.
     """
     acts = len(actions) > 0
     num_finished = 0

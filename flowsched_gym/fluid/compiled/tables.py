@@ -44,9 +44,7 @@ from flowsched_gym.topology.network import Network
 Rows = npt.NDArray[Any]
 Row = Any
 """One row of a structured array, which compiled code changes in place."""
-
 NOBODY: Final = -1
-"""Stands for no destination."""
 
 
 class Sending(NamedTuple):
@@ -67,16 +65,12 @@ class Tables(NamedTuple):
     Attributes:
         networks: State of each network, (num_networks,) NETWORK.
         destinations: Receiving hosts, (num_networks * most_destinations,) DESTINATION.
-        timers: Pending timers, (num_networks * most_active,) TIMER.
         flows: The flows, (num_networks * num_rows,) with ``FLOW_FIELDS`` and those of the system.
         episodes: What an environment keeps of each episode, (num_networks,) with fields of its own.
         windows: Their windows, (num_networks * num_rows,) WINDOW; (0,) without windows.
-        filling: Scratch of link sharing.
-        network: Links, all of them up, and paths; the same for all networks.
         capacity: Capacities in B/s now, 0 where a link has failed: (num_links,), or, where links change,
             (num_networks * num_links,).
         data_capacity: What the discipline leaves of them for data, likewise.
-        paths: Paths, (num_paths,) PATH.
         order: Rows in the order of the arrival of their requests, where that is another than their own.
         requests: Rows that wait for tokens, in the segments of the destinations, (2 * num_networks * num_rows,).
         holders: Rows that hold tokens, in the segments of the destinations.
@@ -91,14 +85,9 @@ class Tables(NamedTuple):
         choosing: What choices of paths and orders, and changes of links, need; ``None`` where there are none.
         cache: How links have been shared; ``None`` where that begins anew at each event.
         senders: Senders whose packets can be lost; ``None`` where none is.
-        sending: Figures of the transport.
-        num_tokens: Tokens of a destination (k); 0 for no tokens.
-        data_share: Share of a link's capacity that carries data.
         link_stride: Entries from one network's capacities to the next one's; 0 where all have the same.
-        num_rows: Rows of a network.
         most_destinations: Destinations that a network can have.
         most_active: Flows of a network that can be between grant and delivery at once.
-        log_length: Events of each network that the log can hold; 0 for no log.
     """
 
     networks: Rows

@@ -64,18 +64,14 @@ DISCIPLINES: Final[Mapping[str, type[Discipline]]] = {
     "stf": Stf,
     "sebf": Sebf,
 }
-"""Classes of the disciplines by name."""
 
 
 def make_discipline(
     name: str, parameters: Mapping[str, object] | None = None, *, beside: tuple[str, ...] = ()
 ) -> Discipline:
-    """Makes a discipline.
+    """Makes one of ``DISCIPLINES``, with the keyword arguments of its class.
 
-    Args:
-        name: One of ``DISCIPLINES``.
-        parameters: Keyword arguments of its class.
-        beside: Parameters that the caller takes itself, which may have been meant.
+    Parameters ``beside`` are those that the caller takes itself, which may have been meant.
 
     Raises:
         ConfigError: The name or a parameter is unknown, one is missing, or a value is not allowed.

@@ -15,13 +15,10 @@ from flowsched_gym.topology.network import Network
 
 
 class ShortestTasks(Discipline):
-    """The shortest task first, by what is known of it; all its flows end together.
+    """The shortest task first, by the key that tells what makes it short; all its flows end together.
 
     Tasks get MADD's rates in their order, each on what those before it leave; what is idle then is given out once more
     in the same way. Rates are found anew when a flow is ready and when one has finished.
-
-    Args:
-        key: What makes a task short.
     """
 
     record_type = KnownTasks

@@ -98,11 +98,7 @@ class Merp(Discipline):
             record.unknown[n] += 1
 
     def new_record(self, num_flows: int, network: Network, num_networks: int) -> ExpansionRatios:
-        """Makes room for what is kept from event to event.
-
-        Raises:
-            ConfigError: There is a gap, and the network has many links.
-        """
+        """Makes room for what is kept from event to event; refuses a gap where the network has many links."""
         if any(self._gaps) and len(network.capacity) > 1:
             raise ConfigError(f"gap and gap_preempt are {self._gaps} s: only one link has a gap, this network has more")
         longest, num_rows = longest_path(network), num_flows // num_networks

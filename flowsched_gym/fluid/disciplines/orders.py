@@ -71,13 +71,7 @@ class Psjf(Discipline):
 
 
 class _Keys(NamedTuple):
-    """Keys of the order.
-
-    Attributes:
-        first: What makes a flow go first, (num_flows,); scratch where it may change.
-        second: Scratch, (num_flows,).
-        sign: 1 for the smallest first, -1 for the largest.
-    """
+    """Keys of the order, (num_flows,) each; ``sign`` 1 is for the smallest first, -1 for the largest."""
 
     first: FloatArray
     second: FloatArray
@@ -167,11 +161,9 @@ class Lsdf(Ssdf):
 
 
 class _Ranks(NamedTuple):
-    """Ranks of flows.
+    """Ranks of flows, smaller first, (num_flows,); ``front`` is the smallest given so far, (num_networks,).
 
-    Attributes:
-        rank: Rank of each flow: smaller first; 0 when it arrives, (num_flows,).
-        front: Smallest rank given so far, (num_networks,); it may go on falling in the next episode.
+    It may go on falling in the next episode.
     """
 
     rank: IntArray

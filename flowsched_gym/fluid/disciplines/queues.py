@@ -96,8 +96,7 @@ class Mlfq(Discipline):
     @staticmethod
     def all_may_change(n: int, record: FeedbackQueues) -> bool:
         """Returns whether thresholds have changed, or flows have been pinned or let go."""
-        changed: bool = record.changed[n] > 0
-        return changed
+        return bool(record.changed[n] > 0)
 
     @property
     def num_groups(self) -> int:
@@ -124,11 +123,7 @@ class Mlfq(Discipline):
         )
 
     def begin_network(self, n: int, first_row: int, flows: Workload) -> None:
-        """Sets the first thresholds, and finds the group of each flow.
-
-        Raises:
-            ConfigError: A host has no group.
-        """
+        """Sets the first thresholds, and finds the group of each flow; refuses a host without one."""
         self.record.thresholds[n * self.num_groups : (n + 1) * self.num_groups] = self._thresholds
         if self._groups is None:
             return
@@ -163,11 +158,9 @@ class Mlfq(Discipline):
         return self.record.level[first_row : first_row + count]
 
     def pin(self, row: int | IntArray, queue: int | IntArray | None) -> None:
-        """Pins flows to queues whatever they attain, from the next sharing of the links on.
+        """Pins flows to queues whatever they attain, from the next sharing of the links on; ``None`` lets them go.
 
-        Args:
-            row: A flow, or several, (count,).
-            queue: A queue for all of them, or one for each, (count,); ``None`` lets them go.
+        Flows and queues are one or several, (count,).
 
         Raises:
             ConfigError: There is no such queue; no flow is held anew.
@@ -182,13 +175,7 @@ class Mlfq(Discipline):
 
 
 class _SizeClasses(NamedTuple):
-    """Queues of flows.
-
-    Attributes:
-        share: Whether the flows of a queue share.
-        thresholds: Largest size of each queue but the last in B, (num_queues - 1,).
-        level: Queue of each flow, (num_flows,).
-    """
+    """Queues of flows, ``level``, by their sizes in B; the flows of a queue share or not."""
 
     share: bool
     thresholds: FloatArray

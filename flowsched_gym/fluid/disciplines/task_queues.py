@@ -45,14 +45,7 @@ class Demotion(StrEnum):
 
 
 class QueuedTasks(Discipline):
-    """Tasks in feedback queues.
-
-    Args:
-        thresholds: Demotion thresholds in B, increasing, (num_queues - 1,).
-        within: How the flows of a task are served.
-        demotion: By what the level of a task is found.
-        heavy: Bytes sent from which on a task shares with its successors, inf for never.
-    """
+    """Tasks in feedback queues; see ``Tafe`` and ``FifoLm`` for the parameters."""
 
     record_type = TaskQueues
     kept = ("task", "flow_level", "came", "arrived", "sent", "sent_now", "rate", "level", "arrived_level", "listed")
@@ -62,12 +55,7 @@ class QueuedTasks(Discipline):
     control = staticmethod(order_tasks)
 
     def __init__(
-        self,
-        thresholds: FloatArray,
-        within: WithinTask,
-        *,
-        demotion: Demotion = Demotion.SENT,
-        heavy: float = np.inf,
+        self, thresholds: FloatArray, within: WithinTask, *, demotion: Demotion = Demotion.SENT, heavy: float = np.inf
     ) -> None:
         self._thresholds = thresholds
         self._within = within
@@ -243,9 +231,7 @@ class FifoLm(QueuedTasks):
 
 
 def task_levels(
-    task_id: Sequence[int] | IntArray,
-    size: Sequence[float] | FloatArray,
-    thresholds: Sequence[float] | FloatArray,
+    task_id: Sequence[int] | IntArray, size: Sequence[float] | FloatArray, thresholds: Sequence[float] | FloatArray
 ) -> IntArray:
     """Finds the level of each flow by TAFE's Algorithm 1, taken literally.
 
@@ -281,7 +267,6 @@ def task_levels(
 
 
 def _check_flows(name: str, values: FloatArray | IntArray, allowed: BoolArray, what: str) -> None:
-    """Refuses the first flow whose value is not allowed."""
     if not allowed.all():
         row = int(np.argmin(allowed))
         raise ConfigError(f"{name} of flow {row} is {values[row]}: it must be {what}")

@@ -31,7 +31,6 @@ LINK: Final = np.dtype(
     align=True,
 )
 """Scratch for a link; ``load`` and ``open_flows`` are 0 before and after."""
-
 SHARER: Final = np.dtype(
     [
         ("weight", "f8"),
@@ -43,28 +42,17 @@ SHARER: Final = np.dtype(
     align=True,
 )
 """Scratch: a flow of the priority that is being filled."""
-
 CROSSING: Final = np.dtype([("link", "u4"), ("sharer", "u4"), ("next", "u4")])
 """Scratch: the links of all sharers, one after the other; and the index of the next crossing of the same link."""
-
 BLOCK: Final = np.dtype([("next_path", "u4"), ("full_link", "u4")])
 """A path, plus 1, and a link on it that was full when its flow was last looked at: it is looked at first next time."""
-
 NOBODY: Final = -1
 CANCELLED: Final = 2.0**-20
 """What is left of a sum of weights, as a part of one that was taken away, if it may be rounding to 10 digits."""
 
 
 class Filling(NamedTuple):
-    """Scratch of link sharing.
-
-    Attributes:
-        residual: Capacities in B/s that are left, (num_links,).
-        links: (num_links,) LINK.
-        sharers: (largest number of active flows,) SHARER.
-        crossings: (largest number of active flows * longest path,) CROSSING.
-        blocks: Where flows were blocked, (num_flows,) with the fields of BLOCK, kept from call to call.
-    """
+    """Scratch of link sharing; ``blocks``, where flows were blocked, (num_flows,), is kept from call to call."""
 
     residual: FloatArray
     links: StructuredArray
@@ -156,7 +144,6 @@ def sort_by_priority(active: IntArray, count: int, priority: IntArray) -> None:
 
 @inlined_part
 def _open_links(network: Network, filling: Filling) -> None:
-    """Leaves the links all of their capacities."""
     for link in range(len(network.capacity)):
         filling.residual[link] = network.capacity[link]
 
@@ -195,8 +182,7 @@ def _serve_alone(
 def _is_still_blocked(row: int, path: int, filling: Filling) -> bool:
     """Returns whether the link that was full when the flow was last looked at is full now."""
     blocks = filling.blocks
-    blocked: bool = blocks["next_path"][row] == path + 1 and filling.residual[blocks["full_link"][row]] == 0.0
-    return blocked
+    return bool(blocks["next_path"][row] == path + 1 and filling.residual[blocks["full_link"][row]] == 0.0)
 
 
 @inlined_part

@@ -31,16 +31,12 @@ class SharedLinks:
     """The links, shared among the flows that send by their controls. The one writer of rates and of bytes sent.
 
     Args:
-        state: The flows; rates and bytes are written here.
-        controls: How each flow may use the network; the discipline fills them.
         data_capacity: What the discipline leaves of the links for data, in B/s, (num_links,); changes with the links.
         delay: Propagation delay in s of each flow's path, by row.
-        note: Writes an event (kind, row) to the log.
 
     Attributes:
         on_change: What is called with each flow that begins to send or has sent its last byte.
         active: Rows of the flows that send, in its first ``num_active`` entries.
-        num_active: Number of flows that send.
         advanced_to: Time in s up to which bytes sent are known; rates are constant since.
     """
 
@@ -183,7 +179,6 @@ class SharedLinks:
             self._forecast.callbacks.append(self._on_forecast)
 
     def _control(self, now: float) -> None:
-        """Fills the controls of the flows that send, before the links are shared."""
         rules, flows = self._discipline, (self._state, self._controls)
         rules.control(now, 0, self.active, self.num_active, *flows, self._network, rules.record)
 
@@ -206,9 +201,6 @@ class LossyLinks(SharedLinks):
     """Links whose buffers overflow, so that senders with windows lose packets, as TCP's do.
 
     All senders advance in common steps; see ``rules.transport.lossy_senders``.
-
-    Args:
-        arguments: What ``SharedLinks`` takes.
     """
 
     def __init__(self, *arguments: Any, workload: Workload, topology: Topology, transport: Transport) -> None:

@@ -44,16 +44,13 @@ class SimulatedNetwork(ABC):
     """The flows of one episode, which live in a network; ``Simulation``, of the same arguments, runs it.
 
     Attributes:
-        env: SimPy's environment.
         state: The flows as arrays.
-        controls: Their controls.
         network: Links and paths as they are now; a link that has failed has capacity 0.
         links: The links as a resource.
         destinations: Receiving hosts by host number; empty without tokens.
         routes: Between which paths each flow may choose; ``None`` where paths stay.
         delivery_order: Rows of the flows whose last byte has arrived, in that order, in the first ``num_delivered``
             entries, (num_flows,).
-        num_delivered: Flows delivered so far.
         completion_time: Absolute times in s at which last bytes have arrived, (num_flows,), NaN where they have not.
         log: Events as (time in s, kind, row), where asked for; a change of a link has its number for a row.
     """
@@ -141,7 +138,6 @@ class SimulatedNetwork(ABC):
         """Requests a decision at the end of this instant, if there is anything to decide then."""
 
     def _life_of_flows(self, asks: DecisionKind, *, has_tokens: bool) -> Iterator[Stage]:
-        """Lists the stages of the life of a flow in this network."""
         if not has_tokens:
             yield self._admit
         yield self._arrive
@@ -166,7 +162,7 @@ class SimulatedNetwork(ABC):
         if has_tokens:
             yield self._return_token
         if self.workload.has_stages:
-            yield self._let_others_begin
+            yield self._turns.finish
 
     def _arrivals(self, times: FloatArray) -> ProcessGenerator:
         """Process that starts the life of each flow when it, or its request for a token, arrives."""
@@ -187,16 +183,13 @@ class SimulatedNetwork(ABC):
         self._grant_time[row] = self.env.now
 
     def _arrive(self, row: int) -> None:
-        """Notes that a flow, or its request for a token, has arrived."""
         self._note(EventKind.ARRIVAL, row)
 
     def _begin(self, row: int) -> None:
-        """Shows a flow to the discipline."""
         discipline = self.discipline
         discipline.begin_flow(self.env.now, 0, row, self.state, self.controls, discipline.record)
 
     def _wait_for_others(self, row: int) -> ProcessGenerator:
-        """Waits until all flows that a flow comes after have been delivered."""
         yield self._turns.to_begin(row)
 
     def _work(self, row: int) -> ProcessGenerator:
@@ -216,7 +209,6 @@ class SimulatedNetwork(ABC):
         begin_sending(row, self.state, self.controls, self._stages)
 
     def _take_token(self, row: int) -> ProcessGenerator:
-        """Waits until an agent has granted a token of the flow's destination, and the token has come."""
         yield self.destinations[self._destination_of[row]].request(row)
 
     def _ask_for_path(self, row: int) -> ProcessGenerator:
@@ -227,18 +219,15 @@ class SimulatedNetwork(ABC):
             self._choose_path(row)
 
     def _choose_path(self, row: int) -> None:
-        """Chooses a path by the rule of the network."""
         self._paths.choose(self.env.now, row, self.links.active, self.links.num_active)
 
     def _connect(self, row: int) -> ProcessGenerator:
-        """Waits until the handshake is over."""
         handshake = self.transport.handshake_round_trips * self._round_trip[row]
         self._connecting.append(row)
         yield self.env.at(self.env.now + handshake, EventKind.START, row)
         self._connecting.remove(row)
 
     def _send(self, row: int) -> ProcessGenerator:
-        """Sends a flow, until its last byte has arrived."""
         yield self.links.send(row)
 
     def _send_in_windows(self, row: int) -> ProcessGenerator:
@@ -268,7 +257,6 @@ class SimulatedNetwork(ABC):
             window = next_window(window, transport.exit_window, transport.slow_start_growth, transport.later_growth)
 
     def _count(self, row: int) -> None:
-        """Counts a flow in the period that goes on."""
         self._periods.count()
 
     def _deliver(self, row: int) -> None:
@@ -281,18 +269,10 @@ class SimulatedNetwork(ABC):
             self.env.at(self.env.now, EventKind.DELIVERY, LAST_ROW, self._over)
 
     def _return_token(self, row: int) -> None:
-        """Gives the token back to the destination."""
         self.destinations[self._destination_of[row]].release(row)
 
-    def _let_others_begin(self, row: int) -> None:
-        """Lets the flows begin that come after this one, and wait for no other."""
-        self._turns.finish(row)
-
     def _change_links(self, changes: LinkChanges) -> ProcessGenerator:
-        """Process that lets links fail and come up, and gives flows whose paths have failed others.
-
-        Flows that have no other path wait, and lose nothing.
-        """
+        """Process that lets links fail and come up; flows without a path that is up wait, and lose nothing."""
         links, paths, capacity = self.links, self._paths, self.topology.capacity
         rows = zip(changes.time.tolist(), changes.link.tolist(), changes.up.tolist(), strict=True)
         for time, now_changing in groupby(rows, key=lambda row: row[0]):
@@ -305,19 +285,16 @@ class SimulatedNetwork(ABC):
                     self._choose_path(row)
 
     def _on_moved(self, row: int) -> None:
-        """Reacts to a new path of a flow."""
         delay = self.topology.path_delay(self.controls.path[row : row + 1])
         self._delay[row] = float(delay[0])
         self._round_trip[row] = float(round_trip_time(self.topology, delay, self.transport)[0])
         self.discipline.moved(0, row, self.discipline.record)
 
     def _note(self, kind: EventKind, row: int) -> None:
-        """Adds an event of this instant to the log, if it is kept."""
         if self.log is not None:
             self.log.append((self.env.now, kind, row))
 
     def _open_paths(self, routing: Routing, seed: int) -> None:
-        """Prepares a network in which flows choose paths, and links may change."""
         workload, topology = self.workload, self.topology
         first, last = topology.candidates(workload.source, workload.destination)
         if workload.link_changes is not None:
@@ -341,7 +318,6 @@ class SimulatedNetwork(ABC):
         )
 
     def _new_links(self, *, flowlets: bool) -> SharedLinks:
-        """Makes the links as a resource: as they are, or for senders that lose packets or choose paths anew."""
         arguments = (
             self.env,
             self.state,
@@ -357,7 +333,6 @@ class SimulatedNetwork(ABC):
         return FlowletLinks(*arguments, paths=self._paths) if flowlets else SharedLinks(*arguments)
 
     def _open_destinations(self, num_tokens: int, delay: FloatArray) -> None:
-        """Gives tokens to the hosts that receive flows."""
         destination, handshakes = self.workload.destination, self.transport.handshake_round_trips
         token_time = (delay + self.links.lateness() + handshakes * np.array(self._round_trip)).tolist()
         hosts, counts = np.unique(destination, return_counts=True)
@@ -368,7 +343,6 @@ class SimulatedNetwork(ABC):
         self._destination_of = destination.tolist()
 
     def _open_stages(self, barrier: Barrier) -> None:
-        """Prepares what flows go through before they send."""
         workload, topology, path = self.workload, self.topology, self.controls.path
         self._stages = new_stages(1, workload.num_flows, 0 if workload.after is None else workload.after.num_pairs)
         work_path = cpu_path(topology, workload.source) if topology.num_cpus else path

@@ -23,14 +23,8 @@ class Paths:
     A flow whose paths have all failed keeps its path, sends nothing, and is looked at again at every change of a link.
 
     Args:
-        routing: How paths are chosen.
-        routes: Between which paths each flow may choose.
-        controls: Controls of the flows; paths are written here.
         on_moved: Receives the row of a flow whose path has changed.
         on_request: Called when a flow waits for an agent to choose its path.
-
-    Attributes:
-        routes: The same.
     """
 
     def __init__(
@@ -102,11 +96,7 @@ class Paths:
 
 
 class FlowletLinks(SharedLinks):
-    """Links on which flows choose their paths anew after a pause (CONGA).
-
-    Args:
-        arguments: What ``SharedLinks`` takes.
-    """
+    """Links on which flows choose their paths anew after a pause (CONGA)."""
 
     def __init__(self, *arguments: Any, paths: Paths) -> None:
         super().__init__(*arguments)

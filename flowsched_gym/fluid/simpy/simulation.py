@@ -48,11 +48,9 @@ class Simulation(SimulatedNetwork, Engine):
         period: When a period ends.
         barrier: When a flow whose CPU work is done may send.
         seed: Seed of the hash by which flows are spread over equal paths.
-        keep_log: Whether to keep ``log``.
 
     Attributes:
         asking: Destination that waits for a decision, if any.
-        last_asking: The one that waited last.
         pending: What else waits for a decision, if anything.
         num_periods: Periods that have begun, after which an agent is asked; none where it is not.
 
@@ -64,7 +62,6 @@ class Simulation(SimulatedNetwork, Engine):
     """
 
     def _open_decisions(self, asks: DecisionKind, period: Period | None) -> None:
-        """Prepares what an agent is asked, besides tokens."""
         self.asking: Destination | None = None
         self.last_asking: Destination | None = None
         self.pending: PendingDecision | None = None
@@ -78,7 +75,7 @@ class Simulation(SimulatedNetwork, Engine):
         elif asks is DecisionKind.ORDER:
             self._contest = Contest(self.state, self.controls, self.network, on_touch=self._request_decision)
             self.links.on_change.append(self._contest.touch)
-            self._find_pending = self._find_order
+            self._find_pending = lambda: self._contest.pending(self.links.active, self.links.num_active)
         elif asks is DecisionKind.PATH:
             self._find_pending = self._paths.pending
 
@@ -163,7 +160,6 @@ class Simulation(SimulatedNetwork, Engine):
         return row
 
     def _put_first(self, index: int) -> int:
-        """Puts a flow, of those that compete, before all others."""
         assert isinstance(self.pending, OrderDecision)
         row = int(self.pending.rows[index])
         self._note(EventKind.DECISION, row)
@@ -201,7 +197,6 @@ class Simulation(SimulatedNetwork, Engine):
             self._request_decision()
 
     def _request_decision(self) -> None:
-        """Requests a decision at the end of this instant, if there is anything to decide then."""
         if not self._decision_due:
             self._decision_due = True
             self.env.at(self.env.now, EventKind.DECISION).callbacks.append(self._find_decision)
@@ -215,12 +210,7 @@ class Simulation(SimulatedNetwork, Engine):
                 self.asking = self.last_asking = destination
                 return
 
-    def _find_order(self) -> OrderDecision | None:
-        """Finds the flows of which an agent puts one first."""
-        return self._contest.pending(self.links.active, self.links.num_active)
-
     def _begin_period(self) -> None:
-        """Asks an agent at the beginning of a period."""
         self.num_periods += 1
         self._request_decision()
 
@@ -233,8 +223,7 @@ class Simulation(SimulatedNetwork, Engine):
 class Contest:
     """The links on which flows have begun to send, or have sent their last byte, since the last decision.
 
-    Args:
-        on_touch: Called when there is another such flow.
+    Each such flow leads to a call of ``on_touch``.
     """
 
     def __init__(self, state: FlowState, controls: Controls, network: Network, *, on_touch: Callable[[], None]) -> None:

@@ -17,19 +17,14 @@ class Destination:
 
     Args:
         num_tokens: Flows that may be active at once (k).
-        num_requests: Requests that will ever arrive.
         token_time: Time in s from a grant until each flow can send, by row.
         on_change: Called when a request arrives, or a token is free again.
 
     Attributes:
-        tokens: Free tokens.
         expected: Requests that have not arrived yet.
-        requests: Rows of the flows that wait, oldest first, in the entries ``head`` to ``tail - 1``.
-        head: Place of the oldest request.
-        tail: Place behind the youngest request.
+        requests: Rows of the flows that wait, oldest first, from index ``head`` to before ``tail``.
         active: Rows of the flows that hold a token, (num_tokens,) or, if that is less, (num_requests,), in its first
             ``num_active`` entries.
-        num_active: Tokens held.
         held: True while the scheduler waits for the next event.
     """
 
@@ -113,7 +108,6 @@ class Destination:
         self._on_change()
 
     def _move_to_front(self) -> None:
-        """Moves the queue to the front of its array."""
         waiting = self.num_waiting
         self.requests[:waiting] = self.requests[self.head : self.tail].copy()
         self.head, self.tail = 0, waiting

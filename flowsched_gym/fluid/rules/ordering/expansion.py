@@ -20,31 +20,24 @@ Records = npt.NDArray[Any]
 
 UNKNOWN: Final = -1.0
 """Stands for an effective virtual deadline that has not been found yet."""
-
 NEW, WAITING, HEAD = 0, 1, 2
 """Standings of a flow: never ordered, ordered, ordered and the first of its network."""
-
 IN_ORDER, NOBODY = -2, -1
 """In place of the first flow of a stale link: the link is not stale, or has no flow yet."""
-
 MANY: Final = 128
 """Flows of a link from which on a tournament finds their order sooner than comparing all."""
-
 MARKS: Final = 62
 """Bits of each of two words by which links are told apart at a glance."""
-
 STALE_LINK: Final = np.dtype([("first", "i8"), ("stale", "i8")])
 """First of the members of a link that is ordered anew, ``IN_ORDER`` before and after; and the links that are."""
-
 STALE_MEMBER: Final = np.dtype([("row", "i8"), ("step", "i8"), ("next", "i8"), ("ordered", "i8")])
 """A flow that crosses a stale link, as which step of its path, and the next member; and rows in their order."""
 
 
 class ExpansionRatios(NamedTuple):
-    """Virtual deadlines of flows, kept from event to event.
+    """Virtual deadlines of flows, kept from event to event, and scratch: ``links``, ``members`` and ``matches``.
 
     Attributes:
-        strict: Whether flows send only where they are first on every link of their path.
         settings: Gap in s when the next flow takes over from one that has finished; gap in s when a new order brings
             forward a flow that waited; 1 to order anew at every event, (3,).
         virtual_deadline: Effective virtual deadline of each flow in s, ``UNKNOWN`` for one that is new or has a new
@@ -52,11 +45,7 @@ class ExpansionRatios(NamedTuple):
         on_link: Virtual deadlines in s on each link of a flow's path, (num_flows, longest path).
         mark: Links of each flow's path in bits, told apart by 2 ``MARKS`` bits, (num_flows, 2).
         standing: ``NEW``, ``WAITING`` or ``HEAD``, where there is a gap, (num_flows,).
-        unknown: Flows whose virtual deadline is ``UNKNOWN``, (num_networks,).
         held: Time in s until which nobody sends, (num_networks,); the first flow of an episode sets it.
-        links: Scratch, (num_links,) STALE_LINK.
-        members: Scratch, (num_flows of a network * longest path,) STALE_MEMBER.
-        matches: Scratch, (2 * num_flows of a network,) MATCH.
     """
 
     strict: bool

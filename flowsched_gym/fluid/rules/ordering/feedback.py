@@ -66,8 +66,6 @@ class FeedbackQueues(NamedTuple):
     """Queues of flows by the bytes that they have attained.
 
     Attributes:
-        share: Whether the flows of a queue share.
-        num_groups: Groups of hosts in a network.
         thresholds: Demotion thresholds in B, increasing, (groups of all networks, num_queues - 1).
         level: Queue of each flow, (num_flows,).
         entered: Time in s at which each flow entered its queue, (num_flows,).
@@ -138,8 +136,6 @@ class WeightedQueues(NamedTuple):
 
     Attributes:
         share: Whether the flows of a queue share its part; otherwise its oldest has it alone.
-        weights: Weight of each queue, > 0, (num_queues,).
-        queue: Queue of each flow, (num_flows,).
         occupancy: Scratch, (num_queues,): flows per queue, or the row of its oldest.
     """
 

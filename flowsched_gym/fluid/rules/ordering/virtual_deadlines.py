@@ -165,7 +165,7 @@ def _play(
 def _caught_up(
     total: float, winner: int, loser: int, mine: float, theirs: float, size: FloatArray, arrival: FloatArray
 ) -> float:
-    """Returns the bytes of all, at most ``total``, above which the smaller of two ratios is certainly the smaller one.
+    """Returns the bytes of all, at most ``total``, above which the smaller of two ratios certainly is the smaller one.
 
     The ratios of the winner and the loser are ``mine`` and ``theirs``.
     """

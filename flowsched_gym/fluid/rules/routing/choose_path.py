@@ -110,7 +110,6 @@ PAUSES: Final = {"review_paths": (_review_quiet, _review_none), "note_pauses": (
 
 
 def _chosen(name: str, chooser: type) -> Any:
-    """Finds a rule of a way to choose paths."""
     if name == "choose":
         return CHOICES[chooser]
     of_congestion, others = PAUSES[name]

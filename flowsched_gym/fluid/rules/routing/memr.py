@@ -91,7 +91,6 @@ def least_expected_rate(
 
 @rule
 def _is_rival(other: int, row: int, size: FloatArray, destination: IntArray) -> bool:
-    """Returns whether a flow is larger than the one that asks, and goes to the same host."""
     return bool(size[other] > size[row] and destination[other] == destination[row])
 
 
@@ -107,11 +106,7 @@ def expect_on_path(path: int, network: Network, ratio: FloatArray, rate: FloatAr
 
 @rule
 def pick_whole_path(first: int, last: int, network: Network, ratio: FloatArray, rate: FloatArray) -> int:
-    """Returns the path with the least of the largest ratios, then the largest of the least rates, of its links.
-
-    ``ratio`` and ``rate`` are those that ``expect_on_links`` finds, the paths the rows from ``first`` to before
-    ``last``.
-    """
+    """Returns the path with the least of the largest ratios, then the largest of the least rates, of its links."""
     chosen, least, most = first, np.inf, 0.0
     for path in range(first, last):
         if not path_is_up(path, network):
@@ -142,7 +137,6 @@ def pick_hop_by_hop(first: int, last: int, network: Network, ratio: FloatArray, 
 
 @rule
 def _begins_alike(path: int, other: int, num_links: int, network: Network) -> bool:
-    """Returns whether two paths have their first links in common."""
     same = True
     for step in range(num_links):
         link = network.path_links[network.path_start[path] + step]
@@ -209,14 +203,9 @@ def expect_on_links(row: int, scene: NetworkState, ratio: FloatArray, rate: Floa
 
 
 class _Tables(NamedTuple):
-    """The flows on every link.
+    """The flows on every link, as entries that lead from the ``newest`` of each link, or ``NO_ENTRY``, to older ones.
 
-    Attributes:
-        newest: Last entry of each link, ``NO_ENTRY`` where there is none, (num_links,).
-        older: Entry of the same link before each, (num_entries,).
-        row: Row of the flow of each entry, (num_entries,).
-        rivals: Scratch, (count,).
-        deadline: Scratch, (num_flows,).
+    ``row`` is that of the flow of each entry; rivals and deadlines are scratch.
     """
 
     newest: IntArray

@@ -28,9 +28,7 @@ SAME: Final = 1.0 + 2.0**-46
 
 @inlined_part
 def _shares_by_remaining(row: int, state: FlowState, controls: Controls, record: TaskQueues) -> bool:
-    """Returns whether a flow is one of those that have the link."""
-    shares: bool = state.rate[row] > 0.0 and controls.path[row] < record.first_cpu_path
-    return shares
+    return bool(state.rate[row] > 0.0 and controls.path[row] < record.first_cpu_path)
 
 
 @inlined_part
@@ -116,10 +114,7 @@ def foresee_by_remaining(
     """Sets the mean rates of the flows that share one link until the first of them, or its task, needs attention.
 
     Before, their rates are as their weights want them at ``now``. On several links, rates stay, and weights are set
-    anew after a while.
-
-    Returns:
-        Absolute time in s of that; inf where no flow shares.
+    anew after a while. Returns the absolute time in s of that; inf where no flow shares.
     """
     record.foreseen[n] = np.inf
     capacity = 0.0

@@ -17,12 +17,9 @@ REFRESH: Final = 0.03125
 
 
 class Imminence(NamedTuple):
-    """What weights follow from.
+    """What weights follow from: the share ``alpha`` of marked packets, in (0, 1], and the row of the first CPU's path.
 
-    Attributes:
-        alpha: Share of marked packets, in (0, 1].
-        first_cpu_path: Row of the path table from which on paths stand for CPUs.
-        flows: Scratch: active flows on each link, (num_links,).
+    ``flows`` is scratch: active flows on each link, (num_links,).
     """
 
     alpha: float

@@ -39,20 +39,14 @@ _, LONGEST, BOTTLENECK = (int(key) for key in TaskKey)
 class KnownTasks(NamedTuple):
     """Tasks with their sizes. They are numbered from the first row of their network.
 
+    The last five are scratch; ``place`` and ``load`` are all 0 before and after.
+
     Attributes:
-        key: A ``TaskKey``.
         first_cpu_path: Row of the path table from which on paths stand for CPUs.
-        num_rows: Flows that a network can have.
         task: Task of each flow, from 0 in each network, (num_flows,).
         came: When the first flow of each task was ready, in s, inf before, (num_flows,).
         total: Bytes of all flows of each task, (num_flows,).
         sent: Bytes sent by its flows that have finished, (num_flows,).
-        rank: Key of each task, (num_flows,).
-        listed: Scratch of tasks, in the first entries of each network, (num_flows,).
-        place: Scratch of tasks, all 0 before and after, (num_flows,).
-        laid: Scratch of flows, (num_flows,).
-        load: Scratch of links, all 0 before and after, (num_links,).
-        residual: Scratch of links, (num_links,).
     """
 
     key: int
@@ -220,7 +214,6 @@ def _bottleneck(
 
 @inlined_part
 def _is_open(path: int, network: Network, record: KnownTasks) -> bool:
-    """Returns whether all links of a path have something left."""
     for step in range(network.path_start[path], network.path_start[path + 1]):
         link = network.path_links[step]
         if record.residual[link] <= network.capacity[link] * FULL:

@@ -43,13 +43,10 @@ class TaskQueues(NamedTuple):
     """Queues of tasks. Tasks are numbered from the first row of their network, so that there is room for one per flow.
 
     Attributes:
-        within: A ``WithinTask``.
         by_arrival: Whether a flow keeps the level that its task had when it came (Algorithm 1), instead of the task
             being demoted by what it has sent (section IV-A).
         heavy: Bytes sent from which on a task shares with its successors, inf for never.
         first_cpu_path: Row of the path table from which on paths stand for CPUs.
-        single_link: Whether the network is one link.
-        num_rows: Flows that a network can have.
         thresholds: Demotion thresholds in B, (num_networks, num_thresholds).
         task: Task of each flow, from 0 in each network, (num_flows,).
         flow_level: Level that its task had when each flow came, (num_flows,).

@@ -277,10 +277,8 @@ def deliver(
 
 @inlined_part
 def _can_lose(row: int, link: int, state: FlowState, senders: Senders) -> bool:
-    """Returns whether a flow sends new packets to a port."""
     sender = senders.flows[row]
-    sends: bool = state.rate[row] > 0.0 and sender["mode"] == SENDING and sender["link"] == link
-    return sends
+    return bool(state.rate[row] > 0.0 and sender["mode"] == SENDING and sender["link"] == link)
 
 
 @inlined_part

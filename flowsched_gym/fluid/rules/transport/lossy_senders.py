@@ -58,8 +58,6 @@ SENDER: Final = np.dtype(
     ],
     align=True,
 )
-"""What is kept of a sender."""
-
 PORT: Final = np.dtype(
     [
         ("in_flight", "f8"),  # packets on their way to this port, or in its buffer
@@ -81,8 +79,6 @@ PORT: Final = np.dtype(
     ],
     align=True,
 )
-"""State of a port."""
-
 STEP: Final = np.dtype(
     [
         ("number", "i8"),  # steps that have begun
@@ -92,13 +88,10 @@ STEP: Final = np.dtype(
     align=True,
 )
 """Steps of constant rates of a network."""
-
 NO_PORT: Final = -1
 """Ends the list of ports."""
 LEAST: Final = 1e-6
 """Packets that are none: rounding."""
-
-
 JITTER, LUCK, STALL, ROOM = 1, 2, 3, 4
 """Purposes: what a random number is for."""
 LEAST_WINDOW: Final = 2.0
@@ -106,15 +99,9 @@ LEAST_WINDOW: Final = 2.0
 
 
 class LossFigures(NamedTuple):
-    """The figures of a transport that loses packets, most of them those of ``fluid.Losses``.
+    """The figures of a transport that loses packets, most of them those of ``fluid.Losses``; windows in packets.
 
-    Attributes:
-        packet: Bytes of a packet on the wire.
-        per_byte: Packets of a byte, 1 over the former.
-        initial_window: Packets.
-        exit_window: Packets at which slow start ends for the first time.
-        slow_start_growth: Packets that a window in slow start grows by for each one delivered.
-        later_growth: The same after slow start.
+    ``packet`` is the bytes of one on the wire, ``per_byte`` 1 over that; growths are packets for each one delivered.
     """
 
     packet: float
@@ -146,9 +133,6 @@ class Senders(NamedTuple):
         steps: (num_networks,) STEP.
         salts: What is added to the keys of a network's flows, (num_networks,) uint64: 0, or another number where what
             has not been drawn shall be other than in the episode.
-        figures: Figures of the transport.
-        num_rows: Flows that a network can have.
-        num_links: Links of a network.
     """
 
     flows: StructuredArray
@@ -231,7 +215,6 @@ def start_sender(now: float, n: int, row: int, controls: Controls, network: Netw
 
 @inlined_part
 def _send(n: int, row: int, senders: Senders) -> None:
-    """Lets a flow send new packets."""
     senders.flows["mode"][row] = SENDING
     senders.flows["rate"][row] = 0.0
     port = senders.ports[n * senders.num_links + senders.flows["link"][row]]

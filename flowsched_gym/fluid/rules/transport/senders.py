@@ -24,10 +24,7 @@ def wire_volume(size: FloatArray, segment: float, header: float, volume: FloatAr
 
 @rule
 def next_window(window: float, exit_window: float, slow_start_growth: float, later_growth: float) -> float:
-    """Returns the window of the next round, in the unit of this one and of the window at which slow start ends.
-
-    It grows by a factor for each round, another one after slow start.
-    """
+    """Returns the window of the next round, in the unit of this one; after slow start it grows by another factor."""
     if window < exit_window:
         return min(window * slow_start_growth, exit_window)
     return window * later_growth
@@ -46,11 +43,9 @@ def isolated_times(
 ) -> None:
     """Finds how long flows send when they are alone on the network, pauses between rounds included.
 
-    Args:
-        capacity: Smallest capacity of each flow's path in B/s, (num_flows,).
-        round_trip: Round-trip time of each flow's path in s, (num_flows,).
-        window: Bytes on the wire of the first round; 0 for senders without a window. It grows as in ``next_window``.
-        times: Receives the times in s from the first to the last byte sent, (num_flows,).
+    ``window`` is the bytes on the wire of the first round, 0 for senders without a window; it grows as in
+    ``next_window``. Of each flow: the smallest capacity of its path in B/s, its round-trip time in s, and, received,
+    the time in s from its first to its last byte sent, (num_flows,) each.
     """
     for row in range(len(volume)):
         left = volume[row]
