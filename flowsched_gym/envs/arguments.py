@@ -91,7 +91,6 @@ def argument(
 
     The annotation of the field is its type: an ``int``, a ``float``, a ``StrEnum`` whose values may be given, and
     ``None`` where it is a member of the union. Fields of other types are checked by ``choices`` or ``convert`` alone.
-    What the keywords mean is told by ``Argument``.
     """
     about = Argument(meaning, unit, above, at_least, at_most, between, tuple(choices), convert, none)
     return field(default=default, metadata={ABOUT: about})
@@ -231,13 +230,7 @@ else:
                 engine: str = "simpy",
                 **arguments: Any,
             ) -> None:
-                """Checks the arguments and sets the spaces.
-
-                Raises:
-                    ConfigError: An argument has another type or is out of its range, or the network cannot serve the
-                        flows.
-                    FlowFileError: The flow file has a fault.
-                """
+                """Sets the spaces; ``ConfigError`` and ``FlowFileError`` tell of bad arguments or flows."""
                 for name in arguments:
                     if name not in known:
                         owner = type(self).__name__
@@ -277,14 +270,7 @@ def change_arrivals(
 ) -> WorkloadSource:
     """Changes Poisson arrivals by the arguments of an environment, ``None`` for the workload's own.
 
-    Args:
-        source: What draws the flows.
-        workload: What it was found by.
-        changes: What is changed besides, by field.
-        load: Offered bytes per s over the capacity.
-        flows: Flows of an episode.
-        capacity: Capacity in B/s that a load is one of.
-        kinds: Workloads that can be changed.
+    The source was found by ``workload``; ``changes`` are further ones, by field; a load is one of ``capacity`` in B/s.
 
     Raises:
         ConfigError: A load or flows are given for a workload that has none to change.

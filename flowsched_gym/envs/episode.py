@@ -128,12 +128,7 @@ class RecentDraws:
 
 
 def check_source(source: WorkloadSource, network: EpisodeSetup) -> None:
-    """Checks what can be checked of flows before an episode begins, on the flows of one.
-
-    Raises:
-        ConfigError: There are no flows, or the network cannot serve them.
-        WorkloadError: Flows take too short or too long a time to send.
-    """
+    """Checks the flows of one episode, as ``EpisodeSetup.check`` does, and that there are any."""
     for each in members_of(source):
         workload = each.draw(0)
         if not isinstance(workload, Workload):

@@ -72,7 +72,6 @@ class NetworkSetup(EpisodeSetup):
             super().check_links(workload)
 
     def _check_stages(self, workload: Workload) -> None:
-        """Refuses flows with stages before they send, where they cannot have any."""
         if not workload.has_stages:
             return
         if self.barrier is None:

@@ -73,11 +73,7 @@ class PeriodControl(ABC, Generic[Action, View]):
 
     @abstractmethod
     def check(self, action: object, name: str = "action") -> Action:
-        """Reads an action, called so in messages; whatever it lets through, ``act`` can do.
-
-        Raises:
-            InvalidAction: The action is outside the space.
-        """
+        """Reads an action, called so in messages, or raises InvalidAction; what it lets through, ``act`` can do."""
 
     def begin(self, view: View, memory: FloatArray) -> None:
         """Sets what an episode begins with; the memory holds zeros before. Thresholds are the initial ones."""
@@ -160,11 +156,7 @@ class PeriodEnv(FlowSchedEnv[Action]):
         self._check_periods()
 
     def view(self) -> Any:
-        """Views the network as it stands, as ``PeriodControl`` does.
-
-        Raises:
-            SimulationError: There is no episode yet.
-        """
+        """Views the network as it stands, as ``PeriodControl`` does; refuses before the first episode."""
         simulation = self.simulation
         if self._batch is not None:
             return self._network.view_batch(self._batch, 0)
@@ -197,7 +189,6 @@ class PeriodEnv(FlowSchedEnv[Action]):
         self._run()
 
     def _decide(self, action: Action) -> tuple[Sequence[int], float, dict[str, float]]:
-        """Sets the controls, and lets the next period begin."""
         chosen = self._control.check(action)
         simulation = self._simulation
         num_before = 0
@@ -237,18 +228,12 @@ class PeriodVectorEnv(FlowSchedVectorEnv):
         self._control = self._template._control
 
     def view(self, number: int) -> Any:
-        """Views the network of an environment as it stands.
-
-        Raises:
-            ConfigError: There is no environment of that number.
-            SimulationError: There is no episode yet.
-        """
+        """Views the network of an environment as it stands; refuses other numbers, and before the first episode."""
         check_integer("number", number, at_least=0, below=self.num_envs)
         self._check_begun()
         return self._view(int(self._current[number]))[0]
 
     def _advance(self, actions: npt.NDArray[Any], outputs: Results) -> tuple[IntArray, int]:
-        """Acts where no environment is over, runs these networks together, and pays."""
         running = np.flatnonzero(~self._over).tolist()
         given = list(actions) if np.iterable(actions) else []
         if len(given) != self.num_envs:

@@ -218,10 +218,7 @@ class FlowSchedVectorEnv(Restored, VectorInfos):
 
         The state does not change when the environments go on; ``state.pick([3, 3])`` is one of two environments that
         both are where number 3 was. To take one takes about 0.4 ms and 0.2 MB for each environment with 1,000 flows, to
-        restore it 0.5 ms.
-
-        Raises:
-            SimulationError: There is no episode yet.
+        restore it 0.5 ms. Refuses before the first episode.
         """
         self._check_begun()
         return VectorState(
@@ -286,11 +283,7 @@ class FlowSchedVectorEnv(Restored, VectorInfos):
         self.set_state(state)
 
     def render(self) -> tuple[Any, ...] | None:
-        """Draws every environment: single environments follow the actions of each and draw themselves.
-
-        Raises:
-            SimulationError: There is no episode yet.
-        """
+        """Draws every environment by single ones that follow its actions; refuses before the first episode."""
         if self._history is None:
             return None
         self._check_begun()
@@ -347,7 +340,6 @@ class FlowSchedVectorEnv(Restored, VectorInfos):
             raise SimulationError("there is no episode yet: call reset() first")
 
     def _look(self) -> Results:
-        """Returns what the environments show, none of which has acted."""
         outputs = self._template._new_results(self.num_envs)
         self._observe(np.arange(self.num_envs), outputs)
         self._settle(outputs)
@@ -359,8 +351,4 @@ class FlowSchedVectorEnv(Restored, VectorInfos):
 
     @abstractmethod
     def _advance(self, actions: Actions, outputs: Results) -> tuple[IntArray, int]:
-        """Applies actions where no environment is over, and updates ``_over``.
-
-        Returns:
-            The rows that finished, environment by environment, and how many environments are over now.
-        """
+        """Acts where no environment is over, and updates ``_over``; returns the rows that finished and how many are."""

@@ -160,7 +160,6 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
         self._ready[numbers] = True
 
     def _draw_episode(self, network: int, source: RecentDraws, seed: int) -> None:
-        """Draws an episode as the single environment does, and loads it."""
         workload = draw_flows(source, seed)
         self._template._network.check_links(workload)
         self.simulation.load(network, workload)
@@ -203,7 +202,6 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
         return shadow
 
     def _new_shadow(self, number: int) -> FlowSchedEnv[Any]:
-        """Makes a single environment in the episode of one of these."""
         own = {} if self._workloads is None else {"workload": self._workloads[self._member[number]]}
         shadow = self.single(**{**self._arguments, **own})
         shadow.begin(int(self._episode_seed[number]))
@@ -214,17 +212,9 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
 
 
 def distinct_workloads(workload: object, num_envs: int) -> tuple[list[Any] | None, IntArray]:
-    """Finds which workload each environment has.
+    """Finds which workload each environment has, of one for all or a list of one for each.
 
-    Args:
-        workload: One for all, or a list of one for each.
-        num_envs: Environments.
-
-    Returns:
-        The workloads that differ, None for one for all; and the index of each environment's, (num_envs,).
-
-    Raises:
-        ConfigError: The list is not as long as there are environments.
+    Returns the workloads that differ, None for one for all, and the index of each environment's, (num_envs,).
     """
     member = np.zeros(num_envs, dtype=np.int64)
     if not isinstance(workload, (list, tuple)) or isinstance(workload, WorkloadSource):

@@ -197,11 +197,7 @@ class NetworkView(EpisodeView):
         return self.discipline.thresholds(self.network)
 
     def set_thresholds(self, rows: FloatArray) -> None:
-        """Sets the thresholds from now on, (num_groups, num_queues - 1) in B, each row increasing.
-
-        Raises:
-            ConfigError: They are not finite, positive and increasing, or not as many as there are.
-        """
+        """Sets the thresholds from now on, (num_groups, num_queues - 1) in B, each row increasing; refuses others."""
         self.discipline.set_thresholds(rows, self.network)
 
     def queues_of(self, rows: IntArray) -> IntArray:
@@ -209,19 +205,11 @@ class NetworkView(EpisodeView):
         return self.discipline.queues_of(rows + self.first_row)
 
     def pin(self, row: int | IntArray, queue: int | IntArray | None) -> None:
-        """Pins active flows to queues from now on, whatever they attain; ``None`` lets them go; see ``Mlfq.pin``.
-
-        Raises:
-            ConfigError: There is no such queue, or queues are of tasks.
-        """
+        """Pins active flows to queues, whatever they attain; ``None`` lets them go; refuses queues of tasks."""
         if not isinstance(self.discipline, Mlfq):
             raise ConfigError("flows cannot be pinned to queues of tasks")
         self.discipline.pin(row + self.first_row, queue)
 
     def move(self, row: int, choice: int) -> None:
-        """Sends an active flow along one of its paths from now on.
-
-        Raises:
-            SimulationError: Paths stay in this network, there is no such path, or one of its links has failed.
-        """
+        """Sends an active flow along one of its paths from now on; refuses where paths stay, and failed links."""
         self.moves(row, choice)

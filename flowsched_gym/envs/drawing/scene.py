@@ -276,13 +276,7 @@ class Scene:
         )
 
     def fares(self, finished: IntArray, names: tuple[str, ...], kind: IntArray) -> Table:
-        """Lists how the flows of each class have fared: since the last action, and in all.
-
-        Args:
-            finished: Rows of the flows that have finished since the last action, (num_finished,).
-            names: Names of the classes.
-            kind: Class of each flow, (num_flows,).
-        """
+        """Lists how the flows of each kind, (num_flows,), have fared: those finished since the last action, and all."""
         rows: list[Row] = []
         for name, delivered in (("since the last action", finished), ("in all", self.delivered)):
             rows += [("", "", "", "")] if rows else []

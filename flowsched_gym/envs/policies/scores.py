@@ -355,7 +355,6 @@ def _network(
 
 
 def _method(name: str, record: type) -> Any:
-    """Finds a method of a policy."""
     return getattr(record, name.removeprefix("_"))
 
 
