@@ -143,7 +143,6 @@ class EnvConfig:
             cls.__doc__ = "\n".join([inspect.cleandoc(cls.__doc__ or ""), "", "Attributes:", *entries])
 
     def __post_init__(self) -> None:
-        """Checks each argument, then what concerns several of them."""
         hints = get_type_hints(type(self))
         for each in fields(self):
             if ABOUT in each.metadata:
@@ -251,7 +250,6 @@ class Documented:
     """A class whose docstring gets the tables that ``configured_by`` makes for its ``__init__``."""
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Completes the docstring."""
         super().__init_subclass__(**options)
         complete = getattr(vars(cls).get("__init__"), "complete", None)
         if complete is not None:

@@ -18,7 +18,7 @@ from flowsched_gym.envs.columns import Layout
 from flowsched_gym.envs.episode import EpisodeSetup
 from flowsched_gym.envs.network_setup import NetworkSetup
 from flowsched_gym.envs.vector import FlowSchedVectorEnv
-from flowsched_gym.envs.views import EpisodeView, NetworkView
+from flowsched_gym.envs.views import FLOW_FIELDS, EpisodeView, NetworkView
 from flowsched_gym.flows.fields import Fields
 from flowsched_gym.fluid.compiled.stepping import Results
 from flowsched_gym.fluid.decision import DecisionKind
@@ -28,14 +28,6 @@ from flowsched_gym.workload import WorkloadSource, members_of
 
 View = TypeVar("View", bound=EpisodeView)
 
-FLOW_FIELDS: Final = (
-    ("flow_id", "i8"),
-    ("source", "i8"),
-    ("destination", "i8"),
-    ("by_arrival", "i8"),
-    ("ideal_fct", "f8"),
-)
-"""What views show of flows beside the columns of the engine."""
 MOST_PERIODS: Final = 10_000_000
 """Periods of an episode at most: to go through so many takes half an hour, whether anything is decided or not."""
 

@@ -227,7 +227,6 @@ class Restored:
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Takes the state, where an episode has begun."""
         args, kwargs = self._made_with
         attributes = {name: getattr(self, name) for name in self._PICKLED}
         return _restored, (type(self), args, kwargs, attributes, self._state_to_pickle())
@@ -280,7 +279,6 @@ def read_numbers(numbers: object, num_envs: int) -> npt.NDArray[np.int64]:
 
 
 def _check_arguments(then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Refuses a state that was taken with other arguments than there are now."""
     differing = [name for name in now if then.get(name) != now[name]]
     if differing:
         wanted, found = (", ".join(f"{name}={each.get(name)!r}" for name in differing) for each in (then, now))

@@ -42,11 +42,7 @@ class FlowSchedVectorEnv(Restored, VectorInfos):
         autoreset_mode: When an environment that has ended begins its next episode.
         max_episode_steps: Decisions after which Gymnasium's time limit would truncate; ``None`` for none.
         num_threads: Threads that step the environments, >= 1; the numbers are the same with any.
-        **arguments: The other arguments of the single environment.
-
-    Attributes:
-        config: The arguments, checked.
-        layout: Columns of the observation.
+        **arguments: The other arguments of the single environment, whose ``config`` and ``layout`` are attributes.
     """
 
     _PICKLED = ("spec", "action_space", "single_action_space", "closed", "_generators", "_generator_seeds")

@@ -229,10 +229,7 @@ def distinct_workloads(workload: object, num_envs: int) -> tuple[list[Any] | Non
 
 
 def check_room(num_envs: int, num_rows: int, content: str, observation_size: int) -> None:
-    """Refuses vector environments for which there is no memory.
-
-    ``num_rows`` are flows of an episode, or what takes as much memory, and ``content`` what they are, in words.
-    """
+    """Refuses vector environments for which there is no memory; a row is a flow of an episode, or takes as much."""
     most = min(MOST_ROWS // (2 * num_rows), MOST_NUMBERS // observation_size)
     if num_envs > max(most, 1):
         raise ConfigError(

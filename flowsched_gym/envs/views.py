@@ -6,7 +6,7 @@ Both engines keep the same columns of flows, so such a part is written once, and
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,14 @@ from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.flows.fields import FlowColumns
 from flowsched_gym.fluid.disciplines import Mlfq, QueuedTasks
 
+FLOW_FIELDS: Final = (
+    ("flow_id", "i8"),
+    ("source", "i8"),
+    ("destination", "i8"),
+    ("by_arrival", "i8"),
+    ("ideal_fct", "f8"),
+)
+"""What views show of flows beside the columns of the engine."""
 FlowTable = Mapping[str, npt.NDArray[Any]] | npt.NDArray[Any]
 """Columns of flows by name: a mapping, or records of the compiled engine."""
 

@@ -27,7 +27,6 @@ class Ability(NamedTuple):
         return set(other.actions) <= set(self.actions) and set(other.information) <= set(self.information)
 
     def __add__(self, other: "Ability") -> "Ability":  # type: ignore[override]  # not a longer tuple
-        """Joins actions and information, each kind once."""
         actions, information = (tuple(dict.fromkeys(one + two)) for one, two in zip(self, other, strict=True))
         return Ability(actions, information)
 

@@ -43,15 +43,12 @@ class Scene:
 
     Attributes:
         now: Time in s.
-        records: What has become of each flow.
         delivered: Rows of the flows that have been delivered, in that order, (num_delivered,).
         active: Rows of the flows that send, (num_active,).
         remaining: Bytes on the wire left to send, (num_flows,).
         volume: Bytes on the wire, (num_flows,).
         rate: Rates in B/s, (num_flows,).
         path: Rows of the path table, (num_flows,).
-        network: Links and paths.
-        link_names: Names of the links.
         num_hosts: Hosts of the network; 0 where all share one link.
     """
 

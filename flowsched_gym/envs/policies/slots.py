@@ -81,10 +81,7 @@ class SlotPolicy(LayoutPolicy):
 
     Attributes:
         occupied: Name of that column.
-        needs: Names of the columns that the policy compares.
-
-    Raises:
-        ConfigError: The layout lacks a column that the policy needs.
+        needs: Names of the columns that the policy compares; a layout without them is refused.
     """
 
     occupied: ClassVar[str] = "size"

@@ -201,7 +201,6 @@ def _queue(config: ArtemisConfig, scene: Scene, shown: AnyDestination, masks: np
 
 
 def _tokens(config: ArtemisConfig, scene: Scene, simulation: Episode, shown: AnyDestination) -> Table:
-    """Lists the flows that hold tokens, in the order of their grants."""
 
     def holder(_: int, row: int) -> Row:
         size, sent, due = float(scene.records.size[row]), float(scene.sent[row]), time_left(config, scene, row)
@@ -266,6 +265,5 @@ def _link(config: ArtemisConfig, scene: Scene, shown: AnyDestination) -> Link:
 
 
 def _destination(config: ArtemisConfig, one: AnyDestination, shown: AnyDestination) -> Tile:
-    """Shows a destination among others."""
     held, waiting = one.num_active, one.num_waiting
     return Tile(f"host {one.host}", f"{held}/{config.k}", f"{waiting} waiting", held / config.k, one.host == shown.host)

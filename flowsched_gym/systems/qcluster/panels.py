@@ -36,7 +36,6 @@ def qcluster_panels(config: QClusterConfig, scene: Scene, view: PortView) -> Vie
 
 
 def _sizes(scene: Scene, view: PortView) -> Charts:
-    """Shows how many messages of each size are on their way, and the thresholds."""
     return Charts(
         title="Sizes of messages on their way, and thresholds",
         height=170,
