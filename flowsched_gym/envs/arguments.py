@@ -53,7 +53,6 @@ class Argument(NamedTuple):
 
     Attributes:
         meaning: What it means, in one phrase.
-        unit: Its unit.
         above: Exclusive lower bound of a number.
         at_least: Inclusive lower bound.
         at_most: Inclusive upper bound of a count.
@@ -290,7 +289,6 @@ def change_arrivals(
 
 
 def _with_tables(document: str, config: type[Config], layout: Callable[[Config], Layout] | None) -> str:
-    """Adds the tables of columns and arguments to the docstring of an environment."""
     described: list[Column] = []
 
     def columns(match: re.Match[str]) -> str:
@@ -337,7 +335,6 @@ def _is_choice(kind: Any) -> bool:
 
 
 def _checked(name: str, value: Any, hint: Any, about: Argument) -> object:
-    """Checks a value by what was declared, and returns it as it is stored."""
     kind, is_optional = _kind(hint)
     if value is None and is_optional:
         return None

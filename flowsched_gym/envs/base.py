@@ -126,11 +126,9 @@ class FlowSchedEnv(Documented, Restored, gymnasium.Env[Observation, Action], Gen
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Draws an episode and runs it to its first decision.
+        """Draws an episode and runs it to its first decision; no options are known.
 
-        Args:
-            seed: Seeds the generator that gives each episode its seed; the episodes that follow are then fixed.
-            options: None are known.
+        A seed seeds the generator that gives each episode its seed; the episodes that follow are then fixed.
 
         Raises:
             ConfigError: The seed is not allowed, there are options, or the episode drawn has no flow.

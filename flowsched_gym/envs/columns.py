@@ -39,7 +39,6 @@ class Column:
     """One number of an observation.
 
     Attributes:
-        name: Name to find it by.
         meaning: What it tells, in one phrase.
         unit: Unit of the decoded value.
         encoding: How the value becomes a bounded number.
@@ -112,8 +111,7 @@ class Layout:
     """The columns of an observation.
 
     Attributes:
-        context: Columns that describe the whole, in order.
-        slot: Columns of each slot, in order.
+        context, slot: Columns that describe the whole, and those of each slot, in order.
         num_slots: Slots, >= 1.
         rows: What comes behind the slots, group by group.
     """

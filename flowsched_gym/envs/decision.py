@@ -71,9 +71,7 @@ class DecisionEnv(MaskedEnv[int], Generic[Rules]):
 
     Args:
         rules: What the system does with a decision.
-        num_actions: Number of actions.
-        terms: Names of the terms of the reward.
-        final_infos: Names of what the last info tells besides.
+        terms, final_infos: Names of the terms of the reward, and of what the last info tells besides.
     """
 
     _network: NetworkSetup

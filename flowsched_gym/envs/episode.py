@@ -41,7 +41,6 @@ class EpisodeSetup(ABC):
     """What the episodes of an environment are made of.
 
     Attributes:
-        topology: Links and paths.
         period: When a period ends, where the agent is asked after each.
         flow_fields: What the environment keeps of each flow; see ``fill_flow_fields``.
         episode_fields: What it keeps of each episode, 0 at the beginning.

@@ -106,7 +106,6 @@ class LazyInfos(dict[str, Any]):
         return super().__repr__()
 
     def __reduce__(self) -> tuple[type, tuple[dict[str, Any]]]:
-        """Pickles and copies as a plain dict."""
         return dict, (self.copy(),)
 
     __copy__ = copy

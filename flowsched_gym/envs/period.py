@@ -118,7 +118,6 @@ class PeriodEnv(FlowSchedEnv[Action]):
     delivered ends the episode, wherever in its period that is; its action is rewarded for what it delivered.
 
     Args:
-        control: The system's part.
         network: The network, whose agent is asked after each period, with the control's ``episode_fields``.
         source, render_mode, max_decisions, engine: See ``FlowSchedEnv``.
     """

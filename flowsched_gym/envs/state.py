@@ -77,7 +77,6 @@ class EnvState(StateOrigin):
     As with anything pickled: restore only what comes from where you trust. The digest finds accidents, not malice.
 
     Attributes:
-        engine: Name of the engine.
         episode_seed: Seed of the flows of the episode.
         flows: Digest of these flows and their hosts.
         decisions: Actions that have been taken.
@@ -286,7 +285,6 @@ def _check_arguments(then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
 
 
 def _plain(value: object) -> Any:
-    """Returns arguments as numbers, texts, lists and dictionaries."""
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, (list, tuple)):

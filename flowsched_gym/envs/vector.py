@@ -164,16 +164,14 @@ class FlowSchedVectorEnv(Restored, VectorInfos):
         """Plays a whole episode in each environment, each by a policy with weights of its own.
 
         The episodes, actions and metrics are those of ``reset`` and ``step``, bit for bit. Where agents decide event by
-        event, all is one compiled call; where they decide once per period, Python goes from period to period.
+        event, all is one compiled call; where they decide once per period, Python goes from period to period. Returns
+        the metric of each episode, (num_envs,), and the number of decisions of all together.
 
         Args:
             policy: The shape of the policy, as ``weighted_policy`` makes it.
             weights: Weights in each environment, (num_envs, num_weights).
             seeds: Seeds of the resets, (num_envs,); those with the same seed play the same episode.
             metric: Name of a metric of episodes.
-
-        Returns:
-            The metric of each episode, (num_envs,), and the number of decisions of all together.
 
         Raises:
             ConfigError: Weights or seeds have another shape, a seed is not allowed, or there is no such metric.

@@ -102,7 +102,6 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
         return self.simulation.records(int(self._current[number]), workload)
 
     def _source(self, number: int) -> RecentDraws:
-        """Returns what draws the episodes of an environment."""
         return self._sources[int(self._member[number])]
 
     def _generator(self, number: int) -> np.random.Generator:

@@ -39,7 +39,6 @@ class EpisodeView:
         now: Time in s.
         begun_at: Time in s of the last action, when the period began that has ended now; 0 before the second.
         num_periods: Periods that have begun.
-        num_flows: Flows of the episode.
         flows: Columns, (num_flows,) each, by the names of the properties.
         deliveries: Rows in the order of their delivery, as the engine counts them, from ``first_row``.
         num_before: How many of these there were at the last action; 0 before the second.

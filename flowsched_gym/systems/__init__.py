@@ -101,9 +101,7 @@ class EnvironmentSpec:
 
     Attributes:
         id: Gymnasium id, ``flowsched/<Name>-v0``.
-        description: What it is, in one phrase.
-        entry_point: ``module:Class`` of the single environment.
-        config: ``module:Class`` of the frozen dataclass of its arguments.
+        entry_point, config: ``module:Class`` of the single environment, and of the frozen dataclass of its arguments.
         workloads: Names of the workloads that its tables are made for.
         policies: Heuristics that act on it.
         baselines: Names of those that a training is compared with on the way.

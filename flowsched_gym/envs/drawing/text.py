@@ -73,7 +73,6 @@ def _lines(panel: panels.Panel) -> list[str]:
 
 @_lines.register
 def _table(panel: panels.Table) -> list[str]:
-    """Writes the rows of a table, those that the agent does not see left out."""
     kept = [number for number, column in enumerate(panel.columns) if column.in_text]
     shown = panel.rows[: min(panel.slots or len(panel.rows), panel.text_rows)]
     has_numbers = panel.slots and panel.numbered

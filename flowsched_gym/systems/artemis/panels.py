@@ -247,7 +247,6 @@ def _stage(config: ArtemisConfig, scene: Scene, simulation: Episode, row: int) -
 
 
 def _link(config: ArtemisConfig, scene: Scene, shown: AnyDestination) -> Link:
-    """Shows how busy the link of the destination is, and with whose bytes."""
     rows = shown.active[: shown.num_active]
     share = scene.rate[rows] / config.capacity
     sending = int(np.count_nonzero(share))

@@ -198,7 +198,6 @@ def feasible_slot(
 
 
 def _check_defer(env: Any, policy: str, needed: Defer) -> None:
-    """Refuses an environment that does not offer the action that a policy takes."""
     given = attribute_of(env, "config").defer
     if given is not needed:
         raise ConfigError(f"policy {policy} needs defer={needed}: the environment was made with defer={given}")

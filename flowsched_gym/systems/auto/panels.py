@@ -159,7 +159,6 @@ def _slots(config: AuTOLongFlowsConfig, view: NetworkView, seen: IntArray) -> Ta
 
 
 def _results(scene: Scene, view: NetworkView, num_long: int, done: IntArray) -> Table:
-    """Lists how long flows, short ones and all have fared."""
     every, short = len(view.active), np.setdiff1d(view.delivered, done)
     parts = ("long", num_long, done), ("short so far", every - num_long, short), ("all", every, view.delivered)
     return Table(

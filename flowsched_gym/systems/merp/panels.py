@@ -126,7 +126,6 @@ def route_panels(
 
 
 def _fabric(config: MERPRouteConfig, scene: Scene, pending: PathDecision | None, same_pod: bool) -> Fabric:
-    """Shows the network, and where the flow that waits may go."""
     hosts, half, records = config.num_hosts, config.arity // 2, scene.records
     # The links of each tier of cables, hosts' ones first: those up, then those down.
     up = scene.network.capacity.reshape(3, 2, hosts)[:, 0].ravel() > 0.0

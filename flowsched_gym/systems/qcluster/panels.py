@@ -47,7 +47,6 @@ def _sizes(scene: Scene, view: PortView) -> Charts:
 
 
 def _queues(view: PortView) -> Table:
-    """Lists the packets that wait in each queue, and those that entered since the last action."""
     counts = view.counts
     of_queues = [each[0].tolist() for each in (counts.waiting, counts.packets, counts.waited, counts.started)]
     most = max(*of_queues[0], 1)

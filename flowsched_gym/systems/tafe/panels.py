@@ -150,7 +150,6 @@ def _sizes(view: NetworkView) -> Charts:
 
 
 def _queues(config: TAFEThresholdsConfig, view: NetworkView) -> Table:
-    """Lists how many tasks and flows each queue holds, and what these have left to send."""
     rows, task = view.active, tasks_of(view)[0]
     queues = view.queues_of(rows)
     tasks = np.bincount(np.unique(np.stack((queues, task[rows])), axis=1)[0], minlength=config.queues).tolist()
