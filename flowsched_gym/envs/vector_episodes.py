@@ -194,16 +194,12 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
         assert self._history is not None
         shadow, taken = self._shadows.get(number, (None, 0))
         if shadow is None:
-            shadow = self._new_shadow(number)
+            own = {} if self._workloads is None else {"workload": self._workloads[self._member[number]]}
+            shadow = self.single(**{**self._arguments, **own})
+            shadow.begin(int(self._episode_seed[number]))
         for action in self._history[number][taken:]:
             shadow.step(action)
         self._shadows[number] = shadow, len(self._history[number])
-        return shadow
-
-    def _new_shadow(self, number: int) -> FlowSchedEnv[Any]:
-        own = {} if self._workloads is None else {"workload": self._workloads[self._member[number]]}
-        shadow = self.single(**{**self._arguments, **own})
-        shadow.begin(int(self._episode_seed[number]))
         return shadow
 
     def _prepare(self, network: int) -> None:

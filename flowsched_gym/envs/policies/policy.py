@@ -38,7 +38,6 @@ class Policy(Protocol):
         Returns:
             Actions, () or (batch,), and the state.
         """
-        ...
 
 
 @runtime_checkable
@@ -47,7 +46,6 @@ class Planner(Policy, Protocol):
 
     def enter(self, env: Any) -> None:
         """Tells in which environment, wrapped or not, the next actions are taken."""
-        ...
 
 
 class LayoutPolicy:

@@ -23,7 +23,14 @@ def qcluster_panels(config: QClusterConfig, scene: Scene, view: PortView) -> Vie
             f"{config.queues} queues, {config.transport.value} windows, period of {config.period_us / 1e3:g} ms",
             f"Period {view.num_periods} begins: which {config.action.value} from now on?",
         ),
-        top=_sizes(scene, view),
+        top=Charts(
+            title="Sizes of messages on their way, and thresholds",
+            height=170,
+            charts=(
+                SCALE.chart(view.size[scene.active], view.record.clusters.thresholds[0], f"{len(scene.active)} active"),
+            ),
+            ticks=SCALE.ticks(),
+        ),
         stacks=(
             Stack(478, (_queues(view),)),
             Stack(478, (scene.fares(view.finished, tuple(CLASSES.values()), class_of_size(view.size)),)),
@@ -32,17 +39,6 @@ def qcluster_panels(config: QClusterConfig, scene: Scene, view: PortView) -> Vie
             Key(Tone.FAINT, "messages on their way, by size"),
             Key(Tone.BAD, "threshold between two queues", width=3),
         ),
-    )
-
-
-def _sizes(scene: Scene, view: PortView) -> Charts:
-    return Charts(
-        title="Sizes of messages on their way, and thresholds",
-        height=170,
-        charts=(
-            SCALE.chart(view.size[scene.active], view.record.clusters.thresholds[0], f"{len(scene.active)} active"),
-        ),
-        ticks=SCALE.ticks(),
     )
 
 
