@@ -13,11 +13,7 @@ from flowsched_gym.fluid.rules.ordering.feedback import are_within
 
 
 def read_choice(action: object, num_actions: int) -> int:
-    """Reads a discrete action, any integer from 0 to num_actions - 1, a NumPy one included.
-
-    Raises:
-        InvalidAction: It is none.
-    """
+    """Reads a discrete action, an integer from 0 to num_actions - 1, a NumPy one included, or raises InvalidAction."""
     try:  # a truth value is an index to Python, and a mistake here
         choice = None if isinstance(action, bool) else operator.index(action)  # type: ignore[arg-type]
     except TypeError:
@@ -29,15 +25,10 @@ def read_choice(action: object, num_actions: int) -> int:
 
 
 def read_choices(action: object, num_choices: IntArray, name: str = "action") -> IntArray:
-    """Reads an action of several choices, (count,), into a new array.
-
-    Args:
-        action: What the agent chose.
-        num_choices: Number of choices at each index, which are counted from 0, (count,).
-        name: What the action is called in messages.
+    """Reads an action of several choices, (count,), into a new array; in messages it has a name.
 
     Raises:
-        InvalidAction: These are not so many integers, or one of them is out of its range.
+        InvalidAction: These are not integers >= 0, each below the number of choices at its index, (count,).
     """
     given = as_integers(action)
     if given is None or given.shape != num_choices.shape:
@@ -52,11 +43,7 @@ def read_choices(action: object, num_choices: IntArray, name: str = "action") ->
 
 
 def read_numbers(action: object, count: int, name: str = "action") -> FloatArray:
-    """Reads an action of numbers in [-1, 1], (count,), called so in messages.
-
-    Raises:
-        InvalidAction: These are not so many numbers in [-1, 1].
-    """
+    """Reads an action of numbers in [-1, 1], (count,), or raises InvalidAction; in messages it has a name."""
     try:
         values = np.asarray(action, dtype=np.float64)
     except (TypeError, ValueError):
@@ -87,11 +74,7 @@ def check_seed(seed: object, name: str = "seed") -> int | None:
 
 
 def check_seeds(seed: object, count: int) -> list[int | None]:
-    """Makes a seed for each of several environments: ``seed + i``, or the entries of a sequence.
-
-    Raises:
-        ConfigError: A seed is neither None nor an integer >= 0, or there is not one for each environment.
-    """
+    """Makes a seed for each of several environments: ``seed + i``, or the entries of a sequence, one for each."""
     many = isinstance(seed, Sequence) or (isinstance(seed, np.ndarray) and seed.ndim > 0)
     if isinstance(seed, (str, bytes)) or not many:
         first = check_seed(seed)

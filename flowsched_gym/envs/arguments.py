@@ -53,7 +53,6 @@ class Argument(NamedTuple):
 
     Attributes:
         meaning: What it means, in one phrase.
-        unit: Its unit.
         above: Exclusive lower bound of a number.
         at_least: Inclusive lower bound.
         at_most: Inclusive upper bound of a count.
@@ -91,7 +90,6 @@ def argument(
 
     The annotation of the field is its type: an ``int``, a ``float``, a ``StrEnum`` whose values may be given, and
     ``None`` where it is a member of the union. Fields of other types are checked by ``choices`` or ``convert`` alone.
-    What the keywords mean is told by ``Argument``.
     """
     about = Argument(meaning, unit, above, at_least, at_most, between, tuple(choices), convert, none)
     return field(default=default, metadata={ABOUT: about})
@@ -144,7 +142,6 @@ class EnvConfig:
             cls.__doc__ = "\n".join([inspect.cleandoc(cls.__doc__ or ""), "", "Attributes:", *entries])
 
     def __post_init__(self) -> None:
-        """Checks each argument, then what concerns several of them."""
         hints = get_type_hints(type(self))
         for each in fields(self):
             if ABOUT in each.metadata:
@@ -231,13 +228,7 @@ else:
                 engine: str = "simpy",
                 **arguments: Any,
             ) -> None:
-                """Checks the arguments and sets the spaces.
-
-                Raises:
-                    ConfigError: An argument has another type or is out of its range, or the network cannot serve the
-                        flows.
-                    FlowFileError: The flow file has a fault.
-                """
+                """Sets the spaces; ``ConfigError`` and ``FlowFileError`` tell of bad arguments or flows."""
                 for name in arguments:
                     if name not in known:
                         owner = type(self).__name__
@@ -258,7 +249,6 @@ class Documented:
     """A class whose docstring gets the tables that ``configured_by`` makes for its ``__init__``."""
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Completes the docstring."""
         super().__init_subclass__(**options)
         complete = getattr(vars(cls).get("__init__"), "complete", None)
         if complete is not None:
@@ -277,14 +267,7 @@ def change_arrivals(
 ) -> WorkloadSource:
     """Changes Poisson arrivals by the arguments of an environment, ``None`` for the workload's own.
 
-    Args:
-        source: What draws the flows.
-        workload: What it was found by.
-        changes: What is changed besides, by field.
-        load: Offered bytes per s over the capacity.
-        flows: Flows of an episode.
-        capacity: Capacity in B/s that a load is one of.
-        kinds: Workloads that can be changed.
+    The source was found by ``workload``; ``changes`` are further ones, by field; a load is one of ``capacity`` in B/s.
 
     Raises:
         ConfigError: A load or flows are given for a workload that has none to change.
@@ -306,7 +289,6 @@ def change_arrivals(
 
 
 def _with_tables(document: str, config: type[Config], layout: Callable[[Config], Layout] | None) -> str:
-    """Adds the tables of columns and arguments to the docstring of an environment."""
     described: list[Column] = []
 
     def columns(match: re.Match[str]) -> str:
@@ -353,7 +335,6 @@ def _is_choice(kind: Any) -> bool:
 
 
 def _checked(name: str, value: Any, hint: Any, about: Argument) -> object:
-    """Checks a value by what was declared, and returns it as it is stored."""
     kind, is_optional = _kind(hint)
     if value is None and is_optional:
         return None

@@ -54,8 +54,6 @@ class FlowSchedEnv(Documented, Restored, gymnasium.Env[Observation, Action], Gen
 
     Attributes:
         config: The arguments, checked, as a frozen dataclass; the system sets it.
-        layout: Columns of the observation.
-        engine: Name of the engine.
 
     Raises:
         ConfigError: There is no such render mode or engine, or the network cannot serve the flows.
@@ -106,11 +104,7 @@ class FlowSchedEnv(Documented, Restored, gymnasium.Env[Observation, Action], Gen
 
     @property
     def simulation(self) -> Episode:
-        """The simulation of the current episode, by the engine.
-
-        Raises:
-            SimulationError: There is none before the first ``reset``.
-        """
+        """The simulation of the current episode, by the engine; refuses before the first ``reset``."""
         if not hasattr(self, "_simulation"):
             raise SimulationError("there is no episode yet: call reset() first")
         return self._simulation
@@ -132,11 +126,9 @@ class FlowSchedEnv(Documented, Restored, gymnasium.Env[Observation, Action], Gen
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Draws an episode and runs it to its first decision.
+        """Draws an episode and runs it to its first decision; no options are known.
 
-        Args:
-            seed: Seeds the generator that gives each episode its seed; the episodes that follow are then fixed.
-            options: None are known.
+        A seed seeds the generator that gives each episode its seed; the episodes that follow are then fixed.
 
         Raises:
             ConfigError: The seed is not allowed, there are options, or the episode drawn has no flow.
@@ -183,10 +175,8 @@ class FlowSchedEnv(Documented, Restored, gymnasium.Env[Observation, Action], Gen
         """Returns where the environment is, for search and branching: the episode, and what is drawn after it.
 
         A state does not change when the environment goes on, and can be pickled. What wrappers keep is not in it
-        (``max_decisions`` counts inside, ``max_episode_steps`` outside), nor are the generators of the spaces.
-
-        Raises:
-            SimulationError: There is no episode yet.
+        (``max_decisions`` counts inside, ``max_episode_steps`` outside), nor are the generators of the spaces. Refuses
+        before the first episode.
         """
         simulation = self.simulation
         return EnvState(
@@ -206,10 +196,8 @@ class FlowSchedEnv(Documented, Restored, gymnasium.Env[Observation, Action], Gen
         """Goes on from where this environment, or another one with the same arguments, was.
 
         What follows is the same, bit for bit: observations, rewards, infos, records, and the episodes after this one.
-        Where another episode runs, the flows are drawn again, which takes as long as a ``reset``.
-
-        Args:
-            state: What ``get_state`` returned. It can be restored many times.
+        Where another episode runs, the flows are drawn again, which takes as long as a ``reset``. A state can be
+        restored many times.
 
         Raises:
             SimulationError: There is no episode yet: ``reset`` comes first; or the environment is closed.
@@ -293,7 +281,6 @@ class FlowSchedEnv(Documented, Restored, gymnasium.Env[Observation, Action], Gen
             raise SimulationError("the environment is closed: make a new one")
 
     def _start(self, workload: Workload, episode_seed: int) -> None:
-        """Runs an episode to its first decision."""
         network = self._network
         if self.engine == "simpy":
             simulation = self._simulation = network.simulate(workload)
@@ -356,11 +343,7 @@ class FlowSchedEnv(Documented, Restored, gymnasium.Env[Observation, Action], Gen
 
     @abstractmethod
     def _decide(self, action: Action) -> tuple[Sequence[int], float, dict[str, float]]:
-        """Applies an action, adds it to ``_decisions``, runs on, and sets ``_over``.
-
-        Returns:
-            Rows of the flows that have finished, the reward, and its named terms.
-        """
+        """Acts, notes it, runs on, and sets ``_over``; returns the rows of finished flows, the reward and its terms."""
 
     @abstractmethod
     def _observe(self) -> Observation:

@@ -39,7 +39,6 @@ class Column:
     """One number of an observation.
 
     Attributes:
-        name: Name to find it by.
         meaning: What it tells, in one phrase.
         unit: Unit of the decoded value.
         encoding: How the value becomes a bounded number.
@@ -112,8 +111,7 @@ class Layout:
     """The columns of an observation.
 
     Attributes:
-        context: Columns that describe the whole, in order.
-        slot: Columns of each slot, in order.
+        context, slot: Columns that describe the whole, and those of each slot, in order.
         num_slots: Slots, >= 1.
         rows: What comes behind the slots, group by group.
     """
@@ -171,11 +169,7 @@ class Layout:
         return spaces.Box(low=low, high=high, dtype=np.float32)
 
     def context_column(self, observation: npt.NDArray[np.floating], name: str) -> FloatArray:
-        """Reads a context column of observations, (..., size) to (...), decoded.
-
-        Raises:
-            ConfigError: There is no such column.
-        """
+        """Reads a context column of observations, (..., size) to (...), decoded; refuses unknown names."""
         index = self.context_index(name)
         return self.context[index].decode(observation[..., index])
 
@@ -184,19 +178,11 @@ class Layout:
         return _index(self.context, name)
 
     def slot_column(self, observation: npt.NDArray[np.floating], name: str) -> FloatArray:
-        """Reads a slot column of observations, (..., size) to (..., num_slots), decoded.
-
-        Raises:
-            ConfigError: There is no such column.
-        """
+        """Reads a slot column of observations, (..., size) to (..., num_slots), decoded; refuses unknown names."""
         return self.slot[_index(self.slot, name)].decode(observation[..., self.slot_slice(name)])
 
     def row_column(self, observation: npt.NDArray[np.floating], name: str) -> FloatArray:
-        """Reads a column of the rows behind the slots, (..., size) to (..., count), decoded.
-
-        Raises:
-            ConfigError: There is no such column.
-        """
+        """Reads a column of the rows behind the slots, (..., size) to (..., count), decoded; refuses unknown names."""
         first = self._behind_slots
         for rows in self.rows:
             names, end = [column.name for column in rows.columns], first + rows.count * len(rows.columns)

@@ -93,7 +93,6 @@ class EpisodeCopies:
             self._run(numbers, self._actions)
 
     def _run(self, numbers: IntArray, actions: IntArray) -> None:
-        """Runs copies to their next decisions."""
         tables = self._batch.tables
         is_new = self._tables is not tables  # the first ones, or larger ones
         if is_new:

@@ -37,8 +37,7 @@ class MaskedEnv(FlowSchedEnv[Action]):
     def action_masks(self) -> BoolArray:
         """Returns which actions do what they say, (num_actions,) bool; of several choices, one after the other.
 
-        Raises:
-            SimulationError: There is no episode yet.
+        Refuses before the first episode.
         """
         raise NotImplementedError
 
@@ -55,11 +54,7 @@ class MaskedVectorEnv(FlowSchedVectorEnv):
     _masks: BoolArray
 
     def action_masks(self) -> BoolArray:
-        """Returns which actions do what they say, (num_envs, num_actions).
-
-        Raises:
-            SimulationError: There is no episode yet.
-        """
+        """Returns which actions do what they say, (num_envs, num_actions); refuses before the first episode."""
         self._check_begun()
         return self._masks.copy()
 
@@ -76,9 +71,7 @@ class DecisionEnv(MaskedEnv[int], Generic[Rules]):
 
     Args:
         rules: What the system does with a decision.
-        num_actions: Number of actions.
-        terms: Names of the terms of the reward.
-        final_infos: Names of what the last info tells besides.
+        terms, final_infos: Names of the terms of the reward, and of what the last info tells besides.
     """
 
     _network: NetworkSetup
@@ -122,11 +115,7 @@ class DecisionEnv(MaskedEnv[int], Generic[Rules]):
         return self._simulation
 
     def decision(self) -> Decision:
-        """Lays out what is to be decided now.
-
-        Raises:
-            SimulationError: There is no episode yet.
-        """
+        """Lays out what is to be decided now; refuses before the first episode."""
         return self._episode().decision()
 
     def action_masks(self) -> BoolArray:
@@ -188,7 +177,6 @@ class _OnSimpy:
         self._shown = False
 
     def decision(self) -> Decision:
-        """Lays out what is to be decided now."""
         return self._decision
 
     def step(self, choice: int, *, is_first: bool) -> tuple[Sequence[int], float, bool]:
@@ -238,26 +226,21 @@ class _InMachineCode:
         self._step(*self._arguments(NO_ACTIONS))
 
     def decision(self) -> Decision:
-        """Lays out what is to be decided now."""
         return self._env.simulation.decision(self._env._flow_columns, self._env._episodes)
 
     def step(self, choice: int, *, is_first: bool) -> tuple[Sequence[int], float, bool]:
-        """Applies an action."""
         self._ended[0] = False
         num_finished, _ = self._step(*self._arguments(np.array([choice])))
         finished = self.results.finished[:num_finished].tolist() if num_finished else ()
         return finished, self.results.reward.item(), bool(self._ended[0])
 
     def look(self) -> Results:
-        """Returns what the environment shows."""
         return self.results
 
     def asking_host(self) -> int:
-        """Returns the destination that asks, -1 for none."""
         return int(self.results.host[0])
 
     def final(self) -> FloatArray:
-        """Returns what the last info tells besides."""
         final: FloatArray = self.results.final[0]
         return final
 

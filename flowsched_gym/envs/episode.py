@@ -41,7 +41,6 @@ class EpisodeSetup(ABC):
     """What the episodes of an environment are made of.
 
     Attributes:
-        topology: Links and paths.
         period: When a period ends, where the agent is asked after each.
         flow_fields: What the environment keeps of each flow; see ``fill_flow_fields``.
         episode_fields: What it keeps of each episode, 0 at the beginning.
@@ -128,12 +127,7 @@ class RecentDraws:
 
 
 def check_source(source: WorkloadSource, network: EpisodeSetup) -> None:
-    """Checks what can be checked of flows before an episode begins, on the flows of one.
-
-    Raises:
-        ConfigError: There are no flows, or the network cannot serve them.
-        WorkloadError: Flows take too short or too long a time to send.
-    """
+    """Checks the flows of one episode, as ``EpisodeSetup.check`` does, and that there are any."""
     for each in members_of(source):
         workload = each.draw(0)
         if not isinstance(workload, Workload):

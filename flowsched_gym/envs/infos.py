@@ -18,12 +18,7 @@ Infos = dict[str, Any]
 
 
 class LazyInfos(dict[str, Any]):
-    """A dict some of whose values are made when they are first read: what nobody reads costs nothing.
-
-    Args:
-        values: Values that are there.
-        deferred: Makers of the other values, by key.
-    """
+    """A dict some of whose values, the deferred ones, are made when they are first read: what nobody reads is free."""
 
     __slots__ = ("_deferred",)
 
@@ -111,7 +106,6 @@ class LazyInfos(dict[str, Any]):
         return super().__repr__()
 
     def __reduce__(self) -> tuple[type, tuple[dict[str, Any]]]:
-        """Pickles and copies as a plain dict."""
         return dict, (self.copy(),)
 
     __copy__ = copy
@@ -127,12 +121,7 @@ class LazyInfos(dict[str, Any]):
 
 
 def merge_infos(infos: Mapping[int, Mapping[str, Any]], num_envs: int) -> dict[str, Any]:
-    """Merges infos of single environments as Gymnasium's vector environments do.
-
-    Args:
-        infos: Infos of some environments by number, all numbers in them.
-        num_envs: Environments of the vector.
-    """
+    """Merges infos of some environments, by their numbers, as Gymnasium's vector environments do; all are numbers."""
     merged: dict[str, Any] = {}
     for number, info in infos.items():
         for key, value in info.items():
@@ -153,12 +142,9 @@ def with_tuples(tuples: npt.NDArray[Any], numbers: IntArray, value: tuple[()] | 
 
 
 def lists_of_flows(rows: IntArray, counts: IntArray, flow_ids: Sequence[IntArray | None] | None) -> npt.NDArray[Any]:
-    """Makes, for each environment, the tuple of the ids of flows that finished.
+    """Makes, for each environment, the tuple of the ids of flows that finished, from their rows, one after the other.
 
-    Args:
-        rows: Rows of the flows, those of the first environment first.
-        counts: How many finished in each environment, (num_envs,).
-        flow_ids: For each environment the ids by row, or ``None`` where ids are rows.
+    ``counts`` is how many finished in each, (num_envs,), and ``flow_ids`` the ids by row; ``None`` where ids are rows.
     """
     tuples = with_tuples(np.empty(len(counts), dtype=object), np.arange(len(counts)), ())
     listed, end = rows.tolist(), 0
@@ -186,7 +172,6 @@ class VectorInfos(VectorEpisodes):
     """Infos of what happened in each environment, made as far as a caller reads them."""
 
     def _infos_of_reset(self, outputs: Results, numbers: IntArray) -> Infos:
-        """Builds the infos of environments that have begun an episode."""
         who = np.zeros(self.num_envs, dtype=np.bool_)
         who[numbers] = True
         nobody = np.zeros(self.num_envs, dtype=np.bool_)
@@ -213,10 +198,7 @@ class VectorInfos(VectorEpisodes):
         return LazyInfos(infos, deferred)
 
     def _gather(self, outputs: Results, who: BoolArray, rewarded: BoolArray) -> Infos:
-        """Builds the infos that all environments in ``who`` have, and the reward terms of those in ``rewarded``.
-
-        Where both are the same array, they are all environments.
-        """
+        """Builds the infos of ``who``, and the reward terms of ``rewarded``; the same array for both means everyone."""
         terms: Infos = {}
         infos: Infos = {"reward_terms": terms, "_reward_terms": who, "_finished": who}
         are_all = who is rewarded
@@ -229,7 +211,6 @@ class VectorInfos(VectorEpisodes):
         return infos
 
     def _finished_maker(self, outputs: Results, finished: IntArray) -> Callable[[], npt.NDArray[Any]]:
-        """Returns what makes the lists of finished flows: for each environment a tuple of flow ids."""
         counts = outputs.num_finished.copy()
         flow_ids = None
         if self._flow_ids:
@@ -237,7 +218,6 @@ class VectorInfos(VectorEpisodes):
         return functools.partial(lists_of_flows, finished, counts, flow_ids)
 
     def _metrics_maker(self, numbers: IntArray, outputs: Results) -> Callable[[], Infos]:
-        """Returns what makes the metrics of episodes that have ended."""
         times, terminated = outputs.time, outputs.terminated
         episodes = {}
         for number in numbers.tolist():

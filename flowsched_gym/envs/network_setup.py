@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +24,6 @@ from flowsched_gym.fluid.stages import Barrier
 from flowsched_gym.topology import Routing, Topology
 from flowsched_gym.workload import Workload
 
-IDEAL: Final = TRANSPORTS[TransportName.IDEAL]
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NetworkSetup(EpisodeSetup):
@@ -43,7 +41,7 @@ class NetworkSetup(EpisodeSetup):
 
     topology: Topology
     new_discipline: Callable[[], Discipline]
-    transport: Transport = IDEAL
+    transport: Transport = TRANSPORTS[TransportName.IDEAL]
     num_tokens: int | None = None
     routing: Routing | None = None
     asks: DecisionKind = DecisionKind.NOTHING
@@ -72,7 +70,6 @@ class NetworkSetup(EpisodeSetup):
             super().check_links(workload)
 
     def _check_stages(self, workload: Workload) -> None:
-        """Refuses flows with stages before they send, where they cannot have any."""
         if not workload.has_stages:
             return
         if self.barrier is None:

@@ -10,7 +10,7 @@ from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.periods import Period
 from flowsched_gym.envs.drawing import Scene
 from flowsched_gym.envs.episode import EpisodeSetup
-from flowsched_gym.envs.views import EpisodeView
+from flowsched_gym.envs.views import FLOW_FIELDS, EpisodeView
 from flowsched_gym.flows.fields import Fields
 from flowsched_gym.packets.compiled import CompiledPackets, PacketNetworks
 from flowsched_gym.packets.rules.queues import QueueCounts
@@ -19,16 +19,6 @@ from flowsched_gym.packets.simpy import PacketSimulation
 from flowsched_gym.topology import Topology
 from flowsched_gym.workload import Workload
 
-FLOW_FIELDS: Final = (
-    ("flow_id", "i8"),
-    ("source", "i8"),
-    ("destination", "i8"),
-    ("size", "f8"),
-    ("deadline_span", "f8"),
-    ("by_arrival", "i8"),
-    ("ideal_fct", "f8"),
-)
-"""What views show of flows beside the columns of the engine."""
 BYTES_OF_ROW: Final = 300
 """Memory that a flow of the fluid takes."""
 PACKETS_OF_ROW: Final = 7
@@ -72,7 +62,7 @@ class PortsSetup(EpisodeSetup):
     port: PacketSetup
     period: Period
     episode_fields: Fields = ()
-    flow_fields: Fields = FLOW_FIELDS
+    flow_fields: Fields = (*FLOW_FIELDS, ("size", "f8"), ("deadline_span", "f8"))
 
     def check(self, workload: Workload) -> None:
         """Checks that the flows have not too many packets, and that links stay up."""

@@ -18,7 +18,7 @@ from flowsched_gym.envs.columns import Layout
 from flowsched_gym.envs.episode import EpisodeSetup
 from flowsched_gym.envs.network_setup import NetworkSetup
 from flowsched_gym.envs.vector import FlowSchedVectorEnv
-from flowsched_gym.envs.views import EpisodeView, NetworkView
+from flowsched_gym.envs.views import FLOW_FIELDS, EpisodeView, NetworkView
 from flowsched_gym.flows.fields import Fields
 from flowsched_gym.fluid.compiled.stepping import Results
 from flowsched_gym.fluid.decision import DecisionKind
@@ -28,14 +28,6 @@ from flowsched_gym.workload import WorkloadSource, members_of
 
 View = TypeVar("View", bound=EpisodeView)
 
-FLOW_FIELDS: Final = (
-    ("flow_id", "i8"),
-    ("source", "i8"),
-    ("destination", "i8"),
-    ("by_arrival", "i8"),
-    ("ideal_fct", "f8"),
-)
-"""What views show of flows beside the columns of the engine."""
 MOST_PERIODS: Final = 10_000_000
 """Periods of an episode at most: to go through so many takes half an hour, whether anything is decided or not."""
 
@@ -73,11 +65,7 @@ class PeriodControl(ABC, Generic[Action, View]):
 
     @abstractmethod
     def check(self, action: object, name: str = "action") -> Action:
-        """Reads an action, called so in messages; whatever it lets through, ``act`` can do.
-
-        Raises:
-            InvalidAction: The action is outside the space.
-        """
+        """Reads an action, called so in messages, or raises InvalidAction; what it lets through, ``act`` can do."""
 
     def begin(self, view: View, memory: FloatArray) -> None:
         """Sets what an episode begins with; the memory holds zeros before. Thresholds are the initial ones."""
@@ -130,7 +118,6 @@ class PeriodEnv(FlowSchedEnv[Action]):
     delivered ends the episode, wherever in its period that is; its action is rewarded for what it delivered.
 
     Args:
-        control: The system's part.
         network: The network, whose agent is asked after each period, with the control's ``episode_fields``.
         source, render_mode, max_decisions, engine: See ``FlowSchedEnv``.
     """
@@ -160,11 +147,7 @@ class PeriodEnv(FlowSchedEnv[Action]):
         self._check_periods()
 
     def view(self) -> Any:
-        """Views the network as it stands, as ``PeriodControl`` does.
-
-        Raises:
-            SimulationError: There is no episode yet.
-        """
+        """Views the network as it stands, as ``PeriodControl`` does; refuses before the first episode."""
         simulation = self.simulation
         if self._batch is not None:
             return self._network.view_batch(self._batch, 0)
@@ -197,7 +180,6 @@ class PeriodEnv(FlowSchedEnv[Action]):
         self._run()
 
     def _decide(self, action: Action) -> tuple[Sequence[int], float, dict[str, float]]:
-        """Sets the controls, and lets the next period begin."""
         chosen = self._control.check(action)
         simulation = self._simulation
         num_before = 0
@@ -237,18 +219,12 @@ class PeriodVectorEnv(FlowSchedVectorEnv):
         self._control = self._template._control
 
     def view(self, number: int) -> Any:
-        """Views the network of an environment as it stands.
-
-        Raises:
-            ConfigError: There is no environment of that number.
-            SimulationError: There is no episode yet.
-        """
+        """Views the network of an environment as it stands; refuses other numbers, and before the first episode."""
         check_integer("number", number, at_least=0, below=self.num_envs)
         self._check_begun()
         return self._view(int(self._current[number]))[0]
 
     def _advance(self, actions: npt.NDArray[Any], outputs: Results) -> tuple[IntArray, int]:
-        """Acts where no environment is over, runs these networks together, and pays."""
         running = np.flatnonzero(~self._over).tolist()
         given = list(actions) if np.iterable(actions) else []
         if len(given) != self.num_envs:

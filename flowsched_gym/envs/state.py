@@ -46,11 +46,7 @@ class StateOrigin(ABC):
     config: "DataclassInstance"
 
     def check(self, environment: str, config: "DataclassInstance") -> None:
-        """Refuses an environment of another version or class, or with other arguments, and a state that was altered.
-
-        Raises:
-            ConfigError: The state does not belong there, or is not as ``get_state`` returned it.
-        """
+        """Refuses an environment of another version or class, or with other arguments, and a state that was altered."""
         try:
             self._check_origin(environment, config)
             intact = self._is_whole()
@@ -81,7 +77,6 @@ class EnvState(StateOrigin):
     As with anything pickled: restore only what comes from where you trust. The digest finds accidents, not malice.
 
     Attributes:
-        engine: Name of the engine.
         episode_seed: Seed of the flows of the episode.
         flows: Digest of these flows and their hosts.
         decisions: Actions that have been taken.
@@ -107,10 +102,7 @@ class EnvState(StateOrigin):
 
         Flows that have arrived stay, with all that has happened to them; those that arrive later, and links that change
         later, are those of the episode of another seed (see ``FlowSchedEnv.begin``). Such a state is restored by taking
-        the decisions again, which the compiled engine does in microseconds each.
-
-        Raises:
-            ConfigError: The seed is not an integer >= 0.
+        the decisions again, which the compiled engine does in microseconds each. The seed is an integer >= 0.
         """
         check_integer("seed", seed, at_least=0)
         return replace(self, futures=(*self.futures, (self.now, int(seed))), network=None).sealed()
@@ -130,10 +122,7 @@ class EnvState(StateOrigin):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class VectorState(StateOrigin):
-    """What ``get_state`` of a vector environment returns and ``set_state`` takes. It never changes.
-
-    It can be pickled. As with anything pickled: restore only what comes from where you trust. The digests find
-    accidents, not malice.
+    """What ``get_state`` of a vector environment returns and ``set_state`` takes; see ``EnvState``.
 
     Attributes:
         flows: Digest of what the flows of episodes are drawn from.
@@ -184,8 +173,7 @@ class VectorState(StateOrigin):
     def content(self) -> dict[str, Any]:
         """Returns the state as numbers, texts, bytes and arrays, to be kept where nothing may be pickled.
 
-        Raises:
-            ConfigError: The state has a history, which is there for drawing alone.
+        One with a history, which is there for drawing alone, is refused.
         """
         if self.history is not None:
             raise ConfigError("state was taken with a render_mode: only states without one can be kept in files")
@@ -194,11 +182,7 @@ class VectorState(StateOrigin):
 
     @classmethod
     def of_content(cls, content: Mapping[str, Any], config: "DataclassInstance") -> "VectorState":
-        """Makes a state of what `content` returned, for environments with the same arguments.
-
-        Raises:
-            ConfigError: The state is one of environments with other arguments.
-        """
+        """Makes a state of what `content` returned, for environments with the same arguments; refuses others."""
         _check_arguments(content["config"], _plain(config))
         kept = {name: content[name] for name in KEPT}
         return cls(**kept, config=config, networks=Snapshot(content["networks"]), history=None)
@@ -242,7 +226,6 @@ class Restored:
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Takes the state, where an episode has begun."""
         args, kwargs = self._made_with
         attributes = {name: getattr(self, name) for name in self._PICKLED}
         return _restored, (type(self), args, kwargs, attributes, self._state_to_pickle())
@@ -285,11 +268,7 @@ def fingerprint(workload: Workload, num_hosts: int) -> bytes:
 
 
 def read_numbers(numbers: object, num_envs: int) -> npt.NDArray[np.int64]:
-    """Reads numbers of environments, (count,).
-
-    Raises:
-        ConfigError: They are not integers from 0 to num_envs - 1.
-    """
+    """Reads numbers of environments, (count,), integers from 0 to num_envs - 1; refuses others."""
     given = as_integers(numbers)
     if given is None and isinstance(numbers, (list, tuple)) and not numbers:
         given = np.zeros(0, dtype=np.int64)
@@ -299,7 +278,6 @@ def read_numbers(numbers: object, num_envs: int) -> npt.NDArray[np.int64]:
 
 
 def _check_arguments(then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Refuses a state that was taken with other arguments than there are now."""
     differing = [name for name in now if then.get(name) != now[name]]
     if differing:
         wanted, found = (", ".join(f"{name}={each.get(name)!r}" for name in differing) for each in (then, now))
@@ -307,7 +285,6 @@ def _check_arguments(then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
 
 
 def _plain(value: object) -> Any:
-    """Returns arguments as numbers, texts, lists and dictionaries."""
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, (list, tuple)):

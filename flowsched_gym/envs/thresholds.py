@@ -107,11 +107,7 @@ def class_of_size(size: FloatArray) -> IntArray:
 
 
 def read_thresholds(name: str, given: object, *, may_be_empty: bool = False) -> tuple[float, ...]:
-    """Checks an argument that gives thresholds in B.
-
-    Raises:
-        ConfigError: They are no numbers, not finite, positive and increasing, or there is none.
-    """
+    """Reads thresholds in B, finite, positive and increasing, one at least unless there may be none; refuses others."""
     try:
         return tuple(check_limits(given, may_be_empty=may_be_empty).tolist())
     except ConfigError as error:

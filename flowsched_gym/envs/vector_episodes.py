@@ -102,7 +102,6 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
         return self.simulation.records(int(self._current[number]), workload)
 
     def _source(self, number: int) -> RecentDraws:
-        """Returns what draws the episodes of an environment."""
         return self._sources[int(self._member[number])]
 
     def _generator(self, number: int) -> np.random.Generator:
@@ -160,7 +159,6 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
         self._ready[numbers] = True
 
     def _draw_episode(self, network: int, source: RecentDraws, seed: int) -> None:
-        """Draws an episode as the single environment does, and loads it."""
         workload = draw_flows(source, seed)
         self._template._network.check_links(workload)
         self.simulation.load(network, workload)
@@ -196,17 +194,12 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
         assert self._history is not None
         shadow, taken = self._shadows.get(number, (None, 0))
         if shadow is None:
-            shadow = self._new_shadow(number)
+            own = {} if self._workloads is None else {"workload": self._workloads[self._member[number]]}
+            shadow = self.single(**{**self._arguments, **own})
+            shadow.begin(int(self._episode_seed[number]))
         for action in self._history[number][taken:]:
             shadow.step(action)
         self._shadows[number] = shadow, len(self._history[number])
-        return shadow
-
-    def _new_shadow(self, number: int) -> FlowSchedEnv[Any]:
-        """Makes a single environment in the episode of one of these."""
-        own = {} if self._workloads is None else {"workload": self._workloads[self._member[number]]}
-        shadow = self.single(**{**self._arguments, **own})
-        shadow.begin(int(self._episode_seed[number]))
         return shadow
 
     def _prepare(self, network: int) -> None:
@@ -214,17 +207,9 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
 
 
 def distinct_workloads(workload: object, num_envs: int) -> tuple[list[Any] | None, IntArray]:
-    """Finds which workload each environment has.
+    """Finds which workload each environment has, of one for all or a list of one for each.
 
-    Args:
-        workload: One for all, or a list of one for each.
-        num_envs: Environments.
-
-    Returns:
-        The workloads that differ, None for one for all; and the index of each environment's, (num_envs,).
-
-    Raises:
-        ConfigError: The list is not as long as there are environments.
+    Returns the workloads that differ, None for one for all, and the index of each environment's, (num_envs,).
     """
     member = np.zeros(num_envs, dtype=np.int64)
     if not isinstance(workload, (list, tuple)) or isinstance(workload, WorkloadSource):
@@ -239,10 +224,7 @@ def distinct_workloads(workload: object, num_envs: int) -> tuple[list[Any] | Non
 
 
 def check_room(num_envs: int, num_rows: int, content: str, observation_size: int) -> None:
-    """Refuses vector environments for which there is no memory.
-
-    ``num_rows`` are flows of an episode, or what takes as much memory, and ``content`` what they are, in words.
-    """
+    """Refuses vector environments for which there is no memory; a row is a flow of an episode, or takes as much."""
     most = min(MOST_ROWS // (2 * num_rows), MOST_NUMBERS // observation_size)
     if num_envs > max(most, 1):
         raise ConfigError(

@@ -6,7 +6,7 @@ Both engines keep the same columns of flows, so such a part is written once, and
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,14 @@ from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.flows.fields import FlowColumns
 from flowsched_gym.fluid.disciplines import Mlfq, QueuedTasks
 
+FLOW_FIELDS: Final = (
+    ("flow_id", "i8"),
+    ("source", "i8"),
+    ("destination", "i8"),
+    ("by_arrival", "i8"),
+    ("ideal_fct", "f8"),
+)
+"""What views show of flows beside the columns of the engine."""
 FlowTable = Mapping[str, npt.NDArray[Any]] | npt.NDArray[Any]
 """Columns of flows by name: a mapping, or records of the compiled engine."""
 
@@ -31,7 +39,6 @@ class EpisodeView:
         now: Time in s.
         begun_at: Time in s of the last action, when the period began that has ended now; 0 before the second.
         num_periods: Periods that have begun.
-        num_flows: Flows of the episode.
         flows: Columns, (num_flows,) each, by the names of the properties.
         deliveries: Rows in the order of their delivery, as the engine counts them, from ``first_row``.
         num_before: How many of these there were at the last action; 0 before the second.
@@ -197,11 +204,7 @@ class NetworkView(EpisodeView):
         return self.discipline.thresholds(self.network)
 
     def set_thresholds(self, rows: FloatArray) -> None:
-        """Sets the thresholds from now on, (num_groups, num_queues - 1) in B, each row increasing.
-
-        Raises:
-            ConfigError: They are not finite, positive and increasing, or not as many as there are.
-        """
+        """Sets the thresholds from now on, (num_groups, num_queues - 1) in B, each row increasing; refuses others."""
         self.discipline.set_thresholds(rows, self.network)
 
     def queues_of(self, rows: IntArray) -> IntArray:
@@ -209,19 +212,11 @@ class NetworkView(EpisodeView):
         return self.discipline.queues_of(rows + self.first_row)
 
     def pin(self, row: int | IntArray, queue: int | IntArray | None) -> None:
-        """Pins active flows to queues from now on, whatever they attain; ``None`` lets them go; see ``Mlfq.pin``.
-
-        Raises:
-            ConfigError: There is no such queue, or queues are of tasks.
-        """
+        """Pins active flows to queues, whatever they attain; ``None`` lets them go; refuses queues of tasks."""
         if not isinstance(self.discipline, Mlfq):
             raise ConfigError("flows cannot be pinned to queues of tasks")
         self.discipline.pin(row + self.first_row, queue)
 
     def move(self, row: int, choice: int) -> None:
-        """Sends an active flow along one of its paths from now on.
-
-        Raises:
-            SimulationError: Paths stay in this network, there is no such path, or one of its links has failed.
-        """
+        """Sends an active flow along one of its paths from now on; refuses where paths stay, and failed links."""
         self.moves(row, choice)

@@ -27,7 +27,6 @@ class Ability(NamedTuple):
         return set(other.actions) <= set(self.actions) and set(other.information) <= set(self.information)
 
     def __add__(self, other: "Ability") -> "Ability":  # type: ignore[override]  # not a longer tuple
-        """Joins actions and information, each kind once."""
         actions, information = (tuple(dict.fromkeys(one + two)) for one, two in zip(self, other, strict=True))
         return Ability(actions, information)
 
@@ -102,9 +101,7 @@ class EnvironmentSpec:
 
     Attributes:
         id: Gymnasium id, ``flowsched/<Name>-v0``.
-        description: What it is, in one phrase.
-        entry_point: ``module:Class`` of the single environment.
-        config: ``module:Class`` of the frozen dataclass of its arguments.
+        entry_point, config: ``module:Class`` of the single environment, and of the frozen dataclass of its arguments.
         workloads: Names of the workloads that its tables are made for.
         policies: Heuristics that act on it.
         baselines: Names of those that a training is compared with on the way.

@@ -118,11 +118,7 @@ class Canvas:
         bold: bool = False,
         align: str = "left",
     ) -> int:
-        """Writes one line with its middle in row ``y``, ``left``, ``right`` or ``center`` at column ``x``.
-
-        Returns:
-            Column behind the last letter.
-        """
+        """Writes a line with its middle in row ``y``, aligned at column ``x``; returns the column behind it."""
         if not text:
             return x
         word = _word(text, size, bold)

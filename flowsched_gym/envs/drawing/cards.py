@@ -3,22 +3,10 @@
 import functools
 from typing import Final
 
+from flowsched_gym.envs.drawing import panels
 from flowsched_gym.envs.drawing.canvas import Box, Canvas, Colour, Colours
 from flowsched_gym.envs.drawing.formats import size_text
-from flowsched_gym.envs.drawing.panels import (
-    Chart,
-    Charts,
-    Fabric,
-    Grid,
-    Link,
-    Links,
-    Panel,
-    Part,
-    Tier,
-    Tiles,
-    Timeline,
-    Tone,
-)
+from flowsched_gym.envs.drawing.panels import Tone
 from flowsched_gym.envs.drawing.tables import PAD, TONES, draw_table
 
 LINK_COLUMNS: Final = 3
@@ -40,16 +28,16 @@ CROWD: Final = 3
 """Flows on a cable from which its line is widest."""
 
 
-def draw_panel(canvas: Canvas, panel: Panel, box: Box) -> None:
+def draw_panel(canvas: Canvas, panel: panels.Panel, box: Box) -> None:
     """Draws a panel on its card."""
-    if panel.title and not isinstance(panel, Tiles):
+    if panel.title and not isinstance(panel, panels.Tiles):
         canvas.text(box.left + PAD, box.top + 18, panel.title, size=15, bold=True)
-        style = {"size": 15, "bold": True} if isinstance(panel, Link) else {"colour": Colours.MUTED}
+        style = {"size": 15, "bold": True} if isinstance(panel, panels.Link) else {"colour": Colours.MUTED}
         canvas.text(box.right - PAD, box.top + 18, panel.note, align="right", **style)
     _draw(panel, canvas, box)
 
 
-def draw_parts(canvas: Canvas, box: Box, parts: tuple[Part, ...]) -> None:
+def draw_parts(canvas: Canvas, box: Box, parts: tuple[panels.Part, ...]) -> None:
     """Draws a bar of several colours."""
     canvas.rectangle(box, Colours.TRACK)
     x = float(box.left)
@@ -62,7 +50,7 @@ def draw_parts(canvas: Canvas, box: Box, parts: tuple[Part, ...]) -> None:
 
 
 @functools.singledispatch
-def _draw(panel: Panel, canvas: Canvas, box: Box) -> None:
+def _draw(panel: panels.Panel, canvas: Canvas, box: Box) -> None:
     """Draws what is particular to a kind of panel."""
     raise NotImplementedError(f"{type(panel).__name__} has no picture")
 
@@ -71,7 +59,7 @@ _draw.register(draw_table)
 
 
 @_draw.register
-def _link(panel: Link, canvas: Canvas, box: Box) -> None:
+def _link(panel: panels.Link, canvas: Canvas, box: Box) -> None:
     left, right = box.left + PAD, box.right - PAD
     draw_parts(canvas, Box(left, box.top + 36, right, box.top + 52), panel.parts)
     canvas.text(left, box.top + 72, panel.left, size=12, colour=Colours.MUTED)
@@ -79,7 +67,7 @@ def _link(panel: Link, canvas: Canvas, box: Box) -> None:
 
 
 @_draw.register
-def _links(panel: Links, canvas: Canvas, box: Box) -> None:
+def _links(panel: panels.Links, canvas: Canvas, box: Box) -> None:
     left, right, top = box.left + PAD, box.right - PAD, box.top + 42
     most = max(link.backlog for link in panel.links)
     canvas.text(right, box.top + 18, f"{size_text(most)} at most", size=12, colour=Colours.MUTED, align="right")
@@ -97,7 +85,7 @@ def _links(panel: Links, canvas: Canvas, box: Box) -> None:
 
 
 @_draw.register
-def _timeline(panel: Timeline, canvas: Canvas, box: Box) -> None:
+def _timeline(panel: panels.Timeline, canvas: Canvas, box: Box) -> None:
     """Draws the moving mean as a line, and the single outcomes below."""
     left, right = box.left + PAD, box.right - PAD
     area = Box(left, box.top + 58, right - 34, box.top + 138)
@@ -118,7 +106,7 @@ def _timeline(panel: Timeline, canvas: Canvas, box: Box) -> None:
 
 
 @_draw.register
-def _charts(panel: Charts, canvas: Canvas, box: Box) -> None:
+def _charts(panel: panels.Charts, canvas: Canvas, box: Box) -> None:
     left, right, top, foot = box.left + 90, box.right - 24, box.top + 34, box.bottom - 24
     height = (foot - top) // len(panel.charts)
     for number, chart in enumerate(panel.charts):
@@ -130,7 +118,7 @@ def _charts(panel: Charts, canvas: Canvas, box: Box) -> None:
         canvas.text(x, box.bottom - 12, name, size=12, colour=Colours.MUTED, align="center")
 
 
-def _draw_chart(canvas: Canvas, chart: Chart, area: Box) -> None:
+def _draw_chart(canvas: Canvas, chart: panels.Chart, area: Box) -> None:
     canvas.rectangle(area, Colours.WINDOW)
     canvas.text(area.left, area.top - 8, chart.caption, size=12)
     canvas.text(area.right, area.top - 8, chart.note, size=12, colour=Colours.MUTED, align="right")
@@ -146,7 +134,7 @@ def _draw_chart(canvas: Canvas, chart: Chart, area: Box) -> None:
 
 
 @_draw.register
-def _grid(panel: Grid, canvas: Canvas, box: Box) -> None:
+def _grid(panel: panels.Grid, canvas: Canvas, box: Box) -> None:
     left, right, top, foot = box.left + 92, box.right - PAD, box.top + 36, box.bottom - 8
     rows = panel.rows[: (foot - top) // GRID_HEIGHTS[0]]
     height = min((foot - top) // len(rows), GRID_HEIGHTS[1])
@@ -165,7 +153,7 @@ def _grid(panel: Grid, canvas: Canvas, box: Box) -> None:
 
 
 @_draw.register
-def _fabric(panel: Fabric, canvas: Canvas, box: Box) -> None:
+def _fabric(panel: panels.Fabric, canvas: Canvas, box: Box) -> None:
     """Draws cables first, then the paths in question, then hosts and switches."""
     nodes = _nodes(panel.tiers, box)
     sparse = (box.width - GUTTER - 14) / panel.tiers[-1].num_nodes >= ROOM_FOR_LINES
@@ -200,7 +188,7 @@ def _fabric(panel: Fabric, canvas: Canvas, box: Box) -> None:
 
 
 @functools.lru_cache(maxsize=8)
-def _nodes(tiers: tuple[Tier, ...], box: Box) -> tuple[tuple[Box, ...], ...]:
+def _nodes(tiers: tuple[panels.Tier, ...], box: Box) -> tuple[tuple[Box, ...], ...]:
     left, right = box.left + GUTTER, box.right - 14
     nodes = []
     for number, tier in enumerate(tiers):
@@ -214,7 +202,7 @@ def _nodes(tiers: tuple[Tier, ...], box: Box) -> tuple[tuple[Box, ...], ...]:
 
 
 @_draw.register
-def _tiles(panel: Tiles, canvas: Canvas, box: Box) -> None:
+def _tiles(panel: panels.Tiles, canvas: Canvas, box: Box) -> None:
     shown = panel.some((box.width + 8) // (TILE_WIDTH + 8))
     for number, tile in enumerate(shown):
         left, top = box.left + number * (TILE_WIDTH + 8), box.top

@@ -3,14 +3,7 @@
 import math
 from typing import Final
 
-from flowsched_gym.core import numerics
-from flowsched_gym.core.units import (
-    BYTES_PER_KILOBYTE,
-    BYTES_PER_MEGABYTE,
-    BYTES_PER_SECOND_PER_GBPS,
-    SECONDS_PER_MICROSECOND,
-    SECONDS_PER_MILLISECOND,
-)
+from flowsched_gym.core import numerics, units
 
 LOGARITHMIC_FROM: Final = 100.0
 """Ratio of the largest to the smallest size from which bars show the logarithm of the size."""
@@ -45,18 +38,18 @@ def duration_text(seconds: float) -> str:
         return f"{sign}inf"
     if length >= 0.9995:
         return f"{sign}{number_text(length) if length < LONG else f'{length:.0e}'} s"
-    if length >= 0.9995 * SECONDS_PER_MILLISECOND:
-        return f"{sign}{number_text(length / SECONDS_PER_MILLISECOND)} ms"
-    return f"{sign}{length / SECONDS_PER_MICROSECOND:.0f} us"
+    if length >= 0.9995 * units.SECONDS_PER_MILLISECOND:
+        return f"{sign}{number_text(length / units.SECONDS_PER_MILLISECOND)} ms"
+    return f"{sign}{length / units.SECONDS_PER_MICROSECOND:.0f} us"
 
 
 def size_text(size: float) -> str:
     """Writes bytes with the unit that suits them."""
-    if size >= 999.5 * BYTES_PER_KILOBYTE:
-        return f"{number_text(size / BYTES_PER_MEGABYTE)} MB"
-    if size >= 99.5 * BYTES_PER_KILOBYTE:
-        return f"{size / BYTES_PER_KILOBYTE:.0f} KB"
-    return f"{number_text(size / BYTES_PER_KILOBYTE)} KB" if size >= 999.5 else f"{size:.0f} B"
+    if size >= 999.5 * units.BYTES_PER_KILOBYTE:
+        return f"{number_text(size / units.BYTES_PER_MEGABYTE)} MB"
+    if size >= 99.5 * units.BYTES_PER_KILOBYTE:
+        return f"{size / units.BYTES_PER_KILOBYTE:.0f} KB"
+    return f"{number_text(size / units.BYTES_PER_KILOBYTE)} KB" if size >= 999.5 else f"{size:.0f} B"
 
 
 def size_share(size: float, size_range: tuple[float, float]) -> float:
@@ -69,7 +62,7 @@ def size_share(size: float, size_range: tuple[float, float]) -> float:
 
 def rate_text(rate: float) -> str:
     """Writes a rate in B/s in bits per second."""
-    gbps = rate / BYTES_PER_SECOND_PER_GBPS
+    gbps = rate / units.BYTES_PER_SECOND_PER_GBPS
     return f"{number_text(gbps)} Gbit/s" if gbps >= 0.9995 else f"{gbps * 1000:.0f} Mbit/s"
 
 

@@ -110,8 +110,7 @@ class Panel:
     """A card of the frame, a paragraph of the text.
 
     Attributes:
-        title: Its heading.
-        note: Text beside the heading.
+        title, note: Its heading, and text beside it.
         height: Its height; 0 for an equal part of what the others of its stack leave.
         in_frame: Whether the frame has it.
     """
@@ -127,7 +126,6 @@ class Table(Panel):
     """Rows of cells, of which the first may be in the slots that the agent chooses from.
 
     Attributes:
-        columns: The columns.
         rows: A cell for each column.
         slots: How many slots there are, taken or not; 0 for a table without.
         numbered: Whether slots have the numbers of actions.
@@ -286,10 +284,8 @@ class Banner:
     """The head of a picture.
 
     Attributes:
-        title: Name of the environment.
-        setting: Its workload and network.
-        now: Time in s.
-        question: What the agent is asked.
+        title, setting: Name of the environment, and its workload and network.
+        question: What the agent is asked, at the time ``now`` in s.
         headline: What is measured, and its value so far.
         counts: What has become of the flows, with the colours of the bar below, whose parts follow.
     """

@@ -64,12 +64,7 @@ RENDER_MODES: Final = _RenderModes(
 
 
 class Window:
-    """A window on the screen; it opens with its first frame.
-
-    Args:
-        title: What stands in its bar.
-        fps: Frames per second, at most; ``show`` waits for as long as that takes.
-    """
+    """A window on the screen; it opens with its first frame, and ``show`` waits where frames come faster than fps."""
 
     def __init__(self, title: str, fps: int) -> None:
         self._title = title

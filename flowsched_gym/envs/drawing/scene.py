@@ -43,15 +43,12 @@ class Scene:
 
     Attributes:
         now: Time in s.
-        records: What has become of each flow.
         delivered: Rows of the flows that have been delivered, in that order, (num_delivered,).
         active: Rows of the flows that send, (num_active,).
         remaining: Bytes on the wire left to send, (num_flows,).
         volume: Bytes on the wire, (num_flows,).
         rate: Rates in B/s, (num_flows,).
         path: Rows of the path table, (num_flows,).
-        network: Links and paths.
-        link_names: Names of the links.
         num_hosts: Hosts of the network; 0 where all share one link.
     """
 
@@ -276,13 +273,7 @@ class Scene:
         )
 
     def fares(self, finished: IntArray, names: tuple[str, ...], kind: IntArray) -> Table:
-        """Lists how the flows of each class have fared: since the last action, and in all.
-
-        Args:
-            finished: Rows of the flows that have finished since the last action, (num_finished,).
-            names: Names of the classes.
-            kind: Class of each flow, (num_flows,).
-        """
+        """Lists how the flows of each kind, (num_flows,), have fared: those finished since the last action, and all."""
         rows: list[Row] = []
         for name, delivered in (("since the last action", finished), ("in all", self.delivered)):
             rows += [("", "", "", "")] if rows else []

@@ -67,7 +67,6 @@ class _Span(NamedTuple):
     align: str
 
     def write(self, canvas: Canvas, y: int, text: str, *, size: int, colour: Colour, bold: bool = False) -> None:
-        """Writes a word at its side of the column."""
         x = self.left if self.align == "left" else self.right
         canvas.text(x, y, text, size=size, colour=colour, bold=bold, align=self.align)
 

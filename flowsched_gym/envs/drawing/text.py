@@ -5,25 +5,8 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
+from flowsched_gym.envs.drawing import panels
 from flowsched_gym.envs.drawing.formats import count_text, duration_text, size_text
-from flowsched_gym.envs.drawing.panels import (
-    Bar,
-    Cell,
-    Chart,
-    Charts,
-    Fabric,
-    Grid,
-    Link,
-    Links,
-    Pair,
-    Panel,
-    Slot,
-    Table,
-    Text,
-    Tiles,
-    Timeline,
-    View,
-)
 
 COLUMNS: Final = 100
 """Longest line."""
@@ -42,7 +25,7 @@ SHADES: Final = ".:*#"
 """Marks of few and of many in a histogram."""
 
 
-def write_text(view: View) -> str:
+def write_text(view: panels.View) -> str:
     """Writes a view as text, a paragraph for each panel."""
     banner = view.banner
     counts = ", ".join(count if isinstance(count, str) else count.text for count in banner.counts)
@@ -69,28 +52,27 @@ def aligned(rows: Sequence[Sequence[str]], alignment: str, *, indent: str = "  "
     return [(indent + "  ".join(cells)).rstrip() for cells in zip(*columns, strict=True)]
 
 
-def _cell(cell: Cell) -> str:
+def _cell(cell: panels.Cell) -> str:
     if isinstance(cell, str):
         return cell
-    if isinstance(cell, Text):
+    if isinstance(cell, panels.Text):
         return cell.text
-    if isinstance(cell, Bar):
+    if isinstance(cell, panels.Bar):
         return text_bar(cell.share)
-    if isinstance(cell, Pair):
-        lower = "" if isinstance(cell.lower, Bar) else _cell(cell.lower)
+    if isinstance(cell, panels.Pair):
+        lower = "" if isinstance(cell.lower, panels.Bar) else _cell(cell.lower)
         return f"{_cell(cell.upper)}  {lower}".rstrip() if lower else _cell(cell.upper)
-    return f"[{cell.number}]" if isinstance(cell, Slot) else "+" if cell.good else "-"
+    return f"[{cell.number}]" if isinstance(cell, panels.Slot) else "+" if cell.good else "-"
 
 
 @functools.singledispatch
-def _lines(panel: Panel) -> list[str]:
+def _lines(panel: panels.Panel) -> list[str]:
     """Writes what is particular to a kind of panel."""
     raise NotImplementedError(f"{type(panel).__name__} has no text")
 
 
 @_lines.register
-def _table(panel: Table) -> list[str]:
-    """Writes the rows of a table, those that the agent does not see left out."""
+def _table(panel: panels.Table) -> list[str]:
     kept = [number for number, column in enumerate(panel.columns) if column.in_text]
     shown = panel.rows[: min(panel.slots or len(panel.rows), panel.text_rows)]
     has_numbers = panel.slots and panel.numbered
@@ -110,13 +92,13 @@ def _table(panel: Table) -> list[str]:
 
 
 @_lines.register
-def _link(panel: Link) -> list[str]:
+def _link(panel: panels.Link) -> list[str]:
     words = "; ".join(words for words in (panel.left, panel.right) if words)
     return [f"  {text_bar(min(math.fsum(part.share for part in panel.parts), 1.0))}  {words}"]
 
 
 @_lines.register
-def _links(panel: Links) -> list[str]:
+def _links(panel: panels.Links) -> list[str]:
     loaded = sorted((link for link in panel.links if link.num_flows), key=lambda link: -link.backlog)
     rows = []
     for link in loaded[:LINK_ROWS]:
@@ -127,14 +109,14 @@ def _links(panel: Links) -> list[str]:
 
 
 @_lines.register
-def _timeline(panel: Timeline) -> list[str]:
+def _timeline(panel: panels.Timeline) -> list[str]:
     marks = "".join("+" if good else "-" for good in panel.outcomes[-OUTCOMES:])
     mean = f"{100 * panel.means[-1]:.0f} %" if panel.means else "none yet"
     return [f"  {panel.caption}: {mean}", f"  + {panel.words[0]}, - {panel.words[1]}: {marks}"]
 
 
 @_lines.register
-def _charts(panel: Charts) -> list[str]:
+def _charts(panel: panels.Charts) -> list[str]:
     lines = [f"  from {panel.ticks[0][1]} to {panel.ticks[-1][1]}; | is a border"]
     for chart in panel.charts[:CHARTS]:
         words = filter(None, (chart.name, chart.caption, chart.note))
@@ -142,7 +124,7 @@ def _charts(panel: Charts) -> list[str]:
     return lines
 
 
-def _scale(chart: Chart) -> str:
+def _scale(chart: panels.Chart) -> str:
     bins = len(chart.counts)
     marks = [" " if not count else SHADES[min(count - 1, len(SHADES) - 1)] for count in chart.counts]
     for border in chart.borders:
@@ -151,19 +133,19 @@ def _scale(chart: Chart) -> str:
 
 
 @_lines.register
-def _grid(panel: Grid) -> list[str]:
+def _grid(panel: panels.Grid) -> list[str]:
     marks = ["".join(MARKS[min(count, len(MARKS) - 1)] for count in counts[:CELLS]) for _, counts in panel.rows]
     return aligned([(name, row) for (name, _), row in zip(panel.rows, marks, strict=True)], "ll")
 
 
 @_lines.register
-def _fabric(panel: Fabric) -> list[str]:
+def _fabric(panel: panels.Fabric) -> list[str]:
     """Adds nothing: what a fabric shows beyond its note is where its flows are."""
     return []
 
 
 @_lines.register
-def _tiles(panel: Tiles) -> list[str]:
+def _tiles(panel: panels.Tiles) -> list[str]:
     rows = [("*" if tile.shown else "", tile.name, tile.note, tile.text) for tile in panel.some(ROWS)]
     more = len(panel.tiles) - len(rows)
     return [*aligned(rows, "llrr"), *([f"  + {more} more"] if more else [])]

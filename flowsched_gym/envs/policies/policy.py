@@ -38,7 +38,6 @@ class Policy(Protocol):
         Returns:
             Actions, () or (batch,), and the state.
         """
-        ...
 
 
 @runtime_checkable
@@ -47,7 +46,6 @@ class Planner(Policy, Protocol):
 
     def enter(self, env: Any) -> None:
         """Tells in which environment, wrapped or not, the next actions are taken."""
-        ...
 
 
 class LayoutPolicy:
@@ -64,11 +62,7 @@ class LayoutPolicy:
         episode_start: BoolArray | None = None,
         deterministic: bool = False,
     ) -> tuple[IntArray, Any]:
-        """Chooses actions; see ``Policy``.
-
-        Raises:
-            SpaceMismatchError: The observations have another length than the layout.
-        """
+        """Chooses actions; see ``Policy``. Observations of another length raise SpaceMismatchError."""
         observation = np.asarray(observation, dtype=np.float32)
         if observation.ndim not in (1, 2) or observation.shape[-1] != self.layout.size:
             raise SpaceMismatchError(

@@ -84,7 +84,6 @@ class LinearScores(NamedTuple):
 
     Attributes:
         num_context: Columns of the context, which come first in an observation.
-        num_slots: Slots.
         num_columns: Columns of a slot.
         num_kinds: Kinds of actions about slots, >= 1; action ``kind * num_slots + slot`` is about that slot.
         num_others: Actions about no slot, >= 0, which come last.
@@ -255,16 +254,10 @@ KINDS: Final[Mapping[str, type[Weighted]]] = MappingProxyType(
 
 
 def weighted_policy(layout: Layout, space: spaces.Space[Any], *, width: int = 0, constant: bool = False) -> Weighted:
-    """Makes the shape of the policy that suits an environment.
+    """Makes the shape of the policy that suits the observations and actions of an environment; refuses if none does.
 
-    Args:
-        layout: Columns of its observations.
-        space: Its actions.
-        width: Hidden units of a network beside the linear score of slots; 0 for none.
-        constant: Whether actions of numbers are constants, whatever is observed.
-
-    Raises:
-        ConfigError: There is no such policy for these actions.
+    ``width`` counts the hidden units of a network beside the linear score of slots. With ``constant``, actions of
+    numbers are the same whatever is observed.
     """
     sizes = layout.num_context, layout.num_slots, layout.num_slot_features
     if isinstance(space, spaces.Discrete) and not constant:
@@ -355,7 +348,6 @@ def _network(
 
 
 def _method(name: str, record: type) -> Any:
-    """Finds a method of a policy."""
     return getattr(record, name.removeprefix("_"))
 
 

@@ -24,17 +24,12 @@ class SlotColumn(NamedTuple):
     scale: float
 
 
-@rule
-def unsquash(encoded: float, scale: float) -> float:
-    """Inverts ``x / (|x| + scale)``; 1 gives inf."""
-    room = 1.0 - abs(encoded)
-    return encoded * scale / room if room > 0.0 else np.inf
-
-
 @inlined_rule
 def decoded(observation: ObservationArray, row: int, offset: int, column: SlotColumn) -> float:
-    """Returns the value of a column in the slot that begins so many entries behind the first one."""
-    return unsquash(np.float64(observation[row, column.at + offset]), column.scale)
+    """Inverts ``x / (|x| + scale)`` in the slot that begins so many entries behind the first one; 1 gives inf."""
+    encoded = np.float64(observation[row, column.at + offset])
+    room = 1.0 - abs(encoded)
+    return encoded * column.scale / room if room > 0.0 else np.inf
 
 
 @rule
@@ -81,10 +76,7 @@ class SlotPolicy(LayoutPolicy):
 
     Attributes:
         occupied: Name of that column.
-        needs: Names of the columns that the policy compares.
-
-    Raises:
-        ConfigError: The layout lacks a column that the policy needs.
+        needs: Names of the columns that the policy compares; a layout without them is refused.
     """
 
     occupied: ClassVar[str] = "size"

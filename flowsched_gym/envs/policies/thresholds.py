@@ -11,12 +11,7 @@ from flowsched_gym.envs.thresholds import ThresholdScale
 
 
 class RandomThresholds:
-    """Any thresholds, drawn anew in each period.
-
-    Args:
-        length: Numbers of an action, >= 1.
-        seed: Seed of the draws.
-    """
+    """Any thresholds, drawn anew in each period, in actions of ``length`` numbers."""
 
     def __init__(self, length: int, *, seed: int = 0) -> None:
         self._length = length
@@ -56,11 +51,7 @@ class FixedThresholds:
 
     @classmethod
     def for_env(cls, env: Any, *, seed: int = 0) -> Self:
-        """Makes the policy for an environment.
-
-        Raises:
-            ConfigError: The thresholds do not follow from what is known of the environment.
-        """
+        """Makes the policy for an environment; refuses one of which too little is known."""
         return cls(cls.thresholds_for(env))
 
     @staticmethod
@@ -75,11 +66,7 @@ class FixedThresholds:
         episode_start: BoolArray | None = None,
         deterministic: bool = False,
     ) -> tuple[ObservationArray, Any]:
-        """Returns the action, once for each observation; see ``Policy``.
-
-        Raises:
-            SpaceMismatchError: It is neither an observation nor a batch of them.
-        """
+        """Returns the action, once for each observation; see ``Policy``. Other shapes raise SpaceMismatchError."""
         shape = np.shape(observation)
         if len(shape) not in (1, 2):
             raise SpaceMismatchError(f"observation has shape {shape}: it must be (size,) or (batch, size)")

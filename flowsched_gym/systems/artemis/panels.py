@@ -11,16 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.envs.drawing import Scene, View
-from flowsched_gym.envs.drawing.formats import (
-    LOGARITHMIC_FROM,
-    count_text,
-    duration_text,
-    rate_text,
-    shortened,
-    size_share,
-    size_text,
-)
+from flowsched_gym.envs.drawing import Scene, View, formats
 from flowsched_gym.envs.drawing.panels import (
     Bar,
     Column,
@@ -86,8 +77,8 @@ def artemis_panels(config: ArtemisConfig, scene: Scene, simulation: Episode, mas
     return View(
         banner=scene.banner(
             "Artemis",
-            f"{shortened(config.workload, 40)}, {config.transport} transport, k = {config.k}, f = {config.f}",
-            f"Host {shown.host} has {count_text(shown.tokens, 'free token')}: which request gets one?",
+            f"{formats.shortened(config.workload, 40)}, {config.transport} transport, k = {config.k}, f = {config.f}",
+            f"Host {shown.host} has {formats.count_text(shown.tokens, 'free token')}: which request gets one?",
             headline=scene.deadlines_met if scene.has_deadlines else scene.mean_completion_time,
         ),
         stacks=(
@@ -122,7 +113,7 @@ class Due(NamedTuple):
     @property
     def text(self) -> str:
         """The time in words."""
-        return duration_text(self.left) if self.outlook is not Outlook.UNBOUND else ""
+        return formats.duration_text(self.left) if self.outlook is not Outlook.UNBOUND else ""
 
     @property
     def word(self) -> Text:
@@ -173,8 +164,8 @@ def _queue(config: ArtemisConfig, scene: Scene, shown: AnyDestination, masks: np
             Slot(f + slot) if to_back and slot < f and masks[f + slot] else "",
             scene.flow(row),
             _host(scene, row),
-            Bar(size_share(size, scene.size_range), due.tone),
-            size_text(size),
+            Bar(formats.size_share(size, scene.size_range), due.tone),
+            formats.size_text(size),
             due.bar(due.tone),
             due.text,
             due.word,
@@ -187,7 +178,9 @@ def _queue(config: ArtemisConfig, scene: Scene, shown: AnyDestination, masks: np
             Column("back", 32, "left") if to_back else Column(),
             Column("flow", 0, "left"),
             Column("from", 60, "left"),
-            Column("size (log)" if largest > LOGARITHMIC_FROM * smallest else "size", 40 if to_back else 62, "left"),
+            Column(
+                "size (log)" if largest > formats.LOGARITHMIC_FROM * smallest else "size", 40 if to_back else 62, "left"
+            ),
             Column("", 56),
             Column("", 44 if to_back else 54, "left", in_text=False),
             Column("time to deadline", 58),
@@ -201,7 +194,6 @@ def _queue(config: ArtemisConfig, scene: Scene, shown: AnyDestination, masks: np
 
 
 def _tokens(config: ArtemisConfig, scene: Scene, simulation: Episode, shown: AnyDestination) -> Table:
-    """Lists the flows that hold tokens, in the order of their grants."""
 
     def holder(_: int, row: int) -> Row:
         size, sent, due = float(scene.records.size[row]), float(scene.sent[row]), time_left(config, scene, row)
@@ -210,7 +202,7 @@ def _tokens(config: ArtemisConfig, scene: Scene, simulation: Episode, shown: Any
             Pair(Text(_host(scene, row), bold=True), Text(_stage(config, scene, simulation, row), Tone.MUTED)),
             Pair(Bar(sent, due.tone), due.bar(Tone.FAINT)),
             Pair(
-                f"{size_text(sent * size)} of {size_text(size)}",
+                f"{formats.size_text(sent * size)} of {formats.size_text(size)}",
                 due.word._replace(text=f"{due.text} {due.word.text}".lstrip()),
                 keep_lower=True,
             ),
@@ -239,7 +231,7 @@ def _stage(config: ArtemisConfig, scene: Scene, simulation: Episode, row: int) -
     if scene.remaining[row] == 0.0:
         return "last byte sent"
     if scene.rate[row] > 0.0:
-        return rate_text(float(scene.rate[row]))
+        return formats.rate_text(float(scene.rate[row]))
     if scene.sent[row] > 0.0:
         return "waits for ACKs"
     if scene.now < float(scene.records.grant_time[row]) + LINKS_OF_PATH * config.delay:
@@ -248,7 +240,6 @@ def _stage(config: ArtemisConfig, scene: Scene, simulation: Episode, row: int) -
 
 
 def _link(config: ArtemisConfig, scene: Scene, shown: AnyDestination) -> Link:
-    """Shows how busy the link of the destination is, and with whose bytes."""
     rows = shown.active[: shown.num_active]
     share = scene.rate[rows] / config.capacity
     sending = int(np.count_nonzero(share))
@@ -261,11 +252,10 @@ def _link(config: ArtemisConfig, scene: Scene, shown: AnyDestination) -> Link:
             if part > 0.0
         ),
         left=f"{sending} {'flow sends' if sending == 1 else 'flows send'}",
-        right=f"{size_text(float(scene.remaining[rows].sum()))} granted, not yet sent",
+        right=f"{formats.size_text(float(scene.remaining[rows].sum()))} granted, not yet sent",
     )
 
 
 def _destination(config: ArtemisConfig, one: AnyDestination, shown: AnyDestination) -> Tile:
-    """Shows a destination among others."""
     held, waiting = one.num_active, one.num_waiting
     return Tile(f"host {one.host}", f"{held}/{config.k}", f"{waiting} waiting", held / config.k, one.host == shown.host)

@@ -9,20 +9,10 @@ from flowsched_gym.core.arrays import BoolArray, IntArray, ObservationArray
 from flowsched_gym.core.checks import check_integer, check_number
 from flowsched_gym.core.errors import ConfigError, listed, shown
 from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
+from flowsched_gym.envs import policies
 from flowsched_gym.envs.columns import Layout
 from flowsched_gym.envs.policies.policy import LayoutPolicy, attribute_of
-from flowsched_gym.envs.policies.slots import (
-    EarliestDeadline,
-    FirstSlot,
-    LargestRatio,
-    LastSlot,
-    LeastSlack,
-    SlotColumn,
-    SlotPolicy,
-    SmallestRatio,
-    SmallestSize,
-    decoded,
-)
+from flowsched_gym.envs.policies.slots import SlotColumn, SlotPolicy, SmallestSize, decoded
 from flowsched_gym.machine_code.decorators import rule
 from flowsched_gym.systems.artemis.config import ArtemisConfig, Defer
 
@@ -36,14 +26,8 @@ class FeasibleFirst(SlotPolicy):
     """Earliest deadline first among the requests that can still meet theirs; hopeless ones last.
 
     A request counts as feasible while its deadline is further away than ``latency + share * size / line_rate``: what it
-    takes when ``share`` flows send at once, which is what ``k`` tokens bring about under load.
-
-    Args:
-        layout: Columns of the observations.
-        seed: Not used.
-        line_rate: Capacity of the destination's link in B/s.
-        latency: Time in s for the token and the last byte to travel.
-        share: Flows that share the link.
+    takes when ``share`` flows send at once, which is what ``k`` tokens bring about under load. The latency is the time
+    in s for the token and the last byte to travel, the line rate the capacity of the destination's link in B/s.
     """
 
     pure: ClassVar[bool] = True
@@ -69,13 +53,13 @@ class FeasibleFirst(SlotPolicy):
 
 
 BASES: Final[Mapping[str, type[SlotPolicy]]] = {
-    "fifo": FirstSlot,
-    "lifo": LastSlot,
-    "edf": EarliestDeadline,
-    "ssdf": SmallestRatio,
-    "lsdf": LargestRatio,
+    "fifo": policies.FirstSlot,
+    "lifo": policies.LastSlot,
+    "edf": policies.EarliestDeadline,
+    "ssdf": policies.SmallestRatio,
+    "lsdf": policies.LargestRatio,
     "sjf": SmallestSize,
-    "least-slack": LeastSlack,
+    "least-slack": policies.LeastSlack,
     "feasible-first": FeasibleFirst,
 }
 """Rules that grant, and draw nothing."""
@@ -84,15 +68,8 @@ BASES: Final[Mapping[str, type[SlotPolicy]]] = {
 class Paced(LayoutPolicy):
     """A rule that grants while few flows are active, and lets the destination wait otherwise.
 
-    Several flows that start at once overflow a buffer that fewer do not, so fewer flows than there are tokens may send.
-
-    Args:
-        base: Who chooses the request that is granted.
-        active: Flows that are active at most, >= 1; from the number of tokens on, it never waits.
-        num_tokens: Tokens of a destination (k).
-
-    Raises:
-        ConfigError: ``active`` is out of its range, or the observation does not show how many flows are active.
+    Several flows that start at once overflow a buffer that fewer do not, so at most ``active`` flows send, >= 1; from
+    the number of tokens (k) on, it never waits. Refuses observations that do not show how many flows are active.
     """
 
     pure: ClassVar[bool] = True
@@ -106,11 +83,7 @@ class Paced(LayoutPolicy):
 
     @classmethod
     def for_env(cls, env: Any, *, seed: int = 0, base: str = "lifo", active: int = 5) -> Self:
-        """Makes the policy for an environment with ``defer="wait"``; ``base`` is the name of the rule that chooses.
-
-        Raises:
-            ConfigError: As in ``Paced``, the environment does not offer to wait, or there is no such rule.
-        """
+        """Makes the policy for an environment with ``defer="wait"``, and no other, with a base of this name."""
         _check_defer(env, "paced", Defer.WAIT)
         return cls(_base_of(env, base), active=active, num_tokens=attribute_of(env, "config").k)
 
@@ -134,11 +107,7 @@ class _SlackRule(LayoutPolicy):
 
     @classmethod
     def for_env(cls, env: Any, *, seed: int = 0, base: str = "fifo", margin_ms: float = 5.0) -> Self:
-        """Makes the policy for an Artemis environment, with the name of a base and a margin in ms, >= 0.
-
-        Raises:
-            ConfigError: The observation does not show slacks, the margin is out of its range, or there is no such rule.
-        """
+        """Makes the policy with the name of a base and a margin >= 0; refuses observations without slacks."""
         check_number("margin_ms", margin_ms, at_least=0.0)
         return cls(_base_of(env, base), margin=margin_ms * SECONDS_PER_MILLISECOND)
 
@@ -229,14 +198,12 @@ def feasible_slot(
 
 
 def _check_defer(env: Any, policy: str, needed: Defer) -> None:
-    """Refuses an environment that does not offer the action that a policy takes."""
     given = attribute_of(env, "config").defer
     if given is not needed:
         raise ConfigError(f"policy {policy} needs defer={needed}: the environment was made with defer={given}")
 
 
 def _base_of(env: Any, name: str) -> SlotPolicy:
-    """Makes the rule that chooses."""
     if not isinstance(name, str) or name not in BASES:
         raise ConfigError(f"base is {shown(name)}: it must be one of {listed(name, BASES)}")
     return BASES[name].for_env(env)

@@ -56,7 +56,6 @@ def thresholds_panels(config: AuTOThresholdsConfig, scene: Scene, view: NetworkV
 
 
 def _sizes(config: AuTOThresholdsConfig, view: NetworkView, rows_of: list[IntArray]) -> Charts:
-    """Shows how many active flows of each size there are, and the thresholds."""
     charts = [
         SCALE.chart(view.size[rows], borders, f"{len(rows)} active", f"cluster {number}" if config.clusters > 1 else "")
         for number, (rows, borders) in enumerate(zip(rows_of, view.thresholds(), strict=True))
@@ -74,7 +73,6 @@ def _sizes(config: AuTOThresholdsConfig, view: NetworkView, rows_of: list[IntArr
 def _queues(
     config: AuTOThresholdsConfig, view: NetworkView, rows: IntArray, title: str, *, in_frame: bool = True
 ) -> Table:
-    """Lists how many flows each queue holds, and what they have left."""
     queues = view.queues_of(rows)
     flows = np.bincount(queues, minlength=config.queues).tolist()
     left = np.bincount(queues, weights=view.remaining[rows], minlength=config.queues).tolist()
@@ -131,7 +129,6 @@ def long_flows_panels(config: AuTOLongFlowsConfig, scene: Scene, view: NetworkVi
 
 
 def _slots(config: AuTOLongFlowsConfig, view: NetworkView, seen: IntArray) -> Table:
-    """Lists the flows that the agent decides about."""
     queues, paths = view.queues_of(seen), path_of(view, config, seen)
 
     def flow(slot: int, row: int) -> Row:
@@ -162,7 +159,6 @@ def _slots(config: AuTOLongFlowsConfig, view: NetworkView, seen: IntArray) -> Ta
 
 
 def _results(scene: Scene, view: NetworkView, num_long: int, done: IntArray) -> Table:
-    """Lists how long flows, short ones and all have fared."""
     every, short = len(view.active), np.setdiff1d(view.delivered, done)
     parts = ("long", num_long, done), ("short so far", every - num_long, short), ("all", every, view.delivered)
     return Table(

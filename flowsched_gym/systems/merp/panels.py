@@ -50,7 +50,6 @@ def order_panels(config: MERPOrderConfig, scene: Scene, pending: object) -> View
 
 
 def _contest(config: MERPOrderConfig, scene: Scene, competing: npt.NDArray[np.int64]) -> Table:
-    """Lists the flows that compete."""
     records, backlog, capacity = scene.records, scene.loads[1], scene.network.capacity
 
     def contender(_: int, row: int) -> Row:
@@ -83,7 +82,6 @@ def _contest(config: MERPOrderConfig, scene: Scene, competing: npt.NDArray[np.in
 
 
 def _slowdowns(largest: list[float]) -> Table:
-    """Lists the slowdowns that the reward is about."""
     return Table(
         title="Largest slowdowns of finished flows",
         height=176,
@@ -128,7 +126,6 @@ def route_panels(
 
 
 def _fabric(config: MERPRouteConfig, scene: Scene, pending: PathDecision | None, same_pod: bool) -> Fabric:
-    """Shows the network, and where the flow that waits may go."""
     hosts, half, records = config.num_hosts, config.arity // 2, scene.records
     # The links of each tier of cables, hosts' ones first: those up, then those down.
     up = scene.network.capacity.reshape(3, 2, hosts)[:, 0].ravel() > 0.0

@@ -23,7 +23,14 @@ def qcluster_panels(config: QClusterConfig, scene: Scene, view: PortView) -> Vie
             f"{config.queues} queues, {config.transport.value} windows, period of {config.period_us / 1e3:g} ms",
             f"Period {view.num_periods} begins: which {config.action.value} from now on?",
         ),
-        top=_sizes(scene, view),
+        top=Charts(
+            title="Sizes of messages on their way, and thresholds",
+            height=170,
+            charts=(
+                SCALE.chart(view.size[scene.active], view.record.clusters.thresholds[0], f"{len(scene.active)} active"),
+            ),
+            ticks=SCALE.ticks(),
+        ),
         stacks=(
             Stack(478, (_queues(view),)),
             Stack(478, (scene.fares(view.finished, tuple(CLASSES.values()), class_of_size(view.size)),)),
@@ -35,20 +42,7 @@ def qcluster_panels(config: QClusterConfig, scene: Scene, view: PortView) -> Vie
     )
 
 
-def _sizes(scene: Scene, view: PortView) -> Charts:
-    """Shows how many messages of each size are on their way, and the thresholds."""
-    return Charts(
-        title="Sizes of messages on their way, and thresholds",
-        height=170,
-        charts=(
-            SCALE.chart(view.size[scene.active], view.record.clusters.thresholds[0], f"{len(scene.active)} active"),
-        ),
-        ticks=SCALE.ticks(),
-    )
-
-
 def _queues(view: PortView) -> Table:
-    """Lists the packets that wait in each queue, and those that entered since the last action."""
     counts = view.counts
     of_queues = [each[0].tolist() for each in (counts.waiting, counts.packets, counts.waited, counts.started)]
     most = max(*of_queues[0], 1)

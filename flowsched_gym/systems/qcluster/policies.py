@@ -110,11 +110,7 @@ class _SameThresholds(LayoutPolicy):
 
     @classmethod
     def for_env(cls, env: Any, *, seed: int = 0) -> Self:
-        """Makes the policy for an environment.
-
-        Raises:
-            ConfigError: The action is a rule, or it goes by theory, and the traffic of the environment is not known.
-        """
+        """Makes the policy for an environment; refuses one whose action is a rule, or whose traffic theory lacks."""
         config: QClusterConfig = attribute_of(env, "config")
         return cls(config, attribute_of(env, "layout"), cls.thresholds_for(config, attribute_of(env, "traffic")))
 

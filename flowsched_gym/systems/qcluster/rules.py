@@ -29,12 +29,7 @@ ALPHAS: Final = ThresholdScale(LEAST_ALPHA, MOST_ALPHA)
 CLASS_ENDS: Final = (BYTES_PER_KILOBYTE, 10 * BYTES_PER_KILOBYTE, 100 * BYTES_PER_KILOBYTE)
 """Largest sizes in B of the classes of messages; with the first two QCluster tells small from large ones
 (section 6.1), in W6 with the last two."""
-CLASSES: Final = {
-    "tiny": "up to 1 KB",
-    "small": "of 1 to 10 KB",
-    "medium": "of 10 to 100 KB",
-    "large": "above 100 KB",
-}
+CLASSES: Final = {"tiny": "up to 1 KB", "small": "of 1 to 10 KB", "medium": "of 10 to 100 KB", "large": "above 100 KB"}
 MOST_QUANTILE: Final = 0.99
 FINISHED_SCALE: Final = 100.0
 PACKETS_SCALE: Final = 1_000.0
@@ -152,10 +147,7 @@ def mean(values: FloatArray) -> float:
 
 
 def reward_terms(view: PortView, memory: FloatArray) -> dict[str, float]:
-    """Returns the terms for a step, and remembers them; see ``QClusterReward``.
-
-    A term about which no message that finished says anything is what it was in the step before, 0 in the first.
-    """
+    """Returns the terms for a step, and remembers them; one about which no message says anything stays as it was."""
     rows = view.finished
     if len(rows):
         fct, ideal = view.fct(rows), view.ideal_fct[rows]

@@ -77,8 +77,5 @@ THRESHOLDS: Final = EnvironmentSpec(
 )
 
 SYSTEM: Final = SystemSpec(
-    name="tafe",
-    title="tasks and flows together",
-    paper="TAFE, sections IV and V",
-    environments=(TASKS, THRESHOLDS),
+    name="tafe", title="tasks and flows together", paper="TAFE, sections IV and V", environments=(TASKS, THRESHOLDS)
 )

@@ -49,7 +49,6 @@ class TAFETopology(StrEnum):
 
 
 def _shares(name: str, given: object) -> tuple[float, ...]:
-    """Checks shares of CPUs."""
     shares = as_numbers(given if is_sequence(given) else [given])
     if shares is None or not len(shares) or not (np.isfinite(shares) & (shares > 0)).all():
         raise ConfigError(f"{name} is {shown(given)}: it must have a share of a CPU for each host, or one, each > 0")

@@ -15,13 +15,7 @@ from flowsched_gym.fluid.stages import first_cpu_path
 from flowsched_gym.systems.tafe.config import TAFETopology
 from flowsched_gym.systems.tafe.tasks.config import TAFETasksConfig
 from flowsched_gym.systems.tafe.thresholds.config import TAFEThresholdsConfig
-from flowsched_gym.systems.tafe.thresholds.rules import (
-    SCALE,
-    finished_tasks,
-    task_sizes,
-    tasks_of,
-    unsent,
-)
+from flowsched_gym.systems.tafe.thresholds.rules import SCALE, finished_tasks, task_sizes, tasks_of, unsent
 
 
 def tasks_panels(config: TAFETasksConfig, scene: Scene, pending: object) -> View:
@@ -49,20 +43,17 @@ def tasks_panels(config: TAFETasksConfig, scene: Scene, pending: object) -> View
 
 
 def _mean_time(scene: Scene) -> str:
-    """Writes the mean over the tasks that have finished."""
     times = task_completion_times(scene.records).tct
     finished = times[np.isfinite(times)]
     return duration_text(float(finished.mean())) if len(finished) else "none yet"
 
 
 def _task_name(scene: Scene, row: int) -> str:
-    """Names the task of a flow."""
     task = int(scene.records.task_id[row])
     return f"task {task}" if task >= 0 else "alone"
 
 
 def _contest(config: TAFETasksConfig, scene: Scene, competing: IntArray, *, on_cpu: bool) -> Table:
-    """Lists the flows that compete."""
     records = scene.records
     ready = records.ready_time
 
@@ -94,7 +85,6 @@ def _contest(config: TAFETasksConfig, scene: Scene, competing: IntArray, *, on_c
 
 
 def _tasks(scene: Scene) -> Table:
-    """Lists the tasks with active flows, longest under way first."""
     records, task = scene.records, index_tasks(scene.records)
     total = np.bincount(task, records.size)
     sent = np.where(scene.path >= first_cpu_path(scene.network), 0.0, scene.sent) * records.size
@@ -148,7 +138,6 @@ def thresholds_panels(config: TAFEThresholdsConfig, scene: Scene, view: NetworkV
 
 
 def _sizes(view: NetworkView) -> Charts:
-    """Shows how many tasks of each size are under way, and the thresholds."""
     task = tasks_of(view)[0]
     under_way = np.unique(task[view.active])
     sizes = task_sizes(task, np.ascontiguousarray(view.size))[under_way]
@@ -161,7 +150,6 @@ def _sizes(view: NetworkView) -> Charts:
 
 
 def _queues(config: TAFEThresholdsConfig, view: NetworkView) -> Table:
-    """Lists how many tasks and flows each queue holds, and what these have left to send."""
     rows, task = view.active, tasks_of(view)[0]
     queues = view.queues_of(rows)
     tasks = np.bincount(np.unique(np.stack((queues, task[rows])), axis=1)[0], minlength=config.queues).tolist()
@@ -189,7 +177,6 @@ def _queues(config: TAFEThresholdsConfig, view: NetworkView) -> Table:
 
 
 def _finished(view: NetworkView) -> Table:
-    """Lists how the tasks of each size have fared: since the last action, and in all."""
     task, came, ends = tasks_of(view)
     sizes = task_sizes(task, np.ascontiguousarray(view.size))
     kind = class_of_size(sizes)

@@ -73,7 +73,6 @@ class LongFlowsReward(StrEnum):
 
 
 def _thresholds(name: str, given: Any) -> tuple[float, ...]:
-    """Checks the thresholds between 2 to 8 queues."""
     thresholds = as_tuple(name, given)
     for value in thresholds:
         check_number("threshold", value, above=0)

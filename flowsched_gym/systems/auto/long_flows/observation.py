@@ -266,10 +266,7 @@ class Observer:
 
 
 def recorded_states() -> npt.NDArray[np.float32]:
-    """Returns ten observations of the authors' agent, (10, 143), with the columns of ``recorded_layout``.
-
-    ``data/README.md`` says where they are from.
-    """
+    """Returns ten observations of the authors' agent (``data/README.md``), (10, 143), as in ``recorded_layout``."""
     file = resources.files("flowsched_gym.systems.auto.long_flows").joinpath("data", "recorded_states.csv")
     return np.loadtxt(io.StringIO(file.read_text(encoding="utf-8")), delimiter=",", dtype=np.float32)
 

@@ -18,11 +18,7 @@ STEP: Final = 2.0
 
 
 class SteeringPolicy(LayoutPolicy):
-    """A choice of queue, rate step and path for each slot; of empty slots the first of each.
-
-    Raises:
-        ConfigError: The layout lacks a column that the policy needs.
-    """
+    """A choice of queue, rate step and path for each slot, of empty slots the first; a layout has what it needs."""
 
     needs: ClassVar[tuple[str, ...]] = ("source",)
 

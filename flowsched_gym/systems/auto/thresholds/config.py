@@ -65,7 +65,6 @@ class ThresholdsReward(StrEnum):
 
 
 def _initial_thresholds(name: str, given: object) -> str | tuple[float, ...]:
-    """Checks thresholds that are given as numbers; a name is looked up with the load."""
     return given if isinstance(given, str) else read_thresholds(name, given)
 
 

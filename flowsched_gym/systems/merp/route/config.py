@@ -18,7 +18,7 @@ from flowsched_gym.envs.arguments import (
 )
 from flowsched_gym.systems.merp.flows import flow_source
 from flowsched_gym.topology import ROUTINGS
-from flowsched_gym.topology.fabrics import MOST_ARITY
+from flowsched_gym.topology.fabrics import MOST_ARITY, SMALLEST_ARITY
 from flowsched_gym.workload import (
     PoissonWorkload,
     RandomFailures,
@@ -28,9 +28,6 @@ from flowsched_gym.workload import (
     leaves_open,
     workload_label,
 )
-
-SMALLEST_ARITY = 4
-"""Below it, two hosts have a single path."""
 
 
 class RouteDiscipline(StrEnum):

@@ -120,5 +120,4 @@ class MERPRouteVectorEnv(DecisionVectorEnv):
 
 @functools.lru_cache(maxsize=8)
 def _fabric(arity: int, capacity: float, delay: float) -> Topology:
-    """Builds a fat-tree once for all environments that it serves."""
     return fat_tree(arity=arity, capacity=capacity, delay=delay)

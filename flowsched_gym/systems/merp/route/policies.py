@@ -78,7 +78,6 @@ class _LeastPair(PathPolicy):
     signs: ClassVar[tuple[float, float]] = (1.0, 1.0)
 
     def choose(self, batch: ObservationArray) -> IntArray:
-        """Compares the columns as they are encoded, which keeps their order."""
         candidate = self.up(batch)
         for sign, start in zip(self.signs, self.needed_at, strict=True):
             value = np.where(candidate, sign * self.column(batch, start), np.inf)

@@ -52,12 +52,8 @@ class Tafe(SlotPolicy):
     """TAFE: the highest level first, in it the task that arrived first, and of that the flow that was ready first.
 
     A task's level is the number of thresholds that it has sent. The agent is asked when a flow is ready or has
-    finished, so a task is demoted then, where the discipline ``tafe`` demotes it at once.
-
-    Args:
-        layout: Columns of the observations.
-        thresholds: Demotion thresholds in B, increasing.
-        seed: Not used: the policy draws nothing.
+    finished, so a task is demoted then, where the discipline ``tafe`` demotes it at once. Thresholds are in B, and
+    increase.
     """
 
     pure: ClassVar[bool] = True

@@ -1,6 +1,6 @@
 """Policies that set thresholds of tasks; but for ``random``, thresholds that never move."""
 
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -11,8 +11,6 @@ from flowsched_gym.envs.policies.policy import attribute_of
 from flowsched_gym.envs.policies.thresholds import FixedThresholds
 from flowsched_gym.systems.tafe.config import PART_OF_LARGEST
 from flowsched_gym.systems.tafe.thresholds.rules import SCALE, equal_steps
-
-FIRST_OF_TENFOLD: Final = 100 * BYTES_PER_KILOBYTE
 
 
 class EqualSteps(FixedThresholds):
@@ -37,7 +35,7 @@ class TenfoldThresholds(FixedThresholds):
     def thresholds_for(env: Any) -> FloatArray:
         """Multiplies by ten."""
         factors = [10.0] * (attribute_of(env, "config").num_thresholds - 1)
-        return np.cumprod([FIRST_OF_TENFOLD, *factors], dtype=np.float64)[np.newaxis]
+        return np.cumprod([100 * BYTES_PER_KILOBYTE, *factors], dtype=np.float64)[np.newaxis]
 
 
 class PaperThresholds(FixedThresholds):
