@@ -78,10 +78,7 @@ def make_environment(environment: str | EnvironmentSpec, kwargs: Mapping[str, An
 
 
 def make_vector(environment: str | EnvironmentSpec, kwargs: Mapping[str, Any], *, num_envs: int) -> FlowSchedVectorEnv:
-    """Makes the native vector environment of a system that has one, with arguments that a single one can be made with.
-
-    Nothing is reset by itself: whoever plays says which environments begin which episodes.
-    """
+    """Makes the native vector environment of a system that has one; whoever plays says what is reset, and when."""
     modes: dict[str, Any] = {"vectorization_mode": "vector_entry_point", "autoreset_mode": AutoresetMode.DISABLED}
     envs: Any = gymnasium.make_vec(find_environment(environment).id, num_envs, **modes, **kwargs)
     return cast(FlowSchedVectorEnv, envs)
@@ -93,10 +90,7 @@ def has_vector(spec: EnvironmentSpec) -> bool:
 
 
 def has_machine_code(spec: EnvironmentSpec) -> bool:
-    """Returns whether the native vector form of an environment that has one can start at once.
-
-    If not, its rules are compiled first, which takes half a minute; then they are on disk.
-    """
+    """Returns whether a native vector form can start at once; if not, compiling its rules takes half a minute."""
     base = gymnasium.make(spec.id).unwrapped
     if isinstance(base, DecisionEnv):
         return is_compiled(step, for_record=type(base.rules))

@@ -174,11 +174,7 @@ class EvaluationResult:
         return [episode.seed for episode in self.episodes]
 
     def samples(self, metric: str) -> FloatArray:
-        """Returns a metric, or ``reward``, of every episode of every run, (num_runs, num_episodes).
-
-        Raises:
-            ConfigError: There is no such metric.
-        """
+        """Returns a metric, or ``reward``, of every episode of every run, (num_runs, num_episodes)."""
         if metric == "reward":
             return np.array([[episode.reward for episode in run.episodes] for run in self.runs])
         if metric not in self.metric_names:

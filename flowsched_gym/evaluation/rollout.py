@@ -113,9 +113,7 @@ def rollout_vector(
         seeds: Seeds of the resets, at least one; episodes are returned in their order.
         ended: Called for every episode that has ended, before its environment is reset.
 
-    Raises:
-        ConfigError: The environments give no metrics at the end of their episodes.
-        InvalidAction: The policy returned something other than one action of the action space for each environment.
+    Raises as `rollout` does.
     """
     results: dict[int, EpisodeResult] = {}
     num_envs, space = envs.num_envs, envs.single_action_space

@@ -255,16 +255,14 @@ class ClusterWorkload:
         )
 
     def _draw_arrivals(self, streams: FlowStreams, seed: int) -> tuple[FloatArray, IntArray, IntArray]:
-        """Draws arrivals of all clusters together: a Poisson process of rate 1, stretched by the rates of the phases.
-
-        Beside the times and phases, (num_flows,), it returns ``phases``.
-        """
+        """Draws times and phases of all arrivals, (num_flows,), and ``phases``; phases stretch a process of rate 1."""
         rng, rates, end = streams["arrivals"], self._rates, self.duration
         if self.num_flows is not None:
             unit = poisson_arrivals(rng, 1.0, count=self.num_flows)
             end = unit[-1] / (rates.min() * self.num_clusters)
         assert end is not None
-        choices = self.phases(seed, self._num_phases(end))
+        changes = 0 if self.change_every is None else int(min(end / self.change_every, MOST_PHASES))
+        choices = self.phases(seed, 1 + changes)
         total = np.cumsum(rates[choices], axis=1)[:, -1]
         if self.num_flows is None:
             longest = end if self.change_every is None else self.change_every
@@ -277,10 +275,6 @@ class ClusterWorkload:
             phase = phase[arrival_time < self.duration]
             arrival_time = arrival_time[: len(phase)]
         return arrival_time, phase, choices
-
-    def _num_phases(self, time: float) -> int:
-        """Counts the phases that begin up to a time in s."""
-        return 1 if self.change_every is None else 1 + int(min(time / self.change_every, MOST_PHASES))
 
     def _draw_bursts(self, incast: Incast, streams: FlowStreams, end: float) -> Workload:
         """Draws the flows of all bursts before a time in s, burst by burst."""

@@ -147,14 +147,11 @@ def _mean_of_points(points: tuple[CdfPoint, ...], minimum: float) -> float:
     first_value, first_probability = points[0]
     terms = [first_probability * max(first_value, minimum)]
     for (low, below), (high, above) in pairwise(points):
-        terms.append((above - below) * _mean_of_segment(low, high, minimum))
+        if minimum <= low:
+            mean = 0.5 * (low + high)
+        elif minimum >= high:
+            mean = minimum
+        else:
+            mean = ((minimum - low) * minimum + 0.5 * (high - minimum) * (high + minimum)) / (high - low)
+        terms.append((above - below) * mean)
     return math.fsum(terms)
-
-
-def _mean_of_segment(low: float, high: float, minimum: float) -> float:
-    """Returns the mean of a uniform variable on [low, high] that is raised to a minimum."""
-    if minimum <= low:
-        return 0.5 * (low + high)
-    if minimum >= high:
-        return minimum
-    return ((minimum - low) * minimum + 0.5 * (high - minimum) * (high + minimum)) / (high - low)

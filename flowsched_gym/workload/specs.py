@@ -70,11 +70,7 @@ class Entry(NamedTuple):
 
 
 def parse_distribution(name: str, value: object) -> Distribution:
-    """Makes a distribution of a plain value, named in messages; a distribution passes unchanged.
-
-    Raises:
-        ConfigError: The value is none of those that the module describes.
-    """
+    """Makes a distribution of a plain value, named in messages; a distribution passes unchanged."""
     return read_distribution(Entry(name, value), None)
 
 
@@ -173,10 +169,7 @@ SHORT_NAMES: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def read_entries(where: str, mapping: Mapping[Any, object], known: Iterable[str]) -> dict[str, Entry]:
-    """Finds the field that each key of a mapping, with short names and units, means; refuses a key that means none.
-
-    Messages begin with what has the fields.
-    """
+    """Finds the field that each key of a mapping, with short names and units, means; messages say ``where``."""
     names = list(known)
     entries: dict[str, Entry] = {}
     for key, value in mapping.items():

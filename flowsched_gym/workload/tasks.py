@@ -196,10 +196,7 @@ class TaskWorkload:
         return source, np.where(last, client[task], self.num_clients + aggregator)
 
     def _draw_precedence(self, streams: FlowStreams, task: IntArray, first: IntArray) -> Precedence | None:
-        """Draws which flows wait for which: those of a task, and tasks of a client, for each other.
-
-        Tasks are given by flow, (num_flows,), and the first flow by task, (num_tasks,).
-        """
+        """Draws which flows wait for which; ``task`` is that of each flow, ``first`` the first flow of each task."""
         flow = np.arange(len(task))
         before = flow - first[task]
         if self.pattern == SEQUENTIAL:
@@ -241,17 +238,13 @@ def _last_of_tasks(task: IntArray) -> BoolArray:
 
 
 class _Jobs(NamedTuple):
-    """The jobs of the slice, (num_jobs,), and their rows, (num_rows,); gaps, volumes and work are over their means.
+    """The jobs of the slice, (num_jobs,), and their rows, (num_rows,); gaps, volumes and work are over their means."""
 
-    A gap is the time since the submission of the job before (of the first job: 1), a volume the memory of all instances
-    of a row, its work the time that an instance takes on one CPU.
-    """
-
-    gap: FloatArray
+    gap: FloatArray  # time since the submission of the job before; of the first job: 1
     first: IntArray
     counts: IntArray
-    volume: FloatArray
-    work: FloatArray
+    volume: FloatArray  # memory of all instances of a row
+    work: FloatArray  # time that an instance takes on one CPU
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
