@@ -27,8 +27,6 @@ SYSTEMS: Final[tuple[SystemSpec, ...]] = (artemis.SYSTEM, merp.SYSTEM, auto.SYST
 """The systems, one line each."""
 
 ENVIRONMENTS: Final = {spec.id: spec for system in SYSTEMS for spec in system.environments}
-"""The environments by id."""
-
 MODEL_SUFFIX: Final = ".zip"
 """What the path of a trained model ends with."""
 MAX_POLICY_LETTERS: Final = 500
@@ -62,11 +60,7 @@ def check_arguments(spec: EnvironmentSpec, kwargs: Iterable[str]) -> dict[str, i
 
 
 def heuristic_arguments(spec: EnvironmentSpec, kwargs: Mapping[str, Any], policy: str | None = None) -> dict[str, Any]:
-    """Returns the arguments under which a heuristic meets the same episodes as an agent.
-
-    These are the agent's arguments, changed so that the environment offers the actions that the policy, with its
-    options, takes. Default: one that does what every agent may do.
-    """
+    """Returns an agent's arguments, changed so that the environment offers what a policy, by default any, takes."""
     needed = {} if policy is None else _required(spec, policy)
     return {**kwargs, **spec.heuristic_kwargs, **needed}
 

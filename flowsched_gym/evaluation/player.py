@@ -104,11 +104,7 @@ def compiled_where_ready(spec: EnvironmentSpec, kwargs: Mapping[str, Any]) -> di
 
 
 class Player:
-    """Environments in which policies play episodes.
-
-    Attributes:
-        env: The single environment, for policies to be made from.
-    """
+    """Environments in which policies play episodes; they are made from ``env``, the single one."""
 
     def __init__(self, spec: EnvironmentSpec, kwargs: Mapping[str, Any]) -> None:
         self.env = make_environment(spec, kwargs)

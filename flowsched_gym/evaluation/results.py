@@ -105,8 +105,6 @@ class EvaluationResult:
     """The episodes of one policy on one environment, of several trainings for an agent that was trained so.
 
     Attributes:
-        environment: Id of the environment.
-        kwargs: Arguments that it was made with.
         source: What was played: name of a heuristic, ``module:Class``, or path of a model or of a folder of models;
             ``None`` where it was an object.
         runs: One for each training; all of the same episodes.

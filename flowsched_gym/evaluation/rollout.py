@@ -29,8 +29,6 @@ class EpisodeResult:
     """The outcome of one episode.
 
     Attributes:
-        seed: Seed of its reset.
-        num_decisions: Actions taken.
         reward: Sum of the rewards, not discounted.
         metrics: The metrics of the episode by name (`flowsched_gym.flows.metrics.Metrics`).
         actions: The actions, (num_decisions, ...), from which all other numbers can be computed; ``None`` where nobody

@@ -37,8 +37,6 @@ MOST_LINES: Final = 20
 """Lines of what a policy prints that are shown."""
 MOST_LETTERS: Final = 200
 """Letters of such a line, and of what an error says."""
-KNOWN_ERRORS: Final[Mapping[str, type[ConfigError]]] = {"SpaceMismatchError": SpaceMismatchError}
-"""Errors of this package that a policy passes on; all others are a ``ConfigError``."""
 
 LENGTH: Final = struct.Struct("<I")
 MOST_BYTES: Final = 1 << 28
@@ -157,7 +155,7 @@ class _Talk:
             text, known = one_line(str(answer["fault"]), 2 * MOST_LETTERS), answer.get("known")
             if known:
                 named = text if text.startswith("policy ") else f"policy {self._label!r}: {text}"
-                raise KNOWN_ERRORS.get(str(known), ConfigError)(named)
+                raise (SpaceMismatchError if known == SpaceMismatchError.__name__ else ConfigError)(named)
             raise PolicyError(f"policy {self._label!r} {text}")
         return answer, given
 

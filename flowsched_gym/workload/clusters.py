@@ -36,12 +36,7 @@ MOST_PHASES: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traffic:
-    """What each host of a cluster sends.
-
-    Attributes:
-        size: Distribution of sizes in B.
-        load: Bytes per s offered over the capacity of the link that loads refer to, > 0.
-    """
+    """What each host of a cluster sends: sizes in B, and bytes per s offered over the capacity of loads, > 0."""
 
     size: Distribution
     load: float

@@ -45,11 +45,7 @@ class WorkloadSource(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixedWorkload:
-    """The same flows in every episode, such as those of a user's own file.
-
-    Attributes:
-        workload: The flows, at least one, with times on the clock of the episode (``Workload.on_clock``).
-    """
+    """The same flows in every episode, at least one, with times on its clock (``Workload.on_clock``)."""
 
     workload: Workload
 
@@ -129,9 +125,7 @@ def members_of(source: WorkloadSource) -> tuple[WorkloadSource, ...]:
 
 
 def first_flows(workload: Workload, num_flows: int) -> Workload:
-    """Cuts a workload to its first flows, in the order of their ids, which wait for each other alone.
-
-    Link changes stay as they are.
+    """Cuts a workload to its first flows, by id, which wait for each other alone; link changes stay as they are.
 
     Raises:
         WorkloadError: The workload has fewer flows.

@@ -144,10 +144,7 @@ class TaskWorkload:
         return resized(self, num_flows, num_tasks=-(-num_flows // self.min_flows))
 
     def draw(self, seed: int) -> Workload:
-        """Draws the flows of one episode: a pure function of the fields and the seed.
-
-        More tasks with the same seed begin with the same flows, bit by bit.
-        """
+        """Draws the flows of one episode; more tasks with the same seed begin with the same flows."""
         streams = FlowStreams(seed)
         num_tasks = self.num_tasks
         counts = self.min_flows + integers(streams["counts"], self.max_flows - self.min_flows + 1, num_tasks)
@@ -305,10 +302,7 @@ class JobWorkload:
         return resized(self, num_flows, num_tasks=-(-num_flows // int(_jobs().counts.min())))
 
     def draw(self, seed: int) -> Workload:
-        """Draws the flows of one episode: a pure function of the fields and the seed.
-
-        More jobs with the same seed begin with the same flows, bit by bit.
-        """
+        """Draws the flows of one episode; more jobs with the same seed begin with the same flows."""
         jobs, streams = _jobs(), FlowStreams(seed)
         num_jobs = len(jobs.first)
         job = (integers(streams["jobs"], num_jobs, 1) + np.arange(self.num_tasks)) % num_jobs
