@@ -93,16 +93,10 @@ def agent_ability(spec: EnvironmentSpec, kwargs: Mapping[str, Any], *, trained: 
 
 
 def make_policy(name: str, env: Any, *, seed: int = 0) -> Any:
-    """Makes a heuristic policy, or a planner, for an environment.
+    """Makes a heuristic policy, or a planner, with ``predict`` for an environment, wrapped or not, single or vector.
 
-    Args:
-        name: Name of one of its policies, and options of those that have some: ``paced:base=lifo,active=5``. The
-            options of a base policy are named after it: ``search:base=paced,base.active=5``.
-        env: The environment, wrapped or not, single or vector.
-        seed: Seed of policies that draw.
-
-    Returns:
-        An object with Stable-Baselines3's ``predict``.
+    Those that have options take them behind their name: ``paced:base=lifo,active=5``. The options of a base policy are
+    named after it: ``search:base=paced,base.active=5``. The seed is that of policies that draw.
 
     Raises:
         ConfigError: There is no such policy or option, it needs a column that the observation lacks, or an action

@@ -18,7 +18,6 @@ from flowsched_gym.leaderboard.page import film_path, players_to_film, write_fil
 YOURS: Final = "yours:"
 """What stands before the name of a result of yours where a published one has that name too."""
 VERDICTS: Final = {True: "agrees", False: "DOES NOT AGREE", None: "has too few episodes beside it to be judged"}
-"""What is said of a claim beside other episodes."""
 
 
 def run(options: argparse.Namespace) -> None:

@@ -112,7 +112,6 @@ def unpack_actions(content: Mapping[str, Any], lengths: Sequence[int]) -> list[A
 
 
 def _smallest(actions: Actions) -> str:
-    """Names the smallest type of number of a file that keeps every action."""
     if actions.dtype.kind == "f":
         return "float32" if np.array_equal(actions.astype(np.float32).astype(np.float64), actions) else "float64"
     return str(np.min_scalar_type(int(actions.max(initial=0))))

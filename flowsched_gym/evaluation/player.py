@@ -61,11 +61,7 @@ class SameEpisodesWarning(FlowSchedWarning):
 
 
 def make_environment(environment: str | EnvironmentSpec, kwargs: Mapping[str, Any]) -> gymnasium.Env[Any, Any]:
-    """Makes a single environment of this package.
-
-    Args:
-        environment: ``flowsched/<Name>-v0``, or that with ``flowsched_gym:`` before it, or what the registry has of it.
-        kwargs: Its arguments.
+    """Makes a single environment of this package, with these arguments; `find_environment` tells how it is named.
 
     Raises:
         ConfigError: The id or an argument is unknown, or a value is not allowed.
@@ -257,13 +253,10 @@ def plays_the_same(policy: Policy, env: gymnasium.Env[Any, Any]) -> bool:
 
 
 def resolve_policy(name: str, env: gymnasium.Env[Any, Any], *, seed: int) -> Policy:
-    """Makes a policy from its name.
+    """Makes a policy for an environment; the seed is that of policies that draw.
 
-    Args:
-        name: Name of one of the system's policies, with options where it has some, or ``module:Class`` of a class
-            with ``for_env``.
-        env: The environment that it will act in.
-        seed: Seed of policies that draw.
+    The name is that of one of the system's policies, with options where it has some, or ``module:Class`` of a class
+    with ``for_env``.
 
     Raises:
         ConfigError: There is no such policy, or it cannot act in this environment.

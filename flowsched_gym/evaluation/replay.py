@@ -160,7 +160,6 @@ def _number(name: str, value: object) -> float:
 
 
 def _run_with_progress(simulation: Simulation, progress: Progress) -> None:
-    """Runs from arrival to arrival and to the end, and reports the progress."""
     total = simulation.workload.num_flows
     for time in (*np.sort(simulation.workload.arrival_time)[:: max(total // PROGRESS_STEPS, 1)].tolist(), math.inf):
         simulation.run(until=time)

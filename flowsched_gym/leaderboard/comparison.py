@@ -224,10 +224,7 @@ def compare(
 def comparison_table(
     results: Sequence[EvaluationResult], *, metric: str | None = None, rows: Sequence[ComparisonRow] | None = None
 ) -> Table:
-    """Lays the comparison out: percent and ms, intervals in brackets; learned agents are marked with their trainings.
-
-    The arguments are those of `compare`; ``rows`` is what that gave for the same results, where it has been called.
-    """
+    """Lays the comparison of `compare`, or the ``rows`` that it gave, out: percent and ms, intervals in brackets."""
     rows = rows or compare(results, metric=metric)
     shown = column_of(metric or results[0].spec.metric)
     columns: dict[str, list[str]] = {

@@ -13,7 +13,7 @@ import threading
 import time
 import traceback
 from pathlib import Path
-from typing import Any, BinaryIO, Final, cast
+from typing import Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -95,7 +95,9 @@ class _Answering:
 
 def main() -> None:
     """Answers until the judge has gone."""
-    requests, answers = sys.stdin.buffer, _private_output()
+    sys.stdout.flush()
+    requests, answers = sys.stdin.buffer, os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # where anybody else prints
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the judge ends this process
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     answering: _Answering | None = None
@@ -120,14 +122,6 @@ def main() -> None:
     os._exit(0)  # no handler or thread of the policy keeps this process
 
 
-def _private_output() -> BinaryIO:
-    """Returns a stream to the judge, and sends to standard error what anybody else prints."""
-    sys.stdout.flush()
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    return answers
-
-
 def _end_with(judge: int) -> None:
     """Ends this process, and what it has started, soon after the judge's."""
     while os.getppid() == judge:
@@ -138,7 +132,6 @@ def _end_with(judge: int) -> None:
 
 
 def _fault(error: BaseException) -> dict[str, object]:
-    """Describes what a policy raised."""
     kind = type(error).__name__
     if isinstance(error, SystemExit):
         return {"fault": f"called sys.exit({shown(error.code)}){_place(error)}"}

@@ -132,11 +132,7 @@ class Suite:
 
 
 def load_suite(name: str | Path) -> Suite:
-    """Reads a suite.
-
-    Args:
-        name: Name of one of the package's, with its version (``standard-v1``) or without (the newest one), or the path
-            of a suite file (``.json``).
+    """Reads a suite of the package, with its version (``standard-v1``) or the newest one, or a suite file (``.json``).
 
     Raises:
         ConfigError: There is no such suite, or its content is not allowed.

@@ -39,12 +39,8 @@ class SearchConfig:
         base: Who goes on after a choice: a heuristic, with its options (``paced:base=lifo,active=5``), or a trained
             model (``.zip``). Default: ``feasible-first`` in Artemis, ``memr`` in MERPRoute.
         futures: Futures on which all choices are tried; later rounds try the better half on twice as many.
-        rounds: Rounds.
         lookahead: Flows to come that each future has; then it ends, when the last of its flows has finished.
         clairvoyant: Whether the only future is the true one: no policy, but a reference.
-
-    Raises:
-        ConfigError: A value is not allowed.
     """
 
     base: str | None = None

@@ -178,11 +178,7 @@ class ClusterWorkload:
         return resized(self, num_flows, num_flows=num_flows, duration=None)
 
     def phases(self, seed: int, count: int) -> IntArray:
-        """Draws which traffic each cluster has in the first phases of an episode; without ``change_every`` always one.
-
-        Returns:
-            Indices into ``traffic``, (count, num_clusters) int64; there is at least one phase.
-        """
+        """Draws the index into ``traffic`` of each cluster in the first phases of an episode, (count, num_clusters)."""
         check_integer("count", count, at_least=1)
         if self.change_every is None:
             return np.tile(np.arange(self.num_clusters), (count, 1))
@@ -197,11 +193,7 @@ class ClusterWorkload:
         return np.cumsum(np.concatenate([first, steps]), axis=0) % len(self.traffic)
 
     def draw(self, seed: int) -> Workload:
-        """Draws the flows of one episode: a pure function of the fields and the seed.
-
-        More flows or a longer duration with the same seed begin with the same flows, bit by bit; bursts leave the other
-        flows as they are.
-        """
+        """Draws the flows of one episode; more or longer ones begin with the same flows; bursts change none."""
         streams = FlowStreams(seed)
         flows = self._draw_single(streams, seed)
         if self.incast is None:

@@ -94,8 +94,7 @@ class Empirical(Inverted):
 def load_cdf(name: str, *, minimum: float | None = None) -> Empirical:
     """Loads one of the packaged size distributions (``CDF_NAMES``), such as ``"web_search"``.
 
-    The smallest size is a minimum in B, by default one packet of 1460 B for web search, 1 B for the others that start
-    at 0.
+    Where the smallest size is 0, the minimum in B is by default a packet of 1460 B for web search, and 1 B for others.
 
     Raises:
         ConfigError: There is no such distribution, or the minimum is not allowed.

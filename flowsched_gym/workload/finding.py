@@ -362,7 +362,6 @@ def _read_file(workload: Any) -> Any:
 
 
 def _read_yaml(path: Path) -> Any:
-    """Reads YAML as the training commands do."""
     try:
         from omegaconf import OmegaConf  # noqa: PLC0415 - optional
     except ImportError:

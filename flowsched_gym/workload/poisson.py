@@ -225,11 +225,7 @@ class PoissonWorkload:
         return resized(self, num_flows, num_flows=num_flows, duration=None)
 
     def draw(self, seed: int) -> Workload:
-        """Draws the flows and failures of one episode: a pure function of the fields and the seed.
-
-        More flows or a longer duration with the same seed begin with the same flows, bit by bit; failures leave the
-        flows as they are.
-        """
+        """Draws an episode; more flows or time with the same seed begin with the same flows; failures change none."""
         streams = FlowStreams(seed)
         arrival_time = poisson_arrivals(
             streams["arrivals"], self.flow_rate, count=self.num_flows, duration=self.duration

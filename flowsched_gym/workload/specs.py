@@ -103,7 +103,6 @@ def read_number(entry: Entry) -> object:
 
 
 def _distribution_of(value: Mapping[Any, object], factor: float, folder: Path | None) -> Distribution:
-    """Reads a distribution from a mapping with a kind."""
     kind = check_choice("kind", value.get("kind"), DISTRIBUTION_KINDS)
     if factor != 1 and kind in WITH_UNIT_OF_THEIR_OWN:
         raise ConfigError(f"kind {kind!r} has sizes in B: name it under a key without a unit")
@@ -132,7 +131,6 @@ def _is_number(value: object) -> bool:
 
 
 def _times(value: object, factor: float) -> float:
-    """Multiplies a number."""
     try:
         return float(value) * factor  # type: ignore[arg-type]
     except OverflowError:
@@ -305,12 +303,10 @@ def _read_traffic(value: object, folder: Path | None) -> tuple[Traffic, ...] | N
 
 
 def _read_incast(value: object, folder: Path | None) -> Incast | None:
-    """Reads incast from a mapping of its fields; None for anything else."""
     return Incast(**_fields("it", value, Incast, folder)) if isinstance(value, Mapping) else None
 
 
 def _read_failures(value: object, folder: Path | None) -> RandomFailures | None:
-    """Reads failures from a mapping of their fields; None for anything else."""
     if not isinstance(value, Mapping):
         return None
     return RandomFailures(**_fields("it", {"cables": FAT_TREE_CORE_CABLES, **value}, RandomFailures, folder))

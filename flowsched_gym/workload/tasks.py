@@ -326,7 +326,6 @@ class JobWorkload:
 
 @cache
 def _jobs() -> _Jobs:
-    """Reads the jobs of the slice."""
     text = resources.files("flowsched_gym.workload").joinpath("data", JOBS_FILE).read_text(encoding="utf-8")
     rows = np.array([line.split(",") for line in text.splitlines()[1:]], dtype=np.float64)
     job, submitted, duration, cpus, memory, instances = rows.T
@@ -341,5 +340,4 @@ def _jobs() -> _Jobs:
 
 
 def _over_mean(values: FloatArray) -> FloatArray:
-    """Divides values by their mean."""
     return values / (math.fsum(values.tolist()) / len(values))
