@@ -24,7 +24,6 @@ from flowsched_gym.systems import (
 )
 
 SYSTEMS: Final[tuple[SystemSpec, ...]] = (artemis.SYSTEM, merp.SYSTEM, auto.SYSTEM, qcluster.SYSTEM, tafe.SYSTEM)
-"""The systems, one line each."""
 
 ENVIRONMENTS: Final = {spec.id: spec for system in SYSTEMS for spec in system.environments}
 MODEL_SUFFIX: Final = ".zip"

@@ -124,7 +124,7 @@ def file_name(*parts: str) -> str:
 
 
 def write_result(result: EvaluationResult, path: str | Path) -> None:
-    """Writes a result file, whole or not at all; missing folders are made. Raises as `result_content` does."""
+    """Writes a result file, and missing folders, whole or not at all; raises as `result_content`, or an ``OSError``."""
     write_json(result_content(result), path)
 
 

@@ -43,7 +43,6 @@ VERSION: Final = re.compile(r".+-v[1-9][0-9]*")
 
 _FOLDER: Final = resources.files("flowsched_gym.leaderboard") / "suites"
 SUITES: Final = tuple(sorted(entry.name.removesuffix(SUFFIX) for entry in _FOLDER.iterdir()))
-"""Names of the suites of the package."""
 VIEW_ARGUMENTS: Final = (
     *("observation", "information", "typical_kb"),
     *("reward", "reward_scale_ms", "tail_weight", "defer", "engine"),
