@@ -24,11 +24,8 @@ from flowsched_gym.systems import (
 )
 
 SYSTEMS: Final[tuple[SystemSpec, ...]] = (artemis.SYSTEM, merp.SYSTEM, auto.SYSTEM, qcluster.SYSTEM, tafe.SYSTEM)
-"""The systems, one line each."""
 
 ENVIRONMENTS: Final = {spec.id: spec for system in SYSTEMS for spec in system.environments}
-"""The environments by id."""
-
 MODEL_SUFFIX: Final = ".zip"
 """What the path of a trained model ends with."""
 MAX_POLICY_LETTERS: Final = 500
@@ -62,11 +59,7 @@ def check_arguments(spec: EnvironmentSpec, kwargs: Iterable[str]) -> dict[str, i
 
 
 def heuristic_arguments(spec: EnvironmentSpec, kwargs: Mapping[str, Any], policy: str | None = None) -> dict[str, Any]:
-    """Returns the arguments under which a heuristic meets the same episodes as an agent.
-
-    These are the agent's arguments, changed so that the environment offers the actions that the policy, with its
-    options, takes. Default: one that does what every agent may do.
-    """
+    """Returns an agent's arguments, changed so that the environment offers what a policy, by default any, takes."""
     needed = {} if policy is None else _required(spec, policy)
     return {**kwargs, **spec.heuristic_kwargs, **needed}
 
@@ -99,16 +92,10 @@ def agent_ability(spec: EnvironmentSpec, kwargs: Mapping[str, Any], *, trained: 
 
 
 def make_policy(name: str, env: Any, *, seed: int = 0) -> Any:
-    """Makes a heuristic policy, or a planner, for an environment.
+    """Makes a heuristic policy, or a planner, with ``predict`` for an environment, wrapped or not, single or vector.
 
-    Args:
-        name: Name of one of its policies, and options of those that have some: ``paced:base=lifo,active=5``. The
-            options of a base policy are named after it: ``search:base=paced,base.active=5``.
-        env: The environment, wrapped or not, single or vector.
-        seed: Seed of policies that draw.
-
-    Returns:
-        An object with Stable-Baselines3's ``predict``.
+    Those that have options take them behind their name: ``paced:base=lifo,active=5``. The options of a base policy are
+    named after it: ``search:base=paced,base.active=5``. The seed is that of policies that draw.
 
     Raises:
         ConfigError: There is no such policy or option, it needs a column that the observation lacks, or an action

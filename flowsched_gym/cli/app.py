@@ -130,5 +130,4 @@ def _one_line(message: str) -> str:
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    """Prints a warning as one line on standard error."""
     print(_one_line(f"flowsched: warning: {message}"), file=sys.stderr)

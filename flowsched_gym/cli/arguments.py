@@ -87,5 +87,4 @@ seed: Final = partial(_integer, at_least=0, at_most=math.inf)
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    """Refuses NaN and Infinity, which are not JSON."""
     raise ValueError(name)

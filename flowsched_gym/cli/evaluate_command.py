@@ -72,11 +72,7 @@ def run(options: argparse.Namespace) -> None:
 def _policies(
     options: argparse.Namespace, spec: EnvironmentSpec, kwargs: Mapping[str, object], processes: ExitStack
 ) -> list[tuple[str, Policy, Mapping[str, object]]]:
-    """Makes all policies, each with its label and the arguments of its environment, and loads the models.
-
-    What a result could not hold is refused before any of them plays. Policies that are not the package's act in
-    processes of their own.
-    """
+    """Makes all policies, with labels and arguments; those not of the package act in processes of their own."""
     beside_models = any(map(is_model, options.policy))
     check_printable("the command", _command(options))
     made: list[tuple[str, Policy, Mapping[str, object]]] = []
@@ -127,10 +123,7 @@ def _labels(sources: Sequence[str]) -> list[str]:
 
 
 def _table(results: Sequence[EvaluationResult], metric: str, *, everything: bool) -> tuple[Table, int]:
-    """Lays out metrics that are defined, policies below each other; returns how many it leaves out too.
-
-    Those are all but the environment's own metric, two beside it and the reward, unless everything is shown.
-    """
+    """Lays out metrics that are defined, policies below each other; returns how many it leaves out too."""
     columns = [result.intervals() for result in results]
     defined = [name for name in columns[0] if any(each[name].mean == each[name].mean for each in columns)]
     first = [metric, *metrics_beside(metric)[:METRICS_BESIDE], REWARD]

@@ -121,11 +121,7 @@ def measure(records: Records, *, topology: str, capacity: float) -> dict[str, fl
 
 
 def record_columns(workload: Workload, records: Records) -> dict[str, TableColumn]:
-    """Lays out the columns of the flow file, and the outcome of each flow.
-
-    A flow that did not finish has empty cells, and so has ``deadline_met`` where there is no deadline. Where flows wait
-    for others, ``ready_s`` is when all of these had finished.
-    """
+    """Lays out the columns of the flow file, and the outcome of each flow; where it has none, cells are empty."""
     finished = np.isfinite(records.completion_time)
     columns = flow_columns(workload)
     if (records.ready_time != records.arrival_time).any():
@@ -158,10 +154,7 @@ def trace_columns(trace: PacketTrace) -> dict[str, TableColumn]:
 
 
 def _arguments(options: argparse.Namespace, capacity: float, *targets: str | None) -> tuple[float, dict[str, Any]]:
-    """Returns the capacity in B/s, a default where none is given, and the arguments that all simulations share.
-
-    What cannot be written is found out here, before the simulation, which may take long.
-    """
+    """Returns the capacity in B/s, a default where none is given, and arguments of all simulations; checks targets."""
     if options.link_gbps is not None:
         capacity = gbps_to_capacity(options.link_gbps)
     elif options.capacity is not None:

@@ -18,7 +18,6 @@ from flowsched_gym.leaderboard.page import film_path, players_to_film, write_fil
 YOURS: Final = "yours:"
 """What stands before the name of a result of yours where a published one has that name too."""
 VERDICTS: Final = {True: "agrees", False: "DOES NOT AGREE", None: "has too few episodes beside it to be judged"}
-"""What is said of a claim beside other episodes."""
 
 
 def run(options: argparse.Namespace) -> None:
@@ -42,10 +41,8 @@ def _run(options: argparse.Namespace) -> None:
     how: Any = {"kwargs": kwargs, "trust": options.trust, "command": _command(options)}
     with standard_output_kept_clean():
         for number, (setting, entrant) in enumerate(work, start=1):
-            path, who = (
-                leaderboard.result_path(options.out, setting, entrant.label),
-                f"{entrant.label} on {setting.name}",
-            )
+            path = leaderboard.result_path(options.out, setting, entrant.label)
+            who = f"{entrant.label} on {setting.name}"
             if path.exists() and not options.again and _is_of(path, suite, setting, entrant):
                 kept += 1
                 continue
@@ -159,10 +156,7 @@ def _results_of(folder: str, suite: Suite) -> list[EvaluationResult]:
 def _with_published(
     yours: list[EvaluationResult], suite: Suite, names: set[str]
 ) -> tuple[list[EvaluationResult], set[tuple[str, str]]]:
-    """Adds the published results of some settings; returns all, and the settings and policies of yours.
-
-    None of yours takes the place of a published one: where both have a name and differ, yours gets a prefix.
-    """
+    """Adds published results, which yours never replace; returns all, and the settings and policies of yours."""
     published = {(_setting_of(result), result.policy): result for result in leaderboard.published_results(suite)}
     published = {place: result for place, result in published.items() if place[0] in names}
     results, places = [], set()

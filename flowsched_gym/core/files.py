@@ -13,6 +13,7 @@ import stat
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from types import FrameType
@@ -28,8 +29,8 @@ LONGEST_NAME: Final = 32
 ENDINGS: Final = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 """Signals that ask a process to end; Windows has fewer."""
 
-_being_written: set[Path] = set()
-"""Temporary files of this process."""
+_cleanings: list[Callable[[], None]] = []
+"""What this process does before it ends."""
 
 
 def check_path(name: str, path: str | PathLike[str], error: type[FlowSchedError] = ConfigError) -> Path:
@@ -94,7 +95,7 @@ def replace_when_written(path: str | PathLike[str]) -> Iterator[Path]:
         return
     # Hidden, with the file's extension, by which writers choose the format.
     temporary = target.with_name(f".{target.name[:LONGEST_NAME]}.{secrets.token_hex(8)}.tmp{target.suffix}")
-    with naming_file(path, temporary), _removed_at_last(temporary):
+    with naming_file(path, temporary), done_at_last(partial(temporary.unlink, missing_ok=True)):
         yield temporary
         with temporary.open("r+b") as written:
             os.fsync(written.fileno())  # a computer that loses power between both may keep the name and not the content
@@ -143,26 +144,26 @@ def naming_file(path: str | PathLike[str], temporary: Path | None = None) -> Ite
 
 
 @contextmanager
-def _removed_at_last(temporary: Path) -> Iterator[None]:
-    """Removes a temporary file at the end, also where the process is asked to end and would just do so."""
+def done_at_last(clean: Callable[[], None]) -> Iterator[None]:
+    """Cleans up at the end of a ``with`` block, also where the process is asked to end and would just do so."""
     # Python lets the main thread alone handle signals. A handler that is there already is ours, or knows what it does.
     here = threading.current_thread() is threading.main_thread()
     handled = [number for number in ENDINGS if here and signal.getsignal(number) is signal.SIG_DFL]
-    _being_written.add(temporary)
+    _cleanings.append(clean)
     for number in handled:
         signal.signal(number, _end)
     try:
         yield
     finally:
-        temporary.unlink(missing_ok=True)
-        _being_written.discard(temporary)
+        clean()
+        _cleanings.remove(clean)
         for number in handled:
             signal.signal(number, signal.SIG_DFL)
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    for temporary in tuple(_being_written):
-        temporary.unlink(missing_ok=True)
+    for clean in tuple(_cleanings):
+        clean()
     signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)
 

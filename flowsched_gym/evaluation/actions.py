@@ -31,10 +31,7 @@ STRATEGIES: Final = (zlib.Z_DEFAULT_STRATEGY, zlib.Z_HUFFMAN_ONLY)
 
 
 def check_action(action: object, space: gymnasium.Space[Any], *, num_envs: int | None = None) -> Actions:
-    """Refuses what is no action of a space, or not ``num_envs`` of them, and returns the others as an array.
-
-    Whether numbers are within the space, the environment checks.
-    """
+    """Refuses what is no action, or not ``num_envs`` of them, of a space, whose bounds the environment checks."""
     is_box = isinstance(space, gymnasium.spaces.Box)
     shape = space.shape or ()
     values = as_array(action)
@@ -115,7 +112,6 @@ def unpack_actions(content: Mapping[str, Any], lengths: Sequence[int]) -> list[A
 
 
 def _smallest(actions: Actions) -> str:
-    """Names the smallest type of number of a file that keeps every action."""
     if actions.dtype.kind == "f":
         return "float32" if np.array_equal(actions.astype(np.float32).astype(np.float64), actions) else "float64"
     return str(np.min_scalar_type(int(actions.max(initial=0))))

@@ -29,7 +29,6 @@ from flowsched_gym.registration import find_environment
 from flowsched_gym.systems import EnvironmentSpec
 
 BoundMethod = Literal["auto", "exact", "relaxed"]
-METHODS: Final[tuple[str, ...]] = get_args(BoundMethod)
 BOUND_POLICY: Final = "clairvoyant-bound"
 """Name of the bound in tables and result files."""
 
@@ -94,7 +93,7 @@ def deadline_bound(
     for name, latency in (("latency_before", latency_before), ("latency_after", latency_after)):
         if not (np.isfinite(latency) & (np.asarray(latency) >= 0)).all():
             raise ConfigError(f"{name} is {latency!r}: it must be finite and >= 0 s")
-    check_choice("method", method, METHODS)
+    check_choice("method", method, get_args(BoundMethod))
     workload, _ = workload.on_clock()
     assert workload.deadline_span is not None
     rows = np.flatnonzero(np.isfinite(workload.deadline_span))

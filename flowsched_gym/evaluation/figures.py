@@ -41,12 +41,8 @@ def draw_flows(
 
     The time before a flow was allowed to send is grey. All flows have finished; ``count`` of them are shown from the
     ``first`` on, in the order of arrival; ``names`` are in the order of the records, ids by default.
-
-    Raises:
-        ConfigError: There are not as many names as flows, or no flow is to be shown.
     """
-    if names is None:
-        names = [str(flow) for flow in records.flow_id]
+    names = [str(flow) for flow in records.flow_id] if names is None else names
     if len(names) != records.num_flows:
         raise ConfigError(f"names has {len(names)} entries: {records.num_flows} flows need one each")
     order = np.lexsort((records.flow_id, records.arrival_time))[first : None if count is None else first + count]
@@ -108,11 +104,7 @@ def draw_intervals(
 
 
 def draw_tails(axes: "Axes", samples: Mapping[str, FloatArray]) -> None:
-    """Draws which share of some values, > 0, is larger than a value, on logarithmic scales, one labelled curve each.
-
-    Raises:
-        ConfigError: There are more than six names.
-    """
+    """Draws which share of values, > 0, is larger than a value, on logarithmic scales; at most six labelled curves."""
     if len(samples) > len(CURVES):
         raise ConfigError(f"samples has {len(samples)} names: at most {len(CURVES)} curves can be told apart")
     for (name, values), colour in zip(samples.items(), CURVES, strict=False):
@@ -127,10 +119,7 @@ def draw_tails(axes: "Axes", samples: Mapping[str, FloatArray]) -> None:
 
 
 def plain_ticks(axis: "Axis") -> None:
-    """Gives a logarithmic axis plain numbers at powers of ten, and at 2 and 5 times these where there is room.
-
-    Call it when limits are final.
-    """
+    """Gives a logarithmic axis, of final limits, plain numbers at powers of ten, 2 and 5 times these if they fit."""
     from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter  # noqa: PLC0415 - optional
 
     low, high = axis.get_view_interval()
@@ -140,10 +129,7 @@ def plain_ticks(axis: "Axis") -> None:
 
 
 def label_curves(axes: "Axes") -> None:
-    """Writes the label of each curve to the right of the axes, in its colour, joined to its end.
-
-    Call it when limits and scales are final.
-    """
+    """Writes the label of each curve to the right of the axes, whose limits and scales are final, joined to its end."""
     curves = [line for line in axes.get_lines() if not str(line.get_label()).startswith("_")]
     if not curves:
         return

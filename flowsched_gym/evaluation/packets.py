@@ -216,7 +216,6 @@ def _ideal_fct(workload: Workload, packets: PacketFlows, fabric: PacketFabric, d
 
 
 def _taken(options: dict[str, object], names: tuple[str, ...]) -> dict[str, Any]:
-    """Removes these parameters from the options."""
     return {name: options.pop(name) for name in names if name in options}
 
 
@@ -247,7 +246,6 @@ def _left_to_send(flow: IntArray, size: FloatArray) -> FloatArray:
 
 
 def _run(simulation: PacketReplay, arrival: FloatArray, progress: Progress) -> None:
-    """Runs from arrival to arrival, and tells of the progress."""
     total = len(arrival)
     for time in np.unique(np.sort(arrival)[:: max(total // PROGRESS_STEPS, 1)]):
         if time > simulation.env.now:

@@ -61,11 +61,7 @@ class SameEpisodesWarning(FlowSchedWarning):
 
 
 def make_environment(environment: str | EnvironmentSpec, kwargs: Mapping[str, Any]) -> gymnasium.Env[Any, Any]:
-    """Makes a single environment of this package.
-
-    Args:
-        environment: ``flowsched/<Name>-v0``, or that with ``flowsched_gym:`` before it, or what the registry has of it.
-        kwargs: Its arguments.
+    """Makes a single environment of this package, with these arguments; `find_environment` tells how it is named.
 
     Raises:
         ConfigError: The id or an argument is unknown, or a value is not allowed.
@@ -78,10 +74,7 @@ def make_environment(environment: str | EnvironmentSpec, kwargs: Mapping[str, An
 
 
 def make_vector(environment: str | EnvironmentSpec, kwargs: Mapping[str, Any], *, num_envs: int) -> FlowSchedVectorEnv:
-    """Makes the native vector environment of a system that has one, with arguments that a single one can be made with.
-
-    Nothing is reset by itself: whoever plays says which environments begin which episodes.
-    """
+    """Makes the native vector environment of a system that has one; whoever plays says what is reset, and when."""
     modes: dict[str, Any] = {"vectorization_mode": "vector_entry_point", "autoreset_mode": AutoresetMode.DISABLED}
     envs: Any = gymnasium.make_vec(find_environment(environment).id, num_envs, **modes, **kwargs)
     return cast(FlowSchedVectorEnv, envs)
@@ -93,10 +86,7 @@ def has_vector(spec: EnvironmentSpec) -> bool:
 
 
 def has_machine_code(spec: EnvironmentSpec) -> bool:
-    """Returns whether the native vector form of an environment that has one can start at once.
-
-    If not, its rules are compiled first, which takes half a minute; then they are on disk.
-    """
+    """Returns whether a native vector form can start at once; if not, compiling its rules takes half a minute."""
     base = gymnasium.make(spec.id).unwrapped
     if isinstance(base, DecisionEnv):
         return is_compiled(step, for_record=type(base.rules))
@@ -110,11 +100,7 @@ def compiled_where_ready(spec: EnvironmentSpec, kwargs: Mapping[str, Any]) -> di
 
 
 class Player:
-    """Environments in which policies play episodes.
-
-    Attributes:
-        env: The single environment, for policies to be made from.
-    """
+    """Environments in which policies play episodes; they are made from ``env``, the single one."""
 
     def __init__(self, spec: EnvironmentSpec, kwargs: Mapping[str, Any]) -> None:
         self.env = make_environment(spec, kwargs)
@@ -267,13 +253,10 @@ def plays_the_same(policy: Policy, env: gymnasium.Env[Any, Any]) -> bool:
 
 
 def resolve_policy(name: str, env: gymnasium.Env[Any, Any], *, seed: int) -> Policy:
-    """Makes a policy from its name.
+    """Makes a policy for an environment; the seed is that of policies that draw.
 
-    Args:
-        name: Name of one of the system's policies, with options where it has some, or ``module:Class`` of a class
-            with ``for_env``.
-        env: The environment that it will act in.
-        seed: Seed of policies that draw.
+    The name is that of one of the system's policies, with options where it has some, or ``module:Class`` of a class
+    with ``for_env``.
 
     Raises:
         ConfigError: There is no such policy, or it cannot act in this environment.

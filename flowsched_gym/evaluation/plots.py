@@ -46,13 +46,7 @@ LABEL_SIZE: Final = 9
 
 
 def plot_records(records: Records, path: str | PathLike[str]) -> None:
-    """Draws records into a picture file, whole or not at all; its extension says the format.
-
-    Raises:
-        ConfigError: The extension is none of a picture, or there are no flows.
-        MissingDependencyError: Matplotlib is not installed.
-        OSError: The file cannot be written.
-    """
+    """Draws records into a picture file, whole or not at all; its extension says the format."""
     check_plot(path)
     figure = draw_records(records)
     with replace_when_written(path) as temporary:

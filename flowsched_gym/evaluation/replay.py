@@ -78,7 +78,12 @@ def replay(
     check_seed(seed)
     options: dict[str, Any] = options_of(parameters)
     delay = options.pop("delay", 0.0)
-    given = _with_link_changes(workload_of(flows, seed=int(seed)), options.pop("link_changes", None))
+    given, changes = workload_of(flows, seed=int(seed)), options.pop("link_changes", None)
+    if changes is not None:
+        if not isinstance(changes, Iterable) or getattr(changes, "ndim", 1) == 0:
+            rows = "rows of (time in s, link, whether it comes up)"
+            raise ConfigError(f"link_changes is {shown(changes)}: it must be {rows}")
+        given = replace(given, link_changes=workloads.LinkChanges.of(changes))
     workload, start = given.on_clock()
     routing = _routing(options, needed=workload.link_changes is not None)
     barrier = check_choice("barrier", options.pop("barrier", Barrier.FLOW), Barrier)
@@ -135,14 +140,6 @@ def workload_of(flows: object, *, seed: int, progress: Progress | None = None) -
     raise ConfigError(f"flows is {type(flows).__name__}: it must be a path, a Workload or a mapping of columns")
 
 
-def _with_link_changes(workload: Workload, rows: object) -> Workload:
-    if rows is None:
-        return workload
-    if not isinstance(rows, Iterable) or getattr(rows, "ndim", 1) == 0:
-        raise ConfigError(f"link_changes is {shown(rows)}: it must be rows of (time in s, link, whether it comes up)")
-    return replace(workload, link_changes=workloads.LinkChanges.of(rows))
-
-
 def _routing(options: dict[str, Any], *, needed: bool) -> Routing | None:
     """Removes the routing from the options; none where a hash alone decides."""
     gap = {name: options.pop(name) for name in ("flowlet_gap",) if name in options}
@@ -163,7 +160,6 @@ def _number(name: str, value: object) -> float:
 
 
 def _run_with_progress(simulation: Simulation, progress: Progress) -> None:
-    """Runs from arrival to arrival and to the end, and reports the progress."""
     total = simulation.workload.num_flows
     for time in (*np.sort(simulation.workload.arrival_time)[:: max(total // PROGRESS_STEPS, 1)].tolist(), math.inf):
         simulation.run(until=time)

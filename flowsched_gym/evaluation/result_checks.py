@@ -18,8 +18,7 @@ from flowsched_gym.flows.metrics import METRIC_NAMES
 from flowsched_gym.registration import ENVIRONMENTS
 from flowsched_gym.systems import OPTIONS
 
-REACHABLE: Final = "reachable_hit_ratio"
-"""A metric of the bound alone."""
+REACHABLE: Final = "reachable_hit_ratio"  # of the bound alone
 RATIOS: Final = ("deadline_hit_ratio", REACHABLE, "slowdown_fairness")
 COUNTS: Final = ("num_flows", "num_finished", "deadlines_met", "deadlines_missed", "num_tasks")
 ORDERED: Final = (

@@ -124,12 +124,7 @@ def file_name(*parts: str) -> str:
 
 
 def write_result(result: EvaluationResult, path: str | Path) -> None:
-    """Writes a result file, whole or not at all; missing folders are made.
-
-    Raises:
-        ConfigError: An argument of the environment cannot be written.
-        OSError: The file cannot be written.
-    """
+    """Writes a result file, and missing folders, whole or not at all; raises as `result_content`, or an ``OSError``."""
     write_json(result_content(result), path)
 
 

@@ -105,8 +105,6 @@ class EvaluationResult:
     """The episodes of one policy on one environment, of several trainings for an agent that was trained so.
 
     Attributes:
-        environment: Id of the environment.
-        kwargs: Arguments that it was made with.
         source: What was played: name of a heuristic, ``module:Class``, or path of a model or of a folder of models;
             ``None`` where it was an object.
         runs: One for each training; all of the same episodes.
@@ -174,11 +172,7 @@ class EvaluationResult:
         return [episode.seed for episode in self.episodes]
 
     def samples(self, metric: str) -> FloatArray:
-        """Returns a metric, or ``reward``, of every episode of every run, (num_runs, num_episodes).
-
-        Raises:
-            ConfigError: There is no such metric.
-        """
+        """Returns a metric, or ``reward``, of every episode of every run, (num_runs, num_episodes)."""
         if metric == "reward":
             return np.array([[episode.reward for episode in run.episodes] for run in self.runs])
         if metric not in self.metric_names:

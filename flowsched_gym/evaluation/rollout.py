@@ -29,8 +29,6 @@ class EpisodeResult:
     """The outcome of one episode.
 
     Attributes:
-        seed: Seed of its reset.
-        num_decisions: Actions taken.
         reward: Sum of the rewards, not discounted.
         metrics: The metrics of the episode by name (`flowsched_gym.flows.metrics.Metrics`).
         actions: The actions, (num_decisions, ...), from which all other numbers can be computed; ``None`` where nobody
@@ -113,9 +111,7 @@ def rollout_vector(
         seeds: Seeds of the resets, at least one; episodes are returned in their order.
         ended: Called for every episode that has ended, before its environment is reset.
 
-    Raises:
-        ConfigError: The environments give no metrics at the end of their episodes.
-        InvalidAction: The policy returned something other than one action of the action space for each environment.
+    Raises as `rollout` does.
     """
     results: dict[int, EpisodeResult] = {}
     num_envs, space = envs.num_envs, envs.single_action_space

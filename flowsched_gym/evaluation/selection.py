@@ -85,11 +85,7 @@ class IntervalSlack:
         self._slack = self.length.copy()
 
     def excess(self, count: FloatArray) -> FloatArray:
-        """Returns by how much what jobs need exceeds each interval, in s, (num_releases, num_dues); <= 0 where it fits.
-
-        Args:
-            count: How many times each job is in the set, (num_jobs,) float64, >= 0.
-        """
+        """Returns by how much jobs, each ``count`` times, (num_jobs,), exceed intervals, in s; <= 0 where they fit."""
         need = np.zeros_like(self.length)
         np.add.at(need, (self.release_row, self.due_row), count * self._jobs.length)
         demand = np.cumsum(np.cumsum(need[::-1], axis=0)[::-1], axis=1)
@@ -204,10 +200,8 @@ class _Classes(NamedTuple):
 def select_most_jobs(jobs: Jobs, *, integral: bool, node_limit: int | None = NODE_LIMIT) -> Selection:
     """Bounds the number of jobs that one link can serve in time, from above and by example.
 
-    Args:
-        jobs: The jobs of the link.
-        integral: Whether to solve integer programmes; else the linear relaxation alone, rounded down per component.
-        node_limit: Nodes of the branch-and-bound tree per programme, None for no limit.
+    Without ``integral``, only the linear relaxation is solved, and rounded down per component; the ``node_limit`` is
+    that of the branch-and-bound tree per programme, None for no limit.
     """
     window = jobs.due - jobs.release
     possible = np.flatnonzero((window > 0) & (jobs.length <= window + _rounding(window, jobs.due)))

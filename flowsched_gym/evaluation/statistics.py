@@ -89,9 +89,6 @@ def bootstrap_interval(
             NaN, here or in the values that these are paired with, leaves the episode out.
         statistic: What to estimate along the last axis, such as ``interquartile_mean``; default: the mean.
         **resampling: Fields of ``Resampling``.
-
-    Raises:
-        ConfigError: An argument is not allowed.
     """
     estimator = _mean if statistic is None else lambda samples: statistic(_flat(samples))
     return _resample([_known(values)], estimator, **resampling)[0]
@@ -168,11 +165,7 @@ def _resample(
     num_resamples: int = NUM_RESAMPLES,
     seed: int = 0,
 ) -> list[Interval]:
-    """Draws episodes, and runs where there are several, with replacement; reads intervals off the percentiles.
-
-    A group has the columns of a statistic, (num_runs, num_episodes) each, all of as many episodes; the same episodes
-    are drawn for all, and the same runs for the columns of one place in their groups.
-    """
+    """Reads intervals off the percentiles of resampled groups of columns, (num_runs, num_episodes) each."""
     check_integer("num_resamples", num_resamples, at_least=1)
     streams = SeedStreams(seed)
     generator = streams["bootstrap"]
@@ -184,6 +177,7 @@ def _resample(
         resampled = np.empty((len(groups), num_resamples))
         of_runs = [streams[f"runs {place}"] for place in range(len(run_counts))]
         block = max(1, BLOCK_SIZE // (count * math.prod(run_counts)))
+        # All groups have the same episodes drawn, and columns of one place in their groups the same runs.
         for begin in range(0, num_resamples, block):
             size = min(begin + block, num_resamples) - begin
             rows = generator.integers(count, size=(size, count))[:, None, :]

@@ -11,31 +11,16 @@ from flowsched_gym.leaderboard.comparison import (
     metrics_beside,
     reference_of,
 )
-from flowsched_gym.leaderboard.document import (
-    leaderboard_markdown,
-    learned_table,
-    speed_table,
-    tables_markdown,
-    write_leaderboard,
-)
+from flowsched_gym.leaderboard.document import leaderboard_markdown, tables_markdown, write_leaderboard
 from flowsched_gym.leaderboard.play import Entrant, entrants_of, play, result_path
 from flowsched_gym.leaderboard.policy_process import played_apart
 from flowsched_gym.leaderboard.published import published_results, same_as_published, write_published
-from flowsched_gym.leaderboard.suite import (
-    SUITES,
-    VIEW_ARGUMENTS,
-    Setting,
-    Suite,
-    group_results,
-    load_suite,
-    read_results,
-)
+from flowsched_gym.leaderboard.suite import SUITES, Setting, Suite, group_results, load_suite, read_results
 from flowsched_gym.leaderboard.table import Table, format_interval
 from flowsched_gym.leaderboard.verification import Fresh, Verified, verify
 
 __all__ = [
     "SUITES",
-    "VIEW_ARGUMENTS",
     "ComparedSetting",
     "ComparisonRow",
     "Entrant",
@@ -53,7 +38,6 @@ __all__ = [
     "format_interval",
     "group_results",
     "leaderboard_markdown",
-    "learned_table",
     "load_suite",
     "metrics_beside",
     "play",
@@ -63,7 +47,6 @@ __all__ = [
     "reference_of",
     "result_path",
     "same_as_published",
-    "speed_table",
     "tables_markdown",
     "verify",
     "write_leaderboard",

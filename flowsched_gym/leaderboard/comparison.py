@@ -52,7 +52,6 @@ COLUMNS: Final[Mapping[str, MetricColumn]] = {
     "max_slowdown": MetricColumn(label="largest slowdown"),
     "slowdown_fairness": MetricColumn(label="Jain index of slowdowns", digits=3),
 }
-"""How the metrics of tables are shown."""
 
 OTHERS: Final[Mapping[str, tuple[str, ...]]] = {
     "deadline_hit_ratio": ("mean_fct", "p99_fct"),
@@ -71,8 +70,6 @@ class ComparisonRow:
     """Summary of one policy.
 
     Attributes:
-        policy: Its name.
-        learned: Whether it is a trained model.
         searches: Whether it tries its choices on copies of the episode.
         num_runs: Trainings behind it; 1 for what is not trained.
         estimate: Mean of the metric that is compared; for the bound, what no scheduler exceeds.
@@ -137,10 +134,7 @@ class ComparedSetting(NamedTuple):
 
 
 def compare_settings(groups: Groups, progress: Progress | None = None) -> list[ComparedSetting]:
-    """Compares the policies of each setting, which takes most of the time that a leaderboard needs.
-
-    ``progress`` is called with the number of settings that have been compared, and of all.
-    """
+    """Compares the policies of each setting; ``progress`` is called with the number of settings done, and of all."""
     compared = []
     for number, (setting, members) in enumerate(groups):
         if progress is not None:
@@ -230,10 +224,7 @@ def compare(
 def comparison_table(
     results: Sequence[EvaluationResult], *, metric: str | None = None, rows: Sequence[ComparisonRow] | None = None
 ) -> Table:
-    """Lays the comparison out: percent and ms, intervals in brackets; learned agents are marked with their trainings.
-
-    The arguments are those of `compare`; ``rows`` is what that gave for the same results, where it has been called.
-    """
+    """Lays the comparison of `compare`, or the ``rows`` that it gave, out: percent and ms, intervals in brackets."""
     rows = rows or compare(results, metric=metric)
     shown = column_of(metric or results[0].spec.metric)
     columns: dict[str, list[str]] = {
@@ -258,10 +249,7 @@ def comparison_table(
 
 
 def curves_of(order: Sequence[str], learned: Collection[str]) -> list[str]:
-    """Chooses at most six policies whose curves are drawn: learned ones, one plain heuristic, and the best others.
-
-    Both the policies given and those returned are in order, best first.
-    """
+    """Chooses at most six policies for curves, best first: learned ones, one plain heuristic, and the best others."""
     plain = [name for name in BASELINES if name in order][:1]
     first = [name for name in order if name in learned][: MOST_CURVES - len(plain)] + plain
     others = [name for name in order if name not in first and name not in learned]

@@ -12,9 +12,8 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -71,11 +70,8 @@ class _Answering:
         if plans:
             self._env = make_environment(spec, compiled_where_ready(spec, kwargs))
             self._env.reset(seed=BRANCHED_SEED)
-            self._source = self._base._source = _Source(self._base._source)
-
-    @property
-    def _base(self) -> Any:
-        return self._env.unwrapped
+            self._base = cast(Any, self._env.unwrapped)
+            self._base._source = self._source = _Source(self._base._source)
 
     def answer(self, request: dict[str, Any], arrays: list[npt.NDArray[Any]]) -> object:
         """Returns the action for an observation, or for a batch of them."""
@@ -87,23 +83,21 @@ class _Answering:
             if request["start"]:
                 self._state = None
             arguments |= {"state": self._state, "episode_start": np.array([request["start"]])}
-        if others:
-            past, actions = others
-            self._branch(pickle.loads(past.tobytes()), request["now"], list(actions))
+        if others:  # the episode up to now, to which a planner goes back; the flows to come are drawn anew
+            past, actions = pickle.loads(others[0].tobytes()), list(others[1])
+            future = self._source._source.draw(1 + secrets.randbits(62))
+            self._source.episode = with_future(past, future, request["now"])
+            self._base._repeat(self._source.episode, BRANCHED_SEED, actions)
+            self.policy.enter(self._env)
         action, self._state = self.policy.predict(observation.copy(), **arguments)
         return action
-
-    def _branch(self, past: Workload, now: float, actions: Sequence[Any]) -> None:
-        """Plays an episode up to now, with flows to come that are drawn anew."""
-        future = self._source._source.draw(1 + secrets.randbits(62))
-        self._source.episode = with_future(past, future, now)
-        self._base._repeat(self._source.episode, BRANCHED_SEED, actions)
-        self.policy.enter(self._env)
 
 
 def main() -> None:
     """Answers until the judge has gone."""
-    requests, answers = sys.stdin.buffer, _private_output()
+    sys.stdout.flush()
+    requests, answers = sys.stdin.buffer, os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # where anybody else prints
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the judge ends this process
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     answering: _Answering | None = None
@@ -117,18 +111,15 @@ def main() -> None:
                 answering = _Answering(request)
                 write_message(answers, answering.promises)
             else:
-                _write_action(answers, answering.answer(request, arrays))
+                action = answering.answer(request, arrays)
+                values = as_array(action)
+                if values.dtype.kind in KINDS:
+                    write_message(answers, {"action": None}, [values])
+                else:  # what is no array of numbers, as a text that a message can show
+                    write_message(answers, {"action": shown(action)})
         except BaseException as error:  # noqa: BLE001 - whatever it is, the judge is told
             write_message(answers, _fault(error))
     os._exit(0)  # no handler or thread of the policy keeps this process
-
-
-def _private_output() -> BinaryIO:
-    """Returns a stream to the judge, and sends to standard error what anybody else prints."""
-    sys.stdout.flush()
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    return answers
 
 
 def _end_with(judge: int) -> None:
@@ -140,17 +131,7 @@ def _end_with(judge: int) -> None:
     os._exit(1)
 
 
-def _write_action(answers: BinaryIO, action: object) -> None:
-    """Writes an action; what is no array of numbers as a text that a message can show."""
-    values = as_array(action)
-    if values.dtype.kind in KINDS:
-        write_message(answers, {"action": None}, [values])
-    else:
-        write_message(answers, {"action": shown(action)})
-
-
 def _fault(error: BaseException) -> dict[str, object]:
-    """Describes what a policy raised."""
     kind = type(error).__name__
     if isinstance(error, SystemExit):
         return {"fault": f"called sys.exit({shown(error.code)}){_place(error)}"}

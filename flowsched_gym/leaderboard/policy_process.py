@@ -17,14 +17,14 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from types import FrameType
+from functools import partial
 from typing import Any, BinaryIO, Final, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.core.errors import ConfigError, InvalidAction, PolicyError, SpaceMismatchError, one_line
-from flowsched_gym.core.files import ENDINGS
+from flowsched_gym.core.files import done_at_last
 from flowsched_gym.envs.policies import Policy
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import first_flows, with_future
@@ -37,8 +37,6 @@ MOST_LINES: Final = 20
 """Lines of what a policy prints that are shown."""
 MOST_LETTERS: Final = 200
 """Letters of such a line, and of what an error says."""
-KNOWN_ERRORS: Final[Mapping[str, type[ConfigError]]] = {"SpaceMismatchError": SpaceMismatchError}
-"""Errors of this package that a policy passes on; all others are a ``ConfigError``."""
 
 LENGTH: Final = struct.Struct("<I")
 MOST_BYTES: Final = 1 << 28
@@ -81,12 +79,11 @@ def played_apart(
     printed.start()
     talk = _Talk(process, label)
     try:
-        with _ended_by_signals(process):
+        with done_at_last(partial(_kill, process)):
             request = {"environment": spec.id, "kwargs": dict(kwargs), "source": source}
             promises, _ = talk.ask(request | {"is_model": is_model, "trust": trust})
             yield _PlannerApart(talk, promises) if promises.get("plans") is True else _PolicyApart(talk, promises)
     finally:
-        _kill(process)
         process.wait()
         printed.join(timeout=1.0)  # a process that the policy started may keep its output open
         for stream in (talk.requests, talk.answers):
@@ -158,7 +155,7 @@ class _Talk:
             text, known = one_line(str(answer["fault"]), 2 * MOST_LETTERS), answer.get("known")
             if known:
                 named = text if text.startswith("policy ") else f"policy {self._label!r}: {text}"
-                raise KNOWN_ERRORS.get(str(known), ConfigError)(named)
+                raise (SpaceMismatchError if known == SpaceMismatchError.__name__ else ConfigError)(named)
             raise PolicyError(f"policy {self._label!r} {text}")
         return answer, given
 
@@ -168,14 +165,9 @@ class _PolicyApart:
 
     def __init__(self, talk: _Talk, promises: Mapping[str, object]) -> None:
         self._talk = talk
-        self._is_pure = promises.get("pure") is True
+        self.pure = promises.get("pure") is True
         # Whoever plays reads from its arguments whether a policy takes masks.
         self.predict = self._predict_masked if promises.get("masks") is True else self._predict
-
-    @property
-    def pure(self) -> bool:
-        """Whether the policy promises to be pure."""
-        return self._is_pure
 
     def _predict(
         self, observation: Array, state: Any = None, episode_start: Array | None = None, deterministic: bool = False
@@ -221,26 +213,6 @@ class _PlannerApart(_PolicyApart):
         nothing = replace(first_flows(flows, 0), link_changes=None)
         past = np.frombuffer(pickle.dumps(with_future(flows, nothing, now)), dtype=np.uint8)
         return {"now": now}, [past, np.array(self._env.get_state().decisions)]
-
-
-@contextlib.contextmanager
-def _ended_by_signals(process: "subprocess.Popen[bytes]") -> Iterator[None]:
-    """Takes a process along where this one is asked to end."""
-    here = threading.current_thread() is threading.main_thread()
-    handled = [number for number in ENDINGS if here and signal.getsignal(number) is signal.SIG_DFL]
-
-    def end(number: int, frame: FrameType | None) -> None:
-        _kill(process)
-        signal.signal(number, signal.SIG_DFL)
-        os.kill(os.getpid(), number)
-
-    for number in handled:
-        signal.signal(number, end)
-    try:
-        yield
-    finally:
-        for number in handled:
-            signal.signal(number, signal.SIG_DFL)
 
 
 def _kill(process: "subprocess.Popen[bytes]") -> None:

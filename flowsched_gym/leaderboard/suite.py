@@ -43,7 +43,6 @@ VERSION: Final = re.compile(r".+-v[1-9][0-9]*")
 
 _FOLDER: Final = resources.files("flowsched_gym.leaderboard") / "suites"
 SUITES: Final = tuple(sorted(entry.name.removesuffix(SUFFIX) for entry in _FOLDER.iterdir()))
-"""Names of the suites of the package."""
 VIEW_ARGUMENTS: Final = (
     *("observation", "information", "typical_kb"),
     *("reward", "reward_scale_ms", "tail_weight", "defer", "engine"),
@@ -104,7 +103,6 @@ class Suite:
     """Settings in which policies are compared, by name, and seeds, with a digest of all this.
 
     Attributes:
-        name: Name and version.
         training: Seeds of training, from the first to the last.
         validation: Seeds to choose among agents and their settings.
         test: Seeds of the episodes whose results are compared.
@@ -122,11 +120,7 @@ class Suite:
         return SuiteReference(suite=self.name, digest=self.digest, setting=setting.name)
 
     def select(self, names: list[str]) -> list[Setting]:
-        """Lists settings by their names or by the ids of environments; all of them where none is named.
-
-        Raises:
-            ConfigError: A name is neither.
-        """
+        """Lists settings by their names or by the ids of environments; all of them where none is named."""
         environments = {setting.spec.id for setting in self.settings.values()}
         for name in names:
             if name not in self.settings and name not in environments:
@@ -137,11 +131,7 @@ class Suite:
 
 
 def load_suite(name: str | Path) -> Suite:
-    """Reads a suite.
-
-    Args:
-        name: Name of one of the package's, with its version (``standard-v1``) or without (the newest one), or the path
-            of a suite file (``.json``).
+    """Reads a suite of the package, with its version (``standard-v1``) or the newest one, or a suite file (``.json``).
 
     Raises:
         ConfigError: There is no such suite, or its content is not allowed.
@@ -181,10 +171,7 @@ def read_results(folder: str | Path) -> list[EvaluationResult]:
 def group_results(
     results: Sequence[EvaluationResult], settings: Sequence[Setting] = ()
 ) -> list[tuple[Setting, list[EvaluationResult]]]:
-    """Sorts results into settings; those of no setting make settings of their own, behind the others.
-
-    Returns the settings with at least one result, and their results.
-    """
+    """Sorts results into settings, without empty ones; those of no setting make settings of their own, at the end."""
     groups: list[tuple[Setting, list[EvaluationResult]]] = [(setting, []) for setting in settings]
     for result in results:
         members = next((members for setting, members in groups if setting.holds(result)), None)

@@ -40,11 +40,7 @@ class Table:
 
 
 def format_interval(interval: Interval | None, *, scale: float = 1.0, digits: int = 1, signed: bool = False) -> str:
-    """Writes an estimate with its interval, such as ``63.5 [61.0, 66.1]``; ``None`` is an empty cell.
-
-    Numbers are multiplied by ``scale``, 100 for percent, 1000 for ms; they have ``digits`` after the point, and a plus
-    sign where ``signed`` says so.
-    """
+    """Writes an estimate, times ``scale``, with its interval: ``63.5 [61.0, 66.1]``; ``None`` is an empty cell."""
     if interval is None or interval.mean != interval.mean:
         return ""
     numbers = (interval.mean, interval.low, interval.high) if interval.known else (interval.mean,)

@@ -25,8 +25,6 @@ from flowsched_gym.workload import Workload, WorkloadSource, first_flows, with_f
 MOST_ROUNDS: Final = 6
 NUM_EPISODES: Final = 256
 """Episodes from which futures are taken. Each is drawn once; each decision takes other ones of them."""
-
-
 BASES: Final = {"flowsched/Artemis-v0": "feasible-first", "flowsched/MERPRoute-v0": "memr"}
 """The heuristic that a search follows by default, by environment."""
 REWARDS: Final[Mapping[str, Mapping[str, Any]]] = {"flowsched/Artemis-v0": {"reward": "on_completion"}}
@@ -41,12 +39,8 @@ class SearchConfig:
         base: Who goes on after a choice: a heuristic, with its options (``paced:base=lifo,active=5``), or a trained
             model (``.zip``). Default: ``feasible-first`` in Artemis, ``memr`` in MERPRoute.
         futures: Futures on which all choices are tried; later rounds try the better half on twice as many.
-        rounds: Rounds.
         lookahead: Flows to come that each future has; then it ends, when the last of its flows has finished.
         clairvoyant: Whether the only future is the true one: no policy, but a reference.
-
-    Raises:
-        ConfigError: A value is not allowed.
     """
 
     base: str | None = None
@@ -128,11 +122,7 @@ class Search:
         episode_start: BoolArray | None = None,
         deterministic: bool = False,
     ) -> tuple[IntArray, Any]:
-        """Chooses the next action of the environment that was entered; looks at the episode, draws futures alone.
-
-        Raises:
-            SpaceMismatchError: The observation is not one of this environment, or several.
-        """
+        """Chooses the next action of the environment that was entered; looks at the episode, draws futures alone."""
         if np.shape(observation) != self._env.observation_space.shape:
             raise SpaceMismatchError(
                 f"observation has shape {np.shape(observation)}: a search plays in one environment, whose observations "
@@ -162,21 +152,16 @@ class Search:
         template = gym.make(spec.id, **{**arguments, **REWARDS.get(spec.id, {})})
         core = cast("DecisionEnv[Any]", template.unwrapped)
         if not config.clairvoyant:
-            _check_source(core._source)
+            first, second = (fingerprint(core._source.draw(seed), core._source.num_hosts) for seed in (0, 1))
+            if first == second:
+                raise ConfigError(
+                    "workload has the same flows in every episode: no other future can be drawn; a search with "
+                    "clairvoyant=true knows the true one"
+                )
         self._futures = _Futures(core._source, seed=self._seed, lookahead=config.lookahead)
         base = _base_of(name, spec, template, self._seed) if self._base is None else self._base
         num_rollouts = most_tries(core.num_actions, config.counts)
         self._rollouts = _Rollouts(core, base, num_futures=sum(config.counts), num_rollouts=num_rollouts)
-
-
-def _check_source(source: WorkloadSource) -> None:
-    """Refuses flows that are the same in every episode."""
-    first, second = (fingerprint(source.draw(seed), source.num_hosts) for seed in (0, 1))
-    if first == second:
-        raise ConfigError(
-            "workload has the same flows in every episode: no other future can be drawn; a search with "
-            "clairvoyant=true knows the true one"
-        )
 
 
 def _base_of(name: str, spec: EnvironmentSpec, env: gym.Env[Any, Any], seed: int) -> Policy:
@@ -204,10 +189,7 @@ class _Futures:
         self._orders: list[list[int]] = []
 
     def sample(self, past: Workload, now: float, decision: int, count: int) -> list[Workload]:
-        """Joins the flows that have arrived with ``count`` futures, at most ``NUM_EPISODES``.
-
-        Each decision has futures of its own, by its number in its episode, and the same in every episode.
-        """
+        """Joins the flows that have arrived with ``count`` futures, those of the decision with this number."""
         while decision >= len(self._orders):
             self._orders.append(orders(self._choices, (NUM_EPISODES,)).tolist())
         chosen = self._orders[decision][:count]
@@ -236,11 +218,7 @@ class _Rollouts:
         return int(self._predict(np.zeros(1, dtype=np.int64))[0])
 
     def values(self, actions: IntArray, futures: IntArray) -> FloatArray:
-        """Takes each action, (num_actions,), in each future by its number, (count,), and lets the policy go on.
-
-        Returns:
-            The sums of all rewards, (count, num_actions).
-        """
+        """Takes each action in each future, by number; returns the sums of all rewards, (count, num_actions)."""
         copies = self._copies
         numbers = 1 + self._num_futures + np.arange(len(futures) * len(actions))
         copies.copy(1 + np.repeat(futures, len(actions)), numbers)
@@ -285,7 +263,7 @@ def sequential_halving(
         order = np.lexsort((left, left != preferred, -means))
         best = int(left[order[0]])
         stay = left == preferred
-        stay[order[: _half(len(order))]] = True
+        stay[order[: (len(order) + 1) // 2]] = True
         left, tried = left[stay], tried[:, stay]
         if len(left) == 1:
             break
@@ -297,10 +275,5 @@ def most_tries(num_choices: int, counts: Sequence[int]) -> int:
     most, left = 0, num_choices
     for count in counts:
         most = max(most, count * left)
-        left = min(left, _half(left) + 1)
+        left = min(left, (left + 1) // 2 + 1)
     return most
-
-
-def _half(count: int) -> int:
-    """Returns half of a number, rounded up."""
-    return (count + 1) // 2

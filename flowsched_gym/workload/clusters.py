@@ -36,12 +36,7 @@ MOST_PHASES: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traffic:
-    """What each host of a cluster sends.
-
-    Attributes:
-        size: Distribution of sizes in B.
-        load: Bytes per s offered over the capacity of the link that loads refer to, > 0.
-    """
+    """What each host of a cluster sends: sizes in B, and bytes per s offered over the capacity of loads, > 0."""
 
     size: Distribution
     load: float
@@ -183,11 +178,7 @@ class ClusterWorkload:
         return resized(self, num_flows, num_flows=num_flows, duration=None)
 
     def phases(self, seed: int, count: int) -> IntArray:
-        """Draws which traffic each cluster has in the first phases of an episode; without ``change_every`` always one.
-
-        Returns:
-            Indices into ``traffic``, (count, num_clusters) int64; there is at least one phase.
-        """
+        """Draws the index into ``traffic`` of each cluster in the first phases of an episode, (count, num_clusters)."""
         check_integer("count", count, at_least=1)
         if self.change_every is None:
             return np.tile(np.arange(self.num_clusters), (count, 1))
@@ -202,11 +193,7 @@ class ClusterWorkload:
         return np.cumsum(np.concatenate([first, steps]), axis=0) % len(self.traffic)
 
     def draw(self, seed: int) -> Workload:
-        """Draws the flows of one episode: a pure function of the fields and the seed.
-
-        More flows or a longer duration with the same seed begin with the same flows, bit by bit; bursts leave the other
-        flows as they are.
-        """
+        """Draws the flows of one episode; more or longer ones begin with the same flows; bursts change none."""
         streams = FlowStreams(seed)
         flows = self._draw_single(streams, seed)
         if self.incast is None:
@@ -255,16 +242,14 @@ class ClusterWorkload:
         )
 
     def _draw_arrivals(self, streams: FlowStreams, seed: int) -> tuple[FloatArray, IntArray, IntArray]:
-        """Draws arrivals of all clusters together: a Poisson process of rate 1, stretched by the rates of the phases.
-
-        Beside the times and phases, (num_flows,), it returns ``phases``.
-        """
+        """Draws times and phases of all arrivals, (num_flows,), and ``phases``; phases stretch a process of rate 1."""
         rng, rates, end = streams["arrivals"], self._rates, self.duration
         if self.num_flows is not None:
             unit = poisson_arrivals(rng, 1.0, count=self.num_flows)
             end = unit[-1] / (rates.min() * self.num_clusters)
         assert end is not None
-        choices = self.phases(seed, self._num_phases(end))
+        changes = 0 if self.change_every is None else int(min(end / self.change_every, MOST_PHASES))
+        choices = self.phases(seed, 1 + changes)
         total = np.cumsum(rates[choices], axis=1)[:, -1]
         if self.num_flows is None:
             longest = end if self.change_every is None else self.change_every
@@ -277,10 +262,6 @@ class ClusterWorkload:
             phase = phase[arrival_time < self.duration]
             arrival_time = arrival_time[: len(phase)]
         return arrival_time, phase, choices
-
-    def _num_phases(self, time: float) -> int:
-        """Counts the phases that begin up to a time in s."""
-        return 1 if self.change_every is None else 1 + int(min(time / self.change_every, MOST_PHASES))
 
     def _draw_bursts(self, incast: Incast, streams: FlowStreams, end: float) -> Workload:
         """Draws the flows of all bursts before a time in s, burst by burst."""

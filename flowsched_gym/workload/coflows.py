@@ -121,7 +121,6 @@ def coflow_sample() -> Path:
 
 
 def _parse(lines: list[str], num_ports: int, source: str) -> list[_Coflow]:
-    """Parses the lines of coflows."""
     coflows: list[_Coflow] = []
     line_of: dict[int, int] = {}
     num_flows = 0
@@ -140,7 +139,6 @@ def _parse(lines: list[str], num_ports: int, source: str) -> list[_Coflow]:
 
 
 def _parse_coflow(words: _Words, num_ports: int) -> _Coflow:
-    """Parses one line."""
     coflow_id = words.whole_number("coflow")
     arrival = words.number("arrival", "a finite time in ms >= 0")
     num_mappers = words.whole_number("number of mappers", at_least=1, below=MOST_FLOWS)
@@ -161,7 +159,6 @@ def _parse_coflow(words: _Words, num_ports: int) -> _Coflow:
 
 
 def _flows(coflows: list[_Coflow], num_ports: int) -> Workload:
-    """Makes the flows."""
     counts = np.array([len(coflow.mappers) * len(coflow.reducers) for coflow in coflows])
     return Workload(
         flow_id=np.arange(counts.sum()),

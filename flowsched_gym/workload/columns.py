@@ -115,8 +115,7 @@ def first_fault(
 ) -> tuple[int, FileColumn] | None:
     """Finds the first row with a value that is not allowed, and the first such column in it.
 
-    Given are the values of each column, and which cells of optional ones are not empty, (num_rows,) each, and the flow
-    id of the row before the first one, or -1.
+    ``present`` marks the cells of optional columns that are not empty; the previous id is -1 before the first row.
     """
     faults: list[tuple[int, int]] = []
     for order, column in enumerate(COLUMNS):
@@ -152,9 +151,6 @@ def make_workload_of(
 
     Warns of time spans that look like absolute times; the source, such as a file name, begins the message. ``after``
     holds the cells of that column, if it is there, and ``where`` names the place of a row in messages.
-
-    Raises:
-        WorkloadError: A cell of ``after`` is not allowed, or flows wait for each other.
     """
     filled: dict[str, Any] = dict(values)
     if "deadline_s" in values and _look_absolute(values["deadline_s"], values["arrival_s"], present["deadline_s"]):
@@ -180,11 +176,7 @@ def make_workload_of(
 
 
 def _look_absolute(spans: NumberArray, arrivals: NumberArray, present: BoolArray) -> bool:
-    """Returns whether time spans look like absolute times.
-
-    Absolute times lie after their arrivals, and what they are due after scatters less than they do. Spans know nothing
-    of their arrivals: to subtract these adds to the scatter.
-    """
+    """Returns whether spans look like absolute times: after their arrivals, without which they scatter less."""
     spans, arrivals = spans[present], arrivals[present]
     if len(spans) < LEAST_TELLING_ROWS or not (spans > arrivals).all() or np.ptp(arrivals) == 0:
         return False

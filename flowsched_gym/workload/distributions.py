@@ -48,13 +48,7 @@ class Inverted:
         return self._cdf(np.asarray(value, dtype=np.float64))[()]
 
     def quantile(self, probability: npt.ArrayLike) -> FloatArray:
-        """Returns the smallest value that has this cumulative probability, of the shape of the probabilities.
-
-        Where values have no bound it is inf for 1.
-
-        Raises:
-            ConfigError: A probability is not a number from 0 to 1.
-        """
+        """Returns the smallest value of each cumulative probability, 0 to 1; inf for 1 where values have no bound."""
         probabilities = np.asarray(probability, dtype=np.float64)
         allowed = (probabilities >= 0) & (probabilities <= 1)
         if not allowed.all():
@@ -100,12 +94,7 @@ class Constant(Inverted):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Discrete(Inverted):
-    """One of a few values.
-
-    Attributes:
-        values: The values, each > 0.
-        probabilities: Their probabilities, each >= 0, with sum 1.
-    """
+    """One of a few values, each > 0, by their probabilities, each >= 0, with sum 1."""
 
     values: tuple[float, ...]
     probabilities: tuple[float, ...]
@@ -221,12 +210,7 @@ class Exponential(Inverted):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogNormal(Inverted):
-    """The log-normal distribution.
-
-    Attributes:
-        mean: Mean of the values (not of their logarithm), > 0.
-        sigma: Standard deviation of the logarithm, > 0.
-    """
+    """The log-normal distribution: mean of the values, > 0, and standard deviation sigma > 0 of their logarithm."""
 
     mean: float
     sigma: float

@@ -94,8 +94,7 @@ class Empirical(Inverted):
 def load_cdf(name: str, *, minimum: float | None = None) -> Empirical:
     """Loads one of the packaged size distributions (``CDF_NAMES``), such as ``"web_search"``.
 
-    The smallest size is a minimum in B, by default one packet of 1460 B for web search, 1 B for the others that start
-    at 0.
+    Where the smallest size is 0, the minimum in B is by default a packet of 1460 B for web search, and 1 B for others.
 
     Raises:
         ConfigError: There is no such distribution, or the minimum is not allowed.
@@ -147,14 +146,11 @@ def _mean_of_points(points: tuple[CdfPoint, ...], minimum: float) -> float:
     first_value, first_probability = points[0]
     terms = [first_probability * max(first_value, minimum)]
     for (low, below), (high, above) in pairwise(points):
-        terms.append((above - below) * _mean_of_segment(low, high, minimum))
+        if minimum <= low:
+            mean = 0.5 * (low + high)
+        elif minimum >= high:
+            mean = minimum
+        else:
+            mean = ((minimum - low) * minimum + 0.5 * (high - minimum) * (high + minimum)) / (high - low)
+        terms.append((above - below) * mean)
     return math.fsum(terms)
-
-
-def _mean_of_segment(low: float, high: float, minimum: float) -> float:
-    """Returns the mean of a uniform variable on [low, high] that is raised to a minimum."""
-    if minimum <= low:
-        return 0.5 * (low + high)
-    if minimum >= high:
-        return minimum
-    return ((minimum - low) * minimum + 0.5 * (high - minimum) * (high + minimum)) / (high - low)

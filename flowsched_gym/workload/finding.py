@@ -109,10 +109,7 @@ def make_workload(name: str, **overrides: object) -> NamedConfig:
 
 
 def found_for_each(find: Function) -> Function:
-    """Has a function that finds the source of a workload, its last positional argument, find one of each of several.
-
-    An environment that changes a workload by its own arguments decorates what does so by this.
-    """
+    """Decorates a function that finds the source of a workload, its last argument, to find that of each of several."""
 
     @wraps(find)
     def found(*arguments: Any, **keywords: Any) -> WorkloadSource:
@@ -128,11 +125,7 @@ def found_for_each(find: Function) -> Function:
 
 
 def parse_variant(mapping: Mapping[Any, object], folder: Path | None = None) -> NamedConfig | OneOf:
-    """Makes the workload that a mapping describes.
-
-    Args:
-        mapping: ``name``, ``base`` or ``kind``, and fields of the workload; or ``one_of`` and ``weights``.
-        folder: Folder that paths of files start from; None for the working folder.
+    """Makes the workload that a mapping describes; paths of files start from the folder, or the working folder.
 
     Raises:
         ConfigError: A key is unknown or missing, or a value is not allowed; the message names the workload.
@@ -369,7 +362,6 @@ def _read_file(workload: Any) -> Any:
 
 
 def _read_yaml(path: Path) -> Any:
-    """Reads YAML as the training commands do."""
     try:
         from omegaconf import OmegaConf  # noqa: PLC0415 - optional
     except ImportError:

@@ -6,7 +6,7 @@ through one by one, which either reads them or finds the fault. Both give the sa
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
@@ -65,7 +65,8 @@ def read_flow_csv(path: Path, progress: Progress | None) -> Workload:
         present = {column.name: np.empty(num_rows, dtype=np.bool_) for column in numbers if not column.required}
         after: list[str] = []
         row, previous_id = 0, -1
-        for chunk_bytes in _chunks(file):
+        while block := file.read(CHUNK_BYTES):  # made whole lines, with line feeds alone
+            chunk_bytes = (block + file.readline()).replace(b"\r\n", b"\n")
             chunk = _parse_fast(chunk_bytes, columns, previous_id)
             if chunk is None:
                 chunk = _parse_lines(chunk_bytes, columns, previous_id, str(path), first_line=row + 2)
@@ -110,17 +111,8 @@ def _count_rows(file: BinaryIO) -> int:
     return count + (last != b"\n")
 
 
-def _chunks(file: BinaryIO) -> Iterator[bytes]:
-    """Cuts the rest of the file into pieces of whole lines, with line feeds alone; the last may lack its line break."""
-    while block := file.read(CHUNK_BYTES):
-        yield (block + file.readline()).replace(b"\r\n", b"\n")
-
-
 def _parse_fast(chunk: bytes, columns: Sequence[FileColumn | None], previous_id: int) -> _Chunk | None:
-    """Parses lines of plain numbers, column by column; None if they are not so, or if something is not allowed.
-
-    None among the columns stands for ``after``, of which cells of one id, or none, are plain numbers.
-    """
+    """Parses lines of plain numbers, column by column, ``after`` being None; None where that is not enough."""
     if chunk.translate(None, PLAIN_BYTES) or not chunk.endswith(b"\n"):
         return None
     characters = np.frombuffer(chunk, dtype=np.uint8)
@@ -194,10 +186,7 @@ def _parse_lines(
 def _parse_line(
     line: bytes, columns: Sequence[FileColumn | None], where: str, *, cut: bool
 ) -> list[float | str | None]:
-    """Parses one row; None stands for an empty cell, and the cell of ``after`` stays text.
-
-    Where the line is cut, as it lacks its line break, a last cell that is empty counts as lost.
-    """
+    """Parses one row, cut where it lacks its line break; None is an empty cell, and that of ``after`` stays text."""
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -48,7 +48,9 @@ def write_flows(workload: Workload, path: str | PathLike[str], *, progress: Prog
     """Writes a flow file that ``read_flows`` turns into the same workload, bit by bit; link changes are left out.
 
     Raises:
-        WorkloadError: The workload has no flows. The others are those of ``write_table``.
+        MissingDependencyError: Parquet is wanted and pyarrow is not installed.
+        OSError: The file cannot be written.
+        WorkloadError: The workload has no flows.
     """
     if not workload.num_flows:
         raise WorkloadError(f"{path} is not written: the workload has no flows")
@@ -85,18 +87,10 @@ def is_parquet(path: str | PathLike[str]) -> bool:
 def write_table(
     path: str | PathLike[str], columns: Mapping[str, TableColumn], *, progress: Progress | None = None
 ) -> None:
-    """Writes a table as CSV, or as Parquet if the extension says so.
+    """Writes columns of equal length as CSV, or as Parquet if the extension says so; whole or not at all.
 
     Floats are written with as many digits as bring back the same float64. Booleans are ``true`` and ``false``.
-
-    Args:
-        path: The file; an existing one is replaced, at once and only when all is written.
-        columns: Columns by name, each of the same length.
-        progress: Called with (rows done, all rows) from time to time.
-
-    Raises:
-        MissingDependencyError: Parquet is wanted and pyarrow is not installed.
-        OSError: The file cannot be written.
+    ``progress`` is called with (rows done, all rows) from time to time.
     """
     if is_parquet(path):
         _write_parquet(path, columns)

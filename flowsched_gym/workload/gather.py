@@ -229,10 +229,7 @@ class GatherWorkload:
         return resized(self, num_flows, num_bursts=-(-num_flows // self.burst_size), duration=None)
 
     def draw(self, seed: int) -> Workload:
-        """Draws the flows of one episode: a pure function of the fields and the seed.
-
-        More bursts or a longer duration with the same seed begin with the same flows, bit by bit.
-        """
+        """Draws the flows of one episode; more bursts or time with the same seed begin with the same flows."""
         streams = FlowStreams(seed)
         total_rate = self.rate * self.num_destinations
         starts = poisson_arrivals(streams["bursts"], total_rate, count=self.num_bursts, duration=self.duration)

@@ -110,20 +110,14 @@ class RandomFailures:
 
     def draw(self, rng: np.random.Generator) -> LinkChanges:
         """Draws the failures and repairs of one episode."""
-        return self._draw_at_once(rng) if self.mean_time_up is None else self._draw_again_and_again(rng)
-
-    def _draw_at_once(self, rng: np.random.Generator) -> LinkChanges:
-        """Draws the cables that fail, in the order of their numbers."""
-        failing = np.sort(orders(rng, (len(self.cables),))[: self.count])
-        links = [link for cable in failing for link in self.cables[cable]]
-        rows = [(self.at, link, False) for link in links]
-        if self.repair_after is not None:
-            rows += [(self.at + self.repair_after, link, True) for link in links]
-        return LinkChanges.of(rows)
-
-    def _draw_again_and_again(self, rng: np.random.Generator) -> LinkChanges:
-        """Draws the failures and repairs of each cable from a generator of its own."""
         rows: list[tuple[float, int, bool]] = []
+        if self.mean_time_up is None:
+            failing = np.sort(orders(rng, (len(self.cables),))[: self.count])
+            links = [link for cable in failing for link in self.cables[cable]]
+            rows += [(self.at, link, False) for link in links]
+            if self.repair_after is not None:
+                rows += [(self.at + self.repair_after, link, True) for link in links]
+            return LinkChanges.of(rows)
         for cable, own in zip(self.cables, rng.spawn(len(self.cables)), strict=True):
             for number, time in enumerate(self._turns(own).tolist()):
                 rows += [(time, link, bool(number % 2)) for link in cable]
@@ -231,11 +225,7 @@ class PoissonWorkload:
         return resized(self, num_flows, num_flows=num_flows, duration=None)
 
     def draw(self, seed: int) -> Workload:
-        """Draws the flows and failures of one episode: a pure function of the fields and the seed.
-
-        More flows or a longer duration with the same seed begin with the same flows, bit by bit; failures leave the
-        flows as they are.
-        """
+        """Draws an episode; more flows or time with the same seed begin with the same flows; failures change none."""
         streams = FlowStreams(seed)
         arrival_time = poisson_arrivals(
             streams["arrivals"], self.flow_rate, count=self.num_flows, duration=self.duration
@@ -243,20 +233,18 @@ class PoissonWorkload:
         num_flows = len(arrival_time)
         source, destination = self._draw_hosts(streams, num_flows)
         size = self.size.sample(streams["sizes"], num_flows)
+        span = None if self.deadline is None else self.deadline.sample(streams["deadlines"], num_flows)
+        if span is not None and self.deadline_below is not None:
+            span = np.where(size < self.deadline_below, span, np.inf)
         return Workload(
             flow_id=np.arange(num_flows),
             source=source,
             destination=destination,
             size=size,
             arrival_time=arrival_time,
-            deadline_span=None if self.deadline is None else self._draw_deadlines(self.deadline, streams, size),
+            deadline_span=span,
             link_changes=None if self.failures is None else self.failures.draw(streams["failures"]),
         )
-
-    def _draw_deadlines(self, deadline: Distribution, streams: FlowStreams, size: FloatArray) -> FloatArray:
-        """Draws the times in s allowed after arrival, (num_flows,); inf where there is no deadline."""
-        drawn = deadline.sample(streams["deadlines"], len(size))
-        return drawn if self.deadline_below is None else np.where(size < self.deadline_below, drawn, np.inf)
 
     def _draw_hosts(self, streams: FlowStreams, num_flows: int) -> tuple[IntArray, IntArray]:
         """Draws sources and destinations, each (num_flows,)."""
@@ -271,12 +259,9 @@ class PoissonWorkload:
 def poisson_arrivals(
     rng: np.random.Generator, rate: float, *, count: int | None = None, duration: float | None = None
 ) -> FloatArray:
-    """Draws a Poisson process that starts at 0: so many arrivals, or those before a duration in s.
+    """Draws the arrival times in s, (num_arrivals,), of a Poisson process: so many, or those before a duration in s.
 
     More arrivals or a longer duration from the same generator state begin with the same arrivals, bit by bit.
-
-    Returns:
-        Arrival times in s, (num_arrivals,) float64, increasing.
     """
     gap = Exponential(mean=1.0 / rate)
     if count is not None:

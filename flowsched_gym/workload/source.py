@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 Config = TypeVar("Config", bound="DataclassInstance")
 MOST_FLOWS: Final = 10_000_000
 """Flows of an episode at most: to draw so many takes seconds, to simulate them 3 GB."""
-
-
 ONE_OF: Final = "one_of"
 """Key of a mapping that has several workloads."""
 
@@ -47,14 +45,7 @@ class WorkloadSource(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixedWorkload:
-    """The same flows in every episode, such as those of a user's own file.
-
-    Attributes:
-        workload: The flows, at least one, with times on the clock of the episode (``Workload.on_clock``).
-
-    Raises:
-        ConfigError: There is no flow.
-    """
+    """The same flows in every episode, at least one, with times on its clock (``Workload.on_clock``)."""
 
     workload: Workload
 
@@ -108,11 +99,7 @@ class OneOf:
         """Nothing: the sources have loads of their own."""
 
     def with_num_flows(self, num_flows: int) -> "OneOf":
-        """Changes the number of flows of each source.
-
-        Raises:
-            ConfigError: One has flows that are given.
-        """
+        """Changes the number of flows of each source; a ``ConfigError`` says that one has flows that are given."""
         for each in self.sources:
             if not hasattr(each, "with_num_flows"):
                 raise ConfigError(f"num_flows is {num_flows}: {type(each).__name__} cannot draw so many")
@@ -138,9 +125,7 @@ def members_of(source: WorkloadSource) -> tuple[WorkloadSource, ...]:
 
 
 def first_flows(workload: Workload, num_flows: int) -> Workload:
-    """Cuts a workload to its first flows, in the order of their ids, which wait for each other alone.
-
-    Link changes stay as they are.
+    """Cuts a workload to its first flows, by id, which wait for each other alone; link changes stay as they are.
 
     Raises:
         WorkloadError: The workload has fewer flows.
@@ -152,10 +137,7 @@ def first_flows(workload: Workload, num_flows: int) -> Workload:
 
 
 def check_flow_count(what: str, expected: float) -> None:
-    """Refuses an episode that would have more flows, or hosts from which theirs are chosen, than memory is there for.
-
-    The message begins with the fields that ask for so many.
-    """
+    """Refuses an episode with more flows, or hosts to choose theirs from, than memory is there for."""
     if not expected <= MOST_FLOWS:
         raise ConfigError(f"{what} would draw {expected:.3g} flows: at most {MOST_FLOWS} are allowed")
 

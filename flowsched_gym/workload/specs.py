@@ -70,11 +70,7 @@ class Entry(NamedTuple):
 
 
 def parse_distribution(name: str, value: object) -> Distribution:
-    """Makes a distribution of a plain value, named in messages; a distribution passes unchanged.
-
-    Raises:
-        ConfigError: The value is none of those that the module describes.
-    """
+    """Makes a distribution of a plain value, named in messages; a distribution passes unchanged."""
     return read_distribution(Entry(name, value), None)
 
 
@@ -107,7 +103,6 @@ def read_number(entry: Entry) -> object:
 
 
 def _distribution_of(value: Mapping[Any, object], factor: float, folder: Path | None) -> Distribution:
-    """Reads a distribution from a mapping with a kind."""
     kind = check_choice("kind", value.get("kind"), DISTRIBUTION_KINDS)
     if factor != 1 and kind in WITH_UNIT_OF_THEIR_OWN:
         raise ConfigError(f"kind {kind!r} has sizes in B: name it under a key without a unit")
@@ -136,7 +131,6 @@ def _is_number(value: object) -> bool:
 
 
 def _times(value: object, factor: float) -> float:
-    """Multiplies a number."""
     try:
         return float(value) * factor  # type: ignore[arg-type]
     except OverflowError:
@@ -173,10 +167,7 @@ SHORT_NAMES: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def read_entries(where: str, mapping: Mapping[Any, object], known: Iterable[str]) -> dict[str, Entry]:
-    """Finds the field that each key of a mapping, with short names and units, means; refuses a key that means none.
-
-    Messages begin with what has the fields.
-    """
+    """Finds the field that each key of a mapping, with short names and units, means; messages say ``where``."""
     names = list(known)
     entries: dict[str, Entry] = {}
     for key, value in mapping.items():
@@ -312,12 +303,10 @@ def _read_traffic(value: object, folder: Path | None) -> tuple[Traffic, ...] | N
 
 
 def _read_incast(value: object, folder: Path | None) -> Incast | None:
-    """Reads incast from a mapping of its fields; None for anything else."""
     return Incast(**_fields("it", value, Incast, folder)) if isinstance(value, Mapping) else None
 
 
 def _read_failures(value: object, folder: Path | None) -> RandomFailures | None:
-    """Reads failures from a mapping of their fields; None for anything else."""
     if not isinstance(value, Mapping):
         return None
     return RandomFailures(**_fields("it", {"cables": FAT_TREE_CORE_CABLES, **value}, RandomFailures, folder))

@@ -144,10 +144,7 @@ class TaskWorkload:
         return resized(self, num_flows, num_tasks=-(-num_flows // self.min_flows))
 
     def draw(self, seed: int) -> Workload:
-        """Draws the flows of one episode: a pure function of the fields and the seed.
-
-        More tasks with the same seed begin with the same flows, bit by bit.
-        """
+        """Draws the flows of one episode; more tasks with the same seed begin with the same flows."""
         streams = FlowStreams(seed)
         num_tasks = self.num_tasks
         counts = self.min_flows + integers(streams["counts"], self.max_flows - self.min_flows + 1, num_tasks)
@@ -196,10 +193,7 @@ class TaskWorkload:
         return source, np.where(last, client[task], self.num_clients + aggregator)
 
     def _draw_precedence(self, streams: FlowStreams, task: IntArray, first: IntArray) -> Precedence | None:
-        """Draws which flows wait for which: those of a task, and tasks of a client, for each other.
-
-        Tasks are given by flow, (num_flows,), and the first flow by task, (num_tasks,).
-        """
+        """Draws which flows wait for which; ``task`` is that of each flow, ``first`` the first flow of each task."""
         flow = np.arange(len(task))
         before = flow - first[task]
         if self.pattern == SEQUENTIAL:
@@ -241,17 +235,13 @@ def _last_of_tasks(task: IntArray) -> BoolArray:
 
 
 class _Jobs(NamedTuple):
-    """The jobs of the slice, (num_jobs,), and their rows, (num_rows,); gaps, volumes and work are over their means.
+    """The jobs of the slice, (num_jobs,), and their rows, (num_rows,); gaps, volumes and work are over their means."""
 
-    A gap is the time since the submission of the job before (of the first job: 1), a volume the memory of all instances
-    of a row, its work the time that an instance takes on one CPU.
-    """
-
-    gap: FloatArray
+    gap: FloatArray  # time since the submission of the job before; of the first job: 1
     first: IntArray
     counts: IntArray
-    volume: FloatArray
-    work: FloatArray
+    volume: FloatArray  # memory of all instances of a row
+    work: FloatArray  # time that an instance takes on one CPU
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -312,10 +302,7 @@ class JobWorkload:
         return resized(self, num_flows, num_tasks=-(-num_flows // int(_jobs().counts.min())))
 
     def draw(self, seed: int) -> Workload:
-        """Draws the flows of one episode: a pure function of the fields and the seed.
-
-        More jobs with the same seed begin with the same flows, bit by bit.
-        """
+        """Draws the flows of one episode; more jobs with the same seed begin with the same flows."""
         jobs, streams = _jobs(), FlowStreams(seed)
         num_jobs = len(jobs.first)
         job = (integers(streams["jobs"], num_jobs, 1) + np.arange(self.num_tasks)) % num_jobs
@@ -339,7 +326,6 @@ class JobWorkload:
 
 @cache
 def _jobs() -> _Jobs:
-    """Reads the jobs of the slice."""
     text = resources.files("flowsched_gym.workload").joinpath("data", JOBS_FILE).read_text(encoding="utf-8")
     rows = np.array([line.split(",") for line in text.splitlines()[1:]], dtype=np.float64)
     job, submitted, duration, cpus, memory, instances = rows.T
@@ -354,5 +340,4 @@ def _jobs() -> _Jobs:
 
 
 def _over_mean(values: FloatArray) -> FloatArray:
-    """Divides values by their mean."""
     return values / (math.fsum(values.tolist()) / len(values))

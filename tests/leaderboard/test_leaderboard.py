@@ -12,6 +12,7 @@ from benchmarks.paper.run import paper_markdown
 from flowsched_gym import evaluation, leaderboard
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation import BOUND_POLICY, EpisodeResult, EvaluationResult, Interval, ModelFile, Run
+from flowsched_gym.leaderboard.document import learned_table
 from flowsched_gym.leaderboard.published import published_content, published_path
 from flowsched_gym.registration import ENVIRONMENTS, agent_ability, find_environment, policy_ability
 from tests.repository import ROOT
@@ -38,7 +39,7 @@ def make_result(policy, *trainings, kwargs=None, fct=0.01, first=0, learned=Fals
 
 def learned_rows(results):
     groups = leaderboard.group_results(results, list(SUITE.settings.values()))
-    return leaderboard.learned_table(leaderboard.compare_settings(groups), SUITE).rows
+    return learned_table(leaderboard.compare_settings(groups), SUITE).rows
 
 
 def test_policies_are_compared_with_the_best_rule_and_the_bound_episode_by_episode():

@@ -6,7 +6,7 @@ import pytest
 from benchmarks.speed import training
 from benchmarks.speed.run import alternating, cases, measure, play
 from benchmarks.speed.training import COMPARISON, ENGINES, Run, table
-from flowsched_gym.leaderboard import speed_table
+from flowsched_gym.leaderboard.document import speed_table
 
 SMALL = (
     *("workload.bursts=4", "algorithm.num_envs=8", "algorithm.batch_size=128", "total_timesteps=2048"),

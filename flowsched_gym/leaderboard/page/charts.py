@@ -45,10 +45,7 @@ def draw_chart(
     y_range: tuple[float, float] | None = None,
     level: tuple[str, float] | None = None,
 ) -> str:
-    """Draws curves, one at least; returns an ``<svg>`` element whose colours are classes of the page.
-
-    ``title`` tells what is to be seen to those who do not see it; ``level`` is the name and value of a horizontal line.
-    """
+    """Draws curves, one at least, and a named ``level``, as an ``<svg>`` whose colours are classes of the page."""
     x_low, x_high = _range([curve.x for curve in curves])
     values = [end for curve in curves for end in (curve.low, curve.high, curve.y)]
     y_low, y_high = y_range or _range([*values, *([np.array([level[1]])] if level else [])])

@@ -147,11 +147,7 @@ def film_path(folder: Path, setting: Setting, entrant: Entrant) -> Path:
 def write_film(
     setting: Setting, entrant: Entrant, path: Path, *, seed: int, trust: bool = False, progress: Progress | None = None
 ) -> None:
-    """Plays the beginning of an episode and writes it as an animation, whole or not at all.
-
-    Of an agent that was trained several times, the first model plays. ``progress`` is called with the number of
-    decisions taken and of all.
-    """
+    """Writes the beginning of an episode, of an agent's first model, as an animation; ``progress`` counts decisions."""
     with contextlib.closing(players(setting, entrant, {}, trust=trust)) as playing:
         _, policy, arguments = next(playing)
         env = _Filmed(make_environment(setting.spec, {**arguments, "render_mode": "rgb_array"}), progress)
@@ -180,10 +176,7 @@ def _write(frames: list[Any], path: Path) -> None:
 
 
 def read_learning_curves(models: Path, metric: str) -> list[Curve]:
-    """Reads the curves of a setting's agents: the mean over training seeds, and the range of the seeds as a band.
-
-    ``models`` has a folder for each agent; rows of other metrics are left out.
-    """
+    """Reads the curves of a setting's agents, a folder each: mean and range, as a band, of their training seeds."""
     curves = []
     for path in sorted(models.glob(f"*/{CURVE_FILE}")):
         by_decisions: dict[float, dict[str, float]] = defaultdict(dict)
