@@ -20,6 +20,7 @@ from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.errors import ConfigError, MissingDependencyError
 from flowsched_gym.envs.columns import Layout
 from flowsched_gym.integrations.sb3_vec_env import make_sb3_vec_env
+from flowsched_gym.workload import ONE_OF
 
 try:
     import torch
@@ -360,10 +361,14 @@ def _shape_of(env: gymnasium.Env[Any, Any] | VecEnv, width: int, num_blocks: int
 
 def _random_observations(env: gymnasium.Env[Any, Any] | VecEnv) -> FloatArray:
     """Draws allowed actions in environments made like this one; returns what is seen, (batch, size)."""
+    if not isinstance(env.action_space, gymnasium.spaces.Discrete):
+        raise ConfigError(f"env has {env.action_space}: columns are standardised where slots are chosen (Discrete)")
     spec: Any = env.get_attr("spec", 0)[0] if isinstance(env, VecEnv) else env.spec
     if spec is None:
         raise ConfigError(f"env is {env}: columns are standardised where gymnasium.make or make_vec made it")
     kwargs = {name: value for name, value in spec.kwargs.items() if name not in NO_ARGUMENTS}
+    if isinstance(kwargs.get("workload"), list):
+        kwargs["workload"] = {ONE_OF: kwargs["workload"]}
     envs = make_sb3_vec_env(spec.id, NUM_SAMPLED, seed=FIRST_SAMPLED_SEED, **kwargs)
     rng = np.random.default_rng(FIRST_SAMPLED_SEED)
     seen: list[Any] = [envs.reset()]

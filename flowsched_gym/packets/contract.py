@@ -14,7 +14,7 @@ import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.core.hooks import check_hooks, derive_record_type
+from flowsched_gym.core.hooks import check_hooks, derive_record_type, make_record
 
 HOOKS: Final = ("arrive", "choose")
 BEYOND: Final = -1
@@ -164,7 +164,7 @@ class Scheduler(ABC):
 
     def make_record(self, traffic: Traffic, num_ports: int) -> Any:
         """Makes the record of so many ports; see ``new_record``."""
-        return self.record_type(*self.new_record(traffic, num_ports))
+        return make_record(self, self.new_record(traffic, num_ports))
 
 
 def hook_error(scheduler: Scheduler, hook: str, queue: int | None = None) -> ConfigError:

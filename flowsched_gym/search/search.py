@@ -23,6 +23,8 @@ from flowsched_gym.systems import OPTIONS, EnvironmentSpec
 from flowsched_gym.workload import Workload, WorkloadSource, first_flows, with_future
 
 MOST_ROUNDS: Final = 6
+SEEDS_COMPARED: Final = 8
+"""Episodes that are looked at for whether flows differ from one to another."""
 NUM_EPISODES: Final = 256
 """Episodes from which futures are taken. Each is drawn once; each decision takes other ones of them."""
 BASES: Final = {"flowsched/Artemis-v0": "feasible-first", "flowsched/MERPRoute-v0": "memr"}
@@ -152,8 +154,8 @@ class Search:
         template = gym.make(spec.id, **{**arguments, **REWARDS.get(spec.id, {})})
         core = cast("DecisionEnv[Any]", template.unwrapped)
         if not config.clairvoyant:
-            first, second = (fingerprint(core._source.draw(seed), core._source.num_hosts) for seed in (0, 1))
-            if first == second:
+            source = core._source
+            if len({fingerprint(source.draw(seed), source.num_hosts) for seed in range(SEEDS_COMPARED)}) == 1:
                 raise ConfigError(
                     "workload has the same flows in every episode: no other future can be drawn; a search with "
                     "clairvoyant=true knows the true one"

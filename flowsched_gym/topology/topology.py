@@ -77,7 +77,8 @@ class Topology:
                 array.setflags(write=False)
 
     def _check_paths(self) -> None:
-        begin, num_paths, num_pairs = f"topology {self.name}:", len(self.path_start) - 1, max(self.num_hosts**2, 1)
+        begin, num_paths = f"topology {self.name}:", len(self.path_start) - 1
+        num_pairs = max(self.num_hosts * self.num_hosts, 1)
         for name, length in (("delay", len(self.delay)), ("link_names", len(self.link_names))):
             if length != self.num_links:
                 raise ConfigError(f"{begin} {name} has {length} entries: there are {self.num_links} links")

@@ -165,5 +165,5 @@ def _known(config: QClusterConfig, traffic: Traffic | None) -> Traffic:
     if config.goal is Goal.DEADLINE:
         raise ConfigError("goal is 'deadline': there is no theory of thresholds for it")
     if traffic is None:
-        raise ConfigError("the workload is no Poisson workload: thresholds by theory need its sizes and its load")
+        raise ConfigError("workload is not one Poisson workload: thresholds by theory need its sizes and its load")
     return traffic

@@ -143,7 +143,7 @@ def test_bad_thresholds_are_bad_and_the_best_ones_good() -> None:
 
 def test_theory_needs_known_traffic_and_thresholds_an_agent_that_sets_them() -> None:
     flows = messages([1e3], [0.0])
-    with pytest.raises(ConfigError, match="no Poisson workload: thresholds by theory need"):
+    with pytest.raises(ConfigError, match="not one Poisson workload: thresholds by theory need"):
         make_policy("opt", make(flows))
     with pytest.raises(ConfigError, match="goal is 'deadline': there is no theory"):
         make_policy("wst", make("qcluster-w4", goal="deadline"))

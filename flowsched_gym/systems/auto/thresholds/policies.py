@@ -75,5 +75,5 @@ def _traffic(env: Any) -> tuple[Traffic, ...]:
     """Returns what the hosts of each cluster send, and refuses what theory knows nothing about."""
     traffic: tuple[Traffic, ...] | None = attribute_of(env, "traffic")
     if traffic is None:
-        raise ConfigError("the workload is no Poisson workload: thresholds by theory need its sizes and its load")
+        raise ConfigError("workload is not one Poisson workload: thresholds by theory need its sizes and its load")
     return traffic
