@@ -9,7 +9,7 @@ import pytest
 
 from flowsched_gym.registration import SYSTEMS
 from tests.environments import CASES
-from tests.golden.freeze import FOLDER, command, file_of, play
+from tests.golden.freeze import FOLDER, SHOWN_EVERY, command, file_of, play
 
 IDS = [environment.id for system in SYSTEMS for environment in system.environments]
 
@@ -74,3 +74,15 @@ def test_a_change_in_the_last_bit_is_found_and_the_message_says_what_to_do() -> 
         changed["steps"][7][key] = math.nextafter(changed["steps"][7][key], math.inf)
         with pytest.raises(AssertionError, match=rf"(?s)new version of the id.*steps\.7\.{key}: .* instead of "):
             assert_unchanged(env_id, episode, changed)
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_frozen_episodes_show_what_an_environment_can_do(env_id: str) -> None:
+    episodes = frozen(env_id)
+    steps = [step for episode in episodes for step in episode["steps"]]
+
+    assert len({str(step["action"]) for step in steps}) > 1
+    assert len({step["reward"] for step in steps}) > 1
+    assert any("0" in step.get("mask", "0") for step in steps)
+    assert any("metrics" in episode for episode in episodes)
+    assert all("observation" in step for step in episodes[0]["steps"][SHOWN_EVERY - 1 :: SHOWN_EVERY])

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.workload import (
     ARTEMIS_A1,
     ARTEMIS_A2,
@@ -133,3 +134,10 @@ def test_one_purpose_more_does_not_shift_the_others() -> None:
     assert replace(A1, num_senders=30).draw(6).arrival_time.tolist() == plain.arrival_time.tolist()
     assert replace(A1, num_senders=30).draw(6).size.tolist() == plain.size.tolist()
     assert replace(A1, mix=ARTEMIS_A2).draw(6).arrival_time.tolist() == plain.arrival_time.tolist()
+
+
+def test_the_fewest_bursts_with_so_many_flows_are_found() -> None:
+    assert A1.with_num_flows(101).num_bursts == 11
+    assert replace(A1, num_bursts=None, duration=1.0).with_num_flows(100).num_bursts == 10
+    with pytest.raises(ConfigError, match="num_flows is 0: it must be an integer >= 1"):
+        A1.with_num_flows(0)

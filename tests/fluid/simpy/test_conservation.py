@@ -141,3 +141,23 @@ def test_numbering_the_flows_backwards_changes_nothing_but_ties(variant: Variant
     other_way = simulate(backward, variant, parameters=turned)
 
     assert other_way.completion_time[::-1] == pytest.approx(one_way.completion_time, rel=ROUNDING)
+
+
+@each_variant
+@settings(max_examples=10)
+@given(workload=random_flows())
+def test_twice_the_bytes_on_twice_the_capacity_change_nothing(variant: Variant, workload: Workload) -> None:
+    assert workload.deadline_span is not None
+    doubled = make_flows(
+        workload.arrival_time,
+        2 * workload.size,
+        span=workload.deadline_span,
+        source=workload.source,
+        destination=workload.destination,
+    )
+
+    slow = simulate(workload, variant, SWITCH)
+    fast = simulate(doubled, variant, big_switch(num_hosts=NUM_HOSTS, capacity=2.0))
+
+    # A factor of two changes no mantissa: even the rounding is the same.
+    assert fast.completion_time.tolist() == slow.completion_time.tolist()

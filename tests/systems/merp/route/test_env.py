@@ -234,3 +234,10 @@ def test_failures_are_drawn_anew_for_each_episode() -> None:
     assert all(len(links) == 6 for links in down)
     assert len({tuple(links) for links in down}) > 1
     assert set().union(*down) <= {link for cable in core_cables(16) for link in cable}
+
+
+def test_delays_are_part_of_completion_times() -> None:
+    env = by_hand(make_flows([0.0], [MILLISECOND], source=[0], destination=[4]), link_delay_us=10.0)
+    info = env.step(1)[4]
+    assert info["time"] == pytest.approx(1e-3 + 6 * 10e-6)
+    assert info["reward_terms"]["slowdown"] == pytest.approx(-1.0)
