@@ -42,6 +42,14 @@ class Misspelt(Discipline):
         controls.priority[active[0]] = state.length[0]
 
 
+class Beyond(Discipline):
+    """Writes where no flow is."""
+
+    @staticmethod
+    def control(now, n, active, count, state, controls, network, record):
+        controls.priority[active[0] + 100_000] = 1
+
+
 class OwnEnv(DecisionEnv[SerialRules]):
     """The toy system, on a network of a discipline that the package does not know."""
 
@@ -213,6 +221,12 @@ def test_a_review_that_is_not_later_than_now_is_refused_with_its_time(engine: st
         message = rf"Standing\.review_time returned {time} when it was 0\.5 s: it must be a time in s later than that"
         with pytest.raises(SimulationError, match=message):
             flowsched_gym.replay(make_flows([0.0], [4.0]), discipline=Standing(ahead), capacity=1.0, engine=engine)
+
+
+@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+def test_a_hook_that_writes_beyond_the_end_of_an_array_is_stopped(engine: str) -> None:
+    with pytest.raises(IndexError):
+        flowsched_gym.replay(make_flows([0.0], [4.0]), discipline=Beyond(), capacity=1.0, engine=engine)
 
 
 def test_a_record_that_does_not_fit_its_type_is_refused() -> None:

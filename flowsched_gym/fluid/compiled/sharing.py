@@ -21,7 +21,12 @@ def _hook(name: str, record: Any) -> Any:
     return getattr(hook, "py_func", hook)
 
 
-_of_discipline = chosen_by_type(_hook)
+def _is_own(record: Any) -> bool:
+    """Returns whether a discipline is a user's own: indices of the package's hooks are tested, and not checked."""
+    return not record.discipline.__module__.startswith("flowsched_gym.")
+
+
+_of_discipline = chosen_by_type(_hook, checked=_is_own)
 begin_flow = _of_discipline(Discipline.begin_flow)
 control = _of_discipline(Discipline.control)
 review_time = _of_discipline(Discipline.review_time)

@@ -230,6 +230,9 @@ class BatchSimulation:
         """
         try:
             return self._threads.share_out(work, numbers)
+        except IndexError:  # of a user's own discipline
+            name = type(self.discipline).__name__
+            raise IndexError(f"a hook of {name} reads or writes beyond the end of an array: SimPy shows it") from None
         except SimulationError:  # machine code names no values
             networks = self.tables.networks
             for wrong in networks[~(networks["wake"] > networks["now"]) & (networks["num_active"] > 0)]:
