@@ -22,7 +22,7 @@ from flowsched_gym.evaluation import (
     plays_the_same,
     resolve_policy,
 )
-from flowsched_gym.evaluation.player import has_machine_code, has_vector
+from flowsched_gym.evaluation.player import compiled_where_ready, has_vector
 from flowsched_gym.fluid import Records
 from flowsched_gym.integrations.sb3 import batched, load_policy
 from flowsched_gym.leaderboard.play import model_digest
@@ -167,7 +167,7 @@ def play_all(
                 policy,
                 episodes=episodes,
                 seed=seed,
-                kwargs=sooner(env_id, arguments) if has_machine_code(spec) else arguments,
+                kwargs=compiled_where_ready(spec, arguments),
                 label=contestant.name,
                 command=command,
                 progress=tell,

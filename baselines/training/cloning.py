@@ -197,5 +197,6 @@ def _batches(count: int, rng: np.random.Generator) -> Iterator[npt.NDArray[np.in
 
 def _masks(policy: Any, examples: _Examples, rows: npt.NDArray[np.intp]) -> dict[str, Any]:
     """Returns masks as an argument of a policy that takes them."""
-    with_masks = isinstance(policy, MaskableActorCriticPolicy) and examples.masks is not None
-    return {"action_masks": examples.masks[rows]} if with_masks and examples.masks is not None else {}
+    if examples.masks is None or not isinstance(policy, MaskableActorCriticPolicy):
+        return {}
+    return {"action_masks": examples.masks[rows]}

@@ -35,8 +35,10 @@ __all__ = [
     "SpaceMismatchError",
     "UnknownArgumentError",
     "WorkloadError",
+    "listed",
     "one_line",
     "shown",
+    "similar",
 ]
 
 LONGEST_LINE: Final = 500

@@ -33,7 +33,7 @@ class Hook(NamedTuple):
 
 
 def explain(error: Exception, engine: Callable[..., object], hooks: Iterable[Hook]) -> ConfigError | None:
-    """Says why an engine cannot be compiled; ``None`` where neither a hook nor Numba is at fault."""
+    """Explains why an engine cannot be compiled; ``None`` where neither a hook nor Numba is at fault."""
     for function, declared, arguments in hooks:
         alone = cast(Any, njit)(_nrt=False)(function)
         try:
