@@ -45,9 +45,9 @@ from flowsched_gym.baselines.configuration.policy_schemas import (
 )
 from flowsched_gym.baselines.configuration.workload_files import register_resolvers
 from flowsched_gym.core.errors import ConfigError, similar
+from flowsched_gym.envs.arguments import types_kept
 from flowsched_gym.registration import SYSTEMS, load_target
 from flowsched_gym.systems import EnvironmentSpec
-from flowsched_gym.workload import workload_label
 
 __all__ = [
     "environment_arguments",
@@ -131,7 +131,7 @@ def environment_schema(environment: EnvironmentSpec) -> type:
 
 def _make_schema(environment: EnvironmentSpec) -> type:
     config: type[Any] = load_target(environment.config)
-    hints = typing.get_type_hints(config)
+    hints = types_kept(config)
     columns: list[tuple[str, Any, Any]] = [(ID_FIELD, str, field(default=ID_PREFIX + environment.id))]
     for argument in dataclasses.fields(config):
         kind, default = hints[argument.name], argument.default
@@ -167,9 +167,7 @@ def environment_arguments(env: Any) -> tuple[str, dict[str, Any]]:
     env_id = values.pop(ID_FIELD)
     values = {name: value.value if isinstance(value, Enum) else value for name, value in values.items()}
     spec = next(e for s in SYSTEMS for e in s.environments if ID_PREFIX + e.id == env_id)
-    workload = values.get(WORKLOAD_FIELD)
-    label = None if workload is None else workload_label(workload)
-    config: Any = load_target(spec.config)(**{**values, WORKLOAD_FIELD: label})
+    config: Any = load_target(spec.config)(**values)
     defaults = {column.name: column.default for column in dataclasses.fields(config)}
     return env_id, {name: value for name, value in values.items() if value != defaults[name]}
 

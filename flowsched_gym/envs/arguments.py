@@ -7,10 +7,10 @@ the command line and the schemas of configuration files. What ``load`` and ``flo
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import Field, dataclass, field, fields, replace
+from dataclasses import Field, InitVar, dataclass, field, fields, replace
 from enum import StrEnum
 from types import NoneType
-from typing import Any, Final, NamedTuple, TypeVar, get_args, get_type_hints
+from typing import Any, Concatenate, Final, Generic, NamedTuple, ParamSpec, TypeVar, get_args, get_type_hints
 
 from flowsched_gym.core.checks import COUNT_END, check_choice, check_integer, check_number
 from flowsched_gym.core.errors import ConfigError, UnknownArgumentError, listed, shown
@@ -19,9 +19,12 @@ from flowsched_gym.envs.columns import Column, Layout, table_text
 from flowsched_gym.workload import ClusterWorkload, PoissonWorkload, WorkloadLike, WorkloadSource, workload_label
 from flowsched_gym.workload.source import MOST_FLOWS
 
-Value = TypeVar("Value")
+Name = TypeVar("Name", bound=StrEnum)
+Given = TypeVar("Given")
+Kept = TypeVar("Kept")
 Env = TypeVar("Env")
 Config = TypeVar("Config", bound="EnvConfig")
+Arguments = ParamSpec("Arguments")
 Range = tuple[float, float]
 
 MOST_SLOTS: Final = 10_000
@@ -35,24 +38,31 @@ BURST_RATES: Final[Range] = (1e-6, 1e9)
 DURATIONS: Final[Range] = (1e-9, 1e9)
 PERIODS_MS: Final[Range] = (1e-6, 1e9)
 
-WORKLOAD: Final = "workload"
 OWN: Final = "the workload's own"
 """What ``None`` stands for in arguments that change a workload."""
-WORKLOAD_MEANING: Final = (
-    "a name (``flowsched list``), a mapping or a file (``docs/workloads.md``), a ``Workload`` or anything with "
-    '``draw(seed)``; ``{"one_of": [...], "weights": [...]}`` has one of several in each episode'
-)
 ABOUT: Final = "argument"
 """Key of the metadata of a field."""
 MYPY = False
-"""True to mypy. Editors see ``configured_by`` without types: they then look inside, and find the fields of a config."""
+"""True to mypy. Pyright takes the last definition of ``configured_by``; jedi the first, and finds the fields inside."""
+
+
+class Converted(Generic[Given, Kept]):
+    """The type of a field that may be given in other forms than the one that is kept: for checkers, a descriptor."""
+
+    def __get__(self, config: object, owner: type) -> Kept:
+        raise NotImplementedError
+
+    def __set__(self, config: object, value: Given) -> None: ...
+
+
+Choice = Converted[Name | str, Name]
+"""The type of a field that is kept as a member of an enumeration."""
 
 
 class Argument(NamedTuple):
     """What is known of an argument besides its name, type and default.
 
     Attributes:
-        meaning: What it means, in one phrase.
         above: Exclusive lower bound of a number.
         at_least: Inclusive lower bound.
         at_most: Inclusive upper bound of a count.
@@ -63,18 +73,18 @@ class Argument(NamedTuple):
     """
 
     meaning: str
-    unit: str
-    above: float | None
-    at_least: float | None
-    at_most: int | None
-    between: Range | None
-    choices: tuple[str, ...]
-    convert: Callable[[str, Any], Any] | None
-    none: str
+    unit: str = ""
+    above: float | None = None
+    at_least: float | None = None
+    at_most: int | None = None
+    between: Range | None = None
+    choices: tuple[str, ...] = ()
+    convert: Callable[[str, Any], Any] | None = None
+    none: str = ""
 
 
 def argument(
-    default: Value,
+    default: object,
     *,
     meaning: str,
     unit: str = "",
@@ -85,43 +95,47 @@ def argument(
     choices: Iterable[str] = (),
     convert: Callable[[str, Any], Any] | None = None,
     none: str = "",
-) -> Value:
+) -> Any:
     """Declares an argument of an environment, a field of its config.
 
-    The annotation of the field is its type: an ``int``, a ``float``, a ``StrEnum`` whose values may be given, and
-    ``None`` where it is a member of the union. Fields of other types are checked by ``choices`` or ``convert`` alone.
+    The annotation of the field is its type: an ``int``, a ``float``, the ``Choice`` of a ``StrEnum``, and ``None``
+    where it is a member of the union. Fields of other types are checked by ``choices`` or ``convert`` alone.
     """
     about = Argument(meaning, unit, above, at_least, at_most, between, tuple(choices), convert, none)
     return field(default=default, metadata={ABOUT: about})
 
 
-def workload_argument(default: Value) -> Value:
-    """Declares the workload; the environment takes any form of it, and the config keeps its name."""
-    return argument(default, meaning=WORKLOAD_MEANING)
+def about_workload(none: str = "") -> Mapping[str, Argument]:
+    """Describes the workload, a field that may be given by position; the config keeps its name."""
+    meaning = (
+        "a name (``flowsched list``), a mapping or a file (``docs/workloads.md``), a ``Workload`` or anything with "
+        '``draw(seed)``; ``{"one_of": [...], "weights": [...]}`` has one of several in each episode'
+    )
+    return {ABOUT: Argument(meaning, none=none, convert=lambda _, given: workload_label(given))}
 
 
-def load_argument(what: str) -> float | None:
+def load_argument(what: str) -> Any:
     """Declares the load that a workload offers, over the capacity of something."""
     return argument(None, none=OWN, between=LOADS, meaning=f"offered bytes per s over the capacity of {what}")
 
 
-def flows_argument(what: str = "flows") -> int | None:
+def flows_argument(what: str = "flows") -> Any:
     """Declares how many flows an episode has."""
     return argument(None, none=OWN, at_least=1, at_most=MOST_FLOWS, meaning=f"{what} of an episode")
 
 
-def link_argument(default: float, note: str = "") -> float:
+def link_argument(default: float, note: str = "") -> Any:
     """Declares the capacity of links, with a note on it."""
     return argument(default, between=LINK_GBPS, unit="Gbps", meaning=f"capacity of each link{note and f' ({note})'}")
 
 
-def delay_argument(default: float, note: str = "") -> float:
+def delay_argument(default: float, note: str = "") -> Any:
     """Declares the propagation delay of links, with a note on it."""
     meaning = f"propagation delay of each link{note and f' ({note})'}"
     return argument(default, between=LINK_DELAYS_US, unit="us", meaning=meaning)
 
 
-def limit_argument() -> int | None:
+def limit_argument() -> Any:
     """Declares the limit of decisions."""
     return argument(None, at_least=1, none="no limit", meaning="decisions after which an episode is truncated")
 
@@ -134,15 +148,18 @@ class EnvConfig:
         ConfigError: An argument has another type or is out of its range, or arguments do not fit each other.
     """
 
+    render_mode: InitVar[str | None] = None  # every environment takes these two, and no config keeps them
+    engine: InitVar[str] = "simpy"
+
     def __init_subclass__(cls) -> None:
         """Lists the fields of the class in its docstring; there are none when ``slots`` makes the class anew."""
         if any(isinstance(each, Field) for each in vars(cls).values()):
-            described = _described(vars(cls), get_type_hints(cls))
+            described = _described(vars(cls), types_kept(cls))
             entries = [f"    {each.name}: {each.text[0].upper()}{each.text[1:]}." for each in described]
             cls.__doc__ = "\n".join([inspect.cleandoc(cls.__doc__ or ""), "", "Attributes:", *entries])
 
-    def __post_init__(self) -> None:
-        hints = get_type_hints(type(self))
+    def __post_init__(self, render_mode: str | None, engine: str) -> None:
+        hints = types_kept(type(self))
         for each in fields(self):
             if ABOUT in each.metadata:
                 value = _checked(each.name, getattr(self, each.name), hints[each.name], each.metadata[ABOUT])
@@ -153,8 +170,8 @@ class EnvConfig:
         """Refuses arguments that do not fit each other."""
 
 
-class LinkArguments:
-    """Arguments of equal links, as the network takes them; a config that has both derives from it too."""
+class LinkConfig(EnvConfig):
+    """The arguments of an environment, among them those of equal links, as the network takes them."""
 
     __slots__ = ()
     link_gbps: float
@@ -190,19 +207,20 @@ class Described(NamedTuple):
 
 def describe(config: type[EnvConfig]) -> list[Described]:
     """Describes the arguments of an environment."""
-    return _described(config.__dataclass_fields__, get_type_hints(config))
+    return _described(config.__dataclass_fields__, types_kept(config))
 
 
-if MYPY:
+def types_kept(config: type[EnvConfig]) -> dict[str, Any]:
+    """Returns the types in which a config keeps the arguments, by their names."""
+    hints = get_type_hints(config)
+    kept = {name: get_args(each)[1] for name, each in hints.items() if getattr(each, "__origin__", None) is Converted}
+    return hints | kept
 
-    def configured_by(  # noqa: D103 - below
-        config: type[Config], layout: Callable[[Config], Layout] | None = None
-    ) -> Callable[[Callable[[Env, Config, Any, str | None, str], None]], Callable[..., None]]: ...
 
-else:
+if not MYPY:
 
     def configured_by(config, layout=None):
-        """Has an ``__init__`` take the arguments of a config, besides ``render_mode`` and ``engine``.
+        """Has an ``__init__`` take the arguments of a config.
 
         What it decorates gets the config, which is the environment's ``config`` already, the workload in the form in
         which it was given, the render mode and the engine. The decorated one takes the workload first, or by its name,
@@ -217,7 +235,7 @@ else:
         """
         signature = _signature(config)
         known = list(signature.parameters)[1:]
-        default = signature.parameters[WORKLOAD].default
+        default = signature.parameters["workload"].default
 
         def decorate(initialise):
             def __init__(  # noqa: N807 - becomes one
@@ -233,8 +251,7 @@ else:
                     if name not in known:
                         owner = type(self).__name__
                         raise UnknownArgumentError(f"{owner} has no argument {name!r}: it has {listed(name, known)}")
-                label = None if workload is None and default is None else workload_label(workload)
-                self.config = config(workload=label, **arguments)
+                self.config = config(workload, render_mode=render_mode, engine=engine, **arguments)
                 initialise(self, self.config, workload, render_mode, engine)
 
             __init__.__qualname__, __init__.__module__ = initialise.__qualname__, initialise.__module__
@@ -243,6 +260,14 @@ else:
             return __init__
 
         return decorate
+
+else:
+
+    def configured_by(
+        config: Callable[Arguments, Config], layout: Callable[[Config], Layout] | None = None
+    ) -> Callable[[Callable[[Env, Config, Any, str | None, str], None]], Callable[Concatenate[Env, Arguments], None]]:
+        """As above."""
+        raise NotImplementedError
 
 
 class Documented:
@@ -308,20 +333,18 @@ def _with_tables(document: str, config: type[Config], layout: Callable[[Config],
 
 def _signature(config: type[EnvConfig]) -> inspect.Signature:
     """Returns the signature of an environment; members are given by their names."""
-    own, parameters, hints = inspect.Parameter, [], get_type_hints(config)
-    for each in fields(config):
-        annotation = hints[each.name]
-        kind, is_optional = _kind(annotation)
-        default = str(each.default) if isinstance(each.default, StrEnum) else each.default
-        if each.name == WORKLOAD:
-            annotation = WorkloadLike | None if is_optional else WorkloadLike
+    parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
+    given, hints = inspect.signature(config).parameters.values(), types_kept(config)
+    for each in sorted(given, key=lambda each: isinstance(each.annotation, InitVar)):
+        hint = hints[each.name]
+        kind, is_optional = _kind(hint)
+        if isinstance(hint, InitVar):
+            hint = hint.type
         elif _is_choice(kind):
-            annotation = str | None if is_optional else str
-        way = own.POSITIONAL_OR_KEYWORD if each.name == WORKLOAD else own.KEYWORD_ONLY
-        parameters.append(own(each.name, way, default=default, annotation=annotation))
-    parameters.append(own("render_mode", own.KEYWORD_ONLY, default=None, annotation=str | None))
-    parameters.append(own("engine", own.KEYWORD_ONLY, default="simpy", annotation=str))
-    return inspect.Signature([own("self", own.POSITIONAL_OR_KEYWORD), *parameters], return_annotation=None)
+            hint = str | None if is_optional else str
+        default = str(each.default) if isinstance(each.default, StrEnum) else each.default
+        parameters.append(each.replace(annotation=hint, default=default))
+    return inspect.Signature(parameters, return_annotation=None)
 
 
 def _kind(hint: Any) -> tuple[Any, bool]:
@@ -356,8 +379,7 @@ def _checked(name: str, value: Any, hint: Any, about: Argument) -> object:
         return value
     number = kind(value)
     if about.between is not None and not about.between[0] <= number <= about.between[1]:
-        least, most = about.between
-        raise ConfigError(f"{name} is {number!r}: it must be from {least:g} to {most:g}")
+        raise ConfigError(f"{name} is {number!r}: it must be from {about.between[0]:g} to {about.between[1]:g}")
     return number
 
 

@@ -2,16 +2,25 @@
 
 import inspect
 import pickle
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 import numpy as np
 import pytest
 
 from flowsched_gym.core.errors import ConfigError, UnknownArgumentError
-from flowsched_gym.envs.arguments import Documented, EnvConfig, argument, configured_by, describe, workload_argument
+from flowsched_gym.envs.arguments import (
+    Choice,
+    Documented,
+    EnvConfig,
+    about_workload,
+    argument,
+    configured_by,
+    describe,
+)
 from flowsched_gym.registration import load_target
 from flowsched_gym.systems import EnvironmentSpec
+from flowsched_gym.workload import WorkloadLike
 from tests.envs.episodes import each_environment
 
 
@@ -26,10 +35,10 @@ class Colour(StrEnum):
 class OwnConfig(EnvConfig):
     """The arguments of an environment of one's own."""
 
-    workload: str = workload_argument("gather-a1")
+    workload: WorkloadLike = field(default="gather-a1", kw_only=False, metadata=about_workload())
     size: int = argument(3, at_least=1, at_most=9, unit="slots", meaning="slots that are seen")
     speed: float | None = argument(None, between=(0.5, 8.0), none="as it was", meaning="how fast it goes")
-    colour: Colour = argument(Colour.RED, meaning="what it looks like")
+    colour: Choice[Colour] = argument(Colour.RED, meaning="what it looks like")
     kind: str = argument("a", choices=("a", "b"), meaning="what it does")
     pair: tuple[int, ...] = argument((1, 2), convert=lambda name, given: tuple(given), meaning="two numbers")
 

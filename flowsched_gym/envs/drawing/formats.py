@@ -66,6 +66,6 @@ def rate_text(rate: float) -> str:
     return f"{number_text(gbps)} Gbit/s" if gbps >= 0.9995 else f"{gbps * 1000:.0f} Mbit/s"
 
 
-def shortened(text: str, length: int) -> str:
+def shortened(named: object, length: int) -> str:
     """Cuts a text to a number of characters, the end of it kept."""
-    return text if len(text) <= length else "..." + text[3 - length :]
+    return text if len(text := str(named)) <= length else "..." + text[3 - length :]

@@ -1,7 +1,7 @@
 """The arguments of the Artemis environment."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -12,13 +12,13 @@ from flowsched_gym.envs.arguments import (
     LOADS,
     MOST_SLOTS,
     OWN,
-    EnvConfig,
-    LinkArguments,
+    Choice,
+    LinkConfig,
+    about_workload,
     argument,
     delay_argument,
     limit_argument,
     link_argument,
-    workload_argument,
 )
 from flowsched_gym.fluid import TransportName, find_transport
 from flowsched_gym.topology.fabrics import MOST_SWITCH_HOSTS
@@ -62,10 +62,10 @@ class Defer(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ArtemisConfig(LinkArguments, EnvConfig):
+class ArtemisConfig(LinkConfig):
     """The arguments of the Artemis environment."""
 
-    workload: str = workload_argument("gather-a1")
+    workload: WorkloadLike = field(default="gather-a1", kw_only=False, metadata=about_workload())
     burst_rate: float | None = argument(
         None, none=OWN, between=BURST_RATES, unit="1/s", meaning="bursts per second and destination"
     )
@@ -84,7 +84,7 @@ class ArtemisConfig(LinkArguments, EnvConfig):
     )
     k: int = argument(10, at_least=1, unit="tokens", meaning="flows that a destination lets send at once")
     f: int = argument(5, at_least=1, at_most=MOST_SLOTS, unit="slots", meaning="requests that the agent sees")
-    transport: TransportName = argument(
+    transport: Choice[TransportName] = argument(
         TransportName.IDEAL, meaning="how a flow sends; lossy ones lose packets where a buffer overflows"
     )
     transport_figures: Mapping[str, float] | None = argument(
@@ -93,9 +93,9 @@ class ArtemisConfig(LinkArguments, EnvConfig):
         '``fluid.Losses``, such as ``{"buffer": 800}``',
         none="its own",
     )
-    observation: Observation = argument(Observation.FULL, meaning="what the agent sees")
-    reward: Reward = argument(Reward.ON_COMPLETION, meaning="when a met deadline is rewarded")
-    defer: Defer = argument(Defer.NONE, meaning="what the agent may do besides granting")
+    observation: Choice[Observation] = argument(Observation.FULL, meaning="what the agent sees")
+    reward: Choice[Reward] = argument(Reward.ON_COMPLETION, meaning="when a met deadline is rewarded")
+    defer: Choice[Defer] = argument(Defer.NONE, meaning="what the agent may do besides granting")
     link_gbps: float = link_argument(1.0, "thesis, section 4.1.1: 1")
     link_delay_us: float = delay_argument(250.0, "thesis, section 4.1.1: 250")
     max_decisions: int | None = limit_argument()

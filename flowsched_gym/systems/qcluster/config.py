@@ -1,6 +1,6 @@
 """The arguments of QCluster's environment."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
@@ -9,13 +9,14 @@ from flowsched_gym.core.periods import Period
 from flowsched_gym.core.units import SECONDS_PER_MICROSECOND, gbps_to_capacity
 from flowsched_gym.envs.arguments import (
     LINK_GBPS,
+    Choice,
     EnvConfig,
+    about_workload,
     argument,
     change_arrivals,
     flows_argument,
     limit_argument,
     load_argument,
-    workload_argument,
 )
 from flowsched_gym.packets.schedulers import PacketSetup, make_scheduler
 from flowsched_gym.packets.schedulers.parameters import Disorder
@@ -60,17 +61,17 @@ class QClusterReward(StrEnum):
 class QClusterConfig(EnvConfig):
     """The arguments of QCluster's environment."""
 
-    workload: str = workload_argument("qcluster-w4")
+    workload: WorkloadLike = field(default="qcluster-w4", kw_only=False, metadata=about_workload())
     load: float | None = load_argument("the port")
     flows: int | None = flows_argument("messages")
-    goal: Goal = argument(Goal.LAS, meaning="what the port schedules for")
+    goal: Choice[Goal] = argument(Goal.LAS, meaning="what the port schedules for")
     queues: int = argument(
         8, between=(2, MOST_QUEUES), meaning="queues of the port (QCluster: 8); for deadlines at least 3"
     )
-    action: QClusterAction = argument(QClusterAction.THRESHOLDS, meaning="what the agent chooses")
-    reward: QClusterReward = argument(QClusterReward.SLOWDOWN, meaning="term that is the reward")
+    action: Choice[QClusterAction] = argument(QClusterAction.THRESHOLDS, meaning="what the agent chooses")
+    reward: Choice[QClusterReward] = argument(QClusterReward.SLOWDOWN, meaning="term that is the reward")
     period_us: float = argument(5_000.0, above=0, unit="us", meaning="length of a period")
-    transport: PacketTransport = argument(PacketTransport.FIXED, meaning="windows of senders")
+    transport: Choice[PacketTransport] = argument(PacketTransport.FIXED, meaning="windows of senders")
     window: int = argument(64, at_least=1, unit="packets", meaning="packets on their way at most; DCTCP's first window")
     buffer: int | None = argument(None, at_least=1, unit="packets", meaning="packets that may wait", none="unlimited")
     mark_at: int | None = argument(
@@ -83,7 +84,7 @@ class QClusterConfig(EnvConfig):
         20.0, at_least=0, unit="us", meaning="propagation delay to the receiver, and again back to the sender"
     )
     link_gbps: float = argument(10.0, between=LINK_GBPS, unit="Gbps", meaning="capacity of the port")
-    messages: MessageRule = argument(
+    messages: Choice[MessageRule] = argument(
         MessageRule.IDEAL,
         meaning="``ideal``: packets name their message; ``time``: a host pair's messages are told apart by silence "
         "alone",
@@ -96,7 +97,7 @@ class QClusterConfig(EnvConfig):
         meaning="silence after which the bytes of a message, or of a flowlet, count from 0 again (QCluster: 4 ms for "
         "W4)",
     )
-    disorder: Disorder = argument(Disorder.NONE, meaning="what keeps the packets of a flowlet in order (PDA)")
+    disorder: Choice[Disorder] = argument(Disorder.NONE, meaning="what keeps the packets of a flowlet in order (PDA)")
     arrays: int = argument(3, at_least=1, meaning="arrays of the sketch")
     buckets: int = argument(4_096, at_least=1, meaning="buckets of each")
     max_decisions: int | None = limit_argument()

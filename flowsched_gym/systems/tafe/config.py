@@ -1,7 +1,8 @@
 """What the environments of TAFE have in common: tasks, and the network on which they compete."""
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final
 
@@ -13,13 +14,14 @@ from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
 from flowsched_gym.envs.arguments import (
     LOADS,
     OWN,
-    EnvConfig,
-    LinkArguments,
+    Choice,
+    Converted,
+    LinkConfig,
+    about_workload,
     argument,
     delay_argument,
     limit_argument,
     link_argument,
-    workload_argument,
 )
 from flowsched_gym.flows.fields import index_tasks
 from flowsched_gym.fluid.stages import Barrier
@@ -56,22 +58,22 @@ def _shares(name: str, given: object) -> tuple[float, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TAFEConfig(LinkArguments, EnvConfig):
+class TAFEConfig(LinkConfig):
     """Arguments of every environment of TAFE."""
 
-    workload: str = workload_argument("tafe-log")
+    workload: WorkloadLike = field(default="tafe-log", kw_only=False, metadata=about_workload())
     load: float | None = argument(
         None, none=OWN, between=LOADS, meaning="Poisson arrivals: offered bytes per s over the capacity of one link"
     )
     tasks: int | None = argument(None, none=OWN, at_least=1, meaning="tasks of an episode")
-    topology: TAFETopology = argument(TAFETopology.ONE_LINK, meaning="network on which tasks compete")
-    cpus: tuple[float, ...] | None = argument(
+    topology: Choice[TAFETopology] = argument(TAFETopology.ONE_LINK, meaning="network on which tasks compete")
+    cpus: Converted[float | Sequence[float] | None, tuple[float, ...] | None] = argument(
         None,
         convert=_shares,
         meaning="share of a whole CPU that each host has, > 0, or one share for all",
         none="whole ones",
     )
-    barrier: Barrier = argument(
+    barrier: Choice[Barrier] = argument(
         Barrier.FLOW,
         meaning="when a flow whose CPU work is done may send: at once (``flow``), or when that of its whole task is "
         "done (``task``)",

@@ -3,7 +3,7 @@
 The agent is rewarded with minus the time that delivered flows have taken, in ms. Its two slots show the sizes.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
 from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
-from flowsched_gym.envs.arguments import EnvConfig, argument, configured_by, workload_argument
+from flowsched_gym.envs.arguments import EnvConfig, about_workload, argument, configured_by
 from flowsched_gym.envs.columns import Column, Encoding, Layout
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.envs.drawing.panels import Stack
@@ -31,7 +31,7 @@ SIZE = Column(name="size", meaning="bytes to deliver", unit="B", encoding=Encodi
 class SerialConfig(EnvConfig):
     """The arguments of the environment."""
 
-    workload: str = workload_argument("gather-a1")
+    workload: WorkloadLike = field(default="gather-a1", kw_only=False, metadata=about_workload())
     unit_ms: float = argument(1.0, above=0, unit="ms", meaning="completion time that is a reward of -1")
 
 

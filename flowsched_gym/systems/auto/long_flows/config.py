@@ -1,6 +1,7 @@
 """The arguments of AuTO's environment of long flows."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import pairwise
 from typing import Any, Final
@@ -11,17 +12,19 @@ from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
 from flowsched_gym.envs.arguments import (
     MOST_SLOTS,
     PERIODS_MS,
-    EnvConfig,
-    LinkArguments,
+    Choice,
+    Converted,
+    LinkConfig,
+    about_workload,
     argument,
     delay_argument,
     flows_argument,
     limit_argument,
     link_argument,
     load_argument,
-    workload_argument,
 )
 from flowsched_gym.topology.fabrics import MOST_PLANES, MOST_SWITCH_HOSTS
+from flowsched_gym.workload import WorkloadLike
 
 MIN_QUEUES: Final = 2
 MAX_QUEUES: Final = 8
@@ -85,24 +88,24 @@ def _thresholds(name: str, given: Any) -> tuple[float, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AuTOLongFlowsConfig(LinkArguments, EnvConfig):
+class AuTOLongFlowsConfig(LinkConfig):
     """The arguments of AuTO's environment of long flows."""
 
-    workload: str = workload_argument("auto-web-search")
+    workload: WorkloadLike = field(default="auto-web-search", kw_only=False, metadata=about_workload())
     load: float | None = load_argument("the hosts' sending links")
     flows: int | None = flows_argument()
     hosts: int = argument(32, at_least=2, at_most=MOST_SWITCH_HOSTS, meaning="servers (AuTO, section 6: 32)")
     paths: int = argument(
         3, at_least=1, at_most=MOST_PLANES, meaning="disjoint paths between two servers (AuTO, section 6: 3)"
     )
-    thresholds: tuple[float, ...] = argument(
+    thresholds: Converted[Sequence[float], tuple[float, ...]] = argument(
         (200_000.0, 2_000_000.0, 10_000_000.0),
         convert=_thresholds,
         unit="B",
         meaning="demotion thresholds, 1 to 7, increasing; a flow that has sent the last one is long. Default: the best "
         "ones (``optimal_thresholds``) of queues by attained bytes for web search at load 0.8",
     )
-    scope: Scope = argument(Scope.SERVER, meaning="whose flows a decision is about")
+    scope: Choice[Scope] = argument(Scope.SERVER, meaning="whose flows a decision is about")
     period_ms: float = argument(
         10.0, between=PERIODS_MS, unit="ms", meaning="time in which each server, or the network, is asked once"
     )
@@ -120,9 +123,11 @@ class AuTOLongFlowsConfig(LinkArguments, EnvConfig):
         none="the paper's 10, or the 11 of recorded rows",
         meaning="finished long flows that it sees",
     )
-    observation: LongFlowsObservation = argument(LongFlowsObservation.FULL, meaning="what it sees")
-    layout: LongFlowsLayout = argument(LongFlowsLayout.GROUPED, meaning="order and units of the paper's features")
-    reward: LongFlowsReward = argument(LongFlowsReward.SLOWDOWN, meaning="term that is the reward")
+    observation: Choice[LongFlowsObservation] = argument(LongFlowsObservation.FULL, meaning="what it sees")
+    layout: Choice[LongFlowsLayout] = argument(
+        LongFlowsLayout.GROUPED, meaning="order and units of the paper's features"
+    )
+    reward: Choice[LongFlowsReward] = argument(LongFlowsReward.SLOWDOWN, meaning="term that is the reward")
     link_gbps: float = link_argument(1.0, "AuTO, section 6: 1")
     link_delay_us: float = delay_argument(25.0, "AuTO, section 6: 100 us for the round trip")
     max_decisions: int | None = limit_argument()

@@ -1,7 +1,7 @@
 """The arguments of AuTO's environment of thresholds."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
@@ -12,15 +12,15 @@ from flowsched_gym.core.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE, SEC
 from flowsched_gym.envs.arguments import (
     MOST_SLOTS,
     PERIODS_MS,
-    EnvConfig,
-    LinkArguments,
+    Choice,
+    LinkConfig,
+    about_workload,
     argument,
     delay_argument,
     flows_argument,
     limit_argument,
     link_argument,
     load_argument,
-    workload_argument,
 )
 from flowsched_gym.envs.thresholds import ThresholdScale, check_num_thresholds, read_thresholds
 from flowsched_gym.fluid.disciplines.queues import Within
@@ -69,11 +69,13 @@ def _initial_thresholds(name: str, given: object) -> str | tuple[float, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AuTOThresholdsConfig(LinkArguments, EnvConfig):
+class AuTOThresholdsConfig(LinkConfig):
     """The arguments of AuTO's environment of thresholds."""
 
-    workload: str = workload_argument("auto-web-search")
-    topology: ThresholdsTopology = argument(ThresholdsTopology.BIG_SWITCH, meaning="network on which flows compete")
+    workload: WorkloadLike = field(default="auto-web-search", kw_only=False, metadata=about_workload())
+    topology: Choice[ThresholdsTopology] = argument(
+        ThresholdsTopology.BIG_SWITCH, meaning="network on which flows compete"
+    )
     load: float | None = load_argument("the hosts' links, or of the one link")
     flows: int | None = flows_argument()
     hosts: int = argument(32, at_least=2, at_most=MOST_SWITCH_HOSTS, meaning="servers (AuTO, section 6: 32)")
@@ -98,14 +100,14 @@ class AuTOThresholdsConfig(LinkArguments, EnvConfig):
         meaning="thresholds until the first action has been taken: numbers, increasing, one fewer than queues; or the "
         "name of a packaged size distribution, whose best thresholds at the workload's load are taken",
     )
-    observation: ThresholdsObservation = argument(ThresholdsObservation.SUMMARY, meaning="what the agent sees")
+    observation: Choice[ThresholdsObservation] = argument(ThresholdsObservation.SUMMARY, meaning="what the agent sees")
     m_s: int = argument(
         100,
         at_least=1,
         at_most=MOST_SLOTS,
         meaning="finished flows that the paper's observation shows (AuTO: 100, 700 numbers)",
     )
-    reward: ThresholdsReward = argument(ThresholdsReward.LOG_FCT, meaning="term that is the reward")
+    reward: Choice[ThresholdsReward] = argument(ThresholdsReward.LOG_FCT, meaning="term that is the reward")
     link_gbps: float = link_argument(1.0, "AuTO, section 6: 1")
     link_delay_us: float = delay_argument(25.0, "AuTO, section 6: 100 us for the round trip")
     max_decisions: int | None = limit_argument()

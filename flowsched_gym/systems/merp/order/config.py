@@ -1,14 +1,14 @@
 """The arguments of the MERP ordering environment."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
 from flowsched_gym.envs.arguments import (
     MOST_SLOTS,
-    WORKLOAD_MEANING,
-    EnvConfig,
-    LinkArguments,
+    Choice,
+    LinkConfig,
+    about_workload,
     argument,
     delay_argument,
     flows_argument,
@@ -16,6 +16,7 @@ from flowsched_gym.envs.arguments import (
     link_argument,
     load_argument,
 )
+from flowsched_gym.workload import WorkloadLike
 
 
 class OrderTopology(StrEnum):
@@ -45,17 +46,19 @@ DEFAULT_WORKLOADS: Final = {OrderTopology.ONE_LINK: "poisson-pareto", OrderTopol
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MERPOrderConfig(LinkArguments, EnvConfig):
+class MERPOrderConfig(LinkConfig):
     """The arguments of the MERP ordering environment."""
 
-    workload: str | None = argument(
-        None, none="MERP's sizes on the topology, ``poisson-pareto`` or ``poisson-tree``", meaning=WORKLOAD_MEANING
+    workload: WorkloadLike | None = field(
+        default=None,
+        kw_only=False,
+        metadata=about_workload(none="MERP's sizes on the topology, ``poisson-pareto`` or ``poisson-tree``"),
     )
-    topology: OrderTopology = argument(OrderTopology.ONE_LINK, meaning="network on which flows compete")
+    topology: Choice[OrderTopology] = argument(OrderTopology.ONE_LINK, meaning="network on which flows compete")
     load: float | None = load_argument("the busiest link")
     flows: int | None = flows_argument()
     f: int = argument(16, at_least=1, at_most=MOST_SLOTS, unit="slots", meaning="flows that the agent sees")
-    reward: OrderReward = argument(OrderReward.LEXICOGRAPHIC, meaning="term that is the reward")
+    reward: Choice[OrderReward] = argument(OrderReward.LEXICOGRAPHIC, meaning="term that is the reward")
     link_gbps: float = link_argument(1.0, "MERP, section 6.1: 1")
     link_delay_us: float = delay_argument(0.0)
     max_decisions: int | None = limit_argument()

@@ -1,20 +1,20 @@
 """The arguments of MERP's routing environment."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.envs.arguments import (
     OWN,
-    EnvConfig,
-    LinkArguments,
+    Choice,
+    LinkConfig,
+    about_workload,
     argument,
     delay_argument,
     flows_argument,
     limit_argument,
     link_argument,
     load_argument,
-    workload_argument,
 )
 from flowsched_gym.systems.merp.flows import flow_source
 from flowsched_gym.topology import ROUTINGS
@@ -55,10 +55,10 @@ class RouteReward(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MERPRouteConfig(LinkArguments, EnvConfig):
+class MERPRouteConfig(LinkConfig):
     """The arguments of MERP's routing environment."""
 
-    workload: str = workload_argument("poisson-fat-tree")
+    workload: WorkloadLike = field(default="poisson-fat-tree", kw_only=False, metadata=about_workload())
     load: float | None = load_argument("the hosts' links")
     flows: int | None = flows_argument()
     arity: int = argument(
@@ -68,7 +68,7 @@ class MERPRouteConfig(LinkArguments, EnvConfig):
         unit="ports",
         meaning="ports of a switch of the fat-tree (k), even; 4 gives 16 hosts and 20 switches (MERP, section 6.2)",
     )
-    discipline: RouteDiscipline = argument(RouteDiscipline.MERP, meaning="how flows share links")
+    discipline: Choice[RouteDiscipline] = argument(RouteDiscipline.MERP, meaning="how flows share links")
     rerouting: str = argument(
         "ecmp",
         choices=ROUTINGS,
@@ -82,7 +82,7 @@ class MERPRouteConfig(LinkArguments, EnvConfig):
         meaning="cables between aggregation and core switches that are down from the start, fewer than "
         "(arity / 2) ** 2, so that each pair of hosts keeps a path",
     )
-    reward: RouteReward = argument(RouteReward.SLOWDOWN, meaning="reward for flows that finish")
+    reward: Choice[RouteReward] = argument(RouteReward.SLOWDOWN, meaning="reward for flows that finish")
     link_gbps: float = link_argument(1.0, "MERP, section 6.2: 1")
     link_delay_us: float = delay_argument(0.0, "MERP, section 6.2: 10")
     max_decisions: int | None = limit_argument()

@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Final
 
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE
-from flowsched_gym.envs.arguments import MOST_SLOTS, argument
+from flowsched_gym.envs.arguments import MOST_SLOTS, Choice, argument
 from flowsched_gym.systems.tafe.config import TAFEConfig
 
 WAITING_RATIO: Final = 10.0
@@ -26,7 +26,7 @@ class TAFETasksConfig(TAFEConfig):
     """The arguments of TAFE's environment of tasks, beside those of ``TAFEConfig``."""
 
     f: int = argument(16, at_least=1, at_most=MOST_SLOTS, unit="slots", meaning="flows that the agent sees")
-    information: Information = argument(Information.ATTAINED, meaning="what it knows of tasks")
+    information: Choice[Information] = argument(Information.ATTAINED, meaning="what it knows of tasks")
     typical_kb: float = argument(
         1_000.0,
         above=0,

@@ -8,6 +8,7 @@ from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.fluid.decision import DecisionKind
 from flowsched_gym.fluid.disciplines import Ranked
+from flowsched_gym.fluid.stages import Barrier
 from flowsched_gym.systems.tafe.config import paper_thresholds, task_source
 from flowsched_gym.systems.tafe.panels import tasks_panels
 from flowsched_gym.systems.tafe.tasks.config import Information, TAFETasksConfig
@@ -102,7 +103,7 @@ class TAFETasksEnv(DecisionEnv[TaskRules]):
                 topology=config.make_network(source.num_hosts),
                 new_discipline=Ranked,
                 asks=DecisionKind.ORDER,
-                barrier=config.barrier,
+                barrier=Barrier(config.barrier),  # mypy forgets that an inherited choice is a member
                 flow_fields=FLOW_FIELDS,
                 episode_fields=EPISODE_FIELDS,
             ),

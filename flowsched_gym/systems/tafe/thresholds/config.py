@@ -1,5 +1,6 @@
 """The arguments of TAFE's environment of thresholds."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -7,7 +8,7 @@ from functools import partial
 from flowsched_gym.core.checks import check_one_of_two
 from flowsched_gym.core.periods import Period
 from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
-from flowsched_gym.envs.arguments import PERIODS_MS, argument
+from flowsched_gym.envs.arguments import PERIODS_MS, Choice, Converted, argument
 from flowsched_gym.envs.thresholds import check_num_thresholds, read_thresholds
 from flowsched_gym.fluid.disciplines import Demotion
 from flowsched_gym.fluid.disciplines.task_queues import WITHIN
@@ -30,19 +31,19 @@ class TAFEThresholdsConfig(TAFEConfig):
 
     queues: int = argument(3, between=(NUM_QUEUES[0], NUM_QUEUES[-1]), meaning="feedback queues")
     within: str = argument("serial", choices=WITHIN, meaning="how the flows of a task are served")
-    demotion: Demotion = argument(Demotion.SENT, meaning="by what the level of a task is found")
+    demotion: Choice[Demotion] = argument(Demotion.SENT, meaning="by what the level of a task is found")
     period_flows: int | None = argument(
         20, at_least=1, meaning="flows that finish in a period; exactly one of this and period_ms is given"
     )
     period_ms: float | None = argument(None, between=PERIODS_MS, unit="ms", meaning="length of a period")
-    initial_thresholds: tuple[float, ...] | None = argument(
+    initial_thresholds: Converted[Sequence[float] | None, tuple[float, ...] | None] = argument(
         None,
         convert=partial(read_thresholds, may_be_empty=True),
         unit="B",
         none="equal steps on the logarithmic scale",
         meaning="thresholds until the first action, increasing, one fewer than queues",
     )
-    reward: TAFEReward = argument(TAFEReward.UNFINISHED, meaning="term that is the reward")
+    reward: Choice[TAFEReward] = argument(TAFEReward.UNFINISHED, meaning="term that is the reward")
 
     def check(self) -> None:
         """Refuses two periods, and too many or too few thresholds."""

@@ -7,6 +7,7 @@ from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.envs import PeriodEnv, PeriodVectorEnv
 from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.drawing import View
+from flowsched_gym.fluid.stages import Barrier
 from flowsched_gym.systems.tafe.config import paper_thresholds, task_source
 from flowsched_gym.systems.tafe.panels import thresholds_panels
 from flowsched_gym.systems.tafe.thresholds.config import TAFEThresholdsConfig
@@ -87,7 +88,9 @@ class TAFEThresholdsEnv(PeriodEnv[FloatArray]):
         super().__init__(
             control,
             source=source,
-            network=replace(network, barrier=config.barrier),
+            network=replace(
+                network, barrier=Barrier(config.barrier)
+            ),  # mypy forgets that an inherited choice is a member
             render_mode=render_mode,
             max_decisions=config.max_decisions,
             engine=engine,
