@@ -91,8 +91,10 @@ def make_policy(name: str, env: Any, *, seed: int = 0) -> Any:
 
     Raises:
         ConfigError: There is no such policy or option, it needs a column that the observation lacks, or an action
-            that the environment does not offer.
+            that the environment does not offer; or the environment has no id.
     """
+    if env.spec is None:
+        raise ConfigError(f"env is {env}: it has no id, by which its policies are found; make it by gym.make")
     found, options = _read_policy(find_environment(env.spec.id), name)
     return load_target(found.target).for_env(env, seed=seed, **options)
 

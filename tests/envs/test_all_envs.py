@@ -12,7 +12,7 @@ from gymnasium.utils.env_checker import check_env
 
 from flowsched_gym.core.errors import ConfigError, InvalidAction, SimulationError
 from flowsched_gym.envs import MaskedEnv, PeriodEnv
-from flowsched_gym.registration import find_environment, load_target, register_environments
+from flowsched_gym.registration import find_environment, load_target, make_policy, register_environments
 from flowsched_gym.systems import EnvironmentSpec
 from tests.envs.episodes import (
     ENVIRONMENTS,
@@ -197,6 +197,8 @@ def test_what_is_not_known_is_refused_by_name(spec: EnvironmentSpec) -> None:
         gym.make(spec.id, num_tokens=3)
     with pytest.raises(ConfigError, match=r"render_mode is 'gif': it must be None or one of human, rgb_array, ansi"):
         load_target(spec.entry_point)(render_mode="gif")
+    with pytest.raises(ConfigError, match=r"env is .*: it has no id, .*; make it by gym\.make"):
+        make_policy("random", load_target(spec.entry_point)())
     with pytest.raises(ConfigError, match="environment is 'flowsched/Athena-v0': it must be one of flowsched/Artemis"):
         find_environment("flowsched/Athena-v0")
 
