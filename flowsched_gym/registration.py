@@ -9,21 +9,13 @@ from typing import Any, Final
 import gymnasium
 
 from flowsched_gym.core.errors import ConfigError, UnknownArgumentError, listed, shown, similar
-from flowsched_gym.systems import (
-    NOTHING,
-    OPTIONS,
-    Ability,
-    EnvironmentSpec,
-    PolicySpec,
-    SystemSpec,
-    artemis,
-    auto,
-    merp,
-    qcluster,
-    tafe,
-)
+from flowsched_gym.systems import NOTHING, OPTIONS, Ability, EnvironmentSpec, PolicySpec, SystemSpec
 
-SYSTEMS: Final[tuple[SystemSpec, ...]] = (artemis.SYSTEM, merp.SYSTEM, auto.SYSTEM, qcluster.SYSTEM, tafe.SYSTEM)
+FOLDERS: Final = ("artemis", "merp", "auto", "qcluster", "tafe")
+"""Folders of the systems, in the order of tables."""
+SYSTEMS: Final[tuple[SystemSpec, ...]] = tuple(
+    importlib.import_module(f"flowsched_gym.systems.{folder}").SYSTEM for folder in FOLDERS
+)
 
 ENVIRONMENTS: Final = {spec.id: spec for system in SYSTEMS for spec in system.environments}
 MODEL_SUFFIX: Final = ".zip"
@@ -99,8 +91,10 @@ def make_policy(name: str, env: Any, *, seed: int = 0) -> Any:
 
     Raises:
         ConfigError: There is no such policy or option, it needs a column that the observation lacks, or an action
-            that the environment does not offer.
+            that the environment does not offer; or the environment has no id.
     """
+    if env.spec is None:
+        raise ConfigError(f"env is {env}: it has no id, by which its policies are found; make it by gym.make")
     found, options = _read_policy(find_environment(env.spec.id), name)
     return load_target(found.target).for_env(env, seed=seed, **options)
 

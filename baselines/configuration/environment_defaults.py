@@ -13,7 +13,8 @@ from gymnasium import spaces
 from omegaconf import DictConfig, OmegaConf
 
 from flowsched_gym.core.errors import ConfigError, listed
-from flowsched_gym.registration import ENVIRONMENTS, SYSTEMS, find_environment
+from flowsched_gym.envs import PeriodEnv
+from flowsched_gym.registration import ENVIRONMENTS, SYSTEMS, find_environment, load_target
 from flowsched_gym.systems import EnvironmentSpec
 
 __all__ = ["default_of", "register_environment_defaults", "schema_name"]
@@ -24,6 +25,8 @@ LEARNERS: Final[Mapping[type[spaces.Space[Any]], Mapping[str, str]]] = {
     spaces.MultiDiscrete: {"policy": "pathwise", "algorithm": "maskable_ppo"},
 }
 """Network and algorithm, by the actions of an environment."""
+FLAT: Final = "flat"
+"""Network for discrete actions once per period, which choose among no slots."""
 
 EVOLUTION: Final = "cmaes"
 DECISIONS: Final = 1_000_000
@@ -80,7 +83,11 @@ def default_of(env: str, group: str) -> str:
             "and algorithm have no defaults and are named too"
         )
     spec = environments[env]
-    return spec.workloads[0] if group == "workload" else LEARNERS[_actions(spec)][group]
+    if group == "workload":
+        return spec.workloads[0]
+    actions = _actions(spec)
+    is_period = issubclass(load_target(spec.entry_point), PeriodEnv)
+    return FLAT if (group, actions, is_period) == ("policy", spaces.Discrete, True) else LEARNERS[actions][group]
 
 
 def _file_name(environment: EnvironmentSpec) -> str:

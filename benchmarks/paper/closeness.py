@@ -16,10 +16,10 @@ from benchmarks.paper.losses import POINTS_ALLOWED as LOSSY_POINTS_ALLOWED
 from benchmarks.paper.ns3 import DATA
 from benchmarks.paper.run import compare_isolated, compare_policies
 from benchmarks.paper.thesis import read_thesis
+from benchmarks.registry_tables import with_part
 from flowsched_gym.core.files import write_text
 from flowsched_gym.evaluation import write_json
 from flowsched_gym.leaderboard import ComparisonRow, Table, compare, format_interval, read_results
-from flowsched_gym.registration import SYSTEMS
 from flowsched_gym.topology import big_switch, one_link
 from flowsched_gym.workload import Workload
 
@@ -40,8 +40,6 @@ SHOWN: Final = {
     "sjf": "smallest flow first",
     "edf": "earliest deadline first",
 }
-START: Final = "<!-- generated: {} -->"
-END: Final = "<!-- end of generated: {} -->"
 THEORY: Final = {"ps": 5.000, "fifo": 5.000, "las": 5.000, "srpt": 2.353, "psjf": 2.659, "sjf": 2.882}
 """Mean flow completion time over mean service time, M/M/1 at load 0.8."""
 LOAD: Final = 0.8
@@ -130,29 +128,11 @@ def mean_over_service(discipline: str) -> float:
 
 
 def readme() -> str:
-    """Returns the README with its generated parts made anew."""
+    """Returns the README with its tables of results made anew."""
     text = README.read_text(encoding="utf-8")
     figures = json.loads(FIGURES.read_text(encoding="utf-8"))
-    for name, content in (
-        ("environments", environments_table()),
-        ("learned", learned_table()),
-        ("closeness", closeness_table(figures)),
-    ):
-        start, end = START.format(name), END.format(name)
-        before, _, rest = text.partition(start)
-        after = rest.partition(end)[2]
-        text = f"{before}{start}\n{content}{end}{after}"
-    return text
-
-
-def environments_table() -> str:
-    """Lists the environments of the registry."""
-    rows = tuple(
-        (f"`{environment.id}`", system.name, environment.description)
-        for system in SYSTEMS
-        for environment in system.environments
-    )
-    return Table(columns=("id", "system", "the decision"), rows=rows).markdown(numbers=False)
+    text = with_part(text, "learned", learned_table())
+    return with_part(text, "closeness", closeness_table(figures))
 
 
 def learned_rows() -> list[ComparisonRow]:

@@ -128,7 +128,6 @@ class NetworkSetup(EpisodeSetup):
     ) -> NetworkView:
         """Views an episode on SimPy whose discipline has feedback queues."""
         state, controls, links = simulation.state, simulation.controls, simulation.links
-        assert isinstance(simulation.discipline, Mlfq | QueuedTasks)
         return NetworkView(
             now=simulation.now,
             begun_at=begun_at,
@@ -146,7 +145,7 @@ class NetworkSetup(EpisodeSetup):
                 **{name: columns[name] for name in columns.dtype.names or ()},
             },
             capacity=simulation.network.capacity,
-            discipline=simulation.discipline,
+            discipline=_feedback_queues(simulation.discipline),
             moves=simulation.move,
             sending=links.active[: links.num_active],
             deliveries=simulation.delivery_order[: simulation.num_delivered],
@@ -159,7 +158,6 @@ class NetworkSetup(EpisodeSetup):
         num_flows, first = networks["num_flows"].item(number), number * tables.num_rows
         first_active, num_active = number * tables.most_active, networks["num_active"].item(number)
         first_link = number * tables.link_stride
-        assert isinstance(batch.discipline, Mlfq | QueuedTasks)
         return NetworkView(
             now=networks["now"].item(number),
             begun_at=tables.episodes["begun_at"].item(number),
@@ -167,7 +165,7 @@ class NetworkSetup(EpisodeSetup):
             num_flows=num_flows,
             flows=tables.flows[first : first + num_flows],
             capacity=tables.capacity[first_link : first_link + batch.topology.num_links],
-            discipline=batch.discipline,
+            discipline=_feedback_queues(batch.discipline),
             moves=CompiledSimulation(batch, number=number).move,
             sending=tables.active[first_active : first_active + num_active],
             deliveries=tables.delivered[first : first + networks["delivered"].item(number)],
@@ -176,3 +174,10 @@ class NetworkSetup(EpisodeSetup):
             first_row=first,
             has_rate_caps=tables.cache is None,
         )
+
+
+def _feedback_queues(discipline: Discipline) -> Mlfq | QueuedTasks:
+    if not isinstance(discipline, Mlfq | QueuedTasks):
+        name = type(discipline).__name__
+        raise ConfigError(f"discipline is {name}: an agent that acts once per period needs Mlfq or QueuedTasks")
+    return discipline

@@ -5,11 +5,13 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 import pytest
+from gymnasium import spaces
 from hydra import compose, initialize_config_module
 from hydra.errors import ConfigCompositionException
 from omegaconf.errors import OmegaConfBaseException
 
 from benchmarks.agents import AGENTS, SUITE
+from flowsched_gym.baselines.configuration import environment_defaults
 from flowsched_gym.baselines.configuration.algorithm_schemas import (
     A2CConfig,
     CmaEsConfig,
@@ -76,6 +78,11 @@ def test_the_defaults_are_a_training_of_ppo_on_artemis_and_commands_that_compare
         composed(name="evaluate")
     with pytest.raises(ConfigError, match=r"env is 'mine'.*workload, policy and algorithm have no defaults"):
         default_of("mine", "workload")
+
+
+def test_a_discrete_action_for_a_period_is_learned_without_slots(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environment_defaults, "_actions", lambda _: spaces.Discrete)
+    assert (default_of("qcluster", "policy"), default_of("artemis", "policy")) == ("flat", "setwise")
 
 
 @pytest.mark.parametrize("environment", ENVIRONMENTS, ids=lambda environment: environment.id)

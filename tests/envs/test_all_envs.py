@@ -11,8 +11,8 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from flowsched_gym.core.errors import ConfigError, InvalidAction, SimulationError
-from flowsched_gym.envs import MaskedEnv
-from flowsched_gym.registration import find_environment, load_target, register_environments
+from flowsched_gym.envs import MaskedEnv, PeriodEnv
+from flowsched_gym.registration import find_environment, load_target, make_policy, register_environments
 from flowsched_gym.systems import EnvironmentSpec
 from tests.envs.episodes import (
     ENVIRONMENTS,
@@ -27,7 +27,11 @@ from tests.envs.episodes import (
 from tests.envs.vectors import exactly
 from tests.processes import run_python
 
-SLOT_CHOICES = [spec for spec in ENVIRONMENTS if isinstance(make(spec).action_space, gym.spaces.Discrete)]
+SLOT_CHOICES = [
+    spec
+    for spec, env in ((spec, make(spec)) for spec in ENVIRONMENTS)
+    if isinstance(env.action_space, gym.spaces.Discrete) and isinstance(env.unwrapped, MaskedEnv)
+]
 """Environments whose actions are slots, which may be empty."""
 
 
@@ -116,11 +120,11 @@ def test_the_mask_tells_which_actions_do_what_they_say(spec: EnvironmentSpec, ar
 
 
 @each_environment
-def test_there_are_masks_where_actions_are_not_all_alike_and_nowhere_else(spec: EnvironmentSpec) -> None:
+def test_there_are_masks_where_single_events_are_decided_and_told_where_they_are(spec: EnvironmentSpec) -> None:
     env = make(spec)
     info = env.reset(seed=7)[1]
     assert isinstance(env.unwrapped, MaskedEnv) is hasattr(env.unwrapped, "action_masks") is ("action_mask" in info)
-    assert isinstance(env.unwrapped, MaskedEnv) or isinstance(env.action_space, gym.spaces.Box)
+    assert isinstance(env.unwrapped, MaskedEnv | PeriodEnv)
 
 
 def test_the_same_seed_gives_the_same_episode_in_another_process_and_another_seed_another_one() -> None:
@@ -193,6 +197,8 @@ def test_what_is_not_known_is_refused_by_name(spec: EnvironmentSpec) -> None:
         gym.make(spec.id, num_tokens=3)
     with pytest.raises(ConfigError, match=r"render_mode is 'gif': it must be None or one of human, rgb_array, ansi"):
         load_target(spec.entry_point)(render_mode="gif")
+    with pytest.raises(ConfigError, match=r"env is .*: it has no id, .*; make it by gym\.make"):
+        make_policy("random", load_target(spec.entry_point)())
     with pytest.raises(ConfigError, match="environment is 'flowsched/Athena-v0': it must be one of flowsched/Artemis"):
         find_environment("flowsched/Athena-v0")
 

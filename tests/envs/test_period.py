@@ -4,13 +4,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 from gymnasium import spaces
 
-from flowsched_gym.core.errors import InvalidAction
+from flowsched_gym.core.errors import ConfigError, InvalidAction
 from flowsched_gym.core.periods import Period
 from flowsched_gym.envs import FluidControl, NetworkView, PeriodEnv
 from flowsched_gym.envs.columns import Column, Encoding, Layout
-from flowsched_gym.fluid.disciplines import Mlfq
+from flowsched_gym.fluid.disciplines import Mlfq, Srpt
 from flowsched_gym.topology import big_switch
 from flowsched_gym.workload import FixedWorkload, PoissonWorkload, Uniform
 from tests.simulate import make_flows
@@ -186,3 +187,12 @@ def test_the_last_step_is_paid_for_what_it_delivered() -> None:
     assert last[1] == -1.0
     assert last[2]
     assert "action_mask" not in last[4]
+
+
+def test_flows_that_wait_in_no_feedback_queues_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SmallControl, "new_discipline", lambda _: Srpt())
+    control, flows = SmallControl(), FixedWorkload(workload=make_flows([0.0], [1.0]))
+    network = control.network(big_switch(num_hosts=HOSTS), Period(seconds=1.0))
+    for engine in ("simpy", "compiled"):
+        with pytest.raises(ConfigError, match=r"discipline is Srpt: .* needs Mlfq or QueuedTasks"):
+            PeriodEnv(control, source=flows, network=network, engine=engine).reset(seed=0)

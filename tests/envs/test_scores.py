@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.envs.columns import Column, Layout
 from flowsched_gym.envs.policies.scores import LinearScores, choose_for_all, weighted_policy
 from flowsched_gym.evaluation import make_environment, resolve_policy
 from flowsched_gym.flows.metrics import summary
@@ -126,3 +127,16 @@ def test_what_cannot_be_played_is_refused() -> None:
         weighted_policy(envs.layout, gym.spaces.Box(-1, 1, (2,)), width=3)
     with pytest.raises(ConfigError, match="no policy of few weights is known for it"):
         weighted_policy(envs.layout, gym.spaces.Discrete(2))
+
+
+def test_where_there_is_no_mask_every_action_is_allowed() -> None:
+    layout = Layout(context=(), slot=(Column.fraction("load", "its load"),), num_slots=3)
+    policy, random = weighted_policy(layout, gym.spaces.Discrete(4), width=2), np.random.default_rng(4)
+    weights, observations = random.normal(size=(9, policy.num_weights)), random.random((9, 3)).astype(np.float32)
+    chosen = []
+    for masks in (np.ones((9, 4), dtype=np.bool_), np.zeros((9, 0), dtype=np.bool_)):
+        actions = np.zeros((9, 1), dtype=np.int64)
+        choose_for_all(policy, weights, observations, masks, np.zeros(policy.scratch_size), actions)
+        chosen.append(actions.ravel().tolist())
+    assert chosen[0] == chosen[1]
+    assert len(set(chosen[0])) > 1

@@ -62,7 +62,7 @@ class WeightedPolicy(Protocol):
         Args:
             weights: Weights, (num_weights,).
             observation: What the agent sees, (size,).
-            mask: Which actions do what they say, (num_actions,).
+            mask: Which actions do what they say, (num_actions,); (0,) where all do.
             scratch: Room, (scratch_size,); overwritten.
             action: Receives the action, (length,); (1,) for one choice.
         """
@@ -120,7 +120,7 @@ class LinearScores(NamedTuple):
         for kind in range(self.num_kinds):
             end = first_weight + 2 * self.num_columns
             for slot in range(self.num_slots):
-                if mask[kind * self.num_slots + slot]:
+                if _is_allowed(mask, kind * self.num_slots + slot):
                     position = slot / self.num_slots
                     score = weights[end + 2] + position * (weights[end] + position * weights[end + 1])
                     first = self.num_context + slot * self.num_columns
@@ -132,7 +132,7 @@ class LinearScores(NamedTuple):
             first_weight = end + 3
         for other in range(self.num_others):
             end = first_weight + 2 * self.num_context
-            if mask[self.num_kinds * self.num_slots + other]:
+            if _is_allowed(mask, self.num_kinds * self.num_slots + other):
                 score = weights[end] + _quadratic(weights, first_weight, observation, 0, self.num_context)
                 if score > best:
                     best, action[0] = score, self.num_kinds * self.num_slots + other
@@ -192,7 +192,7 @@ class LinearOptions(NamedTuple):
             for count in self.num_options:
                 best, action[place] = -np.inf, 0
                 for option in range(count):
-                    if mask[option_place]:
+                    if _is_allowed(mask, option_place):
                         score = _linear(weights, w, observation, first, self.num_columns)
                         if score > best:
                             best, action[place] = score, option
@@ -278,6 +278,11 @@ def weighted_policy(layout: Layout, space: spaces.Space[Any], *, width: int = 0,
 
 
 @inlined_part
+def _is_allowed(mask: BoolArray, action: int) -> bool:
+    return len(mask) == 0 or mask[action]
+
+
+@inlined_part
 def _linear(
     weights: FloatArray, first_weight: int, observation: ObservationArray, first: int, num_columns: int
 ) -> float:
@@ -313,12 +318,12 @@ def _sum_means(
     per_unit = 2 * shape.num_columns + 1 + shape.num_kinds
     count = 0
     for slot in range(shape.num_slots):
-        count += mask[slot]
+        count += _is_allowed(mask, slot)
     for unit in range(shape.width):
         w = hidden + unit * per_unit + shape.num_columns
         total = 0.0
         for slot in range(shape.num_slots):
-            if mask[slot]:
+            if _is_allowed(mask, slot):
                 first = shape.num_context + slot * shape.num_columns
                 for column in range(shape.num_columns):
                     total += weights[w + column] * np.float64(observation[first + column])
