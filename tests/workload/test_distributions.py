@@ -64,6 +64,7 @@ def test_samples_have_the_stated_mean_and_the_stated_share_of_values_at_most_as_
 
 
 PROBABILITIES = np.array([0.0, 0.001, 0.1, 0.25, 0.5, 0.77, 0.95, 0.9999])
+TRUNCATED = Pareto(shape=1.2, mean=3.0, maximum=30.0)
 
 
 @each_kind
@@ -89,19 +90,14 @@ def test_a_quantile_is_the_value_at_which_the_cdf_reaches_the_probability(distri
         (LogNormal(mean=3.0, sigma=0.7), stats.lognorm(0.7, scale=3 * math.exp(-0.245))),
         (LogUniform(low=0.5, high=30.0), stats.loguniform(0.5, 30.0)),
         (Pareto(shape=1.5, mean=3.0), stats.pareto(1.5, scale=1.0)),
+        (TRUNCATED, stats.truncpareto(1.2, 30.0 / TRUNCATED.scale, scale=TRUNCATED.scale)),
     ],
-    ids=["uniform", "exponential", "lognormal", "loguniform", "pareto"],
+    ids=["uniform", "exponential", "lognormal", "loguniform", "pareto", "truncated pareto"],
 )
 def test_cdf_quantile_and_samples_are_the_textbooks(distribution: Any, theory: stats.rv_continuous) -> None:
     values = np.array([-1.0, 0.0, 0.5, 2.0, 4.0, 50.0])
     np.testing.assert_allclose(distribution.cdf(values), theory.cdf(values), rtol=1e-12, atol=1e-15)
     np.testing.assert_allclose(distribution.quantile(PROBABILITIES), theory.ppf(PROBABILITIES), rtol=1e-9)
-    assert stats.kstest(distribution.sample(rng(), 20_000), theory.cdf).pvalue > LEAST_P_VALUE
-
-
-def test_samples_of_a_truncated_pareto_follow_the_textbooks() -> None:
-    distribution = Pareto(shape=1.2, mean=3.0, maximum=30.0)
-    theory = stats.truncpareto(1.2, 30.0 / distribution.scale, scale=distribution.scale)
     assert stats.kstest(distribution.sample(rng(), 20_000), theory.cdf).pvalue > LEAST_P_VALUE
 
 
