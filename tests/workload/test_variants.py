@@ -15,7 +15,7 @@ import pytest
 import flowsched_gym
 from flowsched_gym.cli.app import main
 from flowsched_gym.core.errors import ConfigError, FlowFileError
-from flowsched_gym.evaluation import evaluate, read_result, write_result
+from flowsched_gym.evaluation import evaluate
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import (
     ARTEMIS_A1,
@@ -46,6 +46,7 @@ from flowsched_gym.workload.named import KINDS
 from tests.envs.episodes import SHORT, each_environment, play
 
 A1 = [{"size_kb": 350, "deadline_ms": 40, "count": 5}, {"size_kb": 250, "deadline_ms": 50, "count": 5}]
+W3 = Traffic(size=load_cdf("w3"), load=0.5)
 MIX = Mix(pairs=((1e5, 0.02),), counts=(3,))
 WEIGHTED = [{"size": 1e5, "weight": 0.25}, {"size_mb": 1, "deadline": 0.5, "weight": 0.75}]
 CABLES = tuple((64 + cable, 80 + cable) for cable in range(16))
@@ -90,16 +91,13 @@ EXAMPLES: list[tuple[dict[str, Any], Any]] = [
         ClusterWorkload(
             num_hosts=8,
             num_clusters=2,
-            traffic=(Traffic(size=load_cdf("w3"), load=0.5), Traffic(size=Exponential(mean=1e5), load=0.25)),
+            traffic=(W3, Traffic(size=Exponential(mean=1e5), load=0.25)),
             change_every=0.5,
             incast=Incast(burst_rate=9.0, senders=4, size=Constant(value=1e4)),
             num_flows=50,
         ),
     ),
-    (
-        {"base": "auto-incast", "traffic": (Traffic(size=load_cdf("web_search"), load=0.4),)},
-        make_workload("auto-incast", traffic=[["web_search", 0.4]]),
-    ),
+    ({"base": "auto-incast", "traffic": (W3,)}, make_workload("auto-incast", traffic=[["w3", 0.5]])),
     ({"base": "gather-heavy", "load": 0.5}, make_workload("gather-heavy", load=0.5)),
     ({"name": "gather-heavy", "mix": [[1e5, 0.02, 3]]}, make_workload("gather-heavy", mix=[[1e5, 0.02, 3]])),
     ({"name": "mine", "base": "poisson-tree", "shape": 1.2}, make_workload("poisson-tree", shape=1.2)),
@@ -163,10 +161,7 @@ def test_every_key_is_honoured_or_refused() -> None:
         ({**GATHER, "deadline_kb": 3}, "has no field 'deadline_kb'"),
         ({**GATHER, "pattern": "scatter"}, "pattern is 'scatter': kind gather makes it gather"),
         ({**GATHER, "mix": [{"size": 3}]}, "mix: an entry is {'size': 3}: it must have a size, and either a count"),
-        (
-            {**GATHER, "mix": [{"size": 3, "countt": 3}]},
-            "an entry of the mix has no field 'countt' (did you mean 'count'",
-        ),
+        ({**GATHER, "mix": [{"size": 3, "countt": 3}]}, "mix has no field 'countt' (did you mean 'count'"),
         ({**GATHER, "mix": [[3, 3, 3], {"size": 3, "weight": 3}]}, "mix: some entries have count and some weight"),
         ({"kind": "poisson", "load": 0.5, "flows": 3}, "size is missing: kind poisson needs it"),
         ({"base": "poisson-tree", "size_kb": "w3"}, "size_kb is 'w3': with a unit it must be a number"),
@@ -285,10 +280,6 @@ def test_it_is_evaluated_replayed_and_drawn_from_the_command_line(folder: Path, 
     (folder / "drawn.yaml").write_text("one_of: [gather-a1, gather-heavy]\n")
     result = evaluate("flowsched/Artemis-v0", "edf", episodes=10, seed=3, kwargs={"workload": path})
     assert set(result.values("num_flows").tolist()) == {30.0, 7.0, 1.0, 10.0}
-    write_result(result, folder / "result.json")
-    kept = read_result(folder / "result.json")
-    again = evaluate("flowsched/Artemis-v0", "edf", episodes=10, seed=3, kwargs=kept.kwargs)
-    assert repr(again.episodes) == repr(result.episodes)
     source = find_source(path)
     for seed in range(3):
         records = flowsched_gym.replay(path, discipline="srpt", topology="big-switch", num_hosts=11, seed=seed)
