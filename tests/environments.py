@@ -61,6 +61,7 @@ def to_one(size: float) -> Workload:
     return make_flows(np.zeros(40), np.full(40, size), source=np.zeros(40, dtype=int), destination=[1] * 40)
 
 
+SCATTER: Final = make_workload("scatter-a1", num_bursts=5, num_senders=30, num_destinations=2)
 FEW: Final = {"hosts": 8, "flows": 200, "thresholds": (1e4, 1e5)}
 
 CASES: Final[dict[str, Cases]] = {
@@ -97,13 +98,8 @@ CASES: Final[dict[str, Cases]] = {
             {"k": 40, "f": 12},
             {"link_delay_us": 0.0},
             {"link_delay_us": 20_000.0, "transport": "tcp"},
-            *(
-                {"workload": source, "bursts": None, "k": 2}
-                for source in (
-                    make_workload("gather-heavy", request_jitter=0.01, num_bursts=5),
-                    make_workload("scatter-a1", num_bursts=5, num_senders=30, num_destinations=2),
-                )
-            ),
+            {"workload": make_workload("gather-heavy", request_jitter=0.01, num_bursts=5), "bursts": None, "k": 2},
+            {"workload": SCATTER, "bursts": None, "k": 2},
         ),
         longer={"bursts": 12},
     ),

@@ -61,7 +61,6 @@ FILES: Final = {
     "docs/workloads.md": {"own/workload/two-pods.yaml": r"```yaml\n(.*?)```"},
 }
 """Files that a reader of a page writes, and where the page has them."""
-CDF: Final = "size_bytes,cdf\n1000,0\n300000,1\n"
 
 
 def text_of(name: str) -> str:
@@ -82,20 +81,12 @@ def test_examples_run_and_print_what_is_shown(document, tmp_path, monkeypatch) -
             with contextlib.redirect_stdout(printed):
                 exec(compile(block, document, "exec"), names)
             assert printed.getvalue()
-
     assert blocks
-
-
-def test_every_topology_and_every_scheduler_is_described() -> None:
-    for text, names in ((text_of("docs/networks.md"), TOPOLOGIES), (text_of("docs/packets.md"), SCHEDULERS)):
-        rows = " ".join(re.findall(r"^\| (`.+?) \|", text, re.MULTILINE))
-        assert [name for name in names if f"`{name}`" not in rows] == []
 
 
 def test_processes_and_resources_are_where_the_page_on_simpy_says() -> None:
     text = text_of("docs/simpy.md")
     named = re.findall(r"^\| `([\w.]+)` \| `(\w+\.py)` \|", text, re.MULTILINE)
-
     assert len(named) == 9
     for name, file in named:
         room = ROOT / "flowsched_gym" / ("core" if file.startswith("simpy_") else "fluid/simpy")
@@ -110,7 +101,6 @@ def test_files_that_pages_name_exist_and_terms_are_in_alphabetical_order() -> No
     named["docs/glossary.md"] = [
         f"flowsched_gym/{name}" for _, where in terms for name in re.findall(r"`([\w./]+\.\w+)`", where)
     ]
-
     names = [name.replace("`", "").casefold() for name, _ in terms]
     assert names == sorted(set(names))
     assert min(len(named["docs/architecture.md"]) - 20, len(named["docs/glossary.md"]) - 40) > 0
@@ -153,7 +143,10 @@ def test_the_generated_parts_of_the_pages_are_those_of_the_figures(module: Modul
         assert set(figures["rates"]) == set(module.cases(1))
 
 
-def test_every_heuristic_discipline_and_algorithm_has_a_row() -> None:
+def test_every_topology_scheduler_heuristic_discipline_and_algorithm_has_a_row() -> None:
+    for document, names in (("docs/networks.md", TOPOLOGIES), ("docs/packets.md", SCHEDULERS)):
+        rows = " ".join(re.findall(r"^\| (`.+?) \|", text_of(document), re.MULTILINE))
+        assert [name for name in names if f"`{name}`" not in rows] == []
     text = text_of("baselines/README.md")
     for environment in (environment for system in SYSTEMS for environment in system.environments):
         name = environment.id.removeprefix("flowsched/")
@@ -184,9 +177,7 @@ def test_the_documentation_builds_without_a_warning(tmp_path) -> None:
     settings = ("complete=0", "nb_execution_mode=off")
     command = [sys.executable, "-m", "sphinx", "-b", "dummy", "-W", "--keep-going", "-q", "-c", "docs"]
     command += [part for setting in settings for part in ("-D", setting)]
-
     run(*command, ".", str(tmp_path))
-
     assert (ROOT / "docs" / "catalogue" / "environments" / "artemis.md").is_file()
 
 
@@ -209,7 +200,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixtur
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(re.search(place, text_of(page), re.DOTALL)[1])
-        (path.parent / "sizes.csv").write_text(CDF)
+        (path.parent / "sizes.csv").write_text("size_bytes,cdf\n1000,0\n300000,1\n")
     return tmp_path
 
 

@@ -35,6 +35,7 @@ def read(name: str) -> str:
 
 PYPROJECT = tomllib.loads(read("pyproject.toml"))
 EXTRAS = PYPROJECT["project"]["optional-dependencies"]
+OPTIONAL = [requirement for extra in EXTRAS.values() for requirement in extra]
 
 BLOCKED = (
     *("hydra", "matplotlib", "omegaconf", "PIL", "pyarrow", "pygame", "sb3_contrib", "scipy", "stable_baselines3"),
@@ -42,14 +43,9 @@ BLOCKED = (
 )
 """Packages that only an extra brings, by import name."""
 
-TYPES_ALONE = "_typeshed"
-"""What type checkers bring themselves, imported for them alone."""
-
 INSTALLED = importlib.metadata.packages_distributions()
 """Distributions of this environment by import name."""
-HEAVY = frozenset(
-    "hydra matplotlib numba pandas PIL pyarrow scipy simpy stable_baselines3 torch wandb".split()  # noqa: SIM905
-)
+HEAVY = {*BLOCKED, "numba", "pandas", "simpy"}
 """Packages that `import flowsched_gym` must leave alone, by import name."""
 
 MACHINE = re.compile(r"(?<![\w.])/(?:work|farm|root|home)/[\w.]|/opt/pypi|/tmp/bash_|\bfarm-(?:bench|studio)\b")
@@ -67,11 +63,9 @@ DRAWS: Final = frozenset(
 )
 """Methods of NumPy's generators that it may change from version to version."""
 
-SUMS_OF_INTEGERS: Final = frozenset(
-    (
-        *("envs.columns", "envs.decision", "envs.drawing.canvas", "envs.drawing.frame", "envs.drawing.tables"),
-        *("envs.policies.scores", "search.search", "systems.qcluster.rules", "workload.gather"),
-    )
+SUMS_OF_INTEGERS: Final = (
+    *("envs.columns", "envs.decision", "envs.drawing.canvas", "envs.drawing.frame", "envs.drawing.tables"),
+    *("envs.policies.scores", "search.search", "systems.qcluster.rules", "workload.gather"),
 )
 """Modules that use ``sum``, which rounds floats otherwise from Python 3.12 on, of counts alone."""
 
@@ -85,11 +79,6 @@ def requirements(names: list[str]) -> Iterator[Requirement]:
             yield requirement
 
 
-def distributions(extras: list[str]) -> set[str]:
-    asked = PYPROJECT["project"]["dependencies"] + [item for extra in extras for item in EXTRAS[extra]]
-    return {canonicalize_name(requirement.name) for requirement in requirements(asked)}
-
-
 def imported_distributions(source: Source, *, at_import: bool) -> set[str]:
     """Returns the distributions that a module imports, at its top level or inside its functions."""
     tree = source.parse()
@@ -99,7 +88,8 @@ def imported_distributions(source: Source, *, at_import: bool) -> set[str]:
         if isinstance(node, ast.Import | ast.ImportFrom) and (id(node) in top_level) == at_import:
             modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
             names |= {module.partition(".")[0] for module in modules}
-    third_party = names - set(sys.stdlib_module_names) - {"flowsched_gym", TYPES_ALONE}
+    # Type checkers bring _typeshed themselves.
+    third_party = names - set(sys.stdlib_module_names) - {"flowsched_gym", "_typeshed"}
     return {canonicalize_name(INSTALLED.get(name, [name])[0]) for name in third_party}
 
 
@@ -112,7 +102,6 @@ def test_the_wheel_holds_exactly_the_files_of_the_tree_and_its_licence(wheel: Pa
     }
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
-
     assert {name for name in names if ".dist-info/" not in name} == expected
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
 
@@ -125,7 +114,6 @@ def test_the_wheel_has_commands_that_lead_to_functions_and_a_description_without
         )
     message = email.message_from_bytes(metadata)
     description = str(message.get_payload())
-
     for command in ("flowsched", "flowsched-train", "flowsched-tune", "flowsched-evaluate", "flowsched-heuristics"):
         target = PYPROJECT["project"]["scripts"][command]
         assert f"{command} = {target}" in commands.decode()
@@ -138,7 +126,11 @@ def test_the_wheel_has_commands_that_lead_to_functions_and_a_description_without
 
 
 def test_what_the_package_imports_is_declared_and_what_it_imports_at_import_is_a_dependency_of_the_core() -> None:
-    core, everything = distributions([]), distributions(list(EXTRAS))
+    core = PYPROJECT["project"]["dependencies"]
+    core, everything = (
+        {canonicalize_name(requirement.name) for requirement in requirements(names)}
+        for names in (core, core + OPTIONAL)
+    )
     for source in SOURCES:
         at_import, later = (imported_distributions(source, at_import=each) for each in (True, False))
         is_light = not source.module.startswith(("flowsched_gym.baselines", "flowsched_gym.integrations"))
@@ -155,7 +147,6 @@ def test_every_extra_that_an_error_message_names_exists() -> None:
         for keyword in node.keywords
         if keyword.arg == "extra" and isinstance(keyword.value, ast.Constant)
     }
-
     assert named
     assert named <= set(EXTRAS)
 
@@ -164,13 +155,12 @@ def test_the_pinned_versions_satisfy_what_the_package_asks_for() -> None:
     lines = read("constraints.txt").splitlines()
     pins = dict(line.split("==") for line in lines if line and not line.startswith("#"))
     pinned = {canonicalize_name(name): version for name, version in pins.items()}
-    asked = PYPROJECT["project"]["dependencies"] + [item for extra in EXTRAS.values() for item in extra]
+    asked = PYPROJECT["project"]["dependencies"] + OPTIONAL
     problems = [
         f"{requirement} is pinned to {pinned.get(canonicalize_name(requirement.name))}"
         for requirement in requirements(asked)
         if not requirement.specifier.contains(pinned.get(canonicalize_name(requirement.name), "0"), prereleases=True)
     ]
-
     assert problems == []
 
 
@@ -232,33 +222,19 @@ def test_importing_the_package_loads_no_heavy_library_and_dir_shows_every_public
     assert set(flowsched_gym.__all__) <= set(shown)
 
 
-def tracked_files() -> list[str]:
-    """Returns the names of the files under version control, and skips the test outside of a checkout."""
-    if shutil.which("git") is None or not (ROOT / ".git").exists():
-        pytest.skip("not a git checkout")
-    return [name for name in run("git", "ls-files", "-z").out.split("\0") if name and (ROOT / name).exists()]
-
-
 def test_every_file_gives_the_same_version() -> None:
-    citation = re.search(r"^version: (\S+)$", read("CITATION.cff"), flags=re.MULTILINE)
-    changelog = re.search(r"^## \[(?:Unreleased\] - )?(\d+\.\d+\.\d+)", read("CHANGELOG.md"), flags=re.MULTILINE)
-    assert citation is not None
-    assert changelog is not None
-    assert citation[1] == changelog[1] == flowsched_gym.__version__
+    citation = re.findall(r"^version: (\S+)$", read("CITATION.cff"), re.MULTILINE)
+    changelog = re.findall(r"^## \[(?:Unreleased\] - )?(\d+\.\d+\.\d+)", read("CHANGELOG.md"), re.MULTILINE)
+    assert citation == changelog[:1] == [flowsched_gym.__version__]
 
 
 def test_every_make_command_of_the_documents_and_every_script_of_the_makefile_exists() -> None:
     makefile, documents = read("Makefile"), ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", ".ci/run")
-    named = {
-        target
-        for document in documents
-        for target in re.findall(r"(?:^|`)make ([a-z-]+)", read(document), re.MULTILINE)
-    }
+    named = set(re.findall(r"(?:^|`)make ([a-z-]+)", "\n".join(map(read, documents)), re.MULTILINE))
     modules = re.findall(r"-m (?:flowsched_gym\.)?((?:baselines|benchmarks)\.[\w.]+)", makefile)
     paths = [module.replace(".", "/") + ".py" for module in modules]
-
     assert {"demo", "test", "check"} <= named
-    assert [target for target in sorted(named) if not re.search(rf"^{target}:", makefile, flags=re.MULTILINE)] == []
+    assert named <= set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
     assert {path.split("/")[0] for path in paths} == {"baselines", "benchmarks"}
     assert [path for path in paths if not (ROOT / path).is_file()] == []
 
@@ -266,23 +242,21 @@ def test_every_make_command_of_the_documents_and_every_script_of_the_makefile_ex
 def test_no_file_names_the_machine_that_it_was_written_on() -> None:
     for line in ("see /" + "work/main/x", "cache in /root/.cache", "path=/home/user", "--find-links /opt/pypi"):
         assert MACHINE.search(line), line
+    if shutil.which("git") is None or not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout")
     found = [
         f"{name}:{number}: {line.strip()[:80]}"
-        for name in tracked_files()
-        if name != "tests/test_repository.py"
+        for name in run("git", "ls-files", "-z").out.split("\0")
+        if (ROOT / name).is_file() and name != "tests/test_repository.py"
         for number, line in enumerate((ROOT / name).read_text(encoding="utf-8", errors="ignore").splitlines(), start=1)
         if MACHINE.search(line)
     ]
-
     assert found == []
 
 
-def test_a_process_that_fails_shows_all_that_it_printed() -> None:
+def test_a_process_that_fails_shows_all_that_it_printed_and_one_that_hangs_is_ended(monkeypatch) -> None:
     with pytest.raises(pytest.fail.Exception, match=r"(?s)ended with status 1, not 0.*so far.*the reason"):
         run_python("import sys; print('so far'); sys.exit('the reason')")
-
-
-def test_a_process_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "PATIENCE", 0.0)
     with pytest.raises(pytest.fail.Exception, match="did not end within"):
         run(sys.executable, "-c", "import time; time.sleep(1e6)")

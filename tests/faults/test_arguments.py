@@ -147,7 +147,6 @@ def test_every_call_of_make_vec_works_or_is_refused_with_one_clear_error(tmp_pat
         call = f"{number}: gym.make_vec({spec.id!r}, **{shown(arguments)})"
         vector_class = load_target(spec.vector_entry_point)
         faults += refusal(lambda: vector_class(**arguments), call)  # noqa: B023 - called at once
-
     assert not faults, "\n".join(faults)
 
 
@@ -156,6 +155,7 @@ ORDER = "flowsched/MERPOrder-v0"
 ROUTE = "flowsched/MERPRoute-v0"
 THRESHOLDS = "flowsched/AuTOThresholds-v0"
 LONG_FLOWS = "flowsched/AuTOLongFlows-v0"
+TWO = make_flows([0.0, 1.0], [1e5, 1e5])
 
 
 def test_an_argument_that_asks_for_too_much_is_refused() -> None:
@@ -202,9 +202,6 @@ def test_a_network_of_too_many_hosts_is_refused_at_once() -> None:
             flowsched_gym.replay(make_flows([0.0], [1.0]), discipline="fifo", topology=topology, num_hosts=10**9)
 
 
-TWO = make_flows([0.0, 1.0], [1e5, 1e5])
-
-
 @pytest.mark.parametrize("env_id", [ARTEMIS, ORDER, ROUTE, THRESHOLDS, LONG_FLOWS])
 @pytest.mark.parametrize(
     ("workload", "message"),
@@ -223,14 +220,10 @@ def test_flows_that_no_episode_can_have_are_refused_before_reset(env_id: str, wo
         gym.make(env_id, workload=workload, **arguments)
 
 
-class Nothing(FixedWorkload):
-    def draw(self, seed: int) -> Any:
-        return None
-
-
 def test_links_that_are_not_there_or_cannot_change_and_what_is_no_workload_are_refused_before_reset() -> None:
+    nothing = type("Nothing", (FixedWorkload,), {"draw": lambda self, seed: None})
     with pytest.raises(ConfigError, match=r"workload draws None: its draw\(seed\) must return a Workload"):
-        gym.make(ARTEMIS, workload=Nothing(workload=TWO))
+        gym.make(ARTEMIS, workload=nothing(workload=TWO))
     for env_id in (ROUTE, LONG_FLOWS):
         with pytest.raises(WorkloadError, match="link of link changes is 9999 in row 0"):
             gym.make(env_id, workload=replace(TWO, link_changes=LinkChanges.of([(0.0, 9999, False)])))

@@ -151,8 +151,6 @@ def fault_of(path: Path, rng: np.random.Generator) -> str | None:
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_every_damaged_flow_file_is_read_or_refused_with_one_clear_error(suffix: str, tmp_path: Path) -> None:
-    if suffix == ".parquet":
-        pytest.importorskip("pyarrow")
     original, path = tmp_path / f"original{suffix}", tmp_path / f"flows{suffix}"
     write_flows(draw_flows(make_workload("gather-multi"), num_flows=30, seed=1), original)
     content = original.read_bytes()
@@ -166,7 +164,6 @@ def test_every_damaged_flow_file_is_read_or_refused_with_one_clear_error(suffix:
             fault = f"{type(error).__name__}: {error}"
         if fault is not None:
             faults.append(f"file {number}: {fault}")
-
     assert not faults, "\n".join(faults)
     assert sorted(each.name for each in tmp_path.iterdir()) == sorted((original.name, path.name))
 

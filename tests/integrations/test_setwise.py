@@ -49,40 +49,26 @@ def reorder(observation: torch.Tensor, order: list[int]) -> torch.Tensor:
     return torch.cat([observation[:, :NUM_CONTEXT], slots.flatten(1)], dim=1)
 
 
-def with_loud_scores(network: SetwiseNetwork) -> SetwiseNetwork:
-    """Makes the first scores, which are nearly equal on purpose, differ."""
-    with torch.no_grad():
-        for module in (network.score_slots, network.score_others):
-            if module is not None:
-                module[-1].weight.mul_(100.0)
-    return network
-
-
 def act_alike(env: gym.Env, one: Any, other: Any) -> bool:
     observation, _ = env.reset(seed=1)
     return one.predict(observation, deterministic=True)[0] == other.predict(observation, deterministic=True)[0]
 
 
-def test_slots_in_another_order_get_their_scores_in_that_order_and_the_same_value() -> None:
+def test_slots_in_another_order_get_their_scores_in_that_order_but_for_the_place_in_the_queue() -> None:
     network = SetwiseNetwork(SHAPE, 2 * NUM_SLOTS)
-    for encoder in (network.actor, network.critic):
-        encoder.get_buffer("position").zero_()  # the place in the queue
     assert network.forward_actor(observations(20)).std(dim=1).max() < 0.05, "untrained scores are nearly equal"
-    with_loud_scores(network)
+    with torch.no_grad():
+        network.score_slots[-1].weight.mul_(100.0)
     order, seen = [3, 0, 4, 1, 2], observations(6)
-    logits, swapped = network.forward_actor(seen), network.forward_actor(reorder(seen, order))
-    assert torch.allclose(swapped[:, :NUM_SLOTS], logits[:, order], atol=1e-5)
-    assert torch.allclose(swapped[:, NUM_SLOTS:], logits[:, NUM_SLOTS:][:, order], atol=1e-5)
+    actions = [*order, *(NUM_SLOTS + slot for slot in order)]
+    assert not torch.allclose(network(reorder(seen, order))[0], network(seen)[0][:, actions], atol=1e-3)
+
+    for encoder in (network.actor, network.critic):
+        encoder.get_buffer("position").zero_()
+    (logits, values), (swapped, same) = network(seen), network(reorder(seen, order))
+    assert torch.allclose(swapped, logits[:, actions], atol=1e-5)
     assert not torch.allclose(swapped, logits, atol=1e-2)
-    values = network.forward_critic(seen), network.forward_critic(reorder(seen, order))
-    assert torch.allclose(*values, atol=1e-5)
-
-
-def test_the_place_in_the_queue_is_seen() -> None:
-    network, seen = with_loud_scores(SetwiseNetwork(SHAPE, NUM_SLOTS)), observations(6)
-    order = [4, 3, 2, 1, 0]
-    logits, swapped = network.forward_actor(seen), network.forward_actor(reorder(seen, order))
-    assert not torch.allclose(swapped, logits[:, order], atol=1e-3)
+    assert torch.allclose(values, same, atol=1e-5)
 
 
 def test_an_empty_slot_is_never_chosen_and_changes_nothing() -> None:
@@ -167,7 +153,6 @@ def test_the_encoder_of_slots_stands_before_any_other_policy_and_in_model_files(
     policy_kwargs = setwise_features(env, width=4) | {"net_arch": [8]}
     DQN("MlpPolicy", env, policy_kwargs=policy_kwargs, learning_starts=8, buffer_size=32, device="cpu").learn(16)
     model = PPO("MlpPolicy", env, n_steps=16, batch_size=16, policy_kwargs=policy_kwargs, device="cpu").learn(16)
-
     layout = env.get_wrapper_attr("layout")
     assert model.policy.features_extractor.features_dim == (layout.num_slots + 2) * 4 + layout.num_context
     save_model(model, tmp_path / "model.zip")

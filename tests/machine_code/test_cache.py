@@ -69,10 +69,8 @@ def test_damaged_machine_code_is_compiled_anew_and_replaced(folder, caplog, suff
     assert called_anew() == (6.0, 1)
     (path,) = folder.rglob(f"*{suffix}")
     damage(path)
-
     with caplog.at_level(logging.WARNING):
         assert called_anew() == (6.0, 0)
-
     assert path.name in caplog.text
     assert called_anew() == (6.0, 1)
 
@@ -86,7 +84,6 @@ def test_an_index_whose_machine_code_a_kill_left_unwritten_serves_nothing_older(
     before = code.read_bytes()
     assert called_anew() == (6.0, 0)
     code.write_bytes(before)
-
     assert called_anew() == (6.0, 0)
 
 
@@ -100,7 +97,6 @@ def test_machine_code_for_a_record_of_another_project_hides_none_and_is_found_ag
         assert called_anew(first_of, importlib.import_module("project").Mine(2.0)) == (2.0, 0)
         assert called_anew(first_of, importlib.import_module("project").Mine(2.0)) == (2.0, 1)
     del sys.modules["project"]
-
     assert called_anew(first_of, (1.0,)) == (1.0, 1)
     assert called_anew(first_of, (1, 2)) == (1, 0)
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -123,7 +119,6 @@ def test_of_two_processes_that_keep_machine_code_at_once_neither_gets_that_of_th
         patch.setattr(second, "_entries", dict)  # it has looked before the first had written
         second.save("for floats", "machine code for floats")
     first._save_index(index)  # and the first wrote its index only now
-
     assert first.load("for integers") == "machine code for integers"
 
 
@@ -135,10 +130,8 @@ def test_a_folder_that_cannot_be_written_to_is_named_and_the_source_tree_stays_c
     place.touch()
     monkeypatch.setattr("numba.core.config.CACHE_DIR", str(place))
     source_tree = Path(__file__).parent / "__pycache__"
-
     with caplog.at_level(logging.WARNING):
         assert called_anew() == (6.0, 0)
-
     assert [record.getMessage() for record in caplog.records] == [
         f"NUMBA_CACHE_DIR is {str(place)!r}, which cannot be written to: machine code serves this process alone"
     ]
@@ -148,7 +141,6 @@ def test_a_folder_that_cannot_be_written_to_is_named_and_the_source_tree_stays_c
 def test_with_machine_code_switched_off_vectors_and_the_compiled_engine_say_that_they_cannot(monkeypatch) -> None:
     monkeypatch.setattr("numba.core.config.DISABLE_JIT", 1)
     flows = {"flow_id": [0], "source": [0], "destination": [1], "size_bytes": [1e5], "arrival_s": [0.0]}
-
     with pytest.raises(ConfigError, match="NUMBA_DISABLE_JIT is set: vector environments and engine 'compiled'"):
         gym.make_vec("flowsched/Artemis-v0", num_envs=2)
     with pytest.raises(ConfigError, match=r"NUMBA_DISABLE_JIT is set: .* unset it"):
@@ -163,7 +155,6 @@ from tests.envs.episodes import make, play
 steps = play(make(find_environment("flowsched/Artemis-v0")), seed=5)
 print([(step.action, step.observation.tolist(), step.reward, float(step.info["time"])) for step in steps])
 """
-
     assert run_python(program, NUMBA_DISABLE_JIT="1") == run_python(program)
 
 

@@ -25,10 +25,7 @@ EPISODES: Final = """
 import itertools, json
 from numba.core import event
 from flowsched_gym.machine_code import decorators as compiling
-if {time_before} is None:
-    compiling.perf_counter = itertools.count(step=1e-5).__next__
-else:
-    compiling.TIME_BEFORE_COMPILING = {time_before}
+{setting}
 with event.install_recorder("numba:compile") as recorder:
     from flowsched_gym.flows.thresholds import thresholds_between
     from flowsched_gym.fluid.rules.sharing import share_links
@@ -41,24 +38,18 @@ with event.install_recorder("numba:compile") as recorder:
 signatures = [len(rule.signatures) for rule in (share_links, thresholds_between)]
 print(json.dumps([fingerprints, len(recorder.buffer), signatures]))
 """
-"""Plays episodes; prints what came of them, and how much was compiled.
-
-With the usual time before compiling, each call of a rule takes 10 us by the clock, however busy the machine is.
-"""
+"""Plays episodes; prints what came of them, and how much was compiled."""
 
 ARTEMIS: Final = "flowsched/Artemis-v0"
-PLAIN: Final = float("inf")
-AT_ONCE: Final = 0.0
+USUAL: Final = "compiling.perf_counter = itertools.count(step=1e-5).__next__"
+"""The time before compiling stays; each call of a rule takes 10 us by the clock, however busy the machine is."""
+PLAIN, AT_ONCE = (f"compiling.TIME_BEFORE_COMPILING = float('{time}')" for time in ("inf", "0"))
 
 
-def play(
-    time_before: float | None, *env_ids: str, stride: int = 9, **variables: str
-) -> tuple[list[str], int, list[int]]:
+def play(setting: str, *env_ids: str, stride: int = 9, **variables: str) -> list[Any]:
     """Plays in a fresh process; returns fingerprints, compilations, and signatures of rules of flows and of packets."""
-    given = None if time_before is None else f"float({str(time_before)!r})"
-    program = EPISODES.format(time_before=given, env_ids=env_ids, stride=stride)
-    found = json.loads(run_python(program, **variables))
-    return tuple(found)
+    program = EPISODES.format(setting=setting, env_ids=env_ids, stride=stride)
+    return json.loads(run_python(program, **variables))
 
 
 def files_of(folder: Path) -> dict[str, int]:
@@ -66,17 +57,15 @@ def files_of(folder: Path) -> dict[str, int]:
 
 
 def test_the_first_episodes_wait_for_no_compilation_and_a_process_loads_what_another_has_compiled(tmp_path) -> None:
-    first, *uncompiled = play(None, ARTEMIS, stride=30, NUMBA_CACHE_DIR=str(tmp_path))
+    first, *uncompiled = play(USUAL, ARTEMIS, stride=30, NUMBA_CACHE_DIR=str(tmp_path))
     assert uncompiled == [0, [0, 0]]
     assert files_of(tmp_path) == {}
-
     compiled, compilations, signatures = play(AT_ONCE, ARTEMIS, stride=30, NUMBA_CACHE_DIR=str(tmp_path))
     before = files_of(tmp_path)
     assert compilations > 0
     assert signatures[0] > 0
     assert any("share_links" in name for name in before)
-
-    again, compilations, signatures = play(None, ARTEMIS, stride=30, NUMBA_CACHE_DIR=str(tmp_path))
+    again, compilations, signatures = play(USUAL, ARTEMIS, stride=30, NUMBA_CACHE_DIR=str(tmp_path))
     assert (compilations, signatures[0] > 0) == (0, True)
     assert files_of(tmp_path) == before
     assert first == compiled == again
@@ -118,7 +107,6 @@ live, attained, left = np.zeros(1, np.int64), np.zeros(1), np.full(1, 1e300)
 slow, never = np.full(1, 1e-300), np.full(1, np.inf)
 print(next_event_time(0.0, live, 1, attained, left, slow, never, 5.0), len(next_event_time.signatures))
 """
-
     assert run_python(program, NUMBA_CACHE_DIR=str(tmp_path)) == "5.0 0"
 
 

@@ -20,7 +20,6 @@ from tests.processes import run_python
 UNIFORM = np.append(uniforms(np.random.default_rng(1), 20_000), [2.0**-54, 0.5, 1.0 - 2.0**-53])
 SEEDS = (0, 1, 2**32 - 1, 2**32, 2**53 - 1, 2**63 - 1, *np.random.default_rng(2).integers(2**63, size=100).tolist())
 
-
 drawing.take_loops()
 
 

@@ -116,12 +116,6 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
         kernel.manager.shutdown_kernel(now=True)
 
 
-def test_notebooks_are_numbered_in_the_order_of_reading() -> None:
-    numbers = [re.fullmatch(r"(\d\d)(?:_[a-z0-9]+)+", path.stem)[1] for path in NOTEBOOKS]
-    assert numbers == [f"{number:02}" for number in range(1, len(NOTEBOOKS) + 1)]
-    assert numbers
-
-
 @each_notebook
 def test_a_notebook_runs_without_a_warning_and_shows_pictures(path: Path, kernel: Kernel) -> None:
     outputs = list(outputs_of(kernel.run(read(path))))
@@ -133,9 +127,7 @@ def test_a_notebook_runs_without_a_warning_and_shows_pictures(path: Path, kernel
 def test_a_cell_that_warns_or_connects_fails(kernel: Kernel) -> None:
     sources = ("warnings.warn('beware')", "urllib.request.urlopen('http://127.0.0.1:9')", "1 + 1")
     cells = [new_code_cell(f"import urllib.request, warnings\n{source}") for source in sources]
-
     _, warned, connected, counted = kernel.run(new_notebook(cells=cells), allow_errors=True).cells
-
     assert [output.get("ename") for output in warned.outputs] == ["UserWarning"]
     assert [output.get("ename") for output in connected.outputs] == ["URLError"]
     assert "needs no network" in connected.outputs[0].evalue
@@ -143,7 +135,8 @@ def test_a_cell_that_warns_or_connects_fails(kernel: Kernel) -> None:
 
 
 @each_notebook
-def test_a_notebook_is_stored_without_outputs_and_its_links_lead_to_files(path: Path) -> None:
+def test_a_notebook_is_stored_in_the_order_of_reading_without_outputs_and_its_links_lead_to_files(path: Path) -> None:
+    assert re.fullmatch(rf"{NOTEBOOKS.index(path) + 1:02}(_[a-z0-9]+)+", path.stem)
     notebook = read(path)
     assert list(outputs_of(notebook)) == []
     assert {cell.get("execution_count") for cell in notebook.cells} == {None}

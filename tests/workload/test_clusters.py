@@ -22,8 +22,7 @@ from flowsched_gym.workload import (
     make_workload,
     offered_traffic,
 )
-from tests.simulate import make_flows
-from tests.workload.drawn import LEAST_P_VALUE
+from tests.simulate import LEAST_P_VALUE, make_flows
 
 SMALL, LARGE, BUSY = (
     Traffic(size=Exponential(mean=1e5), load=0.4),
@@ -55,11 +54,9 @@ def test_each_cluster_sends_its_own_sizes_at_its_own_load(cluster: int) -> None:
 
 def test_every_host_of_a_cluster_sends_alike_and_to_all_other_hosts_alike() -> None:
     workload = STATIC.draw(2)
+    ends = np.stack([workload.source, workload.destination])
     for cluster in range(3):
-        own = workload.source // 4 == cluster
-        pairs, counts = np.unique(
-            np.stack([workload.source[own], workload.destination[own]]), axis=1, return_counts=True
-        )
+        pairs, counts = np.unique(ends[:, workload.source // 4 == cluster], axis=1, return_counts=True)
         assert pairs.shape[1] == 4 * 11
         assert stats.chisquare(counts).pvalue > LEAST_P_VALUE
 
@@ -68,7 +65,6 @@ def test_in_each_phase_a_cluster_has_the_rate_and_the_sizes_of_the_traffic_that_
     workload = CHANGING.draw(3)
     num_phases = int(workload.arrival_time[-1] / 0.1)
     phases = CHANGING.phases(3, num_phases)
-
     phase = (workload.arrival_time / 0.1).astype(np.int64)
     counts = np.array(
         [[np.sum((phase == p) & (workload.source // 4 == c)) for c in range(3)] for p in range(num_phases)]

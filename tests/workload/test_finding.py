@@ -55,14 +55,6 @@ def test_a_name_a_source_flows_and_a_file_are_found(tmp_path: Path) -> None:
             assert found.draw(0).size.tolist() == [3.0, 4.0]
 
 
-def test_what_is_no_workload_and_a_file_that_does_not_exist_are_told_apart() -> None:
-    for workload in (7, None, 2.5, ["gather-a1"]):
-        with pytest.raises(ConfigError, match=r"workload is .*: it must be a name, a file, a mapping, a Workload or"):
-            find_source(workload)
-    with pytest.raises(FlowFileError, match=r"none\.parquet"):
-        find_source("none.parquet")
-
-
 @pytest.mark.parametrize("name", ["own.yaml", "own.YML", "own.json"])
 def test_a_workload_file_serves_wherever_a_workload_is_taken(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -95,7 +87,12 @@ def test_a_replay_takes_the_name_of_a_workload_and_suggests_one() -> None:
             take("gather-heavi")
 
 
-def test_a_workload_file_that_is_not_there_or_describes_nothing_is_named(tmp_path: Path) -> None:
+def test_what_is_no_workload_and_a_file_that_is_not_there_or_describes_nothing_are_told_apart(tmp_path: Path) -> None:
+    for workload in (7, None, 2.5, ["gather-a1"]):
+        with pytest.raises(ConfigError, match=r"workload is .*: it must be a name, a file, a mapping, a Workload or"):
+            find_source(workload)
+    with pytest.raises(FlowFileError, match=r"none\.parquet"):
+        find_source("none.parquet")
     with pytest.raises(ConfigError, match=r"none\.yaml does not exist: a workload file is needed"):
         find_source("none.yaml")
     for content, message in (("- 1", "it must be a mapping"), ("base: [", "this is not YAML"), ("base: x", "'x' does")):

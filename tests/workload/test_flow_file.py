@@ -29,7 +29,7 @@ from flowsched_gym.workload import (
     workload_from_columns,
     write_flows,
 )
-from tests.workload.drawn import ARRAYS, rows_of
+from tests.simulate import ARRAYS, rows_of
 
 HEADER = "flow_id,task_id,source,destination,size_bytes,arrival_s,deadline_s"
 ROWS = ["0,0,1,0,350000.0,0.0,0.04", "1,,2,0,250000,0.1,", "5,7,3,0,1e3,2.5e-2,50"]

@@ -27,7 +27,7 @@ from flowsched_gym.workload import (
     Uniform,
     poisson,
 )
-from tests.workload.drawn import ARRAYS, LEAST_P_VALUE, rows_of
+from tests.simulate import ARRAYS, LEAST_P_VALUE, rows_of
 from tests.workload.test_clusters import BURSTING, CHANGING, STATIC, check_poisson
 
 A1 = GatherWorkload(mix=ARTEMIS_A1, burst_rate=10.0, num_bursts=100)
@@ -116,6 +116,8 @@ def test_request_jitter_spreads_a_burst_in_the_order_of_its_flows() -> None:
     assert delay.mean() == pytest.approx(5e-5, rel=0.1)
     assert (np.diff(delay, axis=1) >= 0).all()
     assert jittered.size.tolist() == instants.size.tolist()
+    longer, shorter = (replace(MULTI, num_bursts=count).draw(8) for count in (90, 40))
+    assert rows_of(longer, shorter.num_flows) == rows_of(shorter)
 
 
 def test_continuous_sizes_and_deadlines_are_drawn_for_each_flow() -> None:
@@ -152,17 +154,13 @@ def test_the_fewest_bursts_with_so_many_flows_are_found() -> None:
     assert replace(A1, num_bursts=None, duration=1.0).with_num_flows(100).num_bursts == 10
 
 
-def test_arrivals_are_poisson_at_the_rate_of_the_load() -> None:
+def test_a_pair_sends_from_host_one_to_host_zero_by_poisson_at_the_rate_of_the_load() -> None:
     workload = PAIR.draw(1)
     gaps = np.diff(workload.arrival_time, prepend=0.0)
     assert PAIR.flow_rate == pytest.approx(0.8 * 125e6 / 1e5)
     check_poisson(np.append(0.0, workload.arrival_time), 1e3)
     assert stats.kstest(workload.size, stats.expon(scale=1e5).cdf).pvalue > LEAST_P_VALUE
     assert abs(np.corrcoef(gaps, workload.size)[0, 1]) < 5 / math.sqrt(20_000)
-
-
-def test_a_pair_sends_from_host_one_to_host_zero() -> None:
-    workload = PAIR.draw(1)
     assert set(workload.source) == {1}
     assert set(workload.destination) == {0}
     assert PAIR.num_hosts == workload.num_hosts == 2
@@ -211,21 +209,11 @@ def test_only_flows_below_a_size_have_deadlines_and_theirs_are_as_they_were() ->
         replace(small, deadline=None)
 
 
-CONFIGS = {
-    "a1": A1,
-    "multi": replace(MULTI, request_jitter=0.0),
-    "continuous": CONTINUOUS,
-    "weighted": WEIGHTED,
-    "scatter": SCATTER,
-    "pair": PAIR,
-    "all-to-all": ALL_TO_ALL,
-    "static": STATIC,
-    "changing": CHANGING,
-    "bursting": BURSTING,
-}
-
-
-@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
+@pytest.mark.parametrize(
+    "config",
+    [A1, replace(MULTI, request_jitter=0), CONTINUOUS, WEIGHTED, SCATTER, PAIR, ALL_TO_ALL, STATIC, CHANGING, BURSTING],
+    ids=lambda config: type(config).__name__,
+)
 def test_more_flows_or_time_leave_the_first_flows_as_they_are(config: Any) -> None:
     by_flow = isinstance(config, (PoissonWorkload, ClusterWorkload))
     longer = config.with_num_flows(3_000).draw(5)
@@ -238,11 +226,6 @@ def test_more_flows_or_time_leave_the_first_flows_as_they_are(config: Any) -> No
     assert rows_of(timed) == rows_of(longer, timed.num_flows)
     with pytest.raises(ConfigError, match="num_flows is 0: it must be an integer >= 1"):
         config.with_num_flows(0)
-
-
-def test_jitter_leaves_the_first_bursts_as_they_are() -> None:
-    longer, shorter = (replace(MULTI, num_bursts=count).draw(8) for count in (90, 40))
-    assert rows_of(longer, shorter.num_flows) == rows_of(shorter)
 
 
 CABLES = tuple((64 + cable, 80 + cable) for cable in range(16))

@@ -22,8 +22,9 @@ from flowsched_gym.workload import (
     read_coflows,
 )
 from flowsched_gym.workload.tasks import PATTERNS
-from tests.workload.drawn import LEAST_P_VALUE
+from tests.simulate import LEAST_P_VALUE
 
+COFLOWS = ["3 2", "7 512 2 0 2 2 2:6.0 1:1", "4 1024 1 1 1 0:0.5"]
 LINK = 125e6
 MANY = replace(make_workload("tafe-log"), num_tasks=4000)
 
@@ -79,7 +80,6 @@ def test_flows_of_a_sequence_follow_each_other_and_aggregates_follow_all_workers
         for flow in range(1, sequence.num_flows)
         if sequence.task_id[flow] == sequence.task_id[flow - 1]
     }
-
     tree = small("partition-aggregate", arrivals="at-once")
     for task in range(5):
         *workers, last = np.flatnonzero(tree.task_id == task).tolist()
@@ -154,9 +154,6 @@ def test_short_and_long_tasks_are_what_they_are_named() -> None:
     short, long = (make_workload(name, tasks=500).draw(1) for name in ("tafe-short", "tafe-long"))
     assert np.bincount(short.task_id, weights=short.size).max() <= 1e5
     assert np.bincount(long.task_id, weights=long.size).min() >= 1e7 * (1 - 1e-12)
-
-
-COFLOWS = ["3 2", "7 512 2 0 2 2 2:6.0 1:1", "4 1024 1 1 1 0:0.5"]
 
 
 def write(path: Path, *lines: str) -> Path:

@@ -46,6 +46,7 @@ from flowsched_gym.workload.named import KINDS
 from tests.envs.episodes import SHORT, each_environment, play
 
 A1 = [{"size_kb": 350, "deadline_ms": 40, "count": 5}, {"size_kb": 250, "deadline_ms": 50, "count": 5}]
+GATHER = {"kind": "gather", "mix": [[1e5, 0.02, 3]], "load": 0.5, "bursts": 3}
 W3 = Traffic(size=load_cdf("w3"), load=0.5)
 MIX = Mix(pairs=((1e5, 0.02),), counts=(3,))
 WEIGHTED = [{"size": 1e5, "weight": 0.25}, {"size_mb": 1, "deadline": 0.5, "weight": 0.75}]
@@ -143,9 +144,6 @@ def test_a_variant_shows_its_name_or_what_it_changes() -> None:
     assert workload_label({"base": "gather-heavy"}) == "gather-heavy"
     assert workload_label(changed) == "gather-heavy with load, num_bursts"
     assert workload_label({"kind": "poisson", "size": 3, "load": 0.5, "flows": 3}) == "unnamed poisson"
-
-
-GATHER = {"kind": "gather", "mix": [[1e5, 0.02, 3]], "load": 0.5, "bursts": 3}
 
 
 def test_every_key_is_honoured_or_refused() -> None:

@@ -308,12 +308,6 @@ def test_the_results_of_auto_are_complete():
     assert [row["observation"] for row in results["delays"]["thresholds"]] == list(auto_delay.OBSERVATIONS)
 
 
-def test_the_own_work_of_an_environment_takes_less_than_its_agents_forward_pass():
-    delays = results_of("auto")["delays"]
-    for row in (*delays["thresholds"], *delays["long_flows"]):
-        assert row["environment_ms"] < row["network_ms"]
-
-
 @each_part
 @pytest.mark.parametrize("name", ["web search", "clusters"])
 def test_the_results_of_auto_are_those_of_todays_model(name, part):
@@ -359,6 +353,9 @@ def test_what_the_text_says_of_the_figures_holds():
     for found in results_of("auto")["studies"]["long flows"].values():
         assert np.mean(found["least-attained"]["mean_slowdown"]) > np.mean(found["least-loaded"]["mean_slowdown"])
         assert np.mean(found["least-loaded"]["mean_difference"]) < np.mean(found["ecmp"]["mean_difference"])
+    delays = results_of("auto")["delays"]
+    for row in (*delays["thresholds"], *delays["long_flows"]):
+        assert row["environment_ms"] < row["network_ms"], "an agent's forward pass takes longer than an environment"
 
 
 def test_agents_are_compared_with_the_best_rule_that_does_and_knows_no_more():
