@@ -54,12 +54,12 @@ def run(
         try:
             out, err = process.communicate(timeout=PATIENCE)
         except subprocess.TimeoutExpired:
-            _kill(process)
+            os.killpg(process.pid, signal.SIGKILL)
             out, err = process.communicate()
             pytest.fail(f"{words} did not end within {PATIENCE} s\n{out}\n{err}")
         finally:
             if process.poll() is None:
-                _kill(process)
+                os.killpg(process.pid, signal.SIGKILL)
     if status not in (None, process.returncode):
         pytest.fail(f"{words} ended with status {process.returncode}, not {status}\n{out}\n{err}")
     return Outcome(process.returncode, out or "", err)
@@ -101,7 +101,3 @@ def _runs(process: str) -> bool:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
-
-
-def _kill(process: "subprocess.Popen[str]") -> None:
-    os.killpg(process.pid, signal.SIGKILL)

@@ -31,18 +31,14 @@ class Source(NamedTuple):
 def _sources() -> list[Source]:
     """Returns every module of the wheel that can be imported, by the import name that it has there."""
     found = []
-    for folder, package in (
-        ("flowsched_gym", "flowsched_gym"),
-        ("baselines", "flowsched_gym.baselines"),
-        ("configs", "flowsched_gym.configs"),
-    ):
+    for folder, target in FOLDERS.items():
         for path in sorted((ROOT / folder).rglob("*.py")):
             parts = path.relative_to(ROOT / folder).with_suffix("").parts
             if parts[-1] == "__main__":
                 continue
             if parts[-1] == "__init__":
                 parts = parts[:-1]
-            found.append(Source(".".join((package, *parts)), path))
+            found.append(Source(".".join((*target.split("/"), *parts)), path))
     return found
 
 

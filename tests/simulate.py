@@ -48,6 +48,15 @@ EACH_COMPILED: Final = [
 ]
 """All disciplines, those besides ``COMPILED`` exhaustive."""
 
+LEAST_P_VALUE: Final = 1e-3
+"""Seeds are fixed: one in a thousand of them would fail by chance, a wrong distribution fails with every one."""
+ARRAYS: Final = ("flow_id", "task_id", "source", "destination", "size", "arrival_time", "deadline_span")
+
+
+def rows_of(workload: Workload, num_flows: int | None = None) -> list[list[float]]:
+    """Returns the columns of flows, or of the first ones."""
+    return [getattr(workload, name)[:num_flows].tolist() for name in ARRAYS]
+
 
 def on_each_engine(*disciplines: str) -> pytest.MarkDecorator:
     """Parametrises a test with disciplines and engines; ``COMPILED`` says which are not exhaustive there."""

@@ -1,5 +1,6 @@
 """Draws flow sets for property tests: arbitrary ones, and ones full of simultaneous events."""
 
+from itertools import permutations
 from typing import Final
 
 import numpy as np
@@ -17,10 +18,8 @@ LARGEST: Final = 8
 def _flows(draw: st.DrawFn, times: st.SearchStrategy[float], sizes: st.SearchStrategy[float]) -> Workload:
     """Draws flows between three hosts, about half of them with a deadline."""
     count = draw(st.integers(1, LARGEST))
-    pairs = [(source, destination) for source in range(NUM_HOSTS) for destination in range(NUM_HOSTS)]
-    hosts = draw(
-        st.lists(st.sampled_from([pair for pair in pairs if pair[0] != pair[1]]), min_size=count, max_size=count)
-    )
+    pairs = list(permutations(range(NUM_HOSTS), 2))
+    hosts = draw(st.lists(st.sampled_from(pairs), min_size=count, max_size=count))
     column = {
         name: draw(st.lists(strategy, min_size=count, max_size=count))
         for name, strategy in (("arrival", times), ("size", sizes), ("span", st.one_of(sizes, st.just(np.inf))))

@@ -1,10 +1,18 @@
-"""Holds the documents to what the package does: examples run, generated parts are fresh, and what is named is there."""
+"""Holds the documents to what the package does: examples and commands run, generated parts are fresh, names exist.
+
+Commands run in an empty folder, from the wheel: a reader has no checkout. By default those that take seconds run; of
+the others, arguments and configurations are checked. The exhaustive tests run all of them, one after the other, and
+shorten those that train or plan by arguments at their end.
+"""
 
 import contextlib
 import io
 import json
+import os
 import re
+import shlex
 import sys
+from pathlib import Path
 from types import ModuleType
 from typing import Final
 
@@ -15,31 +23,54 @@ from benchmarks import registry_tables
 from benchmarks.paper.closeness import FIGURES, README, THEORY, learned_rows, learned_table, readme
 from benchmarks.paper.run import POINTS_ALLOWED, SHARE_ALLOWED
 from benchmarks.speed import network, page, training, transports, vector
+from flowsched_gym.baselines import evaluate, run_heuristics, train, tune
+from flowsched_gym.baselines.applications.multirun import SweepTables
+from flowsched_gym.cli.app import _parser
 from flowsched_gym.fluid.disciplines import DISCIPLINES
 from flowsched_gym.packets.schedulers import SCHEDULERS
 from flowsched_gym.topology import TOPOLOGIES
 from tests.processes import run
 from tests.repository import ROOT
 
-DOCUMENTS: Final = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
-PAGES: Final = (
-    "docs/architecture.md",
-    "docs/packets.md",
-    "docs/simpy.md",
-    "CONTRIBUTING.md",
-    "README.md",
-)
+DOCUMENTS: Final = ("README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))))
+NAMING_FILES: Final = ("docs/architecture.md", "docs/packets.md", "docs/simpy.md", "CONTRIBUTING.md", "README.md")
 FILE: Final = re.compile(r"`((?:flowsched_gym|tests|docs|baselines|benchmarks|configs)/[\w./]+\.\w+)`")
+
+BLOCK: Final = re.compile(r"^```(?:bash|console|sh)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+PROGRAMS: Final = ("flowsched", "python", "ray", "wandb")
+"""What begins a command; other lines of these blocks are what a command prints."""
+ELSEWHERE: Final = re.compile(r"^ray |^wandb |launcher=(ray|slurm)|^flowsched leaderboard verify")
+"""What takes a cluster or an account; and verifying, which plays for as long as ``leaderboard run`` before it."""
+LONG: Final = re.compile(r"^python |-train|-tune|-evaluate|-heuristics|search|QCluster|model\.zip|leaderboard")
+"""Commands that take more than seconds, or the files of one that does."""
+
+TRAINING: Final = "total_timesteps=20000 evaluation.episodes=2 progress_bar=false"
+COMPARING: Final = "episodes=2 bound=false progress_bar=false"
+SHORTER: Final = {
+    "flowsched-train": f"{TRAINING} evaluation.interim_episodes=1 evaluation.bound=false",
+    "flowsched-tune": f"{TRAINING} trials=2",
+    "flowsched-heuristics": COMPARING,
+    "flowsched-evaluate": COMPARING,
+    "python -m flowsched_gym.baselines.train_auto": "--decisions 600",
+    "python -m flowsched_gym.baselines.ppo_without_sb3": "--total-steps 20000",
+    "flowsched evaluate": "--episodes 2",
+}
+"""What shortens commands, by how they begin."""
+FILES: Final = {
+    "docs/leaderboard.md": {"my_agent.py": r"```python\n(.*?)\n# Not in the module"},
+    "docs/workloads.md": {"own/workload/two-pods.yaml": r"```yaml\n(.*?)```"},
+}
+"""Files that a reader of a page writes, and where the page has them."""
 
 
 def text_of(name: str) -> str:
     return (ROOT / name).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
-def test_examples_run_and_print_what_is_shown(path, tmp_path, monkeypatch) -> None:
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_examples_run_and_print_what_is_shown(document, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"```(python|text)\n(.*?)```", path.read_text(encoding="utf-8"), re.DOTALL)
+    blocks = re.findall(r"```(python|text)\n(.*?)```", text_of(document), re.DOTALL)
     names: dict = {}
     printed = io.StringIO()
     for language, block in blocks:
@@ -48,34 +79,14 @@ def test_examples_run_and_print_what_is_shown(path, tmp_path, monkeypatch) -> No
         else:
             printed = io.StringIO()
             with contextlib.redirect_stdout(printed):
-                exec(compile(block, path.name, "exec"), names)
+                exec(compile(block, document, "exec"), names)
             assert printed.getvalue()
-
     assert blocks
-
-
-def test_every_topology_and_every_scheduler_is_described() -> None:
-    for text, names in ((text_of("docs/networks.md"), TOPOLOGIES), (text_of("docs/packets.md"), SCHEDULERS)):
-        rows = " ".join(re.findall(r"^\| (`.+?) \|", text, re.MULTILINE))
-        assert [name for name in names if f"`{name}`" not in rows] == []
-
-
-def test_terms_are_in_alphabetical_order_and_lead_to_pages_and_files_that_exist() -> None:
-    rows = re.findall(r"^\| (.+?) \| .+ \| (.+) \|$", text_of("docs/glossary.md"), re.MULTILINE)[1:]
-    files = [name for _, where in rows for name in re.findall(r"`([\w./]+\.\w+)`", where)]
-    terms = [term.replace("`", "").casefold() for term, _ in rows]
-    links = [link for _, where in rows for link in re.findall(r"\]\((.+?)\)", where)]
-
-    assert terms == sorted(set(terms))
-    assert [link for link in links if not (ROOT / "docs" / link).is_file()] == []
-    assert len(files) > 40
-    assert [name for name in files if not (ROOT / "flowsched_gym" / name).is_file()] == []
 
 
 def test_processes_and_resources_are_where_the_page_on_simpy_says() -> None:
     text = text_of("docs/simpy.md")
     named = re.findall(r"^\| `([\w.]+)` \| `(\w+\.py)` \|", text, re.MULTILINE)
-
     assert len(named) == 9
     for name, file in named:
         room = ROOT / "flowsched_gym" / ("core" if file.startswith("simpy_") else "fluid/simpy")
@@ -84,10 +95,15 @@ def test_processes_and_resources_are_where_the_page_on_simpy_says() -> None:
             assert re.search(rf"(def|class) {part}\b", source), (name, file)
 
 
-def test_files_that_pages_name_exist() -> None:
-    named = {page: FILE.findall(text_of(page)) for page in PAGES}
-
-    assert len(named["docs/architecture.md"]) > 20
+def test_files_that_pages_name_exist_and_terms_are_in_alphabetical_order() -> None:
+    terms = re.findall(r"^\| (.+?) \| .+ \| (.+) \|$", text_of("docs/glossary.md"), re.MULTILINE)[1:]
+    named = {page: FILE.findall(text_of(page)) for page in NAMING_FILES}
+    named["docs/glossary.md"] = [
+        f"flowsched_gym/{name}" for _, where in terms for name in re.findall(r"`([\w./]+\.\w+)`", where)
+    ]
+    names = [name.replace("`", "").casefold() for name, _ in terms]
+    assert names == sorted(set(names))
+    assert min(len(named["docs/architecture.md"]) - 20, len(named["docs/glossary.md"]) - 40) > 0
     assert [(page, name) for page, names in named.items() for name in names if not (ROOT / name).is_file()] == []
 
 
@@ -132,7 +148,10 @@ def test_the_tables_of_environments_and_heuristics_are_those_of_the_registry() -
         assert path.read_text(encoding="utf-8") == text, f"{path} is stale: python -m benchmarks.registry_tables"
 
 
-def test_every_discipline_and_algorithm_has_a_row() -> None:
+def test_every_topology_scheduler_discipline_and_algorithm_has_a_row() -> None:
+    for document, names in (("docs/networks.md", TOPOLOGIES), ("docs/packets.md", SCHEDULERS)):
+        rows = " ".join(re.findall(r"^\| (`.+?) \|", text_of(document), re.MULTILINE))
+        assert [name for name in names if f"`{name}`" not in rows] == []
     text = text_of("baselines/README.md")
     for name, discipline in DISCIPLINES.items():
         assert f"| `{name}` |" in text
@@ -158,7 +177,70 @@ def test_the_documentation_builds_without_a_warning(tmp_path) -> None:
     settings = ("complete=0", "nb_execution_mode=off")
     command = [sys.executable, "-m", "sphinx", "-b", "dummy", "-W", "--keep-going", "-q", "-c", "docs"]
     command += [part for setting in settings for part in ("-D", setting)]
-
     run(*command, ".", str(tmp_path))
-
     assert (ROOT / "docs" / "catalogue" / "environments" / "artemis.md").is_file()
+
+
+def commands_of(page: str) -> list[str]:
+    """Returns the commands of a page, each in one line, without its comment."""
+    lines = "\n".join(BLOCK.findall(text_of(page))).replace("\\\n", " ").splitlines()
+    commands = [shlex.join(shlex.split(line, comments=True)) for line in lines if line.startswith(PROGRAMS)]
+    return [command for command in commands if not ELSEWHERE.search(command)]
+
+
+WITH_COMMANDS: Final = [page for page in ("baselines/README.md", *DOCUMENTS) if commands_of(page)]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Path:
+    """Puts this process into a folder with nothing but what the reader of a page writes."""
+    monkeypatch.chdir(tmp_path)
+    page = request.node.callspec.params["page"]
+    for name, place in FILES.get(page, {}).items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(re.search(place, text_of(page), re.DOTALL)[1])
+        (path.parent / "sizes.csv").write_text("size_bytes,cdf\n1000,0\n300000,1\n")
+    return tmp_path
+
+
+def run_from(installed: Path, command: str, folder: Path) -> None:
+    """Runs a command line of a shell with an installed wheel."""
+    path = os.pathsep.join([str(installed / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]])
+    run("bash", "-c", command, folder=folder, PATH=path, PYTHONPATH=str(installed))
+
+
+@pytest.mark.parametrize("page", WITH_COMMANDS)
+def test_quick_commands_run_and_all_others_are_understood(
+    page: str, here: Path, installed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SweepTables, "on_multirun_end", lambda *_, **__: None)
+    begun: list[str] = []
+    applications = {"train": (train, "job"), "tune": (tune, "_job"), "evaluate": (evaluate, "_job")}
+    applications["heuristics"] = (run_heuristics, "_job")
+    for module, job in applications.values():
+        monkeypatch.setattr(module, job, lambda config, content, folder, command: begun.append(command))
+    for command in commands_of(page):
+        program, *words = shlex.split(command)
+        if not LONG.search(command):
+            run_from(installed, command, here)
+        elif program == "flowsched":
+            _parser().parse_args(words)
+        elif program.startswith("flowsched-"):
+            experiment = Path(next((word for word in words if word.endswith(".yaml")), "none").partition("=")[2])
+            if experiment.name:
+                experiment.parent.mkdir(parents=True)
+                experiment.write_text("# @package _global_\n")
+            few = [word for word in words if not word.startswith("seed=range")]
+            monkeypatch.setattr(sys, "argv", [program, *few])
+            done = len(begun)
+            applications[program.removeprefix("flowsched-")][0].main()
+            assert len(begun) > done
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("page", WITH_COMMANDS)
+def test_every_command_runs(page: str, here: Path, installed: Path) -> None:
+    for command in commands_of(page):
+        shorter = " ".join(words for start, words in SHORTER.items() if f"{command} ".startswith(f"{start} "))
+        run_from(installed, f"{command} {shorter}", here)

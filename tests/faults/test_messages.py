@@ -7,7 +7,9 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import flowsched_gym
 from flowsched_gym import replay_packets
@@ -19,14 +21,12 @@ from flowsched_gym.workload import make_workload, read_cdf, read_flows, write_fl
 from tests.envs.episodes import SHORT, each_environment, make
 
 ARTEMIS = "flowsched/Artemis-v0"
+ENDLESS = "x" * 100_000
 HUGE = 10**5000
 COLUMNS: dict[str, Any] = {"flow_id": [0, 1], "source": [0, 0], "destination": [1, 1]} | {
     "size_bytes": [1.0, 2.0],
     "arrival_s": [0.0, 1.0],
 }
-
-parquet = pytest.importorskip("pyarrow.parquet")
-pa = pytest.importorskip("pyarrow")
 
 
 def test_a_value_is_shown_on_one_line_and_a_long_one_is_cut() -> None:
@@ -40,9 +40,6 @@ def test_a_value_is_shown_on_one_line_and_a_long_one_is_cut() -> None:
         assert errors.shown(value) == text
     assert len(errors.shown("x" * 10_000)) < 300
     assert len(errors.shown(np.zeros((100, 100)))) < 300
-
-
-ENDLESS = "x" * 100_000
 
 
 def test_no_message_is_longer_than_a_few_lines_or_has_what_does_not_print(tmp_path: Path) -> None:
@@ -86,6 +83,9 @@ def test_what_is_no_argument_or_parameter_is_named() -> None:
     ):
         with pytest.raises(FlowSchedError, match=message):
             gym.make(ARTEMIS, **arguments)
+    for mode in (1, True, b"ansi", ["ansi"], {"ansi"}, float("nan"), np.array(["ansi"]), Path("ansi")):
+        with pytest.raises(ConfigError, match=r"render_mode is .*: it must be None or one of human, rgb_array, ansi"):
+            gym.make(ARTEMIS, render_mode=mode)
     for name, parameters, message in (
         ("merp", {"gap": HUGE}, "gap is an integer of about 5001 digits: it must be a finite number >= 0 s"),
         ("merp", {"mode": np.array([1.0, 2.0])}, r"mode is array\(\[1\., 2\.\]\): it must be one of greedy, strict"),
@@ -128,29 +128,17 @@ def test_numbers_are_numbers_and_lists_have_an_order_and_an_end() -> None:
         env.reset(seed=0)
 
 
-def test_a_render_mode_that_is_no_text_is_refused_by_this_package() -> None:
-    for mode in (1, True, b"ansi", ["ansi"], {"ansi"}, float("nan"), np.array(["ansi"]), Path("ansi")):
-        with pytest.raises(ConfigError, match=r"render_mode is .*: it must be None or one of human, rgb_array, ansi"):
-            gym.make(ARTEMIS, render_mode=mode)
-
-
 @each_environment
-def test_a_seed_is_an_integer(spec: EnvironmentSpec) -> None:
-    with make(spec) as env:
-        for seed in (1.5, -1, "1", True, np.array([1])):
-            with pytest.raises(ConfigError, match=r"seed is .*: it must be an integer >= 0"):
-                env.unwrapped.reset(seed=seed)
-        assert env.unwrapped.reset(seed=np.int64(3))[0].tolist() == env.unwrapped.reset(seed=3)[0].tolist()
-
-
-@each_environment
-def test_a_closed_environment_is_not_gone_on_with(spec: EnvironmentSpec) -> None:
+def test_a_seed_is_an_integer_and_a_closed_environment_is_not_gone_on_with(spec: EnvironmentSpec) -> None:
     env = make(spec)
     base: Any = env.unwrapped
+    for seed in (1.5, -1, "1", True, np.array([1])):
+        with pytest.raises(ConfigError, match=r"seed is .*: it must be an integer >= 0"):
+            base.reset(seed=seed)
+    assert base.reset(seed=np.int64(3))[0].tolist() == base.reset(seed=3)[0].tolist()
     env.reset(seed=0)
     state = base.get_state()
     env.close()
-
     for go_on in (lambda: env.step(env.action_space.sample()), base.reset, lambda: base.set_state(state)):
         with pytest.raises(SimulationError, match="the environment is closed: make a new one"):
             go_on()
@@ -208,24 +196,6 @@ def test_vector_environments_say_the_same() -> None:
             go_on()
 
 
-def test_environments_for_stable_baselines_say_the_same() -> None:
-    pytest.importorskip("stable_baselines3")
-    from flowsched_gym.integrations.sb3_vec_env import make_sb3_vec_env
-
-    envs = make_sb3_vec_env(ARTEMIS, 2, **SHORT[ARTEMIS])
-    for ask in (envs.action_masks, lambda: envs.step([0, 0])):
-        with pytest.raises(SimulationError, match=r"there is no episode yet: call reset\(\) first"):
-            ask()
-    with pytest.raises(ConfigError, match=r"seed is 1\.5: it must be an integer >= 0"):
-        envs.seed(1.5)
-    envs.reset()
-    envs.close()
-    with pytest.raises(SimulationError, match="the environments are closed"):
-        envs.step([0, 0])
-    with pytest.raises(ConfigError, match="vectorization_mode is 'fast': it must be one of"):
-        make_sb3_vec_env(ARTEMIS, 2, vectorization_mode="fast")
-
-
 def test_a_path_with_a_nul_character_is_refused(tmp_path: Path) -> None:
     path = f"{tmp_path}/a\0b"
     with pytest.raises(FlowFileError, match=r"path of the flows is '.*a\\x00b': it must not contain a NUL character"):
@@ -246,12 +216,10 @@ def test_parquet_with_text_that_is_not_utf8_or_a_column_twice_is_refused_and_sho
     parquet.write_table(pa.table({**COLUMNS, "size_bytes": text}), path)
     with pytest.raises(FlowFileError, match=r"flows\.parquet, column size_bytes: its type is string, which cannot be"):
         read_flows(path)
-
     columns = [pa.array(column) for column in (*COLUMNS.values(), [1.0, 2.0])]
     parquet.write_table(pa.Table.from_arrays(columns, names=[*COLUMNS, "size_bytes"]), path)
     with pytest.raises(FlowFileError, match=r"flows\.parquet: column size_bytes appears more than once"):
         read_flows(path)
-
     short = {name: pa.array(np.array(column, dtype=np.float16)) for name, column in COLUMNS.items()}
     parquet.write_table(pa.table(short), path)
     assert read_flows(path).size.tolist() == [1.0, 2.0]

@@ -1,7 +1,9 @@
-"""Holds the loading of models to any algorithm that we know, and to one clear error for everything else."""
+"""Holds archives and model files to any algorithm that we know, and to one clear error for everything else.
+
+Archives give back what was put in; models that are asked for many actions at once say what they say to each alone.
+"""
 
 import json
-import shutil
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -14,16 +16,21 @@ from sb3_contrib import TRPO, MaskablePPO, RecurrentPPO
 from stable_baselines3 import A2C, DDPG, DQN, PPO, SAC, TD3
 
 from flowsched_gym.core.errors import ConfigError, SpaceMismatchError
+from flowsched_gym.envs.policies import is_pure
 from flowsched_gym.evaluation import evaluate
+from flowsched_gym.integrations.archive import ARRAYS, CONTENT, read_archive, write_archive
 from flowsched_gym.integrations.models import build_policy, read_model
-from flowsched_gym.integrations.sb3 import load_policy, save_model
+from flowsched_gym.integrations.sb3 import MARGIN, BatchedModel, batched, load_policy, save_model
 from tests.payload import add_payload
 from tests.repository import ROOT
 
 MODELS = ROOT / "benchmarks" / "models"
 ENV_ID = "flowsched_gym:flowsched/Artemis-v0"
-SMALL = {"bursts": 3, "k": 3, "f": 4}
-NET = {"net_arch": [4]}
+SMALL: dict[str, Any] = {"bursts": 3, "k": 3, "f": 4}
+HEAVY: dict[str, Any] = {"workload": "gather-heavy", "k": 3, "f": 10}
+KEPT = MODELS / "artemis-heavy" / "ppo" / "seed0.zip"
+"""A model of the repository, and the arguments of its environment."""
+RECORD = np.dtype([("size", "<f8"), ("host", "<i4"), ("met", "?")], align=True)
 
 
 def artemis(**kwargs: Any) -> gym.Env[Any, Any]:
@@ -37,26 +44,10 @@ class Continuous(gym.Env[Any, Any]):
     action_space = gym.spaces.Box(-1.0, 1.0, (2,), np.float32)
 
 
-def save(algorithm: Any, env: gym.Env[Any, Any], folder: Path, **kwargs: Any) -> Path:
-    """Saves an untrained model."""
-    path = folder / "model.zip"
-    algorithm("MlpPolicy", env, policy_kwargs=dict(NET), device="cpu", **kwargs).save(path)
-    return path
-
-
-def test_a_loaded_model_acts_as_the_saved_one(tmp_path) -> None:
-    env = artemis()
-    model = PPO("MlpPolicy", env, device="cpu", seed=3)
-    model.save(tmp_path / "model.zip")
-    save_model(model, tmp_path / "own.zip")
-    env_kwargs = {"episodes": 2, "seed": 5, "kwargs": SMALL}
-
-    before = evaluate("flowsched/Artemis-v0", model, **env_kwargs)
-    after = evaluate("flowsched/Artemis-v0", load_policy(tmp_path / "model.zip", env, trust=True), **env_kwargs)
-    own = evaluate("flowsched/Artemis-v0", load_policy(tmp_path / "own.zip", env), **env_kwargs)
-
-    assert after.episodes == before.episodes
-    assert own.episodes == before.episodes
+def save(env: gym.Env[Any, Any], folder: Path) -> Path:
+    """Saves an untrained model as Stable-Baselines3 does."""
+    PPO("MlpPolicy", env, policy_kwargs={"net_arch": [4]}, device="cpu").save(folder / "model.zip")
+    return folder / "model.zip"
 
 
 @pytest.mark.parametrize("algorithm", [PPO, A2C, MaskablePPO, DDPG, TD3, SAC], ids=lambda algorithm: algorithm.__name__)
@@ -66,10 +57,8 @@ def test_weights_and_numbers_are_all_that_it_takes_to_act_as_a_model(algorithm, 
     model = algorithm("MlpPolicy", env, device="cpu", seed=3, **({"buffer_size": 10} if numbers else {}))
     save_model(model, tmp_path / "model.zip")
     observations = np.stack([env.observation_space.sample() for _ in range(50)])
-
     model.save(tmp_path / "foreign.zip")
     loaded, foreign = load_policy(tmp_path / "model.zip", env), load_policy(tmp_path / "foreign.zip", env, trust=True)
-
     assert type(foreign) is algorithm
     actions = model.predict(observations, deterministic=True)[0]
     for policy in (loaded, foreign):
@@ -78,11 +67,10 @@ def test_weights_and_numbers_are_all_that_it_takes_to_act_as_a_model(algorithm, 
 
 
 def test_a_model_acts_in_a_vector_environment(tmp_path) -> None:
-    path = save(PPO, artemis(), tmp_path)
+    path = save(artemis(), tmp_path)
     envs = gym.make_vec(ENV_ID, num_envs=3, **SMALL)
     policy = load_policy(path, envs, trust=True)
     observations, _ = envs.reset(seed=0)
-
     actions, _ = policy.predict(observations)
     assert envs.action_space.contains(actions)
     with pytest.raises(SpaceMismatchError, match=r"the environment has Box\(.*, \(\d+,\), float32\)"):
@@ -94,29 +82,28 @@ def test_a_model_that_is_made_of_something_else_is_not_written(tmp_path) -> None
         pass
 
     model = PPO("MlpPolicy", artemis(), device="cpu", policy_kwargs={"activation_fn": Odd})
-
     with pytest.raises(ConfigError, match=r"model is made of .*Odd: a model file may hold ActorCriticPolicy"):
         save_model(model, tmp_path / "model.zip")
-
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_of_stable_baselines3_is_not_loaded_untrusted_and_the_message_says_why(tmp_path) -> None:
     env = artemis()
-    path = save(PPO, env, tmp_path)
+    path = save(env, tmp_path)
     with pytest.raises(ConfigError, match=r"was not written by flowsched-gym.*which runs any code.*--trust"):
         load_policy(path, env)
     with pytest.raises(ConfigError, match=r"absent\.zip.*no such file"):
         load_policy(tmp_path / "absent.zip", env)
 
 
-@pytest.mark.parametrize(("name", "trust"), [("data", True), ("policy.pth", True), ("evil.pkl", False)])
-def test_a_kept_model_runs_no_code_that_was_put_into_it(name, trust, tmp_path) -> None:
-    path, marker = tmp_path / "ppo.zip", tmp_path / "ran"
-    shutil.copy(MODELS / "artemis-heavy" / "ppo" / "seed0.zip", path)
-    add_payload(path, name, marker=marker)
-    with pytest.raises(ConfigError, match=rf"holds .*{name}.*: allowed are content\.json and arrays\.safetensors"):
-        load_policy(path, gym.make(ENV_ID, workload="gather-heavy", k=3, f=10), trust=trust)
+def test_a_kept_model_runs_no_code_that_was_put_into_it(tmp_path) -> None:
+    path, marker, env = tmp_path / "model.zip", tmp_path / "ran", gym.make(ENV_ID, **HEAVY)
+    for name in ("data", "policy.pth", "pytorch_variables.pth", CONTENT, ARRAYS, "../evil.pkl", "a/b", "\u202e.pkl"):
+        path.write_bytes(KEPT.read_bytes())
+        add_payload(path, name, marker=marker)
+        for trust in (True, False):
+            with pytest.raises(ConfigError, match=r"holds .*: allowed are content\.json and arrays\.safetensors"):
+                load_policy(path, env, trust=trust)
     assert not marker.exists()
 
 
@@ -132,7 +119,7 @@ def test_every_kept_model_is_of_numbers_and_names_and_fits_its_sidecar(path) -> 
 
 
 def test_a_model_for_other_spaces_is_refused_with_both_named(tmp_path) -> None:
-    path = save(PPO, artemis(), tmp_path)
+    path = save(artemis(), tmp_path)
     for kwargs, both in (
         ({"f": 6}, r"Box\(-1 to 1, \(32,\), float32\).*Box\(-1 to 1, \(46,\), float32\)"),
         ({"defer": "wait"}, r"Discrete\(4\).*Discrete\(5\)"),
@@ -153,33 +140,167 @@ def test_other_algorithms_are_refused_by_the_name_of_their_policy(algorithm, tmp
         load_policy(tmp_path / "model.zip", env, trust=True)
 
 
-def replace(path: Path, member: str, content: bytes | None) -> None:
-    """Gives a member of an archive another content, or takes it out."""
-    with zipfile.ZipFile(path) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, old in members.items():
-            if name != member:
-                archive.writestr(name, old)
-            elif content is not None:
-                archive.writestr(name, content)
-
-
 def test_a_damaged_file_is_one_clear_error(tmp_path) -> None:
     env = artemis()
-    path = save(PPO, env, tmp_path)
+    path = save(env, tmp_path)
     whole = path.read_bytes()
-    for content, member, changed in (
-        (whole[: len(whole) // 2], None, None),
-        (b"", None, None),
-        (whole, "policy.pth", b"rubbish"),
-        (whole, "data", b"{}"),
-        (whole, "data", None),
-    ):
-        path.write_bytes(content)
-        if member:
-            replace(path, member, changed)
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    for damage in (whole[: len(whole) // 2], b"", {"policy.pth": b"rubbish"}, {"data": b"{}"}, {"data": None}):
+        if isinstance(damage, bytes):
+            path.write_bytes(damage)
+        else:
+            with zipfile.ZipFile(path, "w") as archive:
+                for name, content in (members | damage).items():
+                    if content is not None:
+                        archive.writestr(name, content)
         with pytest.raises(ConfigError) as error:
             load_policy(path, env, trust=True)
         assert str(path) in str(error.value)
         assert "\n" not in str(error.value)
+
+
+def records(*shape: int) -> Any:
+    """Makes records that all differ."""
+    made = np.zeros(shape, RECORD)
+    made["host"] = np.arange(made.size).reshape(shape)
+    return made
+
+
+def read_back(value: object, path: Path) -> Any:
+    write_archive(path, {"format": "test", "value": value})
+    return read_archive(path, "value", "test")["value"]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        records(4),
+        records(4, 6)[::2, ::3],
+        records(0, 2),
+        records()[...],
+        np.array([(1, (2.0, 3.0)), (4, (5.0, 6.0))], [("one", "i8"), ("pair", "f8", (2,))]),
+        np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+        np.arange(6)[::-2],
+        np.array(True),
+    ],
+    ids=["records", "strided", "none", "one", "of arrays", "columns first", "backwards", "one value"],
+)
+def test_arrays_keep_their_values_types_and_shapes(value: Any, tmp_path: Path) -> None:
+    read = read_back(value, tmp_path / "archive")
+    assert (read.dtype, read.shape) == (value.dtype, value.shape)
+    np.testing.assert_array_equal(read, value)
+
+
+def test_keys_may_be_what_keys_of_mappings_are_names_alike_and_tensors_come_back_as_tensors(tmp_path: Path) -> None:
+    value = {(1, "a"): 2.5, np.int64(4): [b"x"], "$array": None, 7: (True, {})}
+    assert read_back(value, tmp_path / "archive") == value
+    found = read_back({"a.b": np.zeros(2), "a": {"b": torch.arange(6)[::2]}}, tmp_path / "archive")
+    assert found["a.b"].tolist() == [0.0, 0.0]
+    assert torch.equal(found["a"]["b"], torch.arange(0, 6, 2))
+
+
+def test_what_an_archive_cannot_hold_is_refused_by_its_place(tmp_path: Path) -> None:
+    arrays = np.array([None]), np.array(["text"]), np.zeros(2, [("inner", RECORD)])
+    for value in (*arrays, np.complex128(2), {frozenset([1]): 2}, object()):
+        with pytest.raises(TypeError, match=r"^outer\.inner"):
+            write_archive(tmp_path / "archive", {"format": "test", "outer": {"inner": value}})
+    assert list(tmp_path.iterdir()) == []
+
+
+def new(algorithm: Any, env: gym.Env[Any, Any]) -> Any:
+    """Makes an untrained model with clear preferences."""
+    torch.set_num_threads(1)
+    model = algorithm("MlpPolicy", env, device="cpu", seed=1, policy_kwargs={"net_arch": [16]})
+    with torch.no_grad():
+        model.policy.action_net.weight.mul_(100.0)
+    return model
+
+
+def look(env: gym.Env[Any, Any], count: int = 60) -> tuple[Any, Any]:
+    """Returns observations and masks of random episodes."""
+    observations, masks = [], []
+    env.action_space.seed(0)
+    over = True
+    for seed in range(count):
+        if over:
+            observation, info = env.reset(seed=seed)
+        observations.append(observation)
+        masks.append(info["action_mask"])
+        observation, _, terminated, truncated, info = env.step(env.action_space.sample())
+        over = terminated or truncated
+    return np.stack(observations), np.stack(masks)
+
+
+@pytest.mark.parametrize("algorithm", [PPO, A2C, MaskablePPO], ids=lambda algorithm: algorithm.__name__)
+def test_a_batch_gets_the_actions_of_each_observation_alone(algorithm: Any) -> None:
+    env = artemis()
+    model = new(algorithm, env)
+    observations, masks = look(env)
+    policy: Any = batched(model)
+    options = [{"action_masks": mask} if algorithm is MaskablePPO else {} for mask in masks]
+    alone = [
+        int(model.predict(row, deterministic=True, **each)[0]) for row, each in zip(observations, options, strict=True)
+    ]
+    assert is_pure(policy)
+    assert len(set(alone)) > 1
+    assert policy.predict(observations, deterministic=True, action_masks=masks)[0].tolist() == alone
+    for row, mask, action in zip(observations, masks, alone, strict=True):
+        assert policy.predict(row, deterministic=True, action_masks=mask)[0] == action
+
+
+@pytest.mark.parametrize("algorithm", [PPO, MaskablePPO], ids=lambda algorithm: algorithm.__name__)
+def test_where_actions_are_nearly_equally_likely_the_model_is_asked_alone(algorithm, monkeypatch) -> None:
+    env = artemis()
+    model = new(algorithm, env)
+    observations, masks = look(env, 8)
+    with torch.no_grad():
+        model.policy.action_net.weight.zero_()
+        model.policy.action_net.bias.copy_(torch.tensor([0.0, 0.2, 0.2 + MARGIN, 0.1]))
+    asked: list[tuple[Any, dict[str, Any]]] = []
+
+    def alone(observation: Any, **options: Any) -> tuple[Any, None]:
+        asked.append((observation, options))
+        return np.asarray(3), None
+
+    monkeypatch.setattr(model, "predict", alone)
+    actions, _ = BatchedModel(model).predict(observations, deterministic=True, action_masks=np.ones_like(masks))
+    assert actions.tolist() == [3] * 8, "what the model says alone counts"
+    assert [observation.tolist() for observation, _ in asked] == observations.tolist()
+    assert all(options["deterministic"] for _, options in asked)
+    if algorithm is MaskablePPO:
+        assert [options["action_masks"].shape for _, options in asked] == [(4,)] * 8
+
+
+def test_a_published_model_acts_the_same_in_a_batch() -> None:
+    model = load_policy(KEPT, gym.make(ENV_ID, **HEAVY))
+    alone, together = (
+        evaluate(ENV_ID.partition(":")[2], each, episodes=3, seed=3, kwargs=HEAVY | {"bursts": 30})
+        for each in (model, batched(model))
+    )
+    assert together.episodes == alone.episodes
+
+
+def test_a_batched_model_draws_as_the_model_does() -> None:
+    model = new(PPO, artemis())
+    observations, _ = look(artemis())
+    torch.manual_seed(5)
+    expected = model.predict(observations)[0]
+    torch.manual_seed(5)
+    assert batched(model).predict(observations)[0].tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: RecurrentPPO("MlpLstmPolicy", artemis(), device="cpu", policy_kwargs={"net_arch": [4]}),
+        lambda: PPO("MlpPolicy", Continuous(), device="cpu"),
+        lambda: SAC("MlpPolicy", Continuous(), device="cpu", buffer_size=10),
+        lambda: PPO("MlpPolicy", artemis(f=1), device="cpu"),
+    ],
+    ids=["memory", "continuous actions", "no probabilities", "one action"],
+)
+def test_other_models_stay_as_they_are(make: Any) -> None:
+    model = make()
+    assert batched(model) is model
+    assert not is_pure(model)

@@ -1,6 +1,7 @@
 """Holds the set-wise network to what makes it one: all slots are scored alike, and empty ones take no part."""
 
 from dataclasses import asdict
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -26,9 +27,7 @@ from flowsched_gym.integrations.setwise import SetwiseNetwork, SetwiseShape
 
 ENV_ID = "flowsched_gym:flowsched/Artemis-v0"
 NUM_CONTEXT, NUM_SLOTS, NUM_FEATURES = 3, 5, 4
-SHAPE = SetwiseShape(
-    num_context=NUM_CONTEXT, num_slots=NUM_SLOTS, num_slot_features=NUM_FEATURES, presence=0, width=8, num_blocks=2
-)
+SHAPE = SetwiseShape(num_context=3, num_slots=5, num_slot_features=4, presence=0, width=8, num_blocks=2)
 
 
 @pytest.fixture(autouse=True)
@@ -50,55 +49,36 @@ def reorder(observation: torch.Tensor, order: list[int]) -> torch.Tensor:
     return torch.cat([observation[:, :NUM_CONTEXT], slots.flatten(1)], dim=1)
 
 
-def blind_to_places(network: SetwiseNetwork) -> SetwiseNetwork:
-    """Takes the place in the queue away from the network."""
+def act_alike(env: gym.Env, one: Any, other: Any) -> bool:
+    observation, _ = env.reset(seed=1)
+    return one.predict(observation, deterministic=True)[0] == other.predict(observation, deterministic=True)[0]
+
+
+def test_slots_in_another_order_get_their_scores_in_that_order_but_for_the_place_in_the_queue() -> None:
+    network = SetwiseNetwork(SHAPE, 2 * NUM_SLOTS)
+    assert network.forward_actor(observations(20)).std(dim=1).max() < 0.05, "untrained scores are nearly equal"
+    with torch.no_grad():
+        network.score_slots[-1].weight.mul_(100.0)
+    order, seen = [3, 0, 4, 1, 2], observations(6)
+    actions = [*order, *(NUM_SLOTS + slot for slot in order)]
+    assert not torch.allclose(network(reorder(seen, order))[0], network(seen)[0][:, actions], atol=1e-3)
+
     for encoder in (network.actor, network.critic):
         encoder.get_buffer("position").zero_()
-    return network
-
-
-def with_loud_scores(network: SetwiseNetwork) -> SetwiseNetwork:
-    """Makes the first scores, which are nearly equal on purpose, differ."""
-    with torch.no_grad():
-        for module in (network.score_slots, network.score_others):
-            if module is not None:
-                module[-1].weight.mul_(100.0)
-    return network
-
-
-def test_slots_in_another_order_get_their_scores_in_that_order_and_the_same_value() -> None:
-    network = blind_to_places(SetwiseNetwork(SHAPE, 2 * NUM_SLOTS))
-    assert network.forward_actor(observations(20)).std(dim=1).max() < 0.05, "untrained scores are nearly equal"
-    with_loud_scores(network)
-    order, seen = [3, 0, 4, 1, 2], observations(6)
-
-    logits, swapped = network.forward_actor(seen), network.forward_actor(reorder(seen, order))
-
-    assert torch.allclose(swapped[:, :NUM_SLOTS], logits[:, order], atol=1e-5)
-    assert torch.allclose(swapped[:, NUM_SLOTS:], logits[:, NUM_SLOTS:][:, order], atol=1e-5)
+    (logits, values), (swapped, same) = network(seen), network(reorder(seen, order))
+    assert torch.allclose(swapped, logits[:, actions], atol=1e-5)
     assert not torch.allclose(swapped, logits, atol=1e-2)
-    values = network.forward_critic(seen), network.forward_critic(reorder(seen, order))
-    assert torch.allclose(*values, atol=1e-5)
-
-
-def test_the_place_in_the_queue_is_seen() -> None:
-    network, seen = with_loud_scores(SetwiseNetwork(SHAPE, NUM_SLOTS)), observations(6)
-    order = [4, 3, 2, 1, 0]
-    logits, swapped = network.forward_actor(seen), network.forward_actor(reorder(seen, order))
-    assert not torch.allclose(swapped, logits[:, order], atol=1e-3)
+    assert torch.allclose(values, same, atol=1e-5)
 
 
 def test_an_empty_slot_is_never_chosen_and_changes_nothing() -> None:
     present = [True, False, True, False, False]
     network, seen = SetwiseNetwork(SHAPE, NUM_SLOTS), observations(4, present=present)
-    rubbish = seen.clone().reshape(4, -1)
-    for slot in np.flatnonzero(~np.array(present)):
-        begin = NUM_CONTEXT + slot * NUM_FEATURES
-        rubbish[:, begin + 1 : begin + NUM_FEATURES] = 7.0
-
-    probabilities = torch.softmax(network.forward_actor(seen), dim=-1)
-
-    assert (probabilities[:, ~np.array(present)] == 0).all()
+    empty = ~torch.tensor(present)
+    rubbish = seen.clone()
+    rubbish[:, NUM_CONTEXT:].reshape(4, NUM_SLOTS, NUM_FEATURES)[:, empty, 1:] = 7.0
+    assert not torch.equal(rubbish, seen)
+    assert (torch.softmax(network.forward_actor(seen), dim=-1)[:, empty] == 0).all()
     assert torch.equal(network.forward_actor(rubbish), network.forward_actor(seen))
     assert torch.equal(network.forward_critic(rubbish), network.forward_critic(seen))
 
@@ -134,14 +114,9 @@ def test_each_algorithm_learns_saves_and_loads(algorithm, policy, kwargs, tmp_pa
     env = gym.make(ENV_ID, bursts=2, **kwargs)
     found, policy_kwargs = setwise_policy(env, maskable=algorithm is MaskablePPO, width=4)
     assert found is policy
-    model = algorithm(found, env, n_steps=64, policy_kwargs=policy_kwargs, device="cpu")
-
-    model.learn(64)
+    model = algorithm(found, env, n_steps=64, policy_kwargs=policy_kwargs, device="cpu").learn(64)
     model.save(tmp_path / "model")
-    loaded = algorithm.load(tmp_path / "model")
-
-    observation, _ = env.reset(seed=1)
-    assert loaded.predict(observation, deterministic=True)[0] == model.predict(observation, deterministic=True)[0]
+    assert act_alike(env, model, algorithm.load(tmp_path / "model"))
 
 
 def test_a_network_that_standardises_reads_distances_from_the_mean_and_a_model_file_keeps_them(tmp_path) -> None:
@@ -168,9 +143,7 @@ def test_a_network_that_standardises_reads_distances_from_the_mean_and_a_model_f
 
     model = PPO(found, env, n_steps=16, batch_size=16, policy_kwargs=policy_kwargs, device="cpu").learn(16)
     save_model(model, tmp_path / "model.zip")
-    observation = env.reset(seed=1)[0]
-    loaded = load_policy(tmp_path / "model.zip", env)
-    assert loaded.predict(observation, deterministic=True)[0] == model.predict(observation, deterministic=True)[0]
+    assert act_alike(env, model, load_policy(tmp_path / "model.zip", env))
     with pytest.raises(ConfigError, match=r"centre and spread are \(1.0,\) and \(\): they must be .* numbers each"):
         SetwiseShape(**{**policy_kwargs["shape"], "centre": (1.0,), "spread": ()})
 
@@ -180,20 +153,15 @@ def test_the_encoder_of_slots_stands_before_any_other_policy_and_in_model_files(
     policy_kwargs = setwise_features(env, width=4) | {"net_arch": [8]}
     DQN("MlpPolicy", env, policy_kwargs=policy_kwargs, learning_starts=8, buffer_size=32, device="cpu").learn(16)
     model = PPO("MlpPolicy", env, n_steps=16, batch_size=16, policy_kwargs=policy_kwargs, device="cpu").learn(16)
-
-    observation, _ = env.reset(seed=1)
+    layout = env.get_wrapper_attr("layout")
+    assert model.policy.features_extractor.features_dim == (layout.num_slots + 2) * 4 + layout.num_context
     save_model(model, tmp_path / "model.zip")
-    loaded = load_policy(tmp_path / "model.zip", env)
-
-    assert model.policy.features_extractor.features_dim == (env.get_wrapper_attr("layout").num_slots + 2) * 4 + (
-        env.get_wrapper_attr("layout").num_context
-    )
-    assert loaded.predict(observation, deterministic=True)[0] == model.predict(observation, deterministic=True)[0]
+    assert act_alike(env, model, load_policy(tmp_path / "model.zip", env))
 
 
 def test_environments_without_slots_to_choose_are_refused() -> None:
     for env, message in (
-        (gym.make("CartPole-v1"), "it has no layout, as environments of flowsched-gym have"),
+        (gym.make("CartPole-v1"), "it has no layout"),
         (FrameStackObservation(gym.make(ENV_ID), 2), "no wrapper has reshaped"),
         (gym.make("flowsched_gym:flowsched/QCluster-v0"), r"action space is Box.*must be Discrete"),
         (DummyVecEnv([lambda: gym.make("CartPole-v1")]), "it has no layout"),

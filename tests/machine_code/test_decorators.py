@@ -1,36 +1,31 @@
-"""Tells when rules are compiled, where their machine code is kept, and that a rule without it gives the same bits."""
+"""Tells when rules are compiled and what a user is told of it, and how a hook that cannot be compiled is named.
 
-import ast
-import importlib
+One line is told when something is compiled, none when it is on disk; a rule without machine code gives the same bits.
+"""
+
 import inspect
 import json
-import logging
-import re
-import shutil
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from types import SimpleNamespace
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pytest
-from numba.core.caching import IndexDataCacheFile
+from numba.core.errors import NumbaError
 
-from flowsched_gym.machine_code.cache import source_files
-from flowsched_gym.machine_code.decorators import engine_function, inlined_part, rule
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.machine_code import messages
+from flowsched_gym.machine_code.decorators import chosen_by_type, engine_function, inlined_part, rule
 from tests.envs.episodes import ENVIRONMENTS
 from tests.processes import run, run_python
-
-PACKAGE: Final = Path(__file__).parents[2] / "flowsched_gym"
 
 EPISODES: Final = """
 import itertools, json
 from numba.core import event
 from flowsched_gym.machine_code import decorators as compiling
-if {time_before} is None:
-    compiling.perf_counter = itertools.count(step=1e-5).__next__
-else:
-    compiling.TIME_BEFORE_COMPILING = {time_before}
+{setting}
 with event.install_recorder("numba:compile") as recorder:
     from flowsched_gym.flows.thresholds import thresholds_between
     from flowsched_gym.fluid.rules.sharing import share_links
@@ -43,25 +38,18 @@ with event.install_recorder("numba:compile") as recorder:
 signatures = [len(rule.signatures) for rule in (share_links, thresholds_between)]
 print(json.dumps([fingerprints, len(recorder.buffer), signatures]))
 """
-"""Plays episodes; prints what came of them, and how much was compiled.
-
-With the usual time before compiling, each call of a rule takes 10 us by the clock, however busy the machine is.
-"""
+"""Plays episodes; prints what came of them, and how much was compiled."""
 
 ARTEMIS: Final = "flowsched/Artemis-v0"
-PLAIN: Final = float("inf")
-AT_ONCE: Final = 0.0
-BEFORE: Final = "from flowsched_gym.machine_code import decorators; decorators.TIME_BEFORE_COMPILING = 0.0"
+USUAL: Final = "compiling.perf_counter = itertools.count(step=1e-5).__next__"
+"""The time before compiling stays; each call of a rule takes 10 us by the clock, however busy the machine is."""
+PLAIN, AT_ONCE = (f"compiling.TIME_BEFORE_COMPILING = float('{time}')" for time in ("inf", "0"))
 
 
-def play(
-    time_before: float | None, *env_ids: str, stride: int = 9, **variables: str
-) -> tuple[list[str], int, list[int]]:
+def play(setting: str, *env_ids: str, stride: int = 9, **variables: str) -> list[Any]:
     """Plays in a fresh process; returns fingerprints, compilations, and signatures of rules of flows and of packets."""
-    given = None if time_before is None else f"float({str(time_before)!r})"
-    program = EPISODES.format(time_before=given, env_ids=env_ids, stride=stride)
-    found = json.loads(run_python(program, **variables))
-    return tuple(found)
+    program = EPISODES.format(setting=setting, env_ids=env_ids, stride=stride)
+    return json.loads(run_python(program, **variables))
 
 
 def files_of(folder: Path) -> dict[str, int]:
@@ -69,17 +57,15 @@ def files_of(folder: Path) -> dict[str, int]:
 
 
 def test_the_first_episodes_wait_for_no_compilation_and_a_process_loads_what_another_has_compiled(tmp_path) -> None:
-    first, *uncompiled = play(None, ARTEMIS, stride=30, NUMBA_CACHE_DIR=str(tmp_path))
+    first, *uncompiled = play(USUAL, ARTEMIS, stride=30, NUMBA_CACHE_DIR=str(tmp_path))
     assert uncompiled == [0, [0, 0]]
     assert files_of(tmp_path) == {}
-
     compiled, compilations, signatures = play(AT_ONCE, ARTEMIS, stride=30, NUMBA_CACHE_DIR=str(tmp_path))
     before = files_of(tmp_path)
     assert compilations > 0
     assert signatures[0] > 0
     assert any("share_links" in name for name in before)
-
-    again, compilations, signatures = play(None, ARTEMIS, stride=30, NUMBA_CACHE_DIR=str(tmp_path))
+    again, compilations, signatures = play(USUAL, ARTEMIS, stride=30, NUMBA_CACHE_DIR=str(tmp_path))
     assert (compilations, signatures[0] > 0) == (0, True)
     assert files_of(tmp_path) == before
     assert first == compiled == again
@@ -121,7 +107,6 @@ live, attained, left = np.zeros(1, np.int64), np.zeros(1), np.full(1, 1e300)
 slow, never = np.full(1, 1e-300), np.full(1, np.inf)
 print(next_event_time(0.0, live, 1, attained, left, slow, never, 5.0), len(next_event_time.signatures))
 """
-
     assert run_python(program, NUMBA_CACHE_DIR=str(tmp_path)) == "5.0 0"
 
 
@@ -141,160 +126,158 @@ def test_a_part_of_a_rule_is_a_plain_function_in_python_and_compiled_into_those_
     assert quadruple(1.5) == 6.0
 
 
-def outcomes(folder: Path, program: str, *versions: dict[str, str]) -> list[str]:
-    """Runs a program with one version after the other of modules beside the rules; returns what it prints."""
-    installed, printed = folder / "flowsched_gym", []
-    shutil.copytree(PACKAGE, installed, ignore=shutil.ignore_patterns("__pycache__"))
-    variables = {"NUMBA_CACHE_DIR": str(folder / "cache"), "PYTHONPATH": str(folder), "PYTHONSAFEPATH": "1"}
-    for sources in versions:
-        for name, source in sources.items():
-            head = "from typing import NamedTuple\nfrom flowsched_gym.machine_code.decorators import engine_function\n"
-            (installed / "fluid" / "rules" / f"{name}.py").write_text(f"{head}{source}\n")
-        printed.append(run_python(f"{BEFORE}; from flowsched_gym.fluid.rules.outer import *; {program}", **variables))
-    assert any("outer" in name for name in files_of(folder / "cache"))
-    return printed
+def of_record(name: str, record: Any) -> Any:
+    return record.hook
 
 
-def test_an_edited_rule_is_not_served_from_the_cache_of_a_rule_in_another_file_that_calls_it(tmp_path: Path) -> None:
-    outer = (
-        "from flowsched_gym.fluid.rules.inner import inner\n@engine_function\ndef outer(x):\n    return 10 * inner(x)"
-    )
-    inner = [
-        {"outer": outer, "inner": f"@engine_function\ndef inner(x):\n    return x + {number}"} for number in (1, 2)
-    ]
-    assert outcomes(tmp_path, "print(outer(0))", *inner) == ["10", "20"]
+@chosen_by_type(of_record, index=0)
+def hook(record: tuple, values: np.ndarray) -> float:
+    """Returns a number."""
+    raise NotImplementedError
 
 
-def test_machine_code_of_a_release_whose_classes_have_moved_is_compiled_anew(tmp_path: Path) -> None:
-    rest = "(NamedTuple):\n    x: int\n@engine_function\ndef outer(pair):\n    return pair.x\n"
-    outer = [{"outer": f"class {name}{rest}Pair = {name}"} for name in ("Before", "After")]
-    assert outcomes(tmp_path, "print(outer(Pair(7)))", *outer) == ["7", "7"]
+@engine_function
+def engine(record: tuple, values: np.ndarray) -> float:
+    return hook(record, values) + 1.0
 
 
-def compiled_modules() -> list[str]:
-    """Returns the modules of the package that hold compiled functions."""
-    return [
-        ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
-        for path in sorted(PACKAGE.rglob("*.py"))
-        if re.search(r"^@(\w+_)?(rule|function)$", path.read_text(encoding="utf-8"), re.MULTILINE)
-    ]
+@inlined_part
+def part_of_it(values):
+    return values.length
 
 
-def test_machine_code_is_stale_when_anything_changes_that_it_may_be_made_of() -> None:
-    def file_of(name: str) -> Path:
-        return Path(importlib.import_module(name).__file__ or "")
+def calls_a_faulty_part(record, values):
+    return part_of_it(values)
 
-    for module in compiled_modules():
-        files = set(source_files(file_of(module)))
-        assert file_of(module) in files
-        for node in (node for path in files for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))):
-            if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("flowsched_gym"):
-                assert file_of(node.module) in files, module
-            assert not (isinstance(node, ast.Import) and any(each.name.startswith("flowsched") for each in node.names))
+
+def has_no_such_attribute(record, values):
+    return values.length
+
+
+def calls_a_plain_function(record, values):
+    return run_with(record)
+
+
+def makes_an_array(record, values):
+    return np.zeros(3)[0]
+
+
+def takes_too_little(record):
+    return 1.0
+
+
+def opens_a_file(record, values):
+    with open("file") as file:
+        return len(file.read())
+
+
+def returns_a_text(record, values):
+    return "never"
+
+
+def run_with(function: Callable[..., object]) -> float:
+    """Runs an engine with a hook, as it finds those of a user's own class."""
+    record = type(f"Record of {function.__name__}", (NamedTuple("Record", [("kept", int)]),), {"hook": function})
+    return engine(record(1), np.ones(2))
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("function", "at", "reason"),
     [
-        "import flowsched_gym.core.units as units",
-        "from flowsched_gym.core import (  # all (of them)\n    units,\n)",
-        "class Late:\n    def units():\n        from flowsched_gym.core.units import gbps_to_capacity",
+        (has_no_such_attribute, 1, r"Unknown attribute 'length' of type array\(float64, 1d, C\)"),
+        (calls_a_faulty_part, -3, r"Unknown attribute 'length' of type array\(float64, 1d, C\)"),
+        (calls_a_plain_function, 1, "Untyped global name 'run_with'"),
+        (makes_an_array, 1, r"No implementation of function .*zeros.*\(hooks make no arrays or lists\)"),
+        (takes_too_little, 0, "Signature mismatch: 2 argument types given, but function takes 1 argument"),
+        (opens_a_file, 0, "The 'with .* construct is not supported"),
+        (returns_a_text, 0, r"it returns .*never.*, and must return float"),
     ],
 )
-def test_all_forms_of_imports_count_in_a_users_own_file_and_what_stands_beside_it_need_not_be_python(
-    text: str, tmp_path: Path
-) -> None:
-    own, beside = tmp_path / "own.py", tmp_path / "template.py"
-    own.write_text(text)
-    beside.write_text("def {{ name }}():")
-    assert {own, beside, PACKAGE / "core" / "units.py"} <= set(source_files(own))
+def test_a_hook_that_cannot_be_compiled_is_named(function: Callable[..., object], at: int, reason: str) -> None:
+    line = function.__code__.co_firstlineno + at
+    for _ in range(2):  # Numba looks for the hook once
+        with pytest.raises(
+            ConfigError, match=rf"^{function.__name__} cannot be compiled: {__file__}, line {line}: {reason}"
+        ) as error:
+            run_with(function)
+        assert error.value.__cause__ is not None
 
 
-def test_without_a_folder_to_write_to_rules_are_compiled_in_each_process(tmp_path: Path) -> None:
-    """Files stand where folders would be made; unlike permissions, they stop every user."""
-    installed = tmp_path / "installed" / "flowsched_gym"
-    shutil.copytree(PACKAGE, installed, ignore=shutil.ignore_patterns("__pycache__"))
-    for folder in [installed, *(path for path in installed.rglob("*") if path.is_dir())]:
-        (folder / "__pycache__").touch()
-    (home := tmp_path / "home").touch()
-    nowhere = dict.fromkeys(("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA"), str(home))
-    program = """
-import numpy as np
-from flowsched_gym.machine_code import decorators as compiling
-from flowsched_gym.fluid.rules.transport.senders import wire_volume
-compiling.TIME_BEFORE_COMPILING = 0.0
-volume = np.empty(1)
-wire_volume(np.ones(1), 0.0, 0.0, volume)
-print(volume[0], len(wire_volume.signatures), compiling.__file__)
-"""
-    variables = {"NUMBA_CACHE_DIR": "", "PYTHONPATH": str(installed.parent), "PYTHONSAFEPATH": "1"}
-    result, signatures, file = run_python(program, **variables, **nowhere).split()
-
-    assert (result, signatures) == ("1.0", "1")
-    assert Path(file).is_relative_to(installed)
-    assert list(tmp_path.rglob("*.nb*")) == []
-
-
-def test_two_processes_that_start_together_compile_once(tmp_path: Path) -> None:
-    """The rule takes a second to compile; each process waits until the other is there too."""
-    lines = "".join(f"        x = math.sin(x) if x > {i} else x * math.exp(-x / {i + 1}.0)\n" for i in range(100))
-    begin = (
-        "import math\nfrom flowsched_gym.machine_code.decorators import engine_function\n"
-        "@engine_function\ndef slow(x):\n    for _ in range(9):\n"
-    )
-    (tmp_path / "racing.py").write_text(f"{begin}{lines}    return x\n")
-    program = """
-import os, sys
-from pathlib import Path
-from numba.core import event
-sys.path.insert(0, os.getcwd())
-from racing import slow
-here, other = Path(sys.argv[1]), Path(sys.argv[2])
-here.touch()
-while not other.exists():
-    pass
-with event.install_recorder("numba:compile") as recorder:
-    slow(1.0)
-print(len(recorder.buffer) // 2)
-"""
-
-    def compilations(names: tuple[str, str]) -> int:
-        code = str(tmp_path / "code")
-        return int(run(sys.executable, "-c", program, *names, folder=tmp_path, NUMBA_CACHE_DIR=code).out)
-
-    with ThreadPoolExecutor(2) as pool:
-        found = list(pool.map(compilations, (("first", "second"), ("second", "first"))))
-
-    assert sorted(found) == [0, 1]
-    assert list(tmp_path.rglob("*.lock")) == []
-
-
-def test_a_full_disk_stops_no_rule(tmp_path, monkeypatch, caplog) -> None:
-    def refuse(*arguments: Any) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(IndexDataCacheFile, "_save_data", refuse)
-
+def test_a_fault_of_an_engine_itself_is_told_alike() -> None:
     @engine_function
-    def double(values: np.ndarray) -> None:
-        for place in range(len(values)):
-            values[place] *= 2.0
+    def faulty(values):
+        return values.length
 
-    values = np.ones(2)
-    with caplog.at_level(logging.WARNING):
-        double(values)
-
-    assert values.tolist() == [2.0, 2.0]
-    assert "No space left on device" in caplog.text
+    with pytest.raises(ConfigError, match=r"faulty cannot be compiled: .*line \d+: Unknown attribute") as e:
+        faulty(np.ones(2))
+    assert isinstance(e.value.__cause__, NumbaError)
 
 
-def test_an_environment_can_be_debugged_with_numba_switched_off() -> None:
-    program = """
-from flowsched_gym.registration import find_environment
-from tests.envs.episodes import make, play
-steps = play(make(find_environment("flowsched/Artemis-v0")), seed=5)
-print([(step.action, step.observation.tolist(), step.reward, float(step.info["time"])) for step in steps])
+PROGRAM = """
+import numpy as np
+from flowsched_gym.fluid.compiled.events import _insert_timer
+timers = np.zeros(2, dtype=[("time", np.float64), ("kind", np.int64), ("row", np.int64)])
+_insert_timer(timers, 0, 0, 1.5, 1, 0)
 """
+"""Calls the smallest part of the engine."""
 
-    assert run_python(program, NUMBA_DISABLE_JIT="1") == run_python(program)
+
+def errors_of(folder: Path, **variables: str) -> list[str]:
+    """Runs the program in a fresh process; returns the lines on standard error."""
+    variables = {"FLOWSCHED_QUIET": "", "NUMBA_CACHE_DIR": str(folder)} | variables
+    outcome = run(sys.executable, "-W", "error", "-c", PROGRAM, **variables)
+    assert outcome.out == ""
+    return outcome.err.splitlines()
+
+
+def test_the_first_process_on_a_machine_is_told_once_and_the_next_ones_are_not(tmp_path: Path) -> None:
+    (line,) = errors_of(tmp_path / "told")
+    assert line.startswith("flowsched: compiling the engine")
+    assert errors_of(tmp_path / "told") == errors_of(tmp_path / "quiet", FLOWSCHED_QUIET="1") == []
+
+
+def dispatcher(module: str, *, lazily_compiled: bool) -> SimpleNamespace:
+    function = type("function", (), {"__module__": f"{module}.any"})
+    return SimpleNamespace(py_func=function, lazily_compiled=lazily_compiled)
+
+
+RULE, OTHER_RULE = (dispatcher("flowsched_gym", lazily_compiled=True) for _ in range(2))
+LOAD, RUN, STEP = (dispatcher("flowsched_gym", lazily_compiled=False) for _ in range(3))
+OF_A_USER = dispatcher("my_own_package", lazily_compiled=False)
+
+
+def test_each_engine_is_one_line_and_rules_are_one_after_a_second_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    listener, lines, now = messages._Announcer(), [], [0.0]
+    monkeypatch.delenv(messages.QUIET_VARIABLE)
+    monkeypatch.setattr(messages, "_writers", [lines.append])
+    monkeypatch.setattr(messages.time, "monotonic", lambda: now[0])  # type: ignore[attr-defined]
+
+    def compiles(*dispatchers: SimpleNamespace) -> None:
+        """Signals as Numba does that functions take 0.6 s, the later ones for the sake of the first."""
+        signals = [SimpleNamespace(data={"dispatcher": each}) for each in dispatchers]
+        for signal in signals:
+            listener.on_start(signal)
+        now[0] += 0.6
+        for signal in reversed(signals):
+            listener.on_end(signal)
+
+    compiles(OF_A_USER)
+    compiles(RULE)
+    compiles(OTHER_RULE, RULE)
+    assert lines == []
+    for _ in range(3):
+        compiles(RULE)
+    (line,) = lines
+    assert "rules" in line
+
+    for _ in range(2):  # the second is for another discipline
+        compiles(LOAD)
+        compiles(RUN, RULE, OTHER_RULE)
+        compiles(STEP, RUN)
+    assert ["the engine of vector environments" in line for line in lines] == [False, True, True]
+
+
+def test_a_process_without_standard_error_is_told_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(messages.QUIET_VARIABLE)
+    monkeypatch.setattr(sys, "stderr", None)
+    messages.tell("nothing")

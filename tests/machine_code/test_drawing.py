@@ -1,6 +1,8 @@
-"""Holds loops that draw flows to NumPy's ways, to the bit."""
+"""Holds loops that draw flows, and sums, to NumPy's ways, to the bit."""
 
+import math
 import zlib
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -10,12 +12,13 @@ from flowsched_gym.core import numerics
 from flowsched_gym.core.errors import WorkloadError
 from flowsched_gym.core.seeding import SeedStreams, uniforms
 from flowsched_gym.machine_code import drawing
+from flowsched_gym.machine_code.decorators import compiled_for
+from flowsched_gym.machine_code.numerics import pairwise_sum
 from flowsched_gym.workload import WORKLOADS, Empirical, Pareto, Workload, load_cdf
 from tests.processes import run_python
 
 UNIFORM = np.append(uniforms(np.random.default_rng(1), 20_000), [2.0**-54, 0.5, 1.0 - 2.0**-53])
 SEEDS = (0, 1, 2**32 - 1, 2**32, 2**53 - 1, 2**63 - 1, *np.random.default_rng(2).integers(2**63, size=100).tolist())
-
 
 drawing.take_loops()
 
@@ -115,3 +118,12 @@ for seed in range(drawing.CALLS_OF_NUMPY):
 print("numba" in sys.modules, drawing.loops() is not None)
 """
     assert run_python(program).split() == ["False", "True", "True"]
+
+
+@pytest.mark.parametrize("add", [pairwise_sum, compiled_for(pairwise_sum, np.zeros(1), 0, 1)], ids=["rule", "compiled"])
+def test_sums_of_a_part_have_the_bits_of_numpys(add: Callable[..., float]) -> None:
+    for count in (*range(0, 2_000, 1 if add is not pairwise_sum else 97), 127, 128, 129, 257, 4_097, 20_001):
+        values = np.random.default_rng(count).lognormal(sigma=4.0, size=count)
+        expected = float(values.sum())
+        assert add(np.concatenate([[np.nan] * 3, values, [np.nan]]), 3, 3 + count) == expected
+        assert expected == pytest.approx(math.fsum(values.tolist()), rel=1e-14)

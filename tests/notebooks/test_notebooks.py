@@ -43,8 +43,6 @@ SUITE: Final = {
 }
 """A suite of short episodes."""
 
-KERNEL: Final = "python3"
-
 STRICT: Final = """\
 import socket, warnings
 
@@ -58,7 +56,6 @@ def refuse(connection, address):
 socket.socket.connect = refuse
 """
 """Runs before the cells of notebooks: a warning ends them, and so does a connection."""
-
 
 each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
@@ -78,7 +75,7 @@ class Kernel:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.manager = KernelManager(kernel_name=KERNEL)
+        self.manager = KernelManager(kernel_name="python3")
         self.manager.start_kernel(cwd=str(folder))
         self.run(new_notebook(cells=[new_code_cell(STRICT)]))
 
@@ -94,10 +91,6 @@ class Kernel:
             client.kc.stop_channels()
         return notebook
 
-    def close(self) -> None:
-        """Ends the kernel."""
-        self.manager.shutdown_kernel(now=True)
-
 
 def outputs_of(notebook: NotebookNode) -> Iterator[NotebookNode]:
     for cell in notebook.cells:
@@ -111,25 +104,16 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
     folder = place / "work"
     folder.mkdir()
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in SMALL.items():
-            patch.setenv(name, value)
         suite = place / "small-v1.json"
         suite.write_text(json.dumps(SUITE), encoding="utf-8")
-        patch.setenv("FLOWSCHED_NOTEBOOK_SUITE", str(suite))
-        patch.setenv("PYTHONPATH", str(ROOT))
-        patch.setenv("IPYTHONDIR", str(place / "ipython"))
-        patch.setenv("JUPYTER_DATA_DIR", str(place / "jupyter"))
-        patch.setenv("JUPYTER_RUNTIME_DIR", str(place / "runtime"))
+        folders = {name: str(place / name) for name in ("IPYTHONDIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")}
+        files = {"FLOWSCHED_NOTEBOOK_SUITE": str(suite), "PYTHONPATH": str(ROOT)}
+        for name, value in (SMALL | folders | files).items():
+            patch.setenv(name, value)
         patch.delenv("MPLBACKEND", raising=False)
         kernel = Kernel(folder)
         yield kernel
-        kernel.close()
-
-
-def test_notebooks_are_numbered_in_the_order_of_reading() -> None:
-    numbers = [re.fullmatch(r"(\d\d)(?:_[a-z0-9]+)+", path.stem)[1] for path in NOTEBOOKS]
-    assert numbers == [f"{number:02}" for number in range(1, len(NOTEBOOKS) + 1)]
-    assert numbers
+        kernel.manager.shutdown_kernel(now=True)
 
 
 @each_notebook
@@ -143,9 +127,7 @@ def test_a_notebook_runs_without_a_warning_and_shows_pictures(path: Path, kernel
 def test_a_cell_that_warns_or_connects_fails(kernel: Kernel) -> None:
     sources = ("warnings.warn('beware')", "urllib.request.urlopen('http://127.0.0.1:9')", "1 + 1")
     cells = [new_code_cell(f"import urllib.request, warnings\n{source}") for source in sources]
-
     _, warned, connected, counted = kernel.run(new_notebook(cells=cells), allow_errors=True).cells
-
     assert [output.get("ename") for output in warned.outputs] == ["UserWarning"]
     assert [output.get("ename") for output in connected.outputs] == ["URLError"]
     assert "needs no network" in connected.outputs[0].evalue
@@ -153,13 +135,14 @@ def test_a_cell_that_warns_or_connects_fails(kernel: Kernel) -> None:
 
 
 @each_notebook
-def test_a_notebook_is_stored_without_outputs_and_its_links_lead_to_files(path: Path) -> None:
+def test_a_notebook_is_stored_in_the_order_of_reading_without_outputs_and_its_links_lead_to_files(path: Path) -> None:
+    assert re.fullmatch(rf"{NOTEBOOKS.index(path) + 1:02}(_[a-z0-9]+)+", path.stem)
     notebook = read(path)
     assert list(outputs_of(notebook)) == []
     assert {cell.get("execution_count") for cell in notebook.cells} == {None}
     assert {key for cell in notebook.cells for key in cell.metadata} == set()
     assert notebook.metadata == {
-        "kernelspec": {"display_name": "Python 3", "language": "python", "name": KERNEL},
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
         "language_info": {"name": "python"},
     }
     text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")

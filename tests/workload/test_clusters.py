@@ -18,13 +18,11 @@ from flowsched_gym.workload import (
     PoissonWorkload,
     Traffic,
     Uniform,
-    Workload,
     load_cdf,
     make_workload,
     offered_traffic,
 )
-from tests.simulate import make_flows
-from tests.workload.drawn import LEAST_P_VALUE
+from tests.simulate import LEAST_P_VALUE, make_flows
 
 SMALL, LARGE, BUSY = (
     Traffic(size=Exponential(mean=1e5), load=0.4),
@@ -33,6 +31,7 @@ SMALL, LARGE, BUSY = (
 )
 STATIC = ClusterWorkload(traffic=(SMALL, LARGE, BUSY), num_hosts=12, num_clusters=3, num_flows=40_000)
 CHANGING = replace(STATIC, change_every=0.1)
+WEB_SEARCH = load_cdf("web_search")
 INCAST = Incast(burst_rate=2_000.0, senders=5, size=Constant(value=2e4))
 BURSTING = replace(STATIC, incast=INCAST)
 
@@ -55,11 +54,9 @@ def test_each_cluster_sends_its_own_sizes_at_its_own_load(cluster: int) -> None:
 
 def test_every_host_of_a_cluster_sends_alike_and_to_all_other_hosts_alike() -> None:
     workload = STATIC.draw(2)
+    ends = np.stack([workload.source, workload.destination])
     for cluster in range(3):
-        own = workload.source // 4 == cluster
-        pairs, counts = np.unique(
-            np.stack([workload.source[own], workload.destination[own]]), axis=1, return_counts=True
-        )
+        pairs, counts = np.unique(ends[:, workload.source // 4 == cluster], axis=1, return_counts=True)
         assert pairs.shape[1] == 4 * 11
         assert stats.chisquare(counts).pvalue > LEAST_P_VALUE
 
@@ -68,7 +65,6 @@ def test_in_each_phase_a_cluster_has_the_rate_and_the_sizes_of_the_traffic_that_
     workload = CHANGING.draw(3)
     num_phases = int(workload.arrival_time[-1] / 0.1)
     phases = CHANGING.phases(3, num_phases)
-
     phase = (workload.arrival_time / 0.1).astype(np.int64)
     counts = np.array(
         [[np.sum((phase == p) & (workload.source // 4 == c)) for c in range(3)] for p in range(num_phases)]
@@ -100,16 +96,15 @@ def test_more_phases_begin_with_the_same_ones_and_traffic_that_does_not_change_h
     assert CHANGING.phases(5, 40)[:7].tolist() == CHANGING.phases(5, 7).tolist()
     assert CHANGING.phases(5, 7).tolist() != CHANGING.phases(6, 7).tolist()
     assert STATIC.phases(5, 2).tolist() == [[0, 1, 2], [0, 1, 2]]
-
-
-def bursts_of(workload: Workload) -> list[np.ndarray]:
-    assert workload.task_id is not None
-    return [np.flatnonzero(workload.task_id == task) for task in range(workload.task_id.max() + 1)]
+    with pytest.raises(ConfigError, match="count is 0: it must be an integer >= 1"):
+        CHANGING.phases(1, 0)
+    with pytest.raises(ConfigError, match="change_every is 1e-09: more than 1000000 phases are"):
+        replace(CHANGING, change_every=1e-9).draw(1)
 
 
 def test_the_flows_of_a_burst_come_from_distinct_hosts_to_one_at_one_instant() -> None:
     workload = BURSTING.draw(7)
-    bursts = bursts_of(workload)[:-1]
+    bursts = [np.flatnonzero(workload.task_id == task) for task in range(workload.task_id.max())]
     assert len(bursts) > 1_000
     for rows in bursts:
         assert len(rows) == len(set(workload.source[rows])) == 5
@@ -140,23 +135,14 @@ def test_the_load_of_a_network_is_the_mean_of_its_clusters_and_what_bursts_add()
     assert faster.draw(1).arrival_time == pytest.approx(STATIC.draw(1).arrival_time / 3, rel=1e-12)
 
 
-def test_phases_are_counted_from_one_and_not_too_many() -> None:
-    with pytest.raises(ConfigError, match="count is 0: it must be an integer >= 1"):
-        CHANGING.phases(1, 0)
-    with pytest.raises(ConfigError, match="change_every is 1e-09: more than 1000000 phases are"):
-        replace(CHANGING, change_every=1e-9).draw(1)
-
-
-WEB_SEARCH, DATA_MINING = load_cdf("web_search"), load_cdf("data_mining")
-
-
-def test_poisson_flows_are_the_same_in_all_clusters() -> None:
+def test_traffic_of_poisson_flows_is_the_same_in_all_clusters_and_of_a_flow_file_unknown() -> None:
     source = make_workload("auto-web-search", load=0.7)
     assert offered_traffic(source, 2) == (Traffic(size=WEB_SEARCH, load=0.7),) * 2
     # Whatever the load is told by.
     rate = PoissonWorkload(size=WEB_SEARCH, rate=source.flow_rate, num_flows=1, pattern="all-to-all", num_hosts=32)
     (found,) = offered_traffic(rate, 1)
     assert found.load == pytest.approx(0.7)
+    assert offered_traffic(FixedWorkload(workload=make_flows([0.0], [1.0])), 1) is None
 
 
 def test_clusters_that_are_those_of_the_workload_have_its_traffic() -> None:
@@ -179,10 +165,6 @@ def test_mixed_traffic_is_the_mixture_of_its_flows() -> None:
     # Bytes per second of all hosts over their capacity, by sizes and by rates.
     rates = math.fsum(8 * each.load * 125e6 / each.size.mean for each in source.traffic)
     assert whole.size.mean * rates == pytest.approx(0.7 * 32 * 125e6, rel=1e-6)
-
-
-def test_nothing_is_known_of_a_flow_file() -> None:
-    assert offered_traffic(FixedWorkload(workload=make_flows([0.0], [1.0])), 1) is None
 
 
 def test_sizes_that_are_not_measured_ones_cannot_be_mixed() -> None:

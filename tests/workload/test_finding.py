@@ -1,18 +1,45 @@
-"""Finds workloads in every form in which they may be given."""
+"""Finds workloads in every form in which they may be given; goes through the named ones and what may be overridden."""
 
+import math
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import gymnasium
+import numpy as np
 import pytest
 
 import flowsched_gym
-from flowsched_gym.core.errors import ConfigError, FlowFileError
+from flowsched_gym.core.errors import ConfigError, FlowFileError, WorkloadError
 from flowsched_gym.evaluation import evaluate
-from flowsched_gym.workload import FixedWorkload, find_source, make_workload, write_flows
+from flowsched_gym.registration import SYSTEMS, load_target
+from flowsched_gym.topology import crossing_shares, fat_tree, one_link, tree9
+from flowsched_gym.workload import (
+    MESSAGE_GAPS,
+    WORKLOADS,
+    Constant,
+    Discrete,
+    Exponential,
+    FixedWorkload,
+    JobWorkload,
+    LogUniform,
+    Mix,
+    Pareto,
+    TaskWorkload,
+    WorkloadSource,
+    draw_flows,
+    find_source,
+    first_flows,
+    load_cdf,
+    make_workload,
+    parse_variant,
+    write_flows,
+)
+from tests.repository import ROOT
 from tests.simulate import make_flows
 
 FLOWS = make_flows([0.0, 1.0], [3.0, 4.0])
+each_name = pytest.mark.parametrize("name", list(WORKLOADS))
 
 
 def test_a_name_a_source_flows_and_a_file_are_found(tmp_path: Path) -> None:
@@ -26,16 +53,6 @@ def test_a_name_a_source_flows_and_a_file_are_found(tmp_path: Path) -> None:
             found = find_source(form)
             assert isinstance(found, FixedWorkload)
             assert found.draw(0).size.tolist() == [3.0, 4.0]
-
-
-def test_what_is_no_workload_a_name_that_does_not_exist_and_a_file_that_does_not_are_told_apart() -> None:
-    for workload in (7, None, 2.5, ["gather-a1"]):
-        with pytest.raises(ConfigError, match=r"workload is .*: it must be a name, a file, a mapping, a Workload or"):
-            find_source(workload)
-    with pytest.raises(ConfigError, match="workload 'poisson-tre' does not exist"):
-        find_source("poisson-tre")
-    with pytest.raises(FlowFileError, match=r"none\.parquet"):
-        find_source("none.parquet")
 
 
 @pytest.mark.parametrize("name", ["own.yaml", "own.YML", "own.json"])
@@ -65,11 +82,17 @@ def test_a_workload_file_serves_wherever_a_workload_is_taken(
 def test_a_replay_takes_the_name_of_a_workload_and_suggests_one() -> None:
     records = flowsched_gym.replay("gather-heavy", discipline="edf", topology="big-switch", seed=2)
     assert records.size.tolist() == make_workload("gather-heavy").draw(2).size.tolist()
-    with pytest.raises(ConfigError, match=r"'gather-heavi' does not exist \(did you mean 'gather-heavy'"):
-        flowsched_gym.replay("gather-heavi", discipline="edf")
+    for take in (find_source, lambda name: flowsched_gym.replay(name, discipline="edf")):
+        with pytest.raises(ConfigError, match=r"'gather-heavi' does not exist \(did you mean 'gather-heavy'"):
+            take("gather-heavi")
 
 
-def test_a_workload_file_that_is_not_there_or_describes_nothing_is_named(tmp_path: Path) -> None:
+def test_what_is_no_workload_and_a_file_that_is_not_there_or_describes_nothing_are_told_apart(tmp_path: Path) -> None:
+    for workload in (7, None, 2.5, ["gather-a1"]):
+        with pytest.raises(ConfigError, match=r"workload is .*: it must be a name, a file, a mapping, a Workload or"):
+            find_source(workload)
+    with pytest.raises(FlowFileError, match=r"none\.parquet"):
+        find_source("none.parquet")
     with pytest.raises(ConfigError, match=r"none\.yaml does not exist: a workload file is needed"):
         find_source("none.yaml")
     for content, message in (("- 1", "it must be a mapping"), ("base: [", "this is not YAML"), ("base: x", "'x' does")):
@@ -80,3 +103,144 @@ def test_a_workload_file_that_is_not_there_or_describes_nothing_is_named(tmp_pat
         (tmp_path / "own.yaml").write_text(content)
         with pytest.raises(ConfigError, match=r"own\.yaml: this is not YAML: "):
             find_source(tmp_path / "own.yaml")
+
+
+@each_name
+def test_every_named_workload_is_described_and_draws_no_unstable_load(name: str) -> None:
+    config, described = make_workload(name), WORKLOADS[name]
+    workload, first = config.draw(3), draw_flows(config, num_flows=37, seed=3)
+    assert isinstance(config, WorkloadSource)
+    assert workload.num_flows >= (400 if name.startswith("tafe") else 1000)
+    assert workload.num_hosts <= config.num_hosts
+    load = config.offered_load
+    assert 0.2 <= load < 1 if load is not None else config.arrivals == "closed"
+    assert described.name == name
+    assert 10 < len(described.description) <= 110
+    assert "\n" not in described.description
+    assert first.size.tolist() == workload.size[:37].tolist()
+    assert first.arrival_time.tolist() == workload.arrival_time[:37].tolist()
+
+
+@each_name
+def test_counts_of_numpy_draw_what_pythons_do(name: str) -> None:
+    """An unsigned number of eight bits that is multiplied by another, or negated, is no longer what it was."""
+    config: Any = make_workload(name)
+    counts = {
+        field.name: np.min_scalar_type(value).type(value)
+        for field in fields(config)
+        if type(value := getattr(config, field.name)) is int
+    }
+    assert counts
+    small, plain = replace(config, **counts).draw(5), config.draw(5)
+    assert small.size.tolist() == plain.size.tolist()
+    assert small.destination.tolist() == plain.destination.tolist()
+
+
+def test_the_load_of_each_workload_of_merp_is_that_of_the_busiest_link_of_its_network() -> None:
+    for name, topology in (("poisson-pareto", one_link()), ("poisson-tree", tree9()), ("poisson-fat-tree", fat_tree())):
+        config = make_workload(name)
+        bytes_per_second = config.flow_rate * config.size.mean * crossing_shares(topology)
+        assert (bytes_per_second / topology.capacity).max() == pytest.approx(config.offered_load, rel=1e-12)
+
+
+def test_three_cables_between_aggregation_and_core_are_down_from_the_start_and_any_may_be() -> None:
+    config, names = make_workload("poisson-fat-tree-failures"), fat_tree(arity=4).link_names
+    changes = config.draw(2).link_changes
+    assert changes.time.tolist() == [0.0] * 6
+    assert not changes.up.any()
+    up, down = ([names[link] for link in changes.link[first::2]] for first in (0, 1))
+    assert len(set(up)) == 3
+    assert down == [name.removesuffix("up") + "down" for name in up]
+    inner = {link for link, name in enumerate(names) if name.startswith("aggregation")}
+    assert {link for cable in config.failures.cables for link in cable} == inner
+    assert all(names[down] == names[up].removesuffix("up") + "down" for up, down in config.failures.cables)
+
+
+def test_a_field_changes_alone_or_takes_the_place_of_those_that_it_excludes() -> None:
+    pareto = {"kind": "pareto", "shape": 1.2, "mean": 1.5e5}
+    discrete = {"kind": "discrete", "values": [1, 2], "probabilities": [0.5, 0.5]}
+    pairs, mix = [[1e5, 0.02, 3], [2e5, math.inf, 1]], Mix(pairs=((1e5, 0.02), (2e5, math.inf)), counts=(3, 1))
+    for name, overrides, expected in (
+        ("gather-a1", {"load": 0.5}, {"load": 0.5, "burst_rate": None}),
+        ("gather-a1-load", {"burst_rate": 12.0}, {"load": None, "burst_rate": 12.0, "duration": None}),
+        ("gather-a1-load", {"duration": 3.0}, {"num_bursts": None, "duration": 3.0}),
+        ("gather-a1", {"size": 2e5, "deadline": 1, "flows_per_burst": 4}, {"mix": None, "size": Constant(value=2e5)}),
+        ("gather-uniform", {"mix": pairs}, {"mix": mix, "size": None, "deadline": None, "burst_size": 4}),
+        ("poisson-exponential", {"rate": 7.0}, {"load": None, "rate": 7.0, "duration": None}),
+        ("poisson-exponential", {"duration": 2.0}, {"num_flows": None, "duration": 2.0}),
+        ("poisson-tree", {"shape": 1.05, "maximum": 1.5e9}, {"size": Pareto(shape=1.05, mean=1.5e6, maximum=1.5e9)}),
+        ("poisson-tree", {"size": pareto, "load": 0.4}, {"size": Pareto(shape=1.2, mean=1.5e5), "offered_load": 0.4}),
+        ("poisson-tree", {"size": {"kind": "exponential", "mean": 7.0}, "mean": 8.0}, {"size": Exponential(mean=8.0)}),
+        ("poisson-tree", {"size": 5}, {"size": Constant(value=5.0)}),
+        ("poisson-tree", {"size": "web_search"}, {"size": load_cdf("web_search")}),
+        ("poisson-tree", {"size": {"kind": "cdf", "name": "w3", "minimum": 9}}, {"size": load_cdf("w3", minimum=9)}),
+        ("poisson-tree", {"size": discrete}, {"size": Discrete(values=(1, 2), probabilities=(0.5, 0.5))}),
+        ("poisson-tree", {"size": Exponential(mean=3)}, {"size": Exponential(mean=3)}),
+        ("tafe-short", {}, {"num_tasks": 100, "num_clients": 3, "arrivals": "closed", "offered_load": None}),
+        ("tafe-short", {"load": 0.9}, {"arrivals": None}),
+        ("tafe-log", {"arrivals": "at-once"}, {"load": None}),
+        ("tafe-log", {"arrivals": "closed", "servers": 2}, {"load": None, "deadline_factor": None, "num_hosts": 5}),
+        ("tafe-log", {"size": "web_search"}, {"total": None}),
+    ):
+        config = make_workload(name, **overrides)
+        assert {field: getattr(config, field) for field in expected} == expected, (name, overrides)
+    tasks = {"kind": "tasks", "total_kb": {"kind": "loguniform", "low": 10, "high": 50}, "load": 0.5, "tasks": 20}
+    assert parse_variant(tasks) == TaskWorkload(total=LogUniform(low=1e4, high=5e4), load=0.5, num_tasks=20)
+    assert parse_variant({"base": "tafe-alibaba", "mean_size_kb": 30}) == JobWorkload(mean_size=3e4)
+
+
+def test_bad_names_and_fields_are_refused_with_what_is_allowed() -> None:
+    for workload in ({"base": "gather-a1", "load": 0.5}, "own.yaml", "flows.csv", 3):
+        with pytest.raises(ConfigError, match="it must be a name; find_source takes mappings, files and flows"):
+            make_workload(workload)  # type: ignore[arg-type]
+    for name, overrides, messages in (
+        ("gather-a3", {}, ["workload 'gather-a3' does not exist (did you mean 'gather-a", "there are gather-a1, "]),
+        ("gather-a1", {"flows": 5}, ["workload 'gather-a1' has no field 'flows'", "it has pattern, mix, size"]),
+        ("gather-a1", {"brust_rate": 5}, ["did you mean 'burst_rate'?"]),
+        ("poisson-tree", {"shap": 1.2}, ["has no field 'shap' (did you mean 'shape'?)", ", shape, mean, maximum"]),
+        ("poisson-tree", {"shape": 0.9}, ["shape is 0.9: without a maximum it must be > 1"]),
+        ("poisson-tree", {"failures": 3}, ["failures is 3: it must be RandomFailures or None"]),
+        ("gather-a1", {"size": "websearch"}, ["size: size distribution 'websearch' does not exist: there are"]),
+        ("gather-a1", {"size": {"kind": "gamma"}}, ["size: kind is 'gamma': it must be one of constant, discrete"]),
+        ("gather-a1", {"size": {"kind": "uniform", "low": 1}}, ["size: kind 'uniform' does not take", "high"]),
+        ("gather-a1", {"mix": [[1e5, 0.02]]}, ["mix is [[100000.0, 0.02]]: it must be a Mix or a sequence of triples"]),
+        ("auto-clusters", {"load": 0.5}, ["workload 'auto-clusters' has no field 'load'", "it has traffic, num_hosts"]),
+        ("auto-clusters", {"traffic": [["w9", 0.5]]}, ["traffic: size: size distribution 'w9' does not exist"]),
+        ("auto-incast", {"incast": {"senders": 3}}, ["incast: burst_rate is missing in {'senders': 3}: it must have"]),
+    ):
+        with pytest.raises(ConfigError) as error:
+            make_workload(name, **overrides)
+        for message in messages:
+            assert message in str(error.value)
+
+
+def test_more_flows_than_there_are_cannot_be_cut_off() -> None:
+    workload = make_workload("gather-a1").draw(0)
+    assert first_flows(workload, 0).num_flows == 0
+    with pytest.raises(WorkloadError, match="1001 flows are wanted of a workload that has 1000"):
+        first_flows(workload, 1001)
+
+
+def test_qclusters_messages_load_one_port_and_its_connections_carry_several() -> None:
+    for name, gap in MESSAGE_GAPS.items():
+        config = make_workload(name)
+        flows = config.draw(1)
+        assert config.capacity == 1.25e9
+        assert flows.size.sum() / flows.arrival_time[-1] == pytest.approx(0.6 * config.capacity, rel=0.3)
+        connections = len({*zip(flows.source.tolist(), flows.destination.tolist(), strict=True)})
+        assert 4 * connections < flows.num_flows
+        assert gap > 0
+    deadlines = make_workload("qcluster-deadlines").draw(1)
+    assert ((deadlines.size < 1e5) == (deadlines.deadline_span < math.inf)).all()
+
+
+def test_every_named_workload_has_a_yaml_with_its_name_and_arguments_of_an_environment_that_are_not_set() -> None:
+    environments = [environment for system in SYSTEMS for environment in system.environments]
+    arguments = [{field.name for field in fields(load_target(environment.config))} for environment in environments]
+    paths = sorted((ROOT / "configs" / "workload").glob("*.yaml"))
+    assert {path.stem for path in paths} == set(WORKLOADS)
+    for path in paths:
+        content = pytest.importorskip("yaml").safe_load(path.read_text(encoding="utf-8"))
+        assert content.pop("name") == path.stem
+        assert any(set(content) <= each for each in arguments), path
+        assert all(value is None for value in content.values()), path

@@ -1,8 +1,9 @@
-"""Writes workloads as mappings: they draw what the classes draw, are written down and read again, refuse mistakes."""
+"""Writes workloads, and choices of one of several, as mappings: each is drawn, written down, read again, or refused."""
 
 import json
 import math
 import re
+from collections import Counter
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,10 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from flowsched_gym.core.errors import ConfigError
+import flowsched_gym
+from flowsched_gym.cli.app import main
+from flowsched_gym.core.errors import ConfigError, FlowFileError
+from flowsched_gym.evaluation import evaluate
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import (
     ARTEMIS_A1,
@@ -19,24 +23,34 @@ from flowsched_gym.workload import (
     ClusterWorkload,
     Constant,
     Exponential,
+    FixedWorkload,
     GatherWorkload,
     Incast,
     Mix,
+    OneOf,
     Pareto,
     PoissonWorkload,
     RandomFailures,
     Traffic,
+    find_source,
     leaves_open,
     load_cdf,
     make_workload,
     parse_variant,
     plain_variant,
+    read_flows,
+    read_workload_file,
     workload_label,
 )
 from flowsched_gym.workload.named import KINDS
 from tests.envs.episodes import SHORT, each_environment, play
 
 A1 = [{"size_kb": 350, "deadline_ms": 40, "count": 5}, {"size_kb": 250, "deadline_ms": 50, "count": 5}]
+GATHER = {"kind": "gather", "mix": [[1e5, 0.02, 3]], "load": 0.5, "bursts": 3}
+W3 = Traffic(size=load_cdf("w3"), load=0.5)
+MIX = Mix(pairs=((1e5, 0.02),), counts=(3,))
+WEIGHTED = [{"size": 1e5, "weight": 0.25}, {"size_mb": 1, "deadline": 0.5, "weight": 0.75}]
+CABLES = tuple((64 + cable, 80 + cable) for cable in range(16))
 
 EXAMPLES: list[tuple[dict[str, Any], Any]] = [
     (
@@ -45,23 +59,10 @@ EXAMPLES: list[tuple[dict[str, Any], Any]] = [
     ),
     (
         {"kind": "scatter", "mix": [[1e5, 0.02, 3]], "load": 0.5, "seconds": 2, "destinations": 3, "senders": 7},
-        GatherWorkload(
-            pattern="scatter",
-            mix=Mix(pairs=((1e5, 0.02),), counts=(3,)),
-            load=0.5,
-            duration=2,
-            num_destinations=3,
-            num_senders=7,
-        ),
+        GatherWorkload(pattern="scatter", mix=MIX, load=0.5, duration=2, num_destinations=3, num_senders=7),
     ),
     (
-        {
-            "kind": "gather",
-            "mix": [{"size": 1e5, "weight": 0.25}, {"size_mb": 1, "deadline": 0.5, "weight": 0.75}],
-            "flows_per_burst": 1,
-            "load": 0.5,
-            "bursts": 9,
-        },
+        {"kind": "gather", "mix": WEIGHTED, "flows_per_burst": 1, "load": 0.5, "bursts": 9},
         GatherWorkload(
             mix=Mix(pairs=((1e5, math.inf), (1e6, 0.5)), weights=(0.25, 0.75)),
             flows_per_burst=1,
@@ -70,17 +71,9 @@ EXAMPLES: list[tuple[dict[str, Any], Any]] = [
         ),
     ),
     (
-        {
-            "kind": "poisson",
-            "size": {"kind": "pareto", "shape": 1.5, "mean": 1.5e6},
-            "deadline_ms": 40,
-            "pattern": "all-to-all",
-            "hosts": 16,
-            "load": 0.6,
-            "capacity_gbps": 2,
-            "flows": 1000,
-            "failures": {"count": 3, "at": 0.5, "repair_after_ms": 250},
-        },
+        {"kind": "poisson", "pattern": "all-to-all", "hosts": 16, "load": 0.6, "capacity_gbps": 2, "flows": 1000}
+        | {"size": {"kind": "pareto", "shape": 1.5, "mean": 1.5e6}, "deadline_ms": 40}
+        | {"failures": {"count": 3, "at": 0.5, "repair_after_ms": 250}},
         PoissonWorkload(
             size=Pareto(shape=1.5, mean=1.5e6),
             deadline=Constant(value=0.04),
@@ -89,34 +82,23 @@ EXAMPLES: list[tuple[dict[str, Any], Any]] = [
             load=0.6,
             capacity=2.5e8,
             num_flows=1000,
-            failures=RandomFailures(
-                cables=tuple((64 + cable, 80 + cable) for cable in range(16)), count=3, at=0.5, repair_after=0.25
-            ),
+            failures=RandomFailures(cables=CABLES, count=3, at=0.5, repair_after=0.25),
         ),
     ),
     (
-        {
-            "kind": "clusters",
-            "hosts": 8,
-            "clusters": 2,
-            "traffic": [["w3", 0.5], {"size_kb": {"kind": "exponential", "mean": 100}, "load": 0.25}],
-            "change_every_ms": 500,
-            "incast": {"burst_rate": 9.0, "senders": 4, "size_kb": 10},
-            "flows": 50,
-        },
+        {"kind": "clusters", "hosts": 8, "clusters": 2, "change_every_ms": 500, "flows": 50}
+        | {"traffic": [["w3", 0.5], {"size_kb": {"kind": "exponential", "mean": 100}, "load": 0.25}]}
+        | {"incast": {"burst_rate": 9.0, "senders": 4, "size_kb": 10}},
         ClusterWorkload(
             num_hosts=8,
             num_clusters=2,
-            traffic=(Traffic(size=load_cdf("w3"), load=0.5), Traffic(size=Exponential(mean=1e5), load=0.25)),
+            traffic=(W3, Traffic(size=Exponential(mean=1e5), load=0.25)),
             change_every=0.5,
             incast=Incast(burst_rate=9.0, senders=4, size=Constant(value=1e4)),
             num_flows=50,
         ),
     ),
-    (
-        {"base": "auto-incast", "traffic": (Traffic(size=load_cdf("web_search"), load=0.4),)},
-        make_workload("auto-incast", traffic=[["web_search", 0.4]]),
-    ),
+    ({"base": "auto-incast", "traffic": (W3,)}, make_workload("auto-incast", traffic=[["w3", 0.5]])),
     ({"base": "gather-heavy", "load": 0.5}, make_workload("gather-heavy", load=0.5)),
     ({"name": "gather-heavy", "mix": [[1e5, 0.02, 3]]}, make_workload("gather-heavy", mix=[[1e5, 0.02, 3]])),
     ({"name": "mine", "base": "poisson-tree", "shape": 1.2}, make_workload("poisson-tree", shape=1.2)),
@@ -164,9 +146,6 @@ def test_a_variant_shows_its_name_or_what_it_changes() -> None:
     assert workload_label({"kind": "poisson", "size": 3, "load": 0.5, "flows": 3}) == "unnamed poisson"
 
 
-GATHER = {"kind": "gather", "mix": [[1e5, 0.02, 3]], "load": 0.5, "bursts": 3}
-
-
 def test_every_key_is_honoured_or_refused() -> None:
     for mapping, message in (
         ({}, f"it must have a kind ({', '.join(KINDS)}), or as its base or name a workload"),
@@ -180,10 +159,7 @@ def test_every_key_is_honoured_or_refused() -> None:
         ({**GATHER, "deadline_kb": 3}, "has no field 'deadline_kb'"),
         ({**GATHER, "pattern": "scatter"}, "pattern is 'scatter': kind gather makes it gather"),
         ({**GATHER, "mix": [{"size": 3}]}, "mix: an entry is {'size': 3}: it must have a size, and either a count"),
-        (
-            {**GATHER, "mix": [{"size": 3, "countt": 3}]},
-            "an entry of the mix has no field 'countt' (did you mean 'count'",
-        ),
+        ({**GATHER, "mix": [{"size": 3, "countt": 3}]}, "mix has no field 'countt' (did you mean 'count'"),
         ({**GATHER, "mix": [[3, 3, 3], {"size": 3, "weight": 3}]}, "mix: some entries have count and some weight"),
         ({"kind": "poisson", "load": 0.5, "flows": 3}, "size is missing: kind poisson needs it"),
         ({"base": "poisson-tree", "size_kb": "w3"}, "size_kb is 'w3': with a unit it must be a number"),
@@ -231,3 +207,120 @@ def test_failures_without_cables_are_those_between_aggregation_and_core_whatever
     assert env._source.failures.cables[0] == (4 * 54, 5 * 54)  # type: ignore[attr-defined]
     assert leaves_open(workload, "failures")
     assert not leaves_open({**workload, "failures": {"count": 1, "cables": [[64, 80]]}}, "failures")
+
+
+SMALL = {"base": "gather-heavy", "bursts": 3}
+YAML = """
+one_of:
+  - gather-a1
+  - {base: gather-heavy, bursts: 3}
+  - {kind: poisson, size: sizes.csv, load: 0.5, flows: 7}
+  - flows.csv
+  - other.yaml
+weights: [0, 1, 1, 1, 1]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "mixed.yaml").write_text(YAML)
+    (tmp_path / "sizes.csv").write_text("size_bytes,cdf\n1000,0\n3000,1\n")
+    (tmp_path / "flows.csv").write_text("flow_id,source,destination,size_bytes,arrival_s\n0,1,0,1e5,0.1\n")
+    (tmp_path / "other.yaml").write_text("name: other\none_of: [{base: gather-a2, bursts: 1}]\n")
+    return tmp_path
+
+
+def test_an_episode_is_one_of_the_source_that_its_seed_chooses_by_weight() -> None:
+    sources = tuple(WORKLOADS[name].config.with_num_flows(10) for name in ("gather-a1", "gather-a2", "poisson-tree"))
+    source = OneOf(sources=sources, weights=(1, 3, 0))
+    chosen = Counter(sources.index(source.chosen(seed)) for seed in range(400))
+    assert chosen[2] == 0
+    assert chosen[1] / 400 == pytest.approx(0.75, abs=0.07)  # three standard deviations
+    even = Counter(sources.index(OneOf(sources=sources).chosen(seed)) for seed in range(400))
+    assert min(even.values()) > 100
+    for seed in range(5):
+        assert (source.draw(seed).size == source.chosen(seed).draw(seed).size).all()
+    assert source.num_hosts == 11
+    assert source.with_num_flows(20).draw(1).num_flows == 20
+
+
+def test_members_may_be_names_mappings_files_flows_and_sources(folder: Path) -> None:
+    flows = read_flows(folder / "flows.csv")
+    given = ["gather-a1", SMALL, folder / "flows.csv", folder / "other.yaml", flows, WORKLOADS["gather-a2"].config]
+    source = find_source({"one_of": given})
+    assert isinstance(source, OneOf)
+    a1, small, fixed, other, same, a2 = source.sources
+    assert (a1, small, a2) == (WORKLOADS["gather-a1"].config, parse_variant(SMALL), WORKLOADS["gather-a2"].config)
+    assert isinstance(fixed, FixedWorkload)
+    assert isinstance(same, FixedWorkload)
+    assert isinstance(other, OneOf)
+    assert workload_label({"one_of": given[:2]}) == "one of gather-a1, gather-heavy with num_bursts"
+    assert workload_label({"one_of": given, "name": "mixed"}) == "mixed"
+
+
+def test_a_file_is_written_down_with_all_that_its_members_need(folder: Path) -> None:
+    plain = read_workload_file(folder / "mixed.yaml")
+    again = json.loads(json.dumps(plain))
+    assert plain_variant(again) == plain
+    assert plain["name"] == "mixed"
+    found, expected = (find_source(given).sources for given in (again, plain))  # type: ignore[attr-defined]
+    assert (found[:3], found[4]) == (expected[:3], expected[4])
+    members: Any = plain["one_of"]
+    assert members[0] == "gather-a1"
+    assert members[2]["size"]["points"] == [[1000.0, 0.0], [3000.0, 1.0]]
+    assert members[3] == str(folder / "flows.csv")
+    assert members[4]["one_of"] == [{"base": "gather-a2", "num_bursts": 1}]
+    assert plain["weights"] == [0, 1, 1, 1, 1]
+
+
+def test_it_is_evaluated_replayed_and_drawn_from_the_command_line(folder: Path, capsys) -> None:
+    path = str(folder / "mixed.yaml")
+    (folder / "drawn.yaml").write_text("one_of: [gather-a1, gather-heavy]\n")
+    result = evaluate("flowsched/Artemis-v0", "edf", episodes=10, seed=3, kwargs={"workload": path})
+    assert set(result.values("num_flows").tolist()) == {30.0, 7.0, 1.0, 10.0}
+    source = find_source(path)
+    for seed in range(3):
+        records = flowsched_gym.replay(path, discipline="srpt", topology="big-switch", num_hosts=11, seed=seed)
+        assert len(records.fct) == source.draw(seed).num_flows
+    out = folder / "out.csv"
+    assert main(["workload", str(folder / "drawn.yaml"), "--flows", "25", "--out", str(out)]) == 0
+    assert read_flows(out).num_flows == 25
+    assert main(["workload", path, "--flows", "25", "--out", str(out)]) == 2
+    assert "FixedWorkload cannot draw so many" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("mapping", "message"),
+    [
+        ({"one_of": []}, r"one_of is \[\]: it must be a list of workloads, at least one"),
+        ({"one_of": "gather-a1"}, "one_of is 'gather-a1': it must be a list of workloads"),
+        ({"one_of": None}, "one_of is None: it must be a list of workloads"),
+        ({"one_of": ["gather-a1", 3]}, r"one_of\[1\]: workload is 3: it must be a name"),
+        ({"one_of": ["gather-a1", "gather-a3"]}, r"one_of\[1\]: workload 'gather-a3' does not exist"),
+        ({"one_of": [SMALL, {**SMALL, "burts": 3}]}, r"one_of\[1\]: workload 'gather-heavy' has no field 'burts'"),
+        ({"one_of": [{"one_of": ["gather-a1", "x"]}]}, r"one_of\[0\]: one_of\[1\]: workload 'x' does not exist"),
+        ({"one_of": ["gather-a1"], "weights": [1, 2]}, "weights has 2 numbers: it must have 1"),
+        ({"one_of": ["gather-a1"], "weights": [0]}, r"weights is \[0\]: one of them must be > 0"),
+        ({"one_of": ["gather-a1"], "weights": [-1]}, "each must be finite and >= 0"),
+        ({"one_of": ["gather-a1"], "weights": "even"}, "weights is 'even': it must be a list of numbers"),
+        ({"one_of": ["gather-a1"], "weight": [1]}, "no field 'weight': .*did you mean 'weights'"),
+        ({"one_of": ["gather-a1"], "kind": "gather"}, "no field 'kind'"),
+        ({"one_of": ["gather-a1"], "name": "gather-a2"}, "a workload of the package has it"),
+    ],
+    ids=str,
+)
+def test_a_mistake_is_refused_with_its_place(mapping: dict[str, Any], message: str) -> None:
+    for read in (find_source, parse_variant, plain_variant):
+        with pytest.raises(ConfigError, match=message):
+            read(mapping)
+
+
+def test_what_is_no_text_cannot_be_written_down_and_a_missing_file_is_named() -> None:
+    with pytest.raises(ConfigError, match="cannot be written down: it must be a name, a mapping or a file"):
+        plain_variant({"one_of": [WORKLOADS["gather-a1"].config]})
+    with pytest.raises(FlowFileError, match=r"nowhere\.csv does not exist"):
+        find_source({"one_of": ["nowhere.csv"]})
+    with pytest.raises(ConfigError, match="sources has the entry 'gather-a1'"):
+        OneOf(sources=("gather-a1",))
+    with pytest.raises(ConfigError, match="sources is"):
+        OneOf(sources=())

@@ -1,0 +1,372 @@
+"""Holds what is printed about MERP, AuTO, QCluster, TAFE, coflows and the Artemis thesis to the committed results.
+
+These are held to today's model and to what independent simulators give; all pages and figures are made of them.
+"""
+
+import re
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.paper import (
+    auto,
+    auto_delay,
+    auto_figures,
+    auto_long_flows,
+    auto_tables,
+    merp,
+    merp_figures,
+    merp_tables,
+    qcluster,
+    qcluster_figures,
+    qcluster_studies,
+    qcluster_tables,
+    tafe,
+    tafe_figures,
+    tafe_tables,
+    thesis,
+    thesis_figures,
+    thesis_tables,
+)
+from benchmarks.paper.auto_search import SEARCHED, THEORY
+from benchmarks.paper.auto_tables import LONGEST, MIXED, ability, best_fixed, findings
+from benchmarks.paper.coflow_rules import Coflows
+from benchmarks.paper.coflows import RULES, SCHEMES
+from benchmarks.paper.merp_tables import change
+from flowsched_gym import __version__, replay
+from flowsched_gym.flows.metrics import task_completion_times
+from flowsched_gym.systems import Ability
+from flowsched_gym.workload import coflow_sample, load_cdf, read_coflows
+
+PAGES = {
+    "auto": (auto_tables.read_results, auto_tables.auto_markdown, None, auto_figures.draw),
+    "merp": (merp_tables.read_results, merp_tables.merp_markdown, None, merp_figures.draw),
+    "qcluster": (
+        qcluster_tables.read_results,
+        qcluster_tables.qcluster_markdown,
+        qcluster_tables.DOCUMENT,
+        qcluster_figures.draw,
+    ),
+    "tafe": (tafe_tables.read_results, tafe_tables.tafe_markdown, tafe_tables.DOCUMENT, tafe_figures.draw),
+    "thesis": (thesis.read_thesis, thesis_tables.thesis_markdown, thesis_tables.DOCUMENT, thesis_figures.draw),
+}
+RATES = ("MERP", "pFabric")
+ROUTES = ("MEMR", "ECMP")
+SWITCH: dict[str, Any] = {"topology": "big-switch", "num_hosts": 12, "capacity": 2**20}
+
+
+@cache
+def results_of(paper: str) -> dict[str, Any]:
+    return PAGES[paper][0]()
+
+
+@cache
+def points_of(paper: str) -> dict[str, dict[str, Any]]:
+    """Returns the studies of QCluster or TAFE by name and point."""
+    return {"qcluster": qcluster_studies, "tafe": tafe}[paper].studies()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_and_its_figures_are_made_of_the_results(name, tmp_path) -> None:
+    _, write, document, draw = PAGES[name]
+    results = results_of(name)
+    assert results.get("complete", True)
+    text = write(results)
+    if document:
+        assert document.read_text(encoding="utf-8") == text, "run: make paper"
+    drawn = draw(results, tmp_path)
+    assert {path.name for path in drawn} == set(re.findall(r"\]\((\w+\.png)\)", text))
+    assert all(path.read_bytes().startswith(b"\x89PNG") and path.stat().st_size > 10_000 for path in drawn)
+
+
+@pytest.mark.parametrize("paper", ["merp", "qcluster", "tafe"])
+def test_the_results_have_every_study_point_scheme_and_seed(paper: str) -> None:
+    results = results_of(paper)
+    if paper == "merp":
+        expected = {
+            name: dict.fromkeys(study.points, (study.schemes, merp.SEEDS)) for name, study in merp.STUDIES.items()
+        }
+        assert (results["command"], results["package_version"]) == (merp.COMMAND, __version__)
+        assert results["seeds"] == list(merp.SEEDS)
+        assert len(results["seeds"]) >= 10
+    else:
+        expected = {
+            name: {key: (point.schemes, getattr(point, "seeds", tafe.SEEDS)) for key, point in points.items()}
+            for name, points in points_of(paper).items()
+        }
+    studies = results["tafe"]["studies"] if paper == "tafe" else results["studies"]
+    assert [*studies] == [*expected]
+    for name, points in expected.items():
+        assert [*studies[name]] == [*points], name
+        for key, (schemes, seeds) in points.items():
+            found = studies[name][key]
+            assert [*found] == [*schemes], (name, key)
+            assert {len(values) for metrics in found.values() for values in metrics.values()} == {len(seeds)}
+
+
+def test_the_motivating_example_is_the_papers() -> None:
+    found = {name: merp.example(discipline) for name, discipline in merp.EXAMPLE_SCHEMES.items()}
+    assert found["SRPT"]["mean_fct"] == pytest.approx(16 / 3)
+    assert found["MERP"]["mean_fct"] == pytest.approx(17 / 3)
+    assert max(found["MERP"]["slowdown"]) == pytest.approx(7 / 3)
+    # The paper prints the ratio of flow C; that of A is larger.
+    assert found["PS"]["slowdown"] == pytest.approx([2.5, 7 / 3, 2.375])
+
+
+@pytest.mark.parametrize("name", merp.STUDIES)
+def test_each_study_of_merp_runs(name) -> None:
+    study = merp.STUDIES[name]
+    point, fields = list(study.points.items())[-1]
+    short = replace(study, points={point: dict(fields) | {"num_flows": 20}})
+    found = merp.measure({name: short}, seeds=(0, 1), engine="simpy")["studies"][name][point]
+    assert list(found) == list(study.schemes)
+    values = np.array([list(metrics.values()) for metrics in found.values()])
+    assert values.shape[2] == 2
+    assert np.isfinite(values).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "point", "schemes"),
+    [
+        ("one link", "0.8", ("MERP", "pFabric", "TCP")),
+        pytest.param("one link", "0.8", ("pFabric by size",), marks=pytest.mark.exhaustive),
+        ("routes", "0.2", ROUTES),
+        pytest.param("routes", "0.2", tuple(merp.STUDIES["routes"].schemes), marks=pytest.mark.exhaustive),
+    ],
+)
+def test_the_results_of_merp_are_those_of_todays_model(name, point, schemes) -> None:
+    study = replace(merp.STUDIES[name], schemes={scheme: merp.STUDIES[name].schemes[scheme] for scheme in schemes})
+    found = merp.run_schemes(study, point, merp.SEEDS[0], "compiled")
+    for scheme in schemes:
+        for metric, values in results_of("merp")["studies"][name][point][scheme].items():
+            assert found[scheme][metric] == pytest.approx(values[0], rel=1e-5), (scheme, metric)
+
+
+@pytest.mark.parametrize(
+    ("study", "point", "metric", "schemes", "most"),
+    [
+        ("tree", "0.8", "max_slowdown", RATES, -0.30),
+        ("tree", "0.8", "p999_fct", RATES, -0.10),
+        ("one link", "0.8", "mean_fct", RATES, 0.10),
+        ("routes", "0.6", "mean_fct", ROUTES, -0.15),
+        *(("failures", number, "mean_fct", ROUTES, -0.20) for number in "123"),
+    ],
+)
+def test_the_changes_are_as_large_as_independent_simulators_give_them(study, point, metric, schemes, most) -> None:
+    found = change(results_of("merp")["studies"][study], point, metric, schemes)
+    assert found.mean <= most
+    assert found.high <= most, "the interval leaves it open"
+
+
+@pytest.mark.parametrize(
+    ("paper", "name", "key", "schemes"),
+    [
+        ("qcluster", "W1, lossless", "0.9", ("PIAS-OPT",)),
+        ("qcluster", "queues W1, DCTCP", "0.9", ("QC-LAS, 8 queues",)),
+        ("tafe", "log", "load 0.8", ("TAFE", "TAFE, serial", "FIFO-LM")),
+        pytest.param("tafe", "log", "load 0.8", ("D2TCP", "STF", "TAFE, 3 queues"), marks=pytest.mark.exhaustive),
+    ],
+)
+def test_the_model_still_gives_the_results(paper, name, key, schemes) -> None:
+    point = points_of(paper)[name][key]
+    point = point._replace(schemes={scheme: point.schemes[scheme] for scheme in schemes})
+    if paper == "tafe":
+        again, committed = tafe.measure(point, tafe.SEEDS[:1])[0], results_of("tafe")["tafe"]
+    else:
+        again, committed = qcluster.measure(point._replace(seeds=point.seeds[:1])), results_of("qcluster")
+    found = committed["studies"][name][key]
+    assert again == {scheme: {metric: values[:1] for metric, values in found[scheme].items()} for scheme in schemes}
+
+
+def test_thresholds_of_theory_are_as_good_as_what_a_search_finds() -> None:
+    for key, each in results_of("qcluster")["search"].items():
+        fct = each["mean_fct"]
+        assert fct["theory"] < 1.02 * fct["searched"], key
+        workload, load = key.split(" at ")
+        for name, thresholds in qcluster_studies.static_thresholds(workload, float(load)).items():
+            assert each["thresholds"][name] == thresholds, (key, name)
+
+
+def test_most_packets_of_w1_are_the_first_of_their_message() -> None:
+    packets = np.ceil(load_cdf("w1").sample(np.random.default_rng(0), 200_000) / 1460)
+    assert qcluster_tables.first_packets("w1") == pytest.approx(len(packets) / packets.sum(), abs=0.005)
+
+
+def test_the_example_of_tafe_is_still_the_models() -> None:
+    assert results_of("tafe")["tafe"]["example"] == tafe.example()
+
+
+def test_coflows_come_out_in_the_order_of_the_reference() -> None:
+    trace, reference, sebf = results_of("tafe")["coflows"], tafe_tables.REFERENCE, tafe_tables.REFERENCE_SEBF
+    assert trace["complete"]
+    assert list(trace["schemes"]) == list(trace["first"]) == list(SCHEMES)
+    assert list(trace["rules"]) == list(RULES)
+    mean = {name: each["mean"] for name, each in trace["schemes"].items()}
+    order = [mean[name] for name in reference]
+    assert order == sorted(order)
+    assert mean["SEBF"] == pytest.approx(sebf, rel=0.05)
+    assert mean["STF, longest flow"] == pytest.approx(1.034 * sebf, rel=0.05)
+    assert all(each["equal"] for each in trace["first"].values())
+    for name, share in reference.items():
+        assert trace["rules"][name] == pytest.approx(share * sebf, rel=0.07), name
+
+
+@pytest.mark.parametrize(
+    "scheme", [pytest.param(name, marks=pytest.mark.exhaustive if name == "SEBF" else ()) for name in SCHEMES]
+)
+def test_engines_agree_on_coflows(scheme: str) -> None:
+    discipline, parameters = SCHEMES[scheme]
+    arguments = SWITCH | {"discipline": discipline, "parameters": parameters}
+    one, other = (replay(read_coflows(coflow_sample()), engine=each, **arguments) for each in ("simpy", "compiled"))
+    np.testing.assert_array_equal(one.completion_time, other.completion_time)
+
+
+def test_the_other_rules_agree_with_ours_on_one_coflow() -> None:
+    flows = read_coflows(coflow_sample(), coflows=1)
+    again = Coflows(flows, ports=6, capacity=2**20)
+    ours = replay(flows, discipline="sebf", **SWITCH)
+    for name, rule in RULES.items():
+        if name not in ("fair", "Aalo-like"):
+            assert rule(again) == pytest.approx(task_completion_times(ours).tct), name
+
+
+def test_every_policy_of_the_thesis_has_all_runs_and_every_agent_five_trainings() -> None:
+    found = results_of("thesis")
+    for variant in thesis.VARIANTS:
+        policies = found["variants"][variant]
+        assert list(policies) == [*thesis.HEURISTICS, thesis.PACED, *thesis.AGENTS, *thesis.SEARCHES]
+        for policy, each in policies.items():
+            count = 5 * thesis.NUM_RUNS if policy in thesis.AGENTS else thesis.NUM_RUNS
+            assert {len(values) for values in each["runs"].values()} == {count}, policy
+    assert [list(counts) for counts in found["tokens"].values()] == [[str(count) for count in thesis.TOKENS]] * 2
+
+
+def test_a_run_of_the_thesis_is_still_the_models() -> None:
+    again = thesis.measure("edf", thesis.VARIANTS["1"], num_runs=2)["runs"]
+    committed = results_of("thesis")["variants"]["1"]["edf"]["runs"]
+    assert again == {name: values[:2] for name, values in committed.items()}
+
+
+def test_the_figures_of_a_run_are_worked_out_by_hand() -> None:
+    fct, span = np.array([0.03, 0.045, 0.045, 0.2]), np.array([0.04, 0.04, 0.05, 0.05])
+    figures = thesis.figures_of(np.array([0.0, 0.1, 0.2, 0.3]), fct, span)
+    assert (figures["deadline_hit_ratio"], figures["early"], figures["late"]) == (0.5, 0.25, 0.5)
+    assert figures["stalled"] == 0.25
+    assert (figures["wasted"], figures["late_met"]) == (1 / 3, 0.5)
+    # Delivered at 30, 145, 245 and 500 ms: three gaps in 470 ms, where three gaps between arrivals take 300 ms.
+    assert figures["mean_gap_ms"] == pytest.approx(470 / 3)
+    assert figures["served_of_offered"] == pytest.approx(300 / 470)
+
+
+def test_more_tokens_than_the_buffer_holds_and_too_few_are_both_slow() -> None:
+    runs = {int(count): each["runs"] for count, each in results_of("thesis")["tokens"]["fifo"].items()}
+    medians = {count: np.mean(each["median_fct_ms"]) for count, each in runs.items()}
+    best = min(medians, key=lambda count: medians[count])
+    assert 5 <= best <= 15
+    assert medians[1] > medians[2] > medians[3] > medians[5]
+    assert medians[63] > medians[31] > 1.2 * medians[best]
+
+
+def usual(schemes):
+    """Leaves QSJF out, whose engine no other test needs compiled."""
+    return {name: scheme for name, scheme in schemes.items() if not name.startswith("QSJF")}
+
+
+each_part = pytest.mark.parametrize(
+    "part", [usual, pytest.param(dict, marks=pytest.mark.exhaustive)], ids=["usual", "all"]
+)
+
+
+@each_part
+def test_every_study_of_auto_runs(part, tmp_path):
+    for name, study in auto.studies(60).items():
+        schemes = part(study.schemes)
+        found = auto.run_study(replace(study, schemes=schemes), (0, 1), tmp_path)
+        assert list(found) == list(schemes), name
+        assert all(len(values) == 2 for metrics in found.values() for values in metrics.values())
+
+
+def test_the_results_of_auto_are_complete():
+    results = results_of("auto")
+    assert (results["command"], results["package_version"]) == (auto.COMMAND, __version__)
+    assert (results["seeds"], results["num_flows"]) == (list(merp.SEEDS), auto.FLOWS)
+    parts, described = results["studies"]["figures 9 to 12"], auto.studies()
+    assert parts.keys() == described.keys()
+    for name, found in parts.items():
+        computed = {scheme for scheme in found if not scheme.startswith(("learned, ", "searched"))}
+        assert computed == set(described[name].schemes)
+    assert results["studies"]["thresholds"].keys() == results["searched"].keys() == auto.SIZES.keys()
+    assert results["studies"]["long flows"].keys() == auto_long_flows.THRESHOLDS.keys()
+    for study in results["studies"].values():
+        for runs in study.values():
+            assert all(len(values) == len(merp.SEEDS) for metrics in runs.values() for values in metrics.values())
+    rows = [(row["n_l"], row["m_l"]) for row in results["delays"]["long_flows"]]
+    assert rows == list(auto_delay.SIZES)
+    assert [row["observation"] for row in results["delays"]["thresholds"]] == list(auto_delay.OBSERVATIONS)
+
+
+@each_part
+@pytest.mark.parametrize("name", ["web search", "clusters"])
+def test_the_results_of_auto_are_those_of_todays_model(name, part):
+    study = auto.studies()[name]
+    schemes = part(study.schemes)
+    found = auto.run_study(replace(study, schemes=schemes), merp.SEEDS[:1], auto.MODELS)
+    for scheme in schemes:
+        for metric, values in results_of("auto")["studies"]["figures 9 to 12"][name][scheme].items():
+            assert found[scheme][metric][0] == pytest.approx(values[0], rel=1e-5), (scheme, metric)
+
+
+def test_the_phases_of_auto_are_those_of_todays_model():
+    study = auto.changing(2.0, auto.FLOWS)
+    committed = results_of("auto")["studies"]["figures 9 to 12"]["changing every 2 s"][auto.TOLD]
+    found = auto.metrics_of(study.schemes[auto.TOLD](study.workload.draw(merp.SEEDS[0]), merp.SEEDS[0]), study.phase)
+    assert len([metric for metric in found if "phase" in metric]) == 2 * auto.PHASES
+    for metric, values in committed.items():
+        assert found[metric] == pytest.approx(values[0], rel=1e-5), metric
+
+
+def test_the_counts_of_long_flows_are_those_of_todays_model():
+    limits = auto_long_flows.THRESHOLDS["3 MB"]
+    flows = auto_long_flows.workload_of(auto.FLOWS).draw(merp.SEEDS[0])
+    metrics = auto_long_flows.metrics_of(auto_long_flows.play(flows, "least-loaded", limits), flows, limits[-1])
+    for metric, values in results_of("auto")["studies"]["long flows"]["3 MB"]["least-loaded"].items():
+        assert metrics[metric] == pytest.approx(values[0], rel=1e-5), metric
+
+
+def test_what_the_text_says_of_the_figures_holds():
+    runs, searched = (results_of("auto")["studies"][name] for name in ("figures 9 to 12", "thresholds"))
+    assert change(runs, "web search", "mean_fct", ("SRPT", "QLAS")).mean == pytest.approx(-0.35, abs=0.01)
+    assert change(runs, "web search", "mean_fct", ("QLAS", "PS")).high < 0
+    for size in auto.SIZES:
+        assert abs(change(searched, size, "mean_fct", (SEARCHED, THEORY)).mean) < 0.01
+    for name in auto.FIXED:
+        assert change(runs, LONGEST, "mean_fct", ("SRPT", name)).high < 0
+    assert change(runs, MIXED, "mean_fct", ("SRPT", "QLAS for each cluster")).high < -0.2
+    staying = best_fixed(runs)
+    assert staying == "QLAS for the mixture"
+    assert abs(change(runs, LONGEST, "mean_fct", (auto.TOLD_MIXTURE, staying)).mean) < 0.02
+    assert change(runs, LONGEST, "mean_fct", (auto.TOLD, staying)).low > 0
+    assert change(runs, MIXED, "mean_fct", ("QLAS for each cluster", staying)).low > 0
+    for found in results_of("auto")["studies"]["long flows"].values():
+        assert np.mean(found["least-attained"]["mean_slowdown"]) > np.mean(found["least-loaded"]["mean_slowdown"])
+        assert np.mean(found["least-loaded"]["mean_difference"]) < np.mean(found["ecmp"]["mean_difference"])
+    delays = results_of("auto")["delays"]
+    for row in (*delays["thresholds"], *delays["long_flows"]):
+        assert row["environment_ms"] < row["network_ms"], "an agent's forward pass takes longer than an environment"
+
+
+def test_agents_are_compared_with_the_best_rule_that_does_and_knows_no_more():
+    runs, long = (results_of("auto")["studies"][name] for name in ("figures 9 to 12", "long flows"))
+    assert ability("QLAS, told of each change") == Ability(("thresholds",), ("traffic", "changes"))
+    # Those that are told of sizes or changes, or order the flows inside a queue, are no measure for it.
+    assert "against QLAS, matched, the best rule" in findings(runs, "data mining")
+    for point, found in runs.items():
+        assert "QLAS for the mixture" in findings(runs, point) or point in auto.SIZES
+        agent = next(name for name in found if name.startswith("learned"))
+        assert f"`{agent}`" in findings(runs, point)
+        assert findings(runs, point).rstrip().endswith("worse.")
+    for point in long:
+        assert findings(long, point, metric="mean_slowdown_long").rstrip().endswith("better.")
