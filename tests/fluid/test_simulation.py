@@ -128,14 +128,16 @@ def test_a_postponed_request_stands_behind_all_others() -> None:
 
 
 def test_requests_may_be_postponed_as_often_as_one_likes() -> None:
-    simulation = begin(make_flows([0.0, 0.0, 1.0], [1.0] * 3, source=[1, 2, 3]), tokens=1)
+    simulation = begin(make_flows([0.0, 0.0, 0.0, 1.0], [1.0] * 4, source=[1, 2, 3, 4]), tokens=1)
+    queue = [0, 1, 2]
     for turn in range(1001):
-        assert simulation.postpone(0) == turn % 2
+        queue.append(queue.pop(turn % 3))
+        assert simulation.postpone(turn % 3) == queue[-1]
         simulation.run()
     assert simulation.now == 0.5
     grant_oldest(simulation)
 
-    assert [row for _, kind, row in simulation.log if kind is DECISION] == [1, 0, 2]
+    assert [row for _, kind, row in simulation.log if kind is DECISION] == [*queue, 3]
 
 
 def test_a_slot_in_which_no_request_waits_is_refused_and_nothing_happens_on_both_engines() -> None:
@@ -160,10 +162,12 @@ def test_a_slot_in_which_no_request_waits_is_refused_and_nothing_happens_on_both
 
 def test_a_destination_that_waits_is_asked_again_when_a_request_arrives() -> None:
     simulation = begin(make_flows([0.0, 2.0], [1.0, 1.0], source=[1, 2]), tokens=1)
+    assert simulation.asking.can_wait
     simulation.wait()
     simulation.run()
 
     assert simulation.now == 2.5
+    assert not simulation.asking.can_wait
     assert simulation.grant(1) == 1  # the younger, which came while the destination waited
     grant_oldest(simulation)
     assert simulation.records().completion_time.tolist() == [6.5, 4.5]
@@ -174,6 +178,7 @@ def test_a_destination_that_waits_is_asked_again_when_a_token_returns() -> None:
     simulation.grant(0)
     simulation.run()
     assert simulation.now == 0.5
+    assert simulation.asking.can_wait
     simulation.wait()
     simulation.run()
 
