@@ -38,7 +38,7 @@ EVERY_KIND: list[SizeDistribution] = [
     load_cdf("data_mining"),
 ]
 
-each_kind = pytest.mark.parametrize("distribution", EVERY_KIND, ids=lambda kind: repr(kind)[:60])
+each_distribution = pytest.mark.parametrize("distribution", EVERY_KIND, ids=lambda kind: repr(kind)[:60])
 
 
 def limits_of(distribution: SizeDistribution) -> list[float]:
@@ -46,7 +46,7 @@ def limits_of(distribution: SizeDistribution) -> list[float]:
     return [float(inside[0]) / 2, *inside.tolist(), distribution.mean]
 
 
-@each_kind
+@each_distribution
 def test_capped_moments_are_integrals_of_the_tail(distribution: SizeDistribution) -> None:
     """E[min(S, a)] is the integral of P(S > x) up to a, and E[min(S, a)^2] that of 2 x P(S > x)."""
     edges = size_grid(distribution, 200)
@@ -63,7 +63,7 @@ def test_capped_moments_are_integrals_of_the_tail(distribution: SizeDistribution
         assert moments.capped_square == pytest.approx((2 * x * tail).sum(), rel=1e-8)
 
 
-@each_kind
+@each_distribution
 def test_partial_moments_are_capped_moments_without_the_larger_flows(distribution: SizeDistribution) -> None:
     limit = np.array(limits_of(distribution))
     moments = size_moments(distribution, limit)
@@ -73,7 +73,7 @@ def test_partial_moments_are_capped_moments_without_the_larger_flows(distributio
     np.testing.assert_allclose(moments.partial_square + above * limit**2, moments.capped_square, rtol=1e-12)
 
 
-@each_kind
+@each_distribution
 def test_without_a_limit_the_mean_is_the_mean_of_the_distribution(distribution: SizeDistribution) -> None:
     moments = size_moments(distribution, math.inf)
 
