@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.paper.queues`` prints a table in a few minutes. Thresholds are the best for each distribution,
 load and four queues; the interval is a 95 % bootstrap interval over runs. All rows meet the same seeds, so their gaps
-go together. Heavy tails make plain means noisy: the tests (``tests/theory/test_multilevel.py``) take the noise out of
+go together. Heavy tails make plain means noisy: the tests (``tests/theory/test_queueing.py``) take the noise out of
 shorter runs.
 """
 

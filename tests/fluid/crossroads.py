@@ -49,9 +49,7 @@ class Crossroads(NamedTuple):
         """Chooses the path of a flow, by default of the last one, which is about to join the others."""
         row = row % len(self.active)
         active = self.active if is_active else self.active[self.active != row]
-        chosen = choose_path(row, self.at(now, active), new_chooser(kind, GAP))
-        assert isinstance(chosen, int)
-        return chosen
+        return choose_path(row, self.at(now, active), new_chooser(kind, GAP))
 
     def review(self, kind: RoutingKind, *, now: float, flowlet_gap: float = GAP) -> list[int]:
         """Lets flows choose anew, and returns who has moved."""

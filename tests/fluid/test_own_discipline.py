@@ -152,24 +152,24 @@ def test_contributing_shows_all_of_it() -> None:
     assert f"```python\n{code}```" in (ROOT / "CONTRIBUTING.md").read_text("utf-8")
 
 
-OWN = """
-import sys
-from numba.core import event
+REPLAY = """
 import flowsched_gym
-from own import Own
+from numba.core import event
 
 class Compiled(event.Listener):
-    names = []
+    names = set()
     def on_start(self, signal):
-        self.names.append(signal.data["dispatcher"].py_func.__name__)
+        self.names.add(signal.data["dispatcher"].py_func.__name__)
     def on_end(self, signal):
         pass
 
 event.register("numba:compile", Compiled())
 flows = {"flow_id": [0, 1], "source": [0, 1], "destination": [2, 2], "size_bytes": [1e5, 2e5], "arrival_s": [0.0, 0.0]}
-records = flowsched_gym.replay(flows, discipline=Own(), capacity=1e5, engine="compiled")
-print(*records.completion_time, "run_many" in Compiled.names)
+def replay(discipline, **parameters):
+    options = {"capacity": 1e5, "engine": "compiled", "parameters": parameters or None}
+    return flowsched_gym.replay(flows, discipline=discipline, **options).completion_time
 """
+OWN = REPLAY + "from own import Own\nprint(*replay(Own()), 'run_many' in Compiled.names)"
 SOURCE = """
 from flowsched_gym.fluid import Discipline
 
@@ -179,6 +179,23 @@ class Own(Discipline):
         for row in active[:count]:
             controls.priority[row] = {sign}int(state.size[row])
 """
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ("'fifo'", {"order_by", "share_links"}),
+        ("'mlfq', thresholds=[1e5]", {"level_by_attained", "share_incrementally"}),
+    ],
+)
+def test_a_discipline_compiles_itself_and_its_way_to_share(arguments: str, expected: set[str], tmp_path: Path) -> None:
+    """Replays from an empty cache: of disciplines, ways to choose paths and ways to share links, one is compiled."""
+    program = f"{REPLAY}replay({arguments})\nprint(*Compiled.names)"
+    names = run_python(program, NUMBA_CACHE_DIR=str(tmp_path), FLOWSCHED_QUIET="1").split()
+    of_disciplines = {"order_by", "order_by_finite", "order_without_preemption", "level_by_attained", "weigh_queues"}
+    others = {"serve_by_virtual_deadline", "choose_least_congested", "choose_by_expansion", "_least_loaded"}
+    assert (of_disciplines | others | {"share_links", "share_incrementally"}).intersection(names) == expected
 
 
 @pytest.mark.exhaustive

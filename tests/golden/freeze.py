@@ -1,4 +1,4 @@
-"""Freezes episodes of an environment: ``python -m tests.golden.freeze flowsched/Artemis-v0``.
+"""Freezes episodes of an environment, ``python -m tests.golden.freeze flowsched/Artemis-v0``, or the ``numbers``.
 
 A frozen episode is what users' results rest on. When the behaviour of an id changes on purpose, the id gets a new
 version, and the new id is frozen; a file that exists is only written over with ``--overwrite``, for an id that was
@@ -17,9 +17,10 @@ import gymnasium as gym
 
 import flowsched_gym
 from tests.environments import CASES
+from tests.golden.numbers import FILE as NUMBERS
+from tests.golden.numbers import numbers
 
 FOLDER: Final = Path(__file__).resolve().parent
-
 
 NUM_DECISIONS: Final = 120
 """An episode is frozen up to its end or to this many decisions."""
@@ -60,14 +61,7 @@ def scattered_actions(space: gym.Space[Any]) -> list[Any]:
 
 
 def play(env_id: str, arguments: dict[str, Any], *, seed: int, actions: list[Any] | None = None) -> dict[str, Any]:
-    """Plays an episode and returns all that is frozen of it, in values that JSON keeps exactly.
-
-    Args:
-        env_id: Id of the environment.
-        arguments: Its arguments.
-        seed: Seed of the reset.
-        actions: Actions to take; by default scattered ones.
-    """
+    """Plays an episode, by default with scattered actions; returns what is frozen of it, as JSON keeps it exactly."""
     env = gym.make(env_id, **arguments).unwrapped
     space: Any = env.action_space
     observation, info = env.reset(seed=seed)
@@ -123,23 +117,25 @@ def write(path: Path, document: dict[str, Any]) -> None:
 
 
 def main() -> int:
-    """Writes the file of an id; returns the exit status."""
+    """Writes the file of an id, or of the numbers; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.golden.freeze", description="Freezes episodes of an id.")
-    parser.add_argument("env_id", choices=sorted(CASES))
-    parser.add_argument("--overwrite", action="store_true", help="write over the episodes of an id that is unreleased")
+    parser.add_argument("name", choices=[*sorted(CASES), "numbers"], help="id of an environment, or numbers")
+    parser.add_argument("--overwrite", action="store_true", help="write over what is frozen, if it is unreleased")
     options = parser.parse_args()
-    path = file_of(options.env_id)
+    path = NUMBERS if options.name == "numbers" else file_of(options.name)
     if path.exists() and not options.overwrite:
         sys.stderr.write(
-            f"{path.name} exists: episodes of a released id stay as they are. Give the environment a new version, "
-            "or use --overwrite for an id that was never released.\n"
+            f"{path.name} exists: what was released stays as it is. Give the environment a new version, or use "
+            "--overwrite for an id that was never released.\n"
         )
         return 2
-    cases = CASES[options.env_id].frozen
-    episodes = [play(options.env_id, arguments, seed=number) for number, arguments in enumerate(cases)]
-    document = {"id": options.env_id, "package_version": flowsched_gym.__version__, "episodes": episodes}
-    write(path, document)
-    sys.stdout.write(f"Froze {len(episodes)} episodes of {options.env_id} in {path.name}\n")
+    if path == NUMBERS:
+        path.write_text(json.dumps(numbers(), indent=1) + "\n", encoding="utf-8")
+        return 0
+    cases = CASES[options.name].frozen
+    episodes = [play(options.name, arguments, seed=number) for number, arguments in enumerate(cases)]
+    write(path, {"id": options.name, "package_version": flowsched_gym.__version__, "episodes": episodes})
+    sys.stdout.write(f"Froze {len(episodes)} episodes of {options.name} in {path.name}\n")
     return 0
 
 

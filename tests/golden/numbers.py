@@ -1,12 +1,9 @@
-"""Freezes what is drawn and computed before an episode starts: ``python -m tests.golden.numbers --overwrite``.
+"""Computes what is frozen of all before an episode starts; ``python -m tests.golden.freeze numbers`` writes it.
 
 The flows of every named workload, draws of every kind of distribution, and the thresholds that heuristics set.
 """
 
-import argparse
 import hashlib
-import json
-import sys
 from pathlib import Path
 from typing import Any, Final
 
@@ -36,10 +33,7 @@ SIZES: Final = {name: DISTRIBUTIONS[name] for name in ("empirical", "exponential
 
 def _digest(*arrays: Any) -> str:
     """Digests the bits of arrays."""
-    digest = hashlib.sha256()
-    for array in arrays:
-        digest.update(array.tobytes())
-    return digest.hexdigest()
+    return hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest()
 
 
 def numbers() -> dict[str, dict[str, Any]]:
@@ -71,18 +65,3 @@ def numbers() -> dict[str, dict[str, Any]]:
             **{f"pias {name}": pias_thresholds(sizes, LOAD, 4).tolist() for name, sizes in SIZES.items()},
         },
     }
-
-
-def main() -> int:
-    """Writes the file; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m tests.golden.numbers", description="Freezes numbers.")
-    parser.add_argument("--overwrite", action="store_true", help="write over numbers that were never released")
-    if FILE.exists() and not parser.parse_args().overwrite:
-        sys.stderr.write(f"{FILE.name} exists: numbers that were released stay as they are.\n")
-        return 2
-    FILE.write_text(json.dumps(numbers(), indent=1) + "\n", encoding="utf-8")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,4 +1,4 @@
-"""Plays the frozen episodes of every registered environment again: nothing may differ, not in the last bit."""
+"""Plays the frozen episodes of every id, and computes the frozen numbers, again: not a bit may differ."""
 
 import json
 import math
@@ -10,6 +10,7 @@ import pytest
 from flowsched_gym.registration import SYSTEMS
 from tests.environments import CASES
 from tests.golden.freeze import FOLDER, SHOWN_EVERY, command, file_of, play
+from tests.golden.numbers import FILE, numbers
 
 IDS = [environment.id for system in SYSTEMS for environment in system.environments]
 
@@ -86,3 +87,7 @@ def test_frozen_episodes_show_what_an_environment_can_do(env_id: str) -> None:
     assert any("0" in step.get("mask", "0") for step in steps)
     assert any("metrics" in episode for episode in episodes)
     assert all("observation" in step for step in episodes[0]["steps"][SHOWN_EVERY - 1 :: SHOWN_EVERY])
+
+
+def test_numbers_are_the_frozen_ones_to_the_last_bit() -> None:
+    assert list(differences(json.loads(FILE.read_text(encoding="utf-8")), numbers())) == []

@@ -20,21 +20,13 @@ NUM_FLOWS = 60
 THRESHOLDS = [2_000, 8_000, 50_000]
 LOSSES = {"buffer": 4, "mark_at": 1, "window": 8, "min_rto": 1e-4, "delay": 1e-5}
 DCTCP = {"transport": "dctcp", "mark_at": 5, "buffer": 12, "window": 10, "min_rto": 2e-4, "delay": 2e-5}
+ROUNDS = {"dequeue": "drr", "weights": [6_000, 3_000, 1_500, 1_500]}
 SMALL_SKETCH = {"buckets": 16, "interval": 20, "ageing": 100, "message_gap": 1e-3, "flowlet_gap": 1e-4}
 
 CASES = [
     ("fifo", {}),
     ("pias", {"thresholds": THRESHOLDS}),
-    (
-        "pias",
-        {
-            "thresholds": THRESHOLDS,
-            "dequeue": "drr",
-            "weights": [6_000, 3_000, 1_500, 1_500],
-            "messages": "time",
-            "message_gap": 3e-4,
-        },
-    ),
+    ("pias", {"thresholds": THRESHOLDS, "messages": "time", "message_gap": 3e-4, **ROUNDS}),
     ("qcluster", {"rule": "adaptive", "disorder": "las", **SMALL_SKETCH}),
     ("qcluster", {"goal": "fq", "disorder": "fq", **SMALL_SKETCH}),
     ("qcluster", {"goal": "srpt", "rule": "harmonic", "dequeue": "wrr"}),
@@ -76,12 +68,8 @@ def assert_same(first: PacketTrace | PacketRecords, second: PacketTrace | Packet
 
 def on_both(given: Any, scheduler: Any, *, keep_trace: bool = False, **parameters: object) -> PacketRecords:
     """Replays flows on SimPy; the compiled engine gives the same bits."""
-    simpy, compiled = (
-        flowsched_gym.replay_packets(
-            given, scheduler=scheduler, parameters=parameters, engine=engine, keep_trace=keep_trace
-        )
-        for engine in ("simpy", "compiled")
-    )
+    how: dict[str, Any] = {"scheduler": scheduler, "parameters": parameters, "keep_trace": keep_trace}
+    simpy, compiled = (flowsched_gym.replay_packets(given, engine=engine, **how) for engine in ("simpy", "compiled"))
     assert_same(simpy, compiled)
     if keep_trace:
         assert_same(simpy.trace, compiled.trace)
@@ -139,12 +127,8 @@ def test_both_engines_serve_given_packets_alike_far_from_time_0() -> None:
         "size_bytes": rng.integers(64, 1_501, count),
         "arrival_s": 1.7e9 + np.sort(rng.integers(0, count, count)) * 2.0**-17,
     }
-    simpy, compiled = (
-        flowsched_gym.serve_packets(
-            packets, scheduler="qcluster", parameters={"rule": "adaptive", "buffer": 9, "mark_at": 3}, engine=engine
-        )
-        for engine in ("simpy", "compiled")
-    )
+    how: dict[str, Any] = {"scheduler": "qcluster", "parameters": {"rule": "adaptive", "buffer": 9, "mark_at": 3}}
+    simpy, compiled = (flowsched_gym.serve_packets(packets, engine=engine, **how) for engine in ("simpy", "compiled"))
     assert_same(simpy, compiled)
     assert simpy.dropped.any()
     assert simpy.marked.any()

@@ -11,7 +11,7 @@ import flowsched_gym
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.packets.compiled.engine import new_fabric_network
 from flowsched_gym.packets.compiled.fabric import PacketFabric, replay_fabric
-from flowsched_gym.packets.compiled.state import NONE, TRAVELLING, Flows, Tables
+from flowsched_gym.packets.compiled.state import NONE, TRAVELLING, Tables
 from flowsched_gym.packets.schedulers import PacketSetup, Scheduler, make_scheduler
 from flowsched_gym.packets.state import PacketRecords, PortParameters, SenderParameters
 from flowsched_gym.workload import Workload
@@ -217,9 +217,9 @@ def test_no_packet_is_lost_sight_of(scheduler: str, parameters: dict[str, object
         replay_fabric(sent, tables, ways, packets.num_flows, step * 7e-6)
         begun = (sent.next_packet - packets.first_packet[:-1]).sum()
         delivered = (packets.packets - sent.left).sum()
-        on_links = listed(sent, tables, TRAVELLING)
+        on_links = length(tables, sent.lists[TRAVELLING])
         queued = tables.ports.waiting.sum() + (tables.ports.sending != NONE).sum()
-        lost = listed(sent, tables, 2) + sum(waiting_again(sent, tables, row) for row in range(packets.num_flows))
+        lost = sum(length(tables, first) for first in (sent.lists[2], *sent.lost_head[: packets.num_flows]))
         assert begun == delivered + queued + on_links + lost
         most = max(most, on_links)
     assert np.isfinite(sent.completion_time).all()
@@ -227,15 +227,8 @@ def test_no_packet_is_lost_sight_of(scheduler: str, parameters: dict[str, object
     assert sent.drops.sum() > 0
 
 
-def listed(flows: Flows, tables: Tables, which: int) -> int:
-    return length(tables, int(flows.lists[which]))
-
-
-def waiting_again(flows: Flows, tables: Tables, row: int) -> int:
-    return length(tables, int(flows.lost_head[row]))
-
-
 def length(tables: Tables, p: int) -> int:
+    """Counts the packets of a list from its first one on."""
     count = 0
     while p != NONE:
         count, p = count + 1, int(tables.packets.after[p])

@@ -1,4 +1,4 @@
-"""Holds a scheduler from outside the package to the same bits in both engines."""
+"""Runs schedulers from outside the package on both engines: to the same bits, or to the same words where they err."""
 
 from typing import Any, NamedTuple
 
@@ -8,13 +8,16 @@ import pytest
 import flowsched_gym
 from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.packets.schedulers import Arrival, Order, PacketTable, Scheduler, Traffic
+from flowsched_gym.packets.contract import BEYOND, Arrival, Order, PacketTable, Scheduler, Traffic
 from tests.packets.test_engines import DCTCP, LOSSES, flows, on_both
 from tests.packets.test_fabric import LOSSES as FABRIC_LOSSES
 from tests.packets.test_fabric import Reference, columns, replay
 
 LIMITS = (3, 20)
 """Packets of the largest flows in the two high queues."""
+
+
+each_engine = pytest.mark.parametrize("engine", ["simpy", "compiled"])
 
 
 class Sizes(NamedTuple):
@@ -90,3 +93,102 @@ def test_parameters_of_a_scheduler_that_is_made_and_a_class_in_its_place_are_err
     other: Any = SmallFirst
     with pytest.raises(ConfigError, match="scheduler is"):
         flowsched_gym.replay_packets(flows(seed=3), scheduler=other)
+
+
+class Few(NamedTuple):
+    answer: int
+    numbers: np.ndarray
+
+
+class Faulty(Scheduler):
+    """Two queues; it answers what it is told to answer."""
+
+    record_type = Few
+    num_queues = 2
+
+    def __init__(self, answer: int = 0) -> None:
+        self.answer = answer
+
+    @staticmethod
+    def arrive(now: float, port: int, p: int, table: PacketTable, record: Few) -> Arrival:
+        return Arrival(record.answer, 0.0, 0.0, np.nan, False)
+
+    def new_record(self, traffic: Traffic, num_ports: int) -> Few:
+        return Few(self.answer, np.zeros(2))
+
+
+class FaultyByRank(Faulty):
+    order = Order.RANK
+
+
+class FaultyChoice(Faulty):
+    @staticmethod
+    def arrive(now: float, port: int, p: int, table: PacketTable, record: Few) -> Arrival:
+        return Arrival(0, 0.0, 0.0, np.nan, False)
+
+    @staticmethod
+    def choose(port: int, head_size: np.ndarray, record: Few) -> int:
+        return record.answer
+
+
+class ReadsRemaining(Faulty):
+    @staticmethod
+    def arrive(now: float, port: int, p: int, table: PacketTable, record: Few) -> Arrival:
+        return Arrival(0, 0.0, table.remaining[p], np.nan, False)
+
+
+class ReadsBeyond(Faulty):
+    needs_remaining = True
+
+    @staticmethod
+    def arrive(now: float, port: int, p: int, table: PacketTable, record: Few) -> Arrival:
+        return Arrival(0, 0.0, record.numbers[p], np.nan, False)
+
+
+class ChoosesBeyond(FaultyChoice):
+    @staticmethod
+    def choose(port: int, head_size: np.ndarray, record: Few) -> int:
+        return int(record.numbers[port + 2])
+
+
+CASES = [
+    (Faulty(2), "Faulty: arrive returned queue 2: it must be from 0 to 1, or -1 to drop the packet"),
+    (Faulty(-2), "Faulty: arrive returned queue -2: it must be from 0 to 1, or -1"),
+    (FaultyByRank(2), "FaultyByRank: arrive returned queue 2: it must be from 0 to 1, or -1"),
+    (FaultyChoice(1), "FaultyChoice: choose returned queue 1: it must be from 0 to 1, and hold a packet"),
+    (FaultyChoice(2), "FaultyChoice: choose returned queue 2: it must be from 0 to 1, and hold a packet"),
+    (FaultyChoice(-2), "FaultyChoice: choose returned queue -2: it must be from 0 to 1, and hold a packet"),
+    (ReadsRemaining(), "ReadsRemaining: arrive .* .table.remaining is empty where, as here, needs_remaining is False"),
+    (ReadsBeyond(), "ReadsBeyond: arrive reads or writes beyond the end of an array$"),
+    (ChoosesBeyond(), "ChoosesBeyond: choose reads or writes beyond the end of an array$"),
+]
+
+
+@each_engine
+@pytest.mark.parametrize(("scheduler", "message"), CASES, ids=[f"{type(each).__name__}" for each, _ in CASES])
+def test_what_a_hook_may_not_do_is_the_same_error_in_both_engines(scheduler: Faulty, message: str, engine: str) -> None:
+    packets = {"flow_id": [0, 1, 2], "size_bytes": [10.0] * 3, "arrival_s": [0.0, 1.0, 2.0]}
+    with pytest.raises(ConfigError, match=message):
+        flowsched_gym.serve_packets(packets, scheduler=scheduler, engine=engine)
+
+
+@pytest.mark.parametrize("scheduler", [Faulty(2), FaultyChoice(1)], ids=lambda each: type(each).__name__)
+def test_replays_of_flows_on_one_link_and_on_a_leaf_spine_say_so_too(scheduler: Faulty) -> None:
+    for engine in ("simpy", "compiled"):
+        with pytest.raises(ConfigError, match="returned queue"):
+            flowsched_gym.replay_packets(columns(seed=0), scheduler=scheduler, engine=engine)
+    with pytest.raises(ConfigError, match="returned queue"):
+        replay(columns(seed=0), scheduler=scheduler)
+
+
+@each_engine
+def test_a_scheduler_may_drop_every_packet_that_is_given(engine: str) -> None:
+    packets = {"flow_id": [0, 1], "size_bytes": [10.0] * 2, "arrival_s": [0.0, 1.0]}
+    assert flowsched_gym.serve_packets(packets, scheduler=Faulty(BEYOND), engine=engine).dropped.all()
+
+
+def test_a_scheduler_without_a_record_type_is_refused_where_it_is_written() -> None:
+    hooks = {"arrive": staticmethod(Faulty.arrive), "new_record": Faulty.new_record}
+    for record_type in ({}, {"record_type": 5}, {"record_type": dict}):
+        with pytest.raises(ConfigError, match=r"Bare.record_type is .*: it must be a NamedTuple"):
+            type("Bare", (Scheduler,), hooks | record_type)

@@ -1,4 +1,6 @@
-"""Tells small stories of a port and its senders."""
+"""Tells small stories of a port and its senders, and holds it to cases that other programs solved exactly."""
+
+from typing import Any
 
 import numpy as np
 import pytest
@@ -7,29 +9,31 @@ import flowsched_gym
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.packets.state import PacketRecords, PacketTrace
 from flowsched_gym.queueing import cluster_thresholds
+from flowsched_gym.workload import Workload
+from tests.exact import TOLERANCE, cases_of
 from tests.simulate import make_flows
 
+each_engine = pytest.mark.parametrize("engine", ["simpy", "compiled"])
 
-def serve(rows: list[tuple[float, int, float]], scheduler: str, **parameters: object) -> PacketTrace:
-    """Serves packets (time, flow, bytes) at 1 B/s."""
+
+def serve(
+    rows: list[Any], scheduler: str, *, capacity: float | None = 1.0, engine: str = "simpy", **parameters: object
+) -> PacketTrace:
+    """Serves packets (time, flow, bytes), at 1 B/s unless said; without a capacity the port is never in the way."""
     time, flow, size = zip(*rows, strict=True)
+    packets = {"flow_id": flow, "size_bytes": size, "arrival_s": time}
     return flowsched_gym.serve_packets(
-        {"flow_id": flow, "size_bytes": size, "arrival_s": time},
-        scheduler=scheduler,
-        capacity=1.0,
-        parameters=parameters,
+        packets, scheduler=scheduler, capacity=capacity, parameters=parameters, engine=engine
     )
 
 
-def replay(sizes: list[float], scheduler: str = "fifo", **parameters: object) -> PacketRecords:
-    """Sends flows that arrive at 0, in packets of 10 B without header, at 1 B/s."""
-    flows = make_flows([0.0] * len(sizes), sizes, source=range(1, len(sizes) + 1))
+def replay(flows: list[float] | Workload, scheduler: str = "fifo", **parameters: object) -> PacketRecords:
+    """Sends flows, of given sizes at 0 or others, in packets of 10 B without header, at 1 B/s."""
+    if isinstance(flows, list):
+        flows = make_flows([0.0] * len(flows), flows, source=range(1, len(flows) + 1))
+    parameters = {"payload": 10, "header": 0, **parameters}
     return flowsched_gym.replay_packets(
-        flows,
-        scheduler=scheduler,
-        capacity=1.0,
-        parameters={"payload": 10, "header": 0, **parameters},
-        keep_trace=True,
+        flows, scheduler=scheduler, capacity=1.0, parameters=parameters, keep_trace=True
     )
 
 
@@ -49,15 +53,7 @@ def test_at_one_instant_a_transmission_ends_then_packets_arrive_and_last_the_por
 
 def test_an_acknowledgement_comes_before_an_arrival_at_its_instant() -> None:
     flows = make_flows([0.0, 16.0], [20.0, 10.0], source=[1, 2])
-    records = flowsched_gym.replay_packets(
-        flows,
-        scheduler="fifo",
-        capacity=1.0,
-        parameters={"payload": 10, "header": 0, "window": 1, "delay": 3},
-        keep_trace=True,
-    )
-
-    assert records.trace is not None
+    records = replay(flows, window=1, delay=3)
     assert records.trace.flow_id.tolist() == [0, 0, 1]
     assert records.trace.arrival_time.tolist() == [0, 16, 16]
     assert records.fct.tolist() == [29, 23]
@@ -67,7 +63,6 @@ def test_a_window_waits_for_acknowledgements_that_take_the_delay_twice() -> None
     # Two packets in 20 s, the first acknowledgement at 10 + 14, the next two packets from there on.
     records = replay([40], window=2, delay=7)
 
-    assert records.trace is not None
     assert records.trace.arrival_time.tolist() == [0, 0, 24, 34]
     assert records.completion_time.tolist() == [44 + 7]
     assert records.ideal_fct.tolist() == [40 + 7]
@@ -76,7 +71,6 @@ def test_a_window_waits_for_acknowledgements_that_take_the_delay_twice() -> None
 def test_a_full_buffer_drops_what_arrives_and_it_is_sent_again_after_the_timeout() -> None:
     records = replay([30], buffer=2, min_rto=100, window=3)
 
-    assert records.trace is not None
     assert records.trace.dropped.tolist() == [False, False, True, False]
     assert records.trace.arrival_time.tolist() == [0, 0, 0, 100]
     assert records.drops.tolist() == [1]
@@ -97,11 +91,7 @@ def test_pfabric_sends_the_earliest_packet_of_the_shortest_flow_and_drops_the_lo
 
 def test_pfabric_edf_sends_flows_with_deadlines_first() -> None:
     flows = make_flows([0.0] * 3, [10.0, 30.0, 30.0], source=[1, 2, 3], span=[np.inf, 90.0, 70.0])
-    records = flowsched_gym.replay_packets(
-        flows, scheduler="pfabric-edf", capacity=1.0, parameters={"payload": 10, "header": 0}
-    )
-
-    assert records.completion_time.tolist() == [70, 60, 30]
+    assert replay(flows, "pfabric-edf").completion_time.tolist() == [70, 60, 30]
 
 
 def test_bit_by_bit_round_robin_shares_equally_whatever_the_packets() -> None:
@@ -174,20 +164,9 @@ def test_rounds_that_are_skipped_change_no_order(quanta: list[int], largest: int
 
 def test_connections_tell_messages_apart_by_silence_alone() -> None:
     flows = make_flows([0.0, 20.0, 100.0], [10.0] * 3)
-
-    def weights(messages: str) -> list[float]:
-        records = flowsched_gym.replay_packets(
-            flows,
-            scheduler="pias",
-            capacity=1.0,
-            parameters={"thresholds": [5], "header": 0, "messages": messages, "message_gap": 50},
-            keep_trace=True,
-        )
-        assert records.trace is not None
-        return records.trace.weight.tolist()
-
-    assert weights("ideal") == [0, 0, 0]
-    assert weights("time") == [0, 10, 0]
+    for messages, weights in (("ideal", [0, 0, 0]), ("time", [0, 10, 0])):
+        records = replay(flows, "pias", payload=1460, thresholds=[5], messages=messages, message_gap=50)
+        assert records.trace.weight.tolist() == weights
 
 
 def test_queue_weights_alpha_and_ageing_follow_the_documented_laws() -> None:
@@ -195,17 +174,8 @@ def test_queue_weights_alpha_and_ageing_follow_the_documented_laws() -> None:
     count, interval, ageing, step = 900, 20, 60, 1.5
     rows = [(float(p), int(rng.integers(0, 5)), float(rng.integers(1, 2_000))) for p in range(count)]
 
-    trace = serve(
-        rows,
-        "qcluster",
-        rule="adaptive",
-        queues=4,
-        initial_weights=[100, 200, 400, 800],
-        interval=interval,
-        ageing=ageing,
-        alpha_step=step,
-        message_gap=9,
-    )
+    sketch = {"rule": "adaptive", "queues": 4, "initial_weights": [100, 200, 400, 800], "message_gap": 9}
+    trace = serve(rows, "qcluster", interval=interval, ageing=ageing, alpha_step=step, **sketch)
 
     weights, alpha = np.array([100.0, 200.0, 400.0, 800.0]), np.ones(3)
     total, number = np.zeros(4), np.zeros(4)
@@ -224,6 +194,77 @@ def test_queue_weights_alpha_and_ageing_follow_the_documented_laws() -> None:
         if (p + 1) % ageing == 0:
             total, number = total / 2, number / 2
     assert len(set(trace.queue.tolist())) == 4
+
+
+def sketch_of(case: dict[str, Any]) -> dict[str, object]:
+    return {"arrays": case["d"], "buckets": case["l"], "hash": case["AB"]}
+
+
+@each_engine
+@pytest.mark.parametrize("case", cases_of("scm_sketch"), ids=lambda case: str(case["id"]))
+def test_the_sketch_counts_as_solved_exactly(case: dict[str, Any], engine: str) -> None:
+    trace = serve(
+        [row[:3] for row in case["trace"]],
+        "qcluster",
+        capacity=None,
+        engine=engine,
+        **sketch_of(case),
+        message_gap=case["dT_message"],
+        conservative=case["conservative"],
+    )
+    expected = [row[3:6] for row in case["trace"]]
+    seen = [None if np.isnan(time) else time for time in trace.last_seen]
+    assert trace.weight.tolist() == [row[0] for row in expected]
+    assert seen == [row[1] for row in expected]
+    assert trace.new_message.tolist() == [row[2] for row in expected]
+
+
+@each_engine
+@pytest.mark.parametrize("case", cases_of("qc_pda"), ids=lambda case: str(case["id"]))
+def test_packets_take_the_queues_that_avoid_disorder(case: dict[str, Any], engine: str) -> None:
+    trace = serve(
+        [[time, flow, 100] for time, flow, *_ in case["trace"]],
+        "tagged",
+        capacity=None,
+        engine=engine,
+        **sketch_of(case),
+        queues=4,
+        tags=[row[2] for row in case["trace"]],
+        flowlet_gap=case["dT_flowlet"],
+        disorder=case["mode"],
+    )
+    assert trace.queue.tolist() == [row[3] for row in case["trace"]]
+
+
+@pytest.mark.parametrize("case", cases_of("qc_thresholds"), ids=lambda case: str(case["id"]))
+def test_thresholds_lie_where_solved_exactly(case: dict[str, Any]) -> None:
+    for rule, solved in (("arithmetic", "arith"), ("geometric", "geo"), ("harmonic", "harm")):
+        thresholds = cluster_thresholds(case["m"], rule=rule)
+        assert thresholds.tolist() == pytest.approx(case[solved], rel=TOLERANCE)
+    for size, solved in (("same", "adaptive_same"), ("proportional", "adaptive_prop")):
+        thresholds = cluster_thresholds(
+            case["m"], rule="adaptive", packets=case["p"], alpha=case["alpha"], cluster_size=size
+        )
+        assert thresholds.tolist() == pytest.approx(case[solved], rel=TOLERANCE)
+
+
+@each_engine
+@pytest.mark.parametrize("case", cases_of("qc_port"), ids=lambda case: str(case["id"]))
+def test_a_port_serves_as_solved_exactly(case: dict[str, Any], engine: str) -> None:
+    trace = serve(
+        case["packets"],
+        "pias",
+        capacity=case["capacity"],
+        engine=engine,
+        thresholds=case["thresholds_bytes_sent_before"],
+        queues=case["k"],
+        dequeue=case["policy"],
+        weights=case["weights"],
+    )
+    assert trace.queue.tolist() == case["queue_of_packet"]
+    order = np.argsort(trace.start_time, kind="stable")
+    served = np.column_stack([trace.flow_id, trace.queue, trace.start_time, trace.departure_time])[order]
+    np.testing.assert_allclose(served, case["service"], rtol=TOLERANCE)
 
 
 def test_what_is_not_allowed_is_an_error_that_says_so() -> None:

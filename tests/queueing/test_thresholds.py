@@ -2,6 +2,7 @@
 
 import math
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -31,14 +32,6 @@ def best(kind: str, distribution: SizeDistribution | str, load: float, num_queue
     return multilevel_fct(kind, distribution, load, thresholds).overall
 
 
-def at_logarithms(kind: str, distribution: SizeDistribution | str, load: float, logarithm: np.ndarray) -> float:
-    """Returns the mean FCT at thresholds in any order; inf where two are equal."""
-    thresholds = np.sort(np.exp(logarithm))
-    if (np.diff(thresholds) <= 0).any():
-        return math.inf
-    return multilevel_fct(kind, distribution, load, thresholds).overall
-
-
 @pytest.mark.parametrize(("kind", "expected"), [("qlas", 2.1937), ("qsjf", 1.6682)])
 def test_the_optimum_of_web_search_is_what_was_worked_out_apart(kind: str, expected: float) -> None:
     assert best(kind, "web_search", 0.6, 4) == pytest.approx(expected, rel=1e-4)
@@ -55,18 +48,17 @@ def test_the_optimum_of_web_search_is_what_was_worked_out_apart(kind: str, expec
 def test_no_minimiser_finds_less(kind: str, distribution: SizeDistribution | str) -> None:
     """SciPy searches the neighbourhood of the thresholds, and all orders of magnitude for three queues."""
     sizes = load_cdf(distribution) if isinstance(distribution, str) else distribution
+
+    def mean_at(logarithm: np.ndarray) -> float:
+        """Returns the mean FCT at thresholds in any order; inf where two are equal."""
+        thresholds = np.sort(np.exp(logarithm))
+        return multilevel_fct(kind, sizes, 0.8, thresholds).overall if (np.diff(thresholds) > 0).all() else math.inf
+
     near = np.log(optimal_thresholds(kind, sizes, 0.8, 4))
-    local = minimize(
-        lambda x: at_logarithms(kind, sizes, 0.8, x),
-        near,
-        method="Powell",
-        bounds=[(x - 0.05, x + 0.05) for x in near],
-        options={"maxiter": 5},
-    )
-    ends = np.log(sizes.quantile([0.01, 0.99999]))
-    everywhere = differential_evolution(
-        lambda x: at_logarithms(kind, sizes, 0.8, x), [tuple(ends)] * 2, seed=1, maxiter=40, tol=1e-6, polish=False
-    )
+    bounds = [(x - 0.05, x + 0.05) for x in near]
+    local = minimize(mean_at, near, method="Powell", bounds=bounds, options={"maxiter": 5})
+    ends = tuple(np.log(sizes.quantile([0.01, 0.99999])))
+    everywhere = differential_evolution(mean_at, [ends] * 2, seed=1, maxiter=40, tol=1e-6, polish=False)
 
     assert best(kind, sizes, 0.8, 4) <= local.fun * (1 + 1e-4)
     assert best(kind, sizes, 0.8, 3) <= everywhere.fun * (1 + 1e-4)
@@ -161,19 +153,11 @@ def test_each_set_serves_its_own_distribution(workload: str, load: float) -> Non
     assert np.isfinite(multilevel_fct("qlas", distribution, load, thresholds).overall)
 
 
-class Halves:
-    """Is a distribution of which only mean and samples are known."""
-
-    mean = 0.5
-
-    def sample(self, rng: np.random.Generator, count: int) -> np.ndarray:
-        return np.full(count, 0.5)
-
-
 def test_bad_arguments_are_refused_by_name_and_value() -> None:
     web, limits = "web_search", (1e5, 1e6)
+    sampled = SimpleNamespace(mean=0.5, sample=lambda rng, count: np.full(count, 0.5))
     for function, bad, message in (
-        (size_moments, (Halves(), 1.0), "moments are known of Constant, Discrete, Empirical, Exponential, LogNormal, "),
+        (size_moments, (sampled, 1.0), "moments are known of Constant, Discrete, Empirical, Exponential, LogNormal, "),
         (size_moments, ("none.csv", 1.0), "none.csv cannot be read"),
         (size_moments, (None, 1.0), "distribution is None"),
         (size_moments, (math.nan, 1.0), "value is nan"),

@@ -41,15 +41,10 @@ def finish_times(
     weights: Sequence[Fraction] = (),
     share: bool = True,
 ) -> list[Fraction]:
-    """Returns when each flow finishes.
+    """Returns when each flow finishes, on links of some capacities, in the order of their numbers.
 
-    Args:
-        flows: Flows in the order of their numbers.
-        capacity: Capacity of each link.
-        discipline: Name of the discipline.
-        thresholds: Bounds of the queues, for ``mlfq`` and ``qsjf``.
-        weights: Weight of each queue, for ``wfq``.
-        share: Whether the flows of a queue share it, or are served in the order of entry.
+    ``mlfq`` and ``qsjf`` have thresholds, ``wfq`` a weight for each queue; the flows of a queue share it, or are served
+    in the order of entry.
     """
     finish: dict[int, Fraction] = {}
     waiting = sorted(flows, key=lambda flow: (flow.arrival, flow.number))

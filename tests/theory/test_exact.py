@@ -1,40 +1,73 @@
-"""Holds every discipline to flow sets that were solved exactly, in rational arithmetic, by other programs."""
+"""Holds disciplines to flow sets that other programs, and the rational solver of this folder, solved exactly."""
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
+from hypothesis import given, settings
 
 import flowsched_gym
 from flowsched_gym.fluid import Records
 from flowsched_gym.fluid.disciplines import DISCIPLINES
-from flowsched_gym.fluid.rules.sharing import new_filling, share_links
-from flowsched_gym.fluid.state import new_controls
-from flowsched_gym.topology import Topology, big_switch, one_link
-from flowsched_gym.topology.network import Network
+from flowsched_gym.topology import Topology, big_switch, fat_tree, one_link, tree9
+from flowsched_gym.workload import Workload
 from tests.exact import FOLDER, TOLERANCE, cases_of
-from tests.simulate import COMPILED, OF_TASKS, on_each_engine
-
-ENGINES = ("simpy", "compiled")
+from tests.simulate import COMPILED, OF_TASKS, VARIANTS, Variant, on_each_engine, parameters_for
+from tests.strategies import NUM_HOSTS, simultaneous_flows
+from tests.theory.rational import Flow, finish_times
 
 ONE_LINK = [case for path in sorted(FOLDER.glob("onelink_*.json")) for case in cases_of(path.stem)]
-BIG_SWITCH = cases_of("net_bigswitch")
+
+ON_ONE_LINK = tuple(variant for variant in VARIANTS if variant.discipline not in OF_TASKS)
+ON_A_SWITCH = tuple(variant for variant in ON_ONE_LINK if variant.discipline not in ("las", "sjf", "wfq", "merp"))
+"""On many links the others are a matter of definition: the solver would only repeat the package's."""
 
 
-def spans(case: dict[str, Any]) -> list[float | None] | None:
-    """Returns the times allowed after arrival, which the flow file holds in place of the absolute deadlines."""
-    if "deadline" not in case:
-        return None
-    return [
-        None if due is None else due - arrival for due, arrival in zip(case["deadline"], case["arrival"], strict=True)
-    ]
+def with_paths_of(topology: Topology, case: dict[str, Any]) -> Topology:
+    """Builds a topology whose one path per pair is the one that the case gives its flows; checks that it exists."""
+
+    def between(pair: int) -> list[list[int]]:
+        paths = range(*topology.pair_start[pair : pair + 2])
+        return [topology.path_links[slice(*topology.path_start[path : path + 2])].tolist() for path in paths]
+
+    chosen = {}
+    for source, destination, path in zip(case["src"], case["dst"], case["path"], strict=True):
+        pair = source * topology.num_hosts + destination
+        assert path in between(pair)
+        chosen[pair] = path
+    links = [chosen.get(pair) or between(pair)[0] for pair in range(topology.num_hosts**2)]
+    return Topology(
+        name=topology.name,
+        num_hosts=topology.num_hosts,
+        capacity=np.array(case["caps"]),
+        delay=np.array(topology.delay),
+        link_names=topology.link_names,
+        path_start=np.cumsum([0, *(len(path) for path in links)]),
+        path_links=np.concatenate([np.array(path) for path in links]),
+    )
+
+
+def one_path_per_pair(case: dict[str, Any]) -> bool:
+    """Tells whether a case sends all flows of a pair over the same path."""
+    pairs = list(zip(case["src"], case["dst"], strict=True))
+    return len(set(pairs)) == len({(pair, *path) for pair, path in zip(pairs, case["path"], strict=True)})
+
+
+NETWORKS = [
+    *(
+        (big_switch(num_hosts=case["hosts"], capacity=np.array(case["caps"])), case)
+        for case in cases_of("net_bigswitch")
+    ),
+    *((with_paths_of(tree9(), case), case) for case in cases_of("net_tree9")),
+    *((with_paths_of(fat_tree(arity=4), case), case) for case in cases_of("net_fattree4") if one_path_per_pair(case)),
+]
 
 
 def replay_case(
     case: dict[str, Any], discipline: str, parameters: dict[str, Any], topology: Topology, engine: str
 ) -> Records:
-    """Replays the flows of a case."""
+    """Replays the flows of a case; a flow file holds times allowed after arrival in place of absolute deadlines."""
     count = len(case["arrival"])
     columns = {
         "flow_id": list(range(count)),
@@ -43,9 +76,9 @@ def replay_case(
         "size_bytes": case["size"],
         "arrival_s": case["arrival"],
     }
-    allowed = spans(case)
-    if allowed is not None:
-        columns["deadline_s"] = allowed
+    if "deadline" in case:
+        times = zip(case["deadline"], case["arrival"], strict=True)
+        columns["deadline_s"] = [None if due is None else due - arrival for due, arrival in times]
     return flowsched_gym.replay(columns, discipline=discipline, topology=topology, parameters=parameters, engine=engine)
 
 
@@ -58,7 +91,7 @@ def within_tolerance(values: list[float]) -> Any:
     [
         pytest.param(case, engine, id=f"{case['id']}-{engine}", marks=pytest.mark.exhaustive if slow else ())
         for case in ONE_LINK
-        for engine in ENGINES
+        for engine in ("simpy", "compiled")
         for name in [case["discipline"].replace("_", "-")]
         for slow in [engine == "compiled" and not name.startswith("merp") and name not in map(str, COMPILED)]
     ],
@@ -79,13 +112,21 @@ def test_one_link_finishes_each_flow_when_the_exact_solution_does(case: dict[str
 
 
 @on_each_engine("ps", "srpt", "psjf", "fifo", "edf")
-@pytest.mark.parametrize("case", BIG_SWITCH, ids=lambda case: case["id"])
-def test_the_big_switch_finishes_each_flow_when_the_exact_solution_does(case, discipline, engine) -> None:
-    topology = big_switch(num_hosts=case["hosts"], capacity=np.array(case["caps"]))
+@pytest.mark.parametrize(
+    ("topology", "case"), NETWORKS, ids=lambda value: value["id"] if isinstance(value, dict) else value.name
+)
+def test_networks_finish_each_flow_when_the_exact_solution_does(topology, case, discipline, engine) -> None:
     records = replay_case(case, discipline, {}, topology, engine)
-    assert records.completion_time.tolist() == within_tolerance(
-        case["finish"]["maxmin" if discipline == "ps" else discipline]
-    )
+    finish = case["finish"]["maxmin" if discipline == "ps" else discipline]
+    assert records.completion_time.tolist() == within_tolerance(finish)
+
+
+@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+@pytest.mark.parametrize("mode", ["greedy", "strict"])
+def test_networks_finish_each_flow_of_merp_when_the_exact_solution_does(mode: str, engine: str) -> None:
+    for topology, case in NETWORKS:
+        records = replay_case(case, "merp", {"mode": mode}, topology, engine)
+        assert records.completion_time.tolist() == within_tolerance(case["finish"][f"merp_{mode}"]), case["id"]
 
 
 @on_each_engine("ps", "fifo", "srpt", "psjf", "sjf", "las", "merp")
@@ -99,30 +140,53 @@ def test_the_worked_examples_of_the_merp_paper_come_out(discipline: str, engine:
                 assert float(records.slowdown.max()) == within_tolerance(expected["max_er"]), (case["id"], name)
 
 
-def rates_of(case: dict[str, Any], priority: list[int]) -> npt.NDArray[np.float64]:
-    """Shares the links of a case among its flows."""
-    count, capacity = len(case["paths"]), np.array(case["caps"])
-    rate = np.zeros(count)
-    controls = new_controls(np.arange(count))
-    controls.priority[:] = priority
-    if case["weights"] is not None:
-        controls.weight[:] = case["weights"]
-    network = Network(capacity, np.cumsum([0] + [len(path) for path in case["paths"]]), np.concatenate(case["paths"]))
-    served = np.zeros(count, dtype=np.int64)
-    share_links(np.arange(count), count, controls, network, rate, new_filling(network, count), served, 0)
-    return rate
-
-
-@pytest.mark.parametrize("case", cases_of("maxmin"), ids=lambda case: case["id"])
-def test_flows_share_max_min_fair_and_in_the_order_of_their_priorities(case: dict[str, Any]) -> None:
-    place = {flow: place for place, flow in enumerate(case["priority_order"])}
-    assert rates_of(case, [0] * len(place)).tolist() == within_tolerance(case["maxmin"])
-    rates = rates_of(case, [place[flow] for flow in range(len(place))])
-    assert rates.tolist() == pytest.approx(case["greedy"], rel=TOLERANCE, abs=TOLERANCE)
-
-
 def test_every_discipline_has_exact_cases_or_a_reason() -> None:
     solved = {case["discipline"].partition("_")[0] for case in ONE_LINK}
-    # Both order by a ratio that never changes; tests/disciplines compares them with a sort.
+    # Both order by a ratio that never changes; the rational solver sorts by it.
     ordered_by_ratio = {"ssdf", "lsdf"}
     assert solved | ordered_by_ratio | OF_TASKS == set(DISCIPLINES)
+
+
+def solve(workload: Workload, variant: Variant, topology: Topology) -> list[float]:
+    """Finds the finish times of a workload in rational arithmetic."""
+    parameters: dict[str, Any] = parameters_for(variant, workload)
+    path = topology.path_of(workload.source, workload.destination)
+    flows = [
+        Flow(
+            number=row,
+            arrival=Fraction(workload.arrival_time[row]),
+            size=Fraction(workload.size[row]),
+            span=None if workload.deadline_span[row] == np.inf else Fraction(workload.deadline_span[row]),
+            path=tuple(topology.path_links[slice(*topology.path_start[path[row] : path[row] + 2])].tolist()),
+            queue=parameters.get("queue", [0] * workload.num_flows)[row],
+        )
+        for row in range(workload.num_flows)
+    ]
+    finish = finish_times(
+        flows,
+        [Fraction(value) for value in topology.capacity],
+        variant.discipline,
+        thresholds=[Fraction(value) for value in parameters.get("thresholds", [])],
+        weights=[Fraction(value) for value in parameters.get("weights", [])],
+        share=variant.within != "fifo",
+    )
+    return [float(time) for time in finish]
+
+
+@pytest.mark.parametrize(
+    ("topology", "variant"),
+    [
+        *((one_link(capacity=1.0), variant) for variant in ON_ONE_LINK),
+        *((big_switch(num_hosts=NUM_HOSTS, capacity=1.0), variant) for variant in ON_A_SWITCH),
+    ],
+    ids=lambda value: str(value) if isinstance(value, Variant) else value.name,
+)
+@settings(max_examples=20)
+@given(workload=simultaneous_flows())
+def test_simultaneous_events_are_served_as_the_rules_say(
+    topology: Topology, variant: Variant, workload: Workload
+) -> None:
+    records = flowsched_gym.replay(
+        workload, discipline=variant.discipline, topology=topology, parameters=parameters_for(variant, workload)
+    )
+    assert records.completion_time.tolist() == pytest.approx(solve(workload, variant, topology), rel=1e-9, abs=0.0)

@@ -1,42 +1,23 @@
-"""Holds minimal-expansion-ratio scheduling to exact solutions and to brute force."""
+"""Holds the order of MERP to exact solutions and brute force, and its tournament to the plain comparison."""
 
 import itertools
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
-import flowsched_gym
-from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.fluid.rules.ordering.virtual_deadlines import virtual_deadlines
-from flowsched_gym.topology import big_switch
+from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.fluid.rules.ordering.virtual_deadlines import MATCH, virtual_deadlines, virtual_deadlines_of_many
 from tests.exact import TOLERANCE, cases_of
-from tests.simulate import make_flows
-from tests.theory.test_exact import replay_case
-from tests.topology.test_fabrics import CASES, with_paths_of
+from tests.theory.rational import Flow, place_by_expansion
 
 
-@pytest.mark.parametrize("engine", ["simpy", "compiled"])
-@pytest.mark.parametrize("mode", ["greedy", "strict"])
-def test_networks_finish_each_flow_when_the_exact_solution_does(mode: str, engine: str) -> None:
-    switches = [
-        (big_switch(num_hosts=case["hosts"], capacity=np.array(case["caps"])), case)
-        for case in cases_of("net_bigswitch")
-    ]
-    for topology, case in [*switches, *((with_paths_of(topology, case), case) for topology, case in CASES)]:
-        records = replay_case(case, "merp", {"mode": mode}, topology, engine)
-        finish = case["finish"][f"merp_{mode}"]
-        assert records.completion_time.tolist() == pytest.approx(finish, rel=TOLERANCE, abs=0.0), case["id"]
-
-
-def order_of(
-    now: float, capacity: float, size: list[float], arrival: list[float], remaining: list[float]
-) -> tuple[list[int], npt.NDArray[np.float64]]:
-    """Orders flows on one link; returns the order and when each would finish."""
-    rows, deadline = np.arange(len(size)), np.zeros(len(size))
-    virtual_deadlines(now, capacity, rows, np.array(size), np.array(arrival), np.array(remaining), deadline)
+def order_of(now: float, capacity: float, *columns: Sequence[Any]) -> tuple[list[int], FloatArray]:
+    """Orders flows on one link by sizes, arrivals and what is left; returns the order and when each would finish."""
+    rows, deadline = np.arange(len(columns[0])), np.zeros(len(columns[0]))
+    virtual_deadlines(now, capacity, rows, *(np.array(column, dtype=float) for column in columns), deadline)
     return rows.tolist(), deadline
 
 
@@ -48,47 +29,69 @@ def test_the_order_is_that_of_the_exact_solution(case: dict[str, Any]) -> None:
     assert ratios.tolist() == pytest.approx(case["er"], rel=TOLERANCE)
 
 
-def ratios_of_all_orders(
-    size: npt.NDArray[np.int64], waited: npt.NDArray[np.int64], remaining: npt.NDArray[np.int64]
-) -> npt.NDArray[np.float64]:
-    """Returns the ratios of every order on a link of capacity 1, largest first.
-
-    They are quotients of small whole numbers: equal ones are equal in float64 and others are not.
-    """
-    orders = np.array(list(itertools.permutations(range(len(size)))))
-    ratios = (np.cumsum(remaining[orders], axis=1) + waited[orders]) / size[orders]
-    return -np.sort(-ratios, axis=1)
-
-
 def test_no_order_has_a_smaller_largest_ratio_nor_a_smaller_next() -> None:
+    """Ratios are quotients of small whole numbers: equal ones are equal in float64 and others are not."""
     rng = np.random.default_rng(4)
     for _ in range(1000):
         count = int(rng.integers(1, 8))
         size, waited = rng.integers(1, 12, count), rng.integers(0, 8, count)
         remaining = np.ceil(size * rng.random(count)).astype(np.int64)
-        order = order_of(0.0, 1.0, *(column.astype(float).tolist() for column in (size, -waited, remaining)))[0]
-        ours = sorted(
-            (
-                Fraction(int(remaining[order[: place + 1]].sum() + waited[flow]), int(size[flow]))
-                for place, flow in enumerate(order)
-            ),
-            reverse=True,
+        order, _ = order_of(0.0, 1.0, size, -waited, remaining)
+        orders = np.array([order, *itertools.permutations(range(count))])
+
+        ratios = (np.cumsum(remaining[orders], axis=1) + waited[orders]) / size[orders]
+
+        largest_first = (-np.sort(-ratios, axis=1)).tolist()
+        assert largest_first[0] == min(largest_first)
+
+
+def draw(kind: str, rng: np.random.Generator) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Draws sizes, times since arrival, and what is left."""
+    count = int(rng.integers(1, 60))
+    if kind == "arbitrary":
+        size, waited = rng.pareto(1.5, count) + 0.1, 10 * rng.random(count)
+    elif kind == "many ties":
+        size, waited = rng.integers(1, 5, count).astype(float), rng.integers(0, 4, count).astype(float)
+    elif kind == "ties but for rounding":
+        size, waited = 0.1 * rng.integers(1, 4, count).astype(float), 0.1 * rng.integers(0, 3, count).astype(float)
+    else:
+        steps, times = (rng.integers(0, 4, count).astype(float) for _ in range(2))
+        size, waited = 1 + steps * 2.0**-52, times * 2.0**-50
+    return size, waited, size * rng.integers(1, 4, count) / 3
+
+
+@pytest.mark.parametrize("kind", ["arbitrary", "many ties", "ties but for rounding", "a last bit apart"])
+def test_a_tournament_finds_the_same_order(kind: str) -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(500):
+        size, waited, remaining = draw(kind, rng)
+        count = len(size)
+        plain = rng.permutation(count)
+        other = plain.copy()
+        deadline, other_deadline = np.zeros(count), np.zeros(count)
+
+        virtual_deadlines(0.0, 1.0, plain, size, -waited, remaining, deadline)
+        virtual_deadlines_of_many(
+            0.0, 1.0, other, size, -waited, remaining, other_deadline, np.zeros(2 * count, dtype=MATCH)
         )
 
-        best = min(map(tuple, ratios_of_all_orders(size, waited, remaining)))
+        assert other.tolist() == plain.tolist()
+        assert other_deadline.tolist() == deadline.tolist()
 
-        assert [float(ratio) for ratio in ours] == list(best)
 
+@pytest.mark.parametrize("part", [3, 10])
+def test_ratios_that_are_equal_are_ties_although_their_parts_are_rounded(part: int) -> None:
+    rng = np.random.default_rng(part)
+    for _ in range(500):
+        count = int(rng.integers(2, 8))
+        size = [Fraction(int(value), part) for value in rng.integers(1, 13, count)]
+        arrival = [Fraction(int(value), part) for value in rng.integers(0, 8, count)]
+        remaining = [
+            value * Fraction(int(quarters), 4) for value, quarters in zip(size, rng.integers(1, 5, count), strict=True)
+        ]
+        now = Fraction(int(rng.integers(8, 60)), part)
+        flows = [Flow(row, arrival[row], size[row], None, (), sent=size[row] - remaining[row]) for row in range(count)]
+        place_by_expansion(flows, now, Fraction(1))
 
-def test_parameters_out_of_range_are_refused() -> None:
-    flows = make_flows([0.0], [1.0])
-    for parameters, message in (
-        ({"alpha": 0.0}, "alpha is 0.0: it must be a number > 0 and <= 1"),
-        ({"alpha": float("nan")}, "alpha is nan"),
-        ({"alpha": "high"}, "alpha is 'high'"),
-        ({"gap": -1.0}, "gap is -1.0: it must be a finite number >= 0 s"),
-        ({"mode": "lenient"}, "mode is 'lenient': it must be one of greedy, strict"),
-        ({"gap": 0.1}, "only one link has a gap"),
-    ):
-        with pytest.raises(ConfigError, match=message):
-            flowsched_gym.replay(flows, discipline="merp", topology="big-switch", parameters=parameters)
+        order, _ = order_of(float(now), 1.0, size, arrival, remaining)
+        assert order == [flow.number for flow in sorted(flows, key=lambda flow: flow.place)]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from flowsched_gym.fluid.simpy import Simulation
-from flowsched_gym.topology import big_switch
+from flowsched_gym.topology import Topology, big_switch, one_link
 from flowsched_gym.workload import Workload, first_flows
 from tests.simulate import VARIANTS, Variant, make_flows, make_simulation, parameters_for, simulate
 from tests.strategies import NUM_HOSTS, random_flows, simultaneous_flows
@@ -19,6 +19,7 @@ ROUNDING = 1e-9
 EVENT_LIMIT = 10_000
 """A run of eight flows that needs more events than this does not come to an end; some weights are set anew often."""
 
+LINK = one_link(capacity=1.0)
 SWITCH = big_switch(num_hosts=NUM_HOSTS, capacity=1.0)
 
 each_variant = pytest.mark.parametrize("variant", VARIANTS, ids=str)
@@ -36,68 +37,65 @@ def events(simulation: Simulation) -> Iterator[None]:
 
 def link_rates(simulation: Simulation) -> npt.NDArray[np.float64]:
     """Adds up the rates of the flows on each link."""
-    topology, controls = simulation.topology, simulation.controls
-    total = np.zeros(topology.num_links)
+    total = np.zeros(simulation.topology.num_links)
     for row, rate in enumerate(simulation.state.rate):
-        path = controls.path[row]
-        for link in topology.path_links[topology.path_start[path] : topology.path_start[path + 1]]:
-            total[link] += rate
+        total[links_of(simulation, row)] += rate
     return total
 
 
-def instant_is_over(simulation: Simulation) -> bool:
-    return simulation.env.peek() > simulation.now
+def links_of(simulation: Simulation, row: int) -> npt.NDArray[np.int64]:
+    topology, path = simulation.topology, simulation.controls.path[row]
+    return topology.path_links[topology.path_start[path] : topology.path_start[path + 1]]
 
 
-@each_variant
-@settings(max_examples=10)
-@given(workload=random_flows())
-def test_no_link_carries_more_than_its_capacity_and_bytes_are_neither_lost_nor_made(variant, workload) -> None:
-    simulation = make_simulation(workload, variant, SWITCH)
-    state = simulation.state
+def assert_conserves(simulation: Simulation) -> None:
+    """Runs to the end: no link carries more than its capacity, and bytes are neither lost nor made."""
+    state, capacity = simulation.state, simulation.topology.capacity
     before = state.attained.copy()
     for _ in events(simulation):
         assert state.rate.min() >= 0
-        assert (link_rates(simulation) <= SWITCH.capacity * (1 + ROUNDING)).all()
+        assert (link_rates(simulation) <= capacity * (1 + ROUNDING)).all()
         assert state.attained + state.remaining == pytest.approx(state.volume, rel=ROUNDING)
         assert (state.attained >= before).all()
         assert (state.remaining >= 0).all()
         before = state.attained.copy()
 
     assert state.attained.tolist() == state.volume.tolist()
-    assert state.remaining.tolist() == [0.0] * workload.num_flows
+    assert state.remaining.tolist() == [0.0] * len(state.remaining)
 
 
 @each_variant
 @settings(max_examples=10)
 @given(workload=random_flows())
-def test_the_link_never_idles_while_a_flow_waits(variant: Variant, workload: Workload) -> None:
-    simulation = make_simulation(workload, variant)
-    for _ in events(simulation):
-        if instant_is_over(simulation) and simulation.links.num_active:
-            assert simulation.state.rate.sum() == pytest.approx(1.0, rel=ROUNDING)
+def test_no_link_carries_more_than_its_capacity_and_bytes_are_neither_lost_nor_made(variant, workload) -> None:
+    assert_conserves(make_simulation(workload, variant, SWITCH))
 
 
-@pytest.mark.parametrize("variant", [variant for variant in VARIANTS if variant != Variant("wfq", "fifo")], ids=str)
+@pytest.mark.parametrize(
+    ("variant", "topology"),
+    [
+        *((variant, LINK) for variant in VARIANTS),
+        *((variant, SWITCH) for variant in VARIANTS if variant != Variant("wfq", "fifo")),
+    ],
+    ids=lambda value: str(value) if isinstance(value, Variant) else value.name,
+)
 @settings(max_examples=10)
 @given(workload=random_flows())
-def test_on_the_switch_every_flow_meets_a_full_link(variant: Variant, workload: Workload) -> None:
-    simulation = make_simulation(workload, variant, SWITCH)
+def test_every_flow_meets_a_full_link(variant: Variant, topology: Topology, workload: Workload) -> None:
+    """On one link, it never idles while a flow waits."""
+    simulation = make_simulation(workload, variant, topology)
     for _ in events(simulation):
-        if not instant_is_over(simulation):
-            continue
-        spare = SWITCH.capacity - link_rates(simulation)
-        for row in simulation.links.active[: simulation.links.num_active]:
-            path = simulation.controls.path[row]
-            crossed = SWITCH.path_links[SWITCH.path_start[path] : SWITCH.path_start[path + 1]]
-            assert spare[crossed].min() <= ROUNDING
+        if simulation.env.peek() > simulation.now:  # the instant is over
+            spare = topology.capacity - link_rates(simulation)
+            for row in simulation.links.active[: simulation.links.num_active]:
+                assert spare[links_of(simulation, row)].min() <= ROUNDING
 
 
 @each_variant
-@pytest.mark.parametrize("topology", [None, SWITCH], ids=["one-link", "big-switch"])
+@pytest.mark.parametrize("topology", [LINK, SWITCH], ids=["one-link", "big-switch"])
 @settings(max_examples=10)
 @given(workload=random_flows() | simultaneous_flows())
-def test_every_flow_finishes_and_none_faster_than_alone(variant: Variant, topology: None, workload: Workload) -> None:
+def test_every_flow_finishes_and_none_faster_than_alone(variant, topology: Topology, workload: Workload) -> None:
     records = simulate(workload, variant, topology)
     assert np.isfinite(records.completion_time).all()
     assert records.ideal_fct.tolist() == workload.size.tolist()
@@ -109,12 +107,11 @@ def test_every_flow_finishes_and_none_faster_than_alone(variant: Variant, topolo
 @given(workload=random_flows())
 def test_what_has_finished_does_not_depend_on_flows_that_come_later(variant: Variant, workload: Workload) -> None:
     order = np.argsort(workload.arrival_time, kind="stable")
-    assert workload.deadline_span is not None
     workload = make_flows(workload.arrival_time[order], workload.size[order], span=workload.deadline_span[order])
     kept = (workload.num_flows + 1) // 2
     later = workload.arrival_time[kept] if kept < workload.num_flows else np.inf
     parameters = parameters_for(variant, workload)
-    fewer = parameters | ({"queue": parameters["queue"][:kept]} if "queue" in parameters else {})  # type: ignore[index]
+    fewer = parameters | ({"queue": parameters["queue"][:kept]} if "queue" in parameters else {})
 
     all_flows = simulate(workload, variant, parameters=parameters)
     first = simulate(first_flows(workload, kept), variant, parameters=fewer)
@@ -128,14 +125,13 @@ def test_what_has_finished_does_not_depend_on_flows_that_come_later(variant: Var
 @given(workload=random_flows())
 def test_numbering_the_flows_backwards_changes_nothing_but_ties(variant: Variant, workload: Workload) -> None:
     distinct = np.unique(workload.arrival_time, return_index=True)[1]
-    assert workload.deadline_span is not None
     arrival, size, span = (
         column[distinct] for column in (workload.arrival_time, workload.size, workload.deadline_span)
     )
     forward = make_flows(arrival, size, span=span)
     backward = make_flows(arrival[::-1], size[::-1], span=span[::-1])
     parameters = parameters_for(variant, forward)
-    turned = parameters | ({"queue": parameters["queue"][::-1]} if "queue" in parameters else {})  # type: ignore[index]
+    turned = parameters | ({"queue": parameters["queue"][::-1]} if "queue" in parameters else {})
 
     one_way = simulate(forward, variant, parameters=parameters)
     other_way = simulate(backward, variant, parameters=turned)
@@ -147,7 +143,6 @@ def test_numbering_the_flows_backwards_changes_nothing_but_ties(variant: Variant
 @settings(max_examples=10)
 @given(workload=random_flows())
 def test_twice_the_bytes_on_twice_the_capacity_change_nothing(variant: Variant, workload: Workload) -> None:
-    assert workload.deadline_span is not None
     doubled = make_flows(
         workload.arrival_time,
         2 * workload.size,

@@ -1,30 +1,39 @@
 """Tells what happens with tokens as stories: small flow sets, worked by hand, and the complete log of what happened.
 
-Links carry 1 B/s and take 0.25 s each, so a path of two links takes half a second.
+Links carry 1 B/s and take 0.25 s each, so a path of two links takes half a second. Events happen at absolute times, in
+a fixed order within an instant, and alike in another process.
 """
+
+import hashlib
+import re
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from simpy.events import ProcessGenerator
 
+import flowsched_gym
 from flowsched_gym.core.errors import SimulationError
-from flowsched_gym.core.simpy_environment import NetworkEnvironment
+from flowsched_gym.core.simpy_environment import LAST_ROW
 from flowsched_gym.fluid import Discipline, EventKind
+from flowsched_gym.fluid.compiled import BatchSimulation
 from flowsched_gym.fluid.disciplines import Mlfq, Ps
-from flowsched_gym.fluid.simpy import Destination, Simulation
+from flowsched_gym.fluid.simpy import NetworkEnvironment, Simulation
 from flowsched_gym.topology import big_switch
-from flowsched_gym.workload import Workload
-from tests.simulate import grant_oldest, make_flows
+from flowsched_gym.workload import Workload, draw_flows, make_workload
+from tests.processes import run_python
+from tests.simulate import VARIANTS, grant_oldest, make_flows, network_of, simulate
 
 LAST_BYTE_SENT, BYTE_THRESHOLD, DELIVERY = tuple(EventKind)[:3]
 ARRIVAL, DECISION = EventKind.ARRIVAL, EventKind.DECISION
 
+SWITCH = big_switch(num_hosts=10, capacity=1.0, delay=0.25)
+
 
 def begin(workload: Workload, *, tokens: int, discipline: Discipline | None = None) -> Simulation:
     """Runs to the first decision."""
-    switch = big_switch(num_hosts=10, capacity=1.0, delay=0.25)
-    simulation = Simulation(workload, switch, discipline or Ps(), num_tokens=tokens, keep_log=True)
+    simulation = Simulation(workload, SWITCH, discipline or Ps(), num_tokens=tokens, keep_log=True)
     simulation.run()
     return simulation
 
@@ -74,7 +83,6 @@ def test_events_of_one_instant_happen_in_the_order_of_their_kinds() -> None:
     workload = make_flows([4.5, 0.0, 1.0, 0.0], [1.0, 3.5, 9.0, 4.0], source=[1, 3, 5, 7], destination=[0, 2, 4, 6])
     simulation = begin(workload, tokens=1, discipline=Mlfq(thresholds=[3.0]))
     grant_oldest(simulation)
-    assert simulation.log is not None
 
     assert [event[1:] for event in simulation.log if event[0] == 5.0] == [
         (LAST_BYTE_SENT, 3),  # sent from 1.0 on, four bytes
@@ -103,7 +111,6 @@ def test_a_decision_sees_everything_that_happens_at_its_instant() -> None:
     simulation.run()
 
     assert simulation.now == 3.5
-    assert simulation.asking is not None
     assert simulation.asking.num_waiting == 2
     assert simulation.asking.expected == 0
     assert simulation.grant(1) == 2
@@ -116,41 +123,51 @@ def test_a_postponed_request_stands_behind_all_others() -> None:
     simulation.run()
     grant_oldest(simulation)
 
-    assert simulation.log is not None
     assert [row for _, kind, row in simulation.log if kind is DECISION] == [1, 2, 0]
     assert simulation.now == 0.5 + 3 * 2.0  # the link idles for a round trip between two flows
 
 
 def test_requests_may_be_postponed_as_often_as_one_likes() -> None:
-    simulation = begin(make_flows([0.0, 0.0, 1.0], [1.0] * 3, source=[1, 2, 3]), tokens=1)
+    simulation = begin(make_flows([0.0, 0.0, 0.0, 1.0], [1.0] * 4, source=[1, 2, 3, 4]), tokens=1)
+    queue = [0, 1, 2]
     for turn in range(1001):
-        assert simulation.postpone(0) == turn % 2
+        queue.append(queue.pop(turn % 3))
+        assert simulation.postpone(turn % 3) == queue[-1]
         simulation.run()
     assert simulation.now == 0.5
     grant_oldest(simulation)
 
-    assert simulation.log is not None
-    assert [row for _, kind, row in simulation.log if kind is DECISION] == [1, 0, 2]
+    assert [row for _, kind, row in simulation.log if kind is DECISION] == [*queue, 3]
 
 
-def test_a_slot_in_which_no_request_waits_is_refused_and_nothing_happens() -> None:
-    simulation = begin(make_flows([0.0, 0.0], [1.0] * 2, source=[1, 2]), tokens=1)
-    for slot in (-1, 2, 99):
-        for decide in (simulation.grant, simulation.postpone):
-            with pytest.raises(SimulationError, match=rf"slot is {slot}: requests wait in the slots 0 to 1"):
-                decide(slot)
-    assert simulation.grant(1) == 1
-    for nothing in (lambda: simulation.grant(0), lambda: simulation.postpone(0), simulation.wait):
-        with pytest.raises(SimulationError, match="no destination waits for a decision"):
-            nothing()
+def test_a_slot_in_which_no_request_waits_is_refused_and_nothing_happens_on_both_engines() -> None:
+    workload = make_flows([0.0, 0.0], [1.0] * 2, source=[1, 2])
+    batch = BatchSimulation(1, 2, SWITCH, Ps(), num_tokens=1)
+    batch.load(0, workload)
+    for engine in (Simulation(workload, SWITCH, Ps(), num_tokens=1), network_of(batch, 0)):
+        refused = partial(engine.grant, 0), partial(engine.postpone, 0), engine.wait
+        for decide in refused:
+            with pytest.raises(SimulationError, match="no destination waits for a decision"):
+                decide()
+        engine.run()
+        for slot in (-1, 2, 99):
+            for choose in (engine.grant, engine.postpone):
+                with pytest.raises(SimulationError, match=rf"slot is {slot}: requests wait in the slots 0 to 1"):
+                    choose(slot)
+        assert engine.grant(1) == 1
+        for decide in refused:
+            with pytest.raises(SimulationError, match="no destination waits for a decision"):
+                decide()
 
 
 def test_a_destination_that_waits_is_asked_again_when_a_request_arrives() -> None:
     simulation = begin(make_flows([0.0, 2.0], [1.0, 1.0], source=[1, 2]), tokens=1)
+    assert simulation.asking.can_wait
     simulation.wait()
     simulation.run()
 
     assert simulation.now == 2.5
+    assert not simulation.asking.can_wait
     assert simulation.grant(1) == 1  # the younger, which came while the destination waited
     grant_oldest(simulation)
     assert simulation.records().completion_time.tolist() == [6.5, 4.5]
@@ -161,11 +178,11 @@ def test_a_destination_that_waits_is_asked_again_when_a_token_returns() -> None:
     simulation.grant(0)
     simulation.run()
     assert simulation.now == 0.5
+    assert simulation.asking.can_wait
     simulation.wait()
     simulation.run()
 
     assert simulation.now == 2.5
-    assert simulation.asking is not None
     assert simulation.asking.tokens == 2
 
 
@@ -183,39 +200,67 @@ def test_records_of_a_run_that_stops_tell_what_has_happened_so_far() -> None:
     assert not simulation.finished
 
 
-@given(commands=st.lists(st.tuples(st.sampled_from(["enqueue", "grant", "postpone", "return"]), st.integers(0, 5))))
-def test_a_destination_behaves_like_a_plain_list(commands: list[tuple[str, int]]) -> None:
-    env, changes = NetworkEnvironment(), []
-    times = [0.0] * len(commands)
-    destination = Destination(env, 0, 2, len(commands), times, on_change=lambda: changes.append(env.now))
-    queue: list[int] = []
-    active: list[int] = []
-    postponed: set[int] = set()
-    arrived = 0
-    for command, choice in commands:
-        num_changes, freed = len(changes), command == "return" and bool(active)
-        if command == "enqueue":
-            destination.request(arrived)
-            queue.append(arrived)
-            arrived += 1
-        elif command == "return" and active:
-            row = active.pop(choice % len(active))
-            destination.release(row)
-        elif queue and command == "grant" and len(active) < 2:
-            slot = choice % len(queue)
-            active.append(queue.pop(slot))
-            assert destination.grant(slot) == active[-1]
-        elif queue and command == "postpone" and queue[choice % len(queue)] not in postponed:
-            slot = choice % len(queue)
-            queue.append(queue.pop(slot))
-            postponed.add(queue[-1])
-            assert destination.postpone(slot) == queue[-1]
+def test_the_past_is_refused() -> None:
+    env = NetworkEnvironment()
+    env.at(2.0, EventKind.ARRIVAL)
+    env.run()
+    with pytest.raises(SimulationError, match=r"event START at 1\.5 s is in the past: it is 2\.0 s"):
+        env.at(1.5, EventKind.START)
 
-        assert len(changes) - num_changes == (command == "enqueue" or freed)
-        assert destination.requests[destination.head : destination.tail].tolist() == queue
-        assert destination.num_waiting == len(queue)
-        assert destination.active[: destination.num_active].tolist() == active
-        assert destination.tokens == 2 - len(active)
-        assert destination.expected == len(commands) - arrived
-        assert destination.asks == (len(active) < 2 and bool(queue))
-        assert destination.can_wait == (bool(active) or arrived < len(commands))
+
+def test_a_process_goes_on_at_exactly_the_time_of_its_event() -> None:
+    # With a relative delay the second event would be at 0.2 + (0.9 - 0.2), which is not 0.9.
+    assert 0.2 + (0.9 - 0.2) != 0.9
+
+    def process(env: NetworkEnvironment) -> ProcessGenerator:
+        yield env.at(0.2, EventKind.ARRIVAL)
+        yield env.at(0.9, EventKind.ARRIVAL)
+        return env.now
+
+    env = NetworkEnvironment()
+    assert env.run(env.process(process(env))) == 0.9
+
+
+def test_events_of_one_instant_happen_by_kind_then_by_row_and_what_follows_at_once_before_all_others() -> None:
+    env = NetworkEnvironment()
+    seen: list[tuple[EventKind, int]] = []
+    followed: list[int] = []
+
+    def happen(kind: EventKind, row: int) -> ProcessGenerator:
+        yield env.at(1.0, kind, row)
+        seen.append((kind, row))
+        yield env.event().succeed()
+        followed.append(len(seen))
+
+    scheduled = [(kind, row) for row in (LAST_ROW, 7, 0) for kind in reversed(EventKind)]
+    for kind, row in scheduled:
+        env.process(happen(kind, row))
+    env.run()
+
+    assert seen == sorted(scheduled)
+    assert followed == list(range(1, len(seen) + 1))
+
+
+def test_simpy_is_used_by_its_public_interface_but_for_the_one_method() -> None:
+    package = Path(flowsched_gym.__file__).parent
+    paths = [path for path in package.rglob("*.py") if "simpy" in str(path.relative_to(package))]
+    sources = {path.name: path.read_text(encoding="utf-8") for path in paths}
+    assert len(sources) > 5
+    private = re.compile(r"\b(?:event|env|simpy)\._\w+|self\._(?:queue|eid|now|ok|value)\b")
+    found = {name: private.findall(text) for name, text in sources.items() if private.search(text)}
+    assert list(found) == ["simpy_environment.py"]
+    assert not private.search(sources["simpy_environment.py"].partition("    def at")[0])
+
+
+def fingerprint() -> str:
+    """Digests the completion times of all disciplines on one workload."""
+    workload = draw_flows(make_workload("gather-multi"), num_flows=200, seed=11)
+    digest = hashlib.sha256()
+    for variant in VARIANTS:
+        digest.update(simulate(workload, variant, big_switch(num_hosts=workload.num_hosts)).completion_time.tobytes())
+    return digest.hexdigest()
+
+
+def test_results_are_the_same_in_another_process() -> None:
+    program = f"from {__name__} import fingerprint; print(fingerprint())"
+    assert run_python(program, PYTHONHASHSEED="1") == fingerprint()

@@ -3,6 +3,8 @@
 Links carry 1 B/s and take 1 s each, so a path of two takes 2 s; a round trip takes 4 s and two packets' sending times.
 """
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,6 +15,7 @@ from flowsched_gym.fluid import TRANSPORTS, EventKind, Transport, TransportName,
 from flowsched_gym.fluid.compiled import BatchSimulation
 from flowsched_gym.fluid.disciplines import Ps, make_discipline
 from flowsched_gym.fluid.rules.transport.progress import next_event_time
+from flowsched_gym.fluid.rules.transport.senders import isolated_times, next_window
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.topology import Topology, big_switch
 from flowsched_gym.workload import Workload
@@ -58,8 +61,6 @@ def test_flows_that_share_a_link_pause_less_than_a_flow_alone() -> None:
 def test_a_pause_leaves_the_link_to_the_other_flow() -> None:
     pausing = Transport(segment=1.0, initial_window=1.0, exit_window=1.0)
     log = run(make_flows([0.0, 1.0], [2.0, 2.0], source=[1, 2]), pausing).log
-    assert log is not None
-
     # Each sends a byte at the whole link while the other pauses, and again when its round trip of 6 s has passed.
     assert [event for event in log if event[1] is not EventKind.ARRIVAL] == [
         (1.0, EventKind.BYTE_THRESHOLD, 0),
@@ -72,8 +73,9 @@ def test_a_pause_leaves_the_link_to_the_other_flow() -> None:
 
 
 def test_every_begun_segment_carries_a_header() -> None:
-    transport = Transport(segment=2.0, header=1.0)
-    simulation = run(make_flows([0.0, 100.0, 200.0], [2.0, 3.0, 0.5]), transport)
+    flows = make_flows([0.0, 100.0, 200.0], [2.0, 3.0, 0.5])
+    simulation = run(flows, Transport(segment=2.0, header=1.0))
+    assert run(flows, Transport(header=1.0)).state.volume.tolist() == flows.size.tolist()
     assert simulation.state.volume.tolist() == [3.0, 5.0, 1.5]
     assert simulation.records().fct.tolist() == [5.0, 7.0, 3.5]
 
@@ -138,12 +140,10 @@ def test_windows_and_a_discipline_that_stops_flows_too_are_refused() -> None:
         ("merp", {"mode": "strict"}),
         ("merp", {"gap": 1.0}),
     ):
-        flows = make_flows([0.0], [8.0])
         for transport in (DOUBLING, TRANSPORTS[TransportName.TCP]):
-            with pytest.raises(ConfigError, match=r"senders with windows stop flows, and .* does so"):
-                Simulation(flows, SLOW, make_discipline(name, dict(parameters)), transport=transport)
-            with pytest.raises(ConfigError, match=r"senders with windows stop flows, and .* does so"):
-                BatchSimulation(1, 1, SLOW, make_discipline(name, dict(parameters)), transport=transport)
+            for begin in (partial(Simulation, make_flows([0.0], [8.0])), partial(BatchSimulation, 1, 1)):
+                with pytest.raises(ConfigError, match=r"senders with windows stop flows, and .* does so"):
+                    begin(SLOW, make_discipline(name, dict(parameters)), transport=transport)
 
 
 def test_a_figure_out_of_its_range_is_refused_by_name() -> None:
@@ -156,6 +156,21 @@ def test_a_figure_out_of_its_range_is_refused_by_name() -> None:
     ):
         with pytest.raises(ConfigError, match=message):
             Transport(**figures)
+
+
+def test_a_window_grows_to_the_exit_of_slow_start_and_then_slowly() -> None:
+    windows = [10.0]
+    while len(windows) < 5:
+        windows.append(next_window(windows[-1], 19.0, 1.5, 1.1))
+    assert windows == pytest.approx([10.0, 15.0, 19.0, 20.9, 22.99])
+
+
+def test_time_alone_counts_the_pauses_of_each_round_and_none_after_the_pipe_is_full() -> None:
+    # Round trip 10 s at 1 B/s: windows 2, 4, 8 are too short to fill it, 16 is not.
+    volume = np.array([1.0, 2.0, 3.0, 6.5, 14.5, 40.0])
+    times = np.empty(6)
+    isolated_times(volume, np.ones(6), np.full(6, 10.0), 2.0, 16.0, 2.0, 1.0, times)
+    assert times.tolist() == [1.0, 2.0, 10.0 + 1.0, 20.0 + 0.5, 30.0 + 0.5, 30.0 + 26.0]
 
 
 @pytest.mark.parametrize("now", [0.0, 5e-324, 1e-310, 1e-300, 1.0, 1e9])

@@ -7,7 +7,6 @@ import pytest
 
 import flowsched_gym
 from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.fluid import Discipline
 from flowsched_gym.fluid.disciplines import DISCIPLINES, Ranked, make_discipline, task_levels
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.topology import big_switch, one_link
@@ -18,11 +17,9 @@ from tests.simulate import VARIANTS, make_flows, parameters_for
 
 def finish(workload: Workload, discipline: str, **parameters: object) -> list[float]:
     """Returns when the flows finish."""
-    records = flowsched_gym.replay(
-        workload, discipline=discipline, topology=one_link(capacity=1.0), parameters=parameters
-    )
-    times: list[float] = records.completion_time.tolist()
-    return times
+    return flowsched_gym.replay(
+        workload, discipline=discipline, capacity=1.0, parameters=parameters
+    ).completion_time.tolist()
 
 
 def test_disciplines_of_sizes_and_arrivals_serve_as_their_names_say() -> None:
@@ -99,7 +96,6 @@ def test_a_flow_alone_gets_the_whole_link_from_every_discipline_and_flows_on_oth
     apart = make_flows([0.0, 0.0], [3.0, 2.0], source=[0, 1], destination=[1, 0])
     parameters = parameters_for(variant, apart)
 
-    assert isinstance(make_discipline(variant.discipline, dict(parameters)), Discipline)
     assert DISCIPLINES[variant.discipline].__doc__
     assert finish(alone, variant.discipline, **parameters_for(variant, alone)) == [5.0]
     records = flowsched_gym.replay(
@@ -117,7 +113,7 @@ def test_a_wrong_name_or_parameter_is_refused_with_what_is_allowed() -> None:
         ("mlfq", {"threshold": [1.0]}, "discipline mlfq has no parameter 'threshold': it takes thresholds, within"),
         ("mlfq", {}, "discipline mlfq takes thresholds, within, groups: .*thresholds"),
         ("mlfq", {"thresholds": [2.0, 1.0]}, r"thresholds is .*they must be finite, > 0 B and increasing"),
-        ("qsjf", {"thresholds": [float("nan")]}, r"thresholds is .*they must be finite, > 0 B and increasing"),
+        ("qsjf", {"thresholds": [math.nan]}, r"thresholds is .*they must be finite, > 0 B and increasing"),
         ("mlfq", {"thresholds": []}, r"thresholds is \[\]: there must be at least one, between two queues"),
         ("qsjf", {"thresholds": []}, r"thresholds is \[\]: there must be at least one, between two queues"),
         ("mlfq", {"thresholds": [1.0], "within": "lifo"}, "within is 'lifo': it must be one of ps, fifo"),
@@ -128,10 +124,19 @@ def test_a_wrong_name_or_parameter_is_refused_with_what_is_allowed() -> None:
         ("wfq", {"queue": [0, 2**70], "weights": [1.0]}, "queue is .*: it must be a list of whole numbers"),
         ("wfq", {"queue": [0], "weights": [1e-320]}, r"weights is \[1e-320\]: each must be finite and > 0"),
         ("mlfq", {"thresholds": 1e5}, r"thresholds is 100000\.0: it must be a list of numbers, such as \[1, 2\.5\]"),
+        ("merp", {"alpha": 0.0}, r"alpha is 0\.0: it must be a number > 0 and <= 1"),
+        ("merp", {"alpha": math.nan}, "alpha is nan"),
+        ("merp", {"alpha": "high"}, "alpha is 'high'"),
+        ("merp", {"gap": -1.0}, r"gap is -1\.0: it must be a finite number >= 0 s"),
+        ("merp", {"mode": "lenient"}, "mode is 'lenient': it must be one of greedy, strict"),
         (["ps"], {}, r"discipline is \['ps'\]: it must be one of fifo"),
     ):
         with pytest.raises(ConfigError, match=message):
             make_discipline(name, parameters)
+    with pytest.raises(ConfigError, match="only one link has a gap"):
+        flowsched_gym.replay(
+            make_flows([0.0], [1.0]), discipline="merp", topology="big-switch", parameters={"gap": 0.1}
+        )
 
 
 @pytest.mark.parametrize("case", cases_of("tafe_levels"), ids=lambda case: case["id"])
@@ -153,7 +158,7 @@ def test_a_flow_without_a_task_is_a_task_of_its_own_and_without_thresholds_there
     assert task_levels([], [], [1.0]).tolist() == []
 
 
-def test_what_is_not_allowed_is_refused_by_name_and_value() -> None:
+def test_tasks_that_have_no_levels_are_refused_by_name_and_value() -> None:
     for arguments, words in (
         (([0, -2], [1, 1], [5]), r"task_id of flow 1 is -2: it must be >= 0, or -1 for no task"),
         (([0.5], [1], [5]), r"task_id is \[0.5\]: it must be a list of whole numbers"),

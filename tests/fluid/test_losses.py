@@ -16,15 +16,17 @@ from hypothesis import strategies as st
 
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.fluid import TRANSPORTS, Losses, Transport, TransportName, find_transport
-from flowsched_gym.fluid.compiled import BatchSimulation, CompiledSimulation
+from flowsched_gym.fluid.compiled import BatchSimulation
 from flowsched_gym.fluid.disciplines import Fifo, Ps
 from flowsched_gym.fluid.simpy import Simulation
-from flowsched_gym.topology import Routing, RoutingKind, Topology, big_switch
+from flowsched_gym.topology import Routing, RoutingKind, big_switch
 from flowsched_gym.workload import Workload, make_workload
+from tests.fluid.test_conservation import assert_conserves
+from tests.fluid.twins import Twins
 from tests.simulate import grant_oldest, make_flows, network_of
 from tests.strategies import NUM_HOSTS, random_flows, simultaneous_flows
 
-SLOW: Final = big_switch(num_hosts=3, capacity=1.0, delay=1.0)
+SLOW: Final = big_switch(num_hosts=NUM_HOSTS, capacity=1.0, delay=1.0)
 GIGABIT: Final = big_switch(num_hosts=21, capacity=125e6, delay=250e-6)
 LONG, SHORT = 1000.0, 50.0
 """Waits of senders in s."""
@@ -44,7 +46,6 @@ each_transport = pytest.mark.parametrize("name", LOSSY, ids=str)
 
 
 def with_losses(transport: Transport, **figures: Any) -> Transport:
-    assert transport.losses is not None
     return replace(transport, losses=replace(transport.losses, **figures))
 
 
@@ -62,20 +63,20 @@ def attained_at(simulation: Simulation, times: list[float]) -> list[float]:
 def test_a_sender_that_overflows_the_buffer_loses_the_excess_and_repairs_one_packet_a_round() -> None:
     simulation = Simulation(make_flows([0.0], [1000.0]), SLOW, Ps(), transport=DOUBLING)
 
-    # Half a round trip of handshake; rounds of 6 s with 1, 2 and 4 packets; one of 8 s with 8, as fast as the link.
-    assert attained_at(simulation, [3.0, 9.0, 15.0, 21.0, 29.0]) == pytest.approx([0.0, 1.0, 3.0, 7.0, 15.0])
-    # From 23 s on, ten packets are on their way and no more have room: 6 of 16 are lost by 29 s, and 8 more by 37 s,
-    # when the sender notices. It halves its window of 24, of which 14 are missing: one packet a round is all it sends.
-    assert attained_at(simulation, [37.0, 39.0, 45.0, 51.0]) == pytest.approx(
-        [23.0, 23 + 1 / 3, 24 + 1 / 3, 25 + 1 / 3]
-    )
-    # Rounds go on from 39 s. When less than 11 are missing, there is room for new packets beside the repair of one:
-    # with 10 2/3, 9 2/3, 8 2/3, ... missing it delivers 1 1/3, 2 1/3, 3 1/3, ... packets in a round.
-    assert attained_at(simulation, [57.0, 63.0, 69.0, 75.0]) == pytest.approx(
-        [26 + 1 / 3, 27 + 2 / 3, 30.0, 33 + 1 / 3]
-    )
-    # With 5 2/3 missing there are 6 1/3 on their way, for which the link needs longer than a round trip.
-    assert attained_at(simulation, [81.0, 87.0, 87 + 19 / 3]) == pytest.approx([37 + 2 / 3, 43.0, 49 + 1 / 3])
+    for times, delivered in (
+        # Half a round trip of handshake; rounds of 6 s with 1, 2 and 4 packets; one of 8 s with 8, as fast as the link.
+        ([3.0, 9.0, 15.0, 21.0, 29.0], [0.0, 1.0, 3.0, 7.0, 15.0]),
+        # From 23 s on, ten packets are on their way and no more have room: 6 of 16 are lost by 29 s, and 8 more by
+        # 37 s, when the sender notices. It halves its window of 24, of which 14 are missing: one packet a round is all
+        # it sends.
+        ([37.0, 39.0, 45.0, 51.0], [23.0, 23 + 1 / 3, 24 + 1 / 3, 25 + 1 / 3]),
+        # Rounds go on from 39 s. When less than 11 are missing, there is room for new packets beside the repair of
+        # one: with 10 2/3, 9 2/3, 8 2/3, ... missing it delivers 1 1/3, 2 1/3, 3 1/3, ... packets in a round.
+        ([57.0, 63.0, 69.0, 75.0], [26 + 1 / 3, 27 + 2 / 3, 30.0, 33 + 1 / 3]),
+        # With 5 2/3 missing there are 6 1/3 on their way, for which the link needs longer than a round trip.
+        ([81.0, 87.0, 87 + 19 / 3], [37 + 2 / 3, 43.0, 49 + 1 / 3]),
+    ):
+        assert attained_at(simulation, times) == pytest.approx(delivered)
 
 
 @pytest.mark.parametrize(("probability", "late_ack_probability", "wait"), [(1.0, 0.0, 1000.0), (0.0, 1.0, 400.0)])
@@ -128,35 +129,6 @@ def test_a_handshake_waits_in_a_full_buffer() -> None:
         assert simulation.state.rate[1] == 0.0
 
 
-def traces(
-    workload: Workload, topology: Topology, transport: Transport, num_tokens: int | None
-) -> tuple[Simulation, CompiledSimulation]:
-    """Runs flows on both engines; the request in a slot that depends on time is served."""
-    simulation = Simulation(workload, topology, Ps(), transport=transport, num_tokens=num_tokens, keep_log=True)
-    batch = BatchSimulation(
-        1,
-        workload.num_flows,
-        topology,
-        Ps(),
-        transport=transport,
-        num_tokens=num_tokens,
-        most_destinations=topology.num_hosts,
-        log_length=10_000,
-    )
-    batch.load(0, workload)
-    compiled = network_of(batch, 0)
-    simulation.run()
-    compiled.run()
-    place = 0
-    while simulation.asking is not None:
-        slot = place % simulation.asking.num_waiting
-        place += 1
-        for engine in (simulation, compiled):
-            engine.grant(slot)
-            engine.run()
-    return simulation, compiled
-
-
 @pytest.mark.parametrize("num_tokens", [None, 1, 3])
 @settings(max_examples=25)
 @given(
@@ -171,12 +143,7 @@ def test_engines_agree_on_any_flows_and_bring_them_to_their_end(
 ) -> None:
     figures = {"buffer": buffer, "buffer_spread": spread, "timeout_probability": probability, "seed": seed}
     transport = with_losses(DOUBLING, timeout=SHORT, late_ack_probability=0.2, late_ack=20.0, jitter=0.5, **figures)
-    topology = big_switch(num_hosts=NUM_HOSTS, capacity=1.0, delay=1.0)
-    simulation, compiled = traces(workload, topology, transport, num_tokens)
-
-    assert simulation.finished
-    assert compiled.log == simulation.log
-    assert compiled.completion_time.tobytes() == simulation.completion_time.tobytes()
+    Twins(workload, SLOW, Ps, transport=transport, num_tokens=num_tokens).finish(seed)
 
 
 @each_transport
@@ -184,23 +151,15 @@ def test_engines_agree_on_any_flows_and_bring_them_to_their_end(
 def test_engines_agree_on_bursts(name: TransportName, workload: str) -> None:
     source = make_workload(workload)
     topology = big_switch(num_hosts=source.num_hosts, capacity=125e6, delay=250e-6)
-    flows = replace(source, num_bursts=20).draw(4)
-    simulation, compiled = traces(flows, topology, TRANSPORTS[name], 10)
-
-    assert compiled.log == simulation.log
-    assert compiled.completion_time.tobytes() == simulation.completion_time.tobytes()
+    Twins(replace(source, num_bursts=20).draw(4), topology, Ps, transport=TRANSPORTS[name], num_tokens=10).finish()
 
 
 def beside_others(flows: Workload, gap: float) -> tuple[Workload, npt.NDArray[np.bool_]]:
     """Adds a packet from host 19 to host 20 after every so many s; returns all flows, and which were there before."""
     times = np.arange(0.0, 2 * flows.arrival_time[-1], gap)
     count, spacing = len(times), 1_000_000
-    flow_id = np.concatenate(
-        [
-            spacing * np.arange(1, flows.num_flows + 1),
-            spacing * np.searchsorted(flows.arrival_time, times, side="right") + 1 + np.arange(count),
-        ]
-    )
+    before = np.searchsorted(flows.arrival_time, times, side="right")
+    flow_id = np.append(spacing * np.arange(1, flows.num_flows + 1), spacing * before + 1 + np.arange(count))
     order = np.argsort(flow_id)
     everything = Workload(
         flow_id=flow_id[order],
@@ -228,20 +187,7 @@ def test_what_happens_at_another_host_loses_nothing_here(name: TransportName) ->
 @given(workload=simultaneous_flows(), seed=st.integers(0, 99))
 def test_no_link_carries_more_than_its_capacity_and_what_is_delivered_stays_so(workload: Workload, seed: int) -> None:
     transport = with_losses(DOUBLING, buffer=1.0, timeout_probability=0.5, timeout=SHORT, seed=seed)
-    topology = big_switch(num_hosts=NUM_HOSTS, capacity=1.0, delay=1.0)
-    simulation = Simulation(workload, topology, Ps(), transport=transport)
-    state, controls = simulation.state, simulation.controls
-    before = state.attained.copy()
-    while not simulation.finished:
-        simulation.env.step()
-        load: npt.NDArray[np.float64] = np.zeros(topology.num_links)
-        for row, rate in enumerate(state.rate):
-            path = controls.path[row]
-            load[topology.path_links[topology.path_start[path] : topology.path_start[path + 1]]] += rate
-        assert load.max() <= 1.0 + 1e-9
-        assert (state.attained >= before).all()
-        before = state.attained.copy()
-    assert state.attained.tolist() == state.volume.tolist()
+    assert_conserves(Simulation(workload, SLOW, Ps(), transport=transport))
 
 
 def play(env: gym.Env, steps: int) -> list[tuple[float, float]]:
@@ -272,11 +218,8 @@ def test_what_is_lost_depends_on_the_flow_and_the_seed_and_on_nothing_that_comes
 
 def test_a_copy_of_an_episode_has_other_luck_to_come() -> None:
     flows = make_workload("gather-a1").draw(1)
-    num_networks = 3
-    batch = BatchSimulation(
-        num_networks, flows.num_flows, GIGABIT, Ps(), transport=TRANSPORTS["tcp-lossy-2018a"], num_tokens=10
-    )
-    for number in range(num_networks):
+    batch = BatchSimulation(3, flows.num_flows, GIGABIT, Ps(), transport=TRANSPORTS["tcp-lossy-2018a"], num_tokens=10)
+    for number in range(3):
         batch.load(number, flows)
     batch.run(0)
     for _ in range(300):
@@ -285,11 +228,11 @@ def test_a_copy_of_an_episode_has_other_luck_to_come() -> None:
     num_arrived = int(np.searchsorted(flows.arrival_time, batch.now(0), side="right"))
     batch.branch(0, np.array([1, 2]), num_arrived)
     batch.run(1, 2)
-    for number in range(num_networks):
+    for number in range(3):
         while batch.awaits_decision(number):
             network_of(batch, number).grant(0)
             batch.run(number)
-    assert len({batch.outcomes(number)[1][num_arrived:].tobytes() for number in range(num_networks)}) == num_networks
+    assert len({batch.outcomes(number)[1][num_arrived:].tobytes() for number in range(3)}) == 3
 
 
 def test_transports_that_lose_packets_serve_flows_that_share_equally_on_paths_that_stay() -> None:
@@ -314,7 +257,6 @@ def test_a_figure_that_a_transport_cannot_have_is_refused() -> None:
         ("tcp-lossy", {"buffer": "large"}, "transport_figures buffer is 'large': it must be a finite number"),
         ("tcp-lossy", {"initial_window": 0}, r"transport initial_window is 0\.0: with losses it must be >= 1"),
         ("tcp-lossy", ["buffer"], r"transport_figures is \['buffer'\]: it must be a mapping from names to figures"),
-        ("tcp-lossy", {"segment": -1}, r"transport segment is -1\.0: it must be >= 0"),
     ):
         with pytest.raises(ConfigError, match=message):
             find_transport(TransportName(name), figures)

@@ -1,6 +1,7 @@
-"""Holds the sharing of links to its definition, on random networks."""
+"""Holds the sharing of links to its definition, on random networks, and to exact solutions."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from flowsched_gym.fluid.rules.sharing import new_filling, share_links
 from flowsched_gym.fluid.state import Controls
 from flowsched_gym.topology.network import Network as Links
+from tests.exact import TOLERANCE, cases_of
 
 ROUNDING = 1e-9
 
@@ -24,6 +26,20 @@ class Network(NamedTuple):
     weight: npt.NDArray[np.float64]
     rate_cap: npt.NDArray[np.float64]
     admitted: npt.NDArray[np.bool_]
+
+    @classmethod
+    def plain(cls, capacity: Sequence[float], paths: list[list[int]], **columns: Any) -> Self:
+        """Builds one whose flows are equal, save for some columns."""
+        count = len(paths)
+        equal = cls(
+            capacity=np.array(capacity, dtype=float),
+            paths=paths,
+            priority=np.zeros(count, dtype=np.int64),
+            weight=np.ones(count),
+            rate_cap=np.full(count, np.inf),
+            admitted=np.ones(count, dtype=np.bool_),
+        )
+        return equal._replace(**{name: np.array(column) for name, column in columns.items()})
 
 
 @st.composite
@@ -118,35 +134,30 @@ def test_a_lower_priority_takes_nothing_from_a_higher_one(network: Network) -> N
 
 def test_three_flows_on_a_line_of_two_links_share_as_in_the_textbook() -> None:
     # Flow 0 crosses both links; the second link, of capacity 2, has room that only flow 2 can use.
-    network = Network(
-        capacity=np.array([1.0, 2.0]),
-        paths=[[0, 1], [0], [1]],
-        priority=np.zeros(3, dtype=np.int64),
-        weight=np.ones(3),
-        rate_cap=np.full(3, np.inf),
-        admitted=np.ones(3, dtype=np.bool_),
-    )
-
-    assert rates(network).tolist() == [0.5, 0.5, 1.5]
-    assert rates(network._replace(weight=np.array([3.0, 1.0, 1.0]))).tolist() == [0.75, 0.25, 1.25]
-    assert rates(network._replace(rate_cap=np.array([0.25, np.inf, np.inf]))).tolist() == [0.25, 0.75, 1.75]
-    assert rates(network._replace(admitted=np.array([False, True, True]))).tolist() == [0.0, 1.0, 2.0]
-    assert rates(network._replace(priority=np.array([1, 0, 0]))).tolist() == [0.0, 1.0, 2.0]
-    assert rates(network._replace(priority=np.array([0, 1, 1]))).tolist() == pytest.approx([1.0, 0.0, 1.0])
+    for columns, expected in (
+        ({}, [0.5, 0.5, 1.5]),
+        ({"weight": [3.0, 1.0, 1.0]}, [0.75, 0.25, 1.25]),
+        ({"rate_cap": [0.25, np.inf, np.inf]}, [0.25, 0.75, 1.75]),
+        ({"admitted": [False, True, True]}, [0.0, 1.0, 2.0]),
+        ({"priority": [1, 0, 0]}, [0.0, 1.0, 2.0]),
+        ({"priority": [0, 1, 1]}, [1.0, 0.0, 1.0]),
+    ):
+        assert rates(Network.plain([1.0, 2.0], [[0, 1], [0], [1]], **columns)).tolist() == expected, columns
 
 
 def test_light_flows_share_what_heavy_ones_leave() -> None:
     # Beside a weight of 1e100, one of 1e-100 is lost by rounding; alone it is not.
-    network = Network(
-        capacity=np.array([1.0, 0.75]),
-        paths=[[0, 1], [0], [1], [1]],
-        priority=np.zeros(4, dtype=np.int64),
-        weight=np.array([1e100, 1e100, 1e-100, 1e-100]),
-        rate_cap=np.full(4, np.inf),
-        admitted=np.ones(4, dtype=np.bool_),
-    )
-
+    network = Network.plain([1.0, 0.75], [[0, 1], [0], [1], [1]], weight=[1e100, 1e100, 1e-100, 1e-100])
     assert rates(network).tolist() == [0.5, 0.5, 0.125, 0.125]
+
+
+@pytest.mark.parametrize("case", cases_of("maxmin"), ids=lambda case: case["id"])
+def test_flows_share_as_solved_exactly_max_min_fair_and_in_the_order_of_their_priorities(case: dict[str, Any]) -> None:
+    weights = {} if case["weights"] is None else {"weight": case["weights"]}
+    network = Network.plain(case["caps"], case["paths"], **weights)
+    assert rates(network).tolist() == pytest.approx(case["maxmin"], rel=TOLERANCE, abs=0.0)
+    in_order = rates(network._replace(priority=np.argsort(case["priority_order"])))
+    assert in_order.tolist() == pytest.approx(case["greedy"], rel=TOLERANCE, abs=TOLERANCE)
 
 
 def filled_plainly(network: Network) -> list[float]:
@@ -177,13 +188,11 @@ def test_many_flows_are_filled_as_round_by_round_to_the_last_bit(weighted: bool,
     rng = np.random.default_rng(5)
     for _ in range(30):
         num_links, num_flows = int(rng.integers(5, 40)), int(rng.integers(10, 80))
-        network = Network(
-            capacity=rng.integers(1, 4, num_links).astype(float),
-            paths=[rng.permutation(num_links)[: rng.integers(1, 6)].tolist() for _ in range(num_flows)],
-            priority=np.zeros(num_flows, dtype=np.int64),
+        network = Network.plain(
+            rng.integers(1, 4, num_links),
+            [rng.permutation(num_links)[: rng.integers(1, 6)].tolist() for _ in range(num_flows)],
             weight=rng.integers(1, 4, num_flows) / 3 if weighted else np.ones(num_flows),
             rate_cap=rng.integers(1, 9, num_flows) / 10 if capped else np.full(num_flows, np.inf),
-            admitted=np.ones(num_flows, dtype=np.bool_),
         )
 
         assert rates(network).tolist() == filled_plainly(network)
