@@ -1,4 +1,4 @@
-"""Runs programs in processes of their own, with no limit that a slow or busy machine could meet."""
+"""Runs programs, in processes of their own without a limit that a busy machine could meet, and reads their tables."""
 
 import csv
 import os

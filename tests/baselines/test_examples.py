@@ -146,11 +146,11 @@ def test_both_agents_are_trained_kept_and_compared(tmp_path, capsys) -> None:
 
 
 def test_a_run_in_which_an_agent_learns_nothing_is_refused(tmp_path, capsys) -> None:
-    beside = f"--hosts 4 --folder {tmp_path / 'models'}"
+    small = f"--hosts 4 --folder {tmp_path / 'models'} --decisions"
     for command, words, message in (
         (main, "--total-steps 8191", "--total-steps is 8,191: the first update comes after 256 * 32 = 8,192"),
-        (train_auto.main, f"{beside} --decisions 255", "decisions is 255: the agent of long flows first updates"),
-        (train_auto.main, f"{beside} --period-flows 9000 --flows 9000", "no period of 9,000 (period_flows)"),
+        (train_auto.main, f"{small} 255", "decisions is 255: the agent of long flows first updates"),
+        (train_auto.main, f"{small} 256 --period-flows 9000 --flows 9000", "no period of 9,000 (period_flows)"),
     ):
         with pytest.raises(SystemExit, match="2"):
             command(words.split())

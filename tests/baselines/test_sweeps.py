@@ -196,7 +196,6 @@ def test_the_folder_of_a_job_depends_on_its_settings_and_on_nothing_else() -> No
     assert "/" not in first
 
 
-MODEL = ModelFile(name="model.zip", digest="")
 RULE = "edf, the best rule with its actions and information"
 ARGUMENTS = {"workload": "gather-heavy", "bursts": 2}
 
@@ -213,7 +212,8 @@ def named(result: EvaluationResult, policy: str, add: float = 0.0, spread: float
         replace(episode, metrics=episode.metrics | {METRIC: episode.metrics[METRIC] + float(change)})
         for episode, change in zip(result.runs[0].episodes, changes, strict=True)
     )
-    return replace(result, policy=policy, source=None, runs=(Run(model=MODEL, episodes=episodes),))
+    run = Run(model=ModelFile(name="model.zip", digest=""), episodes=episodes)
+    return replace(result, policy=policy, source=None, runs=(run,))
 
 
 def test_a_model_that_equals_a_heuristic_stands_behind_it_and_is_not_told_apart(edf, tmp_path) -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -43,6 +44,7 @@ def test_a_path_a_workload_and_a_mapping_give_the_same_records_in_the_order_of_t
 
 
 def test_arguments_that_are_not_allowed_are_refused() -> None:
+    given: dict[str, Any] = {"flows": FLOWS, "discipline": "fifo", "topology": "fat-tree"}
     for arguments, message in (
         ({"flows": [1, 2]}, "flows is list: it must be a path, a Workload or a mapping of columns"),
         ({"discipline": ["fifo"]}, r"discipline is \['fifo'\]: it must be one of fifo, ps"),
@@ -60,7 +62,7 @@ def test_arguments_that_are_not_allowed_are_refused() -> None:
         ({"parameters": {"link_changes": 3}}, "link_changes is 3: it must be rows"),
     ):
         with pytest.raises(FlowSchedError, match=message):
-            flowsched_gym.replay(**{"flows": FLOWS, "discipline": "fifo", "topology": "fat-tree", **arguments})
+            flowsched_gym.replay(**(given | arguments))
 
 
 def test_flows_choose_paths_as_asked_and_wait_while_links_are_down() -> None:
@@ -165,17 +167,14 @@ def test_links_fail_and_come_up_at_the_same_times_on_the_clock(engine: str) -> N
     assert far.fct.tolist() == near.fct.tolist()
 
 
-def test_links_that_changed_before_the_first_arrival_change_at_the_start() -> None:
+def test_flows_are_played_on_their_clock_and_links_that_changed_before_change_at_its_start() -> None:
     changes = LinkChanges.of([(0.0, 3, False), (5.0, 2, False), (101.0, 2, True)])
     flows = make_flows([100.0, 104.0], [1.0, 1.0], source=[0, 1], destination=[1, 0])
     on_clock, start = replace(flows, link_changes=changes).on_clock()
-
     assert start == 100.0
     assert on_clock.arrival_time.tolist() == [0.0, 4.0]
     assert on_clock.link_changes.time.tolist() == [0.0, 0.0, 1.0]
 
-
-def test_an_environment_plays_given_flows_on_their_clock() -> None:
     far = workload_from_columns(columns(UNIX_TIME, np.array([0, 3, 5])))
     for source in (find_source(far), FixedWorkload(workload=far)):
         assert source.draw(0).arrival_time.tolist() == [0.0, 3 * TICK, 5 * TICK]

@@ -5,6 +5,7 @@ import json
 import math
 import re
 import zlib
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ def make_result(**changes):
     episodes = [
         EpisodeResult(seed=7 + row, reward=row / 3, metrics=each, **actions) for row, each in enumerate(metrics)
     ]
-    fields = {"environment": "flowsched/Artemis-v0", "kwargs": {"k": 3, "workload": "gather-heavy"}}
+    fields: dict[str, Any] = {"environment": "flowsched/Artemis-v0", "kwargs": {"k": 3, "workload": "gather-heavy"}}
     fields |= {"policy": "edf", "source": "edf", "runs": (Run(episodes=tuple(episodes)),)}
     return EvaluationResult(**fields | {"made": Provenance(command="flowsched evaluate")} | changes)
 

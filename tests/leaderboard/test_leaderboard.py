@@ -25,6 +25,7 @@ from tests.repository import ROOT
 ARTEMIS = "flowsched/Artemis-v0"
 BENCHMARKS = ROOT / "benchmarks"
 SUITE = leaderboard.load_suite("standard-v1")
+ACTION = {"num_decisions": 1, "actions": np.zeros(1, dtype=np.uint8)}
 SPREAD = np.linspace(0.3, 0.7, 12)
 
 
@@ -37,7 +38,7 @@ def make_result(policy, *trainings, kwargs=None, fct=0.01, first=0, learned=Fals
         episodes = []
         for seed, ratio in enumerate(ratios, start=first):
             metrics = dict(zip(names, (ratio, fct, 2 * fct), strict=False))
-            episodes.append(EpisodeResult(seed=seed, num_decisions=1, reward=0.0, metrics=metrics))
+            episodes.append(EpisodeResult(seed=seed, reward=0.0, metrics=metrics, **ACTION))
         runs.append(Run(model=model, episodes=tuple(episodes)))
     return EvaluationResult(environment=ARTEMIS, kwargs=kwargs or {}, policy=policy, runs=tuple(runs))
 
