@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+import torch
 import yaml
 from joblib.externals.loky import get_reusable_executor
 
@@ -21,7 +22,7 @@ from flowsched_gym.baselines.train import main as train_main
 from flowsched_gym.baselines.tune import main
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation import read_result
-from tests.baselines.small_training import NETWORK, SMALL
+from tests.baselines.small_training import NETWORK, SMALL, weights_of
 from tests.processes import call, heavy_imports, rows_of, run
 
 TRAIN: Final = (sys.executable, "-m", "flowsched_gym.baselines.train")
@@ -47,15 +48,15 @@ from flowsched_gym.baselines.tune import main
 
 save = Checkpoints.save
 
-def save_and_die(self):
-    save(self)
-    if os.path.isdir("studies/killed/trials/0001"):
+def save_or_die(self):
+    if os.path.isdir("studies/killed/trials/0001/seed0/checkpoints"):
         os.kill(os.getpid(), signal.SIGKILL)
+    save(self)
 
-Checkpoints.save = save_and_die
+Checkpoints.save = save_or_die
 main()
 """
-"""Runs a study, and is killed after the first checkpoint of its second trial."""
+"""Runs a study, and is killed when it is about to write the second checkpoint of its second trial."""
 
 
 def train(*words: str) -> int:
@@ -237,6 +238,8 @@ def test_a_killed_study_resumes_and_ends_as_if_it_had_not_been_killed(here, caps
     assert [row[1] for row in trials_of("killed")] == ["complete"] * 3
     assert len({row[3] for row in trials_of("killed")}) == 3, "each trial has a proposal of its own"
     assert model.stat().st_mtime_ns == written
+    found, expected = weights_of(second / "model.zip"), weights_of(Path("studies/whole/trials/0001/seed0/model.zip"))
+    assert [name for name in expected if not torch.equal(found[name], expected[name])] == []
     out = capsys.readouterr().out
     assert "flowsched-train experiment=studies/killed/experiment/killed.yaml" in out
 
