@@ -336,7 +336,7 @@ def test_agents_that_differ_are_no_comparison(monkeypatch) -> None:
 
 @pytest.mark.exhaustive
 def test_the_command_is_measured_on_both_engines_and_trains_the_same_agent(monkeypatch) -> None:
-    monkeypatch.setattr(training, "TINY", ("total_timesteps=256",))
+    monkeypatch.setattr(training, "TINY", ("total_timesteps=512",))
 
     runs = training.measure([1], SMALL)
 
