@@ -1,10 +1,12 @@
-"""Runs programs in processes of their own, with no limit that a slow or busy machine could meet."""
+"""Runs programs, in processes of their own without a limit that a busy machine could meet, and reads their tables."""
 
+import csv
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -17,6 +19,14 @@ GLANCE: Final = 0.05
 """Time in s between two looks at what processes do."""
 PATIENCE: Final = 3000.0
 """Longest that a process may take, in s: it is there to end one that hangs."""
+LISTING: Final = """
+import importlib, sys
+module, name = sys.argv.pop(1).split(":")
+status = getattr(importlib.import_module(module), name)()
+heavy = "torch numba matplotlib hydra omegaconf simpy scipy stable_baselines3 pyarrow wandb rich".split()
+print(sorted(set(heavy) & set(sys.modules)), file=sys.stderr)
+sys.exit(status)
+"""
 
 
 class Outcome(NamedTuple):
@@ -67,6 +77,28 @@ def run(
 
 def run_python(program: str, **variables: str) -> str:
     return run(sys.executable, "-W", "error", "-c", program, **variables).out.strip()
+
+
+def heavy_imports(target: str, *words: str, folder: Path = ROOT) -> Outcome:
+    """Runs a command, named as module:function; prints on standard error which packages it imports that take long."""
+    return run(sys.executable, "-c", LISTING, target, *words, folder=folder)
+
+
+def call(name: str, command: Callable[[], None], *words: str) -> int:
+    """Runs a command of Hydra in this process, without its log; returns its status."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", [name, *words, "hydra/job_logging=none", "hydra/hydra_logging=none"])
+        try:
+            command()
+        except SystemExit as end:
+            return int(end.code or 0)
+    return 0
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    """Reads the table that a program has written."""
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
 
 
 def end(*words: str, number: int, started: Path) -> int:

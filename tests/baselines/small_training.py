@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import torch
 from hydra import compose, initialize_config_module
-from omegaconf import OmegaConf
+from omegaconf import DictConfig, OmegaConf
 
 from flowsched_gym.baselines.configuration.hydra_schemas import TrainConfig
 from flowsched_gym.baselines.configuration.hydra_store import read_config, register_schemas
@@ -56,12 +56,17 @@ def _composed(*overrides: str) -> tuple[TrainConfig, dict[str, Any]]:
 
 
 def _read(*overrides: str) -> tuple[TrainConfig, dict[str, Any]]:
-    register_schemas()
-    with initialize_config_module("flowsched_gym.configs", version_base="1.3"):
-        composed = compose("train", overrides=list(overrides))
+    composed = compose_words("train", *overrides)
     content: Any = OmegaConf.to_container(composed, resolve=True, enum_to_str=True)
     config: TrainConfig = read_config(composed)
     return config, content
+
+
+def compose_words(command: str, *overrides: str, **options: Any) -> DictConfig:
+    """Composes the configuration of a command, which nobody has read yet."""
+    register_schemas()
+    with initialize_config_module("flowsched_gym.configs", version_base="1.3"):
+        return compose(command, overrides=list(overrides), **options)
 
 
 def weights_of(model: Path) -> dict[str, torch.Tensor]:

@@ -1,6 +1,5 @@
 """Runs the commands as a user does: in processes of their own, killed, mistyped, and several jobs at once."""
 
-import csv
 import logging
 import signal
 import sys
@@ -10,64 +9,73 @@ from typing import Final
 
 import pytest
 import torch
+import yaml
 from joblib.externals.loky import get_reusable_executor
 
+from flowsched_gym.baselines.applications import study
 from flowsched_gym.baselines.applications.options import options_first
+from flowsched_gym.baselines.applications.tuned_experiment import experiment_text, problem_overrides
+from flowsched_gym.baselines.configuration.study_schema import STUDIES, read_study
 from flowsched_gym.baselines.evaluate import main as evaluate_main
 from flowsched_gym.baselines.run_heuristics import main as heuristics_main
 from flowsched_gym.baselines.train import main as train_main
+from flowsched_gym.baselines.tune import main
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation import read_result
-from tests.baselines.small_training import SMALL, weights_of
-from tests.processes import run
+from tests.baselines.small_training import NETWORK, SMALL, weights_of
+from tests.processes import call, heavy_imports, rows_of, run
 
 TRAIN: Final = (sys.executable, "-m", "flowsched_gym.baselines.train")
 FEW: Final = (*(override for override in SMALL if not override.startswith("run_name")),)
 PPO: Final = ("algorithm.batch_size=32", "algorithm.n_epochs=2")
+SPACE: Final = """
+space:
+  algorithm.learning_rate: {low: 1.0e-4, high: 1.0e-2, log: true}
+  algorithm.n_steps: {values: [8, 16]}
+startup_trials: 1
+"""
+STUDY: Final = (
+    *(word for word in SMALL if not word.startswith(("run_name", "evaluation", "logger"))),
+    *NETWORK,
+    *("algorithm=a2c", "workload=gather-heavy", "vectorization=dummy", "evaluation.episodes=2"),
+    *("evaluation.interim_episodes=1", "evaluation.metric=mean_fct", "total_timesteps=192"),
+    *("checkpoints.interval=64", "trials=3", "study=space.yaml"),
+)
 KILLED: Final = """
 import os, signal
 from flowsched_gym.baselines.training.callbacks import Checkpoints
-from flowsched_gym.baselines.train import main
+from flowsched_gym.baselines.tune import main
 
 save = Checkpoints.save
 
 def save_or_die(self):
-    if os.path.isdir("runs/killed/checkpoints"):
+    if os.path.isdir("studies/killed/trials/0001/seed0/checkpoints"):
         os.kill(os.getpid(), signal.SIGKILL)
     save(self)
 
 Checkpoints.save = save_or_die
 main()
 """
-"""Trains, and is killed when it is about to write its second checkpoint."""
+"""Runs a study, and is killed when it is about to write the second checkpoint of its second trial."""
 
 
-def call(name: str, command: Callable[[], None], *words: str) -> int:
-    """Runs a command in this process, without its log; returns its status."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", [name, *words, "hydra/job_logging=none", "hydra/hydra_logging=none"])
-        try:
-            command()
-        except SystemExit as end:
-            return int(end.code or 0)
-    return 0
+def train(*words: str) -> int:
+    return call("flowsched-train", train_main, *words)
+
+
+def tune(*words: str) -> int:
+    Path("space.yaml").write_text(SPACE, encoding="utf-8")
+    return call("flowsched-tune", main, *STUDY, *words)
+
+
+def trials_of(name: str) -> list[tuple[str, ...]]:
+    return [tuple(row.values()) for row in rows_of(Path("studies", name, "trials.csv"))]
 
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def test_a_killed_training_resumes_and_ends_as_if_it_had_not_been_killed(here) -> None:
-    words = (*FEW, *PPO, "total_timesteps=256", "evaluation.interval=100000", "checkpoints.interval=64")
-    assert call("flowsched-train", train_main, *words, "run_name=whole") == 0
-    run(sys.executable, "-c", KILLED, *words, "run_name=killed", folder=here, status=-signal.SIGKILL)
-    assert [path.stem.isdigit() for path in (here / "runs" / "killed" / "checkpoints").iterdir()] == [True]
-
-    assert call("flowsched-train", train_main, *words, "run_name=killed", "resume=true") == 0
-
-    whole, killed = (weights_of(here / "runs" / name / "model.zip") for name in ("whole", "killed"))
-    assert [name for name in whole if not torch.equal(whole[name], killed[name])] == []
 
 
 @pytest.fixture(scope="module")
@@ -100,22 +108,34 @@ def test_a_sweep_over_workloads_ends_with_a_table_of_each(launcher, here, monkey
     assert " step 256: deadline_hit_ratio " in out + err, "what the jobs print is read here"
     assert "Traceback" not in err
     assert "\x1b" not in out + err
-    with (here / "sweep" / "table.csv").open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+    rows = rows_of(here / "sweep" / "table.csv")
     assert [(row["workload"], row["failure"]) for row in rows] == [("gather-a1", ""), ("gather-a2", "")]
     assert "gather-a1: deadlines met, %" in out
     assert "gather-a2: deadlines met, %" in out
 
 
 @pytest.mark.usefixtures("workers")
-@pytest.mark.parametrize("words", [("env.k=0,-1", "launcher=joblib"), ("algorithm.gamma=7,8",)])
-def test_a_multirun_of_wrong_values_leaves_no_folder_either(words, here) -> None:
-    assert call("flowsched-train", train_main, "-m", *words) == 2
-    assert list(here.iterdir()) == []
+def test_a_multirun_of_wrong_values_or_without_slurm_leaves_no_folder(here, monkeypatch, capsys) -> None:
+    monkeypatch.setenv("PATH", "")
+    for words in (("env.k=0,-1", "launcher=joblib"), ("algorithm.gamma=7,8",), ("seed=0,1", "launcher=slurm")):
+        assert train("-m", *words) == 2
+        assert list(here.iterdir()) == []
+    assert capsys.readouterr().err.splitlines()[-1].startswith("flowsched-train: the launcher could not start: ")
 
 
-def test_bad_usage_leaves_with_status_2_and_no_traceback(here, capsys) -> None:
-    for words, message in (
+def check_refusals(capsys, command: Callable[..., int], *rows: tuple[str, str]) -> None:
+    """Holds a command to status 2, a message and no folder, for each line of words."""
+    for words, message in rows:
+        before = set(Path().iterdir())
+        status = command(*words.split())
+        err = capsys.readouterr().err
+        assert (status, message in err, "Traceback" in err) == (2, True, False), (words, err)
+        assert set(Path().iterdir()) == before, words
+
+
+def test_bad_usage_leaves_with_status_2_no_traceback_and_no_folder(here, capsys) -> None:
+    check_refusals(
+        *(capsys, train),
         ("algorithm.gama=0.9", "algorithm has no key 'gama': it has "),
         ("algorithm=dqn", "algorithm is 'dqn': it must be one of a2c, "),
         ("env.k=many", "env.k"),
@@ -131,76 +151,51 @@ def test_bad_usage_leaves_with_status_2_and_no_traceback(here, capsys) -> None:
         ("start=edf algorithm=cmaes", "start is 'edf': cmaes begins without a rule"),
         ("env=merp_order --config-dir absent seed=1", "absent' not found"),
         ("workload.load=0.5 workload.burst_rate=3", "burst_rate and load are both given"),
-    ):
-        status = call("flowsched-train", train_main, *words.split())
-        err = capsys.readouterr().err
-        assert (status, message in err, "Traceback" in err) == (2, True, False), (words, err)
-        assert list(here.iterdir()) == [], "a wrong value leaves no folder"
-
-
-def test_a_multirun_where_there_is_no_slurm_leaves_with_one_line_and_no_folder(here, monkeypatch, capsys) -> None:
-    monkeypatch.setenv("PATH", "")
-    assert call("flowsched-train", train_main, "-m", "launcher=slurm", "seed=0,1") == 2
-    assert capsys.readouterr().err.startswith("flowsched-train: the launcher could not start: ")
-    assert list(here.iterdir()) == []
+    )
+    check_refusals(
+        *(capsys, lambda *words: call("flowsched-evaluate", evaluate_main, *words)),
+        ("model=[absent.zip]", "there is no such file"),
+        ("model=[model.txt]", "a model file ends in .zip"),
+        ("", "model is empty"),
+        ("model=[absent.zip] policies=[best]", "policies has 'best'"),
+    )
+    Path("space.yaml").touch()
+    Path("bad.yaml").write_text("space: {algorithm.gama: {low: 0.1, high: 0.9}}", encoding="utf-8")
+    check_refusals(
+        *(capsys, tune),
+        ("study=absent", "study is 'absent': it must be a file ending in .yaml, or one of "),
+        ("evaluation.seed=10000", "evaluation.seed is 10000: a study plays validation episodes"),
+        ("trials=0", "trials is 0: it must be >= 1"),
+        ("study=bad.yaml", "algorithm has no key 'gama'"),
+    )
 
 
 def test_a_wrong_value_leaves_what_was_there_before(here) -> None:
-    (here / "runs" / "first").mkdir(parents=True)
-    (here / "runs" / "first" / "model.zip").touch()
-    (here / "runs" / "begun").mkdir()
-    (here / "runs" / "begun" / "run.json").write_text("{}", encoding="utf-8")
-    (here / "runs" / "other").mkdir()
+    kept = {here / "runs" / name for name in ("first", "first/model.zip", "begun", "begun/run.json", "other")}
+    for path in sorted(kept):
+        path.touch() if path.suffix else path.mkdir(parents=True)
 
     for name in ("first", "second", "begun"):
-        assert call("flowsched-train", train_main, "env.k=0", f"run_name={name}") == 2
+        assert train("env.k=0", f"run_name={name}") == 2
 
-    assert (here / "runs" / "first" / "model.zip").exists()
-    assert (here / "runs" / "begun" / "run.json").exists()
-    assert sorted(path.name for path in (here / "runs").iterdir()) == ["begun", "first", "other"]
+    assert {path for path in (here / "runs").rglob("*") if ".hydra" not in path.parts} == kept
 
 
 def test_heuristics_and_models_are_compared_on_the_same_episodes(here, capsys) -> None:
     small = ("workload.bursts=3", "episodes=2", "seed=5", "progress_bar=false", "hydra.run.dir=out")
 
-    status = call("flowsched-heuristics", heuristics_main, *small, "policies=[edf,fifo]")
+    assert call("flowsched-heuristics", heuristics_main, *small, "policies=[edf,fifo]") == 0
 
-    assert status == 0
     assert {"edf", "fifo", "clairvoyant-bound"} <= set(capsys.readouterr().out.split())
     results = [read_result(path) for path in (here / "out" / "results").iterdir()]
     assert {tuple(result.seeds) for result in results} == {(5, 6)}
     assert {result.policy for result in results} == {"edf", "fifo", "clairvoyant-bound"}
-    assert results[0].made.command is not None
     assert results[0].made.command.startswith("flowsched-heuristics workload.bursts=3")
-
-
-def test_an_evaluation_that_cannot_be_is_one_line_on_standard_error(here, capsys) -> None:
-    for words, message in (
-        (("model=[absent.zip]",), "there is no such file"),
-        (("model=[model.txt]",), "a model file ends in .zip"),
-        ((), "model is empty"),
-        (("model=[absent.zip]", "policies=[best]"), "policies has 'best'"),
-    ):
-        status = call("flowsched-evaluate", evaluate_main, *words)
-        err = capsys.readouterr().err
-        assert (status, len(err.strip().splitlines()), message in err) == (2, 1, True), err
-        assert list(here.iterdir()) == []
-
-
-IMPORTED: Final = """
-import sys
-from flowsched_gym.baselines import entry
-status = getattr(entry, sys.argv.pop(1))()
-heavy = {"torch", "numba", "matplotlib", "hydra", "omegaconf", "simpy", "stable_baselines3", "wandb", "rich"}
-print(sorted(heavy & set(sys.modules)), file=sys.stderr)
-sys.exit(status)
-"""
-"""Runs a command; prints which of the packages that take long to import it has imported."""
 
 
 @pytest.mark.parametrize("command", ["train", "tune", "heuristics"])
 def test_help_names_the_choices_and_imports_nothing_heavy(command: str, tmp_path: Path) -> None:
-    outcome = run(sys.executable, "-c", IMPORTED, command, "-h", folder=tmp_path)
+    outcome = heavy_imports(f"flowsched_gym.baselines.entry:{command}", "-h", folder=tmp_path)
 
     assert outcome.err == "[]\n"
     assert outcome.out.startswith(f"usage: flowsched-{command} [-m] [NAME=VALUE ...]")
@@ -222,3 +217,69 @@ def test_where_output_is_no_terminal_there_are_no_escape_codes(tmp_path: Path) -
     _, out, err = run(*TRAIN, *words, folder=tmp_path, WANDB_SILENT="false", TERM="xterm-256color")
     assert "The model is" in out
     assert "\x1b" not in out + err
+
+
+def test_a_killed_study_resumes_and_ends_as_if_it_had_not_been_killed(here, capsys) -> None:
+    assert tune("run_name=whole") == 0
+    run(sys.executable, "-c", KILLED, *STUDY, "run_name=killed", folder=here, status=-signal.SIGKILL)
+    assert [row[1] for row in trials_of("killed")] == ["complete"]
+    first, second = (here / "studies" / "killed" / "trials" / name / "seed0" for name in ("0000", "0001"))
+    assert [path.name for path in (second / "checkpoints").iterdir()] == ["000000000064.zip"]
+    model = first / "model.zip"
+    written = model.stat().st_mtime_ns
+
+    assert tune("run_name=killed") == 2
+    assert "studies/killed holds a study already: resume=true continues it" in capsys.readouterr().err
+    assert tune("run_name=killed", "total_timesteps=64", "resume=true") == 2
+    assert "total_timesteps (192 then, 64 now)" in capsys.readouterr().err
+    assert tune("run_name=killed", "resume=true") == 0
+
+    assert trials_of("killed") == trials_of("whole")
+    assert [row[1] for row in trials_of("killed")] == ["complete"] * 3
+    assert len({row[3] for row in trials_of("killed")}) == 3, "each trial has a proposal of its own"
+    assert model.stat().st_mtime_ns == written
+    found, expected = weights_of(second / "model.zip"), weights_of(Path("studies/whole/trials/0001/seed0/model.zip"))
+    assert [name for name in expected if not torch.equal(found[name], expected[name])] == []
+    out = capsys.readouterr().out
+    assert "flowsched-train experiment=studies/killed/experiment/killed.yaml" in out
+
+
+def test_a_study_whose_trials_tie_names_no_best(here, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(study, "_train", lambda *_, **__: 0.5)
+    assert tune("run_name=tied") == 2
+    err = capsys.readouterr().err
+    assert "no experiment is written: trials 0, 1, 2 all reached mean_fct 0.5000 on validation episodes" in err
+    assert not (here / "studies" / "tied" / "experiment").exists()
+    assert [row[1] for row in trials_of("tied")] == ["complete"] * 3
+
+
+def test_the_best_settings_are_an_experiment_that_other_commands_read(here, capsys) -> None:
+    words = problem_overrides(
+        ["algorithm=a2c", "workload=gather-heavy", "env.k=3", "seed=4", "study=a2c", "evaluation.episodes=2"]
+    )
+    choices = {"env": "artemis", "workload": "gather-heavy", "policy": "setwise", "algorithm": "a2c"}
+    text = experiment_text(words, {"algorithm.gamma": 0.5}, choices, note="Trial 1.")
+    (here / "experiment").mkdir()
+    (here / "experiment" / "tuned.yaml").write_text(text, encoding="utf-8")
+    assert train("experiment=experiment/tuned.yaml", "--cfg", "job", "--resolve") == 0
+    shown = yaml.safe_load(capsys.readouterr().out)
+
+    assert (shown["algorithm"]["name"], shown["algorithm"]["gamma"], shown["env"]["k"]) == ("a2c", 0.5, 3)
+    assert (shown["workload"]["name"], shown["seed"]) == ("gather-heavy", 0)
+    assert (shown["evaluation"]["seed"], shown["evaluation"]["episodes"]) == (10_000, 20)
+
+
+def test_a_mistaken_space_is_refused_by_name_and_those_of_the_package_are_read(tmp_path) -> None:
+    for content, message in (
+        ("space: {a: {low: 1, hihg: 2}}", "space.a has no key 'hihg': it has "),
+        ("space: {a: {low: 2, high: 1}}", "space.a.low is 2: it must be below high, 1"),
+        ("space: {a: {low: 0, high: 1, log: true}}", "space.a.log is true: low must be above 0"),
+        ("space: {a: {low: 0, high: 1, values: [1]}}", "space.a has values and a range"),
+        ("space: {a: {low: x, high: 1}}", "space.a.low is 'x': it must be a number"),
+        ("space: {}", "space is empty"),
+        ("space: {a: {low: 0, high: 1}}\nseeds: [-1]", "seeds has -1"),
+    ):
+        (tmp_path / "space.yaml").write_text(content, encoding="utf-8")
+        with pytest.raises(ConfigError, match=message):
+            read_study(str(tmp_path / "space.yaml"))
+    assert all(read_study(file.name.removesuffix(".yaml")).space for file in STUDIES.iterdir())

@@ -1,28 +1,22 @@
 """Reads the curves back from every place where they go, and the lines that tell of progress."""
 
-import csv
-from pathlib import Path
 from typing import Any
 
 import wandb
 import yaml
-from hydra import compose, initialize_config_module
 from hydra.core.hydra_config import HydraConfig
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from wandb.sdk.launch.sweeps.utils import create_sweep_command_args
 
 from flowsched_gym.baselines.applications.progress import ProgressLines, progress_bar
 from flowsched_gym.baselines.configuration.hydra_schemas import LoggerConfig
-from flowsched_gym.baselines.configuration.hydra_store import read_config, register_schemas
+from flowsched_gym.baselines.configuration.hydra_store import read_config
 from flowsched_gym.baselines.training.loggers import CsvCurves, WandbCurves, make_logger
+from tests.baselines.small_training import compose_words
+from tests.processes import rows_of
 from tests.repository import ROOT
 
 EXCLUDED: Any = {}
-
-
-def rows_of(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
 
 
 def test_a_curve_that_begins_late_gets_a_column_and_what_came_after_the_checkpoint_is_taken_back(tmp_path) -> None:
@@ -34,10 +28,8 @@ def test_a_curve_that_begins_late_gets_a_column_and_what_came_after_the_checkpoi
     assert [tuple(row.values()) for row in rows_of(tmp_path / "progress.csv")] == rows
 
     CsvCurves(tmp_path / "progress.csv", 20).write({"loss": 7.0}, EXCLUDED, step=25)
-    assert [tuple(row.values())[:2] for row in rows_of(tmp_path / "progress.csv")] == [
-        *(row[:2] for row in rows[:2]),
-        ("25", "7.0"),
-    ]
+    kept = [tuple(row.values())[:2] for row in rows_of(tmp_path / "progress.csv")]
+    assert kept == [("10", "0.5"), ("20", "0.25"), ("25", "7.0")]
 
 
 def test_event_files_hold_the_same_curves_and_hide_what_came_after_the_checkpoint(tmp_path) -> None:
@@ -57,8 +49,8 @@ def test_event_files_hold_the_same_curves_and_hide_what_came_after_the_checkpoin
 
 
 def test_a_run_of_weights_and_biases_stays_on_this_machine_and_one_run_when_it_is_resumed(tmp_path) -> None:
-    model, sidecar = tmp_path / "model.zip", tmp_path / "model.json"
-    for path in (model, sidecar):
+    files = {"model": tmp_path / "model.zip", "sidecar": tmp_path / "model.json"}
+    for path in files.values():
         path.write_text("content", encoding="utf-8")
     config = LoggerConfig(csv=False, tensorboard=False, wandb=True, wandb_group="sweep-of-gamma")
 
@@ -70,7 +62,7 @@ def test_a_run_of_weights_and_biases_stays_on_this_machine_and_one_run_when_it_i
         logger.dump(step)
         if step == 2:
             summary = {"final/edf": 0.5, "final/clairvoyant-bound": 0.75, "final/best_heuristic": "least-slack"}
-            curves.keep(figures={}, model=model, sidecar=sidecar, summary=summary)
+            curves.keep(figures={}, summary=summary, **files)
         logger.close()
 
     before, resumed = sorted(tmp_path.glob("wandb/offline-run-*/*.wandb"), key=lambda path: path.stat().st_mtime_ns)
@@ -83,15 +75,10 @@ def test_a_run_of_weights_and_biases_stays_on_this_machine_and_one_run_when_it_i
 
 
 def test_the_runs_of_a_sweep_are_a_group_of_its_name() -> None:
-    register_schemas()
-    words = ["logger=wandb", "run_name=first", "sweep_dir=multirun/gammas"]
-    with initialize_config_module("flowsched_gym.configs", version_base="1.3"):
-        single, sweep = (
-            compose("train", overrides=[*words, *more], return_hydra_config=True)
-            for more in ([], ["hydra.mode=MULTIRUN"])
-        )
+    words = ("logger=wandb", "run_name=first", "sweep_dir=multirun/gammas")
     groups = []
-    for composed in (single, sweep):
+    for more in ((), ("hydra.mode=MULTIRUN",)):
+        composed = compose_words("train", *words, *more, return_hydra_config=True)
         HydraConfig.instance().set_config(composed)
         groups.append(composed.logger.wandb_group)
     HydraConfig.instance().cfg = None
@@ -103,13 +90,10 @@ def test_the_sweep_file_of_weights_and_biases_names_settings_that_there_are(monk
     sweep = yaml.safe_load((ROOT / "configs" / "sweep" / "wandb" / "ppo.yaml").read_text(encoding="utf-8"))
     tried = {key: {"value": (each.get("values") or [each["min"]])[0]} for key, each in sweep["parameters"].items()}
     words = [*sweep["command"][1:-1], *create_sweep_command_args({"args": tried})["args_no_hyphens"]]
-    register_schemas()
-    with initialize_config_module("flowsched_gym.configs", version_base="1.3"):
-        config = read_config(compose("train", overrides=words))
+    config = read_config(compose_words("train", *words))
     assert (config.run_name, config.algorithm.learning_rate, config.algorithm.gamma) == ("wandb/abc", 1e-4, 0.9)
-    assert (sweep["program"], sweep["command"][0], sweep["command"][-1]) == (
-        "flowsched-train", "${program}", "${args_no_hyphens}",
-    )  # fmt: skip
+    (first, *_, last), program = sweep["command"], sweep["program"]
+    assert (program, first, last) == ("flowsched-train", "${program}", "${args_no_hyphens}")
 
 
 def test_without_a_terminal_a_line_tells_now_and_then(monkeypatch) -> None:

@@ -1,9 +1,9 @@
 """Runs sweeps as a user does, loses workers, kills and continues them, and reads the tables that they end with."""
 
-import csv
 import json
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -11,13 +11,25 @@ import numpy as np
 import pytest
 from omegaconf import OmegaConf
 
+from flowsched_gym.baselines.applications import comparison, kept_results
+from flowsched_gym.baselines.applications.comparison import Comparison, heuristics_of, play_all
+from flowsched_gym.baselines.applications.comparison_report import verdicts, write_comparison
 from flowsched_gym.baselines.applications.leftovers import write_failure
 from flowsched_gym.baselines.applications.multirun import SweepTables, read_jobs, scores_by_setting
 from flowsched_gym.baselines.applications.sweep_folders import job_folder
 from flowsched_gym.baselines.train import main
-from flowsched_gym.evaluation import BOUND_POLICY, evaluate, evaluate_bound, write_result
+from flowsched_gym.evaluation import (
+    BOUND_POLICY,
+    EvaluationResult,
+    ModelFile,
+    Run,
+    evaluate,
+    evaluate_bound,
+    write_result,
+)
+from flowsched_gym.leaderboard import compare
 from tests.baselines.small_training import NETWORK, SMALL
-from tests.processes import run
+from tests.processes import rows_of, run
 
 SWEEP: Final = (
     *("-m", *(word for word in SMALL if not word.startswith("run_name")), *NETWORK, "algorithm=a2c"),
@@ -60,10 +72,9 @@ run_application("flowsched-train", "train", job)
 PRIVATE: Final = {"RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0"}
 
 
-def rows_of(folder: Path) -> list[tuple[str, str]]:
+def failures_of(folder: Path) -> list[tuple[str, str]]:
     """Returns seed and failure of each job."""
-    with (folder / "sweep" / "table.csv").open(newline="", encoding="utf-8") as file:
-        return [(row["seed"], row["failure"]) for row in csv.DictReader(file)]
+    return [(row["seed"], row["failure"]) for row in rows_of(folder / "sweep" / "table.csv")]
 
 
 def log_of(folder: Path, seed: int) -> str:
@@ -77,7 +88,7 @@ def test_a_sweep_on_a_cluster_of_ray_that_loses_a_part_ends_complete(lost, tmp_p
 
     run(sys.executable, "-c", LOSING, *words, folder=tmp_path, LOSE=lost, **PRIVATE)
 
-    assert rows_of(tmp_path) == [("0", ""), ("1", "")]
+    assert failures_of(tmp_path) == [("0", ""), ("1", "")]
     assert "resuming from" in log_of(tmp_path, 1)
     assert "resuming from" not in log_of(tmp_path, 0)
 
@@ -92,13 +103,12 @@ def test_a_killed_sweep_goes_on_where_it_stopped_and_runs_nothing_twice(tmp_path
     monkeypatch.setattr(sys, "argv", ["flowsched-train", "-m", "seed=2,1,0", *SWEEP[1:]])
     main()
 
-    assert rows_of(tmp_path) == [("0", ""), ("1", ""), ("2", "")]
+    assert failures_of(tmp_path) == [("0", ""), ("1", ""), ("2", "")]
     assert finished.stat().st_mtime_ns == written
     assert "resuming from" in log_of(tmp_path, 1)
     assert len(list(tmp_path.glob("sweep/*/result.json"))) == 3
-    assert [line.split()[:2] for line in capsys.readouterr().out.splitlines() if line[:4] == "a2c "][-1:] == [
-        ["a2c", "3"]
-    ]
+    lines = [line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("a2c ")]
+    assert lines[-1][:2] == ["a2c", "3"]
 
 
 @pytest.mark.exhaustive  # four processes that import torch
@@ -112,54 +122,52 @@ def test_jobs_go_through_the_launcher_of_slurm_and_a_lost_one_is_reported(tmp_pa
     assert "the same command with sweep_dir=sweep goes on where this one stopped" in lost.err
     assert "Traceback" not in lost.err
     run(sys.executable, "-c", LOSING, *words, folder=tmp_path)
-    assert rows_of(tmp_path) == [("1", "")]
+    assert failures_of(tmp_path) == [("1", "")]
     assert "resuming from" in log_of(tmp_path, 1)
 
 
 ENVIRONMENT = "flowsched/Artemis-v0"
+METRIC = "deadline_hit_ratio"
 KWARGS = {"workload": "gather-heavy", "bursts": 12, "k": 3, "f": 10}
-EPISODES = 10
+HOW = {"episodes": 10, "seed": 0, "kwargs": KWARGS}
 
 
-def leave(folder: Path, seed: int, policy: str) -> Path:
-    """Leaves what a job leaves whose agent does what a heuristic does."""
+def begin(folder: Path, seed: int) -> Path:
+    """Leaves what a job leaves that has begun."""
     job = folder / f"job{seed}"
     (job / ".hydra").mkdir(parents=True)
     (job / ".hydra" / "overrides.yaml").write_text(json.dumps(["algorithm=ppo", f"seed={seed}"]), encoding="utf-8")
-    for name, label in ((policy, "ppo"), ("edf", "edf"), ("fifo", "fifo")):
-        result = evaluate(ENVIRONMENT, name, episodes=EPISODES, seed=0, kwargs=KWARGS, label=label)
-        write_result(result, job / "results" / f"{label}.json")
-        if label == "ppo":
-            mean = float(result.values("deadline_hit_ratio").mean())
-    bound = evaluate_bound(ENVIRONMENT, episodes=EPISODES, seed=0, kwargs=KWARGS)
-    write_result(bound, job / "results" / "bound.json")
-    content = {"workload": "gather-a1", "environment": ENVIRONMENT, "kwargs": KWARGS, "algorithm": "ppo", "seed": seed}
-    content |= {"total_timesteps": 1000, "num_timesteps": 1024, "seconds": 12.3, "metric": "deadline_hit_ratio"}
-    content |= {"best_heuristic": "fifo"}
-    content |= {"evaluation": {"episodes": EPISODES}, "bound": 0.9, "over_best_heuristic": {"mean": 0.1}}
-    content |= {"estimate": {"mean": mean, "low": None, "high": None}}
-    (job / "result.json").write_text(json.dumps(content), encoding="utf-8")
     return job
+
+
+def leave(folder: Path, seed: int, policy: str) -> None:
+    """Leaves what a job leaves whose agent does what a heuristic does."""
+    job = begin(folder, seed)
+    rules = {"ppo": policy, "edf": "edf", "fifo": "fifo"}
+    results = {label: evaluate(ENVIRONMENT, name, label=label, **HOW) for label, name in rules.items()}
+    results["bound"] = evaluate_bound(ENVIRONMENT, **HOW)
+    for label, result in results.items():
+        write_result(result, job / "results" / f"{label}.json")
+    mean = float(results["ppo"].values(METRIC).mean())
+    content = {"workload": "gather-a1", "environment": ENVIRONMENT, "kwargs": KWARGS, "algorithm": "ppo", "seed": seed}
+    content |= {"total_timesteps": 1000, "num_timesteps": 1024, "seconds": 12.3, "metric": METRIC}
+    content |= {"best_heuristic": "fifo", "estimate": {"mean": mean, "low": None, "high": None}}
+    content |= {"evaluation": {"episodes": 10}, "bound": 0.9, "over_best_heuristic": {"mean": 0.1}}
+    (job / "result.json").write_text(json.dumps(content), encoding="utf-8")
 
 
 def test_agents_are_averaged_over_their_training_seeds_beside_heuristics_and_bound(tmp_path, capsys) -> None:
     for seed, policy in enumerate(["sjf", "lifo"]):
         leave(tmp_path, seed, policy)
-    (tmp_path / "job2" / ".hydra").mkdir(parents=True)
-    (tmp_path / "job2" / ".hydra" / "overrides.yaml").write_text('["algorithm=ppo", "seed=2"]', encoding="utf-8")
-    write_failure(tmp_path / "job2", "the disk is full")
-    (tmp_path / "job3" / ".hydra").mkdir(parents=True)
-    (tmp_path / "job3" / ".hydra" / "overrides.yaml").write_text('["algorithm=ppo", "seed=3"]', encoding="utf-8")
+    write_failure(begin(tmp_path, 2), "the disk is full")
+    begin(tmp_path, 3)
 
     SweepTables().on_multirun_end(OmegaConf.create({"hydra": {"sweep": {"dir": str(tmp_path)}}}))
 
     (setting,) = scores_by_setting(read_jobs(tmp_path))
     scores = {score.name: score for score in setting.scores}
     assert (set(scores), scores["ppo"].runs, setting.best) == ({"ppo", "edf", "fifo"}, 2, "fifo")
-    means = [
-        evaluate(ENVIRONMENT, policy, episodes=EPISODES, seed=0, kwargs=KWARGS).values("deadline_hit_ratio").mean()
-        for policy in ("sjf", "lifo", "fifo")
-    ]
+    means = [evaluate(ENVIRONMENT, policy, **HOW).values(METRIC).mean() for policy in ("sjf", "lifo", "fifo")]
     assert scores["ppo"].estimate.mean == pytest.approx(np.mean(means[:2]))
     assert scores["ppo"].over_best.mean == pytest.approx(np.mean(means[:2]) - means[2])
     assert scores["ppo"].estimate.low < scores["ppo"].estimate.mean < scores["ppo"].estimate.high
@@ -173,11 +181,9 @@ def test_agents_are_averaged_over_their_training_seeds_beside_heuristics_and_bou
         assert text in out
         assert text in markdown
     assert (tmp_path / "comparison.png").stat().st_size > 0
-    with (tmp_path / "table.csv").open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    assert [(row["job"], row["failure"]) for row in rows] == [
-        ("seed=0", ""), ("seed=1", ""), ("seed=2", "the disk is full"), ("seed=3", "not finished"),
-    ]  # fmt: skip
+    rows = rows_of(tmp_path / "table.csv")
+    assert [row["job"] for row in rows] == ["seed=0", "seed=1", "seed=2", "seed=3"]
+    assert [row["failure"] for row in rows] == ["", "", "the disk is full", "not finished"]
     assert (rows[0]["requested decisions"], rows[0]["decisions"]) == ("1000", "1024")
     assert float(rows[0]["mean"]) == pytest.approx(means[0])
 
@@ -188,3 +194,81 @@ def test_the_folder_of_a_job_depends_on_its_settings_and_on_nothing_else() -> No
     assert first != job_folder("a/b", {"seed": 1, "env": {"k": 3, "f": 4}})
     assert first.startswith("a-b-")
     assert "/" not in first
+
+
+RULE = "edf, the best rule with its actions and information"
+ARGUMENTS = {"workload": "gather-heavy", "bursts": 2}
+
+
+@pytest.fixture(scope="module")
+def edf() -> EvaluationResult:
+    return evaluate(ENVIRONMENT, "edf", episodes=10, seed=0, kwargs=ARGUMENTS)
+
+
+def named(result: EvaluationResult, policy: str, add: float = 0.0, spread: float = 0.0) -> EvaluationResult:
+    """Returns a result under another name, its metric raised by the same in each episode, or by more and less."""
+    changes = add + spread * np.tile([1.0, -1.0], 5)
+    episodes = tuple(
+        replace(episode, metrics=episode.metrics | {METRIC: episode.metrics[METRIC] + float(change)})
+        for episode, change in zip(result.runs[0].episodes, changes, strict=True)
+    )
+    run = Run(model=ModelFile(name="model.zip", digest=""), episodes=episodes)
+    return replace(result, policy=policy, source=None, runs=(run,))
+
+
+def test_a_model_that_equals_a_heuristic_stands_behind_it_and_is_not_told_apart(edf, tmp_path) -> None:
+    fct = {policy: (np.ones(3),) * 10 for policy in ("ppo", "edf")}
+    tied = Comparison(results=(named(edf, "ppo"), edf), fct=fct, learned=("ppo",))
+    lines = write_comparison(tied, tmp_path, metric=METRIC, title="a tie")[0].splitlines()
+    assert [line.split()[0] for line in lines[1:3]] == ["edf", "ppo"]
+    assert lines[-1] == f"ppo and {RULE}, are not told apart: they are equal in every episode"
+    assert lines[-1] in (tmp_path / "comparison.md").read_text(encoding="utf-8")
+
+
+def test_a_difference_counts_where_its_interval_leaves_zero_out(edf) -> None:
+    for add, spread, sentence in (
+        (0.01, 0.0, f"ppo is better than {RULE}: deadlines met, % +1.0 [+1.0, +1.0]"),
+        (-0.01, 0.0, f"ppo is worse than {RULE}: deadlines met, % -1.0 [-1.0, -1.0]"),
+        (0.001, 0.1, f"ppo and {RULE}, are not told apart: deadlines met, % +0.1 ["),
+    ):
+        (found,) = verdicts(compare([named(edf, "ppo", add, spread), edf], metric=METRIC), METRIC)
+        assert found.startswith(sentence)
+
+
+def play(folder, **changes):
+    asked = {"kwargs": ARGUMENTS, "episodes": 2, "seed": 5} | changes
+    contestants = heuristics_of(ENVIRONMENT, ["edf", "random"])
+    return play_all(ENVIRONMENT, asked.pop("kwargs"), contestants, bound=True, kept=folder, **asked)
+
+
+def figures(found):
+    return [(result.policy, result.seeds, result.values(METRIC).tolist()) for result in found.results]
+
+
+def test_what_was_played_is_not_played_again_unless_it_cannot_be_read(tmp_path, monkeypatch) -> None:
+    first = play(tmp_path)
+    played: list[str] = []
+    with monkeypatch.context() as patch:
+        for name in ("evaluate", "evaluate_bound"):
+            patch.setattr(comparison, name, lambda *_, label="bound", **__: played.append(label))
+        again = play(tmp_path)
+
+    assert played == []
+    assert figures(again) == figures(first)
+    assert all((again.fct[name][1] == first.fct[name][1]).all() for name in ("edf", "random"))
+    for path in tmp_path.rglob("result.json"):
+        path.write_text("{", encoding="utf-8")
+    assert figures(play(tmp_path)) == figures(first)
+
+
+def test_other_arguments_episodes_seeds_sources_and_files_are_played(tmp_path, monkeypatch) -> None:
+    play(tmp_path)
+    kept = len(list(tmp_path.iterdir()))
+    for number, changes in enumerate(({"seed": 6}, {"episodes": 1}, {"kwargs": ARGUMENTS | {"k": 2}}), 2):
+        play(tmp_path, **changes)
+        assert len(list(tmp_path.iterdir())) == number * kept
+    monkeypatch.setattr(kept_results, "_sources", lambda: "changed")
+    play(tmp_path)
+    assert len(list(tmp_path.iterdir())) == 5 * kept
+    play(tmp_path, kwargs={"workload": {"base": "gather-heavy", "bursts": 2}})
+    assert len(list(tmp_path.iterdir())) == 5 * kept

@@ -1,23 +1,41 @@
-"""Trains for a moment, and holds a run that was interrupted to the one that was not."""
+"""Trains for a moment, breaks checkpoints, and holds a run that was interrupted to the one that was not."""
 
-import csv
+import contextlib
 import json
 import os
+import pickle
 import signal
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 import pytest
 import torch
+from stable_baselines3 import A2C
 
+from flowsched_gym.baselines.configuration.hydra_schemas import Vectorization
 from flowsched_gym.baselines.training.callbacks import Comparisons, TrainingInterrupted
-from flowsched_gym.baselines.training.checkpoints import latest_checkpoint
+from flowsched_gym.baselines.training.checkpoints import (
+    latest_checkpoint,
+    load_checkpoint,
+    restore_generators,
+    save_checkpoint,
+)
 from flowsched_gym.baselines.training.trainer import train
+from flowsched_gym.baselines.training.training_envs import (
+    environment_states,
+    make_training_envs,
+    restore_environments,
+    training_seed,
+)
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation import read_result
 from flowsched_gym.integrations.sb3 import load_policy
 from tests.baselines.small_training import compose_training, compose_training_by_numbers, weights_of
+from tests.payload import add_payload
+from tests.processes import rows_of
 
 
 def run(folder: Path, *overrides: str) -> dict[str, Any]:
@@ -45,8 +63,8 @@ def assert_same_weights(first: Path, second: Path) -> None:
 
 
 def curves(folder: Path) -> list[dict[str, str]]:
-    with (folder / "progress.csv").open(newline="", encoding="utf-8") as file:
-        return [{k: v for k, v in row.items() if not k.startswith("time/")} for row in csv.DictReader(file)]
+    rows = rows_of(folder / "progress.csv")
+    return [{name: value for name, value in row.items() if not name.startswith("time/")} for row in rows]
 
 
 @pytest.fixture(scope="module")
@@ -81,10 +99,10 @@ def test_a_training_leaves_model_results_table_figure_and_curves(finished) -> No
     assert sidecar["num_timesteps"] == 640
 
 
-def test_the_same_seed_gives_the_same_weights_and_another_seed_others(finished, tmp_path) -> None:
-    run(tmp_path / "again")
+def test_the_same_seed_gives_the_same_weights_however_often_it_is_compared_and_another_others(finished, tmp_path):
+    run(tmp_path / "watched", "evaluation.interval=64", "evaluation.interim_episodes=2", "checkpoints.interval=64")
     run(tmp_path / "other", "seed=1")
-    assert_same_weights(finished, tmp_path / "again")
+    assert_same_weights(finished, tmp_path / "watched")
     with pytest.raises(AssertionError):
         assert_same_weights(finished, tmp_path / "other")
 
@@ -94,26 +112,17 @@ REMEMBERING = (
     *("algorithm.train_freq=4", "algorithm.gradient_steps=2", "algorithm.batch_size=16"),
     *("algorithm.buffer_size=400", "algorithm.learning_starts=300"),
 )
+STOPPED = {"ppo": ("vectorization=dummy",), "reinforce": (), "sac": REMEMBERING}
+RARELY_STOPPED = {"maskable_ppo": (), "a2c_thesis": (), "ddpg": REMEMBERING}
 
 
 @pytest.mark.parametrize(
-    ("compose", "settings"),
-    [
-        (compose_training, ("algorithm=ppo", "vectorization=dummy")),
-        (compose_training, ("algorithm=reinforce",)),
-        (compose_training_by_numbers, ("algorithm=sac", *REMEMBERING)),
-        *(
-            pytest.param(*each, marks=pytest.mark.exhaustive)
-            for each in (
-                (compose_training, ("algorithm=maskable_ppo",)),
-                (compose_training, ("algorithm=a2c_thesis",)),
-                (compose_training_by_numbers, ("algorithm=ddpg", *REMEMBERING)),
-            )
-        ),
-    ],
-    ids=["ppo", "reinforce", "sac", "maskable_ppo", "a2c_thesis", "ddpg"],
+    "algorithm", [*STOPPED, *(pytest.param(name, marks=pytest.mark.exhaustive) for name in RARELY_STOPPED)]
 )
-def test_a_run_that_is_stopped_and_resumed_ends_as_one_that_was_not(compose, settings, tmp_path, monkeypatch) -> None:
+def test_a_run_that_is_stopped_and_resumed_ends_as_one_that_was_not(algorithm, tmp_path, monkeypatch) -> None:
+    more = (STOPPED | RARELY_STOPPED)[algorithm]
+    settings = (f"algorithm={algorithm}", *more)
+    compose = compose_training_by_numbers if more is REMEMBERING else compose_training
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     for folder in (whole, stopped):
         folder.mkdir()
@@ -122,20 +131,13 @@ def test_a_run_that_is_stopped_and_resumed_ends_as_one_that_was_not(compose, set
         interrupt_at(patch, 256)
         with pytest.raises(TrainingInterrupted):
             train(*compose(*settings), stopped)
-    stopped_at = latest_checkpoint(stopped / "checkpoints")
+    assert int(latest_checkpoint(stopped / "checkpoints").stem) == 256
     assert not (stopped / "model.zip").exists()
 
     train(*compose(*settings, "resume=true"), stopped)
 
-    assert stopped_at is not None
-    assert int(stopped_at.stem) == 256
     assert_same_weights(whole, stopped)
     assert curves(whole) == curves(stopped)
-
-
-def test_comparing_more_often_changes_nothing_in_the_weights(finished, tmp_path) -> None:
-    run(tmp_path / "watched", "evaluation.interval=64", "evaluation.interim_episodes=2", "checkpoints.interval=64")
-    assert_same_weights(finished, tmp_path / "watched")
 
 
 def test_to_resume_a_finished_run_trains_no_further_and_to_overwrite_begins_anew(finished, tmp_path) -> None:
@@ -147,11 +149,173 @@ def test_to_resume_a_finished_run_trains_no_further_and_to_overwrite_begins_anew
 
 
 def test_a_run_is_neither_written_over_by_accident_nor_resumed_nor_begun_with_what_is_wrong(finished, tmp_path):
-    with pytest.raises(ConfigError, match=r"resume=true continues.*overwrite=true throws"):
-        run(finished)
-    with pytest.raises(ConfigError, match=r"it differs in algorithm\.gamma \(0\.98 then, 0\.9 now\)"):
-        run(finished, "resume=true", "algorithm.gamma=0.9")
-    with pytest.raises(ConfigError, match=r"evaluation.metric is 'num_tokens'.*deadline_hit_ratio"):
-        run(tmp_path / "run", "evaluation.metric=num_tokens")
-    with pytest.raises(ConfigError, match=r"'best'.*edf"):
-        run(tmp_path / "other", "evaluation.baselines=[best]")
+    for folder, overrides, message in (
+        (finished, (), r"resume=true continues.*overwrite=true throws"),
+        (finished, ("resume=true", "algorithm.gamma=0.9"), r"algorithm\.gamma \(0\.98 then, 0\.9 now\)"),
+        (tmp_path / "run", ("evaluation.metric=num_tokens",), "metric is 'num_tokens'.*deadline_hit_ratio"),
+        (tmp_path / "other", ("evaluation.baselines=[best]",), "'best'.*edf"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            run(folder, *overrides)
+
+
+native, dummy, subproc = Vectorization
+"""Ways to step environments together."""
+in_each_way = pytest.mark.parametrize("way", [native, dummy], ids=lambda way: way.value)
+
+SMALL: dict[str, Any] = {"bursts": 3, "k": 3, "f": 4}
+
+
+def make(*, way: Vectorization = native, seed: int = 0, reward_scale: float = 1.0, num_envs: int = 2, **kwargs: Any):
+    """Makes small environments."""
+    how = {"num_envs": num_envs, "seed": seed, "reward_scale": reward_scale, "vectorization": way}
+    return make_training_envs("flowsched_gym:flowsched/Artemis-v0", SMALL | kwargs, **how)
+
+
+def unlearned(way: Vectorization = native, **kwargs) -> A2C:
+    return A2C("MlpPolicy", make(way=way, **kwargs), n_steps=4, seed=0, device="cpu")
+
+
+@pytest.fixture
+def model() -> A2C:
+    return unlearned().learn(16)
+
+
+def save(model: A2C, folder: Path, *, keep: int = 3) -> Path:
+    return save_checkpoint(folder, model, memory={"note": 1}, keep=keep)
+
+
+def test_a_checkpoint_is_found_again_with_all_that_it_remembers_and_generators_go_on(model, tmp_path) -> None:
+    path = save(model, tmp_path)
+    expected = (np.random.random(), torch.rand(1).item(), model.action_space.sample())  # noqa: NPY002 - SB3 uses it
+
+    loaded = unlearned()
+    state = load_checkpoint(path, loaded)
+    restore_generators(state, loaded)
+
+    found = (np.random.random(), torch.rand(1).item(), loaded.action_space.sample())  # noqa: NPY002 - the same
+    assert found == expected
+    assert latest_checkpoint(tmp_path) == path
+    for name, weights in model.policy.state_dict().items():
+        assert torch.equal(loaded.policy.state_dict()[name], weights)
+    assert (loaded.num_timesteps, state.num_timesteps, state.memory) == (16, 16, {"note": 1})
+
+
+def test_older_checkpoints_go_and_a_kill_while_writing_leaves_the_newest(model, tmp_path, monkeypatch) -> None:
+    for _ in range(4):
+        save(model, tmp_path, keep=2)
+        model.learn(8, reset_num_timesteps=False)
+
+    def half_write(archive: zipfile.ZipFile, *arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(zipfile.ZipFile, "writestr", half_write)
+    with pytest.raises(KeyboardInterrupt):
+        save(model, tmp_path, keep=2)
+
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["000000000032.zip", "000000000040.zip"]
+    assert latest_checkpoint(tmp_path) == tmp_path / "000000000040.zip"
+
+
+def test_a_checkpoint_that_was_cut_off_or_is_of_another_network_is_one_clear_error(model, tmp_path) -> None:
+    assert latest_checkpoint(tmp_path) is None
+    path = save(model, tmp_path)
+    (tmp_path / ".000000009999.zip.0123.tmp.zip").write_bytes(b"half")
+    other = A2C("MlpPolicy", make(), n_steps=4, policy_kwargs={"net_arch": [3]}, device="cpu")
+
+    assert latest_checkpoint(tmp_path) == path
+    with pytest.raises(ConfigError, match="is one of another model"):
+        load_checkpoint(path, other)
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(ConfigError, match=r"cannot be read.*remove it"):
+        load_checkpoint(path, unlearned())
+
+
+@pytest.mark.parametrize("name", ["state.pkl", "model.zip", "data"])
+def test_a_checkpoint_runs_no_code_that_was_put_into_it(name, model, tmp_path) -> None:
+    path = save(model, tmp_path)
+    add_payload(path, name, marker=tmp_path / "ran")
+    with pytest.raises(ConfigError, match=f"holds .*{name}"):
+        load_checkpoint(path, unlearned())
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("way", "message"), [(native, "with k=3: this one has k=2"), (dummy, "does not repeat its episode")], ids=str
+)
+def test_environments_of_another_kind_are_refused(way, message, tmp_path) -> None:
+    path = save(unlearned(way).learn(16), tmp_path)
+    with pytest.raises(ConfigError, match=message):
+        load_checkpoint(path, unlearned(way, k=2))
+    other = next(each for each in Vectorization if each != way)
+    with pytest.raises(ConfigError, match=f"the run was begun with vectorization={way.value}"):
+        load_checkpoint(path, unlearned(other))
+
+
+def act(envs: Any, rng: np.random.Generator, steps: int) -> list[Any]:
+    """Acts at random and returns what was seen, paid and ended."""
+    history = []
+    for _ in range(steps):
+        observations, rewards, dones, _ = envs.step(rng.integers(0, SMALL["f"], envs.num_envs))
+        history.append((observations.tolist(), rewards.tolist(), dones.tolist()))
+    return history
+
+
+@in_each_way
+@pytest.mark.parametrize("steps", [0, 17, 31], ids=lambda steps: f"after {steps}")
+def test_environments_go_on_as_if_they_had_never_stopped(steps: int, way: Vectorization) -> None:
+    envs = make(way=way)
+    observations = envs.reset()
+    if steps:
+        observations = np.array(act(envs, np.random.default_rng(1), steps)[-1][0], dtype=np.float32)
+    states = pickle.loads(pickle.dumps(environment_states(envs)))
+    others = make(way=way, seed=99)
+
+    restore_environments(others, states, observations)
+
+    assert act(others, np.random.default_rng(2), 80) == act(envs, np.random.default_rng(2), 80)
+
+
+def test_all_ways_to_step_environments_give_the_same() -> None:
+    # Three times 0.3 is another number in single precision, of rewards here, than in double, of those of processes.
+    for one, other, scale in ((native, dummy, 0.3), (dummy, subproc, 1.0)):
+        first = make(way=one, reward_scale=scale, k=8)
+        with contextlib.closing(make(way=other, reward_scale=scale, k=8)) as second:
+            assert type(first) is not type(second)
+            assert first.reset().tolist() == second.reset().tolist()
+            history = act(first, np.random.default_rng(4), 80)
+            assert history == act(second, np.random.default_rng(4), 80)
+            assert max(max(rewards) for _, rewards, _ in history) > 0.8
+            if other is subproc:
+                here, there = ([each.actions for each in envs.env_method("episode")] for envs in (first, second))
+                assert here == there
+                assert second.env_method("action_masks")[0].shape == (SMALL["f"],)
+
+
+def test_the_same_seed_trains_on_the_same_flows_and_none_is_one_of_an_evaluation() -> None:
+    seeds = [training_seed(seed) for seed in range(50)]
+    assert min(seeds) >= 2**32
+    assert len(set(seeds)) == 50
+    first, second, other = make(seed=4), make(seed=4), make(seed=5)
+    for envs in (first, second, other):
+        envs.reset()
+
+    runs = [act(envs, np.random.default_rng(0), 40) for envs in (first, second, other)]
+    of_each = np.array([observations for observations, _, _ in runs[0]]).swapaxes(0, 1)
+
+    assert runs[0] == runs[1]
+    assert runs[0] != runs[2]
+    assert len(np.unique(of_each, axis=0)) == 2, "environments begin from seeds of their own"
+
+
+@in_each_way
+def test_rewards_are_scaled_but_the_reported_return_is_not(way: Vectorization) -> None:
+    envs = make(reward_scale=0.25, num_envs=1, way=way)
+    envs.reset()
+    paid, done = 0.0, False
+    while not done:
+        _, rewards, dones, infos = envs.step(np.zeros(1, dtype=np.int64))
+        paid, done = paid + float(rewards[0]), bool(dones[0])
+
+    assert infos[0]["episode"]["r"] > 0
+    assert paid == pytest.approx(0.25 * infos[0]["episode"]["r"])

@@ -1,6 +1,5 @@
 """Runs command lines in this process, without a progress bar, which would tell how busy the machine is."""
 
-import csv
 import json
 import math
 from collections.abc import Callable
@@ -9,15 +8,10 @@ from pathlib import Path
 import pytest
 
 from flowsched_gym.cli import main, output
-from tests.leaderboard.test_suite import TINY
+from tests.leaderboard.test_forged_files import TINY
 from tests.processes import Outcome
 
 Flowsched = Callable[..., Outcome]
-
-
-def rows_of(path: Path) -> list[dict[str, str]]:
-    with path.open() as file:
-        return list(csv.DictReader(file))
 
 
 @pytest.fixture

@@ -116,19 +116,15 @@ def test_bounds_by_hand():
     assert deadline_bound(make_flows([(0, 3, 5), (0, 3, 5)]), capacity=1.0, method="relaxed").upper == 1
 
 
-def test_flows_without_deadline_neither_count_nor_stand_in_the_way():
+def test_flows_without_deadline_do_not_count_or_stand_in_the_way_and_latencies_shorten_the_window():
     bound = deadline_bound(make_flows([(0, 5, np.inf), (0, 2, 2)]), capacity=1.0)
     none = deadline_bound(make_flows([(0, 5, np.inf)]), capacity=1.0)
     assert (bound.num_deadlines, bound.upper, bound.upper_ratio) == (1, 1, 1.0)
     assert (none.num_deadlines, none.upper, none.lower) == (0, 0, 0)
     assert np.isnan(none.upper_ratio)
-
-
-def test_latencies_on_both_sides_shorten_the_window():
     two = make_flows([(0, 2, 5), (0, 2, 5)])
-    assert deadline_bound(two, capacity=1.0, latency_before=0.5, latency_after=0.5).upper == 2
-    assert deadline_bound(two, capacity=1.0, latency_before=0.5, latency_after=0.6).upper == 1
-    assert deadline_bound(two, capacity=1.0, latency_before=3.1).upper == 0
+    for before, after, upper in ((0.5, 0.5, 2), (0.5, 0.6, 1), (3.1, 0.0, 0)):
+        assert deadline_bound(two, capacity=1.0, latency_before=before, latency_after=after).upper == upper
 
 
 def test_the_heavy_gather_workload_is_solved_exactly_within_the_limit_of_nodes():

@@ -36,23 +36,16 @@ def without_end(records: Records, rows: slice) -> Records:
     return replace(records, completion_time=completion, fct=fct, slowdown=fct / records.ideal_fct, deadline_met=met)
 
 
-def test_the_curve_of_completion_times_is_their_distribution() -> None:
+def test_the_curve_is_the_distribution_and_the_timeline_has_a_bar_for_each_first_flow_in_the_colour_of_its_fate():
     records = records_of("gather-heavy", 500)
 
-    axes = draw_records(records).axes[0]
+    curve, axes = draw_records(records).axes[:2]
 
-    times, shares = map(np.asarray, axes.lines[0].get_data())
+    times, shares = map(np.asarray, curve.lines[0].get_data())
     assert times[1:] == pytest.approx(np.sort(records.fct) * 1e3)
     assert shares[1:] == pytest.approx(np.arange(1, 501) / 500)
-    marks = {text.get_text() for text in axes.texts}
+    marks = {text.get_text() for text in curve.texts}
     assert {f"p50: {np.median(records.fct) * 1e3:.3g} ms", "deadline 40 ms", "deadline 50 ms"} <= marks
-
-
-def test_the_timeline_has_a_bar_for_each_of_the_first_flows_in_the_colour_of_its_fate() -> None:
-    records = records_of("gather-heavy", 500)
-
-    axes = draw_records(records).axes[1]
-
     bars = {container.get_label(): container for container in axes.containers}
     first = np.arange(TIMELINE_FLOWS)
     assert len(bars["deadline met"]) == records.deadline_met[first].sum()

@@ -1,5 +1,6 @@
-"""Tells in which forms flows and arguments reach a replay, and how others are refused."""
+"""Tells in which forms flows, arguments and times reach a replay, and how others are refused."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,8 +8,17 @@ import numpy as np
 import pytest
 
 import flowsched_gym
-from flowsched_gym.core.errors import FlowSchedError
-from flowsched_gym.workload import make_workload, read_flows
+from flowsched_gym.core.errors import FlowSchedError, WorkloadError
+from flowsched_gym.evaluation.bounds import deadline_bound
+from flowsched_gym.fluid import Records
+from flowsched_gym.workload import (
+    FixedWorkload,
+    LinkChanges,
+    find_source,
+    make_workload,
+    read_flows,
+    workload_from_columns,
+)
 from tests.simulate import make_flows
 
 FLOWS = {
@@ -34,7 +44,8 @@ def test_a_path_a_workload_and_a_mapping_give_the_same_records_in_the_order_of_t
 
 
 def test_arguments_that_are_not_allowed_are_refused() -> None:
-    cases: tuple[tuple[dict[str, Any], str], ...] = (
+    given: dict[str, Any] = {"flows": FLOWS, "discipline": "fifo", "topology": "fat-tree"}
+    for arguments, message in (
         ({"flows": [1, 2]}, "flows is list: it must be a path, a Workload or a mapping of columns"),
         ({"discipline": ["fifo"]}, r"discipline is \['fifo'\]: it must be one of fifo, ps"),
         ({"topology": None}, "topology is None: it must be one of one-link"),
@@ -49,10 +60,9 @@ def test_arguments_that_are_not_allowed_are_refused() -> None:
         ({"parameters": {"routing": "best"}}, "routing is 'best': it must be one of ecmp, least-loaded"),
         ({"parameters": {"flowlet_gap": 1.0}}, "flowlet_gap is given without a routing"),
         ({"parameters": {"link_changes": 3}}, "link_changes is 3: it must be rows"),
-    )
-    for arguments, message in cases:
+    ):
         with pytest.raises(FlowSchedError, match=message):
-            flowsched_gym.replay(**{"flows": FLOWS, "discipline": "fifo", "topology": "fat-tree", **arguments})
+            flowsched_gym.replay(**(given | arguments))
 
 
 def test_flows_choose_paths_as_asked_and_wait_while_links_are_down() -> None:
@@ -91,3 +101,91 @@ def test_a_run_tells_how_far_it_is_and_can_be_interrupted(engine: str) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         flowsched_gym.replay(flows, discipline="srpt", engine=engine, progress=interrupt)
+
+
+UNIX_TIME = 1.7e9
+TICK = 2.0**-22
+"""Neighbouring float64 around the Unix time of today, in s."""
+
+each_engine = pytest.mark.parametrize("engine", ["simpy", "compiled"])
+
+
+def columns(start: float, steps: np.ndarray) -> dict[str, np.ndarray]:
+    """Flows of one packet or a few, some of them at the same instant, with deadlines."""
+    rows = np.arange(len(steps))
+    hosts = {"source": np.ones_like(rows), "destination": np.zeros_like(rows)}
+    times = {"arrival_s": start + steps * TICK, "deadline_s": np.full(len(steps), 5e-6)}
+    return {"flow_id": rows, "size_bytes": 64.0 * (1 + rows % 5), **hosts, **times}
+
+
+def replay(start: float, engine: str, discipline: str = "srpt", **parameters: object) -> Records:
+    steps = np.random.default_rng(0).integers(0, 2000, size=200)
+    steps[17] = 0
+    return flowsched_gym.replay(columns(start, steps), discipline=discipline, engine=engine, parameters=parameters)
+
+
+@pytest.mark.parametrize(
+    ("discipline", "engine"), [("srpt", "simpy"), ("las", "simpy"), ("merp", "simpy"), ("srpt", "compiled")]
+)
+def test_unix_times_give_the_completion_times_that_times_from_0_give(discipline: str, engine: str) -> None:
+    near, far = replay(0.0, engine, discipline), replay(UNIX_TIME, engine, discipline)
+
+    assert far.arrival_time.tolist() == far.grant_time.tolist() == (UNIX_TIME + near.arrival_time).tolist()
+    assert far.completion_time.tolist() == (UNIX_TIME + near.completion_time).tolist()
+    for name in ("fct", "slowdown", "deadline_met"):
+        assert getattr(far, name).tobytes() == getattr(near, name).tobytes()
+    assert 0 < np.count_nonzero(far.deadline_met) < far.num_flows
+
+
+@each_engine
+def test_a_single_flow_at_the_end_of_float64_is_served_and_flows_that_lose_digits_are_refused(engine: str) -> None:
+    late = make_flows([1.79e308], [1e5])
+    assert flowsched_gym.replay(late, discipline="srpt", engine=engine).fct[0] == 1e5 / 125_000_000.0
+    for arrival, size, message in (
+        ([0.0, 1.79e308], [1.0, 1.0], r"in row 1 is 1\.79e\+308 s after the clock starts"),
+        ([0.0, 1.79e308], [1.0, 1e305], r"in row 1 takes 1e\+305 B"),
+        (
+            *([0.0, UNIX_TIME], [1e5, 64.0]),
+            r"in row 1 is 1700000000\.0 s .* 64\.0 B take 5\.12e-07 s .*: they must take at least 3\.4e-05 s",
+        ),
+    ):
+        with pytest.raises(WorkloadError, match=message):
+            flowsched_gym.replay(make_flows(arrival, size), discipline="srpt", engine=engine)
+
+
+@each_engine
+def test_links_fail_and_come_up_at_the_same_times_on_the_clock(engine: str) -> None:
+    def run(start: float) -> Records:
+        flows = make_flows([start, start + TICK], [1e3, 1e3], source=[0, 1], destination=[1, 0])
+        changes = {"link_changes": [(start, 0, False), (start + 256 * TICK, 0, True)]}
+        network = {"topology": "big-switch", "parameters": changes}
+        return flowsched_gym.replay(flows, discipline="merp", engine=engine, **network)
+
+    near, far = run(0.0), run(UNIX_TIME)
+
+    assert near.fct[0] == pytest.approx(256 * TICK + 8e-6, rel=1e-12)
+    assert far.fct.tolist() == near.fct.tolist()
+
+
+def test_flows_are_played_on_their_clock_and_links_that_changed_before_change_at_its_start() -> None:
+    changes = LinkChanges.of([(0.0, 3, False), (5.0, 2, False), (101.0, 2, True)])
+    flows = make_flows([100.0, 104.0], [1.0, 1.0], source=[0, 1], destination=[1, 0])
+    on_clock, start = replace(flows, link_changes=changes).on_clock()
+    assert start == 100.0
+    assert on_clock.arrival_time.tolist() == [0.0, 4.0]
+    assert on_clock.link_changes.time.tolist() == [0.0, 0.0, 1.0]
+
+    far = workload_from_columns(columns(UNIX_TIME, np.array([0, 3, 5])))
+    for source in (find_source(far), FixedWorkload(workload=far)):
+        assert source.draw(0).arrival_time.tolist() == [0.0, 3 * TICK, 5 * TICK]
+
+
+def test_the_bound_counts_deadlines_on_the_clock() -> None:
+    steps = np.arange(50)
+    near, far = (
+        deadline_bound(workload_from_columns(columns(start, steps)), capacity=125_000_000.0)
+        for start in (0.0, UNIX_TIME)
+    )
+
+    assert (far.upper, far.lower) == (near.upper, near.lower)
+    assert far.upper > 0

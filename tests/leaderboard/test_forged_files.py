@@ -1,4 +1,4 @@
-"""Forges result files and puts code into them: each is refused by one clear line, and nothing that it names is run."""
+"""Forges result files and suites: each is refused by one clear line, and nothing that a file names is run."""
 
 import base64
 import hashlib
@@ -14,15 +14,23 @@ import pytest
 
 from flowsched_gym.cli.leaderboard_command import _with_published as with_published
 from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.evaluation import EpisodeResult, EvaluationResult, Provenance, Run, result_content, write_result
-from flowsched_gym.flows.metrics import METRIC_NAMES
-from flowsched_gym.leaderboard import entrants_of, leaderboard_markdown, load_suite, play, published_results, verify
-from flowsched_gym.leaderboard.table import escaped
+from flowsched_gym.evaluation import Run, result_content
+from flowsched_gym.leaderboard import entrants_of, load_suite, play, published_results, verify
 from tests.evaluation.test_results import EPISODES, put
-from tests.leaderboard.test_suite import TINY
-from tests.repository import ROOT
 
-LONGEST = 500
+TINY: dict[str, Any] = {
+    "schema": "flowsched-suite/1",
+    "name": "tiny-v1",
+    "seeds": {"training": [1000, 2000], "validation": [100, 109], "test": [0, 9]},
+    "settings": {
+        "short": {
+            "environment": "flowsched/Artemis-v0",
+            "kwargs": {"workload": "gather-heavy", "k": 3, "f": 10, "bursts": 3},
+            "metric": "deadline_hit_ratio",
+        }
+    },
+}
+"""A suite of one setting with short episodes."""
 
 
 def digested(content: dict[str, Any]) -> dict[str, Any]:
@@ -120,9 +128,7 @@ FORGERIES = {
     "one model twice": (together(mine, model(), twice), "two have the same model"),
     "a model in a heuristic's name": (model(), "policy is 'edf', which is one of the package"),
     "no actions": (put(*ACTIONS, value=None), "actions of edf are missing"),
-    "actions of objects": (put(*ACTIONS, "dtype", value="object"), "dtype is 'object'"),
     "too few actions": (put(*ACTIONS, "data", value=packed([0] * 299)), "does not hold the actions of 300 decisions"),
-    "a bomb": (put(*ACTIONS, "data", value=packed(np.zeros(10**7))), "does not hold the actions of 300 decisions"),
     "bombs that each may be": (bombs, "runs: the actions of all 40 take too much memory"),
     "other actions": (put(*ACTIONS, "data", value=packed([9] * 300)), "is not what its actions give"),
     "actions outside the space": (put(*ACTIONS, "data", value=packed([200] * 300)), "action is 200"),
@@ -144,7 +150,6 @@ FORGERIES = {
     "a heuristic's name in capitals": (put("policy", value="EDF"), "policy is 'EDF', which is one of the package"),
     "learned by its name": (put("policy", value="ppo (learned, 5 seeds)"), "seeds)': the name of a policy must have"),
     "a name that only looks like another": (put("policy", value="\u0435df"), "the name of a policy must have"),
-    "escape codes": (put("policy", value="\x1b[2Jedf"), "it must have no control characters"),
     "a date of no day": (put("made", "date", value="x" * 10_000), "made, date is 'xxx"),
     "negative time of work": (put("made", "seconds", value=-1), "made, seconds is -1"),
     "cores of 400 digits": (put("made", "hardware", value={"cores": 10**400}), "made, hardware, 'cores' is 1000"),
@@ -153,7 +158,6 @@ FORGERIES = {
         together(put(*EPISODES, "reward", 0, value=1.0), put("intervals", "reward", "mean", value=25.8)),
         "is not what its actions give: run 0, episode with seed 0: reward is ",
     ),
-    "an earlier format": (put("schema", value="flowsched-result/2"), "schema is 'flowsched-result/2'"),
 }
 
 
@@ -185,13 +189,15 @@ def test_a_forged_file_is_refused_by_one_clear_line(name, honest, forged):
     reason = str(caught.value)
     assert message in reason
     assert reason.startswith(str(path))
-    assert len(reason.removeprefix(str(path))) < LONGEST - 100
+    assert len(reason.removeprefix(str(path))) < 400
     assert reason.isprintable()
 
 
-def test_a_file_of_a_policy_of_ones_own_is_verified_without_its_code(honest, forged):
+def test_a_file_of_a_policy_of_ones_own_is_verified_without_its_code_and_few_episodes_accuse_nobody(honest, forged):
     verified = verify(forged(mine), suite_file=honest[1])
     assert (verified.result.policy, verified.fresh) == ("mine", None)
+    fresh = verify(forged(lambda content: None), suite_file=honest[1], fresh_episodes=3).fresh
+    assert (fresh is None, fresh.agrees) == (False, None)
 
 
 def test_a_row_in_the_name_of_a_published_one_does_not_take_its_place():
@@ -209,52 +215,39 @@ def test_a_row_in_the_name_of_a_published_one_does_not_take_its_place():
     assert repr(kept.runs) == repr(published.runs)
 
 
-def test_few_episodes_accuse_nobody(honest, forged):
-    fresh = verify(forged(lambda content: None), suite_file=honest[1], fresh_episodes=3).fresh
-    assert (fresh is None, fresh.agrees) == (False, None)
+def test_the_standard_suite_is_what_it_was_when_it_was_published() -> None:
+    suite = load_suite("standard-v1")
+    assert suite == load_suite("standard")
+    # Its results mean nothing under another content: what changes becomes standard-v2.
+    assert suite.digest == "2a43f7951b145fad1804480386116250"
+    assert (suite.test, suite.validation) == (range(10_000, 10_030), range(20_000, 20_030))
+    assert [each.name for each in suite.select(["merp-route", "flowsched/QCluster-v0"])] == [
+        *("merp-route", "qcluster-w4", "qcluster-changing", "qcluster-w6-fq")
+    ]
 
 
-def one_result(**changes: object) -> EvaluationResult:
-    """Makes a result of two episodes."""
-    metrics = dict.fromkeys(METRIC_NAMES, 1.0) | {"deadline_hit_ratio": 0.5}
-    actions = np.zeros(3, dtype=np.uint8)
-    first = EpisodeResult(seed=0, num_decisions=3, reward=1.0, metrics=metrics, actions=actions)
-    runs = (Run(episodes=(first, replace(first, seed=1))),)
-    return EvaluationResult(environment="flowsched/Artemis-v0", policy="edf", runs=runs, **changes)
+def test_what_is_no_suite_says_where_it_is_wrong(tmp_path: Path) -> None:
+    file = tmp_path / "tiny.json"
+    for place, value, message in (
+        (("schema",), "other", "schema is 'other'"),
+        (("name",), "tiny", "it must end in its version"),
+        (("seeds", "test"), [0, 100], "the seeds of validation and test overlap"),
+        (("seeds", "test"), [9, 0], "the first and the last seed"),
+        (("settings",), {}, "a setting for each name"),
+        (("settings", "short", "metric"), "speed", "metric is 'speed'"),
+        (("settings", "short", "environment"), "flowsched/Artemis-v9", "Artemis-v9"),
+        (("settings", "short", "kwargs"), {"kk": 3}, "no argument 'kk'"),
+        (("more",), 1, "it must be an object with schema, name, seeds, settings"),
+    ):
+        content = json.loads(json.dumps(TINY))
+        put(*place, value=value)(content)
+        file.write_text(json.dumps(content))
+        with pytest.raises(ConfigError, match=message):
+            load_suite(file)
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("<img src=x>", r"\<img src=x\>"),
-        ("[a](http://b)", r"\[a\](http\://b)"),
-        ("[1](http://b)", r"[1\](http\://b)"),
-        ("a | b", r"a \| b"),
-        ("`x` *y* _z_", r"\`x\` \*y\* \_z\_"),
-        ("63.5 [61.0, 66.1]", "63.5 [61.0, 66.1]"),
-        ("gather-heavy, burst_rate = 3.5", "gather-heavy, burst_rate = 3.5"),
-    ],
-)
-def test_markdown_shows_a_text_as_it_is(text: str, shown: str) -> None:
-    assert escaped(text) == shown
-
-
-def test_arguments_and_commands_of_result_files_stay_text_in_the_leaderboard(tmp_path: Path) -> None:
-    result = one_result(
-        kwargs={"workload": "<b>[x](http://y)"},
-        made=Provenance(command="flowsched `x` <b>", versions={"flowsched-gym": "0.1.0"}),
-    )
-    write_result(result, tmp_path / "results" / "edf.json")
-    page = leaderboard_markdown(tmp_path)
-    assert r"### \<b\>\[x\](http\://y)" in page
-    assert "- `` flowsched `x` <b> ``, flowsched-gym 0.1.0" in page
-
-
-@pytest.mark.parametrize("change", [{"memory": 3}, {"rates": []}, {"rates": {"a": {"median": "x"}}}, {"command": 5}])
-def test_figures_of_speed_that_are_none_are_one_clear_error(tmp_path: Path, change: dict[str, object]) -> None:
-    write_result(one_result(), tmp_path / "results" / "edf.json")
-    content = json.loads((ROOT / "benchmarks" / "speed" / "results.json").read_text(encoding="utf-8"))
-    (tmp_path / "speed").mkdir()
-    (tmp_path / "speed" / "results.json").write_text(json.dumps(content | change))
-    with pytest.raises(ConfigError, match=r"speed/results\.json: this is not what benchmarks/speed/run\.py writes"):
-        leaderboard_markdown(tmp_path)
+def test_unknown_suites_and_settings_are_named_with_those_that_there_are() -> None:
+    with pytest.raises(ConfigError, match=r"suite is 'standrad': it must be .*standard-v1"):
+        load_suite("standrad")
+    with pytest.raises(ConfigError, match=r"--env is 'artemis-havy': suite standard-v1 has .*artemis-heavy"):
+        load_suite("standard").select(["artemis-havy"])

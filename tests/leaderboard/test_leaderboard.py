@@ -1,25 +1,31 @@
 """Holds the tables to the results that they are made of, and the committed documents to today's code."""
 
 import json
+from dataclasses import replace
 from functools import partial
 
+import gymnasium
 import numpy as np
 import pytest
 
 from benchmarks.paper.run import DOCUMENT as PAPER_DOCUMENT
 from benchmarks.paper.run import FIGURE as PAPER_FIGURE
 from benchmarks.paper.run import paper_markdown
+from benchmarks.speed import training
+from benchmarks.speed.run import alternating, cases, measure, play
 from flowsched_gym import evaluation, leaderboard
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation import BOUND_POLICY, EpisodeResult, EvaluationResult, Interval, ModelFile, Run
-from flowsched_gym.leaderboard.document import learned_table
+from flowsched_gym.leaderboard.document import learned_table, speed_table
 from flowsched_gym.leaderboard.published import published_content, published_path
+from flowsched_gym.leaderboard.table import escaped
 from flowsched_gym.registration import ENVIRONMENTS, agent_ability, find_environment, policy_ability
 from tests.repository import ROOT
 
 ARTEMIS = "flowsched/Artemis-v0"
 BENCHMARKS = ROOT / "benchmarks"
 SUITE = leaderboard.load_suite("standard-v1")
+ACTION = {"num_decisions": 1, "actions": np.zeros(1, dtype=np.uint8)}
 SPREAD = np.linspace(0.3, 0.7, 12)
 
 
@@ -32,7 +38,7 @@ def make_result(policy, *trainings, kwargs=None, fct=0.01, first=0, learned=Fals
         episodes = []
         for seed, ratio in enumerate(ratios, start=first):
             metrics = dict(zip(names, (ratio, fct, 2 * fct), strict=False))
-            episodes.append(EpisodeResult(seed=seed, num_decisions=1, reward=0.0, metrics=metrics))
+            episodes.append(EpisodeResult(seed=seed, reward=0.0, metrics=metrics, **ACTION))
         runs.append(Run(model=model, episodes=tuple(episodes)))
     return EvaluationResult(environment=ARTEMIS, kwargs=kwargs or {}, policy=policy, runs=tuple(runs))
 
@@ -148,15 +154,15 @@ def test_where_a_smaller_value_is_better_the_smallest_comes_first():
 
 
 def test_results_that_cannot_be_compared_are_refused(tmp_path):
-    for results, message in (
-        ([], "no result"),
-        ([make_result("edf", SPREAD), make_result("edf", SPREAD)], "'edf' has two results"),
-        ([make_result("edf", SPREAD), make_result("fifo", SPREAD, first=1)], "'fifo' played the seeds 1 to 12"),
+    edf = make_result("edf", SPREAD)
+    for results, reference, message in (
+        ([], None, "no result"),
+        ([edf, edf], None, "'edf' has two results"),
+        ([edf, make_result("fifo", SPREAD, first=1)], None, "'fifo' played the seeds 1 to 12"),
+        ([edf], "sjf", "reference is 'sjf': there are results of edf"),
     ):
         with pytest.raises(ConfigError, match=message):
-            leaderboard.compare(results)
-    with pytest.raises(ConfigError, match="reference is 'sjf': there are results of edf"):
-        leaderboard.compare([make_result("edf", SPREAD)], reference="sjf")
+            leaderboard.compare(results, reference=reference)
     with pytest.raises(ConfigError, match="there is no such folder"):
         leaderboard.leaderboard_markdown(tmp_path)
     (tmp_path / "results").mkdir()
@@ -207,6 +213,35 @@ def test_results_of_no_known_setting_come_last_together():
     assert found == [("gather-heavy, k = 3, f = 10", 1), ("gather-a1, k = 7", 2)]
 
 
+def test_markdown_shows_a_text_as_it_is(tmp_path):
+    for text, shown in (
+        ("<img src=x>", r"\<img src=x\>"),
+        ("[a](http://b)", r"\[a\](http\://b)"),
+        ("[1](http://b)", r"[1\](http\://b)"),
+        ("a | b", r"a \| b"),
+        ("`x` *y* _z_", r"\`x\` \*y\* \_z\_"),
+        ("63.5 [61.0, 66.1]", "63.5 [61.0, 66.1]"),
+        ("gather-heavy, burst_rate = 3.5", "gather-heavy, burst_rate = 3.5"),
+    ):
+        assert escaped(text) == shown
+    made = evaluation.Provenance(command="flowsched `x` <b>", versions={"flowsched-gym": "0.1.0"})
+    result = replace(make_result("edf", [0.5, 0.5], kwargs={"workload": "<b>[x](http://y)"}), made=made)
+    evaluation.write_result(result, tmp_path / "results" / "edf.json")
+    page = leaderboard.leaderboard_markdown(tmp_path)
+    assert r"### \<b\>\[x\](http\://y)" in page
+    assert "- `` flowsched `x` <b> ``, flowsched-gym 0.1.0" in page
+
+
+def test_figures_of_speed_that_are_none_are_one_clear_error(tmp_path):
+    evaluation.write_result(make_result("edf", [0.5, 0.5]), tmp_path / "results" / "edf.json")
+    content = json.loads((BENCHMARKS / "speed" / "results.json").read_text(encoding="utf-8"))
+    (tmp_path / "speed").mkdir()
+    for change in ({"memory": 3}, {"rates": []}, {"rates": {"a": {"median": "x"}}}, {"command": 5}):
+        (tmp_path / "speed" / "results.json").write_text(json.dumps(content | change))
+        with pytest.raises(ConfigError, match=r"speed/results\.json: this is not what benchmarks/speed/run\.py writes"):
+            leaderboard.leaderboard_markdown(tmp_path)
+
+
 @pytest.fixture(scope="module")
 def committed():
     return leaderboard.read_results(BENCHMARKS / "results")
@@ -249,13 +284,70 @@ def test_the_committed_results_cover_every_policy_in_every_setting_over_the_same
 
 @pytest.mark.parametrize("setting", SUITE.settings.values(), ids=lambda setting: setting.name)
 def test_the_committed_results_are_what_the_environments_give_today(committed, setting: leaderboard.Setting):
-    results = [each for each in committed if each.reference.setting == setting.name]
     first = SUITE.test[0]
     last = setting.spec.heuristics[-1]
     compiled = setting.heuristic_kwargs(last) | {"engine": "compiled"}
     played = {last: evaluation.evaluate(setting.spec, last, episodes=1, seed=first, kwargs=compiled)}
     if setting.spec.bounded:
         played[BOUND_POLICY] = evaluation.evaluate_bound(setting.spec, episodes=1, seed=first, kwargs=setting.kwargs)
-    for result in results:
-        if result.policy in played:
+    for result in committed:
+        if result.reference.setting == setting.name and result.policy in played:
             assert repr(result.episodes[0]) == repr(played[result.policy].episodes[0]), "run: flowsched leaderboard run"
+
+
+SMALL = (
+    *("workload.bursts=4", "algorithm.num_envs=8", "algorithm.batch_size=128", "total_timesteps=2048"),
+    *("evaluation.episodes=2", "evaluation.interim_episodes=2", "evaluation.interval=512", "evaluation.bound=false"),
+)
+RUN = training.Run(41.26, 30.04, 15.9, 106_496, 400_000, (1.05, 1.04, 1.06), (0.7,))
+
+
+def test_a_play_takes_exactly_the_steps_asked_for_through_the_ends_of_episodes():
+    steps, seconds = play(gymnasium.make("CartPole-v1"), alternating(), 300)
+    assert steps == 300
+    assert seconds > 0
+
+
+def test_every_case_runs_and_stands_in_the_table():
+    work = cases(100)
+    rates = measure(work, repetitions=1)
+    assert list(rates) == list(work)
+    assert all(0 < rate["min"] <= rate["median"] <= rate["max"] for rate in rates.values())
+    table = speed_table({"rates": rates})
+    assert table.rows[0][-1] == "1.00"
+    assert [row[0] for row in table.rows] == list(work)
+
+
+def test_the_level_is_read_from_what_the_command_prints_and_each_training_has_a_row() -> None:
+    line = "step 106,496: deadline_hit_ratio 0.6717 (1.292 x edf, 1.016 x feasible-first)\n"
+    assert training.COMPARISON.search(line).groups() == ("106,496", "1.016")
+    assert training.COMPARISON.search("step 106,496: checkpoint runs/fast/checkpoints/000000106496") is None
+
+    runs = {"native": [RUN._asdict()], "dummy": [RUN._replace(wall_s=97.6, reached_s=None)._asdict()]}
+    how = {"command": "a command", "machine": {"system": "Linux", "cores": 2}, "seeds": [3]}
+    text = training.table(how | {"runs": runs})
+    assert "41.3 s on compiled and 97.6 s on SimPy, in the median" in text
+    assert text.count("not reached") == 1
+
+
+def test_agents_that_differ_are_no_comparison(monkeypatch) -> None:
+    runs = {"native": RUN, "dummy": RUN._replace(values=(0.6,))}
+    monkeypatch.setattr(training, "train", lambda engine, *_: runs[engine])
+    with pytest.raises(RuntimeError, match=r"seed 0: the engines trained different agents, \(0.7,\) and \(0.6,\)"):
+        training.measure([0])
+
+
+@pytest.mark.exhaustive
+def test_the_command_is_measured_on_both_engines_and_trains_the_same_agent(monkeypatch) -> None:
+    monkeypatch.setattr(training, "TINY", ("total_timesteps=512",))
+
+    runs = training.measure([1], SMALL)
+
+    assert list(runs) == list(training.ENGINES)
+    native, dummy = (runs[engine][0] for engine in training.ENGINES)
+    assert native.values == dummy.values
+    assert len(native.values) == 2
+    for run in (native, dummy):
+        assert run.decisions == 2048
+        assert run.cpu_s > 0
+        assert run.reached_s is None or 0 < run.reached_s < run.wall_s

@@ -1,7 +1,8 @@
-"""Sees weights move and rates fall by updates, and holds REINFORCE to returns and baselines worked out by hand."""
+"""Sees weights move and rates fall by updates, and holds REINFORCE and evolution to what they should learn."""
 
 import copy
 import json
+from pathlib import Path
 from typing import Any, Final
 
 import gymnasium as gym
@@ -16,17 +17,28 @@ from flowsched_gym.baselines.configuration.algorithm_schemas import A2CConfig, P
 from flowsched_gym.baselines.configuration.hydra_store import environment_arguments
 from flowsched_gym.baselines.training.algorithms import build_model
 from flowsched_gym.baselines.training.callbacks import Schedules
+from flowsched_gym.baselines.training.checkpoints import latest_checkpoint
+from flowsched_gym.baselines.training.evolution import CmaEs
 from flowsched_gym.baselines.training.reinforce import Reinforce, RunningAverages, discounted_returns
 from flowsched_gym.baselines.training.trainer import train
 from flowsched_gym.baselines.training.training_envs import make_training_envs
+from flowsched_gym.cli.app import main
 from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.envs.policies.scores import weighted_policy
+from flowsched_gym.evaluation import evaluate
+from flowsched_gym.integrations.models import read_model
+from flowsched_gym.integrations.sb3 import load_policy, make_sb3_vec_env, save_model
+from flowsched_gym.integrations.weighted import WeightedModel, read_terms
 from tests.baselines.small_training import compose_defaults, compose_training, compose_training_by_numbers
 
-SMALLEST: Final = {"a2c_thesis": 128}
-"""Decisions of the smallest training where it is not one rollout of 4 environments and 16 steps."""
 CHOICES: Final = ("a2c", "a2c_thesis", "maskable_ppo", "ppo", "reinforce")
 NUMBERS: Final = ("ddpg", "ddpg_auto", "ppo_auto", "sac", "td3")
 BATCH: Final = {"maskable_ppo": ("algorithm.batch_size=32",), "ppo_auto": ("algorithm.n_steps=16",)}
+ARTEMIS: Final = "flowsched/Artemis-v0"
+CONTENDED: Final[dict[str, Any]] = {"workload": "gather-heavy", "bursts": 20, "k": 3, "f": 6}
+EVOLUTION: Final = ("algorithm=cmaes", "policy=weights", "algorithm.num_envs=8", "algorithm.population=4")
+MASKS: Final = np.array([True, True, False])
+"""What may be named in the game of guessing."""
 
 
 class LearningRates(BaseCallback):
@@ -69,7 +81,7 @@ def composed(algorithm: str, *overrides: str) -> tuple[Any, Any]:
 
 @pytest.mark.parametrize("algorithm", [*CHOICES, *NUMBERS])
 def test_the_smallest_training_moves_the_weights(algorithm) -> None:
-    smallest = SMALLEST.get(algorithm, 64)
+    smallest = 128 if algorithm == "a2c_thesis" else 64  # a rollout of 4 environments, of 32 steps or 16
     config, _ = composed(algorithm, f"total_timesteps={smallest}")
     model = model_of(config)
     before = copy.deepcopy(dict(model.policy.named_parameters()))
@@ -82,31 +94,25 @@ def test_the_smallest_training_moves_the_weights(algorithm) -> None:
 
 
 @pytest.mark.parametrize(
-    ("algorithm", "decisions", "rates", "lengths"),
+    ("algorithm", "before", "decisions", "rates", "lengths"),
     [
-        ("ppo", 128, [1.0, 0.5], [64, 64]),
-        ("reinforce", 160, [1.0, 2 / 3, 1 / 3], [64, 64, 32]),
-        ("a2c", 96, [1.0, 0.5], [64, 32]),
-        ("sac", 256, [1.0, 0.5], [128, 128]),
+        ("ppo", 0, 128, [1.0, 0.5], [64, 64]),
+        ("ppo", 64, 128, [2 / 3, 1 / 3], [64, 64]),
+        ("reinforce", 0, 160, [1.0, 2 / 3, 1 / 3], [64, 64, 32]),
+        ("a2c", 0, 96, [1.0, 0.5], [64, 32]),
+        ("sac", 0, 256, [1.0, 0.5], [128, 128]),
     ],
 )
-def test_rates_fall_by_updates_and_the_last_rollout_takes_what_is_left(algorithm, decisions, rates, lengths) -> None:
+def test_rates_fall_by_updates_and_the_last_rollout_takes_what_is_left(algorithm, before, decisions, rates, lengths):
     own = ("algorithm.train_freq=32",) if algorithm == "sac" else ()
     config, _ = composed(algorithm, *own)
     model, seen = model_of(config), LearningRates()
-
-    model.learn(decisions, callback=seen, log_interval=2**62)
+    if before:
+        model.learn(before)
+    model.learn(decisions, callback=seen, log_interval=2**62, reset_num_timesteps=not before)
 
     assert seen.rates == pytest.approx([rate * config.algorithm.learning_rate for rate in rates])
     assert seen.lengths == lengths
-
-
-def test_a_training_that_goes_on_keeps_to_its_schedule() -> None:
-    config, _ = composed("ppo")
-    model, seen = model_of(config), LearningRates()
-    model.learn(64)
-    model.learn(128, callback=seen, log_interval=2**62, reset_num_timesteps=False)
-    assert seen.rates == pytest.approx([rate * config.algorithm.learning_rate for rate in (2 / 3, 1 / 3)])
 
 
 def test_all_algorithms_make_the_same_number_of_decisions_and_none_that_learns_from_none() -> None:
@@ -171,7 +177,7 @@ class Guess(gym.Env):
         return np.zeros(2, dtype=np.float32), reward, True, False, {}
 
     def action_masks(self):
-        return np.array([True, True, False])
+        return MASKS
 
 
 def test_returns_end_with_the_episode_and_with_the_rollout() -> None:
@@ -199,31 +205,110 @@ def learned() -> Reinforce:
     return model.learn(16_000)
 
 
-def test_it_learns_what_pays_and_names_nothing_that_is_masked(learned) -> None:
-    masks = np.array([True, True, False])
+def test_it_learns_what_pays_names_nothing_masked_and_keeps_a_baseline_for_each_value_of_the_column(learned) -> None:
+    seen = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], dtype=np.float32)
+    answers = learned.predict(seen, deterministic=True, action_masks=np.tile(MASKS, (4, 1)))[0]
+    assert answers.tolist() == [[0], [0], [1], [1]]
 
-    answers = [
-        learned.predict(np.array([right, place], dtype=np.float32), deterministic=True, action_masks=masks)[0].tolist()
-        for right in (0, 1)
-        for place in (0, 1)
-    ]
-
-    assert answers == [[0], [0], [1], [1]]
-
-
-def test_it_keeps_a_baseline_for_each_value_of_the_column(learned) -> None:
     averages = learned.baselines.averages
     assert averages.keys() == {0.0, 1.0}
     assert averages[1.0] - averages[0.0] == pytest.approx(10.0, abs=0.3)
 
 
 def test_a_saved_model_goes_on_with_its_baselines_and_acts_as_a_model_of_maskable_ppo(learned, tmp_path) -> None:
-    learned.save(tmp_path / "model")
     observation = np.array([1.0, 0.0], dtype=np.float32)
+    learned.save(tmp_path / "model")
 
     again = Reinforce.load(tmp_path / "model", device="cpu")
     actor = MaskablePPO.load(tmp_path / "model", device="cpu")
 
     assert again.baselines.averages == learned.baselines.averages
-    masks = np.array([True, True, False])
-    assert actor.predict(observation, deterministic=True, action_masks=masks)[0].tolist() == [1]
+    assert actor.predict(observation, deterministic=True, action_masks=MASKS)[0].tolist() == [1]
+
+
+def evolution_of(*, num_envs: int = 24, population: int = 12, seed: int = 0, **kwargs: Any) -> CmaEs:
+    envs = make_sb3_vec_env(ARTEMIS, num_envs, **{**CONTENDED, **kwargs})
+    shape = weighted_policy(envs.get_attr("layout", 0)[0], envs.action_space)
+    arguments = {"kind": type(shape).__name__, "sizes": shape._asdict()}
+    return CmaEs(WeightedModel, envs, population=population, seed=seed, policy_kwargs=arguments)
+
+
+@pytest.fixture(scope="module")
+def evolved() -> CmaEs:
+    return evolution_of().learn(150_000)
+
+
+def test_weights_are_found_that_beat_the_rules_on_unseen_episodes(evolved: CmaEs) -> None:
+    """Sixty bursts of ten flows compete for three tokens: feasible-first is the best rule that only grants."""
+    best = evaluate(ARTEMIS, "feasible-first", episodes=40, seed=700, kwargs=CONTENDED).values("deadline_hit_ratio")
+    found = evaluate(ARTEMIS, evolved.policy, episodes=40, seed=700, kwargs=CONTENDED, label="found")
+    gain = np.subtract(found.values("deadline_hit_ratio"), best)
+    assert gain.mean() > 2.0 * gain.std() / np.sqrt(len(gain))
+
+
+def test_a_seed_fixes_everything_on_any_number_of_threads(evolved: CmaEs) -> None:
+    again = evolution_of(num_threads=2).learn(20_000)
+    generations = len(again.costs)
+    assert again.costs.tolist() == evolved.costs[:generations].tolist()
+    assert evolution_of(seed=1).learn(20_000).costs.tolist() != again.costs.tolist()
+
+
+def test_a_training_that_was_cut_off_goes_on_as_if_it_had_not_been(tmp_path: Path) -> None:
+    for name, total, resume in (("whole", 3000, "false"), ("cut", 1200, "false"), ("cut", 3000, "true")):
+        composition = compose_training(*EVOLUTION, f"total_timesteps={total}", f"resume={resume}")
+        (tmp_path / name / "run.json").unlink(missing_ok=True)  # it holds the number of decisions
+        train(*composition, tmp_path / name, compare=False)
+    whole, cut = (read_model(tmp_path / name / "model.zip")["weights"]["weights"] for name in ("whole", "cut"))
+    assert whole.tolist() == cut.tolist()
+    assert np.any(np.array(whole.tolist()))
+    assert int(latest_checkpoint(tmp_path / "cut" / "checkpoints").stem) >= 3000
+
+
+def test_numbers_are_evolved_by_the_same_command(tmp_path: Path) -> None:
+    words = (*EVOLUTION, "policy.constant=true", "total_timesteps=300")
+    result = train(*compose_training_by_numbers(*words), tmp_path)
+    assert (result["num_timesteps"] >= 300, result["algorithm"]) == (True, "cmaes")
+
+
+def test_a_model_file_acts_as_the_model_does_and_its_rule_can_be_read(evolved: CmaEs, tmp_path: Path, capsys) -> None:
+    path = tmp_path / "model.zip"
+    save_model(evolved, path)
+    envs: Any = evolved.get_env()
+    loaded: Any = load_policy(path, envs.envs)
+    observation = envs.reset()
+    masks = envs.action_masks()
+    expected = evolved.predict(observation, action_masks=masks)[0].tolist()
+    assert loaded.predict(observation, action_masks=masks)[0].tolist() == expected
+    assert [int(loaded.predict(*row)[0]) for row in zip(observation, [None] * 24, [None] * 24, strict=True)]
+
+    env: Any = gym.make(ARTEMIS, **CONTENDED)
+    terms = read_terms(path, env, ("grant",))
+    assert {term.action for term in terms} == {"grant"}
+    size = next(term for term in terms if term.column == "size")
+    assert size.meaning == "v / (v + 300000 B)"
+    every = evolved.policy.terms(env.unwrapped.layout, ("grant",))
+    numbers = [number for term in every for number in (term.weight, term.square) if number is not None]
+    assert sorted(numbers) == sorted(evolved.policy.weights.tolist())
+    # Where no flow can be postponed, two columns never vary: what they add is the same for every request.
+    assert {term.column for term in every} - {term.column for term in terms} == {"present", "postponed"}
+    before, present, one = (
+        next(term for term in found if term.column == name)
+        for found, name in ((every, "1"), (every, "present"), (terms, "1"))
+    )
+    assert one.weight == pytest.approx(before.weight + present.weight + present.square)
+    words = ["--episodes", "2", *(f"--kwarg={name}={value}" for name, value in CONTENDED.items())]
+    assert main(["evaluate", ARTEMIS, "--policy", str(path), "--explain", *words]) == 0
+    printed = capsys.readouterr().out
+    assert "v / (v + 300000 B)" in printed
+    assert f"{size.weight:+.3g}" in printed
+
+
+def test_what_cannot_be_evolved_or_explained_is_refused(tmp_path: Path, capsys) -> None:
+    with pytest.raises(ConfigError, match="population is 12: it must divide the number of environments, 10"):
+        evolution_of(num_envs=10)
+    with pytest.raises(ConfigError, match=r"algorithm\.population is 6: it must divide algorithm\.num_envs, 8"):
+        compose_training(*EVOLUTION, "algorithm.population=6")
+    with pytest.raises(ConfigError, match="stepped by DummyVecEnv: evolution plays whole episodes in a native"):
+        train(*compose_training(*EVOLUTION, "vectorization=dummy"), tmp_path)
+    assert main(["evaluate", ARTEMIS, "--policy", "edf", "--explain"]) == 2
+    assert "--explain prints the rules of models" in capsys.readouterr().err

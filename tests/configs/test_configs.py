@@ -1,66 +1,52 @@
-"""Holds the configuration files to their schemas: what is not declared is refused, what is declared arrives."""
+"""Holds configuration files to their schemas, and a user's own workloads to what reaches the environment."""
 
 import dataclasses
+import re
+import shlex
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
 
 import pytest
 from gymnasium import spaces
-from hydra import compose, initialize_config_module
 from hydra.errors import ConfigCompositionException
 from omegaconf.errors import OmegaConfBaseException
 
 from benchmarks.agents import AGENTS, SUITE
 from flowsched_gym.baselines.configuration import environment_defaults
-from flowsched_gym.baselines.configuration.algorithm_schemas import (
-    A2CConfig,
-    CmaEsConfig,
-    DDPGConfig,
-    MaskablePPOConfig,
-    PPOConfig,
-    ReinforceConfig,
-    SACConfig,
-    TD3Config,
-    ThesisA2CConfig,
-)
+from flowsched_gym.baselines.configuration.algorithm_schemas import PPOConfig
 from flowsched_gym.baselines.configuration.environment_defaults import default_of
 from flowsched_gym.baselines.configuration.hydra_schemas import TrainConfig
 from flowsched_gym.baselines.configuration.hydra_store import (
     environment_arguments,
     environment_schema,
     read_config,
-    register_schemas,
     schema_name,
 )
-from flowsched_gym.baselines.configuration.policy_schemas import (
-    AutoConfig,
-    FlatConfig,
-    PathwiseConfig,
-    SetwiseConfig,
-    WeightsConfig,
-)
+from flowsched_gym.baselines.configuration.policy_schemas import SetwiseConfig, WeightsConfig
+from flowsched_gym.baselines.run_heuristics import main
+from flowsched_gym.cli import main as flowsched
 from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.evaluation import EvaluationResult, evaluate, read_result
 from flowsched_gym.flows.metrics import METRIC_NAMES
 from flowsched_gym.registration import SYSTEMS, find_environment, load_target
-from flowsched_gym.workload import WORKLOADS
+from flowsched_gym.workload import WORKLOADS, read_flows
+from tests.baselines.small_training import compose_words
+from tests.processes import call
 from tests.repository import ROOT
 
-CONFIGS: Final = ROOT / "configs"
 ENVIRONMENTS: Final = [environment for system in SYSTEMS for environment in system.environments]
-NAMED: Final = "run_name=test"
-"""The name of a run is made from Hydra's own choices, which are not there without a command line."""
 
 
 def composed(*overrides: str, name: str = "train", own: tuple[str, ...] = ("env.f=10",)) -> Any:
     """Composes a configuration as the command line does and reads it back; trainings have overrides of their own."""
-    register_schemas()
-    named = [NAMED, *own] if name == "train" else []
-    with initialize_config_module("flowsched_gym.configs", version_base="1.3"):
-        return read_config(compose(name, overrides=[*named, *overrides]))
+    # The name of a run is made from Hydra's own choices, which are not there without a command line.
+    named = ("run_name=test", *own) if name == "train" else ()
+    return read_config(compose_words(name, *named, *overrides))
 
 
 def options(group: str) -> list[str]:
-    return sorted(path.stem for path in (CONFIGS / group).glob("*.yaml"))
+    return sorted(path.stem for path in (ROOT / "configs" / group).glob("*.yaml"))
 
 
 def test_the_defaults_are_a_training_of_ppo_on_artemis_and_commands_that_compare_know_experiments() -> None:
@@ -86,21 +72,13 @@ def test_a_discrete_action_for_a_period_is_learned_without_slots(monkeypatch: py
 
 
 @pytest.mark.parametrize("environment", ENVIRONMENTS, ids=lambda environment: environment.id)
-def test_every_environment_has_a_file_and_a_schema_with_its_own_arguments_and_defaults(environment) -> None:
-    config: Any = load_target(environment.config)
-    schema: Any = environment_schema(environment)
-    name = schema_name(environment).removesuffix("_schema")
+def test_every_environment_has_a_schema_of_its_own_arguments_and_a_file_of_what_fits_it(environment) -> None:
+    arguments: Any = dataclasses.fields(load_target(environment.config))
+    schema: Any = dataclasses.fields(environment_schema(environment))
+    assert [field.name for field in schema][1:] == [field.name for field in arguments]
+    defaults, expected = ([getattr(f.default, "value", f.default) for f in each] for each in (schema[1:], arguments))
+    assert defaults == expected
 
-    assert name in options("env")
-    assert [field.name for field in dataclasses.fields(schema)][1:] == [f.name for f in dataclasses.fields(config)]
-    defaults = {f.name: getattr(f.default, "value", f.default) for f in dataclasses.fields(schema)}
-    assert {f.name: defaults[f.name] for f in dataclasses.fields(config)} == {
-        f.name: getattr(f.default, "value", f.default) for f in dataclasses.fields(config)
-    }
-
-
-@pytest.mark.parametrize("environment", ENVIRONMENTS, ids=lambda environment: environment.id)
-def test_every_environment_brings_defaults_that_fit_it(environment) -> None:
     name = schema_name(environment).removesuffix("_schema")
     config = composed(f"env={name}", own=())
     env_id, kwargs = environment_arguments(config.env)
@@ -112,26 +90,9 @@ def test_every_environment_brings_defaults_that_fit_it(environment) -> None:
     assert composed(f"env={name}", name="heuristics").metric == environment.metric
 
 
-def test_a_short_training_is_compared_on_fewer_episodes() -> None:
+def test_a_short_training_has_fewer_episodes_and_evolution_its_own_policy_and_decisions() -> None:
     assert [composed(f"total_timesteps={n}").evaluation.episodes for n in (8192, 99_999, 100_000)] == [10, 10, 20]
     assert composed("total_timesteps=8192", "evaluation.episodes=7").evaluation.episodes == 7
-
-
-@pytest.mark.parametrize(
-    ("algorithm", "policy"),
-    [*((name, "flat") for name in options("algorithm")), *(("ppo", name) for name in options("policy"))],
-)
-def test_every_algorithm_and_every_network_is_read_by_its_schema(algorithm, policy) -> None:
-    config = composed(f"algorithm={algorithm}", f"policy={policy}")
-    known = {"a2c": A2CConfig, "a2c_thesis": ThesisA2CConfig, "ddpg": DDPGConfig, "ddpg_auto": DDPGConfig}
-    known |= {"maskable_ppo": MaskablePPOConfig, "ppo": PPOConfig, "ppo_auto": PPOConfig, "sac": SACConfig}
-    known |= {"cmaes": CmaEsConfig, "reinforce": ReinforceConfig, "td3": TD3Config}
-    policies = {"auto": AutoConfig, "pathwise": PathwiseConfig, "setwise": SetwiseConfig, "weights": WeightsConfig}
-    assert type(config.algorithm) is known[algorithm]
-    assert type(config.policy) is policies.get(policy, FlatConfig)
-
-
-def test_evolution_takes_its_own_policy_and_as_many_decisions_as_the_environment_wants() -> None:
     slots, numbers = composed("algorithm=cmaes"), composed("env=tafe_thresholds", "algorithm=cmaes", own=())
     assert [type(each.policy) for each in (slots, numbers)] == [WeightsConfig, WeightsConfig]
     assert [each.decisions for each in (slots, numbers)] == [20_000_000, 40_000]
@@ -158,18 +119,16 @@ def test_every_named_workload_reaches_the_environment(names: list[str]) -> None:
         assert environment_arguments(composed(f"workload={name}").env)[1].get("workload", "gather-a1") == name
 
 
-@pytest.mark.parametrize("file", [*options("experiment")])
+@pytest.mark.parametrize("file", options("experiment"))
 def test_every_experiment_composes(file) -> None:
     config = composed(f"experiment={file}", own=())
-    env_id = environment_arguments(config.env)[0]
     assert isinstance(config, TrainConfig)
-    assert set(config.evaluation.baselines) <= set(find_environment(env_id).heuristics)
+    assert set(config.evaluation.baselines) <= set(find_environment(config.env.environment_id).heuristics)
     assert config.evaluation.metric in METRIC_NAMES
 
 
-@pytest.mark.parametrize("choice", [("ddpg_auto", "auto"), ("sac", "thresholds"), ("td3", "flat")])
-def test_the_thresholds_are_learned_by_other_algorithms_too(choice) -> None:
-    algorithm, policy = choice
+@pytest.mark.parametrize(("algorithm", "policy"), [("ddpg_auto", "auto"), ("sac", "thresholds"), ("td3", "flat")])
+def test_the_thresholds_are_learned_by_other_algorithms_too(algorithm, policy) -> None:
     config = composed("experiment=auto_thresholds_clusters", f"algorithm={algorithm}", f"policy={policy}", own=())
     assert (config.algorithm.gamma, config.policy.start, config.env.clusters) == (0.0, "mismatched", 4)
 
@@ -222,7 +181,102 @@ def test_a_value_out_of_its_range_is_one_clear_line() -> None:
         assert "\n" not in str(error.value)
 
 
-def test_every_file_says_what_it_is_for() -> None:
-    for path in sorted(CONFIGS.rglob("*.yaml")):
-        comments = [line for line in path.read_text(encoding="utf-8").splitlines()[:2] if line.startswith("# ")]
-        assert [line for line in comments if not line.startswith("# @package")], path
+QUIET = ("progress_bar=false", "bound=false", "policies=[edf]", "episodes=1", "hydra.run.dir=out")
+MIX = "mix: [{size_kb: 700, deadline_ms: 40, count: 2}]\n"
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Puts this process beside an empty folder of workload files; returns that."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "own" / "workload"
+    folder.mkdir(parents=True)
+    return folder
+
+
+def heuristics(*words: str) -> int:
+    return call("flowsched-heuristics", main, "--config-dir", "own", *words)
+
+
+def played(own: Path, content: str, *words: str) -> EvaluationResult:
+    """Plays a rule on the workload of a file."""
+    (own / "mine.yaml").write_text(content)
+    assert heuristics(*QUIET, "workload=mine", *words) == 0
+    [path] = Path().glob("out/results/*.json")
+    return read_result(path.rename(own / "played.json"))
+
+
+def test_a_mix_of_ones_own_under_the_name_of_the_package_is_played(own: Path) -> None:
+    result = played(own, f"name: gather-heavy\n{MIX}bursts: 3\n")
+    assert result.values("num_flows").tolist() == [6.0]
+    mix = [{"size": 700_000.0, "deadline": 0.04, "count": 2}]
+    assert result.kwargs["workload"] == {"name": "gather-heavy", "mix": mix, "num_bursts": 3}
+    again = evaluate("flowsched/Artemis-v0", "edf", episodes=1, seed=10_000, kwargs=result.kwargs)
+    assert repr(again.episodes) == repr(result.episodes)
+
+
+def test_a_file_may_have_several_workloads_of_which_each_episode_has_one(own: Path) -> None:
+    (own / "sizes.csv").write_text("size_bytes,cdf\n1000,0\n3000,1\n")
+    several = "[{base: gather-heavy, bursts: 3}, {kind: poisson, size: sizes.csv, load: 0.5, flows: 7}]"
+    result = played(own, f"one_of: {several}\nweights: [1, 2]\n", "episodes=5")
+    assert set(result.values("num_flows").tolist()) == {30.0, 7.0}
+    assert result.kwargs["workload"]["name"] == "mine"
+    again = evaluate("flowsched/Artemis-v0", "edf", episodes=5, seed=10_000, kwargs=result.kwargs)
+    assert repr(again.episodes) == repr(result.episodes)
+
+
+def test_arguments_of_the_environment_stay_its_own_and_others_change_the_workload(own: Path) -> None:
+    result = played(own, "name: gather-heavy\nload: 0.5\nbursts: 3\n")
+    expected = {"workload": "gather-heavy", "load": 0.5, "bursts": 3, "observation": "full"}
+    assert {**result.kwargs, "observation": "full"} == expected
+    assert played(own, "name: poisson-exponential\nflows: 7\n").values("num_flows").tolist() == [7.0]
+
+
+def test_null_takes_away_what_the_base_has_and_leaves_the_arguments_of_environments(own: Path) -> None:
+    whole = "base: poisson-fat-tree-failures\nfailures: null\nload: null\nflows: 5\n"
+    result = played(own, whole, "env=merp_route", "policies=[ecmp]")
+    assert result.kwargs["workload"]["failures"] is None
+    assert "load" not in result.kwargs["workload"]
+
+
+def test_what_cannot_be_honoured_is_refused_in_one_line_without_advice_to_add_it(own: Path, capsys) -> None:
+    based = f"base: gather-a1\n{MIX}"
+    for name, content, words, message in (
+        ("mine", f"name: mine\nkind: gather\n{MIX}", (), "mine.yaml: workload 'mine': exactly one of burst_rate"),
+        ("mine", "base: gather-a1\nmxi: null\n", (), "mine.yaml: workload 'mine' has no field 'mxi' (did you mean"),
+        ("gather-heavy", f"name: gather-heavy\n{MIX}", (), "would not be read: workload=gather-heavy is a file of the"),
+        ("mine", based, ("workload=mien",), "workload is 'mien': it must be one of artemis-thesis"),
+        ("mine", based, ("workload.loads=3",), "workload has no key 'loads': it has base, mix"),
+        ("mine", based, ("env.rewrd=3",), "env has no key 'rewrd': it has"),
+        ("mine", based, ("worklod=mine",), "(did you mean 'workload'?)"),
+        ("mine", based, ("+epsodes=3",), "'epsodes' (did you mean 'episodes'?)"),
+        ("mine", based, ("env.k=abc",), "env.k=abc: Value 'abc'"),
+        ("mine", based, ("env.k=[",), "'env.k=[' is no override key=value: "),
+    ):
+        path = own / f"{name}.yaml"
+        path.write_text(content)
+        assert heuristics(*QUIET, f"workload={name}", *words) == 2
+        err = capsys.readouterr().err.strip()
+        assert (message in err, "\n" in err, "To append" in err) == (True, False, False), err
+        assert not list(Path().glob("out/results/*"))
+        path.unlink()
+
+
+def test_the_file_and_the_sweep_of_the_documents_run(own: Path) -> None:
+    text = (ROOT / "docs" / "workloads.md").read_text(encoding="utf-8")
+    [content] = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    [command] = re.findall(r"```sh\nflowsched-heuristics (.*?)\n```", text)
+    (own / "two-pods.yaml").write_text(content)
+    (own / "sizes.csv").write_text("size_bytes,cdf\n1000,0\n300000,1\n")
+    words = [word for word in shlex.split(command) if word not in ("--config-dir", "own")]
+
+    quiet = [word for word in QUIET if not word.startswith(("policies", "hydra"))]
+    assert heuristics(*words, *quiet, "policies=[equal]", "hydra.sweep.dir=out") == 0
+    assert flowsched(["workload", "own/workload/two-pods.yaml", "--flows", "30", "--out", "flows.csv"]) == 0
+
+    results = (read_result(path) for path in sorted(Path().glob("out/*/results/*_equal.json")))
+    variant, named = (result.kwargs.get("workload") for result in results)
+    assert variant["name"] == "two-pods"
+    assert variant["traffic"][1]["size"]["points"] == [[1000.0, 0.0], [300_000.0, 1.0]]
+    assert named is None
+    assert read_flows("flows.csv").num_flows == 30

@@ -1,6 +1,7 @@
-"""Holds the path-wise network to what makes it one: paths and slots are scored alike, each after those before it."""
+"""Holds the path-wise network, the thesis's exploration and AuTO's critic to their definitions."""
 
 from dataclasses import asdict
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -9,7 +10,10 @@ import torch
 from gymnasium import spaces
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.vec_env import DummyVecEnv
+from torch import nn
 
+from flowsched_gym.baselines.networks.auto_networks import LateActionNetwork, LateActionPolicy
+from flowsched_gym.baselines.networks.mixture import MixturePolicy, mix_with_uniform
 from flowsched_gym.baselines.networks.pathwise import PathwisePolicy, PathwiseShape
 from flowsched_gym.baselines.training.reinforce import Reinforce
 from flowsched_gym.core.errors import ConfigError
@@ -19,6 +23,8 @@ from flowsched_gym.integrations.sb3 import load_policy, save_model
 ENV_ID = "flowsched_gym:flowsched/AuTOLongFlows-v0"
 SLOTS, QUEUES, RATES, PATHS = 12, 4, 3, 3
 ARGUMENTS = {"hosts": 4, "flows": 300, "thresholds": (1e4, 1e5, 1e6), "scope": "network", "n_l": SLOTS}
+BOX = spaces.Box(-1.0, 1.0, (2,), np.float32)
+LOGITS = torch.tensor([[2.0, 0.0, -1.0, 0.5], [0.0, 0.0, 0.0, 9.0]])
 
 
 @pytest.fixture(autouse=True)
@@ -45,13 +51,18 @@ def seen(env) -> torch.Tensor:
     return torch.as_tensor(np.array(found[:-1]))
 
 
-def policy_for(env: gym.Env, *, width: int = 8) -> PathwisePolicy:
-    shape = PathwiseShape.of_layout(env.unwrapped.layout, env.action_space, width=width)  # type: ignore[attr-defined]
-    return PathwisePolicy(env.observation_space, env.action_space, lambda _: 1e-3, shape=asdict(shape))
+def shape_of(env: gym.Env, *, width: int = 8) -> dict[str, Any]:
+    layout = env.unwrapped.layout  # type: ignore[attr-defined]
+    return asdict(PathwiseShape.of_layout(layout, env.action_space, width=width))
 
 
-def loud(policy: PathwisePolicy) -> PathwisePolicy:
-    """Makes the first scores, which are nearly equal on purpose, differ."""
+def policy_for(env: gym.Env) -> PathwisePolicy:
+    return PathwisePolicy(env.observation_space, env.action_space, lambda _: 1e-3, shape=shape_of(env))
+
+
+def loud_policy_for(env: gym.Env) -> PathwisePolicy:
+    """Makes a policy whose first scores, which are nearly equal on purpose, differ."""
+    policy = policy_for(env)
     with torch.no_grad():
         for scorer in (policy.network.score_path, policy.network.score_rest):
             scorer[-1].weight.mul_(300.0)
@@ -84,7 +95,7 @@ def test_weights_set_by_hand_act_as_the_least_loaded_rule(env, seen) -> None:
 
 
 def test_paths_in_another_order_get_their_scores_in_that_order(env, seen) -> None:
-    network, order = loud(policy_for(env)).network, [2, 0, 1]
+    network, order = loud_policy_for(env).network, [2, 0, 1]
     flows = network.read(seen)
     renamed = flows._replace(up=flows.up[:, :, order], down=flows.down[:, :, order], path=flows.path[:, :, order])
     moved = torch.randint(PATHS, flows.active.shape) * flows.active
@@ -99,7 +110,7 @@ def test_paths_in_another_order_get_their_scores_in_that_order(env, seen) -> Non
 
 
 def test_a_slot_sees_where_those_before_it_have_gone_and_not_those_behind(env, seen) -> None:
-    network = loud(policy_for(env)).network
+    network = loud_policy_for(env).network
     full = seen[network.read(seen).active.all(dim=1)][:20]
     flows = network.read(full)
     paths = torch.zeros(flows.active.shape, dtype=torch.int64)
@@ -117,7 +128,7 @@ def test_a_slot_sees_where_those_before_it_have_gone_and_not_those_behind(env, s
 
 
 def test_draws_come_as_often_as_their_log_probabilities_say(env, seen) -> None:
-    policy = loud(policy_for(env))
+    policy = loud_policy_for(env)
     two = seen[policy.network.read(seen).active.sum(dim=1) == 2][:1]
     with torch.no_grad():
         actions, _, log_prob = policy.forward(two.expand(20_000, -1))
@@ -133,7 +144,7 @@ def test_draws_come_as_often_as_their_log_probabilities_say(env, seen) -> None:
 
 
 def test_what_is_drawn_is_rated_alike_when_learned_from(env, seen) -> None:
-    policy = loud(policy_for(env))
+    policy = loud_policy_for(env)
     actions, values, log_prob = policy.forward(seen)
     again, rated, entropy = policy.evaluate_actions(seen, actions.float())
     assert torch.equal(again, values)
@@ -142,7 +153,7 @@ def test_what_is_drawn_is_rated_alike_when_learned_from(env, seen) -> None:
 
 
 def test_what_is_masked_is_not_chosen(env, seen) -> None:
-    policy = loud(policy_for(env))
+    policy = loud_policy_for(env)
     masks = np.ones((len(seen), SLOTS, QUEUES + RATES + PATHS), dtype=bool)
     masks[:, :, [0, QUEUES, QUEUES + RATES + 1]] = False
 
@@ -160,8 +171,8 @@ def test_what_is_masked_is_not_chosen(env, seen) -> None:
 def test_what_was_trained_acts_the_same_after_loading(algorithm, tmp_path) -> None:
     envs = DummyVecEnv([lambda: gym.make(ENV_ID, **ARGUMENTS)])
     env = envs.envs[0]
-    shape = PathwiseShape.of_layout(env.unwrapped.layout, env.action_space, width=4)  # type: ignore[attr-defined]
-    model = algorithm(PathwisePolicy, envs, n_steps=16, policy_kwargs={"shape": asdict(shape)}, seed=0, device="cpu")
+    shape = {"shape": shape_of(env, width=4)}
+    model = algorithm(PathwisePolicy, envs, n_steps=16, policy_kwargs=shape, seed=0, device="cpu")
     before = [weight.clone() for weight in model.policy.network.score_path.parameters()]
 
     model.learn(32)
@@ -175,12 +186,82 @@ def test_what_was_trained_acts_the_same_after_loading(algorithm, tmp_path) -> No
     assert np.array_equal(action, model.predict(observation, deterministic=True)[0])
 
 
-def test_what_does_not_tell_of_paths_is_refused(env) -> None:
-    layout, paper = env.unwrapped.layout, gym.make(ENV_ID, observation="paper")
-
+def test_what_does_not_tell_of_paths_or_leaves_no_choice_is_refused(env) -> None:
+    layout = env.unwrapped.layout
     with pytest.raises(ConfigError, match=r"pathwise: it needs the slot columns path, attained.*long_up_0"):
-        PathwiseShape.of_layout(paper.unwrapped.layout, paper.action_space, width=4)  # type: ignore[attr-defined]
+        shape_of(gym.make(ENV_ID, observation="paper"))
     with pytest.raises(ConfigError, match=r"pathwise: the action space is Discrete\(3\), it must be MultiDiscrete"):
         PathwiseShape.of_layout(layout, spaces.Discrete(3), width=4)
     with pytest.raises(ConfigError, match=r"pathwise: the action space is .* each slot"):
         PathwiseShape.of_layout(layout, spaces.MultiDiscrete([4, 3, 3]), width=4)
+    with pytest.raises(ConfigError, match="not Discrete"):
+        MixturePolicy(BOX, BOX, lambda _: 1e-3, initial_epsilon=1.0, final_epsilon=0.0, epsilon_fraction=1.0)
+
+
+def policy(**changes: Any) -> MixturePolicy:
+    """Makes a policy of two inputs and four actions."""
+    schedule = {"initial_epsilon": 1.0, "final_epsilon": 0.2, "epsilon_fraction": 0.5}
+    return MixturePolicy(BOX, spaces.Discrete(4), lambda _: 1e-3, **schedule | changes)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0])
+def test_probabilities_are_a_mixture_with_the_uniform_distribution_and_their_gradients_finite(epsilon: float) -> None:
+    logits = LOGITS.clone().requires_grad_()
+    mixed = mix_with_uniform(logits, torch.tensor(epsilon))
+    expected = (1 - epsilon) * torch.softmax(LOGITS, dim=-1) + epsilon / 4
+    assert torch.allclose(mixed.exp(), expected, atol=1e-6)
+    mixed[:, 0].sum().backward()
+    assert torch.isfinite(logits.grad).all()
+    assert bool((logits.grad != 0).any()) == (epsilon < 1)
+
+
+def test_the_probability_whose_logarithm_is_learned_from_is_that_of_the_draw() -> None:
+    actor = policy(initial_epsilon=0.4, final_epsilon=0.4)
+    seen = torch.rand(5, 2)
+    actions, _, drawn = actor(seen)
+
+    _, learned, _ = actor.evaluate_actions(seen, actions)
+
+    logits = actor.action_net(actor.mlp_extractor.forward_actor(seen))
+    mixture = 0.6 * torch.softmax(logits, dim=-1) + 0.4 / 4
+    assert torch.allclose(learned, drawn, atol=1e-6)
+    assert torch.allclose(learned.exp(), mixture.gather(1, actions.reshape(-1, 1)).squeeze(1), atol=1e-6)
+
+
+def test_epsilon_falls_linearly_and_then_stays() -> None:
+    actor = policy()
+    for done, epsilon in ((0.0, 1.0), (0.25, 0.6), (0.5, 0.2), (0.75, 0.2), (1.0, 0.2)):
+        actor.set_progress(done)
+        assert float(actor.epsilon) == pytest.approx(epsilon)
+
+
+def test_the_most_likely_action_is_that_of_the_actor_even_while_all_is_chance() -> None:
+    actor = policy()
+    with torch.no_grad():
+        actor.action_net.weight.zero_()
+        actor.action_net.bias.copy_(torch.tensor([0.0, 0.0, 3.0, 0.0]))
+    actions, _ = actor.predict(np.zeros((6, 2), dtype=np.float32), deterministic=True)
+    assert actions.tolist() == [2] * 6
+
+
+def test_the_action_is_read_by_the_last_hidden_layer_alone_and_the_value_bends_with_it() -> None:
+    network = LateActionNetwork(5, 3, [7, 6, 4], nn.ReLU)
+    assert [part.in_features for part in network.read if isinstance(part, nn.Linear)] == [5, 7]
+    assert [part.in_features for part in network.join if isinstance(part, nn.Linear)] == [6 + 3, 4]
+
+    network = LateActionNetwork(2, 1, [16, 16], nn.Tanh)
+    places = torch.tensor([[-1.0], [0.0], [1.0]])
+    low, middle, high = network(torch.zeros(3, 2), places).flatten().tolist()
+    assert abs(low + high - 2 * middle) > 1e-3
+
+
+def test_a_policy_learns_the_critic_that_it_is_given_and_its_target_begins_as_it() -> None:
+    policy = LateActionPolicy(
+        spaces.Box(0, 1, (5,)), spaces.Box(-1, 1, (3,)), lambda _: 1e-3, net_arch={"pi": [8], "qf": [7, 6]}, n_critics=2
+    )
+
+    learned = {id(weight) for group in policy.critic.optimizer.param_groups for weight in group["params"]}
+    assert learned == {id(weight) for weight in policy.critic.parameters()}
+    assert isinstance(policy.critic_target.qf1, LateActionNetwork)
+    same = zip(policy.critic.parameters(), policy.critic_target.parameters(), strict=True)
+    assert all(torch.equal(first, second) for first, second in same)

@@ -1,0 +1,281 @@
+"""Draws and replays flow files, serves packet files, and sends flow files in packets, on the command line."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pyarrow import parquet
+
+import flowsched_gym
+from flowsched_gym.cli.flow_commands import measure
+from flowsched_gym.flows.metrics import METRIC_NAMES
+from flowsched_gym.workload import draw_flows, flow_file, make_workload, read_flows
+from tests.processes import check_refusal, rows_of
+from tests.simulate import make_flows
+
+HEADER = "flow_id,task_id,source,destination,size_bytes,arrival_s,deadline_s"
+
+# At 100 B/s: flow 0 alone for 1 s, then by discipline.
+TOY = "0,,1,0,300,0,\n1,0,2,0,100,1,1.5\n2,0,1,0,100,1,1.5\n"
+
+
+@pytest.fixture
+def flows(tmp_path: Path) -> Path:
+    path = tmp_path / "flows.csv"
+    path.write_text(f"{HEADER}\n{TOY}")
+    return path
+
+
+def test_the_records_are_the_flows_and_what_became_of_them(flowsched, flows: Path, tmp_path: Path) -> None:
+    out = tmp_path / "records.csv"
+
+    outcome = flowsched("replay", flows, "--discipline", "srpt", "--capacity", 100, "--out", out)
+
+    assert (outcome.status, outcome.err) == (0, "")
+    rows = rows_of(out)
+    assert list(rows[0]) == [*HEADER.split(","), "completion_s", "fct_s", "slowdown", "deadline_met"]
+    for name, cells in (
+        *(("flow_id", ["0", "1", "2"]), ("task_id", ["", "0", "0"]), ("deadline_s", ["", "1.5", "1.5"])),
+        ("deadline_met", ["", "true", "false"]),
+    ):
+        assert [row[name] for row in rows] == cells
+    for name, numbers in (("completion_s", [5, 2, 3]), ("fct_s", [5, 1, 2]), ("slowdown", [5 / 3, 1, 2])):
+        assert [float(row[name]) for row in rows] == pytest.approx(numbers)
+
+
+def test_records_of_tasks_keep_cpu_work_and_order(flowsched, tmp_path: Path) -> None:
+    path, out = tmp_path / "tasks.csv", tmp_path / "records.csv"
+    path.write_text(f"{HEADER},cpu_s,after\n0,0,1,0,100,0,,2,\n1,0,2,0,100,0,,0,0\n")
+
+    flowsched("replay", path, "--discipline", "fifo", "--capacity", 100, "--out", out)
+
+    rows = rows_of(out)
+    assert [(float(row["cpu_s"]), row["after"]) for row in rows] == [(2.0, ""), (0.0, "0")]
+    assert [float(row["ready_s"]) for row in rows] == [0.0, 3.0]
+    assert [float(row["completion_s"]) for row in rows] == [3.0, 4.0]
+
+
+def test_the_records_hold_the_same_bits_as_the_replay_in_python(flowsched, tmp_path: Path) -> None:
+    path, out = tmp_path / "flows.csv", tmp_path / "records.csv"
+    flowsched("workload", "gather-heavy", "--flows", 200, "--out", path)
+    parameters = {"thresholds": [1e4, 1e5], "within": "fifo"}
+    how = {"parameters": parameters, "topology": "big-switch", "capacity": 250e6}
+    records = flowsched_gym.replay(path, discipline="mlfq", **how)
+
+    for thresholds in ("[1e4, 1e5]", "1e4, 1e5"):
+        words = ("--param", f"thresholds={thresholds}", "--param", "within=fifo", "--topology", "big-switch")
+        flowsched("replay", path, "--discipline", "mlfq", *words, "--link-gbps", 2, "--out", out)
+        rows = rows_of(out)
+        for column, values in (("completion_s", records.completion_time), ("slowdown", records.slowdown)):
+            assert [float(row[column]) for row in rows] == values.tolist()
+        assert [row["deadline_met"] == "true" for row in rows] == records.deadline_met.tolist()
+        out.unlink()
+
+
+def test_as_json_the_metrics_are_one_document_with_null_for_what_is_not_defined(flowsched, flows: Path) -> None:
+    outcome = flowsched("replay", flows, "--discipline", "fifo", "--capacity", 100, "--json")
+
+    metrics = json.loads(outcome.out)
+    assert tuple(metrics) == METRIC_NAMES
+    assert (metrics["num_flows"], metrics["deadline_hit_ratio"]) == (3, 0.0)
+    assert (metrics["mean_fct"], metrics["utilisation"]) == pytest.approx((10 / 3, 1.0))
+    assert "NaN" not in outcome.out
+    flows.write_text("flow_id,source,destination,size_bytes,arrival_s\n0,1,0,100,0\n")
+    replay = ("replay", flows, "--discipline", "ps")
+    assert json.loads(flowsched(*replay, "--json").out)["deadline_hit_ratio"] is None
+    table = flowsched(*replay).out
+    assert [name in table for name in ("mean_fct", "deadline_hit_ratio", "nan")] == [True, False, False]
+
+
+def test_one_link_is_utilised_as_one_however_many_hosts_receive() -> None:
+    flows = make_flows([0.0, 0.0], [100.0, 100.0], source=[2, 3], destination=[0, 1])
+    last = []
+    for topology in ("one-link", "big-switch"):
+        records = flowsched_gym.replay(flows, discipline="ps", topology=topology, capacity=100.0)
+        assert measure(records, topology=topology, capacity=100.0)["utilisation"] == pytest.approx(1.0)
+        last.append(records.completion_time.max())
+    assert last[1] == pytest.approx(last[0] / 2)
+
+
+def test_a_plot_and_parquet_are_written(flowsched, flows: Path, tmp_path: Path) -> None:
+    words = "--plot", tmp_path / "picture.png", "--out", tmp_path / "records.parquet"
+    assert flowsched("replay", flows, "--discipline", "srpt", "--capacity", 100, *words).status == 0
+    assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
+    table = parquet.read_table(tmp_path / "records.parquet").to_pydict()
+    assert table["completion_s"] == pytest.approx([5.0, 2.0, 3.0])
+    assert (table["deadline_met"], table["task_id"]) == ([None, True, False], [None, 0, 0])
+
+
+def test_the_flow_file_may_be_replaced_by_its_records_columns(flowsched, flows: Path) -> None:
+    assert flowsched("replay", flows, "--discipline", "srpt", "--out", flows).status == 0
+    outcome = flowsched("replay", flows, "--discipline", "srpt")
+    check_refusal(outcome, "unknown columns 'completion_s', 'fct_s', 'slowdown', 'deadline_met'")
+
+
+def test_bad_input_is_one_line_and_writes_nothing(flowsched, flows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(flows.parent)
+    for words, message in (
+        ("--discipline edff", "discipline is 'edff': it must be one of fifo, ps"),
+        ("--discipline edf --topology big-switch --hosts 2", "topology big-switch has the hosts 0 to 1"),
+        ("--discipline edf --param thresholds=5", "discipline edf has no parameter 'thresholds'"),
+        ("--discipline edf --plot picture.doc", "picture.doc has the extension '.doc': a picture needs one"),
+        ("--discipline edf --plot none/picture.png", "none/picture.png cannot be written: the folder"),
+        ("--discipline edf --out none/records.csv", "none/records.csv cannot be written: the folder"),
+    ):
+        check_refusal(flowsched("replay", flows, "--out", "records.csv", *words.split()), message)
+    flows.write_text(f"{HEADER}\n0,,1,0,-5,0,\n")
+    wrong = flowsched("replay", flows, "--discipline", "edf", "--out", "records.csv", "--json")
+    check_refusal(wrong, f"{flows}, line 2, column size_bytes: '-5': it must be a finite number of bytes > 0")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    without = flowsched("replay", flows, "--discipline", "edf", "--plot", "picture.png")
+    check_refusal(without, "pip install 'flowsched-gym[plot]'")
+    assert list(flows.parent.iterdir()) == [flows]
+    flows.unlink()
+    check_refusal(flowsched("replay", flows, "--discipline", "edf"), "does not exist: a flow file is needed")
+
+
+def test_deadlines_that_look_like_absolute_times_are_one_line_of_warning(flowsched, tmp_path: Path) -> None:
+    path = tmp_path / "flows \x1b[31m.csv"
+    rows = "".join(f"{row},1,0,10,{row + 1},{row + 1.5}\n" for row in range(3))
+    path.write_text(f"flow_id,source,destination,size_bytes,arrival_s,deadline_s\n{rows}")
+
+    outcome = flowsched("replay", path, "--discipline", "edf", "--json")
+
+    assert (outcome.status, outcome.err.count("\n"), "\x1b" in outcome.err) == (0, 1, False)
+    assert outcome.err.startswith("flowsched: warning: ")
+    assert "deadline_s grows with arrival_s as an absolute time would" in outcome.err
+    assert json.loads(outcome.out)["num_flows"] == 3
+
+
+def test_exactly_the_first_flows_of_the_draw_in_python_are_written(flowsched, tmp_path: Path) -> None:
+    path = tmp_path / "flows.csv"
+    mix = {"mix": [[1e5, 0.02, 4]], "num_senders": 20, "shuffle": False}
+    tasks = {"cpu_work": True, "pattern": "dag"}
+    for name, load, fields, told in (
+        ("gather-a1", {}, {}, "load 0.24\n"),
+        ("gather-a1", {"load": 0.5}, mix, "load 0.5\n"),
+        ("tafe-log", {}, tasks, "load 0.8\n"),
+        ("tafe-log", {}, tasks | {"arrivals": "closed"}, "from 0 s to 0 s\n"),
+    ):
+        given = [f"--load={value}" for value in load.values()]
+        given += [f"--param={key}={json.dumps(value)}" for key, value in fields.items()]
+        outcome = flowsched("workload", name, "--flows", 50, "--seed", 4, "--out", path, *given)
+        assert (outcome.status, outcome.err) == (0, "")
+        assert outcome.out.startswith(f"{path}: 50 flows, ")
+        assert outcome.out.endswith(told)
+        read, drawn = read_flows(path), draw_flows(make_workload(name, **load, **fields), num_flows=50, seed=4)
+        assert len(read.arrays) == len(drawn.arrays)
+        assert [array.tobytes() for array in read.arrays] == [array.tobytes() for array in drawn.arrays]
+    assert path.read_text().splitlines()[0].endswith("cpu_s,after")
+
+
+def test_tasks_are_written_with_their_cpu_work_and_order_and_read_again(flowsched, tmp_path: Path) -> None:
+    path = tmp_path / "flows.csv"
+    words = ("--flows", 50, "--seed", 2, "--out", path, "--param", "cpu_work=true", "--param", "pattern=dag")
+    assert flowsched("workload", "tafe-log", *words).out.endswith("load 0.8\n")
+    assert flowsched("workload", "tafe-log", *words, "--param", "arrivals=closed").out.endswith("from 0 s to 0 s\n")
+
+    config = make_workload("tafe-log", cpu_work=True, pattern="dag", arrivals="closed")
+    read, drawn = read_flows(path), draw_flows(config, num_flows=50, seed=2)
+    assert path.read_text().splitlines()[0].endswith("cpu_s,after")
+    assert len(read.arrays) == len(drawn.arrays)
+    assert [array.tobytes() for array in read.arrays] == [array.tobytes() for array in drawn.arrays]
+
+
+def test_an_unstable_load_warns_in_one_line_and_goes_on(flowsched, tmp_path: Path) -> None:
+    outcome = flowsched("workload", "gather-a1", "--flows", 9, "--load", 1.5, "--out", tmp_path / "flows.csv")
+    assert (outcome.status, outcome.err.count("\n")) == (0, 1)
+    assert outcome.err.startswith("flowsched: warning: load is 1.5: from 1 on it is unstable")
+    assert read_flows(tmp_path / "flows.csv").num_flows == 9
+
+
+def test_bad_input_and_a_full_disk_are_one_line_and_write_nothing(flowsched, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for words, message in (
+        ("gather-a9", "workload 'gather-a9' does not exist"),
+        ("gather-a1 --param burstrate=5", "'gather-a1' has no field 'burstrate' (did you mean 'burst_rate'?)"),
+        ("gather-a1 --param burst_rate=fast", "burst_rate is 'fast': it must be a finite number > 0"),
+        ("gather-a1 --load 0.5 --param load=0.4", "load is given twice: by --load and by --param"),
+        (f"gather-a1 --param num_destinations=1{'0' * 30}", "num_destinations is 1000"),
+        (f"poisson-exponential --flows {2**50}", f"num_flows is {2**50}: it must be an integer below {2**48}"),
+        ("gather-a1 --out none/flows.csv", "does not exist"),
+        ("gather-a1 --out .", "is a folder: a file name is needed"),
+    ):
+        check_refusal(flowsched("workload", "--flows", 9, "--out", "flows.csv", *words.split()), message)
+
+    def no_space(*_) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(flow_file, "_format_cells", no_space)
+    check_refusal(flowsched("workload", "gather-a1", "--flows", 9, "--out", "flows.csv"), "No space left on device")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_trace_has_a_row_for_each_packet(flowsched, tmp_path: Path) -> None:
+    packets, out = tmp_path / "packets.csv", tmp_path / "trace.csv"
+    packets.write_text("arrival_s,flow_id,size_bytes\n0,7,300\n1,7,300\n1,2,100\n1,3,100\n")
+
+    words = "--scheduler", "pias", "--param", "thresholds=[0]", "--param", "buffer=2", "--capacity", 100
+    outcome = flowsched("serve-packets", packets, *words, "--out", out, "--json")
+
+    assert (outcome.status, outcome.err) == (0, "")
+    rows = rows_of(out)
+    for name, cells in (
+        *(("flow_id", ["7", "7", "2", "3"]), ("queue", ["0", "1", "0", "0"]), ("last_seen_s", ["", "0.0", "", ""])),
+        *(("start_s", ["0.0", "4.0", "3.0", ""]), ("dropped", ["false", "false", "false", "true"])),
+    ):
+        assert [row[name] for row in rows] == cells
+    summary = json.loads(outcome.out)
+    assert (summary["packets"], summary["dropped"], summary["largest_waiting_time"]) == (4, 1, 3)
+
+
+def test_the_records_of_a_replay_are_those_of_the_call_in_python(flowsched, tmp_path: Path) -> None:
+    path, out, trace = tmp_path / "flows.csv", tmp_path / "records.csv", tmp_path / "trace.csv"
+    flowsched("workload", "gather-heavy", "--flows", 20, "--out", path)
+    parameters = {"buffer": 20, "mark_at": 5, "transport": "dctcp", "delay": 2e-5}
+    given = [word for key, value in parameters.items() for word in ("--param", f"{key}={value}")]
+
+    words = "--scheduler", "fifo", *given, "--out", out, "--trace", trace, "--link-gbps", 10
+    assert flowsched("replay-packets", path, *words).status == 0
+
+    how = {"parameters": parameters, "capacity": 1.25e9, "keep_trace": True}
+    records = flowsched_gym.replay_packets(path, scheduler="fifo", **how)
+    rows = rows_of(out)
+    assert [float(row["fct_s"]) for row in rows] == records.fct.tolist()
+    for name in ("packets", "drops", "marks", "disordered"):
+        assert [int(row[name]) for row in rows] == getattr(records, name).tolist()
+    assert records.trace is not None
+    assert len(rows_of(trace)) == records.trace.num_packets
+    assert np.count_nonzero(records.drops) > 0
+
+
+def test_a_faulty_packet_file_is_an_error_of_one_line(flowsched, tmp_path: Path) -> None:
+    path = tmp_path / "packets.csv"
+    for rows, message in (
+        (None, "packets.csv"),
+        ("flow_id,size_bytes\n1,2\n", "missing column arrival_s"),
+        ("flow_id,size_bytes,arrival_s,x\n", "unknown column 'x'"),
+        ("flow_id,size_bytes,arrival_s\n", "no packets"),
+        ("flow_id,size_bytes,arrival_s\n1,2\n", "line 2: it has 2 cells"),
+        ("flow_id,size_bytes,arrival_s\n1,2,now\n", "line 2, arrival_s is 'now'"),
+        ("flow_id,size_bytes,arrival_s\n1,0,1\n", "row 0, size_bytes"),
+        ("flow_id,size_bytes,arrival_s\n1,5,1\n1,5,0.5\n", "row 1, arrival_s"),
+    ):
+        if rows is not None:
+            path.write_text(rows)
+        check_refusal(flowsched("serve-packets", path, "--scheduler", "fifo"), message)
+
+
+def test_packets_cross_a_fabric_of_the_papers_capacity_from_the_shell(flowsched, tmp_path: Path) -> None:
+    path = tmp_path / "flows.csv"
+    path.write_text("flow_id,source,destination,size_bytes,arrival_s\n0,0,20,1460,0\n")
+    scheduler = ("--scheduler", "pias", "--param", "thresholds=[1e4]")
+    command = ("replay-packets", path, *scheduler, "--topology", "leaf-spine", "--json")
+
+    outcome = flowsched(*command, "--engine", "compiled", "--hosts", 32)
+
+    assert outcome.status == 0
+    # Four transmissions, two of them at four times the rate, four links and the hosts.
+    assert json.loads(outcome.out)["mean_fct"] == pytest.approx(2.5 * 1_500 / 1.25e9 + 4e-7 + 2e-5)
+    assert "needs 'compiled'" in flowsched(*command).err
