@@ -155,7 +155,8 @@ def bootstrap_interval(
         **resampling: Fields of ``Resampling``.
     """
     estimator = _mean if statistic is None else lambda samples: statistic(_flat(samples))
-    return _resample([_known(values)], estimator, **resampling)[0]
+    known = _known(values)
+    return _within(_resample([known], estimator, **resampling)[0], *known)
 
 
 def bootstrap_intervals(columns: Mapping[str, Values], **resampling: Unpack[Resampling]) -> dict[str, Interval]:
@@ -165,7 +166,7 @@ def bootstrap_intervals(columns: Mapping[str, Values], **resampling: Unpack[Resa
     for shape in {values.shape for (values,) in known.values()}:
         names = [name for name, (values,) in known.items() if values.shape == shape]
         found |= zip(names, _resample([known[name] for name in names], _mean, **resampling), strict=True)
-    return {name: found[name] for name in columns}
+    return {name: _within(found[name], *known[name]) for name in columns}
 
 
 def paired_difference(values: Values, baseline: Values, **resampling: Unpack[Resampling]) -> Interval:
@@ -196,8 +197,14 @@ def probability_of_improvement(values: Values, baseline: Values, **resampling: U
         share: FloatArray = ((first > second) + 0.5 * (first == second)).mean(axis=(-3, -2, -1))
         return share
 
-    interval = _resample([_known(values, baseline)], share_larger, **resampling)[0]
-    return replace(interval, low=max(interval.low, 0.0), high=min(interval.high, 1.0)) if interval.known else interval
+    return _within(_resample([_known(values, baseline)], share_larger, **resampling)[0], np.array([0.0, 1.0]))
+
+
+def _within(interval: Interval, values: FloatArray) -> Interval:
+    """Returns an interval that does not reach beyond the values of which it is: widened, it may."""
+    if not interval.known:
+        return interval
+    return replace(interval, low=max(interval.low, float(values.min())), high=min(interval.high, float(values.max())))
 
 
 def _flat(samples: FloatArray) -> FloatArray:
