@@ -7,7 +7,6 @@ import json
 import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import asdict
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -20,6 +19,7 @@ from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.files import check_target, write_text
 from flowsched_gym.envs.policies import Policy
 from flowsched_gym.evaluation import MIN_EPISODES, EvaluationResult, Progress, evaluate
+from flowsched_gym.evaluation.result_checks import INTERVAL_FIELDS
 from flowsched_gym.evaluation.results import check_label, check_printable
 from flowsched_gym.flows.metrics import unit_of
 from flowsched_gym.leaderboard import Table, metrics_beside, played_apart
@@ -158,7 +158,8 @@ def _write(path: str, results: Sequence[EvaluationResult]) -> None:
         for result in results:
             for name, interval in result.intervals().items():
                 # An empty cell stands for what is not defined, or has too few episodes.
-                cells = ("" if number != number else repr(number) for number in asdict(interval).values())
+                numbers = (getattr(interval, each) for each in INTERVAL_FIELDS)
+                cells = ("" if number != number else repr(number) for number in numbers)
                 writer.writerow([result.policy, name, unit_of(name), *cells])
     write_text(text.getvalue(), path)
 

@@ -8,8 +8,9 @@ import numpy as np
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray, ObservationArray
 from flowsched_gym.envs.base import ONLY
 from flowsched_gym.envs.decision import NO_ACTIONS, DecisionEnv
+from flowsched_gym.envs.policies.scores import WeightedPolicy
 from flowsched_gym.fluid.compiled import BatchSimulation
-from flowsched_gym.fluid.compiled.stepping import step
+from flowsched_gym.fluid.compiled.stepping import play, step
 from flowsched_gym.fluid.compiled.tables import Tables
 from flowsched_gym.machine_code.decorators import compiled_for
 from flowsched_gym.workload import Workload
@@ -43,6 +44,8 @@ class EpisodeCopies:
         self._taken: list[int] = []
         self._all = np.arange(num_copies)
         self._actions = np.zeros(num_copies, dtype=np.int64)
+        self._room = np.zeros((num_copies, 1), dtype=np.int64)
+        self._playing: tuple[Tables, type, Any] | None = None
 
     def follow(self, workload: Workload, actions: Sequence[int]) -> None:
         """Plays an episode in copy 0 by its actions, before which it does not end; where it goes on, only new ones."""
@@ -80,6 +83,18 @@ class EpisodeCopies:
         """Takes actions, (count,), in some copies, (count,), none of which is over."""
         self._actions[numbers] = actions
         self._run(numbers, self._actions)
+
+    def play(self, numbers: IntArray, policy: WeightedPolicy, weights: FloatArray) -> None:
+        """Plays some copies, (count,), to their ends by a policy with weights; adds rewards to the last ones."""
+        tables, env = self._batch.tables, self._env
+        shape = (len(self._all), policy.num_weights)
+        arguments = (
+            *(tables, env.rules, env._max_decisions, self._all, numbers, self.over),
+            *(policy, np.broadcast_to(weights, shape), np.zeros(policy.scratch_size), self._room, self._results),
+        )
+        if self._playing is None or self._playing[0] is not tables or self._playing[1] is not type(policy):
+            self._playing = tables, type(policy), compiled_for(play, *arguments)
+        self._playing[2](*arguments)
 
     def _load(self, workloads: Sequence[Workload], numbers: IntArray) -> None:
         for number, workload in zip(numbers.tolist(), workloads, strict=True):

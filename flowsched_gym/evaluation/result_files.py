@@ -39,7 +39,7 @@ from flowsched_gym.core.files import check_path, read_json, write_text
 from flowsched_gym.evaluation import results
 from flowsched_gym.evaluation.actions import FIELDS as ACTION_FIELDS
 from flowsched_gym.evaluation.actions import MOST_BYTES, pack_actions, unpack_actions
-from flowsched_gym.evaluation.result_checks import check_intervals, check_made, check_result
+from flowsched_gym.evaluation.result_checks import INTERVAL_FIELDS, check_intervals, check_made, check_result
 from flowsched_gym.evaluation.results import EvaluationResult, ModelFile, Provenance, Run, SuiteReference
 from flowsched_gym.evaluation.rollout import EpisodeResult
 from flowsched_gym.registration import check_arguments
@@ -90,7 +90,7 @@ def result_content(result: EvaluationResult) -> dict[str, object]:
         "source": result.source,
         "runs": [_run_content(run) for run in result.runs],
         "intervals": {
-            name: {key: _nan_to_null(value) for key, value in asdict(interval).items()}
+            name: {key: _nan_to_null(getattr(interval, key)) for key in INTERVAL_FIELDS}
             for name, interval in result.intervals().items()
         },
         "made": asdict(result.made),

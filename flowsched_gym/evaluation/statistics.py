@@ -1,4 +1,4 @@
-"""Percentile bootstrap intervals over episodes and training seeds (Efron 1979; Agarwal et al., NeurIPS 2021).
+"""Bootstrap intervals over episodes and training seeds (Efron 1979; Agarwal et al., NeurIPS 2021).
 
 Schedulers that are compared on the same flows are paired episode by episode: the interval of their difference, or of
 the ratio of their means, is much narrower than the two single intervals suggest.
@@ -6,12 +6,19 @@ the ratio of their means, is much narrower than the two single intervals suggest
 An agent that was trained several times has a row of values for each training. Its trainings are drawn with replacement
 as its episodes are, so that an interval tells what another training would do on other episodes. This is the stratified
 bootstrap of Agarwal et al., where runs are drawn for each task alone, with a second draw of the episodes.
+
+Percentiles of few samples are too narrow: of five trainings, 84 to 90 of 100 such intervals contain the truth, not 95.
+They are widened here about the estimate, as Student's quantile is larger than the normal one. What trainings add to the
+variance, and what episodes add, is found by drawing these alone; n / (n - 1) corrects each, and Satterthwaite's formula
+gives the degrees of freedom of the sum (Hesterberg, The American Statistician 69, 2015, expands percentiles likewise).
+``tests/evaluation/test_coverage.py`` simulates what such intervals contain.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, TypedDict, Unpack
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import NormalDist
+from typing import Final, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
@@ -24,8 +31,15 @@ MIN_EPISODES: Final = 10
 """Episodes below which no interval is given: resampling fewer says little about the mean."""
 CONFIDENCE: Final = 0.95
 NUM_RESAMPLES: Final = 10_000
+NUM_VARIANCE_RESAMPLES: Final = 1_000
+"""Resamples of trainings, or of episodes, alone; they know a standard deviation to 2 %."""
+LEAST_FREEDOM: Final = 2.0
+"""Degrees of freedom below which the approximation of Student's quantiles is too small: two trainings are too few."""
+MOST_FREEDOM: Final = 1e6
+"""Degrees of freedom above which Student's quantiles are the normal ones."""
 BLOCK_SIZE: Final = 1_000_000
 """Numbers drawn at a time, so that memory does not grow with the number of episodes."""
+NORMAL: Final = NormalDist()
 
 Values = Sequence[float] | FloatArray
 
@@ -48,6 +62,7 @@ class Interval:
         high: Upper end of it.
         confidence: Share of such intervals that contain the truth, in (0, 1).
         num_samples: Episodes with a value.
+        p_value: Of a difference: how probable one as large is where there is none, in both directions; else NaN.
     """
 
     mean: float
@@ -55,6 +70,7 @@ class Interval:
     high: float
     confidence: float = CONFIDENCE
     num_samples: int
+    p_value: float = math.nan
 
     def __post_init__(self) -> None:
         if not 0 < self.confidence < 1:
@@ -66,6 +82,54 @@ class Interval:
     def known(self) -> bool:
         """Whether there are enough samples for the ends to mean something."""
         return not math.isnan(self.low)
+
+
+class StandardError(NamedTuple):
+    """Standard deviation of an estimate, and its degrees of freedom."""
+
+    deviation: float
+    freedom: float
+
+    @classmethod
+    def of_sources(cls, sources: Iterable[tuple[float, int, int]]) -> "StandardError":
+        """Adds sources of variance up, which are independent of each other.
+
+        Args:
+            sources: Of each the variance of resamples of it alone, the number of samples in a draw, and how many such
+                draws are added or averaged.
+        """
+        parts = [(variance * number / (number - 1), draws * (number - 1)) for variance, number, draws in sources]
+        whole, squares = sum(part for part, _ in parts), sum(part**2 / freedom for part, freedom in parts)
+        freedom = whole**2 / squares if squares else MOST_FREEDOM
+        return cls(math.sqrt(whole), min(max(freedom, LEAST_FREEDOM), MOST_FREEDOM))
+
+    def quantile(self, confidence: float) -> float:
+        """Returns how many standard errors from the estimate the end of an interval lies, by Student's distribution.
+
+        Within 3 % from 3 degrees of freedom on (Wallace, Annals of Mathematical Statistics 30, 1959).
+        """
+        normal = _normal_quantile(confidence)
+        return math.sqrt(self.freedom * math.expm1(self._scale * normal * normal))
+
+    def ends(self, estimate: float, resamples: FloatArray, confidence: float) -> tuple[float, float]:
+        """Returns the ends of an interval: percentiles of the resamples, widened about the estimate."""
+        tail = (1 - confidence) / 2
+        low, high = np.quantile(resamples, [tail, 1 - tail]).tolist()
+        spread = _normal_quantile(confidence) * float(resamples.std())
+        widening = self.quantile(confidence) * self.deviation / spread if spread else 1.0
+        return estimate + widening * (low - estimate), estimate + widening * (high - estimate)
+
+    def p_value(self, estimate: float) -> float:
+        """Returns how probable it is that an estimate of what is 0 is as far from it."""
+        if self.deviation == 0:
+            return float(estimate == 0)
+        distance = estimate / self.deviation
+        normal = math.sqrt(math.log1p(distance * distance / self.freedom) / self._scale)
+        return 2 * NORMAL.cdf(-normal)
+
+    @property
+    def _scale(self) -> float:
+        return (self.freedom - 5 / 6) / (self.freedom - 2 / 3 + 1 / (10 * self.freedom)) ** 2
 
 
 def interquartile_mean(samples: FloatArray) -> FloatArray:
@@ -91,7 +155,8 @@ def bootstrap_interval(
         **resampling: Fields of ``Resampling``.
     """
     estimator = _mean if statistic is None else lambda samples: statistic(_flat(samples))
-    return _resample([_known(values)], estimator, **resampling)[0]
+    known = _known(values)
+    return _within(_resample([known], estimator, **resampling)[0], *known)
 
 
 def bootstrap_intervals(columns: Mapping[str, Values], **resampling: Unpack[Resampling]) -> dict[str, Interval]:
@@ -101,12 +166,14 @@ def bootstrap_intervals(columns: Mapping[str, Values], **resampling: Unpack[Resa
     for shape in {values.shape for (values,) in known.values()}:
         names = [name for name, (values,) in known.items() if values.shape == shape]
         found |= zip(names, _resample([known[name] for name in names], _mean, **resampling), strict=True)
-    return {name: found[name] for name in columns}
+    return {name: _within(found[name], *known[name]) for name in columns}
 
 
 def paired_difference(values: Values, baseline: Values, **resampling: Unpack[Resampling]) -> Interval:
     """Estimates the mean of ``values - baseline``, episode by episode on the same flows."""
-    return _resample([_known(values, baseline)], lambda ours, theirs: _mean(ours) - _mean(theirs), **resampling)[0]
+    groups = [_known(values, baseline)]
+    interval, error = _estimates(groups, lambda ours, theirs: _mean(ours) - _mean(theirs), **resampling)[0]
+    return replace(interval, p_value=error.p_value(interval.mean)) if interval.known else interval
 
 
 def paired_ratio(values: Values, baseline: Values, **resampling: Unpack[Resampling]) -> Interval:
@@ -130,7 +197,14 @@ def probability_of_improvement(values: Values, baseline: Values, **resampling: U
         share: FloatArray = ((first > second) + 0.5 * (first == second)).mean(axis=(-3, -2, -1))
         return share
 
-    return _resample([_known(values, baseline)], share_larger, **resampling)[0]
+    return _within(_resample([_known(values, baseline)], share_larger, **resampling)[0], np.array([0.0, 1.0]))
+
+
+def _within(interval: Interval, values: FloatArray) -> Interval:
+    """Returns an interval that does not reach beyond the values of which it is: widened, it may."""
+    if not interval.known:
+        return interval
+    return replace(interval, low=max(interval.low, float(values.min())), high=min(interval.high, float(values.max())))
 
 
 def _flat(samples: FloatArray) -> FloatArray:
@@ -157,40 +231,82 @@ def _known(*columns: Values) -> tuple[FloatArray, ...]:
     return tuple(array[:, known] for array in arrays)
 
 
+def _normal_quantile(confidence: float) -> float:
+    """Returns how many standard deviations from the mean a central share of a normal distribution ends."""
+    return NORMAL.inv_cdf(0.5 + confidence / 2)
+
+
 def _resample(
+    groups: Sequence[tuple[FloatArray, ...]], statistic: Callable[..., FloatArray], **resampling: Unpack[Resampling]
+) -> list[Interval]:
+    """Estimates a statistic of groups of columns, (num_runs, num_episodes) each."""
+    return [interval for interval, _ in _estimates(groups, statistic, **resampling)]
+
+
+def _estimates(
     groups: Sequence[tuple[FloatArray, ...]],
     statistic: Callable[..., FloatArray],
     *,
     confidence: float = CONFIDENCE,
     num_resamples: int = NUM_RESAMPLES,
     seed: int = 0,
-) -> list[Interval]:
-    """Reads intervals off the percentiles of resampled groups of columns, (num_runs, num_episodes) each."""
+) -> list[tuple[Interval, StandardError]]:
+    """Estimates a statistic of groups of columns, and its standard errors."""
     check_integer("num_resamples", num_resamples, at_least=1)
-    streams = SeedStreams(seed)
+    estimates = [float(statistic(*columns)) if columns[0].size else math.nan for columns in groups]
+    streams, count = SeedStreams(seed), groups[0][0].shape[1]
+    ends, errors = [(math.nan, math.nan)] * len(groups), [StandardError(math.nan, LEAST_FREEDOM)] * len(groups)
+    if count >= MIN_EPISODES:
+        few = min(num_resamples, NUM_VARIANCE_RESAMPLES)
+        run_counts = [len(column) for column in groups[0] if len(column) > 1] or [2]
+        of_runs = _draw(groups, statistic, few, streams, with_episodes=False).var(axis=1)
+        of_episodes = _draw(groups, statistic, few, streams, with_runs=False).var(axis=1)
+        sources = (
+            ((runs, min(run_counts), len(run_counts)), (episodes, count, 1))
+            for runs, episodes in zip(of_runs, of_episodes, strict=True)
+        )
+        errors = [StandardError.of_sources(each) for each in sources]
+        resampled = _draw(groups, statistic, num_resamples, streams)
+        ends = [
+            error.ends(estimate, row, confidence)
+            for estimate, error, row in zip(estimates, errors, resampled, strict=True)
+        ]
+    intervals = (
+        Interval(mean=estimate, low=low, high=high, confidence=confidence, num_samples=count)
+        for estimate, (low, high) in zip(estimates, ends, strict=True)
+    )
+    return list(zip(intervals, errors, strict=True))
+
+
+def _draw(
+    groups: Sequence[tuple[FloatArray, ...]],
+    statistic: Callable[..., FloatArray],
+    num_resamples: int,
+    streams: SeedStreams,
+    *,
+    with_runs: bool = True,
+    with_episodes: bool = True,
+) -> FloatArray:
+    """Computes a statistic of columns whose runs, episodes, or both are resampled, (num_groups, num_resamples).
+
+    All groups have the same episodes drawn, and columns of one place in their groups the same runs.
+    """
     generator = streams["bootstrap"]
     run_counts = [len(column) for column in groups[0]]
     count = groups[0][0].shape[1]
-    estimates = [float(statistic(*columns)) if count else math.nan for columns in groups]
-    ends = np.full((2, len(groups)), math.nan)
-    if count >= MIN_EPISODES:
-        resampled = np.empty((len(groups), num_resamples))
-        of_runs = [streams[f"runs {place}"] for place in range(len(run_counts))]
-        block = max(1, BLOCK_SIZE // (count * math.prod(run_counts)))
-        # All groups have the same episodes drawn, and columns of one place in their groups the same runs.
-        for begin in range(0, num_resamples, block):
-            size = min(begin + block, num_resamples) - begin
-            rows = generator.integers(count, size=(size, count))[:, None, :]
-            runs = [
-                draws.integers(number, size=(size, number, 1)) if number > 1 else np.zeros((1, 1, 1), np.int64)
-                for draws, number in zip(of_runs, run_counts, strict=True)
-            ]
-            for number, columns in enumerate(groups):
-                drawn = (column[chosen, rows] for column, chosen in zip(columns, runs, strict=True))
-                resampled[number, begin : begin + size] = statistic(*drawn)
-        tail = (1 - confidence) / 2
-        ends = np.quantile(resampled, [tail, 1 - tail], axis=1)
-    return [
-        Interval(mean=estimate, low=low, high=high, confidence=confidence, num_samples=count)
-        for estimate, (low, high) in zip(estimates, ends.T.tolist(), strict=True)
-    ]
+    of_runs = [streams[f"runs {place}"] for place in range(len(run_counts))]
+    block = max(1, BLOCK_SIZE // (count * math.prod(run_counts)))
+    resampled = np.empty((len(groups), num_resamples))
+    for begin in range(0, num_resamples, block):
+        size = min(begin + block, num_resamples) - begin
+        rows = generator.integers(count, size=(size, 1, count)) if with_episodes else np.arange(count)[None, None]
+        runs = [
+            draws.integers(number, size=(size, number, 1))
+            if with_runs and number > 1
+            else np.arange(number)[None, :, None]
+            for draws, number in zip(of_runs, run_counts, strict=True)
+        ]
+        for number, columns in enumerate(groups):
+            samples = (column[chosen, rows] for column, chosen in zip(columns, runs, strict=True))
+            resampled[number, begin : begin + size] = statistic(*samples)
+    return resampled

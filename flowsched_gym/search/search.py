@@ -16,9 +16,17 @@ from flowsched_gym.core.seeding import SeedStreams, draw_episode_seed, orders
 from flowsched_gym.envs import DecisionEnv
 from flowsched_gym.envs.copies import EpisodeCopies
 from flowsched_gym.envs.policies import Policy
+from flowsched_gym.envs.policies.policy import LayoutPolicy
 from flowsched_gym.envs.state import fingerprint
 from flowsched_gym.evaluation.rollout import takes_masks
-from flowsched_gym.registration import MODEL_SUFFIX, check_arguments, find_environment, heuristic_arguments, make_policy
+from flowsched_gym.registration import (
+    ENVIRONMENTS,
+    MODEL_SUFFIX,
+    check_arguments,
+    find_environment,
+    heuristic_arguments,
+    make_policy,
+)
 from flowsched_gym.systems import OPTIONS, EnvironmentSpec
 from flowsched_gym.workload import Workload, WorkloadSource, first_flows, with_future
 
@@ -27,8 +35,7 @@ SEEDS_COMPARED: Final = 8
 """Episodes that are looked at for whether flows differ from one to another."""
 NUM_EPISODES: Final = 256
 """Episodes from which futures are taken. Each is drawn once; each decision takes other ones of them."""
-BASES: Final = {"flowsched/Artemis-v0": "feasible-first", "flowsched/MERPRoute-v0": "memr"}
-"""The heuristic that a search follows by default, by environment."""
+NO_WEIGHTS: Final = np.zeros(0)
 REWARDS: Final[Mapping[str, Mapping[str, Any]]] = {"flowsched/Artemis-v0": {"reward": "on_completion"}}
 """Arguments by which every flow is rewarded in the copies."""
 
@@ -39,7 +46,8 @@ class SearchConfig:
 
     Attributes:
         base: Who goes on after a choice: a heuristic, with its options (``paced:base=lifo,active=5``), or a trained
-            model (``.zip``). Default: ``feasible-first`` in Artemis, ``memr`` in MERPRoute.
+            model (``.zip``). Default: the last of its ``baselines``: ``feasible-first``, ``vdg``, ``memr``
+            or ``stf``.
         futures: Futures on which all choices are tried; later rounds try the better half on twice as many.
         lookahead: Flows to come that each future has; then it ends, when the last of its flows has finished.
         clairvoyant: Whether the only future is the true one: no policy, but a reference.
@@ -109,8 +117,9 @@ class Search:
     def enter(self, env: Any) -> None:
         """Tells in which environment the next actions are taken; see ``Planner``. Raises as the class does."""
         played = env.unwrapped
-        if not isinstance(played, DecisionEnv) or played.spec is None or played.spec.id not in BASES:
-            raise ConfigError(f"env is {env}: search plays in single environments of gym.make, {listed('', BASES)}")
+        if not isinstance(played, DecisionEnv) or played.spec is None or not _searched(played.spec.id):
+            known = listed("", [name for name, spec in ENVIRONMENTS.items() if spec.planners])
+            raise ConfigError(f"env is {env}: search plays in single environments of gym.make, {known}")
         self._env: DecisionEnv[Any] = played
         key = played.spec.id, played.config
         if key != self._key:
@@ -134,7 +143,7 @@ class Search:
         if len(choices) == 1:
             return choices[0], state
         past, now = self._env.workload, self._env.simulation.now
-        actions = cast("tuple[int, ...]", self._env.get_state().decisions)
+        actions = cast("list[int]", self._env._decisions)
         if self.config.clairvoyant:
             workloads = [self._futures.joined(past, past, now)]
         else:
@@ -146,7 +155,7 @@ class Search:
     def _prepare(self, spec: EnvironmentSpec, kwargs: Mapping[str, Any]) -> None:
         """Makes the copies and the base policy for an environment."""
         config = self.config
-        name = BASES[spec.id] if config.base is None else config.base
+        name = spec.baselines[-1] if config.base is None else config.base
         known = check_arguments(spec, ()).keys() - {"render_mode", "engine"}
         arguments = {key: value for key, value in kwargs.items() if key in known}
         if self._base is None and not name.endswith(MODEL_SUFFIX):
@@ -164,6 +173,11 @@ class Search:
         base = _base_of(name, spec, template, self._seed) if self._base is None else self._base
         num_rollouts = most_tries(core.num_actions, config.counts)
         self._rollouts = _Rollouts(core, base, num_futures=sum(config.counts), num_rollouts=num_rollouts)
+
+
+def _searched(name: str) -> bool:
+    """Returns whether an environment is one of those that a search knows."""
+    return name in ENVIRONMENTS and bool(ENVIRONMENTS[name].planners)
 
 
 def _base_of(name: str, spec: EnvironmentSpec, env: gym.Env[Any, Any], seed: int) -> Policy:
@@ -210,6 +224,7 @@ class _Rollouts:
     def __init__(self, env: DecisionEnv[Any], policy: Policy, *, num_futures: int, num_rollouts: int) -> None:
         self._policy = policy
         self._with_masks = takes_masks(policy)
+        self._record = policy.record() if isinstance(policy, LayoutPolicy) else None
         self._num_futures = num_futures
         self._copies = EpisodeCopies(env, 1 + num_futures + num_rollouts)
 
@@ -225,14 +240,16 @@ class _Rollouts:
         numbers = 1 + self._num_futures + np.arange(len(futures) * len(actions))
         copies.copy(1 + np.repeat(futures, len(actions)), numbers)
         copies.step(numbers, np.tile(actions, len(futures)))
-        total = copies.reward[numbers]
-        running = np.flatnonzero(~copies.over[numbers])
+        running = numbers[~copies.over[numbers]]
+        if self._record is not None:
+            copies.play(running, self._record, NO_WEIGHTS)
+            return copies.reward[numbers].reshape(len(futures), len(actions))
+        total = copies.reward.copy()
         while len(running):
-            chosen = numbers[running]
-            copies.step(chosen, self._predict(chosen))
-            total[running] += copies.reward[chosen]
-            running = running[~copies.over[chosen]]
-        return total.reshape(len(futures), len(actions))
+            copies.step(running, self._predict(running))
+            total[running] += copies.reward[running]
+            running = running[~copies.over[running]]
+        return total[numbers].reshape(len(futures), len(actions))
 
     def _predict(self, numbers: IntArray) -> IntArray:
         """Returns the policy's actions in some copies."""

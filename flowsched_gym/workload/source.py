@@ -191,26 +191,30 @@ def check_length(config: Any, count: str) -> None:
 def with_future(past: Workload, future: Workload, now: float) -> Workload:
     """Joins the flows of an episode that have arrived by a time in s with those of another one that arrive later.
 
-    The later ones get ids after those of the past. Links change likewise. Flows of the past that wait for others keep
-    these, whenever they arrive.
+    The later ones and their tasks get ids after those of the past. Links change likewise. Flows of the past that wait
+    for others keep these, whenever they arrive.
     """
     kept, new = _kept(past, now), future.arrival_time > now
     if not new.any() and kept.all():
         return past
-    first_id = int(past.flow_id.max(initial=-1)) + 1
+    num_kept = np.count_nonzero(kept)
     columns = {}
     for name in COLUMNS[1:]:
         columns[name] = np.concatenate([getattr(past, name)[kept], getattr(future, name)[new]])
-    flow_id = np.concatenate([past.flow_id[kept], first_id + np.arange(np.count_nonzero(new))])
-    new_id = np.zeros(future.num_flows, dtype=np.int64)
-    new_id[new] = flow_id[np.count_nonzero(kept) :]
-    return replace(
-        past,
-        flow_id=flow_id,
-        after=_pairs(past, future, kept, new, new_id),
-        link_changes=_changes(past, future, now),
-        **columns,
+    columns["flow_id"] = np.concatenate(
+        [past.flow_id[kept], _ids_after(past.flow_id, np.arange(np.count_nonzero(new)))]
     )
+    tasks = columns["task_id"][num_kept:]
+    tasks[tasks >= 0] = _ids_after(past.task_id, np.unique(tasks[tasks >= 0], return_inverse=True)[1])
+    new_id = np.zeros(future.num_flows, dtype=np.int64)
+    new_id[new] = columns["flow_id"][num_kept:]
+    after, link_changes = _pairs(past, future, kept, new, new_id), _changes(past, future, now)
+    return replace(past, after=after, link_changes=link_changes, **columns)
+
+
+def _ids_after(ids: IntArray, numbers: IntArray) -> IntArray:
+    """Returns ids that come after all of these, by numbers from 0 on."""
+    return int(ids.max(initial=-1)) + 1 + numbers
 
 
 def _kept(past: Workload, now: float) -> BoolArray:

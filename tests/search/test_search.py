@@ -15,7 +15,7 @@ from flowsched_gym.evaluation import rollout
 from flowsched_gym.registration import make_policy
 from flowsched_gym.search import Search, SearchConfig
 from flowsched_gym.search.search import most_tries, sequential_halving
-from flowsched_gym.workload import with_future, workload_from_columns
+from flowsched_gym.workload import find_source, with_future, workload_from_columns
 
 ARTEMIS = "flowsched/Artemis-v0"
 ROUTE = "flowsched/MERPRoute-v0"
@@ -58,8 +58,13 @@ def test_actions_depend_on_the_past_alone_and_are_those_of_both_engines(env_id: 
 
 @pytest.mark.parametrize(
     ("env_id", "kwargs"),
-    [(ARTEMIS, HEAVY | {"destinations": 3, "transport": "tcp", "defer": "wait"}), (ROUTE, ROUTES)],
-    ids=["artemis", "merp-route"],
+    [
+        (ARTEMIS, HEAVY | {"destinations": 3, "transport": "tcp", "defer": "wait"}),
+        (ROUTE, ROUTES),
+        ("flowsched/MERPOrder-v0", {"workload": "poisson-tree", "topology": "tree9", "flows": 60}),
+        ("flowsched/TAFETasks-v0", {"workload": "tafe-log", "tasks": 20}),
+    ],
+    ids=["artemis", "merp-route", "merp-order", "tafe-tasks"],
 )
 def test_a_copy_goes_on_as_the_episode_does_with_the_same_future(env_id: str, kwargs: dict[str, Any]) -> None:
     env = core(gym.make(env_id, engine="compiled", **kwargs))
@@ -87,6 +92,45 @@ def test_a_copy_goes_on_as_the_episode_does_with_the_same_future(env_id: str, kw
         assert steps > 20
         assert not copies.over[:3].any()
         env.set_state(state)
+
+
+@pytest.mark.parametrize(
+    ("env_id", "kwargs", "policy"),
+    [
+        (ARTEMIS, HEAVY, "feasible-first"),
+        (ROUTE, ROUTES, "memr"),
+        ("flowsched/MERPOrder-v0", {"workload": "poisson-pareto", "flows": 60}, "vdg"),
+        ("flowsched/TAFETasks-v0", {"workload": "tafe-log", "tasks": 20, "information": "full"}, "stf"),
+    ],
+)
+def test_a_base_in_machine_code_plays_as_the_one_that_is_asked(
+    env_id: str, kwargs: dict[str, Any], policy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    env = gym.make(env_id, engine="compiled", **kwargs)
+    asked = make_policy(policy, env)
+    record = asked.record()
+    assert make_policy("search", env)._rollouts._record == record
+    observation, info = env.reset(seed=2)
+    scratch, chosen, over = np.zeros(0), np.zeros(1, dtype=np.int64), False
+    while not over:
+        record.choose(np.zeros(0), observation, info["action_mask"], scratch, chosen)
+        action = int(asked.predict(observation)[0])
+        assert chosen[0] == action
+        observation, _, over, _, info = env.step(action)
+    found = actions_of(env, future=None, count=3)
+    monkeypatch.setattr("flowsched_gym.search.search.LayoutPolicy", type(None))
+    assert actions_of(env, future=None, count=3) == found
+
+
+def test_tasks_of_the_future_are_none_of_the_past() -> None:
+    source = find_source("tafe-log")
+    past, future = source.draw(1), source.draw(2)
+    now = float(np.quantile(past.arrival_time, 0.4))
+    arrived, to_come = past.task_id[past.arrival_time <= now], future.task_id[future.arrival_time > now]
+    assert set(arrived) & set(to_come)
+    joined = with_future(past, future, now).task_id
+    assert len(set(joined)) == len(set(arrived)) + len(set(to_come))
+    assert joined[: len(arrived)].tolist() == arrived.tolist()
 
 
 def test_the_true_future_shows_what_a_heuristic_misses() -> None:

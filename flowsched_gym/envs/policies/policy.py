@@ -71,6 +71,10 @@ class LayoutPolicy:
         action = self.choose(observation.reshape(-1, self.layout.size))
         return action.reshape((*observation.shape[:-1], *action.shape[1:])), state
 
+    def record(self) -> Any:
+        """Returns the policy as machine code asks it, a ``WeightedPolicy`` without weights; None: it is asked here."""
+        return None
+
     @abstractmethod
     def choose(self, batch: ObservationArray) -> IntArray:
         """Chooses an action for each observation, (batch, size) to (batch,) or (batch, length)."""

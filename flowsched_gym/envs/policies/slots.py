@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from flowsched_gym.core.arrays import IntArray, ObservationArray
+from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray, ObservationArray
 from flowsched_gym.envs.columns import Layout
 from flowsched_gym.envs.policies.policy import LayoutPolicy, attribute_of
 from flowsched_gym.machine_code.decorators import inlined_rule, rule
@@ -69,6 +69,21 @@ def smallest_ratio_slot(
                 score = sign * decoded(observation, row, offset, size) / allowed if allowed < np.inf else np.inf
                 if score < best:
                     best, action[row] = score, slot
+
+
+class SmallestRecord(NamedTuple):
+    """The rule ``smallest_slot`` of one observation, as machine code asks it; see ``WeightedPolicy``."""
+
+    size_at: int
+    score_at: int
+    stride: int
+    num_weights = scratch_size = 0
+
+    def choose(
+        self, weights: FloatArray, observation: ObservationArray, mask: BoolArray, scratch: FloatArray, action: IntArray
+    ) -> None:
+        """Writes the slot."""
+        smallest_slot(observation.reshape((1, -1)), self.size_at, self.score_at, self.stride, action)
 
 
 class SlotPolicy(LayoutPolicy):
@@ -134,6 +149,10 @@ class RandomSlot(SlotPolicy):
 
 class SmallestColumn(SlotPolicy):
     """The request with the smallest value of one column."""
+
+    def record(self) -> "SmallestRecord":
+        """Returns the rule with the columns that it compares."""
+        return SmallestRecord(self.size_at, self.needed_at[0], self.stride)
 
     def choose(self, batch: ObservationArray) -> IntArray:
         """Compares the column."""

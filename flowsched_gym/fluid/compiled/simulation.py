@@ -13,7 +13,7 @@ from flowsched_gym.core.errors import ConfigError, SimulationError
 from flowsched_gym.core.periods import Period
 from flowsched_gym.core.snapshot import Snapshot
 from flowsched_gym.core.threads import Pool
-from flowsched_gym.flows.fields import Fields, fill_flow_fields
+from flowsched_gym.flows.fields import OF_TASK, Fields, fill_flow_fields
 from flowsched_gym.flows.records import Records, complete_records
 from flowsched_gym.fluid.compiled.loading import load, open_paths, open_stages, set_order
 from flowsched_gym.fluid.compiled.loop import run_many
@@ -174,9 +174,12 @@ class BatchSimulation:
         branch(self.tables, source, numbers, slice(self._first_active(np.array([source])), num_arrived))
 
     def _first_active(self, numbers: IntArray) -> int:
-        """Returns the first row, counted from that of each network, of a flow that has not been delivered in all."""
-        times = self.tables.flows["completion_time"].reshape(self.num_networks, -1)[numbers]
-        return int(np.isnan(times).any(axis=0).argmax())
+        """Returns the first row, counted from that of each network, of a flow not delivered in all, or of its task."""
+        flows = self.tables.flows.reshape(self.num_networks, -1)
+        rows = np.flatnonzero(np.isnan(flows["completion_time"][numbers]).any(axis=0))
+        if OF_TASK[0] in self.tables.flows.dtype.fields:
+            rows = (rows + flows[OF_TASK[0]][np.ix_(numbers, rows)]).ravel()
+        return int(rows.min(initial=flows.shape[1]))
 
     def load(self, number: int, workload: Workload) -> None:
         """Puts the flows of a workload into a network, at time 0.

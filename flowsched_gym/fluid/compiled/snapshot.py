@@ -30,6 +30,8 @@ STAGES: Final = tuple(name for name in Stages._fields if name not in {"num_rows"
 """What is kept of stages, all of it counted from a network's first flow but ``first_follower``."""
 RECORDS: Final = ("flows", "windows", "senders.flows")
 """What is large, and touched only as long as a flow has not been delivered."""
+OF_STAGES: Final = ("stages.stage", "stages.waits_for", "stages.working")
+"""What stages have of what has happened."""
 SENDERS: Final = ("flows", "ports", "steps", "salts")
 """What belongs to networks of senders whose packets can be lost, all of it counted from a network's first flow."""
 ONE_EACH: Final = ("networks", "episodes", "choosing.choices", "senders.steps", "senders.salts")
@@ -85,8 +87,8 @@ def branch(tables: Tables, source: int, numbers: IntArray, rows: slice) -> None:
     others between them.
     """
     _forget_shares(tables, numbers)
-    views = blocks_of(tables)
-    large = {name for name in views if name in RECORDS or name.startswith("routes.")}
+    views = {name: block for name, block in blocks_of(tables).items() if not _is_loaded(name)}
+    large = {name for name in views if name in RECORDS or name in OF_STAGES or name.startswith("routes.")}
     places = views["flows"]["destination_index"][numbers, rows]
     for name in large:
         views[name][numbers, rows] = views[name][source, rows]
@@ -114,6 +116,11 @@ def branch(tables: Tables, source: int, numbers: IntArray, rows: slice) -> None:
     _shift(tables, blocks, numbers, 1)
     for name, block in blocks.items():
         views[name][numbers] = block
+
+
+def _is_loaded(name: str) -> bool:
+    """Returns whether a network has this of its flows alone, whatever has happened."""
+    return name.startswith("stages.") and name not in OF_STAGES
 
 
 def _forget_shares(tables: Tables, numbers: IntArray) -> None:
@@ -163,7 +170,8 @@ def _shift(tables: Tables, blocks: Blocks, numbers: IntArray, sign: int) -> None
         blocks["choosing.asked"] += rows.astype(ROW)
         for name in ("first_asked", "last_asked"):
             blocks["choosing.choices"][name] += rows[:, 0]
-    if tables.stages is not None:
+    if "stages.first_follower" in blocks:
+        assert tables.stages is not None
         blocks["stages.first_follower"] += (sign * numbers * tables.stages.most_pairs)[:, np.newaxis]
 
 

@@ -223,7 +223,7 @@ def play(
 
     It takes what ``step`` takes; besides a ``WeightedPolicy`` of one choice, its weights, (num_envs, num_weights), its
     scratch, and room for an action of each environment, (num_envs, 1). Of the results it writes observations, masks,
-    times and ends; it returns the number of decisions.
+    times and ends, and adds rewards up; it returns the number of decisions.
     """
     num_decisions = 0
     for i in range(len(numbers)):
@@ -233,6 +233,7 @@ def play(
         episode = t.episodes[n]
         decision = decision_of(t, n, t.choosing)
         while not over[e]:
+            num_before = net.delivered if episode.num_decisions > 0 else 0
             _observe(rules, decision, results.observation[e])
             _mask(rules, decision, results.mask[e])
             _choose(policy, weights[e], results.observation[e], results.mask[e], scratch, actions[e])
@@ -244,6 +245,7 @@ def play(
                 give(t, n, order, index, t.choosing)
             run(t, n, net.num_flows)
             decision = decision_of(t, n, t.choosing)
+            results.reward[e] += _reward(rules, decision, num_before, results.terms[e])
             over[e] = not decision.is_due or episode.num_decisions >= max_decisions
         results.terminated[e] = not decision.is_due
         results.time[e] = net.now

@@ -1,11 +1,11 @@
 """Heuristics that only Artemis has: one that grants, and rules that wait or send requests back."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final, NamedTuple, Self
 
 import numpy as np
 
-from flowsched_gym.core.arrays import BoolArray, IntArray, ObservationArray
+from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray, ObservationArray
 from flowsched_gym.core.checks import check_integer, check_number
 from flowsched_gym.core.errors import ConfigError, listed, shown
 from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
@@ -44,12 +44,41 @@ class FeasibleFirst(SlotPolicy):
         latency = LINKS_AFTER_GRANT * config.delay
         return cls(attribute_of(env, "layout"), line_rate=config.capacity, latency=latency, share=config.k)
 
+    def record(self) -> "FeasibleRecord":
+        """Returns the rule with its columns and what it knows of the network."""
+        size, time_left = self.slot_column("size"), self.slot_column("time_left")
+        return FeasibleRecord(size, time_left, self.stride, self._latency, self._seconds_per_byte)
+
     def choose(self, batch: ObservationArray) -> IntArray:
         """Compares deadlines, the hopeless behind all others."""
         action = np.empty(len(batch), dtype=np.int64)
-        size, time_left = self.slot_column("size"), self.slot_column("time_left")
-        feasible_slot(batch, size, time_left, self.stride, self._latency, self._seconds_per_byte, action)
+        feasible_slot(batch, *self.record(), action)
         return action
+
+
+class FeasibleRecord(NamedTuple):
+    """The rule ``feasible_slot`` of one observation, as machine code asks it; see ``WeightedPolicy``."""
+
+    size: SlotColumn
+    time_left: SlotColumn
+    stride: int
+    latency: float
+    seconds_per_byte: float
+    num_weights = scratch_size = 0
+
+    def choose(
+        self, weights: FloatArray, observation: ObservationArray, mask: BoolArray, scratch: FloatArray, action: IntArray
+    ) -> None:
+        """Writes the slot."""
+        feasible_slot(
+            observation.reshape((1, -1)),
+            self.size,
+            self.time_left,
+            self.stride,
+            self.latency,
+            self.seconds_per_byte,
+            action,
+        )
 
 
 BASES: Final[Mapping[str, type[SlotPolicy]]] = {

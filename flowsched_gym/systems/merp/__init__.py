@@ -14,6 +14,7 @@ ORDER: Final = EnvironmentSpec(
     config="flowsched_gym.systems.merp.order.config:MERPOrderConfig",
     workloads=("poisson-pareto", "poisson-tree", "poisson-web-search"),
     baselines=("srpt", "vdg"),
+    planners=SEARCH,
     metric="max_slowdown",
     ability=Ability(("order",), ("sizes", "bytes left", "slowdowns")),
     policies=(

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from flowsched_gym.systems import Ability, EnvironmentSpec, SystemSpec, policies_of
+from flowsched_gym.systems import SEARCH, Ability, EnvironmentSpec, SystemSpec, policies_of
 
 __all__ = ["SYSTEM"]
 
@@ -14,6 +14,7 @@ TASKS: Final = EnvironmentSpec(
     config="flowsched_gym.systems.tafe.tasks.config:TAFETasksConfig",
     workloads=("tafe-log", "tafe-web-search", "tafe-alibaba"),
     baselines=("tafe", "las", "stf"),
+    planners=SEARCH,
     metric="mean_tct",
     heuristic_kwargs={"information": "full"},
     ability=Ability(("order",), ("ages", "bytes sent")),

@@ -1,10 +1,10 @@
 """Heuristics that only the ordering of MERP has."""
 
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from flowsched_gym.core.arrays import IntArray, ObservationArray
+from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray, ObservationArray
 from flowsched_gym.envs.policies import SlotPolicy
 from flowsched_gym.envs.policies.slots import SlotColumn, decoded
 from flowsched_gym.machine_code.decorators import allocating_rule
@@ -22,12 +22,31 @@ class VirtualDeadlines(SlotPolicy):
     pure: ClassVar[bool] = True
     needs = ("remaining", "slowdown_so_far")
 
+    def record(self) -> "VirtualDeadlineRecord":
+        """Returns the rule with its columns."""
+        return VirtualDeadlineRecord(*map(self.slot_column, ("size", "remaining", "slowdown_so_far")), self.stride)
+
     def choose(self, batch: ObservationArray) -> IntArray:
         """Orders the flows of each observation."""
         action = np.empty(len(batch), dtype=np.int64)
-        size, remaining, so_far = map(self.slot_column, ("size", "remaining", "slowdown_so_far"))
-        virtual_deadline_slot(batch, size, remaining, so_far, self.stride, action)
+        virtual_deadline_slot(batch, *self.record(), action)
         return action
+
+
+class VirtualDeadlineRecord(NamedTuple):
+    """The rule ``virtual_deadline_slot`` of one observation, as machine code asks it; see ``WeightedPolicy``."""
+
+    size: SlotColumn
+    remaining: SlotColumn
+    so_far: SlotColumn
+    stride: int
+    num_weights = scratch_size = 0
+
+    def choose(
+        self, weights: FloatArray, observation: ObservationArray, mask: BoolArray, scratch: FloatArray, action: IntArray
+    ) -> None:
+        """Writes the slot."""
+        virtual_deadline_slot(observation.reshape((1, -1)), self.size, self.remaining, self.so_far, self.stride, action)
 
 
 @allocating_rule

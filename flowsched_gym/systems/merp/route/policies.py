@@ -1,11 +1,11 @@
 """Heuristics that choose paths, from what is observed alone. Ties go to the lower path, unless said."""
 
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.core.arrays import BoolArray, IntArray, ObservationArray
+from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray, ObservationArray
 from flowsched_gym.envs.columns import Layout
 from flowsched_gym.envs.policies import SlotPolicy
 
@@ -77,6 +77,10 @@ class _LeastPair(PathPolicy):
 
     signs: ClassVar[tuple[float, float]] = (1.0, 1.0)
 
+    def record(self) -> "LeastPairRecord":
+        """Returns the rule with the columns that it compares."""
+        return LeastPairRecord(self.size_at, self.stride, *self.needed_at, *self.signs)
+
     def choose(self, batch: ObservationArray) -> IntArray:
         candidate = self.up(batch)
         for sign, start in zip(self.signs, self.needed_at, strict=True):
@@ -84,6 +88,30 @@ class _LeastPair(PathPolicy):
             candidate = value == value.min(axis=1, keepdims=True)
         chosen: IntArray = np.argmax(candidate, axis=1)
         return chosen
+
+
+class LeastPairRecord(NamedTuple):
+    """The rule of ``_LeastPair`` of one observation, as machine code asks it; see ``WeightedPolicy``."""
+
+    size_at: int
+    stride: int
+    first_at: int
+    second_at: int
+    first_sign: float
+    second_sign: float
+    num_weights = scratch_size = 0
+
+    def choose(
+        self, weights: FloatArray, observation: ObservationArray, mask: BoolArray, scratch: FloatArray, action: IntArray
+    ) -> None:
+        """Writes the path."""
+        least, least_of_equals, action[0] = np.inf, np.inf, 0
+        for slot, offset in enumerate(range(0, len(observation) - self.size_at, self.stride)):
+            if observation[self.size_at + offset] > 0.0:
+                first = self.first_sign * observation[self.first_at + offset]
+                second = self.second_sign * observation[self.second_at + offset]
+                if first < least or (first == least and second < least_of_equals):
+                    least, least_of_equals, action[0] = first, second, slot
 
 
 class LeastLoadedPath(_LeastPair):

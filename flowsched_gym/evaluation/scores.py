@@ -1,0 +1,154 @@
+"""Scores of agents over all settings of a suite, on one scale (Agarwal et al., NeurIPS 2021).
+
+The score of a training in a setting is 0 where it is as good as choosing at random, and 1 where it is as good as the
+reference: ``(agent - random) / (reference - random)``, each the mean of a metric over the same episodes. Intervals
+are made of draws of the trainings of each setting, and of its episodes, and widened as those of ``statistics``.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple, Unpack
+
+import numpy as np
+
+from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.seeding import SeedStreams
+from flowsched_gym.evaluation.statistics import (
+    CONFIDENCE,
+    NUM_RESAMPLES,
+    NUM_VARIANCE_RESAMPLES,
+    Interval,
+    Resampling,
+    StandardError,
+    interquartile_mean,
+)
+
+COLLAPSE: Final = 0.25
+"""A training whose score is this far below the median of its agent's has collapsed, as has one not above random."""
+
+
+class Compared(NamedTuple):
+    """A metric of an agent in a setting, (num_runs, num_episodes), of random and of the reference, (num_episodes,)."""
+
+    agent: FloatArray
+    random: FloatArray
+    reference: FloatArray
+
+
+def training_scores(compared: Compared) -> FloatArray:
+    """Returns the score of each training, (num_runs,).
+
+    Raises:
+        ConfigError: The reference has the mean of random: there is no scale.
+    """
+    if compared.reference.mean() == compared.random.mean():
+        raise ConfigError(f"reference and random have the mean {compared.random.mean():g}: a score needs two")
+    count = len(compared.random)
+    return _scores(compared, np.full((1, count), 1 / count))[0]
+
+
+def num_collapsed(scores: FloatArray) -> int:
+    """Counts the trainings of an agent that collapsed, by their scores in a setting."""
+    return int(np.sum((scores <= 0) | (scores < np.median(scores) - COLLAPSE)))
+
+
+def suite_score(
+    settings: Sequence[Compared],
+    statistic: Callable[[FloatArray], FloatArray] = interquartile_mean,
+    **resampling: Unpack[Resampling],
+) -> Interval:
+    """Estimates the interquartile mean of the scores of all trainings in all settings, or another statistic of them."""
+    strata = [(each,) for each in settings]
+    return _estimate(strata, lambda drawn: statistic(np.concatenate([scores for (scores,) in drawn], -1)), **resampling)
+
+
+def performance_profile(
+    settings: Sequence[Compared], thresholds: FloatArray, **resampling: Unpack[Resampling]
+) -> list[Interval]:
+    """Estimates which share of all trainings in all settings has a score above each threshold."""
+    return [
+        suite_score(settings, lambda scores, least=least: (scores > least).mean(axis=-1), **resampling)
+        for least in thresholds
+    ]
+
+
+def suite_improvement(
+    ours: Sequence[Compared], theirs: Sequence[Compared], **resampling: Unpack[Resampling]
+) -> Interval:
+    """Estimates how probable it is that a training has a higher score than one of another agent, over all settings."""
+
+    def share_higher(drawn: Sequence[tuple[FloatArray, ...]]) -> FloatArray:
+        shares = []
+        for first, second in drawn:
+            pairs = first[..., :, None], second[..., None, :]
+            shares.append(((pairs[0] > pairs[1]) + 0.5 * (pairs[0] == pairs[1])).mean(axis=(-2, -1)))
+        return np.mean(shares, axis=0)
+
+    return _estimate(list(zip(ours, theirs, strict=True)), share_higher, **resampling)
+
+
+def holm(p_values: FloatArray) -> FloatArray:
+    """Adjusts the p-values of several claims, so that one in twenty such families has a false claim below 0.05.
+
+    Holm, Scandinavian Journal of Statistics 6, 1979.
+    """
+    order = np.argsort(p_values, kind="stable")
+    steps = p_values[order] * np.arange(len(p_values), 0, -1)
+    adjusted = np.empty_like(p_values)
+    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    return adjusted
+
+
+Strata = Sequence[tuple[Compared, ...]]
+"""Settings; of each, agents that played the same episodes."""
+Statistic = Callable[[Sequence[tuple[FloatArray, ...]]], FloatArray]
+"""Computes a number of the scores of each agent in each setting, (..., num_runs) each, to (...)."""
+
+
+def _estimate(
+    strata: Strata,
+    statistic: Statistic,
+    *,
+    confidence: float = CONFIDENCE,
+    num_resamples: int = NUM_RESAMPLES,
+    seed: int = 0,
+) -> Interval:
+    """Estimates a number that is computed of scores in several settings."""
+    streams, few = SeedStreams(seed), min(num_resamples, NUM_VARIANCE_RESAMPLES)
+    estimate = float(statistic([tuple(training_scores(each)[None] for each in agents) for agents in strata])[0])
+    counts = [len(each.agent) for agents in strata for each in agents if len(each.agent) > 1] or [2]
+    episodes = [len(agents[0].random) for agents in strata]
+    of_runs = statistic(_draw(strata, few, streams, with_episodes=False)).var()
+    of_episodes = statistic(_draw(strata, few, streams, with_runs=False)).var()
+    sources = (of_runs, min(counts), len(counts)), (of_episodes, min(episodes), len(episodes))
+    resamples = statistic(_draw(strata, num_resamples, streams))
+    low, high = StandardError.of_sources(sources).ends(estimate, resamples, confidence)
+    return Interval(mean=estimate, low=low, high=high, confidence=confidence, num_samples=sum(episodes))
+
+
+def _draw(
+    strata: Strata, num_resamples: int, streams: SeedStreams, *, with_runs: bool = True, with_episodes: bool = True
+) -> list[tuple[FloatArray, ...]]:
+    """Returns the scores of resampled trainings in resampled episodes, (num_resamples, num_runs) for each agent."""
+    of_runs, of_episodes = streams["runs"], streams["episodes"]
+    drawn = []
+    for agents in strata:
+        count = len(agents[0].random)
+        shares = np.full((1, count), 1 / count)
+        if with_episodes:
+            shares = of_episodes.multinomial(count, shares[0], size=num_resamples) / count
+        columns = []
+        for each in agents:
+            scores = np.broadcast_to(_scores(each, shares), (num_resamples, len(each.agent)))
+            if with_runs:
+                scores = np.take_along_axis(scores, of_runs.integers(len(each.agent), size=scores.shape), axis=1)
+            columns.append(scores)
+        drawn.append(tuple(columns))
+    return drawn
+
+
+def _scores(compared: Compared, shares: FloatArray) -> FloatArray:
+    """Returns the scores of trainings, (num_draws, num_runs), by shares of episodes, (num_draws, num_episodes)."""
+    random, reference = shares @ compared.random, shares @ compared.reference
+    scores: FloatArray = (shares @ compared.agent.T - random[:, None]) / (reference - random)[:, None]
+    return scores
