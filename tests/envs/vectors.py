@@ -19,7 +19,7 @@ from flowsched_gym.registration import load_target
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import Precedence, Workload
 from tests.environments import CASES
-from tests.envs.episodes import ENVIRONMENTS, SHORT, action_at
+from tests.envs.episodes import ENVIRONMENTS, SHORT, action_at, exactly
 from tests.simulate import network_of
 
 NATIVE: Final = tuple(environment for environment in ENVIRONMENTS if environment.vector_entry_point is not None)
@@ -112,17 +112,6 @@ def any_actions(
 
 def actions_at(envs: Any, place: int) -> npt.NDArray[Any]:
     return np.stack([action_at(envs.single_action_space, place)] * envs.num_envs)
-
-
-def exactly(value: Any) -> Any:
-    """Makes something of a value that is equal where all bits are: NaN to itself, 0 not to -0."""
-    if isinstance(value, Mapping):
-        return {key: exactly(value[key]) for key in value}
-    if not isinstance(value, np.ndarray):
-        return repr(value)
-    if value.dtype == object:
-        return value.shape, [exactly(each) for each in value.tolist()]
-    return value.dtype.str, value.shape, value.tobytes()
 
 
 class Pair:
