@@ -51,7 +51,7 @@ def cap(rate_cap: Any, first_row: int, generator: np.random.Generator) -> None:
     ("within", "rate_caps"),
     [
         ("ps", False),
-        # Those of tests/systems/auto/long_flows have rate caps.
+        # Those of tests/systems/auto have rate caps.
         *(pytest.param(within, True, marks=pytest.mark.exhaustive) for within in ("ps", "fifo")),
     ],
 )
