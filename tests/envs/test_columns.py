@@ -13,67 +13,54 @@ from flowsched_gym.machine_code.numerics import squash
 FREE = Column(name="free", meaning="free tokens over all", unit="1", encoding=Encoding.FRACTION)
 SIZE = Column(name="size", meaning="bytes to deliver", unit="B", encoding=Encoding.SQUASHED, scale=300.0)
 SLACK = Column(name="slack", meaning="time to spare", unit="s", encoding=Encoding.SIGNED, scale=0.02)
-LAYOUT = Layout(context=(FREE,), slot=(SIZE, SLACK), num_slots=3)
-
-OBSERVATION = np.array([0.25, 0.5, 0.0, 0.75, 0.5, 0.0, -0.5], dtype=np.float32)
-"""A free quarter; sizes 300, 900 and 0 B; slacks 0, 0.02 and -0.02 s."""
+PORT = Column(name="port", meaning="number of a port", unit="1", encoding=Encoding.PLAIN, scale=65_535.0)
+FCT = Column(name="fct", meaning="completion time", unit="s", encoding=Encoding.SQUASHED, scale=0.1)
+LATE = Column(name="late", meaning="time since a deadline", unit="s", encoding=Encoding.SIGNED, scale=0.02)
+LAYOUT = Layout(
+    context=(FREE,),
+    slot=(SIZE, SLACK),
+    num_slots=3,
+    rows=(Rows(columns=(PORT, FCT), count=2), Rows(columns=(LATE,), count=3), Rows(columns=(), count=4)),
+)
+OBSERVATION = np.array(
+    [*(0.25, 0.5, 0.0, 0.75, 0.5, 0.0, -0.5), *(80.0, 0.5, 443.0, 0.0, 0.5, 0.0, -0.5)], dtype=np.float32
+)
+"""A free quarter; sizes 300, 900 and 0 B; slacks 0, 0.02 and -0.02 s; behind the slots, group by group, ports 80 and
+443 with 0.1 and 0 s, and 0.02, 0 and -0.02 s late."""
 
 
 def test_a_column_is_read_by_name_in_its_unit_and_a_batch_like_its_rows() -> None:
-    batch = np.stack([OBSERVATION, np.zeros(7, dtype=np.float32), OBSERVATION])
-    assert LAYOUT.context_column(OBSERVATION, "free") == 0.25
-    assert LAYOUT.slot_column(OBSERVATION, "size").tolist() == [300.0, 900.0, 0.0]
-    assert LAYOUT.slot_column(OBSERVATION, "slack").tolist() == [0.0, 0.02, -0.02]
-    assert LAYOUT.context_column(batch, "free").tolist() == [0.25, 0.0, 0.25]
-    assert LAYOUT.slot_column(batch, "slack").tolist() == [[0.0, 0.02, -0.02], [0.0] * 3, [0.0, 0.02, -0.02]]
-    for read in (LAYOUT.context_column, LAYOUT.slot_column):
-        with pytest.raises(ConfigError, match=r"the observation has no column 'colour': it has (free|size, slack)"):
+    batch = np.stack([OBSERVATION, np.zeros(14, dtype=np.float32), OBSERVATION])
+    for read, name, values in (
+        (LAYOUT.context_column, "free", 0.25),
+        (LAYOUT.slot_column, "size", [300.0, 900.0, 0.0]),
+        (LAYOUT.slot_column, "slack", [0.0, 0.02, -0.02]),
+        (LAYOUT.row_column, "port", [80.0, 443.0]),
+        (LAYOUT.row_column, "fct", [0.1, 0.0]),
+        (LAYOUT.row_column, "late", [0.02, 0.0, -0.02]),
+    ):
+        assert read(OBSERVATION, name).tolist() == values, name
+        assert read(batch, name).tolist() == [read(row, name).tolist() for row in batch], name
+        with pytest.raises(ConfigError, match=r"observation ha.* no column 'colour'(: it has (free|size, slack))?$"):
             read(OBSERVATION, "colour")
 
 
-def test_the_space_is_a_bounded_vector_that_is_signed_only_where_values_are() -> None:
+def test_columns_stand_in_their_order_and_rows_behind_the_slots_group_by_group() -> None:
+    assert LAYOUT.size == len(OBSERVATION)
+    assert LAYOUT.column_names == (
+        *("free", "size[0]", "slack[0]", "size[1]", "slack[1]", "size[2]", "slack[2]"),
+        *("port[0]", "fct[0]", "port[1]", "fct[1]", "late[0]", "late[1]", "late[2]"),
+    )
+    assert [column.name for column in LAYOUT.columns] == ["free", "size", "slack", "port", "fct", "late"]
+
+
+def test_the_space_is_bounded_by_the_scale_of_plain_values_and_signed_only_where_values_are() -> None:
     space = LAYOUT.space()
-    assert space.shape == (7,)
-    assert space.dtype == np.float32
-    assert space.low.tolist() == [0.0, 0.0, -1.0, 0.0, -1.0, 0.0, -1.0]
-    assert space.high.tolist() == [1.0] * 7
+    assert (space.shape, space.dtype) == ((14,), np.float32)
+    assert space.low.tolist() == [0.0, 0.0, -1.0, 0.0, -1.0, 0.0, -1.0, *[0.0] * 4, *[-1.0] * 3]
+    assert space.high.tolist() == [*[1.0] * 7, 65_535.0, 1.0, 65_535.0, *[1.0] * 4]
     assert space.contains(OBSERVATION)
-
-
-PORT = Column(name="port", meaning="number of a port", unit="1", encoding=Encoding.PLAIN, scale=65_535.0)
-FCT = Column(name="fct", meaning="completion time", unit="s", encoding=Encoding.SQUASHED, scale=0.1)
-WITH_ROWS = Layout(
-    context=(FREE,),
-    slot=(SIZE,),
-    num_slots=2,
-    rows=(Rows(columns=(PORT, FCT), count=2), Rows(columns=(SLACK,), count=3), Rows(columns=(), count=4)),
-)
-BEHIND = np.array([0.25, 0.5, 0.75, 80.0, 0.5, 443.0, 0.0, 0.5, 0.0, -0.5], dtype=np.float32)
-"""A free quarter; sizes 300 and 900 B; ports 80 and 443 with 0.1 and 0 s; slacks 0.02, 0 and -0.02 s."""
-
-
-def test_rows_stand_behind_the_slots_group_by_group() -> None:
-    assert WITH_ROWS.size == len(BEHIND)
-    assert WITH_ROWS.column_names == (
-        *("free", "size[0]", "size[1]", "port[0]", "fct[0]", "port[1]", "fct[1]", "slack[0]", "slack[1]", "slack[2]"),
-    )
-    assert [column.name for column in WITH_ROWS.columns] == ["free", "size", "port", "fct", "slack"]
-    assert WITH_ROWS.slot_column(BEHIND, "size").tolist() == [300.0, 900.0]
-    assert WITH_ROWS.row_column(BEHIND, "port").tolist() == [80.0, 443.0]
-    assert WITH_ROWS.row_column(np.stack([BEHIND, BEHIND]), "fct").tolist() == pytest.approx(
-        np.full((2, 2), [0.1, 0.0])
-    )
-    assert WITH_ROWS.row_column(BEHIND, "slack").tolist() == [0.02, 0.0, -0.02]
-    with pytest.raises(ConfigError, match="the rows of the observation have no column 'size'"):
-        WITH_ROWS.row_column(BEHIND, "size")
-
-
-def test_plain_values_are_bounded_by_their_scale() -> None:
-    space = WITH_ROWS.space()
-    assert space.low.tolist() == [0.0] * 7 + [-1.0] * 3
-    assert space.high[[3, 5]].tolist() == [65_535.0] * 2
-    assert space.contains(BEHIND)
-    assert not space.contains(BEHIND + np.float32(65_500.0) * (np.arange(10) == 3))
+    assert not space.contains(OBSERVATION + np.float32(65_500.0) * (np.arange(14) == 7))
 
 
 @given(value=st.floats(0.0, 1e9), scale=st.floats(1e-3, 1e6))

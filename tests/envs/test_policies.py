@@ -6,11 +6,8 @@ import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.envs.columns import Layout
 from flowsched_gym.envs.policies import (
     EarliestDeadline,
     FirstSlot,
@@ -31,22 +28,19 @@ from flowsched_gym.systems.artemis.config import ArtemisConfig, Observation
 from flowsched_gym.systems.artemis.policies import FeasibleFirst
 from flowsched_gym.systems.artemis.rules import artemis_layout
 from tests.environments import CASES
-from tests.envs.episodes import ENVIRONMENTS, SHORT, each_environment, make, play
+from tests.envs.episodes import ENVIRONMENTS, SHORT, each_environment, following, make, play
 
 FULL = artemis_layout(ArtemisConfig(f=4))
 PAPER = artemis_layout(ArtemisConfig(observation=Observation.PAPER, f=4))
-POLICIES: list[type[SlotPolicy]] = [
-    *(EarliestDeadline, FirstSlot, LargestRatio, LastSlot, LeastSlack, RandomSlot, SmallestRatio, SmallestSize)
-]
 
 
 def observe(
-    *, size: list[float], span: list[float] | None = None, time_left: list[float] | None = None, layout: Layout = FULL
+    *, size: list[float], span: list[float] | None = None, time_left: list[float] | None = None
 ) -> npt.NDArray[np.float32]:
     """Builds an observation with these requests in the first slots; slack follows from a line rate of 125 MB/s."""
     span = [0.04] * len(size) if span is None else span
     time_left = span if time_left is None else time_left
-    observation = np.zeros(layout.size, dtype=np.float32)
+    observation = np.zeros(FULL.size, dtype=np.float32)
     for slot in range(len(size)):
         values = {
             "present": 1.0,
@@ -56,9 +50,9 @@ def observe(
             "time_left": time_left[slot],
             "slack": time_left[slot] - size[slot] / 125e6,
         }
-        for index, column in enumerate(layout.slot):
+        for index, column in enumerate(FULL.slot):
             value = values.get(column.name, 0.0)
-            place = layout.num_context + slot * layout.num_slot_features + index
+            place = FULL.num_context + slot * FULL.num_slot_features + index
             observation[place] = value if column.name == "present" else squash(value, column.scale)
     return observation
 
@@ -80,8 +74,16 @@ def choice(policy: SlotPolicy, observation: npt.NDArray[np.float32]) -> int:
     ],
 )
 def test_each_policy_serves_what_its_name_says(policy: type[SlotPolicy], slot: int) -> None:
+    chooser, memory = policy(FULL), object()
     observation = observe(size=[2e5, 1e5, 3e5], span=[0.09, 0.04, 0.05], time_left=[0.03, 0.02, 0.01])
-    assert choice(policy(FULL), observation) == slot
+    action, state = chooser.predict(observation, state=memory, episode_start=np.array([True]), deterministic=True)
+
+    assert isinstance(chooser, Policy)
+    assert (action.tolist(), action.shape) == (slot, ())
+    assert np.issubdtype(action.dtype, np.integer)
+    assert state is memory
+    # Of equal requests the oldest is served.
+    assert choice(chooser, observe(size=[1e5] * 4)) == (3 if policy is LastSlot else 0)
 
 
 def test_slack_counts_the_time_to_send_and_the_deadline_does_not() -> None:
@@ -119,44 +121,6 @@ def test_the_random_policy_chooses_each_request_about_equally_often() -> None:
     assert counts[:3] == pytest.approx([1000] * 3, abs=130)
 
 
-@pytest.mark.parametrize("policy", POLICIES)
-@settings(max_examples=20)
-@given(
-    requests=st.lists(
-        st.lists(st.tuples(st.floats(1.0, 1e6), st.floats(1e-3, 0.1)), min_size=1, max_size=4), min_size=1, max_size=6
-    )
-)
-def test_a_batch_is_served_like_its_rows(policy: type[SlotPolicy], requests: list[list[tuple[float, float]]]) -> None:
-    batch = np.stack(
-        [observe(size=[size for size, _ in slots], span=[span for _, span in slots]) for slots in requests]
-    )
-
-    together = policy(FULL, seed=3).predict(batch)[0]
-    one_by_one = policy(FULL, seed=3)
-
-    assert together.shape == (len(batch),)
-    assert together.tolist() == [choice(one_by_one, row) for row in batch]
-
-
-@pytest.mark.parametrize("policy", POLICIES)
-def test_every_policy_speaks_the_protocol_and_chooses_no_empty_slot(policy: type[SlotPolicy]) -> None:
-    chooser = policy(FULL)
-    memory = object()
-    action, state = chooser.predict(
-        observe(size=[1e5]), state=memory, episode_start=np.array([True]), deterministic=True
-    )
-
-    assert isinstance(chooser, Policy)
-    assert state is memory
-    assert action.shape == ()
-    assert np.issubdtype(action.dtype, np.integer)
-    for num_requests in range(1, 5):
-        observation = observe(size=[1e5 * (slot + 1) for slot in range(num_requests)])
-        assert all(choice(chooser, observation) < num_requests for _ in range(20))
-    if policy not in (LastSlot, RandomSlot):  # equal requests are served oldest first
-        assert choice(policy(FULL), observe(size=[1e5] * 4)) == 0
-
-
 SETTINGS: dict[str, list[Mapping[str, object]]] = {}
 for _setting in load_suite("standard").settings.values():
     SETTINGS.setdefault(_setting.spec.id, []).append(_setting.kwargs)
@@ -175,8 +139,7 @@ EACH_TABLE = [
 def test_every_policy_plays_everything_that_tables_are_made_for(spec, arguments) -> None:
     for name in spec.heuristics:
         env = make(spec, **heuristic_arguments(spec, arguments, name))
-        policy = make_policy(name, env, seed=1)
-        steps = play(env, lambda _, observation, __, policy=policy: policy.predict(observation)[0], seed=16)  # type: ignore[misc]
+        steps = play(env, following(make_policy(name, env, seed=1)), seed=16)
         assert steps[-1].terminated, name
         assert steps[-1].info.get("empty_slot_choices", 0) == 0, name
 

@@ -9,8 +9,8 @@ import pytest
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import FixedWorkload, OneOf
-from tests.envs.episodes import SHORT, core, make
-from tests.envs.vectors import Pair, actions_at, each_native, exactly
+from tests.envs.episodes import SHORT, core, exactly, make
+from tests.envs.vectors import Pair, actions_at, each_native
 
 CHANGES = ("workload", "load", "flows", "bursts", "tasks")
 """Arguments that change a workload."""
@@ -28,27 +28,17 @@ def sources(spec: EnvironmentSpec) -> list[Any]:
     return [own, own.with_num_flows(20), FixedWorkload(workload=own.with_num_flows(12).draw(5))]
 
 
-def others(spec: EnvironmentSpec) -> dict[str, Any]:
-    return {name: value for name, value in SHORT[spec.id].items() if name not in CHANGES}
-
-
 def native(num_envs: int = 3, **arguments: Any) -> Any:
     return gym.make_vec(ARTEMIS, num_envs, "vector_entry_point", **({"k": 3, "f": 4} | arguments))
 
 
 @each_native
-def test_each_environment_of_a_vector_has_a_workload_of_its_own(spec: EnvironmentSpec) -> None:
-    pair = Pair(spec, workload=sources(spec), **others(spec))
-    pair.reset(seed=40)
-    assert pair.play(80, seed=41) >= 3
-
-
-@each_native
-def test_each_episode_has_one_of_several_workloads(spec: EnvironmentSpec) -> None:
-    several = {"one_of": sources(spec), "weights": [0, 1, 2]}
-    pair = Pair(spec, workload=several, **others(spec))
-    pair.reset(seed=40)
-    assert pair.play(80, seed=41) >= 2
+def test_a_vector_has_workloads_of_its_own_or_episodes_of_several(spec: EnvironmentSpec) -> None:
+    others = {name: value for name, value in SHORT[spec.id].items() if name not in CHANGES}
+    for workload, least in ((sources(spec), 3), ({"one_of": sources(spec), "weights": [0, 1, 2]}, 2)):
+        pair = Pair(spec, workload=workload, **others)
+        pair.reset(seed=40)
+        assert pair.play(80, seed=41) >= least
 
 
 def test_workloads_of_a_vector_may_differ_in_their_hosts() -> None:

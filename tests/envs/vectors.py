@@ -84,6 +84,13 @@ class SimultaneousFlows:
         )
 
 
+def tied_flows(arguments: Mapping[str, Any]) -> SimultaneousFlows:
+    """Returns flows that take whole seconds under arguments for ties."""
+    scale = 3e4 if arguments.get("transport") == "tcp" else arguments["link_gbps"] / 8e-9
+    # Flows of a tree that all go to one rack would share one link, and no two would send.
+    return SimultaneousFlows(scale=scale, anywhere="topology" in arguments, with_stages="barrier" in arguments)
+
+
 def make_native(spec: EnvironmentSpec, num_envs: int = 3, **arguments: Any) -> Any:
     return gym.make_vec(spec.id, num_envs, "vector_entry_point", **(SHORT[spec.id] | arguments))
 
@@ -160,13 +167,9 @@ class Pair:
         self, seed: int | Sequence[int | None] | None = None, reset_mask: npt.NDArray[np.bool_] | None = None
     ) -> None:
         """Resets both."""
-        found, expected = (
-            envs.reset(
-                seed=list(seed) if isinstance(seed, Sequence) else seed,
-                options=None if reset_mask is None else {"reset_mask": reset_mask},
-            )
-            for envs in (self.native, self.single)
-        )
+        seed = list(seed) if isinstance(seed, Sequence) else seed
+        options = None if reset_mask is None else {"reset_mask": reset_mask}
+        found, expected = (envs.reset(seed=seed, options=options) for envs in (self.native, self.single))
         self._compare(("observations", "infos"), found, expected)
 
     def step(self, actions: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
@@ -228,10 +231,7 @@ def compare_on_ties(
 ) -> None:
     """Compares both where many events are simultaneous."""
     for arguments in ties.get(spec.id, ()):
-        scale = 3e4 if arguments.get("transport") == "tcp" else arguments["link_gbps"] / 8e-9
-        # Flows of a tree that all go to one rack would share one link, and no two would send.
-        flows = SimultaneousFlows(scale=scale, anywhere="topology" in arguments, with_stages="barrier" in arguments)
-        pair = Pair(spec, num_envs=4, mode=mode, workload=flows, **arguments)
+        pair = Pair(spec, num_envs=4, mode=mode, workload=tied_flows(arguments), **arguments)
         pair.reset(seed=44)
         assert pair.play(120, seed=45) >= 4
 
