@@ -1,6 +1,7 @@
-"""Holds slot policies to hand-made observations, and all policies to workloads, vectors and each other."""
+"""Holds policies to hand-made observations, to all workloads, to single environments and steps, and to each other."""
 
 from collections.abc import Mapping
+from typing import Any, Final
 
 import gymnasium as gym
 import numpy as np
@@ -20,18 +21,19 @@ from flowsched_gym.envs.policies import (
     SmallestRatio,
     SmallestSize,
 )
+from flowsched_gym.envs.policies.scores import LinearScores, choose_for_all, weighted_policy
+from flowsched_gym.flows.metrics import summary
 from flowsched_gym.leaderboard import load_suite
 from flowsched_gym.machine_code.numerics import squash
-from flowsched_gym.registration import heuristic_arguments, make_policy
+from flowsched_gym.registration import find_environment, heuristic_arguments, make_policy
 from flowsched_gym.systems import EnvironmentSpec
-from flowsched_gym.systems.artemis.config import ArtemisConfig, Observation
+from flowsched_gym.systems.artemis.config import ArtemisConfig
 from flowsched_gym.systems.artemis.policies import FeasibleFirst
 from flowsched_gym.systems.artemis.rules import artemis_layout
 from tests.environments import CASES
-from tests.envs.episodes import ENVIRONMENTS, SHORT, each_environment, following, make, play
+from tests.envs.episodes import ENVIRONMENTS, SHORT, core, each_environment, following, make, play
 
 FULL = artemis_layout(ArtemisConfig(f=4))
-PAPER = artemis_layout(ArtemisConfig(observation=Observation.PAPER, f=4))
 
 
 def observe(
@@ -107,12 +109,6 @@ def test_feasible_first_puts_hopeless_requests_behind_all_others() -> None:
     assert choice(policy, observe(size=[2.5e5] * 2, span=[0.04, never], time_left=[0.001, never])) == 1
 
 
-@pytest.mark.parametrize(("policy", "column"), [(EarliestDeadline, "time_left"), (LeastSlack, "slack")])
-def test_a_policy_that_needs_a_column_that_is_not_there_says_so(policy: type[SlotPolicy], column: str) -> None:
-    with pytest.raises(ConfigError, match=f"the observation has no column '{column}': it has size, deadline_span"):
-        policy(PAPER)
-
-
 def test_the_random_policy_chooses_each_request_about_equally_often() -> None:
     batch = np.stack([observe(size=[1e5, 2e5, 3e5])] * 3000)
     counts = np.bincount(RandomSlot(FULL, seed=1).predict(batch)[0], minlength=4)
@@ -162,3 +158,117 @@ def test_a_policy_that_does_not_exist_is_refused_with_those_that_do(spec: Enviro
     known = ", ".join(spec.named_policies)
     with pytest.raises(ConfigError, match=rf"policy is 'oracle': .* has {known}"):
         make_policy("oracle", make(spec))
+
+
+SEEDS: Final = (3, 3, 5, 8)
+TO_BACK: Final = ("flowsched/Artemis-v0", {"defer": "to-back"}, {})
+WEIGHTED: Final = (
+    TO_BACK,
+    ("flowsched/Artemis-v0", {"defer": "wait", "max_decisions": 20}, {"width": 3}),
+    ("flowsched/TAFEThresholds-v0", {}, {}),
+    ("flowsched/AuTOThresholds-v0", {}, {"constant": True}),
+    ("flowsched/AuTOLongFlows-v0", {}, {}),
+)
+OTHERS: Final = tuple((spec.id, {}, {}) for spec in ENVIRONMENTS if spec.id not in [case[0] for case in WEIGHTED])
+
+
+def made(env_id: str, kwargs: dict[str, Any], options: dict[str, Any], **vector: Any) -> tuple[Any, Any, Any]:
+    """Makes environments, a policy for them, and random weights."""
+    envs: Any = gym.make_vec(env_id, num_envs=len(SEEDS), **{**SHORT[env_id], **kwargs}, **vector).unwrapped
+    policy = weighted_policy(envs.layout, envs.single_action_space, **options)
+    return envs, policy, np.random.default_rng(1).normal(size=(len(SEEDS), policy.num_weights))
+
+
+@pytest.mark.parametrize(
+    ("env_id", "kwargs", "options"),
+    [*WEIGHTED, *(pytest.param(*one, marks=pytest.mark.exhaustive) for one in OTHERS)],
+)
+def test_whole_episodes_are_those_of_single_steps(env_id: str, kwargs: dict[str, Any], options: dict[str, Any]) -> None:
+    envs, policy, weights = made(env_id, kwargs, options)
+    metric = find_environment(env_id).metric
+    values, num_decisions = envs.play(policy, weights, seeds=SEEDS, metric=metric)
+
+    steps = 0
+    for row, seed in enumerate(SEEDS):
+        env: Any = gym.make(env_id, **{**SHORT[env_id], **kwargs}, engine="compiled").unwrapped
+        observation, info = env.reset(seed=seed)
+        shape = env.action_space.shape or (1,)
+        over = False
+        while not over:
+            action = np.zeros((1, *shape), dtype=env.action_space.dtype)
+            masks = np.atleast_2d(info.get("action_mask", np.zeros(0, dtype=np.bool_)))
+            scratch = np.zeros(policy.scratch_size)
+            choose_for_all(policy, weights[row : row + 1], observation[np.newaxis], masks, scratch, action)
+            taken = action[0] if env.action_space.shape else int(action[0, 0])
+            observation, _, terminated, truncated, info = env.step(taken)
+            over = terminated or truncated
+            steps += 1
+        assert info["episode_metrics"][metric] == values[row]
+        assert summary(env.records()).num_finished == summary(envs.records(row)).num_finished
+    assert steps == num_decisions
+
+
+def test_threads_change_nothing_and_the_next_episodes_are_fresh() -> None:
+    alone, policy, weights = made(*TO_BACK)
+    together, _, _ = made(*TO_BACK, num_threads=2)
+    played = [envs.play(policy, weights, seeds=SEEDS, metric="mean_fct") for envs in (alone, together)]
+    assert played[0][0].tolist() == played[1][0].tolist()
+    assert played[0][1] == played[1][1]
+    fresh, _, _ = made(*TO_BACK)
+    assert alone.reset(seed=9)[0].tolist() == fresh.reset(seed=9)[0].tolist()
+    assert np.unique(alone.play(policy, np.zeros_like(weights), seeds=[4] * 4, metric="mean_fct")[0]).size == 1
+
+
+def test_a_weight_on_one_column_is_the_rule_that_compares_it() -> None:
+    """Of equals the first slot wins, as with the heuristics."""
+    envs, policy, weights = made("flowsched/Artemis-v0", {"f": 4}, {})
+    assert isinstance(policy, LinearScores)
+    names = [(feature.name, feature.power) for feature in policy.features(envs.layout)]
+    for column, heuristic in (("size", "sjf"), ("time_left", "edf"), ("slack", "least-slack")):
+        weights[:] = 0.0
+        weights[:, names.index((column, 1))] = -1.0
+        rule = make_policy(heuristic, envs)
+        observation, infos = envs.reset(seed=list(SEEDS))
+        for _ in range(30):
+            actions = np.zeros((len(SEEDS), 1), dtype=np.int64)
+            choose_for_all(policy, weights, observation, infos["action_mask"], np.zeros(0), actions)
+            expected, _ = rule.predict(observation, deterministic=True)
+            assert actions[:, 0].tolist() == expected.tolist()
+            observation, _, _, _, infos = envs.step(expected)
+
+
+def test_hidden_units_see_the_slot_and_the_mean_of_all() -> None:
+    """Two slots of one column, one unit: its inputs, by hand, and what is added to the linear score."""
+    policy = LinearScores(num_context=0, num_slots=2, num_columns=1, num_kinds=1, num_others=0, width=1)
+    linear, unit = [0.0] * 5, [2.0, 4.0, -1.0]
+    for out, expected in ((1.0, 1), (-1.0, 0)):
+        weights = np.array([[*linear, *unit, out]])
+        action, scratch = np.zeros((1, 1), dtype=np.int64), np.zeros(1)
+        columns = np.array([[0.25, 0.75]], dtype=np.float32)
+        choose_for_all(policy, weights, columns, np.ones((1, 2), dtype=np.bool_), scratch, action)
+        assert scratch[0] == 4.0 * 0.5 - 1.0
+        assert action[0, 0] == expected
+
+
+@each_environment
+def test_every_environment_has_a_policy_whose_weights_have_names(spec: EnvironmentSpec) -> None:
+    env = core(make(spec, engine="compiled"))
+    policy = weighted_policy(env.layout, env.action_space)
+    assert len(policy.features(env.layout)) == policy.num_weights > 0
+
+
+def test_what_cannot_be_played_is_refused() -> None:
+    envs, policy, weights = made(*TO_BACK)
+    for wrong, message in (
+        ({"weights": weights[1:]}, r"weights have shape \(3, \d+\): it must be \(4, \d+\)"),
+        ({"metric": "mean"}, "metric is 'mean': it must be one of"),
+        ({"seeds": (1, 2)}, "seed has 2 entries: it must have one for each of 4"),
+        ({"seeds": (1, 2, 3, -1)}, "seed of environment 3 is -1: it must be an integer >= 0"),
+    ):
+        arguments = {"weights": weights, "seeds": SEEDS, "metric": "mean_fct", **wrong}
+        with pytest.raises(ConfigError, match=message):
+            envs.play(policy, **arguments)
+    with pytest.raises(ConfigError, match="width is 3: hidden units score slots"):
+        weighted_policy(envs.layout, gym.spaces.Box(-1, 1, (2,)), width=3)
+    with pytest.raises(ConfigError, match="no policy of few weights is known for it"):
+        weighted_policy(envs.layout, gym.spaces.Discrete(2))

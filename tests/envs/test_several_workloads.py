@@ -50,13 +50,6 @@ def test_workloads_of_a_vector_may_differ_in_their_hosts() -> None:
     assert pair.native.simulation.topology.num_hosts == 24
 
 
-def test_a_vector_needs_as_many_workloads_as_environments() -> None:
-    with pytest.raises(ConfigError, match="workload has 3 entries: it must have 4, one for each environment"):
-        native(4, workload=BURSTS)
-    with pytest.raises(ConfigError, match=r"one_of\[1\]: workload 'gather-b1' does not exist"):
-        native(2, workload=["gather-a1", "gather-b1"])
-
-
 def test_an_environment_that_is_where_another_one_was_goes_on_with_its_workload() -> None:
     envs = native(workload=BURSTS)
     envs.reset(seed=3)
@@ -110,8 +103,13 @@ def test_an_episode_of_one_of_several_is_the_one_that_it_has_alone() -> None:
         assert [exactly(a) == exactly(b) for a, b in zip(base.workload.arrays, alone.workload.arrays, strict=True)]
 
 
-def test_every_workload_is_checked_not_only_the_first_one_drawn() -> None:
-    with pytest.raises(ConfigError, match="after others: here, flows send at once"):
-        gym.make(ARTEMIS, workload={"one_of": ["gather-a1", "tafe-short"], "weights": [1, 0]})
-    with pytest.raises(ConfigError, match=r"one_of\[1\]: .* workload 'poisson-tree' has none"):
-        gym.make(ARTEMIS, workload={"one_of": ["gather-a1", "poisson-tree"]}, bursts=3)
+def test_every_workload_is_checked_and_a_vector_needs_one_for_each_environment() -> None:
+    weighted, others = {"one_of": ["gather-a1", "tafe-short"], "weights": [1, 0]}, ["gather-a1", "poisson-tree"]
+    for arguments, message in (
+        ({"num_envs": 4, "workload": BURSTS}, "workload has 3 entries: it must have 4, one for each environment"),
+        ({"num_envs": 2, "workload": ["gather-a1", "gather-b1"]}, r"one_of\[1\]: workload 'gather-b1' does not exist"),
+        ({"workload": weighted}, "after others: here, flows send at once"),
+        ({"workload": {"one_of": others}, "bursts": 3}, r"one_of\[1\]: .* workload 'poisson-tree' has none"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            native(**arguments)

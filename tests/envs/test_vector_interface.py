@@ -32,7 +32,7 @@ def masks_of(envs: Any) -> Any:
 
 
 @each_native
-def test_make_vec_takes_the_native_vector_with_the_spaces_and_attributes_of_its_environments(spec) -> None:
+def test_make_vec_takes_the_native_vector_which_knows_what_all_its_environments_share(spec: EnvironmentSpec) -> None:
     envs: Any = gym.make_vec(spec.id, num_envs=2, **SHORT[spec.id])
     single: Any = make(spec).unwrapped
 
@@ -44,22 +44,6 @@ def test_make_vec_takes_the_native_vector_with_the_spaces_and_attributes_of_its_
     assert envs.observation_space.shape == (2, *single.observation_space.shape)
     assert (envs.layout, envs.config) == (single.layout, single.config)
     assert envs.metadata == {**single.metadata, "autoreset_mode": AutoresetMode.NEXT_STEP}
-
-
-def test_numbers_of_numpy_count_as_pythons_do() -> None:
-    """Twice 200, as room for two episodes each, is 144 in eight bits."""
-    vectors = [
-        gym.make_vec("flowsched/Artemis-v0", num_envs=count(200), num_threads=count(1), **SHORT["flowsched/Artemis-v0"])
-        for count in (int, np.uint8)
-    ]
-    observations = [envs.reset(seed=4)[0] for envs in vectors]
-    assert np.array_equal(*observations)
-    assert [type(envs.num_envs) for envs in vectors] == [int, int]
-
-
-@each_native
-def test_call_and_get_attr_know_what_all_environments_share(spec: EnvironmentSpec) -> None:
-    envs, single = make_native(spec, 2), make(spec).unwrapped
     envs.reset(seed=[3, 8])
     shared = ("num_actions",) if isinstance(envs, DecisionVectorEnv) else ()
     for name in ("config", "layout", "render_mode", "metadata", *shared):
@@ -71,6 +55,17 @@ def test_call_and_get_attr_know_what_all_environments_share(spec: EnvironmentSpe
     for name in ("simulation", "step", "absent"):
         with pytest.raises(AttributeError, match=f"'{name}' is not known of each environment: it must be one of "):
             envs.get_attr(name)
+
+
+def test_numbers_of_numpy_count_as_pythons_do() -> None:
+    """Twice 200, as room for two episodes each, is 144 in eight bits."""
+    vectors = [
+        gym.make_vec("flowsched/Artemis-v0", num_envs=count(200), num_threads=count(1), **SHORT["flowsched/Artemis-v0"])
+        for count in (int, np.uint8)
+    ]
+    observations = [envs.reset(seed=4)[0] for envs in vectors]
+    assert np.array_equal(*observations)
+    assert [type(envs.num_envs) for envs in vectors] == [int, int]
 
 
 @each_native

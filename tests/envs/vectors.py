@@ -124,13 +124,6 @@ def actions_at(envs: Any, place: int) -> npt.NDArray[Any]:
 class Pair:
     """Is a native vector environment and one of Gymnasium's own; whatever one is told, both are told.
 
-    Args:
-        spec: Which environment.
-        num_envs: How many of them.
-        mode: When an environment that has ended begins its next episode.
-        max_episode_steps: Steps after which Gymnasium truncates.
-        **arguments: Arguments of the environment.
-
     Attributes:
         infos: What the native vector environment told in its last step.
     """

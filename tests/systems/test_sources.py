@@ -37,19 +37,6 @@ def test_arrivals_end_after_the_seconds_asked_for() -> None:
     assert 0 < env.unwrapped.workload.arrival_time.max() < 0.5  # type: ignore[attr-defined]
 
 
-def test_an_episode_without_a_flow_is_refused_when_it_is_drawn() -> None:
-    env = gym.make(ARTEMIS, seconds=0.1)
-    refused = []
-    for seed in range(20):
-        try:
-            env.reset(seed=seed)
-        except ConfigError as error:
-            refused.append(str(error))
-
-    assert 0 < len(refused) < 20
-    assert set(refused) == {"the episode drawn has no flow: ask for more bursts, or more seconds of arrivals"}
-
-
 def test_flows_that_are_given_cannot_be_changed() -> None:
     for arguments in ({"bursts": 3}, {"load": 0.5}, {"destinations": 2}, {"seconds": 1.0}):
         workload = make_flows([0.0], [1e5], span=[0.05])
