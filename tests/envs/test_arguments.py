@@ -1,4 +1,4 @@
-"""An argument is declared once, as a field of a config, and so is a column: what follows from them, of ones own.
+"""An argument is declared once, as a field of a config, and so is a column: what follows, with ones of our own.
 
 Discrete actions are held to their ranges.
 """

@@ -140,19 +140,12 @@ class Pair:
         both: dict[str, Any] = {"num_envs": num_envs, "max_episode_steps": max_episode_steps, **arguments}
         self.mode = mode
         self.native: Any = gym.make_vec(spec.id, vectorization_mode="vector_entry_point", autoreset_mode=mode, **both)
-        own = arguments.pop("workload", None)
-        each = own if isinstance(own, list) else [own] * num_envs
+        own = arguments.get("workload")
+        workloads = own if isinstance(own, list) else [own] * num_envs
+        each = [arguments if one is None else arguments | {"workload": one} for one in workloads]
+        make = functools.partial(gym.make, spec.id, max_episode_steps=max_episode_steps)
         self.single: Any = gym.vector.SyncVectorEnv(
-            [
-                functools.partial(
-                    gym.make,
-                    spec.id,
-                    max_episode_steps=max_episode_steps,
-                    **(arguments if workload is None else {"workload": workload, **arguments}),
-                )
-                for workload in each
-            ],
-            autoreset_mode=mode,
+            [functools.partial(make, **given) for given in each], autoreset_mode=mode
         )
         self.infos: Any = {}
 
