@@ -13,29 +13,20 @@ from flowsched_gym.evaluation import evaluate, rollout
 from flowsched_gym.registration import find_environment, heuristic_arguments, make_policy
 from flowsched_gym.systems.artemis.env import ArtemisEnv
 from flowsched_gym.systems.artemis.policies import BASES
-from flowsched_gym.workload import workload_from_columns
 from tests.envs.episodes import following, play
+from tests.simulate import make_flows
 
 ARTEMIS = "flowsched/Artemis-v0"
 SLOTS = 3
-# Four requests at once, 1, 2, 1 and 4 ms at 1 Gbps; the second has 1 ms of slack, the others enough.
-COLUMNS = {
-    "flow_id": [0, 1, 2, 3],
-    "source": [1, 2, 3, 4],
-    "destination": [0, 0, 0, 0],
-    "size_bytes": [1.25e5, 2.5e5, 1.25e5, 5e5],
-    "arrival_s": [0.0] * 4,
-    "deadline_s": [0.5, 0.003, 0.4, 0.3],
-}
+NEAR = 1e-5
+"""Relative; scores that float32 cannot tell apart."""
 
 
 def make(**kwargs: Any) -> gym.Env:
-    flows = workload_from_columns(COLUMNS)
+    """Makes an environment with four requests at once, 1, 2, 1 and 4 ms long; the second has 1 ms of slack."""
+    sizes, spans = [1.25e5, 2.5e5, 1.25e5, 5e5], [0.5, 0.003, 0.4, 0.3]
+    flows = make_flows([0.0] * 4, sizes, span=spans, source=[1, 2, 3, 4])
     return gym.make(ARTEMIS, workload=flows, k=3, f=SLOTS, link_delay_us=0.0, **kwargs)
-
-
-NEAR = 1e-5
-"""Relative; scores that float32 cannot tell apart."""
 
 
 def scores(env: ArtemisEnv, rows: npt.NDArray[np.int64]) -> dict[str, npt.NDArray[np.float64]]:
