@@ -1,10 +1,10 @@
 """Scores the learned agents of the leaderboard over all its settings, on one scale (Agarwal et al., NeurIPS 2021).
 
-``python -m benchmarks.scores`` prints them. The score of a training in a setting is 0 where it is as good as choosing at
-random, and 1 where it is as good as the best rule with no other actions and information: ``(agent - random) / (rule -
-random)``, each the mean of a metric over the same episodes. Settings in which random and the rule are less than 2 % apart
-tell nothing, and are not counted. Intervals are made of draws of the trainings of each setting, and of its episodes, and
-widened as those of ``flowsched_gym.evaluation.statistics``.
+``python -m benchmarks.scores`` prints them. The score of a training in a setting is 0 where it is as good as choosing
+at random, and 1 where it is as good as the best rule with no other actions and information: ``(agent - random) / (rule
+- random)``, each the mean of a metric over the same episodes. Settings in which random and the rule are less than 2 %
+apart tell nothing, and are not counted. Intervals are made of draws of the trainings of each setting, and of its
+episodes, and widened as those of ``flowsched_gym.evaluation.statistics``.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,13 +30,16 @@ from flowsched_gym.leaderboard import (
     Table,
     compare_settings,
     format_interval,
-   
     group_results,
     load_suite,
     read_results,
 )
 
 RESULTS: Final = Path(__file__).resolve().parent / "results"
+COLUMNS: Final = (
+    *("setting", "agent", "rule", "trainings", "median score", "from, to", "collapsed"),
+    *("p, adjusted (Holm)", "counted"),
+)
 LEAST_RANGE: Final = 0.02
 """Part of the rule's mean by which it has to be away from random."""
 COLLAPSE: Final = 0.25
@@ -116,7 +119,7 @@ def holm(p_values: FloatArray) -> FloatArray:
 
 
 class Scored(NamedTuple):
-    """An agent of a setting, the rule that it is compared with, their difference, and whether the setting is counted."""
+    """An agent of a setting, the rule that it is compared with, their difference, and whether it is counted."""
 
     setting: str
     agent: str
@@ -130,29 +133,18 @@ def main() -> None:
     """Prints the scores of each agent, and those of all together."""
     scored = agents()
     adjusted = holm(np.array([each.difference.p_value for each in scored]))
-    rows = []
-    for each, p_value in zip(scored, adjusted.tolist(), strict=True):
-        scores = training_scores(each.compared)
-        ends = f"{scores.min():.2f} to {scores.max():.2f}"
-        rows.append(
-            (
-                each.setting,
-                each.agent,
-                each.rule,
-                str(len(scores)),
-                f"{np.median(scores):.2f}",
-                ends,
-                str(num_collapsed(scores)),
-                f"{p_value:.3f}",
-                "" if each.counts else "no",
-            )
-        )
-    columns = ("setting", "agent", "rule", "trainings", "median score", "from, to", "collapsed", "p (Holm)", "counted")
-    print(Table(columns=columns, rows=tuple(rows)).text())
+    rows = [_row(each, p_value) for each, p_value in zip(scored, adjusted.tolist(), strict=True)]
+    print(Table(columns=COLUMNS, rows=tuple(rows)).text())
     counted = [each.compared for each in scored if each.counts]
-    print(
-        f"\nAll {len(counted)} counted: interquartile mean {format_interval(suite_score(counted), digits=2)}; 0 is random, 1 the best rule."
-    )
+    score = format_interval(suite_score(counted), digits=2)
+    print(f"\n{len(counted)} agents are counted: interquartile mean {score}; 0 is random, 1 the best rule.")
+
+
+def _row(each: Scored, p_value: float) -> tuple[str, ...]:
+    scores = training_scores(each.compared)
+    numbers = f"{np.median(scores):.2f}", f"{scores.min():.2f} to {scores.max():.2f}", f"{num_collapsed(scores)}"
+    names = each.setting, each.agent, each.rule, f"{len(scores)}"
+    return (*names, *numbers, f"{p_value:.3f}", "" if each.counts else "no")
 
 
 def agents() -> list[Scored]:

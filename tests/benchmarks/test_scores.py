@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from flowsched_gym.core.errors import ConfigError
 from benchmarks import scores
 from benchmarks.scores import Compared
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation.statistics import interquartile_mean
 
 NUM_SETTINGS, NUM_TRAININGS, NUM_EPISODES = 6, 10, 12

@@ -4,7 +4,7 @@ import dataclasses
 import hashlib
 import itertools
 import typing
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
@@ -22,7 +22,6 @@ ENVIRONMENTS: Final = tuple(registration.ENVIRONMENTS.values())
 
 SHORT: Final = {env_id: cases.short for env_id, cases in CASES.items()}
 """Arguments by id that make an episode short, and its decisions matter."""
-
 
 EPISODE_LIMIT: Final = 20_000
 
@@ -55,6 +54,11 @@ def core(env: gym.Env) -> FlowSchedEnv[Any]:
 
 def any_action(env: gym.Env, observation: Any, info: dict[str, Any]) -> Any:
     return env.action_space.sample()
+
+
+def following(policy: Any) -> Choose:
+    """Chooses as a policy does."""
+    return lambda _, observation, __: policy.predict(observation)[0]
 
 
 def action_at(space: gym.Space, place: int) -> Any:
@@ -107,6 +111,12 @@ def pairwise(spec: EnvironmentSpec) -> list[dict[str, Any]]:
     return chosen
 
 
+def case(spec: EnvironmentSpec, arguments: Mapping[str, Any], *, exhaustive: bool = False) -> Any:
+    """Makes parameters of a test of an environment and arguments, named after both."""
+    name = f"{spec.id}-{'-'.join(map(str, arguments.values()))}"
+    return pytest.param(spec, arguments, id=name, marks=pytest.mark.exhaustive if exhaustive else ())
+
+
 def each_combination(
     specs: Iterable[EnvironmentSpec] = ENVIRONMENTS, *, discipline: str | None = None
 ) -> pytest.MarkDecorator:
@@ -119,22 +129,24 @@ def each_combination(
     cases = []
     for spec in specs:
         few = [each for each in pairwise(spec) if discipline in (None, each.get("discipline", discipline))]
-        for arguments in combinations(spec):
-            marks = () if arguments in few else pytest.mark.exhaustive
-            name = f"{spec.id}-{'-'.join(map(str, arguments.values()))}"
-            cases.append(pytest.param(spec, arguments, id=name, marks=marks))
+        cases += [case(spec, each, exhaustive=each not in few) for each in combinations(spec)]
     return pytest.mark.parametrize(("spec", "arguments"), cases)
 
 
+def exactly(value: Any) -> Any:
+    """Makes something of a value that is equal where all bits are: NaN to itself, 0 not to -0."""
+    if isinstance(value, Mapping):
+        return {key: exactly(value[key]) for key in value}
+    if isinstance(value, tuple):
+        return tuple(exactly(each) for each in value)
+    if not isinstance(value, np.ndarray):
+        return repr(value)
+    if value.dtype == object:
+        return value.shape, [exactly(each) for each in value.tolist()]
+    return value.dtype.str, value.shape, value.tobytes()
+
+
 def fingerprint(env_id: str, seed: int, **arguments: Any) -> str:
-    """Digests a random episode: observations, rewards, ends, times, masks."""
-    digest = hashlib.sha256()
+    """Digests all that a random episode tells."""
     with gym.make(env_id, **(SHORT[env_id.removeprefix("flowsched_gym:")] | arguments)) as env:
-        for step in play(env, seed=seed):
-            digest.update(np.asarray(step.observation).tobytes())
-            digest.update(
-                repr((np.asarray(step.action).tolist(), step.reward, step.terminated, step.truncated)).encode()
-            )
-            digest.update(repr((step.info["time"], step.info["finished"], step.info["reward_terms"])).encode())
-            digest.update(np.asarray(step.info.get("action_mask", ())).tobytes())
-    return digest.hexdigest()
+        return hashlib.sha256(repr(exactly(tuple(play(env, seed=seed)))).encode()).hexdigest()

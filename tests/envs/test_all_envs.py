@@ -1,5 +1,6 @@
-"""Holds every registered environment to Gymnasium's contract and to the package's own."""
+"""Holds every registered environment to Gymnasium's contract, to the package's own, and to its docstring."""
 
+import inspect
 import itertools
 import re
 import warnings
@@ -20,11 +21,11 @@ from tests.envs.episodes import (
     core,
     each_combination,
     each_environment,
+    exactly,
     fingerprint,
     make,
     play,
 )
-from tests.envs.vectors import exactly
 from tests.processes import run_python
 
 SLOT_CHOICES = [
@@ -166,12 +167,8 @@ def test_an_action_outside_the_space_is_refused_and_leaves_the_episode_as_it_was
         with pytest.raises(InvalidAction, match=r"action is .*: it must be "):
             env.step(wrong)
         action = env.action_space.sample()
-        got, expected = env.step(action), untouched.step(action)
-
-        assert (got[0] == expected[0]).all()
-        assert got[1:4] == expected[1:4]
-        assert got[4]["time"] == expected[4]["time"]
-        assert got[4].get("empty_slot_choices") == expected[4].get("empty_slot_choices")
+        got = env.step(action)
+        assert exactly(got) == exactly(untouched.step(action))
         if got[2]:
             break
 
@@ -203,23 +200,12 @@ def test_what_is_not_known_is_refused_by_name(spec: EnvironmentSpec) -> None:
         find_environment("flowsched/Athena-v0")
 
 
-def run_first_slots(env: gym.Env[object, int]) -> tuple[int, bool, bool, dict[str, float]]:
-    """Grants the oldest request until the episode ends; returns decisions, flags and metrics."""
-    env.reset(seed=3)
-    for decisions in range(1, 10_000):
-        _, _, terminated, truncated, info = env.step(0)
-        if terminated or truncated:
-            return decisions, terminated, truncated, info["episode_metrics"]
-    raise AssertionError("the episode did not end")
-
-
 def test_an_episode_is_truncated_after_its_decisions_with_metrics_of_the_deadlines_that_have_passed() -> None:
     env = gym.make("flowsched/Artemis-v0", workload="gather-heavy", k=3, f=10, max_decisions=120)
+    steps = play(env, lambda *_: 0, seed=3)
+    metrics, simulation = steps[-1].info["episode_metrics"], core(env).simulation
 
-    decisions, terminated, truncated, metrics = run_first_slots(env)
-
-    assert (decisions, terminated, truncated) == (120, False, True)
-    simulation = env.unwrapped.simulation  # type: ignore[attr-defined]
+    assert (len(steps) - 1, steps[-1].terminated, steps[-1].truncated) == (120, False, True)
     due = simulation.workload.arrival_time + simulation.workload.deadline_span <= simulation.now
     assert 0 < due.sum() < simulation.workload.num_flows
     assert metrics["deadlines_met"] + metrics["deadlines_missed"] == due.sum()
@@ -228,5 +214,33 @@ def test_an_episode_is_truncated_after_its_decisions_with_metrics_of_the_deadlin
 
 
 def test_an_episode_that_ends_with_its_last_allowed_decision_is_terminated_not_truncated() -> None:
-    env = gym.make("flowsched/Artemis-v0", bursts=2, max_decisions=20)
-    assert run_first_slots(env)[:3] == (20, True, False)
+    steps = play(gym.make("flowsched/Artemis-v0", bursts=2, max_decisions=20), lambda *_: 0, seed=3)
+    assert (len(steps) - 1, steps[-1].terminated, steps[-1].truncated) == (20, True, False)
+
+
+HEADINGS = [
+    *("Description", "Action Space", "Observation Space", "Rewards", "Starting State", "Episode End", "Arguments"),
+    *("Vectorized environment", "Version History", "Reference"),
+]
+"""Gymnasium's, in its order, and ours."""
+
+
+@each_environment
+def test_the_docstring_has_all_headings_and_explains_columns_choices_and_terms(spec: EnvironmentSpec) -> None:
+    text = inspect.cleandoc(load_target(spec.entry_point).__doc__)
+    _, *parts = re.split(r"^## (.*)\n", text, flags=re.MULTILINE)
+    sections = dict(zip(parts[::2], parts[1::2], strict=True))
+    tables = [line.strip("|").split("|") for line in sections["Observation Space"].splitlines() if line[:1] == "|"]
+    described = [[cell.strip() for cell in row[:4]] for row in tables]
+
+    assert list(sections) == HEADINGS
+    assert re.search(rf"^\* {spec.id[-2:]}: \S", sections["Version History"], flags=re.MULTILINE)
+    assert "{columns" not in text
+    for arguments in ({}, *combinations(spec)):
+        for column in core(make(spec, **arguments)).layout.columns:
+            assert [column.name, column.meaning, column.unit, column.encoding.value] in described, arguments
+        for choice in arguments.values():
+            assert not isinstance(choice, str) or f"``{choice}``" in text or f'"{choice}"' in text, choice
+    terms = play(make(spec), seed=1, limit=1)[-1].info["reward_terms"]
+    assert terms
+    assert [term for term in terms if f"``{term}``" not in sections["Rewards"]] == []

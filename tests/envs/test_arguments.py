@@ -1,4 +1,7 @@
-"""An argument is declared once, as a field of a config: what follows from it, in a config of one's own."""
+"""An argument is declared once, as a field of a config, and so is a column: what follows, with ones of our own.
+
+Discrete actions are held to their ranges.
+"""
 
 import inspect
 import pickle
@@ -7,8 +10,11 @@ from enum import StrEnum
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from flowsched_gym.core.errors import ConfigError, UnknownArgumentError
+from flowsched_gym.core.errors import ConfigError, InvalidAction, UnknownArgumentError
+from flowsched_gym.envs.actions import read_choice, read_choices
 from flowsched_gym.envs.arguments import (
     Choice,
     Documented,
@@ -18,6 +24,8 @@ from flowsched_gym.envs.arguments import (
     configured_by,
     describe,
 )
+from flowsched_gym.envs.columns import Column, Encoding, Layout, Rows
+from flowsched_gym.machine_code.numerics import squash
 from flowsched_gym.registration import load_target
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import WorkloadLike
@@ -132,3 +140,101 @@ def test_an_editor_finds_the_arguments_of_an_environment_and_their_types(spec: E
     assert "" not in types.values()
     assert (types["workload"], types["engine"]) == ("WorkloadLike | None", "str")
     assert types["max_decisions"] == "int | None"
+
+
+FREE = Column(name="free", meaning="free tokens over all", unit="1", encoding=Encoding.FRACTION)
+SIZE = Column(name="size", meaning="bytes to deliver", unit="B", encoding=Encoding.SQUASHED, scale=300.0)
+SLACK = Column(name="slack", meaning="time to spare", unit="s", encoding=Encoding.SIGNED, scale=0.02)
+PORT = Column(name="port", meaning="number of a port", unit="1", encoding=Encoding.PLAIN, scale=65_535.0)
+FCT = Column(name="fct", meaning="completion time", unit="s", encoding=Encoding.SQUASHED, scale=0.1)
+LATE = Column(name="late", meaning="time since a deadline", unit="s", encoding=Encoding.SIGNED, scale=0.02)
+LAYOUT = Layout(
+    context=(FREE,),
+    slot=(SIZE, SLACK),
+    num_slots=3,
+    rows=(Rows(columns=(PORT, FCT), count=2), Rows(columns=(LATE,), count=3), Rows(columns=(), count=4)),
+)
+OBSERVATION = np.array(
+    [*(0.25, 0.5, 0.0, 0.75, 0.5, 0.0, -0.5), *(80.0, 0.5, 443.0, 0.0, 0.5, 0.0, -0.5)], dtype=np.float32
+)
+"""A free quarter; sizes 300, 900 and 0 B; slacks 0, 0.02 and -0.02 s; behind the slots, group by group, ports 80 and
+443 with 0.1 and 0 s, and 0.02, 0 and -0.02 s late."""
+
+
+def test_a_column_is_read_by_name_in_its_unit_and_a_batch_like_its_rows() -> None:
+    batch = np.stack([OBSERVATION, np.zeros(14, dtype=np.float32), OBSERVATION])
+    for read, name, values in (
+        (LAYOUT.context_column, "free", 0.25),
+        (LAYOUT.slot_column, "size", [300.0, 900.0, 0.0]),
+        (LAYOUT.slot_column, "slack", [0.0, 0.02, -0.02]),
+        (LAYOUT.row_column, "port", [80.0, 443.0]),
+        (LAYOUT.row_column, "fct", [0.1, 0.0]),
+        (LAYOUT.row_column, "late", [0.02, 0.0, -0.02]),
+    ):
+        assert read(OBSERVATION, name).tolist() == values, name
+        assert read(batch, name).tolist() == [read(row, name).tolist() for row in batch], name
+        with pytest.raises(ConfigError, match=r"observation ha.* no column 'colour'(: it has (free|size, slack))?$"):
+            read(OBSERVATION, "colour")
+
+
+def test_columns_stand_in_their_order_and_rows_behind_the_slots_group_by_group() -> None:
+    assert LAYOUT.size == len(OBSERVATION)
+    assert LAYOUT.column_names == (
+        *("free", "size[0]", "slack[0]", "size[1]", "slack[1]", "size[2]", "slack[2]"),
+        *("port[0]", "fct[0]", "port[1]", "fct[1]", "late[0]", "late[1]", "late[2]"),
+    )
+    assert [column.name for column in LAYOUT.columns] == ["free", "size", "slack", "port", "fct", "late"]
+
+
+def test_the_space_is_bounded_by_the_scale_of_plain_values_and_signed_only_where_values_are() -> None:
+    space = LAYOUT.space()
+    assert space.shape == (14,)
+    assert space.dtype == np.float32
+    assert space.low.tolist() == [0.0, 0.0, -1.0, 0.0, -1.0, 0.0, -1.0, *[0.0] * 4, *[-1.0] * 3]
+    assert space.high.tolist() == [*[1.0] * 7, 65_535.0, 1.0, 65_535.0, *[1.0] * 4]
+    assert space.contains(OBSERVATION)
+    assert not space.contains(OBSERVATION + np.float32(65_500.0) * (np.arange(14) == 7))
+
+
+@given(value=st.floats(0.0, 1e9), scale=st.floats(1e-3, 1e6))
+def test_what_is_squashed_can_be_decoded(value: float, scale: float) -> None:
+    column = Column(name="x", meaning="a value", unit="s", encoding=Encoding.SQUASHED, scale=scale)
+    encoded = squash(value, scale)
+    assert 0.0 <= encoded <= 1.0
+    # The difference 1 - encoded carries the digits: of its 53 bits, as many are lost as value / scale has.
+    assert column.decode(np.array(encoded)) == pytest.approx(value, rel=1e-15 * (4 + value / scale), abs=1e-300)
+
+
+@given(value=st.floats(-1e3, 1e3))
+def test_a_sign_survives(value: float) -> None:
+    column = Column(name="x", meaning="a value", unit="s", encoding=Encoding.SIGNED, scale=2.0)
+    assert column.decode(np.array(squash(value, 2.0))) == pytest.approx(value, rel=1e-12, abs=1e-300)
+    assert squash(-value, 2.0) == -squash(value, 2.0)
+
+
+def test_any_integer_in_the_range_is_an_action_and_nothing_else() -> None:
+    for action in (2, np.int64(2), np.uint8(2), np.array(2)):
+        choice = read_choice(action, 3)
+        assert (choice, type(choice)) == (2, int)
+    for wrong in (3, -1, np.int64(99), 1.0, "1", None, np.array([1, 2]), np.float32(1)):
+        with pytest.raises(InvalidAction, match=r"action is .*: it must be an integer from 0 to 2"):
+            read_choice(wrong, 3)
+
+
+CHOICES = np.array([4, 3, 2])
+
+
+def test_as_many_integers_as_there_are_choices_are_an_action_and_nothing_else() -> None:
+    arrays = np.array([3, 0, 1]), np.array([3, 0, 1], dtype=np.uint8)
+    for action in ([3, 0, 1], (3, 0, 1), *arrays):
+        choices = read_choices(action, CHOICES)
+        assert choices.tolist() == [3, 0, 1]
+        assert choices.dtype == np.int64
+        assert choices is not action
+    lists = [3, 0], [3, 0, 1, 0], [[3, 0, 1]], [3.0, 0.0, 1.0], [True] * 3, [[3], [0, 1]], ["3"] * 3
+    for wrong in (*lists, 3, None, "301"):
+        with pytest.raises(InvalidAction, match=r"action of number 5 is .*: it must be 3 integers"):
+            read_choices(wrong, CHOICES, "action of number 5")
+    for outside, message in (([4, 0, 1], "has 4 at index 0: .* 0 to 3"), ([0, 0, 2**40], "at index 2: .* 0 to 1")):
+        with pytest.raises(InvalidAction, match=message):
+            read_choices(outside, CHOICES)

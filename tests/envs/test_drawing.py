@@ -1,8 +1,15 @@
-"""Tests what pictures are made of: numbers, bars, tables, and the panels that systems share."""
+"""Holds pictures to what they are made of, and those of all environments to be readable and to change nothing."""
 
+import sys
+from copy import deepcopy
+from typing import Any, Final
+
+import gymnasium as gym
 import numpy as np
 import pytest
 
+from flowsched_gym.core.errors import ConfigError, MissingDependencyError
+from flowsched_gym.envs import FlowSchedEnv
 from flowsched_gym.envs.drawing import Scene, View, draw_frame, write_text
 from flowsched_gym.envs.drawing.canvas import Box, Canvas
 from flowsched_gym.envs.drawing.formats import duration_text, rate_text, ratio_text, shortened, size_text
@@ -10,32 +17,25 @@ from flowsched_gym.envs.drawing.panels import Column, Panel, Rows, Stack, Table
 from flowsched_gym.envs.drawing.text import aligned, text_bar
 from flowsched_gym.fluid.disciplines import Ps
 from flowsched_gym.fluid.simpy import Simulation
-from flowsched_gym.topology import big_switch, one_link
+from flowsched_gym.topology import one_link
 from flowsched_gym.workload import Workload
-from tests.envs.pictures import cells, table
+from tests.environments import CASES
+from tests.envs.episodes import SHORT, core
+from tests.envs.pictures import Recorder, cells, moments
 from tests.simulate import make_flows
 
-# Numbers
+WIDEST: Final = 100
+"""Columns of a text."""
 
 
 def test_numbers_have_three_digits_and_a_fitting_unit() -> None:
-    times = {
-        0.0: "0 us",
-        0.000729: "729 us",
-        -0.01345: "-13.4 ms",
-        0.0999: "99.9 ms",
-        0.9994: "999 ms",
-        0.9999: "1.00 s",
-    }
-    times |= {1234.5: "1234 s", 11_499_812.0: "1e+07 s", np.inf: "inf"}
+    times = {0.0: "0 us", 0.000729: "729 us", -0.01345: "-13.4 ms", 0.0999: "99.9 ms", 0.9994: "999 ms"}
+    times |= {0.9999: "1.00 s", 1234.5: "1234 s", 11_499_812.0: "1e+07 s", np.inf: "inf"}
     sizes = {12.0: "12 B", 1460.0: "1.46 KB", 99400.0: "99.4 KB", 350e3: "350 KB", 999.6e3: "1.00 MB", 3e9: "3000 MB"}
     rates = {125e6: "1.00 Gbit/s", 41.6e6: "333 Mbit/s", 5e9: "40.0 Gbit/s"}
     ratios = {1.0: "1.00", 12.34: "12.3", 99_999.0: "99999", 2e6: "2e+06", np.inf: "inf"}
     for write, texts in ((duration_text, times), (size_text, sizes), (rate_text, rates), (ratio_text, ratios)):
         assert {number: write(number) for number in texts} == texts
-
-
-# Bars and tables
 
 
 def test_a_bar_fills_its_share_and_shows_what_is_not_nothing() -> None:
@@ -66,9 +66,6 @@ def test_a_table_tells_how_much_of_it_is_not_shown() -> None:
     assert "20 more, hidden from the agent" in text
     assert "drawn" not in text
     assert draw_frame(view).shape == (600, 1000, 3)
-
-
-# What systems share
 
 
 def on_one_link(flows: Workload) -> Simulation:
@@ -105,37 +102,109 @@ def test_finished_flows_are_early_or_late_or_have_a_slowdown(span: list[float] |
     assert [cells(row)[0] for row in scene.finished().rows] == ["flow 2", "flow 1", "flow 0"]
 
 
-def one_at_a_time(simulation: Simulation) -> View:
-    """Lists what a picture of a destination shows that serves one request at a time: a sixth system's panels."""
-    scene, destination = Scene.of(simulation), simulation.destinations[0]
-    waiting = Rows(
-        destination.requests[destination.head : destination.tail],
-        lambda _, row: (scene.flow(row), scene.hosts(row), size_text(scene.records.size[row])),
-    )
-    queue = Table(
-        title="Requests, oldest first",
-        columns=(Column("flow", 3, "left"), Column("from", 3, "left"), Column("size", 2)),
-        rows=waiting,
-        slots=2,
-        shows_hidden=True,
-    )
-    banner = scene.banner("One at a time", "two slots", "Which request is served?")
-    return View(banner=banner, stacks=(Stack(3, (queue,)), Stack(2, (scene.links(), scene.finished()))))
+def make(env_id: str, **arguments: Any) -> FlowSchedEnv[Any]:
+    """Makes an environment without wrappers."""
+    return core(gym.make(env_id, disable_env_checker=True, **arguments))
 
 
-def test_a_few_lines_draw_another_system() -> None:
-    flows = make_flows([0.0] * 4, [1e6, 2e6, 3e6, 4e6], source=[1, 2, 3, 4], destination=[0] * 4)
-    simulation = Simulation(flows, big_switch(num_hosts=5, capacity=1.25e8, delay=0.0), Ps(), num_tokens=1)
-    simulation.run()
-    simulation.grant(1)
-    simulation.run()
-    view = one_at_a_time(simulation)
+@pytest.mark.parametrize(
+    ("env_id", "setting"), [(env_id, setting) for env_id, cases in CASES.items() for setting in cases.pictures]
+)
+def test_what_is_written_can_be_read(env_id: str, setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    env = make(env_id, render_mode="rgb_array", **CASES[env_id].pictures[setting])
+    recorder = Recorder(monkeypatch)
+    for _ in moments(env):
+        words, view = recorder.look(env), env.panels()
+        env.render_mode = "ansi"
+        text = str(env.render())
+        env.render_mode = "rgb_array"
+        lines = text.split("\n")
 
-    assert table(view, "Requests") == [
-        ["flow 0", "1 to 0", "1.00 MB"],
-        ["flow 2", "3 to 0", "3.00 MB"],
-        ["flow 3", "4 to 0", "4.00 MB"],
-    ]
-    assert table(view, "Just finished") == [["flow 1", "2 to 0", "2.00 MB", "16.0 ms", "x 1.00"]]
-    assert "1 more, hidden from the agent" in write_text(view)
-    assert (draw_frame(view) != 255).any()
+        assert max(map(len, lines)) <= WIDEST
+        assert [line for line in lines if line != line.rstrip()] == []
+        assert {panel.title for panel in view.panels if panel.in_frame and panel is not view.bottom} <= {*words, ""}
+        assert all(panel.title in text and panel.note in text for panel in view.panels)
+        assert view.banner.question in text
+        assert view.banner.question in words
+
+
+@pytest.mark.parametrize("env_id", SHORT)
+@pytest.mark.parametrize("mode", ["rgb_array", "ansi"])
+def test_an_episode_that_is_looked_at_goes_as_one_that_is_not_and_its_end_is_told(env_id: str, mode: str) -> None:
+    seen: list[Any] = []
+    for look in (True, False):
+        env = make(env_id, render_mode=mode if look else None, **SHORT[env_id])
+        told: list[Any] = [env.reset(seed=3)[0].tolist()]
+        env.action_space.seed(4)
+        over = False
+        while not over:
+            if look:
+                image, again = env.render(), env.render()
+                assert np.array_equal(image, again)
+                assert isinstance(image, str) or not np.shares_memory(image, again)
+            observation, reward, over, _, info = env.step(env.action_space.sample())
+            told.append((observation.tolist(), reward, info["time"], info["finished"]))
+        end = f"The episode is over: all {env.workload.num_flows} flows have finished."
+        assert mode == "rgb_array" or end in str(env.render()) or not look
+        assert look or env.render() is None
+        seen.append((told, env.np_random.bit_generator.state, env.records().completion_time.tolist()))
+
+    assert seen[0] == seen[1]
+
+
+def test_text_needs_no_pillow_and_a_frame_names_the_command_that_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("PIL", "PIL.Image", "PIL.ImageDraw", "PIL.ImageFont"):
+        monkeypatch.setitem(sys.modules, name, None)
+    env = make("flowsched/MERPOrder-v0", render_mode="ansi", f=7)
+    env.reset(seed=1)
+
+    assert "Flows that compete" in str(env.render())
+    env.render_mode = "rgb_array"
+    with pytest.raises(MissingDependencyError, match=r"Pillow is needed to draw frames: pip install '.*\[plot\]'"):
+        env.render()
+
+
+@pytest.fixture
+def screen(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Gives pygame a screen that nobody sees."""
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    return pytest.importorskip("pygame").display
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_window_shows_every_state_until_it_is_closed(screen: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(FlowSchedEnv.metadata, "render_fps", 1000)
+    drawn, shown = (make("flowsched/Artemis-v0", render_mode=mode, bursts=2) for mode in ("rgb_array", "human"))
+
+    drawn.reset(seed=3), shown.reset(seed=3)
+    for _ in range(4):
+        seen = pygame_pixels(screen)
+        assert np.array_equal(seen, drawn.render())
+        drawn.step(0), shown.step(0)
+        assert shown.render() is None
+        assert not np.array_equal(pygame_pixels(screen), seen)
+    assert screen.get_caption()[0] == "flowsched/Artemis-v0"
+    copied = deepcopy(shown.unwrapped)
+    shown.close()
+    assert not screen.get_init()
+    copied.step(0)
+    assert screen.get_init(), "a copy has a window of its own"
+    shown.close()
+    assert screen.get_init(), "and closes it itself"
+    copied.close()
+    assert not screen.get_init()
+
+
+def pygame_pixels(screen: Any) -> Any:
+    """Returns what stands in the window, (height, width, 3)."""
+    import pygame
+
+    return pygame.surfarray.array3d(screen.get_surface()).transpose(1, 0, 2)
+
+
+def test_windows_are_for_single_environments_and_need_pygame(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigError, match="render_mode is 'human': vector environments draw rgb_array or ansi"):
+        gym.make_vec("flowsched/Artemis-v0", num_envs=2, render_mode="human")
+    monkeypatch.setitem(sys.modules, "pygame", None)
+    with pytest.raises(MissingDependencyError, match=r"pygame.*flowsched-gym\[human\]"):
+        make("flowsched/Artemis-v0", render_mode="human", bursts=2)

@@ -15,18 +15,14 @@ from tests.processes import run_python
 PLAIN = {"time": 0.5, "late": (1, 2), "later": {"mean": 3.0}}
 
 
-class Makers:
-    """Makes the values that are deferred, and counts how often."""
+def deferred() -> tuple[LazyInfos, list[str]]:
+    """Returns infos of which two values are deferred, and a list that tells which have been made."""
+    made: list[str] = []
 
-    def __init__(self) -> None:
-        self.made: list[str] = []
+    def maker(key: str) -> Callable[[], Any]:
+        return lambda: made.append(key) or PLAIN[key]  # type: ignore[func-returns-value]
 
-    def maker(self, key: str) -> Callable[[], Any]:
-        """Returns the maker of a value."""
-        return lambda: self.made.append(key) or PLAIN[key]  # type: ignore[func-returns-value]
-
-    def infos(self) -> LazyInfos:
-        return LazyInfos({"time": 0.5}, {key: self.maker(key) for key in ("late", "later")})
+    return LazyInfos({"time": 0.5}, {key: maker(key) for key in ("late", "later")}), made
 
 
 def test_infos_hold_pythons_own_numbers_without_machine_code_too() -> None:
@@ -75,25 +71,24 @@ READINGS: dict[str, Callable[[LazyInfos], Any]] = {
 
 def test_every_way_of_reading_gives_the_values() -> None:
     for reading, read in READINGS.items():
-        found = read(Makers().infos())
+        found = read(deferred()[0])
         assert (found, type(found)) == (PLAIN, dict), reading
-    assert Makers().infos() == PLAIN
-    assert Makers().infos() == Makers().infos()
-    assert Makers().infos() != {**PLAIN, "late": ()}
+    assert deferred()[0] == PLAIN
+    assert deferred()[0] == deferred()[0]
+    assert deferred()[0] != {**PLAIN, "late": ()}
 
 
 def test_a_value_is_made_when_it_is_first_read_and_once() -> None:
-    makers = Makers()
-    infos = makers.infos()
+    infos, made = deferred()
     assert (list(infos), len(infos), "later" in infos) == (["time", "late", "later"], 3, True)
     assert (infos["time"], infos.get("absent", 7)) == (0.5, 7)
-    assert makers.made == []
+    assert made == []
     for _ in range(2):
         assert infos["later"] is infos.get("later") is PLAIN["later"]
-        assert makers.made == ["later"]
+        assert made == ["later"]
     for _ in range(2):
         dict(infos)
-        assert makers.made == ["later", "late"]
+        assert made == ["later", "late"]
 
 
 def test_a_value_that_is_written_or_taken_out_is_not_made_any_more() -> None:
@@ -104,11 +99,10 @@ def test_a_value_that_is_written_or_taken_out_is_not_made_any_more() -> None:
         (lambda infos: infos.__ior__({"late": 5}), {"late": 5}),
         (lambda infos: infos.__delitem__("late"), {}),
     ):
-        makers = Makers()
-        infos = makers.infos()
+        infos, made = deferred()
         write(infos)  # type: ignore[no-untyped-call]
         assert dict(infos) == {"time": 0.5, "later": PLAIN["later"], **expected}
-        assert makers.made == ["later"]
+        assert made == ["later"]
     with pytest.raises(KeyError):
         infos.pop("late")
     assert infos.pop("late", 3) == 3

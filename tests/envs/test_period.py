@@ -7,75 +7,49 @@ import numpy.typing as npt
 import pytest
 from gymnasium import spaces
 
-from flowsched_gym.core.errors import ConfigError, InvalidAction
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.periods import Period
 from flowsched_gym.envs import FluidControl, NetworkView, PeriodEnv
 from flowsched_gym.envs.columns import Column, Encoding, Layout
 from flowsched_gym.fluid.disciplines import Mlfq, Srpt
 from flowsched_gym.topology import big_switch
-from flowsched_gym.workload import FixedWorkload, PoissonWorkload, Uniform
+from flowsched_gym.workload import FixedWorkload, Workload
 from tests.simulate import make_flows
 
-HOSTS = 4
-FLOWS = PoissonWorkload(
-    size=Uniform(low=1.0, high=9.0), load=0.8, capacity=1.0, num_flows=40, pattern="all-to-all", num_hosts=HOSTS
-)
+Action = npt.NDArray[np.float64]
 
 
-class SmallControl(FluidControl[npt.NDArray[np.float64]]):
+class SmallControl(FluidControl[Action]):
     """Sets a threshold of 1 to 5 B, holds the oldest live flow in the last queue, and caps the rate of the others."""
 
     sets_rate_caps = True
-
     layout = Layout(
-        context=tuple(
-            Column(name=name, meaning=name, unit="1", encoding=Encoding.SQUASHED)
-            for name in ("live", "attained", "remaining", "rate", "low", "period", "threshold", "finished")
-        ),
+        context=(Column(name="live", meaning="active flows", unit="1", encoding=Encoding.SQUASHED, scale=10.0),),
         slot=(),
         num_slots=1,
     )
     action_space = spaces.Box(0.0, 1.0, (2,))
-    memory_size = 2
-    terms = ("slowdown", "step", "flows")
+    terms = ("slowdown",)
 
     def new_discipline(self) -> Mlfq:
         return Mlfq([3.0])
 
-    def check(self, action: object, name: str = "action") -> npt.NDArray[np.float64]:
-        values = np.asarray(action, dtype=np.float64)
-        if values.shape != (2,) or not ((values >= 0) & (values <= 1)).all():
-            raise InvalidAction(f"{name} is {action!r}: it must be 2 numbers in [0, 1]")
-        return values
+    def check(self, action: object, name: str = "action") -> Action:
+        return np.asarray(action, dtype=np.float64)
 
-    def begin(self, view: NetworkView, memory: npt.NDArray[np.float64]) -> None:
-        memory[1] = view.num_flows
-
-    def act(self, view: NetworkView, memory: npt.NDArray[np.float64], action: npt.NDArray[np.float64]) -> None:
-        memory[0] += 1
+    def act(self, view: NetworkView, memory: npt.NDArray[np.float64], action: Action) -> None:
         view.set_thresholds(np.array([[1.0 + 4.0 * action[0]]]))
         for place, row in enumerate(view.active.tolist()):
             view.pin(row, 1 if place == 0 else None)
             view.rate_cap[row] = 0.2 + action[1] if place else np.inf
 
     def reward(self, view: NetworkView, memory: npt.NDArray[np.float64]) -> tuple[float, dict[str, float]]:
-        slowdown = view.fct(view.finished) / view.ideal_fct[view.finished]
-        terms = {"slowdown": float(-slowdown.sum()), "step": float(memory[0]), "flows": float(memory[1])}
-        return terms["slowdown"], terms
+        slowdown = -float((view.fct(view.finished) / view.ideal_fct[view.finished]).sum())
+        return slowdown, {"slowdown": slowdown}
 
     def observe(self, view: NetworkView, memory: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
-        live = view.active
-        values = [
-            len(live),
-            view.attained[live].sum(),
-            view.remaining[live].sum(),
-            view.rate[live].sum(),
-            view.queues_of(live).sum(),
-            view.period,
-            view.thresholds()[0, 0],
-            (view.flow_id + view.source + HOSTS * view.destination)[view.finished].sum(),
-        ]
-        return (np.array(values) / (np.array(values) + 10.0)).astype(np.float32)
+        live = np.array([len(view.active)])
+        return (live / (live + 10.0)).astype(np.float32)
 
 
 class PassingControl(SmallControl):
@@ -87,44 +61,19 @@ class PassingControl(SmallControl):
         return len(view.active) >= 2 and view.num_periods % 3 > 0
 
 
-class SmallEnv(PeriodEnv[npt.NDArray[np.float64]]):
-    """Acts after every so many flows, or seconds."""
-
-    def __init__(
-        self,
-        workload: Any = FLOWS,
-        flows: int | None = 4,
-        seconds: float | None = None,
-        max_decisions: int | None = None,
-        render_mode: str | None = None,
-        passing: bool = False,
-        engine: str = "simpy",
-    ) -> None:
-        control = PassingControl() if passing else SmallControl()
-        period = Period(flows=flows, seconds=seconds)
-        super().__init__(
-            control,
-            source=workload,
-            network=control.network(big_switch(num_hosts=HOSTS, capacity=1.0, delay=0.25), period),
-            render_mode=render_mode,
-            max_decisions=max_decisions,
-            engine=engine,
-        )
-        self.config = period
-
-
-def small_env(**arguments: Any) -> SmallEnv:
-    """Makes the environment without wrappers, where an episode runs."""
-    env = SmallEnv(**arguments)
+def small_env(flows: Workload, period: Period, control: SmallControl | None = None) -> PeriodEnv[Any]:
+    """Makes an environment of four hosts with links of 1 B/s, and begins its episode."""
+    control = SmallControl() if control is None else control
+    network = control.network(big_switch(num_hosts=4, capacity=1.0, delay=0.25), period)
+    env = PeriodEnv(control, source=FixedWorkload(workload=flows), network=network)
     env.reset(seed=1)
     return env
 
 
 def test_a_step_lasts_until_something_is_to_be_decided_and_the_first_is_paid_for_all_before_it() -> None:
-    flows = make_flows(
-        [0.0, 5.0, 8.0, 8.0, 20.0], [1.0, 1.0, 4.0, 4.0, 1.0], source=[0, 1, 0, 1, 0], destination=[2, 2, 2, 3, 3]
-    )
-    env = small_env(workload=FixedWorkload(workload=flows), flows=None, seconds=1.0, passing=True)
+    hosts = {"source": [0, 1, 0, 1, 0], "destination": [2, 2, 2, 3, 3]}
+    flows = make_flows([0.0, 5.0, 8.0, 8.0, 20.0], [1.0, 1.0, 4.0, 4.0, 1.0], **hosts)
+    env = small_env(flows, Period(seconds=1.0), PassingControl())
 
     # The periods begin at 0, 1, 2, ...; the third, sixth, ... of them are passed over, and so that at 8 s.
     assert env.simulation.now == 9.0
@@ -142,7 +91,7 @@ def test_a_step_lasts_until_something_is_to_be_decided_and_the_first_is_paid_for
 def test_a_view_shows_the_flows_as_they_are() -> None:
     # Host 0 sends 4 B and host 1 sends 2 B to host 2, and flow 0 is held behind flow 1; delays are 0.25 s a link.
     flows = make_flows([0.0, 0.0, 50.0], [4.0, 2.0, 1.0], source=[0, 1, 0], destination=[2, 2, 3])
-    env = small_env(workload=FixedWorkload(workload=flows), flows=1)
+    env = small_env(flows, Period(flows=1))
     first = env.view()
 
     assert (first.now, first.period, len(first.finished)) == (0.0, 0.0, 0)
@@ -169,18 +118,15 @@ def test_a_view_shows_the_flows_as_they_are() -> None:
 
 def test_a_view_tells_who_has_arrived_in_whatever_order_flows_come() -> None:
     flows = make_flows([2.0, 0.0, 0.5, 9.0], [4.0, 4.0, 1.0, 1.0], source=[0, 1, 0, 1], destination=[2, 2, 3, 3])
-    env = small_env(workload=FixedWorkload(workload=flows), flows=None, seconds=2.5)
-    arrived = []
-    for _ in range(4):
+    env = small_env(flows, Period(seconds=2.5))
+    for arrived in ([0, 2], [], [], [3]):
         env.step(np.zeros(2))
-        arrived.append(env.view().arrived.tolist())
-
-    assert arrived == [[0, 2], [], [], [3]]
+        assert env.view().arrived.tolist() == arrived
 
 
 def test_the_last_step_is_paid_for_what_it_delivered() -> None:
     flows = make_flows([0.0, 0.0, 50.0], [4.0, 2.0, 1.0], source=[0, 1, 0], destination=[2, 2, 3])
-    env = small_env(workload=FixedWorkload(workload=flows), flows=2)
+    env = small_env(flows, Period(flows=2))
     first, last = (env.step(np.array([1.0, 1.0])) for _ in range(2))
 
     assert [step[4]["finished"] for step in (first, last)] == [(1, 0), (2,)]
@@ -192,7 +138,7 @@ def test_the_last_step_is_paid_for_what_it_delivered() -> None:
 def test_flows_that_wait_in_no_feedback_queues_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SmallControl, "new_discipline", lambda _: Srpt())
     control, flows = SmallControl(), FixedWorkload(workload=make_flows([0.0], [1.0]))
-    network = control.network(big_switch(num_hosts=HOSTS), Period(seconds=1.0))
+    network = control.network(big_switch(num_hosts=4), Period(seconds=1.0))
     for engine in ("simpy", "compiled"):
         with pytest.raises(ConfigError, match=r"discipline is Srpt: .* needs Mlfq or QueuedTasks"):
             PeriodEnv(control, source=flows, network=network, engine=engine).reset(seed=0)

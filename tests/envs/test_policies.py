@@ -1,16 +1,15 @@
-"""Holds slot policies to hand-made observations, and all policies to workloads, vectors and each other."""
+"""Holds policies to hand-made observations, to all workloads, to single environments and steps, and to each other."""
 
 from collections.abc import Mapping
+from typing import Any, Final
 
 import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.envs.columns import Layout
+from flowsched_gym.envs.columns import Column, Layout
 from flowsched_gym.envs.policies import (
     EarliestDeadline,
     FirstSlot,
@@ -23,30 +22,28 @@ from flowsched_gym.envs.policies import (
     SmallestRatio,
     SmallestSize,
 )
+from flowsched_gym.envs.policies.scores import LinearScores, choose_for_all, weighted_policy
+from flowsched_gym.flows.metrics import summary
 from flowsched_gym.leaderboard import load_suite
 from flowsched_gym.machine_code.numerics import squash
-from flowsched_gym.registration import heuristic_arguments, make_policy
+from flowsched_gym.registration import find_environment, heuristic_arguments, make_policy
 from flowsched_gym.systems import EnvironmentSpec
-from flowsched_gym.systems.artemis.config import ArtemisConfig, Observation
+from flowsched_gym.systems.artemis.config import ArtemisConfig
 from flowsched_gym.systems.artemis.policies import FeasibleFirst
 from flowsched_gym.systems.artemis.rules import artemis_layout
 from tests.environments import CASES
-from tests.envs.episodes import ENVIRONMENTS, SHORT, each_environment, make, play
+from tests.envs.episodes import ENVIRONMENTS, SHORT, core, each_environment, following, make, play
 
 FULL = artemis_layout(ArtemisConfig(f=4))
-PAPER = artemis_layout(ArtemisConfig(observation=Observation.PAPER, f=4))
-POLICIES: list[type[SlotPolicy]] = [
-    *(EarliestDeadline, FirstSlot, LargestRatio, LastSlot, LeastSlack, RandomSlot, SmallestRatio, SmallestSize)
-]
 
 
 def observe(
-    *, size: list[float], span: list[float] | None = None, time_left: list[float] | None = None, layout: Layout = FULL
+    *, size: list[float], span: list[float] | None = None, time_left: list[float] | None = None
 ) -> npt.NDArray[np.float32]:
     """Builds an observation with these requests in the first slots; slack follows from a line rate of 125 MB/s."""
     span = [0.04] * len(size) if span is None else span
     time_left = span if time_left is None else time_left
-    observation = np.zeros(layout.size, dtype=np.float32)
+    observation = np.zeros(FULL.size, dtype=np.float32)
     for slot in range(len(size)):
         values = {
             "present": 1.0,
@@ -56,9 +53,9 @@ def observe(
             "time_left": time_left[slot],
             "slack": time_left[slot] - size[slot] / 125e6,
         }
-        for index, column in enumerate(layout.slot):
+        for index, column in enumerate(FULL.slot):
             value = values.get(column.name, 0.0)
-            place = layout.num_context + slot * layout.num_slot_features + index
+            place = FULL.num_context + slot * FULL.num_slot_features + index
             observation[place] = value if column.name == "present" else squash(value, column.scale)
     return observation
 
@@ -80,8 +77,16 @@ def choice(policy: SlotPolicy, observation: npt.NDArray[np.float32]) -> int:
     ],
 )
 def test_each_policy_serves_what_its_name_says(policy: type[SlotPolicy], slot: int) -> None:
+    chooser, memory = policy(FULL), object()
     observation = observe(size=[2e5, 1e5, 3e5], span=[0.09, 0.04, 0.05], time_left=[0.03, 0.02, 0.01])
-    assert choice(policy(FULL), observation) == slot
+    action, state = chooser.predict(observation, state=memory, episode_start=np.array([True]), deterministic=True)
+
+    assert isinstance(chooser, Policy)
+    assert (action.tolist(), action.shape) == (slot, ())
+    assert np.issubdtype(action.dtype, np.integer)
+    assert state is memory
+    # Of equal requests the oldest is served.
+    assert choice(chooser, observe(size=[1e5] * 4)) == (3 if policy is LastSlot else 0)
 
 
 def test_slack_counts_the_time_to_send_and_the_deadline_does_not() -> None:
@@ -105,56 +110,12 @@ def test_feasible_first_puts_hopeless_requests_behind_all_others() -> None:
     assert choice(policy, observe(size=[2.5e5] * 2, span=[0.04, never], time_left=[0.001, never])) == 1
 
 
-@pytest.mark.parametrize(("policy", "column"), [(EarliestDeadline, "time_left"), (LeastSlack, "slack")])
-def test_a_policy_that_needs_a_column_that_is_not_there_says_so(policy: type[SlotPolicy], column: str) -> None:
-    with pytest.raises(ConfigError, match=f"the observation has no column '{column}': it has size, deadline_span"):
-        policy(PAPER)
-
-
 def test_the_random_policy_chooses_each_request_about_equally_often() -> None:
     batch = np.stack([observe(size=[1e5, 2e5, 3e5])] * 3000)
     counts = np.bincount(RandomSlot(FULL, seed=1).predict(batch)[0], minlength=4)
     assert counts[3] == 0
     # A binomial count has a standard deviation of 26 here: five of them.
     assert counts[:3] == pytest.approx([1000] * 3, abs=130)
-
-
-@pytest.mark.parametrize("policy", POLICIES)
-@settings(max_examples=20)
-@given(
-    requests=st.lists(
-        st.lists(st.tuples(st.floats(1.0, 1e6), st.floats(1e-3, 0.1)), min_size=1, max_size=4), min_size=1, max_size=6
-    )
-)
-def test_a_batch_is_served_like_its_rows(policy: type[SlotPolicy], requests: list[list[tuple[float, float]]]) -> None:
-    batch = np.stack(
-        [observe(size=[size for size, _ in slots], span=[span for _, span in slots]) for slots in requests]
-    )
-
-    together = policy(FULL, seed=3).predict(batch)[0]
-    one_by_one = policy(FULL, seed=3)
-
-    assert together.shape == (len(batch),)
-    assert together.tolist() == [choice(one_by_one, row) for row in batch]
-
-
-@pytest.mark.parametrize("policy", POLICIES)
-def test_every_policy_speaks_the_protocol_and_chooses_no_empty_slot(policy: type[SlotPolicy]) -> None:
-    chooser = policy(FULL)
-    memory = object()
-    action, state = chooser.predict(
-        observe(size=[1e5]), state=memory, episode_start=np.array([True]), deterministic=True
-    )
-
-    assert isinstance(chooser, Policy)
-    assert state is memory
-    assert action.shape == ()
-    assert np.issubdtype(action.dtype, np.integer)
-    for num_requests in range(1, 5):
-        observation = observe(size=[1e5 * (slot + 1) for slot in range(num_requests)])
-        assert all(choice(chooser, observation) < num_requests for _ in range(20))
-    if policy not in (LastSlot, RandomSlot):  # equal requests are served oldest first
-        assert choice(policy(FULL), observe(size=[1e5] * 4)) == 0
 
 
 SETTINGS: dict[str, list[Mapping[str, object]]] = {}
@@ -175,8 +136,7 @@ EACH_TABLE = [
 def test_every_policy_plays_everything_that_tables_are_made_for(spec, arguments) -> None:
     for name in spec.heuristics:
         env = make(spec, **heuristic_arguments(spec, arguments, name))
-        policy = make_policy(name, env, seed=1)
-        steps = play(env, lambda _, observation, __, policy=policy: policy.predict(observation)[0], seed=16)  # type: ignore[misc]
+        steps = play(env, following(make_policy(name, env, seed=1)), seed=16)
         assert steps[-1].terminated, name
         assert steps[-1].info.get("empty_slot_choices", 0) == 0, name
 
@@ -199,3 +159,130 @@ def test_a_policy_that_does_not_exist_is_refused_with_those_that_do(spec: Enviro
     known = ", ".join(spec.named_policies)
     with pytest.raises(ConfigError, match=rf"policy is 'oracle': .* has {known}"):
         make_policy("oracle", make(spec))
+
+
+SEEDS: Final = (3, 3, 5, 8)
+TO_BACK: Final = ("flowsched/Artemis-v0", {"defer": "to-back"}, {})
+WEIGHTED: Final = (
+    TO_BACK,
+    ("flowsched/Artemis-v0", {"defer": "wait", "max_decisions": 20}, {"width": 3}),
+    ("flowsched/TAFEThresholds-v0", {}, {}),
+    ("flowsched/AuTOThresholds-v0", {}, {"constant": True}),
+    ("flowsched/AuTOLongFlows-v0", {}, {}),
+)
+OTHERS: Final = tuple((spec.id, {}, {}) for spec in ENVIRONMENTS if spec.id not in [case[0] for case in WEIGHTED])
+
+
+def made(env_id: str, kwargs: dict[str, Any], options: dict[str, Any], **vector: Any) -> tuple[Any, Any, Any]:
+    """Makes environments, a policy for them, and random weights."""
+    envs: Any = gym.make_vec(env_id, num_envs=len(SEEDS), **{**SHORT[env_id], **kwargs}, **vector).unwrapped
+    policy = weighted_policy(envs.layout, envs.single_action_space, **options)
+    return envs, policy, np.random.default_rng(1).normal(size=(len(SEEDS), policy.num_weights))
+
+
+@pytest.mark.parametrize(
+    ("env_id", "kwargs", "options"),
+    [*WEIGHTED, *(pytest.param(*one, marks=pytest.mark.exhaustive) for one in OTHERS)],
+)
+def test_whole_episodes_are_those_of_single_steps(env_id: str, kwargs: dict[str, Any], options: dict[str, Any]) -> None:
+    envs, policy, weights = made(env_id, kwargs, options)
+    metric = find_environment(env_id).metric
+    values, num_decisions = envs.play(policy, weights, seeds=SEEDS, metric=metric)
+
+    steps = 0
+    for row, seed in enumerate(SEEDS):
+        env: Any = gym.make(env_id, **{**SHORT[env_id], **kwargs}, engine="compiled").unwrapped
+        observation, info = env.reset(seed=seed)
+        shape = env.action_space.shape or (1,)
+        over = False
+        while not over:
+            action = np.zeros((1, *shape), dtype=env.action_space.dtype)
+            masks = np.atleast_2d(info.get("action_mask", np.zeros(0, dtype=np.bool_)))
+            scratch = np.zeros(policy.scratch_size)
+            choose_for_all(policy, weights[row : row + 1], observation[np.newaxis], masks, scratch, action)
+            taken = action[0] if env.action_space.shape else int(action[0, 0])
+            observation, _, terminated, truncated, info = env.step(taken)
+            over = terminated or truncated
+            steps += 1
+        assert info["episode_metrics"][metric] == values[row]
+        assert summary(env.records()).num_finished == summary(envs.records(row)).num_finished
+    assert steps == num_decisions
+
+
+def test_threads_change_nothing_and_the_next_episodes_are_fresh() -> None:
+    alone, policy, weights = made(*TO_BACK)
+    together, _, _ = made(*TO_BACK, num_threads=2)
+    played = [envs.play(policy, weights, seeds=SEEDS, metric="mean_fct") for envs in (alone, together)]
+    assert played[0][0].tolist() == played[1][0].tolist()
+    assert played[0][1] == played[1][1]
+    fresh, _, _ = made(*TO_BACK)
+    assert alone.reset(seed=9)[0].tolist() == fresh.reset(seed=9)[0].tolist()
+    assert np.unique(alone.play(policy, np.zeros_like(weights), seeds=[4] * 4, metric="mean_fct")[0]).size == 1
+
+
+def test_a_weight_on_one_column_is_the_rule_that_compares_it() -> None:
+    """Of equals the first slot wins, as with the heuristics."""
+    envs, policy, weights = made("flowsched/Artemis-v0", {"f": 4}, {})
+    assert isinstance(policy, LinearScores)
+    names = [(feature.name, feature.power) for feature in policy.features(envs.layout)]
+    for column, heuristic in (("size", "sjf"), ("time_left", "edf"), ("slack", "least-slack")):
+        weights[:] = 0.0
+        weights[:, names.index((column, 1))] = -1.0
+        rule = make_policy(heuristic, envs)
+        observation, infos = envs.reset(seed=list(SEEDS))
+        for _ in range(30):
+            actions = np.zeros((len(SEEDS), 1), dtype=np.int64)
+            choose_for_all(policy, weights, observation, infos["action_mask"], np.zeros(0), actions)
+            expected, _ = rule.predict(observation, deterministic=True)
+            assert actions[:, 0].tolist() == expected.tolist()
+            observation, _, _, _, infos = envs.step(expected)
+
+
+def test_hidden_units_see_the_slot_and_the_mean_of_all() -> None:
+    """Two slots of one column, one unit: its inputs, by hand, and what is added to the linear score."""
+    policy = LinearScores(num_context=0, num_slots=2, num_columns=1, num_kinds=1, num_others=0, width=1)
+    linear, unit = [0.0] * 5, [2.0, 4.0, -1.0]
+    for out, expected in ((1.0, 1), (-1.0, 0)):
+        weights = np.array([[*linear, *unit, out]])
+        action, scratch = np.zeros((1, 1), dtype=np.int64), np.zeros(1)
+        columns = np.array([[0.25, 0.75]], dtype=np.float32)
+        choose_for_all(policy, weights, columns, np.ones((1, 2), dtype=np.bool_), scratch, action)
+        assert scratch[0] == 4.0 * 0.5 - 1.0
+        assert action[0, 0] == expected
+
+
+@each_environment
+def test_every_environment_has_a_policy_whose_weights_have_names(spec: EnvironmentSpec) -> None:
+    env = core(make(spec, engine="compiled"))
+    policy = weighted_policy(env.layout, env.action_space)
+    assert len(policy.features(env.layout)) == policy.num_weights > 0
+
+
+def test_what_cannot_be_played_is_refused() -> None:
+    envs, policy, weights = made(*TO_BACK)
+    for wrong, message in (
+        ({"weights": weights[1:]}, r"weights have shape \(3, \d+\): it must be \(4, \d+\)"),
+        ({"metric": "mean"}, "metric is 'mean': it must be one of"),
+        ({"seeds": (1, 2)}, "seed has 2 entries: it must have one for each of 4"),
+        ({"seeds": (1, 2, 3, -1)}, "seed of environment 3 is -1: it must be an integer >= 0"),
+    ):
+        arguments = {"weights": weights, "seeds": SEEDS, "metric": "mean_fct", **wrong}
+        with pytest.raises(ConfigError, match=message):
+            envs.play(policy, **arguments)
+    with pytest.raises(ConfigError, match="width is 3: hidden units score slots"):
+        weighted_policy(envs.layout, gym.spaces.Box(-1, 1, (2,)), width=3)
+    with pytest.raises(ConfigError, match="no policy of few weights is known for it"):
+        weighted_policy(envs.layout, gym.spaces.Discrete(2))
+
+
+def test_where_there_is_no_mask_every_action_is_allowed() -> None:
+    layout = Layout(context=(), slot=(Column.fraction("load", "its load"),), num_slots=3)
+    policy, random = weighted_policy(layout, gym.spaces.Discrete(4), width=2), np.random.default_rng(4)
+    weights, observations = random.normal(size=(9, policy.num_weights)), random.random((9, 3)).astype(np.float32)
+    chosen = []
+    for masks in (np.ones((9, 4), dtype=np.bool_), np.zeros((9, 0), dtype=np.bool_)):
+        actions = np.zeros((9, 1), dtype=np.int64)
+        choose_for_all(policy, weights, observations, masks, np.zeros(policy.scratch_size), actions)
+        chosen.append(actions.ravel().tolist())
+    assert chosen[0] == chosen[1]
+    assert len(set(chosen[0])) > 1

@@ -9,8 +9,8 @@ import pytest
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import FixedWorkload, OneOf
-from tests.envs.episodes import SHORT, core, make
-from tests.envs.vectors import Pair, actions_at, each_native, exactly
+from tests.envs.episodes import SHORT, core, exactly, make
+from tests.envs.vectors import Pair, actions_at, each_native
 
 CHANGES = ("workload", "load", "flows", "bursts", "tasks")
 """Arguments that change a workload."""
@@ -28,27 +28,17 @@ def sources(spec: EnvironmentSpec) -> list[Any]:
     return [own, own.with_num_flows(20), FixedWorkload(workload=own.with_num_flows(12).draw(5))]
 
 
-def others(spec: EnvironmentSpec) -> dict[str, Any]:
-    return {name: value for name, value in SHORT[spec.id].items() if name not in CHANGES}
-
-
 def native(num_envs: int = 3, **arguments: Any) -> Any:
     return gym.make_vec(ARTEMIS, num_envs, "vector_entry_point", **({"k": 3, "f": 4} | arguments))
 
 
 @each_native
-def test_each_environment_of_a_vector_has_a_workload_of_its_own(spec: EnvironmentSpec) -> None:
-    pair = Pair(spec, workload=sources(spec), **others(spec))
-    pair.reset(seed=40)
-    assert pair.play(80, seed=41) >= 3
-
-
-@each_native
-def test_each_episode_has_one_of_several_workloads(spec: EnvironmentSpec) -> None:
-    several = {"one_of": sources(spec), "weights": [0, 1, 2]}
-    pair = Pair(spec, workload=several, **others(spec))
-    pair.reset(seed=40)
-    assert pair.play(80, seed=41) >= 2
+def test_a_vector_has_workloads_of_its_own_or_episodes_of_several(spec: EnvironmentSpec) -> None:
+    others = {name: value for name, value in SHORT[spec.id].items() if name not in CHANGES}
+    for workload, least in ((sources(spec), 3), ({"one_of": sources(spec), "weights": [0, 1, 2]}, 2)):
+        pair = Pair(spec, workload=workload, **others)
+        pair.reset(seed=40)
+        assert pair.play(80, seed=41) >= least
 
 
 def test_workloads_of_a_vector_may_differ_in_their_hosts() -> None:
@@ -58,13 +48,6 @@ def test_workloads_of_a_vector_may_differ_in_their_hosts() -> None:
     hosts = [env.unwrapped.source.num_hosts for env in pair.single.envs]
     assert hosts == [11, 24, 9]
     assert pair.native.simulation.topology.num_hosts == 24
-
-
-def test_a_vector_needs_as_many_workloads_as_environments() -> None:
-    with pytest.raises(ConfigError, match="workload has 3 entries: it must have 4, one for each environment"):
-        native(4, workload=BURSTS)
-    with pytest.raises(ConfigError, match=r"one_of\[1\]: workload 'gather-b1' does not exist"):
-        native(2, workload=["gather-a1", "gather-b1"])
 
 
 def test_an_environment_that_is_where_another_one_was_goes_on_with_its_workload() -> None:
@@ -120,8 +103,13 @@ def test_an_episode_of_one_of_several_is_the_one_that_it_has_alone() -> None:
         assert [exactly(a) == exactly(b) for a, b in zip(base.workload.arrays, alone.workload.arrays, strict=True)]
 
 
-def test_every_workload_is_checked_not_only_the_first_one_drawn() -> None:
-    with pytest.raises(ConfigError, match="after others: here, flows send at once"):
-        gym.make(ARTEMIS, workload={"one_of": ["gather-a1", "tafe-short"], "weights": [1, 0]})
-    with pytest.raises(ConfigError, match=r"one_of\[1\]: .* workload 'poisson-tree' has none"):
-        gym.make(ARTEMIS, workload={"one_of": ["gather-a1", "poisson-tree"]}, bursts=3)
+def test_every_workload_is_checked_and_a_vector_needs_one_for_each_environment() -> None:
+    weighted, others = {"one_of": ["gather-a1", "tafe-short"], "weights": [1, 0]}, ["gather-a1", "poisson-tree"]
+    for arguments, message in (
+        ({"num_envs": 4, "workload": BURSTS}, "workload has 3 entries: it must have 4, one for each environment"),
+        ({"num_envs": 2, "workload": ["gather-a1", "gather-b1"]}, r"one_of\[1\]: workload 'gather-b1' does not exist"),
+        ({"workload": weighted}, "after others: here, flows send at once"),
+        ({"workload": {"one_of": others}, "bursts": 3}, r"one_of\[1\]: .* workload 'poisson-tree' has none"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            native(**arguments)

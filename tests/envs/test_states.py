@@ -1,10 +1,11 @@
-"""States of every registered environment: taken at any moment, restored anywhere, going on bit for bit."""
+"""Engines and states of every registered environment: one bit for the other, and taken or restored at any moment."""
 
 import copy
 import dataclasses
+import itertools
 import pickle
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -15,21 +16,20 @@ from flowsched_gym.core.errors import ConfigError, SimulationError
 from flowsched_gym.core.snapshot import Snapshot
 from flowsched_gym.envs import EnvState, FlowSchedEnv, MaskedEnv
 from flowsched_gym.systems import EnvironmentSpec
-from flowsched_gym.workload import Workload
-from tests.envs.episodes import ENVIRONMENTS, action_at, core, each_environment, make, pairwise
-from tests.envs.vectors import exactly, keep_event_logs
+from flowsched_gym.workload import LinkChanges, Workload, with_future
+from tests.environments import CASES
+from tests.envs.episodes import ENVIRONMENTS, action_at, case, core, each_environment, exactly, make, pairwise
+from tests.envs.vectors import TIES, keep_event_logs, tied_flows
 from tests.processes import run_python
 from tests.simulate import make_flows
 
 SEED = 31
 DECISIONS = 45
 """Decisions of an episode that is truncated: fewer than any short episode has."""
-
-CASES = [
-    pytest.param(spec, arguments, id=f"{spec.id}-{'-'.join(map(str, arguments.values()))}")
-    for spec in ENVIRONMENTS
-    for arguments in (*pairwise(spec)[:3], {"max_decisions": DECISIONS})
-]
+Moment = tuple[int, EnvState, Any]
+"""Decisions so far, the state, and what the environment shows."""
+NUM_BEFORE = 2
+"""Decisions before another future begins: flows are still to come."""
 
 
 def started(spec: EnvironmentSpec, seed: int, **arguments: Any) -> FlowSchedEnv:
@@ -40,7 +40,7 @@ def started(spec: EnvironmentSpec, seed: int, **arguments: Any) -> FlowSchedEnv:
 
 
 def act(env: FlowSchedEnv, place: int) -> Any:
-    return exactly(dict(enumerate(env.step(action_at(env.action_space, place)))))
+    return exactly(env.step(action_at(env.action_space, place)))
 
 
 def remainder(env: FlowSchedEnv, place: int) -> list[Any]:
@@ -50,23 +50,13 @@ def remainder(env: FlowSchedEnv, place: int) -> list[Any]:
         found.append(act(env, place))
         place += 1
     records = env.records()
-    found.append({field.name: exactly(getattr(records, field.name)) for field in dataclasses.fields(records)})
-    found.append(getattr(env.simulation, "log", None))
-    observation, info = env.reset()
-    found.append((exactly(observation), exactly(info)))
+    found += [exactly(dataclasses.asdict(records)), getattr(env.simulation, "log", None)]
+    found.append(exactly(env.reset()))
     return [*found, *(act(env, place) for place in range(5))]
 
 
 def shown(env: FlowSchedEnv) -> Any:
     return env.render(), exactly(env.action_masks()) if isinstance(env, MaskedEnv) else None
-
-
-class Moment(NamedTuple):
-    """A moment of an episode: decisions so far, the state, and what the environment shows."""
-
-    place: int
-    state: EnvState
-    shown: Any
 
 
 def moments_of_an_episode(spec: EnvironmentSpec, **arguments: Any) -> tuple[list[Moment], list[Any]]:
@@ -75,25 +65,28 @@ def moments_of_an_episode(spec: EnvironmentSpec, **arguments: Any) -> tuple[list
     env, length, moments = started(spec, SEED, **arguments), len(expected) - 8, []
     for place in range(length + 1):
         if place in (0, length // 2, length):
-            moments.append(Moment(place, env.get_state(), shown(env)))
+            moments.append((place, env.get_state(), shown(env)))
         if place < length:
             act(env, place)
     assert env._over
     return moments, expected
 
 
-@pytest.mark.parametrize(("spec", "arguments"), CASES)
+@pytest.mark.parametrize(
+    ("spec", "arguments"),
+    [case(spec, each) for spec in ENVIRONMENTS for each in (*pairwise(spec)[:3], {"max_decisions": DECISIONS})],
+)
 def test_an_environment_goes_on_from_any_state_as_it_went_on_before(spec, arguments, monkeypatch) -> None:
     keep_event_logs(monkeypatch)
     moments, expected = moments_of_an_episode(spec, **arguments)
     env, other = (started(spec, seed, **arguments) for seed in (SEED, SEED + 1))
     act(other, 0)
 
-    for moment in (*reversed(moments), moments[1]):
-        for each, state in ((env, moment.state), (other, pickle.loads(pickle.dumps(moment.state)))):
-            each.set_state(state)
-            assert shown(each) == moment.shown
-            assert remainder(each, moment.place) == expected[moment.place :]
+    for place, state, seen in (*reversed(moments), moments[1]):
+        for each, restored in ((env, state), (other, pickle.loads(pickle.dumps(state)))):
+            each.set_state(restored)
+            assert shown(each) == seen
+            assert remainder(each, place) == expected[place:]
 
 
 @each_environment
@@ -143,8 +136,8 @@ def test_states_go_on_in_another_process(tmp_path: Path) -> None:
     states, expected = [], []
     for spec in ENVIRONMENTS:
         moments, all_told = moments_of_an_episode(spec)
-        states.append((moments[1].place, moments[1].state))
-        expected.append(all_told[moments[1].place :])
+        states.append(moments[1][:2])
+        expected.append(all_told[moments[1][0] :])
     (tmp_path / "states.pkl").write_bytes(pickle.dumps(states))
     program = f"""
 import pathlib, pickle
@@ -164,31 +157,28 @@ print(repr(told))
 @each_environment
 def test_states_that_do_not_belong_here_are_refused_and_the_episode_goes_on(spec: EnvironmentSpec) -> None:
     other, env = started(spec, SEED).get_state(), started(spec, SEED, max_decisions=DECISIONS)
+    compiled = started(spec, SEED, max_decisions=DECISIONS, engine="compiled").get_state()
     untouched, here = started(spec, SEED, max_decisions=DECISIONS), flowsched_gym.__version__
     for each in (env, untouched):
         act(each, 0)
         act(each, 1)
     own = pickle.loads(pickle.dumps(env.get_state()))
-    alterations: list[dict[str, Any]] = [
-        {"decisions": own.decisions[:1]},
-        {"decisions": own.decisions[:1] * 2},
-        {"generator": own.generator[:-1] + b"!"},
-        {"episode_seed": 3},
-        {"seal": None},
-    ]
     refusals: list[tuple[Any, str]] = [
         *((wrong, r"state is .*: it must be what get_state\(\) returned") for wrong in (None, 3, b"state", {})),
         (other, "state is one of an environment with max_decisions=None: this one has max_decisions=45"),
-        (
-            dataclasses.replace(own, environment="flowsched_gym.elsewhere:Env"),
-            r"one of flowsched_gym\.elsewhere:Env: this",
-        ),
-        (dataclasses.replace(own, package_version="0.0.1"), rf"state is one of flowsched-gym 0\.0\.1: this is {here}"),
-        *(
-            (dataclasses.replace(own, **changes), r"state was altered after get_state\(\) returned it")
-            for changes in alterations
-        ),
+        (compiled, "state is one of engine 'compiled': this environment has 'simpy'"),
     ]
+    altered = r"state was altered after get_state\(\) returned it"
+    for changes, message in (
+        ({"environment": "flowsched_gym.elsewhere:Env"}, r"one of flowsched_gym\.elsewhere:Env: this"),
+        ({"package_version": "0.0.1"}, rf"state is one of flowsched-gym 0\.0\.1: this is {here}"),
+        ({"decisions": own.decisions[:1]}, altered),
+        ({"decisions": own.decisions[:1] * 2}, altered),
+        ({"generator": own.generator[:-1] + b"!"}, altered),
+        ({"episode_seed": 3}, altered),
+        ({"seal": None}, altered),
+    ):
+        refusals.append((dataclasses.replace(own, **changes), message))
     for wrong, message in refusals:
         with pytest.raises(ConfigError, match=message):
             env.set_state(wrong)
@@ -210,13 +200,11 @@ def test_a_network_that_was_replaced_is_refused_and_the_episode_goes_on(spec: En
         }
     )
     shorter = Snapshot(dict(blocks) | {"networks": blocks["networks"][["num_flows"]].copy()})
+    unfit, read = "its content does not fit its digest", pickle.loads(pickle.dumps(state))
     for altered, message in (
-        (dataclasses.replace(state, network=garbage), "its content does not fit its digest"),
-        (dataclasses.replace(state, network=garbage, seal=b""), "its content does not fit its digest"),
-        (
-            dataclasses.replace(pickle.loads(pickle.dumps(state)), network=garbage),
-            "its content does not fit its digest",
-        ),
+        (dataclasses.replace(state, network=garbage), unfit),
+        (dataclasses.replace(state, network=garbage, seal=b""), unfit),
+        (dataclasses.replace(read, network=garbage), unfit),
         (dataclasses.replace(state, network=shorter).sealed(), "networks with other networks: it was taken by another"),
     ):
         with pytest.raises(ConfigError, match=message):
@@ -270,4 +258,91 @@ def test_a_state_whose_file_was_altered_is_refused_or_is_as_it_was(spec: Environ
             continue
         for name in ("episode_seed", "flows", "generator"):
             assert getattr(read, name) == getattr(state, name)
-        assert exactly(dict(enumerate(read.decisions))) == exactly(dict(enumerate(state.decisions)))
+        assert exactly(read.decisions) == exactly(state.decisions)
+
+
+def both(spec: EnvironmentSpec, **arguments: Any) -> tuple[FlowSchedEnv[Any], FlowSchedEnv[Any]]:
+    """Begins an episode on each engine."""
+    return started(spec, SEED, engine="simpy", **arguments), started(spec, SEED, engine="compiled", **arguments)
+
+
+@each_environment
+def test_an_episode_is_the_same_on_both_engines(spec: EnvironmentSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep_event_logs(monkeypatch)
+    ties = TIES[spec.id][0]
+    given = {"workload": tied_flows(ties), "render_mode": "ansi", **ties}
+    tied = [core(gym.make(spec.id, engine=engine, **given)) for engine in ("simpy", "compiled")]
+    for env in tied:
+        env.reset(seed=SEED)
+    for reference, compiled in (both(spec), tied):
+        for place in itertools.count():
+            assert shown(reference) == shown(compiled)
+            if reference._over:
+                break
+            assert act(reference, place) == act(compiled, place)
+
+        assert remainder(reference, 0) == remainder(compiled, 0)
+
+
+@each_environment
+def test_another_future_keeps_the_past_and_is_the_same_on_both_engines(spec: EnvironmentSpec) -> None:
+    found = []
+    for env in both(spec, **CASES[spec.id].longer):
+        for place in range(NUM_BEFORE):
+            act(env, place)
+        state, past = env.get_state(), env.workload
+        now = env.simulation.now
+        futures = []
+        for seed in (3, 4, 3):
+            env.set_state(state.with_future(seed))
+            arrived = past.arrival_time <= now
+            kept = env.workload.arrival_time <= now
+            assert env.simulation.now == now
+            assert env.workload.arrival_time[kept].tobytes() == past.arrival_time[arrived].tobytes()
+            assert env.workload.size[kept].tobytes() == past.size[arrived].tobytes()
+            again = env.get_state()
+            futures.append(remainder(env, NUM_BEFORE))
+            env.set_state(again)
+            assert remainder(env, NUM_BEFORE) == futures[-1]
+        assert futures[0] == futures[2]
+        assert futures[0] != futures[1]
+        env.set_state(state)
+        assert env.workload.arrays[0].tobytes() == past.arrays[0].tobytes()
+        found.append(futures)
+
+    assert found[0] == found[1]
+
+
+def test_a_future_joins_flows_by_their_arrival() -> None:
+    past = make_flows([0.0, 1.0, 5.0], [1.0, 2.0, 3.0])
+    future = make_flows([0.5, 2.0, 3.0, 4.0], [9.0, 8.0, 7.0, 6.0])
+    joined = with_future(past, future, 2.0)
+
+    assert joined.arrival_time.tolist() == [0.0, 1.0, 3.0, 4.0]
+    assert joined.size.tolist() == [1.0, 2.0, 7.0, 6.0]
+    assert joined.flow_id.tolist() == [0, 1, 3, 4]
+    assert with_future(past, future, 9.0).arrival_time.tolist() == [0.0, 1.0, 5.0]
+
+
+def test_a_link_that_is_down_comes_up_in_every_future() -> None:
+    rows = [(0.0, 3, False), (1.0, 4, False), (2.0, 4, True), (6.0, 3, True), (7.0, 5, False)]
+    past = dataclasses.replace(make_flows([0.0, 5.0], [1.0, 1.0]), link_changes=LinkChanges.of(rows))
+    others = LinkChanges.of([(1.0, 7, False), (5.0, 8, False)])
+    future = dataclasses.replace(make_flows([0.0, 4.0], [1.0, 1.0]), link_changes=others)
+    changes = with_future(past, future, 3.0).link_changes
+    assert changes is not None
+
+    found = list(zip(changes.time.tolist(), changes.link.tolist(), changes.up.tolist(), strict=True))
+    assert found == [*rows[:3], (5.0, 8, False), (6.0, 3, True)]
+
+
+def test_seeds_of_futures_and_names_of_engines_are_checked() -> None:
+    env = core(gym.make("flowsched/Artemis-v0"))
+    env.reset(seed=0)
+
+    with pytest.raises(ConfigError, match="seed is -1"):
+        env.get_state().with_future(-1)
+    with pytest.raises(ConfigError, match="engine is 'gpu'"):
+        gym.make("flowsched/Artemis-v0", engine="gpu")
+    with pytest.raises(ConfigError, match="engine is 'simpy': vector environments are compiled"):
+        gym.make_vec("flowsched/Artemis-v0", 2, "vector_entry_point", engine="simpy")

@@ -77,10 +77,6 @@ def sort_youngest_first(sort: Callable[..., None]) -> Callable[..., None]:
     return altered
 
 
-def put_oldest_first(put_first: Callable[..., int]) -> Callable[..., int]:
-    return lambda self, place: put_first(self, 0)
-
-
 def twice(count: Callable[..., None]) -> Callable[..., None]:
     """Counts what happens twice."""
 
@@ -91,7 +87,15 @@ def twice(count: Callable[..., None]) -> Callable[..., None]:
     return altered
 
 
-EVERYWHERE: dict[str, tuple[Any, str, Callable[..., Any]]] = {
+Alterations = dict[str, tuple[Any, str, Callable[..., Any]]]
+
+DECISION_FIRST: Alterations = {
+    "decision before arrival": (NetworkEnvironment, "at", swapped(EventKind.ARRIVAL, EventKind.DECISION)),
+}
+SHARING_FIRST: Alterations = {
+    "sharing before decision": (NetworkEnvironment, "at", swapped(EventKind.SHARING, EventKind.DECISION)),
+}
+EVERYWHERE: Alterations = {
     "rates": (links, "share_links", faster),
     "time of the next event": (links, "next_event_time", later),
     "token return after arrival": (NetworkEnvironment, "at", swapped(EventKind.DELIVERY, EventKind.ARRIVAL)),
@@ -99,28 +103,24 @@ EVERYWHERE: dict[str, tuple[Any, str, Callable[..., Any]]] = {
     "arrivals of one instant, compiled": (BatchSimulation, "sort_requests", sort_youngest_first),
 }
 """What all environments of flows see."""
-OF_PACKETS: dict[str, tuple[Any, str, Callable[..., Any]]] = {
+OF_PACKETS: Alterations = {
     "arrival before acknowledgement": (NetworkEnvironment, "at", swapped(Packets.ARRIVAL, Packets.ACKNOWLEDGEMENT)),
     "count of a queue": (port, "count_start", twice),
 }
 """What those of packets see."""
-PARTICULAR: dict[str, dict[str, tuple[Any, str, Callable[..., Any]]]] = {
+PARTICULAR: dict[str, Alterations] = {
     "flowsched/Artemis-v0": {
         "window of a sender": (network, "next_window", wider),
         "request of a slot": (waiting, "take_request", oldest),
-        "decision before arrival": (NetworkEnvironment, "at", swapped(EventKind.ARRIVAL, EventKind.DECISION)),
+        **DECISION_FIRST,
     },
     "flowsched/MERPOrder-v0": {
-        "flow that is chosen": (Simulation, "_put_first", put_oldest_first),
-        "decision before arrival": (NetworkEnvironment, "at", swapped(EventKind.ARRIVAL, EventKind.DECISION)),
-        "sharing before decision": (NetworkEnvironment, "at", swapped(EventKind.SHARING, EventKind.DECISION)),
+        "flow that is chosen": (Simulation, "_put_first", lambda put_first: lambda self, place: put_first(self, 0)),
+        **DECISION_FIRST,
+        **SHARING_FIRST,
     },
-    "flowsched/MERPRoute-v0": {
-        "sharing before decision": (NetworkEnvironment, "at", swapped(EventKind.SHARING, EventKind.DECISION)),
-    },
-    "flowsched/AuTOThresholds-v0": {
-        "decision before arrival": (NetworkEnvironment, "at", swapped(EventKind.ARRIVAL, EventKind.DECISION)),
-    },
+    "flowsched/MERPRoute-v0": SHARING_FIRST,
+    "flowsched/AuTOThresholds-v0": DECISION_FIRST,
 }
 """What only environments see that have it, by id."""
 

@@ -1,5 +1,6 @@
-"""Holds native vector environments to what else Gymnasium's callers ask of them, and to what they refuse."""
+"""Holds native vector environments to what else callers ask of them, in any number of threads, and what they refuse."""
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ from flowsched_gym.core.errors import ConfigError, InvalidAction, SimulationErro
 from flowsched_gym.envs import DecisionVectorEnv, MaskedVectorEnv
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import Workload
-from tests.envs.episodes import SHORT, make
+from tests.envs.episodes import SHORT, exactly, make
 from tests.envs.vectors import (
     TIES,
     Pair,
@@ -21,9 +22,9 @@ from tests.envs.vectors import (
     any_actions,
     each_native,
     each_native_choice,
-    exactly,
     make_native,
 )
+from tests.processes import run_python
 
 
 def masks_of(envs: Any) -> Any:
@@ -31,7 +32,7 @@ def masks_of(envs: Any) -> Any:
 
 
 @each_native
-def test_make_vec_takes_the_native_vector_with_the_spaces_and_attributes_of_its_environments(spec) -> None:
+def test_make_vec_takes_the_native_vector_which_knows_what_all_its_environments_share(spec: EnvironmentSpec) -> None:
     envs: Any = gym.make_vec(spec.id, num_envs=2, **SHORT[spec.id])
     single: Any = make(spec).unwrapped
 
@@ -43,6 +44,17 @@ def test_make_vec_takes_the_native_vector_with_the_spaces_and_attributes_of_its_
     assert envs.observation_space.shape == (2, *single.observation_space.shape)
     assert (envs.layout, envs.config) == (single.layout, single.config)
     assert envs.metadata == {**single.metadata, "autoreset_mode": AutoresetMode.NEXT_STEP}
+    envs.reset(seed=[3, 8])
+    shared = ("num_actions",) if isinstance(envs, DecisionVectorEnv) else ()
+    for name in ("config", "layout", "render_mode", "metadata", *shared):
+        assert envs.call(name) == envs.get_attr(name) == (getattr(single, name),) * 2
+    assert [each.id for each in envs.get_attr("spec")] == [spec.id] * 2
+    assert envs.get_attr("np_random_seed") == envs.np_random_seed == (3, 8)
+    if isinstance(envs, MaskedVectorEnv):
+        assert np.stack(envs.call("action_masks")).tolist() == envs.action_masks().tolist()
+    for name in ("simulation", "step", "absent"):
+        with pytest.raises(AttributeError, match=f"'{name}' is not known of each environment: it must be one of "):
+            envs.get_attr(name)
 
 
 def test_numbers_of_numpy_count_as_pythons_do() -> None:
@@ -57,34 +69,16 @@ def test_numbers_of_numpy_count_as_pythons_do() -> None:
 
 
 @each_native
-def test_call_and_get_attr_know_what_all_environments_share(spec: EnvironmentSpec) -> None:
-    envs, single = make_native(spec, 2), make(spec).unwrapped
-    envs.reset(seed=[3, 8])
-    shared = ("num_actions",) if isinstance(envs, DecisionVectorEnv) else ()
-    for name in ("config", "layout", "render_mode", "metadata", *shared):
-        assert envs.call(name) == envs.get_attr(name) == (getattr(single, name),) * 2
-    assert [each.id for each in envs.get_attr("spec")] == [spec.id] * 2
-    assert envs.get_attr("np_random_seed") == envs.np_random_seed == (3, 8)
-    if isinstance(envs, MaskedVectorEnv):
-        assert np.stack(envs.call("action_masks")).tolist() == envs.action_masks().tolist()
-    for name in ("simulation", "step", "absent"):
-        with pytest.raises(AttributeError, match=f"'{name}' is not known of each environment: it must be one of "):
-            envs.get_attr(name)
-
-
-@each_native
 def test_what_is_returned_stays_as_it_is_when_the_environments_go_on(spec: EnvironmentSpec) -> None:
     envs = make_native(spec, autoreset_mode="SameStep", max_decisions=7)
-    told: list[Any] = [envs.reset(seed=1), masks_of(envs)]
-    before = [exactly(dict(enumerate(told[0]))), exactly(told[1])]
+    told: list[Any] = [(envs.reset(seed=1), masks_of(envs))]
+    before = [exactly(told[0])]
     generator = np.random.default_rng(1)
     for _ in range(30):
-        step = envs.step(any_actions(envs, generator))
-        told += [step, masks_of(envs)]
-        before += [exactly(dict(enumerate(step))), exactly(told[-1])]
-    after = [exactly(dict(enumerate(each)) if isinstance(each, tuple) else each) for each in told]
+        told.append((envs.step(any_actions(envs, generator)), masks_of(envs)))
+        before.append(exactly(told[-1]))
 
-    assert after == before
+    assert [exactly(each) for each in told] == before
 
 
 @each_native_choice
@@ -99,9 +93,8 @@ def test_an_action_outside_the_space_is_refused_before_anything_moves(spec: Envi
     for number, wrong in ((0, -1), (2, num_actions), (1, 2**62), (1, -(2**62))):
         actions = np.zeros(3, dtype=np.int64)
         actions[number] = wrong
-        with pytest.raises(
-            InvalidAction, match=f"action of environment {number} is {wrong}: .* from 0 to {num_actions - 1}"
-        ):
+        message = f"action of environment {number} is {wrong}: .* from 0 to {num_actions - 1}"
+        with pytest.raises(InvalidAction, match=message):
             envs.step(actions)
     for strange in (np.zeros(2, dtype=np.int64), np.zeros(3), np.zeros((3, 1), dtype=np.int64), 0, [0, 0, 0.5]):
         with pytest.raises(InvalidAction, match="it must be 3 integers"):
@@ -110,7 +103,7 @@ def test_an_action_outside_the_space_is_refused_before_anything_moves(spec: Envi
     assert exactly(envs.action_masks()) == state
     for place_after in range(60):
         actions = np.full(3, place_after % num_actions)
-        assert exactly(dict(enumerate(envs.step(actions)))) == exactly(dict(enumerate(untouched.step(actions))))
+        assert exactly(envs.step(actions)) == exactly(untouched.step(actions))
     assert envs.render() == untouched.render()
 
 
@@ -144,20 +137,24 @@ def test_it_draws_what_its_environments_draw(spec: EnvironmentSpec, render_mode:
 
 
 @each_native
-def test_before_the_first_reset_there_is_nothing_to_ask(spec: EnvironmentSpec) -> None:
-    envs = make_native(spec, render_mode="ansi")
+def test_before_the_first_reset_there_is_nothing_to_ask_and_all_states_must_be_set(spec: EnvironmentSpec) -> None:
+    envs, other = (make_native(spec, render_mode="ansi") for _ in range(2))
+    other.reset(seed=7)
+    state = other.get_state()
     for ask in (
         *([envs.action_masks] if isinstance(envs, MaskedVectorEnv) else []),
         envs.render,
+        envs.get_state,
         lambda: envs.step(actions_at(envs, 0)),
         lambda: envs.workload(0),
         lambda: envs.records(2),
+        lambda: envs.set_state(state.pick([0, 1]), [0, 1]),
     ):
         with pytest.raises(SimulationError, match=r"there is no episode yet: call reset\(\) first"):
             ask()
     with pytest.raises(SimulationError, match="not in reset_mask has had no episode yet: reset all first"):
         envs.reset(options={"reset_mask": np.array([True, False, True])})
-    envs.reset(seed=8)
+    envs.set_state(state)
     envs.step(actions_at(envs, 0))
 
 
@@ -166,15 +163,15 @@ def test_a_reset_that_cannot_be_is_refused_and_nothing_has_changed(spec: Environ
     envs, untouched = make_native(spec), make_native(spec)
     envs.reset(seed=9)
     untouched.reset(seed=9)
-    for mask in ([True, True, True], np.ones(2, dtype=np.bool_), np.ones(3)):
-        with pytest.raises(ConfigError, match=r"reset_mask is .*: it must be an array of 3 bool"):
-            envs.reset(options={"reset_mask": mask})
-    with pytest.raises(ConfigError, match="reset_mask names no environment"):
-        envs.reset(options={"reset_mask": np.zeros(3, dtype=np.bool_)})
-    with pytest.raises(ConfigError, match=r"options is \{'pace': 3\}: this environment knows only reset_mask"):
-        envs.reset(options={"pace": 3})
-    with pytest.raises(ConfigError, match="seed has 2 entries: it must have one for each of 3"):
-        envs.reset(seed=[1, 2])
+    masks = [True, True, True], np.ones(2, dtype=np.bool_), np.ones(3)
+    for seed, options, message in (
+        *((None, {"reset_mask": mask}, r"reset_mask is .*: it must be an array of 3 bool") for mask in masks),
+        (None, {"reset_mask": np.zeros(3, dtype=np.bool_)}, "reset_mask names no environment"),
+        (None, {"pace": 3}, r"options is \{'pace': 3\}: this environment knows only reset_mask"),
+        ([1, 2], None, "seed has 2 entries: it must have one for each of 3"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            envs.reset(seed=seed, options=options)
 
     actions = actions_at(envs, 0)
     assert exactly(envs.step(actions)[0]) == exactly(untouched.step(actions)[0])
@@ -206,9 +203,9 @@ def test_an_episode_that_cannot_be_is_refused_when_it_begins_and_the_next_one_is
             try:
                 if seed is not None or (mode is AutoresetMode.SAME_STEP and isinstance(found[-1], str)):
                     seed, began = None, envs.reset(seed=seed)
-                    found.append(exactly(dict(enumerate(began))))
+                    found.append(exactly(began))
                 else:
-                    found.append(exactly(dict(enumerate(envs.step(actions_at(envs, 0))))))
+                    found.append(exactly(envs.step(actions_at(envs, 0))))
             except ConfigError as error:
                 seed = None
                 found.append(str(error))
@@ -216,3 +213,45 @@ def test_an_episode_that_cannot_be_is_refused_when_it_begins_and_the_next_one_is
 
     assert outcomes[0] == outcomes[1]
     assert sum("no flow" in each for each in outcomes[0] if isinstance(each, str)) >= 3
+
+
+@each_native
+def test_any_number_of_threads_gives_the_same_numbers(spec: EnvironmentSpec) -> None:
+    # Three threads have parts of different sizes; of seven, some have none.
+    several = [make_native(spec, 5, num_threads=num_threads) for num_threads in (1, 3, 7)]
+    generator = np.random.default_rng(4)
+    first, *others = [exactly(envs.reset(seed=3)) for envs in several]
+    assert others == [first] * 2
+    for _ in range(150):
+        actions = any_actions(several[0], generator)
+        first, *others = [exactly(envs.step(actions)) for envs in several]
+        assert others == [first] * 2
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+@pytest.mark.parametrize("env_id", ["flowsched/Artemis-v0", "flowsched/QCluster-v0"])
+def test_a_forked_process_has_threads_of_its_own(env_id: str) -> None:
+    run_python(f"""
+import os, signal, warnings
+import gymnasium as gym
+import flowsched_gym
+from tests.envs.episodes import SHORT
+envs = gym.make_vec({env_id!r}, 2, "vector_entry_point", num_threads=2, **SHORT[{env_id!r}])
+envs.reset(seed=0)
+action = envs.action_space.sample()
+envs.step(action)
+warnings.simplefilter("ignore")  # Python warns of any fork beside threads
+process = os.fork()
+if not process:
+    signal.alarm(60)  # ends a process that waits for threads that it does not have
+    envs.step(action)
+    os._exit(0)
+assert os.waitpid(process, 0)[1] == 0
+envs.step(action)
+""")
+
+
+def test_a_wrong_number_of_threads_is_refused() -> None:
+    for num_threads in (0, 1.5, "two", 10**6):
+        with pytest.raises(ConfigError, match=r"num_threads is .*: it must be an integer from 1 to 512"):
+            gym.make_vec("flowsched/Artemis-v0", 2, "vector_entry_point", num_threads=num_threads)

@@ -16,14 +16,14 @@ from flowsched_gym.core.errors import ConfigError, SimulationError
 from flowsched_gym.envs import MaskedVectorEnv, VectorState
 from flowsched_gym.fluid.compiled import BatchSimulation
 from flowsched_gym.systems import EnvironmentSpec
-from tests.envs.episodes import pairwise
-from tests.envs.vectors import NATIVE, TIES, SimultaneousFlows, actions_at, each_native, exactly, make_native
+from tests.envs.episodes import case, exactly, pairwise
+from tests.envs.vectors import NATIVE, TIES, SimultaneousFlows, actions_at, each_native, make_native
 from tests.processes import run_python
 
 SEED = 31
 NUM_ENVS = 3
 EACH_CASE = [
-    pytest.param(spec, arguments, id=f"{spec.id}-{'-'.join(map(str, arguments.values()))}")
+    case(spec, arguments)
     for spec in NATIVE
     for each in [each for each in pairwise(spec) if each.get("discipline", "merp") == "merp"][:2]
     for arguments in (each | {"max_decisions": 25}, each)
@@ -45,19 +45,19 @@ def started_on_ties(spec: EnvironmentSpec, source: SimultaneousFlows) -> Any:
 
 
 def act(envs: Any, place: int) -> Any:
-    return exactly(dict(enumerate(envs.step(actions_at(envs, place)))))
+    return exactly(envs.step(actions_at(envs, place)))
 
 
 def play(envs: Any, first: int, last: int) -> list[Any]:
     """Takes the steps of some places, and returns all that the environments tell; at last, what they know."""
     found = [act(envs, place) for place in range(first, last)]
-    records = [envs.records(number) for number in range(envs.num_envs)]
+    records = tuple(dataclasses.asdict(envs.records(number)) for number in range(envs.num_envs))
     masks = envs.action_masks() if isinstance(envs, MaskedVectorEnv) else None
-    return [*found, exactly(masks), exactly(dict(enumerate(map(dataclasses.asdict, records))))]
+    return [*found, exactly(masks), exactly(records)]
 
 
 def row(found: Any, number: int) -> Any:
-    arrays = [np.frombuffer(data, dtype=kind).reshape(shape) for kind, shape, data in (found[key] for key in range(4))]
+    arrays = [np.frombuffer(data, dtype=kind).reshape(shape) for kind, shape, data in found[:4]]
     return [array[number].tobytes() for array in arrays]
 
 
@@ -201,50 +201,29 @@ def test_a_restored_environment_draws_what_the_other_drew(spec: EnvironmentSpec)
 
 
 @each_native
-def test_before_the_first_reset_there_is_no_state_to_take_and_all_must_be_set(spec: EnvironmentSpec) -> None:
-    state, fresh = started(spec).get_state(), make_native(spec, NUM_ENVS)
-    with pytest.raises(SimulationError, match=r"there is no episode yet: call reset\(\) first"):
-        fresh.get_state()
-    with pytest.raises(SimulationError, match=r"there is no episode yet: call reset\(\) first, or set all"):
-        fresh.set_state(state.pick([0, 1]), [0, 1])
-    fresh.set_state(state)
-
-
-@each_native
-def test_numbers_that_do_not_fit_are_refused_and_nothing_has_changed(spec: EnvironmentSpec) -> None:
+def test_states_that_do_not_fit_are_refused_and_nothing_has_changed(spec: EnvironmentSpec) -> None:
     envs, untouched = started(spec), started(spec)
-    for count, numbers, message in (
-        (2, None, "state has 2 environments: numbers must be as many"),
-        (2, [0, 0], "state has 2 environments: numbers must be as many, each once"),
-        (2, [0, 3], r"numbers is \[0, 3\]: it must be integers from 0 to 2"),
-        (2, [-1, 0], r"numbers is \[-1, 0\]: it must be integers from 0 to 2"),
-        (4, [0, 1, 2], "state has 4 environments: numbers must be as many"),
-    ):
-        state = started(spec, SEED + 1).get_state().pick([0] * count)
-        with pytest.raises(ConfigError, match=message):
-            envs.set_state(state, numbers)
-    assert play(envs, 0, 10) == play(untouched, 0, 10)
-
-
-@each_native
-def test_states_from_elsewhere_are_refused(spec: EnvironmentSpec) -> None:
-    envs, untouched = started(spec), started(spec)
-    state, here = envs.get_state(), flowsched_gym.__version__
-    refusals: list[tuple[Any, str]] = [
-        *((wrong, r"state is .*: it must be what get_state\(\) returned") for wrong in (None, 3, b"state", {}, envs)),
-        (
-            dataclasses.replace(state, environment="elsewhere:Env"),
-            "state is one of elsewhere:Env: this environment is ",
+    state, other, here = envs.get_state(), started(spec, SEED + 1).get_state(), flowsched_gym.__version__
+    elsewhere, older = (
+        dataclasses.replace(state, **change) for change in ({"environment": "e:Env"}, {"package_version": "0.0.1"})
+    )
+    refusals: list[tuple[Any, list[int] | None, str]] = [
+        *(
+            (wrong, None, r"state is .*: it must be what get_state\(\) returned")
+            for wrong in (None, 3, b"state", {}, envs)
         ),
-        (
-            dataclasses.replace(state, package_version="0.0.1"),
-            rf"state is one of flowsched-gym 0\.0\.1: this is {here}",
-        ),
-        (started(spec, max_decisions=9).get_state(), "with max_decisions=9: this one has max_decisions=None"),
+        (elsewhere, None, "state is one of e:Env: this environment is "),
+        (older, None, rf"state is one of flowsched-gym 0\.0\.1: this is {here}"),
+        (started(spec, max_decisions=9).get_state(), None, "with max_decisions=9: this one has max_decisions=None"),
+        (other.pick([0] * 2), None, "state has 2 environments: numbers must be as many"),
+        (other.pick([0] * 2), [0, 0], "state has 2 environments: numbers must be as many, each once"),
+        (other.pick([0] * 2), [0, 3], r"numbers is \[0, 3\]: it must be integers from 0 to 2"),
+        (other.pick([0] * 2), [-1, 0], r"numbers is \[-1, 0\]: it must be integers from 0 to 2"),
+        (other.pick([0] * 4), [0, 1, 2], "state has 4 environments: numbers must be as many"),
     ]
-    for wrong, message in refusals:
+    for wrong, numbers, message in refusals:
         with pytest.raises(ConfigError, match=message):
-            envs.set_state(wrong)
+            envs.set_state(wrong, numbers)
     with pytest.raises(ConfigError, match="taken without a render_mode: its episodes cannot be drawn"):
         started(spec, render_mode="ansi").set_state(state)
     assert play(envs, 0, 10) == play(untouched, 0, 10)
@@ -279,6 +258,7 @@ def test_a_state_that_was_altered_is_refused(spec: EnvironmentSpec) -> None:
     def tables(each: VectorState) -> list[Any]:
         return [each.networks.blocks, each.columns]
 
+    altered = [dataclasses.replace(state, seeds=state.seeds[::-1], **more) for more in ({}, {"seals": ()})]
     for number, table in enumerate(tables(state)):
         for name, array in table.items():
             read = pickle.loads(pickle.dumps(state))
@@ -286,12 +266,9 @@ def test_a_state_that_was_altered_is_refused(spec: EnvironmentSpec) -> None:
             if content:
                 content[some_byte(array)] ^= 1
                 tables(read)[number][name] = np.frombuffer(content, array.dtype).reshape(array.shape)
-                for altered in (read, read.pick(range(NUM_ENVS))):
-                    with pytest.raises(ConfigError, match=r"state was altered after get_state\(\) returned it"):
-                        envs.set_state(altered)
-    with pytest.raises(ConfigError, match=r"state was altered after get_state\(\) returned it"):
-        envs.set_state(dataclasses.replace(state, seeds=state.seeds[::-1]))
-    with pytest.raises(ConfigError, match=r"state was altered after get_state\(\) returned it"):
-        envs.set_state(dataclasses.replace(state, seeds=state.seeds[::-1], seals=()))
+                altered += [read, read.pick(range(NUM_ENVS))]
+    for each in altered:
+        with pytest.raises(ConfigError, match=r"state was altered after get_state\(\) returned it"):
+            envs.set_state(each)
     envs.set_state(copy.deepcopy(state))
     envs.set_state(state)

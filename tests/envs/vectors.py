@@ -19,7 +19,7 @@ from flowsched_gym.registration import load_target
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import Precedence, Workload
 from tests.environments import CASES
-from tests.envs.episodes import ENVIRONMENTS, SHORT, action_at
+from tests.envs.episodes import ENVIRONMENTS, SHORT, action_at, exactly
 from tests.simulate import network_of
 
 NATIVE: Final = tuple(environment for environment in ENVIRONMENTS if environment.vector_entry_point is not None)
@@ -84,6 +84,13 @@ class SimultaneousFlows:
         )
 
 
+def tied_flows(arguments: Mapping[str, Any]) -> SimultaneousFlows:
+    """Returns flows that take whole seconds under arguments for ties."""
+    scale = 3e4 if arguments.get("transport") == "tcp" else arguments["link_gbps"] / 8e-9
+    # Flows of a tree that all go to one rack would share one link, and no two would send.
+    return SimultaneousFlows(scale=scale, anywhere="topology" in arguments, with_stages="barrier" in arguments)
+
+
 def make_native(spec: EnvironmentSpec, num_envs: int = 3, **arguments: Any) -> Any:
     return gym.make_vec(spec.id, num_envs, "vector_entry_point", **(SHORT[spec.id] | arguments))
 
@@ -114,26 +121,8 @@ def actions_at(envs: Any, place: int) -> npt.NDArray[Any]:
     return np.stack([action_at(envs.single_action_space, place)] * envs.num_envs)
 
 
-def exactly(value: Any) -> Any:
-    """Makes something of a value that is equal where all bits are: NaN to itself, 0 not to -0."""
-    if isinstance(value, Mapping):
-        return {key: exactly(value[key]) for key in value}
-    if not isinstance(value, np.ndarray):
-        return repr(value)
-    if value.dtype == object:
-        return value.shape, [exactly(each) for each in value.tolist()]
-    return value.dtype.str, value.shape, value.tobytes()
-
-
 class Pair:
     """Is a native vector environment and one of Gymnasium's own; whatever one is told, both are told.
-
-    Args:
-        spec: Which environment.
-        num_envs: How many of them.
-        mode: When an environment that has ended begins its next episode.
-        max_episode_steps: Steps after which Gymnasium truncates.
-        **arguments: Arguments of the environment.
 
     Attributes:
         infos: What the native vector environment told in its last step.
@@ -151,19 +140,12 @@ class Pair:
         both: dict[str, Any] = {"num_envs": num_envs, "max_episode_steps": max_episode_steps, **arguments}
         self.mode = mode
         self.native: Any = gym.make_vec(spec.id, vectorization_mode="vector_entry_point", autoreset_mode=mode, **both)
-        own = arguments.pop("workload", None)
-        each = own if isinstance(own, list) else [own] * num_envs
+        own = arguments.get("workload")
+        workloads = own if isinstance(own, list) else [own] * num_envs
+        each = [arguments if one is None else arguments | {"workload": one} for one in workloads]
+        make = functools.partial(gym.make, spec.id, max_episode_steps=max_episode_steps)
         self.single: Any = gym.vector.SyncVectorEnv(
-            [
-                functools.partial(
-                    gym.make,
-                    spec.id,
-                    max_episode_steps=max_episode_steps,
-                    **(arguments if workload is None else {"workload": workload, **arguments}),
-                )
-                for workload in each
-            ],
-            autoreset_mode=mode,
+            [functools.partial(make, **given) for given in each], autoreset_mode=mode
         )
         self.infos: Any = {}
 
@@ -171,13 +153,9 @@ class Pair:
         self, seed: int | Sequence[int | None] | None = None, reset_mask: npt.NDArray[np.bool_] | None = None
     ) -> None:
         """Resets both."""
-        found, expected = (
-            envs.reset(
-                seed=list(seed) if isinstance(seed, Sequence) else seed,
-                options=None if reset_mask is None else {"reset_mask": reset_mask},
-            )
-            for envs in (self.native, self.single)
-        )
+        seed = list(seed) if isinstance(seed, Sequence) else seed
+        options = None if reset_mask is None else {"reset_mask": reset_mask}
+        found, expected = (envs.reset(seed=seed, options=options) for envs in (self.native, self.single))
         self._compare(("observations", "infos"), found, expected)
 
     def step(self, actions: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
@@ -239,10 +217,7 @@ def compare_on_ties(
 ) -> None:
     """Compares both where many events are simultaneous."""
     for arguments in ties.get(spec.id, ()):
-        scale = 3e4 if arguments.get("transport") == "tcp" else arguments["link_gbps"] / 8e-9
-        # Flows of a tree that all go to one rack would share one link, and no two would send.
-        flows = SimultaneousFlows(scale=scale, anywhere="topology" in arguments, with_stages="barrier" in arguments)
-        pair = Pair(spec, num_envs=4, mode=mode, workload=flows, **arguments)
+        pair = Pair(spec, num_envs=4, mode=mode, workload=tied_flows(arguments), **arguments)
         pair.reset(seed=44)
         assert pair.play(120, seed=45) >= 4
 

@@ -171,7 +171,7 @@ def act(discipline: Mlfq, rate_cap: Any, number: int, first_row: int, generator:
     ("within", "rate_caps"),
     [
         ("ps", False),
-        # Those of tests/systems/auto/long_flows have rate caps.
+        # Those of tests/systems/auto have rate caps.
         *(pytest.param(within, True, marks=pytest.mark.exhaustive) for within in ("ps", "fifo")),
     ],
 )

@@ -8,27 +8,21 @@ import pytest
 
 from flowsched_gym.cli import main
 from flowsched_gym.core.errors import ConfigError, SpaceMismatchError
-from flowsched_gym.envs import DecisionEnv
 from flowsched_gym.envs.copies import EpisodeCopies
 from flowsched_gym.envs.policies import FirstSlot, Planner
 from flowsched_gym.evaluation import rollout
 from flowsched_gym.registration import make_policy
 from flowsched_gym.search import Search, SearchConfig
 from flowsched_gym.search.search import most_tries, sequential_halving
-from flowsched_gym.workload import find_source, with_future, workload_from_columns
+from flowsched_gym.workload import find_source, with_future
+from tests.envs.episodes import core
+from tests.simulate import make_flows
 
 ARTEMIS = "flowsched/Artemis-v0"
 ROUTE = "flowsched/MERPRoute-v0"
 HEAVY: dict[str, Any] = {"workload": "gather-heavy", "k": 3, "f": 10, "bursts": 12}
 QUICK = "search:futures=1,rounds=2,lookahead=20"
-
 ROUTES: dict[str, Any] = {"workload": "poisson-fat-tree-failures", "flows": 60}
-
-
-def core(env: gym.Env) -> DecisionEnv:
-    found = env.unwrapped
-    assert isinstance(found, DecisionEnv)
-    return found
 
 
 def actions_of(env: gym.Env, *, future: int | None, count: int = 12) -> list[int]:
@@ -67,7 +61,7 @@ def test_actions_depend_on_the_past_alone_and_are_those_of_both_engines(env_id: 
     ids=["artemis", "merp-route", "merp-order", "tafe-tasks"],
 )
 def test_a_copy_goes_on_as_the_episode_does_with_the_same_future(env_id: str, kwargs: dict[str, Any]) -> None:
-    env = core(gym.make(env_id, engine="compiled", **kwargs))
+    env: Any = core(gym.make(env_id, engine="compiled", **kwargs))
     policy = make_policy("random", gym.make(env_id, **kwargs), seed=1)
     copies, only = EpisodeCopies(env, 4), np.array([3])
     env.reset(seed=1)
@@ -135,11 +129,8 @@ def test_tasks_of_the_future_are_none_of_the_past() -> None:
 
 def test_the_true_future_shows_what_a_heuristic_misses() -> None:
     # One token at 1 Gbps: first come, first served sends 4 ms, then 1 ms, so that the second deadline is missed.
-    flows = {"flow_id": [0, 1], "source": [1, 2], "destination": [0, 0], "size_bytes": [5e5, 1.25e5]}
-    columns = flows | {"arrival_s": [0.0, 0.0], "deadline_s": [0.006, 0.003]}
-    workload = workload_from_columns(columns)
-    kwargs = {"workload": workload, "k": 1, "f": 2, "link_delay_us": 0.0}
-    env = gym.make(ARTEMIS, **kwargs)
+    workload = make_flows([0.0, 0.0], [5e5, 1.25e5], span=[0.006, 0.003], source=[1, 2])
+    env = gym.make(ARTEMIS, workload=workload, k=1, f=2, link_delay_us=0.0)
     search = Search(env, SearchConfig(base="fifo", clairvoyant=True))
 
     assert isinstance(search, Planner)

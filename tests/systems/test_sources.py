@@ -37,19 +37,6 @@ def test_arrivals_end_after_the_seconds_asked_for() -> None:
     assert 0 < env.unwrapped.workload.arrival_time.max() < 0.5  # type: ignore[attr-defined]
 
 
-def test_an_episode_without_a_flow_is_refused_when_it_is_drawn() -> None:
-    env = gym.make(ARTEMIS, seconds=0.1)
-    refused = []
-    for seed in range(20):
-        try:
-            env.reset(seed=seed)
-        except ConfigError as error:
-            refused.append(str(error))
-
-    assert 0 < len(refused) < 20
-    assert set(refused) == {"the episode drawn has no flow: ask for more bursts, or more seconds of arrivals"}
-
-
 def test_flows_that_are_given_cannot_be_changed() -> None:
     for arguments in ({"bursts": 3}, {"load": 0.5}, {"destinations": 2}, {"seconds": 1.0}):
         workload = make_flows([0.0], [1e5], span=[0.05])
@@ -58,24 +45,21 @@ def test_flows_that_are_given_cannot_be_changed() -> None:
                 gym.make(ARTEMIS, workload=given, **arguments)
 
 
-def order_source(**arguments: Any) -> Any:
-    return MERPOrderEnv(**arguments)._source
-
-
-def test_without_a_workload_the_flows_are_merps_on_the_topology() -> None:
-    assert order_source() == make_workload("poisson-pareto")
-    assert order_source(topology="tree9") == make_workload("poisson-tree")
-
-
-def test_a_load_of_an_order_is_one_of_the_links_that_there_are() -> None:
-    for source in (
-        order_source(load=0.5, link_gbps=10.0),
-        order_source(workload="poisson-tree", load=0.5, link_gbps=10.0),
-    ):
-        assert (source.load, source.capacity) == (0.5, 1.25e9)
-        assert source.offered_load == pytest.approx(0.5)
-    assert order_source(link_gbps=10.0).capacity == 1.25e9
-    assert order_source(workload=make_workload("poisson-pareto"), link_gbps=10.0) == make_workload("poisson-pareto")
+@pytest.mark.parametrize(
+    ("arguments", "workload", "load"),
+    [
+        ({}, "poisson-pareto", None),
+        ({"topology": "tree9"}, "poisson-tree", None),
+        ({"workload": make_workload("poisson-pareto"), "link_gbps": 10.0}, "poisson-pareto", None),
+        ({"link_gbps": 10.0}, "poisson-pareto", 0.8),
+        ({"load": 0.5, "link_gbps": 10.0}, "poisson-pareto", 0.5),
+        ({"workload": "poisson-tree", "load": 0.5, "link_gbps": 10.0}, "poisson-tree", 0.5),
+    ],
+)
+def test_flows_of_an_order_are_merps_at_a_load_of_the_links_that_there_are(arguments, workload, load) -> None:
+    source, named = MERPOrderEnv(**arguments)._source, make_workload(workload)
+    assert source == (named if load is None else replace(named, load=load, capacity=1.25e9))
+    assert load is None or source.offered_load == pytest.approx(load)
 
 
 def route_source_of(**arguments: Any) -> PoissonWorkload:

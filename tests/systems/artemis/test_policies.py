@@ -1,6 +1,6 @@
-"""Holds the heuristics to what they stand for: they see float32 observations, and must choose as if they knew all."""
+"""Holds policies to what they stand for, those that skip, wait or postpone to choices by hand, options to bounds."""
 
-from collections.abc import Callable
+import itertools
 from typing import Any
 
 import gymnasium as gym
@@ -8,71 +8,146 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from flowsched_gym.fluid.simpy import Simulation
-from flowsched_gym.registration import make_policy
-from tests.envs.episodes import play
-from tests.systems.artemis.test_env import make
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.evaluation import evaluate, rollout
+from flowsched_gym.registration import find_environment, heuristic_arguments, make_policy
+from flowsched_gym.systems.artemis.env import ArtemisEnv
+from flowsched_gym.systems.artemis.policies import BASES
+from tests.envs.episodes import following, play
+from tests.simulate import make_flows
 
-FloatArray = npt.NDArray[np.float64]
-Score = Callable[[Simulation, npt.NDArray[np.int64]], FloatArray]
-
+ARTEMIS = "flowsched/Artemis-v0"
+SLOTS = 3
 NEAR = 1e-5
 """Relative; scores that float32 cannot tell apart."""
 
 
-def time_left(simulation: Simulation, rows: npt.NDArray[np.int64]) -> FloatArray:
-    assert simulation.workload.deadline_span is not None
-    return simulation.workload.arrival_time[rows] + simulation.workload.deadline_span[rows] - simulation.now
+def make(**kwargs: Any) -> gym.Env:
+    """Makes an environment with four requests at once, 1, 2, 1 and 4 ms long; the second has 1 ms of slack."""
+    sizes, spans = [1.25e5, 2.5e5, 1.25e5, 5e5], [0.5, 0.003, 0.4, 0.3]
+    flows = make_flows([0.0] * 4, sizes, span=spans, source=[1, 2, 3, 4])
+    return gym.make(ARTEMIS, workload=flows, k=3, f=SLOTS, link_delay_us=0.0, **kwargs)
 
 
-def ratio(simulation: Simulation, rows: npt.NDArray[np.int64]) -> FloatArray:
-    assert simulation.workload.deadline_span is not None
-    return simulation.workload.size[rows] / simulation.workload.deadline_span[rows]
+def scores(env: ArtemisEnv, rows: npt.NDArray[np.int64]) -> dict[str, npt.NDArray[np.float64]]:
+    """Returns what each policy serves the smallest of, by all that is known of requests."""
+    flows, place = env.workload, np.arange(len(rows), dtype=np.float64)
+    assert flows.deadline_span is not None
+    size, span = flows.size[rows], flows.deadline_span[rows]
+    left = flows.arrival_time[rows] + span - env.simulation.now
+    # Behind all others are those that come too late if three flows share the link.
+    hopeless = left < 4 * 250e-6 + 3 * size / 125e6
+    return {
+        **{"fifo": place, "lifo": -place, "edf": left, "sjf": size, "ssdf": size / span, "lsdf": -size / span},
+        **{"least-slack": left - size / 125e6, "feasible-first": np.where(hopeless, 1e3, 0.0) + left},
+    }
 
 
-def slack(simulation: Simulation, rows: npt.NDArray[np.int64]) -> FloatArray:
-    return time_left(simulation, rows) - simulation.workload.size[rows] / 125e6
+def test_policies_choose_as_if_they_knew_the_true_values_of_what_they_see_in_single_precision() -> None:
+    wrapped = gym.make(ARTEMIS, workload="gather-uniform", k=3, f=8, bursts=6)
+    env: Any = wrapped.unwrapped
+    num_choices = 0
+
+    def check_and_choose(_: gym.Env, observation: np.ndarray, __: dict[str, Any]) -> int:
+        nonlocal num_choices
+        rows = env.simulation.asking.requests[env.simulation.asking.head : env.simulation.asking.tail][:8]
+        choices = []
+        for name, score in scores(env, rows).items():
+            choices.append(int(make_policy(name, wrapped).predict(observation)[0]))
+            reached = score[choices[-1]]
+            assert reached <= score.min() + NEAR * np.abs(score[score < 1e2]).max(initial=1.0), name
+            if (score == score.min()).sum() > 1 and reached == score.min():
+                assert choices[-1] == int(np.argmin(score)), "a tie goes to the oldest"
+        num_choices += len(rows) > 1
+        return choices[num_choices % len(choices)]
+
+    for seed in range(4):
+        play(wrapped, check_and_choose, seed=seed)
+
+    assert num_choices > 100
 
 
-def hopeless_last(simulation: Simulation, rows: npt.NDArray[np.int64]) -> FloatArray:
-    """Returns the times to the deadlines, behind all others where three flows that share the link come too late."""
-    left = time_left(simulation, rows)
-    needed = 4 * 250e-6 + 3 * simulation.workload.size[rows] / 125e6
-    return np.where(left < needed, 1e3, 0.0) + left
+@pytest.mark.parametrize(
+    ("policy", "defer", "actions"),
+    [
+        # Two flows are sent, the youngest visible ones; whenever one has ended, the next may go.
+        ("paced:base=lifo,active=2", "wait", [2, 2, SLOTS, 1, SLOTS, 0]),
+        ("paced:base=fifo,active=1", "wait", [0, SLOTS, 0, SLOTS, 0, SLOTS, 0]),
+        ("paced:base=fifo,active=3", "wait", [0, 0, 0, 0]),
+        # The request in slot 1 goes to the back; the smallest of 0, 2 and 3 is the oldest. Then 2 and 3, and 1 at last.
+        ("postpone-late:base=sjf,margin_ms=2", "to-back", [SLOTS + 1, 0, 0, 0, 0]),
+        # The youngest that is not late: 3, then 2, then 0.
+        ("postpone-late:base=lifo,margin_ms=2", "to-back", [SLOTS + 1, 2, 1, 0, 0]),
+        # With enough slack nothing is postponed.
+        ("postpone-late:base=edf,margin_ms=0", "to-back", [1, 2, 1, 0]),
+        # The oldest with the slack, then the next of them; the late one, alone in the end, last.
+        ("skip-late:base=fifo,margin_ms=2", "none", [0, 1, 1, 0]),
+        ("skip-late:base=lifo,margin_ms=2", "none", [2, 2, 0, 0]),
+        # Nobody has a second of slack: the smallest, of equal ones the oldest.
+        ("skip-late:base=lifo,margin_ms=1000", "none", [0, 1, 0, 0]),
+    ],
+)
+def test_rules_wait_postpone_and_skip_as_they_say(policy: str, defer: str, actions: list[int]) -> None:
+    env = make(defer=defer)
+    steps = play(env, following(make_policy(policy, env)), seed=0)
+    assert [int(step.action) for step in steps[1:]] == actions
+    assert all(before.info["action_mask"][after.action] for before, after in itertools.pairwise(steps))
 
 
-SCORES: dict[str, Score] = {
-    "fifo": lambda _, rows: np.arange(len(rows), dtype=np.float64),
-    "lifo": lambda _, rows: -np.arange(len(rows), dtype=np.float64),
-    "edf": time_left,
-    "sjf": lambda simulation, rows: simulation.workload.size[rows],
-    "ssdf": ratio,
-    "lsdf": lambda simulation, rows: -ratio(simulation, rows),
-    "least-slack": slack,
-    "feasible-first": hopeless_last,
-}
-"""What each policy serves the smallest of."""
+def test_fewer_flows_at_once_meet_far_more_deadlines_where_a_buffer_overflows() -> None:
+    kwargs = {"workload": "artemis-thesis", "transport": "tcp-lossy-2018a", "bursts": 20, "defer": "wait"}
+    met = [
+        evaluate(ARTEMIS, policy, episodes=3, seed=50, kwargs=kwargs).interval("deadline_hit_ratio").mean
+        for policy in ("lifo", "paced:base=lifo,active=5")
+    ]
+    assert met[1] > met[0] + 0.05
 
 
-@pytest.mark.parametrize("name", SCORES)
-def test_a_policy_chooses_as_if_it_knew_the_true_values(name: str) -> None:
-    env = make(workload="gather-uniform", f=8)
-    policy = make_policy(name, env)
-    choices = 0
+def test_skipping_or_postponing_late_requests_helps_where_they_fill_the_window() -> None:
+    for policy, defer in (("skip-late", "none"), ("postpone-late", "to-back")):
+        env = gym.make(ARTEMIS, workload="gather-heavy", k=3, f=10, bursts=40, defer=defer)
+        met = [
+            np.mean([rollout(env, make_policy(name, env), seed=seed).reward for seed in range(4)])
+            for name in ("feasible-first", policy)
+        ]
+        assert met[1] > met[0], policy
 
-    def choose(wrapped: gym.Env, observation: np.ndarray, _: dict[str, Any]) -> int:
-        nonlocal choices
-        asking = env.simulation.asking
-        assert asking is not None
-        rows = asking.requests[asking.head : asking.tail][:8]
-        score = SCORES[name](env.simulation, rows)
-        chosen = int(policy.predict(observation)[0])
-        assert score[chosen] <= score.min() + NEAR * np.abs(score[score < 1e2]).max(initial=1.0)
-        if (score == score.min()).sum() > 1 and score[chosen] == score.min():
-            assert chosen == int(np.argmin(score)), "a tie goes to the oldest"
-        choices += len(rows) > 1
-        return chosen
 
-    play(env, choose, seed=1)
+def test_bases_are_all_rules_that_grant_and_draw_nothing() -> None:
+    specs = find_environment(ARTEMIS).policies
+    assert set(BASES) == {spec.name for spec in specs if not spec.options} - {"random"}
 
-    assert choices > 20
+
+def test_wrong_options_and_environments_are_refused() -> None:
+    for policy, kwargs, message in (
+        ("paced", {}, "policy paced needs defer=wait: the environment was made with defer=none"),
+        ("postpone-late", {"defer": "wait"}, "policy postpone-late needs defer=to-back: .* defer=wait"),
+        ("search:clairvoyant=true,base=paced", {}, "policy paced needs defer=wait"),
+        ("paced", {"defer": "wait", "observation": "paper"}, "the observation has no column 'active_flows'"),
+        ("paced:pace=3", {"defer": "wait"}, "paced has no option 'pace': it has base, active"),
+        ("paced:active=0", {"defer": "wait"}, "active is 0: it must be an integer >= 1"),
+        ("paced:base=ssfd", {"defer": "wait"}, r"base is 'ssfd': it must be one of fifo, .*did you mean '[sl]sdf'"),
+        ("paced:base=random", {"defer": "wait"}, "base is 'random': it must be one of fifo"),
+        ("paced:active", {"defer": "wait"}, "policy is 'paced:active': its options must be key=value"),
+        ("paced:active=5,active=6", {"defer": "wait"}, "each key once"),
+        ("paced:base=" + "x" * 1000, {"defer": "wait"}, "policy is .*: it must have at most 500 letters"),
+        ("postpone-late:margin_ms=-1", {"defer": "to-back"}, "margin_ms is -1: it must be a finite number >= 0"),
+        ("skip-late", {"observation": "paper"}, "the observation has no column"),
+        ("postpone-late:margin_ms=NaN", {"defer": "to-back"}, "margin_ms is nan: it must be a finite number"),
+        ("edf:active=5", {}, "edf has no option 'active': it has none"),
+    ):
+        with pytest.raises(ConfigError, match=message) as caught:
+            make_policy(policy, make(**kwargs))
+        assert len(str(caught.value)) <= 500
+
+
+def test_search_goes_on_by_a_rule_that_waits_or_postpones() -> None:
+    kwargs = {"workload": "gather-heavy", "k": 3, "f": 4, "bursts": 3}
+    for base, chosen in (("paced:base=lifo,active=2", "paced,base.base=lifo,base.active=2"), ("postpone-late",) * 2):
+        search = f"search:rounds=1,lookahead=10,base={chosen}"
+        spec = find_environment(ARTEMIS)
+        env = gym.make(ARTEMIS, **heuristic_arguments(spec, kwargs, search))
+        assert env.unwrapped.config.defer == spec.named_policies[base.partition(":")[0]].requires["defer"]  # type: ignore[attr-defined]
+        played = make_policy(search, env)
+        assert played.config.base == base
+        assert rollout(env, played, seed=2).metrics["num_flows"] == 30

@@ -12,14 +12,11 @@ from flowsched_gym.packets.rules.clusters import GIVEN
 from flowsched_gym.queueing import cluster_thresholds
 from flowsched_gym.registration import make_policy
 from flowsched_gym.systems.qcluster.rules import ALPHA_STEPS, action_of_thresholds, jain_index
-from flowsched_gym.workload import Workload, make_workload
+from flowsched_gym.workload import make_workload
+from tests.envs.episodes import following, play
 from tests.simulate import make_flows
 
 ID = "flowsched/QCluster-v0"
-
-
-def messages(size: list[float], arrival: list[float], deadline: list[float] | None = None) -> Workload:
-    return make_flows(arrival, size, span=deadline)
 
 
 def make(workload: Any, **arguments: Any) -> Any:
@@ -28,10 +25,8 @@ def make(workload: Any, **arguments: Any) -> Any:
 
 def columns(env: Any, observation: np.ndarray) -> dict[str, np.ndarray]:
     layout = env.layout
-    return {
-        **{column.name: layout.context_column(observation, column.name) for column in layout.context},
-        **{column.name: layout.slot_column(observation, column.name) for column in layout.slot},
-    }
+    context = {column.name: layout.context_column(observation, column.name) for column in layout.context}
+    return context | {column.name: layout.slot_column(observation, column.name) for column in layout.slot}
 
 
 def action_for(env: Any, thresholds: list[float]) -> np.ndarray:
@@ -41,7 +36,7 @@ def action_for(env: Any, thresholds: list[float]) -> np.ndarray:
 def test_two_messages_by_hand() -> None:
     # At 1,500 B/s a full packet takes 1 s. A long message of three packets is there at 0, a small one comes at 0.5 s.
     # With a threshold of 1,500 B the second packet of the long one (2,920 B sent) waits for the small one.
-    flows = messages([3 * 1460.0, 1460.0], [0.0, 0.5])
+    flows = make_flows([0.0, 0.5], [3 * 1460.0, 1460.0])
     env = make(flows, link_gbps=1.2e-5, delay_us=0.0, queues=2, period_us=2.5e6, reward="fct", gap_us=None)
     observation, _ = env.reset(seed=0)
     assert observation.shape == (14 + 2 * 10,)
@@ -76,11 +71,7 @@ def test_an_agent_that_never_moves_is_a_replay_with_these_thresholds() -> None:
     flows = make_workload("qcluster-w4", num_flows=200).draw(3)
     thresholds = [2e3, 1e4, 1e5]
     env = make(flows, queues=4, engine="compiled")
-    env.reset(seed=0)
-    terminated = False
-    while not terminated:
-        _, _, terminated, _, _ = env.step(action_for(env, thresholds))
-
+    play(env, lambda *_: action_for(env, thresholds), seed=0)
     parameters = {"thresholds": env.view().record.clusters.thresholds[0], "delay": 20e-6, "arrays": 3, "buckets": 4096}
     parameters |= {"message_gap": 4e-3, "flowlet_gap": 4e-3}
     replayed = flowsched_gym.replay_packets(
@@ -118,13 +109,11 @@ def test_jains_index_is_that_of_mean_throughputs_by_order_of_magnitude() -> None
 
 
 def test_deadlines_are_rewarded_by_the_share_that_is_met_and_have_queues_of_their_own() -> None:
-    flows = messages([1460.0, 1460.0, 1460.0], [0.0, 0.0, 0.0], [1.5, 1.5, np.inf])
+    flows = make_flows([0.0] * 3, [1460.0] * 3, span=[1.5, 1.5, np.inf])
     env = make(flows, link_gbps=1.2e-5, delay_us=0.0, goal="deadline", queues=4, period_us=1e7, reward="deadlines")
     env.reset(seed=0)
     assert env.action_space.shape == (2,)
-    _, reward, terminated, _, _ = env.step(np.zeros(2, dtype=np.float32))
-    assert terminated
-    assert reward == 0.5
+    assert env.step(np.zeros(2, dtype=np.float32))[1:3] == (0.5, True)
     assert env.records().completion_time[2] == 3.0
 
 
@@ -132,19 +121,14 @@ def test_bad_thresholds_are_bad_and_the_best_ones_good() -> None:
     slowdown = {}
     for name in ("opt", "wst", "geometric"):
         env = make("qcluster-w4", flows=400, load=0.9, engine="compiled")
-        policy = make_policy(name, env)
-        observation, _ = env.reset(seed=5)
-        terminated = False
-        while not terminated:
-            observation, _, terminated, _, info = env.step(policy.predict(observation)[0])
-        slowdown[name] = info["episode_metrics"]["mean_slowdown"]
+        last = play(env, following(make_policy(name, env)), seed=5)[-1]
+        slowdown[name] = last.info["episode_metrics"]["mean_slowdown"]
     assert slowdown["opt"] < 1.1 * slowdown["geometric"] < 0.6 * slowdown["wst"]
 
 
 def test_theory_needs_known_traffic_and_thresholds_an_agent_that_sets_them() -> None:
-    flows = messages([1e3], [0.0])
     with pytest.raises(ConfigError, match="not one Poisson workload: thresholds by theory need"):
-        make_policy("opt", make(flows))
+        make_policy("opt", make(make_flows([0.0], [1e3])))
     with pytest.raises(ConfigError, match="goal is 'deadline': there is no theory"):
         make_policy("wst", make("qcluster-w4", goal="deadline"))
     with pytest.raises(ConfigError, match="action is 'rule': policies that set thresholds need 'thresholds'"):

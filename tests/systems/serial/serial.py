@@ -13,8 +13,8 @@ from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
 from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
 from flowsched_gym.envs.arguments import EnvConfig, about_workload, argument, configured_by
 from flowsched_gym.envs.columns import Column, Encoding, Layout
-from flowsched_gym.envs.drawing import View
-from flowsched_gym.envs.drawing.panels import Stack
+from flowsched_gym.envs.drawing import View, panels
+from flowsched_gym.envs.drawing.formats import size_text
 from flowsched_gym.fluid.decision import Decision, Order
 from flowsched_gym.fluid.disciplines import Ps
 from flowsched_gym.machine_code.numerics import squash
@@ -95,10 +95,16 @@ class SerialEnv(DecisionEnv[SerialRules]):
 
     def panels(self) -> View:
         """Lists what a picture shows."""
-        scene = self.scene()
+        scene, decision = self.scene(), self.decision()
+        waiting = panels.Rows(
+            decision.candidates[decision.first_candidate :][: decision.num_candidates],
+            lambda _, row: (scene.flow(row), scene.hosts(row), size_text(scene.records.size[row])),
+        )
+        columns = panels.Column("flow", 3, "left"), panels.Column("from", 3, "left"), panels.Column("size", 2)
+        queue = panels.Table(title="Requests", columns=columns, rows=waiting, slots=NUM_SLOTS, shows_hidden=True)
         return View(
             banner=scene.banner("Serial", self.config.workload, "Which request is next?"),
-            stacks=(Stack(1, (scene.links(),)), Stack(1, (scene.finished(),))),
+            stacks=(panels.Stack(3, (queue,)), panels.Stack(2, (scene.links(), scene.finished()))),
         )
 
 

@@ -4,8 +4,11 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
+from flowsched_gym.envs.drawing import draw_frame
 from flowsched_gym.systems import EnvironmentSpec
-from tests.envs.vectors import Pair, exactly
+from tests.envs.episodes import exactly
+from tests.envs.pictures import table
+from tests.envs.vectors import Pair
 from tests.simulate import make_flows
 from tests.systems.serial.serial import SerialEnv
 
@@ -49,15 +52,17 @@ def test_it_shows_sizes_masks_and_pictures(engine: str) -> None:
 
     assert env.layout.slot_column(observation, "size").tolist() == pytest.approx([250_000, 125_000], rel=1e-6)
     assert info["action_mask"].tolist() == env.action_masks().tolist() == [True, True]
-    for _ in range(2):
-        info = env.step(1)[4]
-    assert info["action_mask"].tolist() == [True, False]
+    assert "1 more, hidden from the agent" in str(env.render())
+    assert (draw_frame(env.panels()) != 255).any()
+    env.step(1)
+    assert table(env.panels(), "Requests") == [["flow 0", "1 to 0", "250 KB"], ["flow 2", "3 to 0", "500 KB"]]
+    assert table(env.panels(), "Just finished") == [["flow 1", "2 to 0", "125 KB", "1.00 ms", "x 1.00"]]
+    assert env.step(1)[4]["action_mask"].tolist() == [True, False]
     assert "Which request is next?" in str(env.render())
     state = env.get_state()
-    last = exactly(dict(enumerate(env.step(1))))
-    assert env.step  # the episode is over
+    last = exactly(env.step(1))
     env.set_state(state)
-    assert exactly(dict(enumerate(env.step(1)))) == last
+    assert exactly(env.step(1)) == last
 
 
 def test_many_are_what_single_ones_are() -> None:

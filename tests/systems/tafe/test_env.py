@@ -1,6 +1,7 @@
-"""Holds the environment of tasks to hand-worked episodes, to disciplines and to the best that can be had.
+"""Holds TAFE's environments to hand-worked episodes, to disciplines and to the best that can be had.
 
-In the hand-worked episodes links carry 1 B/s, CPUs are whole, and bytes and seconds are the scales of observations.
+In the hand-worked episodes of tasks links carry 1 B/s, CPUs are whole, and bytes and seconds are the scales of
+observations; in those of thresholds links carry 1 MB/s.
 """
 
 import itertools
@@ -11,16 +12,20 @@ import numpy as np
 import pytest
 
 from flowsched_gym import replay
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.flows.metrics import task_completion_times
 from flowsched_gym.registration import find_environment, load_target
 from flowsched_gym.systems.tafe.tasks.env import TAFETasksEnv
-from flowsched_gym.workload import Precedence, Workload, make_workload, workload_from_columns
-from tests.envs.episodes import play
+from flowsched_gym.systems.tafe.thresholds.env import TAFEThresholdsEnv
+from flowsched_gym.systems.tafe.thresholds.rules import SCALE
+from flowsched_gym.workload import Precedence, make_workload, workload_from_columns
+from tests.envs.episodes import following, play
 from tests.simulate import make_flows
 from tests.theory.test_tasks import flows
 
-ONE_BYTE_PER_SECOND = 8e-9
+ONE_BYTE_PER_SECOND, MEGABYTE_PER_SECOND = 8e-9, 8e-3
 """Gbps."""
+SOURCES = ["tafe-log", "tafe-alibaba", "tafe-short", {"name": "tafe-log", "pattern": "dag"}]
 
 
 def by_hand(workload: object, **arguments: Any) -> TAFETasksEnv:
@@ -31,32 +36,21 @@ def by_hand(workload: object, **arguments: Any) -> TAFETasksEnv:
     return env
 
 
-def two_by_two() -> Workload:
-    """The paper's example (Figure 2): two tasks of two flows, each a second on the CPU and one on the link."""
-    return workload_from_columns(flows([0, 0, 1, 1], [1.0] * 4, cpu_s=[1.0] * 4))
-
-
-def times(env: TAFETasksEnv) -> list[float]:
-    found: list[float] = task_completion_times(env.records()).tct.tolist()
-    return found
-
-
 def heuristic(env: TAFETasksEnv, name: str) -> Any:
     return load_target(find_environment("flowsched/TAFETasks-v0").named_policies[name].target).for_env(env)
 
 
 def played(env: TAFETasksEnv, policy: str, seed: int = 0) -> float:
     """Plays an episode by a heuristic; returns the sum of its rewards."""
-    chooser = heuristic(env, policy)
-    steps = play(env, lambda _, observation, __: int(chooser.predict(observation)[0]), seed=seed)
-    return sum(step.reward for step in steps)
+    return sum(step.reward for step in play(env, following(heuristic(env, policy)), seed=seed))
 
 
 @pytest.mark.parametrize(("barrier", "tct"), [("flow", [3.0, 5.0]), ("task", [4.0, 6.0])])
 def test_the_papers_example_goes_as_the_queues_of_the_paper_have_it(barrier: str, tct: list[float]) -> None:
-    env = by_hand(two_by_two(), barrier=barrier)
+    # Figure 2: two tasks of two flows, each a second on the CPU and one on the link.
+    env = by_hand(workload_from_columns(flows([0, 0, 1, 1], [1.0] * 4, cpu_s=[1.0] * 4)), barrier=barrier)
     assert played(env, "fifo") == pytest.approx(-sum(tct))
-    assert times(env) == pytest.approx(tct)
+    assert task_completion_times(env.records()).tct.tolist() == pytest.approx(tct)
 
 
 def candidates(env: TAFETasksEnv) -> list[int]:
@@ -95,7 +89,7 @@ def test_hosts_have_cpus_of_their_own_and_the_network_comes_first() -> None:
 
 
 @pytest.mark.parametrize("tail_weight", [0.0, 3.0])
-@pytest.mark.parametrize("workload", ["tafe-log", "tafe-alibaba", {"name": "tafe-log", "pattern": "dag"}, "tafe-short"])
+@pytest.mark.parametrize("workload", SOURCES)
 def test_rewards_sum_to_the_task_completion_times_and_the_largest(workload: object, tail_weight: float) -> None:
     env = TAFETasksEnv(workload, tasks=30, link_delay_us=300.0, tail_weight=tail_weight)  # type: ignore[arg-type]
     steps = play(env, seed=3)
@@ -133,12 +127,10 @@ def test_policies_are_the_disciplines_that_they_are_named_after(
     name = "tafe-log" if policy == "srpt" else "tafe-alibaba"
     source = make_workload(name, num_tasks=40, load=0.9)
     env = TAFETasksEnv(source, f=300, information="full")
+    chooser = heuristic(env, policy)
     if policy == "tafe-shortest":
-        chooser = heuristic(env, policy)
         chooser.limits = chooser.limits[:0]  # one level, so that no task is demoted between decisions
-        play(env, lambda _, observation, __: int(chooser.predict(observation)[0]), seed=5)
-    else:
-        played(env, policy, seed=5)
+    play(env, following(chooser), seed=5)
     expected = replay(env.workload, discipline=discipline, parameters=parameters)
 
     np.testing.assert_allclose(env.records().completion_time, expected.completion_time, rtol=1e-9)
@@ -180,3 +172,84 @@ def test_an_agent_that_sees_what_is_attained_is_not_told_what_is_left() -> None:
     short, long = (make_flows([0.0, 0.0], [size, size]) for size in (3.0, 1000.0))
     seen = [by_hand(workload)._observe() for workload in (short, long)]
     assert seen[0].tolist() == seen[1].tolist()
+
+
+def action_for(*thresholds: float) -> np.ndarray[Any, np.dtype[np.float32]]:
+    return SCALE.action_of(np.array([thresholds]))[0].astype(np.float32)
+
+
+@pytest.mark.parametrize("workload", SOURCES)
+def test_both_reward_terms_sum_to_the_task_completion_times(workload: Any) -> None:
+    env = TAFEThresholdsEnv(workload, tasks=40, link_delay_us=100.0)
+    steps = play(env, seed=1)
+    expected = -task_completion_times(env.records()).tct.sum() / 0.01
+    for term in ("unfinished", "tct"):
+        assert sum(step.info["reward_terms"].get(term, 0.0) for step in steps) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+def test_a_task_that_ends_with_a_period_is_rewarded_once(engine: str) -> None:
+    workload = workload_from_columns(flows([0, 1], [1e6, 2e6], arrival_s=[0.0, 0.0]))
+    periods = {"link_gbps": MEGABYTE_PER_SECOND, "period_flows": None, "period_ms": 250.0}
+    env = TAFEThresholdsEnv(workload, reward="tct", engine=engine, **periods)
+    steps = play(env, lambda *_: action_for(1e8, 5e8), seed=0)
+    # They end at 1 s and at 3 s, on the boundaries of periods.
+    assert [step.reward for step in steps if step.reward] == pytest.approx([-100.0, -300.0])
+    assert sum(env.layout.context_column(step.observation, "medium_finished") > 0 for step in steps) == 2
+
+
+@pytest.mark.parametrize("within", ["serial", "shortest", "remaining"])
+def test_thresholds_that_never_move_are_those_of_the_discipline(within: str) -> None:
+    env = TAFEThresholdsEnv("tafe-alibaba", tasks=30, within=within, barrier="task")
+    play(env, lambda *_: action_for(1e6, 1e7), seed=4)
+    thresholds = SCALE.thresholds_of(action_for(1e6, 1e7)[np.newaxis].astype(np.float64))[0]
+    parameters = {"thresholds": thresholds, "within": within, "barrier": "task"}
+    expected = replay(env.workload, discipline="tafe", parameters=parameters)
+    # Shares by what is left are set anew at each period, in closed form: the last bits are others.
+    np.testing.assert_allclose(env.records().completion_time, expected.completion_time, rtol=1e-9)
+
+
+def test_the_best_threshold_is_just_above_the_small_task() -> None:
+    """A task of 8 MB and, half a second later, one of 1 MB, at 1 MB/s."""
+    workload = workload_from_columns(flows([0, 0, 1], [4e6, 4e6, 1e6], arrival_s=[0.0, 0.0, 0.5]))
+    found = {}
+    for threshold in (4e5, 1.1e6, 5e6, 1e8):
+        env = TAFEThresholdsEnv(workload, link_gbps=MEGABYTE_PER_SECOND, queues=2, reward_scale_ms=1e3, period_flows=1)
+        steps = play(env, lambda *_, threshold=threshold: action_for(threshold), seed=0)  # type: ignore[misc]
+        found[threshold] = -sum(step.reward for step in steps)
+    # Demoted itself at 0.9 s, it waits for the other to end at 8.4 s; let pass at 1.1 s, at 5 s, or never.
+    expected = {4e5: 8.4 + 8.5, 1.1e6: 9.0 + 1.6, 5e6: 9.0 + 5.5, 1e8: 8.0 + 8.5}
+    assert found == pytest.approx(expected, rel=1e-5)
+
+
+def test_the_observation_counts_tasks_and_what_they_have_sent() -> None:
+    workload = workload_from_columns(
+        flows([0, 0, 1], [2e6, 4e6, 1e6], arrival_s=[0.0, 0.0, 1.5], cpu_s=[0.0, 0.0, 9.0])
+    )
+    periods = {"link_gbps": MEGABYTE_PER_SECOND, "period_flows": None, "period_ms": 3e3}
+    env = TAFEThresholdsEnv(workload, queues=2, initial_thresholds=[1e6], **periods)
+    env.reset(seed=0)
+    observation = env.step(action_for(1e6))[0]
+    # At 3 s the first flow has finished, of the second 1 MB is sent, and the small task is on the CPU.
+    found = {column.name: env.layout.slot_column(observation, column.name).tolist() for column in env.layout.slot}
+    expected = {"tasks": [1.0, 1.0], "flows": [1.0, 1.0], "sent": [0.0, 1e6], "left": [1e6, 3e6]}
+    assert {name: pytest.approx(values, rel=1e-5) for name, values in expected.items()} == found
+
+
+def test_policies_set_what_they_are_named_after() -> None:
+    env = TAFEThresholdsEnv("tafe-alibaba", tasks=20)
+    mean, part_of_largest = env.paper_thresholds
+    expected = {
+        "paper": [mean, part_of_largest],
+        "thirds": [part_of_largest / 0.75 / 3, part_of_largest / 0.75 * 2 / 3],
+        "tenfold": [1e5, 1e6],
+        "constant": [1e5, 1e7],
+    }
+    specs = find_environment("flowsched/TAFEThresholds-v0").named_policies
+    assert set(expected) | {"random"} == set(specs)
+    for name, thresholds in expected.items():
+        action, _ = load_target(specs[name].target).for_env(env).predict(np.zeros(env.layout.size, dtype=np.float32))
+        found = SCALE.thresholds_of(action[np.newaxis].astype(np.float64))[0]
+        assert found == pytest.approx(thresholds, rel=1e-5)
+    with pytest.raises(ConfigError, match="queues is 4: the paper names thresholds for 3"):
+        load_target(specs["paper"].target).for_env(TAFEThresholdsEnv("tafe-log", queues=4))

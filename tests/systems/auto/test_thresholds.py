@@ -6,11 +6,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from flowsched_gym.core.errors import ConfigError, InvalidAction
+from flowsched_gym.envs.thresholds import LEAST_RATIO
+from flowsched_gym.machine_code.decorators import compiled_for
 from flowsched_gym.queueing import optimal_thresholds
+from flowsched_gym.systems.auto.thresholds.config import HIGHEST, LOWEST, SCALE
 from flowsched_gym.systems.auto.thresholds.env import AuTOThresholdsEnv
+from flowsched_gym.systems.auto.thresholds.rules import select
 from flowsched_gym.workload import UnstableLoadWarning, Workload
+from tests.envs.episodes import play
 from tests.simulate import make_flows
 
 KILOBYTE_PER_SECOND = 8e-6
@@ -59,25 +66,13 @@ def test_no_thresholds_are_best_at_a_load_without_bound() -> None:
         AuTOThresholdsEnv(load=1.2, initial_thresholds=[1e4, 1e5, 1e6])
 
 
-@pytest.mark.parametrize(("action", "finished_at"), [(SMALLEST, [5.0, 3.0]), (LARGEST, [5.0, 4.0])])
-def test_a_threshold_lets_a_short_flow_pass_a_long_one(action: np.ndarray, finished_at: list[float]) -> None:
-    # The long flow has sent 2 KB when the short one arrives: demoted, or not.
-    flows = make_flows([0.0, 2.0], [4000.0, 1000.0], source=[0, 0], destination=[1, 1])
-    env = started(flows)
-    while not env.step(action)[2]:
-        pass
-    assert env.records().completion_time.tolist() == finished_at
-
-
-def test_a_clusters_thresholds_touch_the_flows_of_its_own_servers_alone() -> None:
-    flows = make_flows(
-        [0.0, 2.0, 0.0, 2.0], [4000.0, 1000.0, 4000.0, 1000.0], source=[0, 0, 2, 2], destination=[1, 1, 3, 3]
-    )
+def test_a_threshold_lets_a_short_flow_of_its_cluster_pass_a_long_one_and_touches_no_other_cluster() -> None:
+    # The long flows have sent 2 KB when the short ones arrive: demoted, or not.
+    flows = make_flows([0.0, 2.0] * 2, [4000.0, 1000.0] * 2, source=[0, 0, 2, 2], destination=[1, 1, 3, 3])
     times = {}
     for name, action in {"both": [-1, -1], "first": [-1, 1], "second": [1, -1], "none": [1, 1]}.items():
         env = started(flows, clusters=2, initial_thresholds=[5e8])
-        while not env.step(np.array(action, dtype=np.float32))[2]:
-            pass
+        play(env, lambda *_, action=action: np.array(action, dtype=np.float32), seed=1)  # type: ignore[misc]
         times[name] = env.records().completion_time.tolist()
 
     passed, shared = [5.0, 3.0], [5.0, 4.0]
@@ -190,3 +185,56 @@ def test_an_action_outside_the_space_is_refused() -> None:
             env.step(wrong)
 
     assert env.view().now == 0.0
+
+
+actions = st.integers(1, 7).flatmap(lambda n: st.lists(st.floats(-1.0, 1.0), min_size=n, max_size=n))
+
+
+@given(actions)
+def test_any_action_stands_for_thresholds_that_increase_between_1_kb_and_1_gb(action: list[float]) -> None:
+    (thresholds,) = SCALE.thresholds_of(np.array([action]))
+    assert thresholds[0] >= LOWEST
+    assert thresholds[-1] <= HIGHEST
+    # Thresholds are in whole bytes.
+    assert (thresholds[1:] >= LEAST_RATIO * (thresholds[:-1] - 0.5) - 0.5).all()
+    assert (np.diff(thresholds) > 0).all()
+    assert SCALE.thresholds_of(SCALE.action_of(thresholds[None]))[0] == pytest.approx(thresholds, abs=1)
+
+
+def test_each_number_chooses_its_part_of_the_logarithmic_scale_that_is_left() -> None:
+    # Half of the six powers of ten above 1 KB, then half of what is left up to 1 GB, less the room of a neighbour.
+    (first, second), (lowest, highest) = SCALE.thresholds_of(np.array([[0.0, 0.0], [-1.0, 1.0]]))
+    assert first == pytest.approx(1e6 / LEAST_RATIO**0.5, abs=1)
+    assert second == pytest.approx((first * LEAST_RATIO * HIGHEST) ** 0.5, rel=1e-6)
+    assert (lowest, highest) == (LOWEST, HIGHEST)
+
+
+@pytest.mark.parametrize("place", range(3))
+def test_a_larger_number_never_lowers_a_threshold(place: int) -> None:
+    grid = np.zeros((21, 3))
+    grid[:, place] = np.linspace(-1.0, 1.0, 21)
+    thresholds = SCALE.thresholds_of(grid)
+    assert (np.diff(thresholds[:, place]) > 0).all()
+    assert (np.diff(thresholds, axis=0) >= 0).all()
+    assert (thresholds[:, :place] == thresholds[0, :place]).all()
+
+
+def test_thresholds_out_of_range_stand_for_the_nearest_ones() -> None:
+    action = SCALE.action_of(np.array([[1.0, 2e6, 4e9]]))
+    assert SCALE.thresholds_of(action)[0].tolist() == pytest.approx([1e3, 2e6, 1e9], abs=1)
+    crowded = SCALE.thresholds_of(SCALE.action_of(np.array([[2e9, 3e9, 4e9]])))
+    assert crowded[0] == pytest.approx([1e9 / LEAST_RATIO**2, 1e9 / LEAST_RATIO, 1e9], abs=1)
+
+
+@pytest.mark.parametrize("find", [select, compiled_for(select, np.zeros(1), 0, 1, 0)], ids=["rule", "compiled"])
+@given(values=st.lists(st.integers(-5, 5) | st.floats(allow_nan=False), min_size=1, max_size=40), data=st.data())
+def test_the_value_of_a_rank_is_found_and_no_value_is_lost(find, values, data) -> None:
+    numbers = np.array([0.5, *values, -0.5])
+    rank = data.draw(st.integers(0, len(values) - 1))
+    found = find(numbers, 1, 1 + len(values), 1 + rank)  # type: ignore[operator]
+
+    assert found == numbers[1 + rank] == sorted(values)[rank]
+    assert (numbers[1 : 1 + rank] <= found).all()
+    assert (numbers[1 + rank : -1] >= found).all()
+    assert sorted(numbers[1:-1].tolist()) == sorted(values)
+    assert numbers[[0, -1]].tolist() == [0.5, -0.5]

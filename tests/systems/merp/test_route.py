@@ -1,4 +1,4 @@
-"""Holds MERP's routing environment to hand-worked episodes, and what it shows to the simulation behind it.
+"""Holds MERP's routing to hand-worked episodes, to the simulation behind it, and its heuristics to rules that know all.
 
 In the hand-worked episodes links carry 1 Gbps and take no time, so a flow of 125 KB takes 1 ms alone. Hosts 0 and 1 are
 under one edge switch, 0 to 3 in one pod. Of the four paths between pods, 0 and 1 lead over the first aggregation switch
@@ -13,16 +13,30 @@ import numpy as np
 import pytest
 
 from flowsched_gym.fluid.decision import PathDecision
+from flowsched_gym.fluid.disciplines import make_discipline
+from flowsched_gym.fluid.routes import NetworkState
+from flowsched_gym.fluid.rules.routing.memr import expect_on_links, expect_on_path
 from flowsched_gym.fluid.simpy import Simulation
-from flowsched_gym.systems.merp.route.config import core_cables
+from flowsched_gym.systems.merp.route.config import MERPRouteConfig, core_cables
 from flowsched_gym.systems.merp.route.env import MERPRouteEnv
-from flowsched_gym.topology import fat_tree
+from flowsched_gym.systems.merp.route.policies import (
+    CongaPath,
+    HashedPath,
+    LeastLoadedPath,
+    MemrPath,
+    PathPolicy,
+    RandomPath,
+)
+from flowsched_gym.systems.merp.route.rules import route_layout
+from flowsched_gym.topology import fat_tree, make_routing
 from flowsched_gym.workload import LinkChanges, Workload
-from tests.envs.episodes import play
+from tests.envs.episodes import following, play
 from tests.simulate import make_flows
 
 MILLISECOND = 125_000.0
 """Bytes that a link carries in 1 ms."""
+NEAR = 1e-5
+"""Relative; values that float32 cannot tell apart, and some that differ by rounding alone."""
 ROLES = ("edge_up", "core_up", "core_down", "edge_down")
 
 
@@ -159,15 +173,10 @@ def test_the_observation_says_what_the_simulation_knows(discipline: str, argumen
         pending, network, state = simulation.pending, simulation.network, simulation.state
         assert isinstance(pending, PathDecision)
         row = pending.row
-        size = float(state.size[row])
-        num_paths = pending.last - pending.first
+        size, num_paths = float(state.size[row]), pending.last - pending.first
         same_pod = num_paths < env.num_actions
-        context = {
-            "size": size,
-            "ideal_fct": size / line_rate,
-            "live_flows": simulation.links.num_active,
-            "same_pod": float(same_pod),
-        }
+        context = {"size": size, "ideal_fct": size / line_rate, "live_flows": simulation.links.num_active}
+        context["same_pod"] = float(same_pod)
         assert set(context) == {column.name for column in layout.context}
         for name, value in context.items():
             assert layout.context_column(observation, name) == pytest.approx(value, rel=1e-4), name
@@ -188,30 +197,22 @@ def test_the_observation_says_what_the_simulation_knows(discipline: str, argumen
             expected["num_flows"] = max(len(on[link]) for link in own if left[link] == expected["bytes_left"])
             expected["utilisation"] = max(used[link] for link in own) / line_rate if live[slot] else 1.0
             if live[slot]:
-                expected["expansion_ratio"] = max(
-                    expansion_ratio(
-                        line_rate,
-                        size,
-                        [
-                            (simulation.now - state.arrival_time[other], state.size[other], state.remaining[other])
-                            for other in on[link]
-                        ],
-                    )
-                    for link in links
-                )
+                waited = simulation.now - state.arrival_time
+                others = [
+                    [(waited[other], state.size[other], state.remaining[other]) for other in on[link]] for link in links
+                ]
+                expected["expansion_ratio"] = max(expansion_ratio(line_rate, size, each) for each in others)
             else:
-                expected["expansion_ratio"] = np.inf
-                expected["expected_rate"] = 0.0
-            inner = links[1:-1]
-            for role, link in zip(ROLES if not same_pod else (ROLES[0], ROLES[3]), inner, strict=True):
+                expected |= {"expansion_ratio": np.inf, "expected_rate": 0.0}
+            roles = ROLES if not same_pod else (ROLES[0], ROLES[3])
+            for role, link in zip(roles, links[1:-1], strict=True):
                 expected[f"{role}_flows"] = len(on[link])
                 expected[f"{role}_bytes"] = left[link]
                 expected[f"{role}_live"] = float(network.capacity[link] > 0)
             for name, value in expected.items():
                 assert shown[name][slot] == pytest.approx(value, rel=2e-4, abs=1e-6), (name, slot)
-            rates = [shown[f"{role}_rate"][slot] for role in (ROLES if not same_pod else (ROLES[0], ROLES[3]))]
             if live[slot]:
-                assert 0 < shown["expected_rate"][slot] <= min(rates)
+                assert 0 < shown["expected_rate"][slot] <= min(shown[f"{role}_rate"][slot] for role in roles)
             num_checked += 1
         for name, values in shown.items():
             assert not values[num_paths:].any(), name
@@ -241,3 +242,113 @@ def test_delays_are_part_of_completion_times() -> None:
     info = env.step(1)[4]
     assert info["time"] == pytest.approx(1e-3 + 6 * 10e-6)
     assert info["reward_terms"]["slowdown"] == pytest.approx(-1.0)
+
+
+def routed(env: MERPRouteEnv, routing: str) -> Simulation:
+    """Runs the flows of an episode with a routing in place of an agent."""
+    simulation = Simulation(
+        env.workload, fat_tree(), make_discipline(env.config.discipline), routing=make_routing(routing)
+    )
+    simulation.run()
+    return simulation
+
+
+@pytest.mark.parametrize(("discipline", "failures"), [("merp", 3), ("ps", 0)])
+def test_least_loaded_takes_the_paths_of_the_routing_of_that_name(discipline: str, failures: int) -> None:
+    for seed in (1, 2):
+        env = MERPRouteEnv(flows=200, failures=failures, discipline=discipline, rerouting="least-loaded")
+        play(env, following(LeastLoadedPath.for_env(env)), seed=seed)
+        assert env.simulation.controls.path.tolist() == routed(env, "least-loaded").controls.path.tolist()
+
+
+def expected(simulation: Simulation, pending: PathDecision) -> list[tuple[float, float]]:
+    """Returns the largest expansion ratio and the least expected rate of each path."""
+    network, links = simulation.network, simulation.links
+    ratio, rate = np.zeros(len(network.capacity)), np.zeros(len(network.capacity))
+    assert simulation.routes is not None
+    active = links.active, links.num_active
+    scene = NetworkState(simulation.now, *active, simulation.state, simulation.controls, network, simulation.routes)
+    expect_on_links(pending.row, scene, ratio, rate)
+    return [expect_on_path(path, network, ratio, rate) for path in range(pending.first, pending.last)]
+
+
+@pytest.mark.parametrize("failures", [0, 3])
+def test_memr_takes_the_paths_of_the_routing_of_that_name_where_ratios_differ_by_more_than_rounding(failures) -> None:
+    env = MERPRouteEnv(flows=250, failures=failures, rerouting="memr")
+    policy = MemrPath.for_env(env)
+    same = ties = 0
+
+    for seed in (1, 2):
+        env.reset(seed=seed)
+        path = routed(env, "memr").controls.path
+
+        def follow(_: gym.Env, observation: np.ndarray, __: Any, path: np.ndarray = path) -> int:
+            nonlocal same, ties
+            pending = env.simulation.pending
+            assert isinstance(pending, PathDecision)
+            wanted, chosen = int(path[pending.row]) - pending.first, int(policy.predict(observation)[0])
+            values = expected(env.simulation, pending)
+            (ratio, rate), (other_ratio, other_rate) = values[wanted], values[chosen]
+            if wanted == chosen:
+                same += 1
+            else:
+                # Equal but for the last digits, by which the rule decides; the policy looks at the rates then.
+                ties += 1
+                assert other_ratio == pytest.approx(ratio, rel=NEAR)
+                assert other_rate > rate * (1 - NEAR)
+            return wanted
+
+        play(env, follow, seed=seed)
+
+    assert same > 10 * ties
+
+
+def test_conga_takes_a_least_utilised_path_and_spreads_flows_over_equals() -> None:
+    env = MERPRouteEnv(flows=200, failures=2, discipline="ps")
+    policy = CongaPath.for_env(env)
+    matters, among_all = 0, np.zeros(4)
+
+    def choose(_: gym.Env, observation: np.ndarray, info: Any) -> int:
+        nonlocal matters
+        shown = np.where(info["action_mask"], env.layout.slot_column(observation, "utilisation"), np.inf)
+        chosen = int(policy.predict(observation)[0])
+        assert shown[chosen] == shown.min()
+        different = len(set(shown[np.isfinite(shown)])) > 1
+        matters += different
+        among_all[chosen] += not different and info["action_mask"].all()
+        return chosen
+
+    for seed in range(16):
+        play(env, choose, seed=seed)
+
+    assert matters > 60
+    assert (among_all > 0).all()
+
+
+@pytest.mark.parametrize("policy", [RandomPath, HashedPath])
+def test_chance_spreads_flows_evenly_over_the_paths_that_are_there(policy: type[PathPolicy]) -> None:
+    env = MERPRouteEnv(flows=2000)
+    counts = {4: np.zeros(4), 2: np.zeros(4)}
+    chooser = policy.for_env(env, seed=5)
+
+    def choose(_: gym.Env, observation: np.ndarray, info: Any) -> int:
+        chosen = int(chooser.predict(observation)[0])
+        counts[int(info["action_mask"].sum())][chosen] += 1
+        return chosen
+
+    play(env, choose, seed=5)
+
+    for num_paths, count in counts.items():
+        mean = count.sum() / num_paths
+        # Four standard deviations of a binomial count.
+        assert count[:num_paths] == pytest.approx(mean, abs=4 * np.sqrt(mean))
+        assert count[num_paths:].sum() == 0
+
+
+def test_the_hash_depends_on_the_seed_alone() -> None:
+    layout = route_layout(MERPRouteConfig(arity=4))
+    batch = np.random.default_rng(6).random((300, layout.size)).astype(np.float32)
+    first, again, other = (HashedPath(layout, seed=seed).predict(batch)[0] for seed in (1, 1, 2))
+    assert first.tolist() == again.tolist()
+    assert 0.1 < (first == other).mean() < 0.4
+    assert first.tolist() == [int(HashedPath(layout, seed=1).predict(row)[0]) for row in batch]
