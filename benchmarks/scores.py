@@ -8,6 +8,7 @@ episodes, and widened as those of ``flowsched_gym.evaluation.statistics``.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple, Unpack
 
@@ -63,7 +64,8 @@ def training_scores(compared: Compared) -> FloatArray:
     if compared.reference.mean() == compared.random.mean():
         raise ConfigError(f"reference and random have the mean {compared.random.mean():g}: a score needs two")
     count = len(compared.random)
-    return _scores(compared, np.full((1, count), 1 / count))[0]
+    scores: FloatArray = _scores(compared, np.full((1, count), 1 / count))[0]
+    return scores
 
 
 def num_collapsed(scores: FloatArray) -> int:
@@ -85,10 +87,7 @@ def performance_profile(
     settings: Sequence[Compared], thresholds: FloatArray, **resampling: Unpack[Resampling]
 ) -> list[Interval]:
     """Estimates which share of all trainings in all settings has a score above each threshold."""
-    return [
-        suite_score(settings, lambda scores, least=least: (scores > least).mean(axis=-1), **resampling)
-        for least in thresholds
-    ]
+    return [suite_score(settings, partial(_share_above, least), **resampling) for least in thresholds.tolist()]
 
 
 def suite_improvement(
@@ -101,7 +100,8 @@ def suite_improvement(
         for first, second in drawn:
             pairs = first[..., :, None], second[..., None, :]
             shares.append(((pairs[0] > pairs[1]) + 0.5 * (pairs[0] == pairs[1])).mean(axis=(-2, -1)))
-        return np.mean(shares, axis=0)
+        mean: FloatArray = np.mean(shares, axis=0)
+        return mean
 
     return _estimate(list(zip(ours, theirs, strict=True)), share_higher, **resampling)
 
@@ -173,6 +173,11 @@ Strata = Sequence[tuple[Compared, ...]]
 """Settings; of each, agents that played the same episodes."""
 Statistic = Callable[[Sequence[tuple[FloatArray, ...]]], FloatArray]
 """Computes a number of the scores of each agent in each setting, (..., num_runs) each, to (...)."""
+
+
+def _share_above(least: float, scores: FloatArray) -> FloatArray:
+    share: FloatArray = (scores > least).mean(axis=-1)
+    return share
 
 
 def _estimate(

@@ -8,7 +8,6 @@ import numpy as np
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray, ObservationArray
 from flowsched_gym.envs.base import ONLY
 from flowsched_gym.envs.decision import NO_ACTIONS, DecisionEnv
-from flowsched_gym.envs.policies.scores import WeightedPolicy
 from flowsched_gym.fluid.compiled import BatchSimulation
 from flowsched_gym.fluid.compiled.stepping import play, step
 from flowsched_gym.fluid.compiled.tables import Tables
@@ -17,6 +16,7 @@ from flowsched_gym.workload import Workload
 
 FIRST: Final[IntArray] = ONLY
 """The number of the copy that follows the episode."""
+NO_ROOM: Final = np.zeros(0)
 
 
 class EpisodeCopies:
@@ -44,7 +44,8 @@ class EpisodeCopies:
         self._taken: list[int] = []
         self._all = np.arange(num_copies)
         self._actions = np.zeros(num_copies, dtype=np.int64)
-        self._room = np.zeros((num_copies, 1), dtype=np.int64)
+        self._chosen = np.zeros((num_copies, 1), dtype=np.int64)
+        self._no_weights = np.zeros((num_copies, 0))
         self._playing: tuple[Tables, type, Any] | None = None
 
     def follow(self, workload: Workload, actions: Sequence[int]) -> None:
@@ -84,16 +85,13 @@ class EpisodeCopies:
         self._actions[numbers] = actions
         self._run(numbers, self._actions)
 
-    def play(self, numbers: IntArray, policy: WeightedPolicy, weights: FloatArray) -> None:
-        """Plays some copies, (count,), to their ends by a policy with weights; adds rewards to the last ones."""
+    def play(self, numbers: IntArray, record: Any) -> None:
+        """Plays some copies, (count,), to their ends by the ``record`` of a policy; adds rewards to the last ones."""
         tables, env = self._batch.tables, self._env
-        shape = (len(self._all), policy.num_weights)
-        arguments = (
-            *(tables, env.rules, env._max_decisions, self._all, numbers, self.over),
-            *(policy, np.broadcast_to(weights, shape), np.zeros(policy.scratch_size), self._room, self._results),
-        )
-        if self._playing is None or self._playing[0] is not tables or self._playing[1] is not type(policy):
-            self._playing = tables, type(policy), compiled_for(play, *arguments)
+        network = (tables, env.rules, env._max_decisions, self._all, numbers, self.over)
+        arguments = *network, record, self._no_weights, NO_ROOM, self._chosen, self._results
+        if self._playing is None or self._playing[0] is not tables or self._playing[1] is not type(record):
+            self._playing = tables, type(record), compiled_for(play, *arguments)
         self._playing[2](*arguments)
 
     def _load(self, workloads: Sequence[Workload], numbers: IntArray) -> None:

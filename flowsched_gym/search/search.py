@@ -35,7 +35,6 @@ SEEDS_COMPARED: Final = 8
 """Episodes that are looked at for whether flows differ from one to another."""
 NUM_EPISODES: Final = 256
 """Episodes from which futures are taken. Each is drawn once; each decision takes other ones of them."""
-NO_WEIGHTS: Final = np.zeros(0)
 REWARDS: Final[Mapping[str, Mapping[str, Any]]] = {"flowsched/Artemis-v0": {"reward": "on_completion"}}
 """Arguments by which every flow is rewarded in the copies."""
 
@@ -143,7 +142,7 @@ class Search:
         if len(choices) == 1:
             return choices[0], state
         past, now = self._env.workload, self._env.simulation.now
-        actions = cast("list[int]", self._env._decisions)
+        actions = self._env._decisions
         if self.config.clairvoyant:
             workloads = [self._futures.joined(past, past, now)]
         else:
@@ -242,7 +241,7 @@ class _Rollouts:
         copies.step(numbers, np.tile(actions, len(futures)))
         running = numbers[~copies.over[numbers]]
         if self._record is not None:
-            copies.play(running, self._record, NO_WEIGHTS)
+            copies.play(running, self._record)
             return copies.reward[numbers].reshape(len(futures), len(actions))
         total = copies.reward.copy()
         while len(running):

@@ -197,24 +197,21 @@ def with_future(past: Workload, future: Workload, now: float) -> Workload:
     kept, new = _kept(past, now), future.arrival_time > now
     if not new.any() and kept.all():
         return past
-    num_kept = np.count_nonzero(kept)
+    num_kept, num_new = np.count_nonzero(kept), np.count_nonzero(new)
     columns = {}
     for name in COLUMNS[1:]:
         columns[name] = np.concatenate([getattr(past, name)[kept], getattr(future, name)[new]])
     columns["flow_id"] = np.concatenate(
-        [past.flow_id[kept], _ids_after(past.flow_id, np.arange(np.count_nonzero(new)))]
+        [past.flow_id[kept], int(past.flow_id.max(initial=-1)) + 1 + np.arange(num_new)]
     )
+    assert past.task_id is not None
     tasks = columns["task_id"][num_kept:]
-    tasks[tasks >= 0] = _ids_after(past.task_id, np.unique(tasks[tasks >= 0], return_inverse=True)[1])
+    numbers = np.unique(tasks[tasks >= 0], return_inverse=True)[1]
+    tasks[tasks >= 0] = int(past.task_id.max(initial=-1)) + 1 + numbers
     new_id = np.zeros(future.num_flows, dtype=np.int64)
     new_id[new] = columns["flow_id"][num_kept:]
     after, link_changes = _pairs(past, future, kept, new, new_id), _changes(past, future, now)
     return replace(past, after=after, link_changes=link_changes, **columns)
-
-
-def _ids_after(ids: IntArray, numbers: IntArray) -> IntArray:
-    """Returns ids that come after all of these, by numbers from 0 on."""
-    return int(ids.max(initial=-1)) + 1 + numbers
 
 
 def _kept(past: Workload, now: float) -> BoolArray:

@@ -72,7 +72,7 @@ class LayoutPolicy:
         return action.reshape((*observation.shape[:-1], *action.shape[1:])), state
 
     def record(self) -> Any:
-        """Returns the policy as machine code asks it, a ``WeightedPolicy`` without weights; None: it is asked here."""
+        """Returns what machine code asks, a NamedTuple with ``WeightedPolicy.choose`` and no weights, if anything."""
         return None
 
     @abstractmethod

@@ -77,7 +77,6 @@ class SmallestRecord(NamedTuple):
     size_at: int
     score_at: int
     stride: int
-    num_weights = scratch_size = 0
 
     def choose(
         self, weights: FloatArray, observation: ObservationArray, mask: BoolArray, scratch: FloatArray, action: IntArray

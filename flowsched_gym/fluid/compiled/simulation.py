@@ -177,7 +177,7 @@ class BatchSimulation:
         """Returns the first row, counted from that of each network, of a flow not delivered in all, or of its task."""
         flows = self.tables.flows.reshape(self.num_networks, -1)
         rows = np.flatnonzero(np.isnan(flows["completion_time"][numbers]).any(axis=0))
-        if OF_TASK[0] in self.tables.flows.dtype.fields:
+        if OF_TASK[0] in (flows.dtype.names or ()):
             rows = (rows + flows[OF_TASK[0]][np.ix_(numbers, rows)]).ravel()
         return int(rows.min(initial=flows.shape[1]))
 

@@ -64,7 +64,6 @@ class FeasibleRecord(NamedTuple):
     stride: int
     latency: float
     seconds_per_byte: float
-    num_weights = scratch_size = 0
 
     def choose(
         self, weights: FloatArray, observation: ObservationArray, mask: BoolArray, scratch: FloatArray, action: IntArray

@@ -24,7 +24,8 @@ class VirtualDeadlines(SlotPolicy):
 
     def record(self) -> "VirtualDeadlineRecord":
         """Returns the rule with its columns."""
-        return VirtualDeadlineRecord(*map(self.slot_column, ("size", "remaining", "slowdown_so_far")), self.stride)
+        size, remaining, so_far = map(self.slot_column, ("size", "remaining", "slowdown_so_far"))
+        return VirtualDeadlineRecord(size, remaining, so_far, self.stride)
 
     def choose(self, batch: ObservationArray) -> IntArray:
         """Orders the flows of each observation."""
@@ -40,7 +41,6 @@ class VirtualDeadlineRecord(NamedTuple):
     remaining: SlotColumn
     so_far: SlotColumn
     stride: int
-    num_weights = scratch_size = 0
 
     def choose(
         self, weights: FloatArray, observation: ObservationArray, mask: BoolArray, scratch: FloatArray, action: IntArray

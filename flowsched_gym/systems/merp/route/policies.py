@@ -79,7 +79,8 @@ class _LeastPair(PathPolicy):
 
     def record(self) -> "LeastPairRecord":
         """Returns the rule with the columns that it compares."""
-        return LeastPairRecord(self.size_at, self.stride, *self.needed_at, *self.signs)
+        (first_at, second_at), signs = self.needed_at, self.signs
+        return LeastPairRecord(self.size_at, self.stride, first_at, second_at, *signs)
 
     def choose(self, batch: ObservationArray) -> IntArray:
         candidate = self.up(batch)
@@ -99,7 +100,6 @@ class LeastPairRecord(NamedTuple):
     second_at: int
     first_sign: float
     second_sign: float
-    num_weights = scratch_size = 0
 
     def choose(
         self, weights: FloatArray, observation: ObservationArray, mask: BoolArray, scratch: FloatArray, action: IntArray
