@@ -194,7 +194,7 @@ class BatchSimulation:
         self.topology.check_times(path, volume, workload.arrival_time)
         self.grow(
             workload.num_flows,
-            len(np.unique(workload.destination)) if self._num_tokens is not None else 1,
+            int(np.count_nonzero(np.bincount(workload.destination))) if self._num_tokens is not None else 1,
             0 if workload.link_changes is None else len(workload.link_changes.time),
             0 if workload.after is None else workload.after.num_pairs,
         )
