@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from rliable import library, metrics
 
 from benchmarks import scores
 from benchmarks.scores import Compared
@@ -45,8 +46,6 @@ def test_a_training_that_collapsed_is_counted_though_the_others_are_good():
 
 
 def test_estimates_and_intervals_are_those_of_rliable():
-    library = pytest.importorskip("rliable.library")
-    metrics = pytest.importorskip("rliable.metrics")
     ours, theirs = agent(1, 0.8), agent(2, 0.7)
     assert scores.suite_score(ours).mean == pytest.approx(metrics.aggregate_iqm(matrix(ours)), abs=1e-12)
     assert scores.suite_score(ours, lambda drawn: drawn.mean(-1)).mean == pytest.approx(
