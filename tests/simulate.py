@@ -48,6 +48,8 @@ EACH_COMPILED: Final = [
 ]
 """All disciplines, those besides ``COMPILED`` exhaustive."""
 
+each_engine = pytest.mark.parametrize("engine", ["simpy", "compiled"])
+
 LEAST_P_VALUE: Final = 1e-3
 """Seeds are fixed: one in a thousand of them would fail by chance, a wrong distribution fails with every one."""
 ARRAYS: Final = ("flow_id", "task_id", "source", "destination", "size", "arrival_time", "deadline_span")

@@ -1,7 +1,6 @@
 """Sees weights move and rates fall by updates, and holds REINFORCE and evolution to what they should learn."""
 
 import copy
-import json
 from pathlib import Path
 from typing import Any, Final
 
@@ -127,13 +126,6 @@ def test_all_algorithms_make_the_same_number_of_decisions_and_none_that_learns_f
     ):
         with pytest.raises(ConfigError, match=message):
             config.decisions(total)
-
-
-def test_a_run_says_what_was_asked_for_and_what_was_made(tmp_path) -> None:
-    result = train(*compose_training("total_timesteps=100"), tmp_path)
-    assert (result["total_timesteps"], result["num_timesteps"]) == (100, 128)
-    assert "128 decisions, 100 asked for" in (tmp_path / "comparison.md").read_text(encoding="utf-8")
-    assert json.loads((tmp_path / "model.json").read_text(encoding="utf-8"))["num_timesteps"] == 128
 
 
 BRIEF: Final = {

@@ -19,6 +19,7 @@ from flowsched_gym.baselines.training.reinforce import Reinforce
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation import resolve_policy
 from flowsched_gym.integrations.sb3 import load_policy, save_model
+from tests.envs.episodes import following, play
 
 ENV_ID = "flowsched_gym:flowsched/AuTOLongFlows-v0"
 SLOTS, QUEUES, RATES, PATHS = 12, 4, 3, 3
@@ -42,13 +43,8 @@ def env() -> gym.Env:
 def seen(env) -> torch.Tensor:
     """Collects observations of an episode that the slots are full in, and others."""
     rule = resolve_policy("random", env, seed=0)
-    observation, _ = env.reset(seed=3)
-    found, over = [observation], False
-    while not over:
-        observation, _, terminated, truncated, _ = env.step(rule.predict(observation)[0])
-        over = terminated or truncated
-        found.append(observation)
-    return torch.as_tensor(np.array(found[:-1]))
+    steps = play(env, following(rule), seed=3)[:-1]
+    return torch.as_tensor(np.array([step.observation for step in steps]))
 
 
 def shape_of(env: gym.Env, *, width: int = 8) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from omegaconf import OmegaConf
 
 from flowsched_gym.baselines.applications import comparison, kept_results
 from flowsched_gym.baselines.applications.comparison import Comparison, heuristics_of, play_all
-from flowsched_gym.baselines.applications.comparison_report import verdicts, write_comparison
+from flowsched_gym.baselines.applications.comparison_report import write_comparison
 from flowsched_gym.baselines.applications.leftovers import write_failure
 from flowsched_gym.baselines.applications.multirun import SweepTables, read_jobs, scores_by_setting
 from flowsched_gym.baselines.applications.sweep_folders import job_folder
@@ -27,7 +27,6 @@ from flowsched_gym.evaluation import (
     evaluate_bound,
     write_result,
 )
-from flowsched_gym.leaderboard import compare
 from tests.baselines.small_training import NETWORK, SMALL
 from tests.processes import rows_of, run
 
@@ -216,23 +215,19 @@ def named(result: EvaluationResult, policy: str, add: float = 0.0, spread: float
     return replace(result, policy=policy, source=None, runs=(run,))
 
 
-def test_a_model_that_equals_a_heuristic_stands_behind_it_and_is_not_told_apart(edf, tmp_path) -> None:
+def test_a_difference_counts_where_its_interval_leaves_zero_out_and_a_tie_stands_behind_the_rule(edf, tmp_path) -> None:
     fct = {policy: (np.ones(3),) * 10 for policy in ("ppo", "edf")}
-    tied = Comparison(results=(named(edf, "ppo"), edf), fct=fct, learned=("ppo",))
-    lines = write_comparison(tied, tmp_path, metric=METRIC, title="a tie")[0].splitlines()
-    assert [line.split()[0] for line in lines[1:3]] == ["edf", "ppo"]
-    assert lines[-1] == f"ppo and {RULE}, are not told apart: they are equal in every episode"
-    assert lines[-1] in (tmp_path / "comparison.md").read_text(encoding="utf-8")
-
-
-def test_a_difference_counts_where_its_interval_leaves_zero_out(edf) -> None:
-    for add, spread, sentence in (
-        (0.01, 0.0, f"ppo is better than {RULE}: deadlines met, % +1.0 [+1.0, +1.0]"),
-        (-0.01, 0.0, f"ppo is worse than {RULE}: deadlines met, % -1.0 [-1.0, -1.0]"),
-        (0.001, 0.1, f"ppo and {RULE}, are not told apart: deadlines met, % +0.1 ["),
+    for add, spread, first, sentence in (
+        (0.01, 0.0, "ppo", f"ppo is better than {RULE}: deadlines met, % +1.0 [+1.0, +1.0]"),
+        (-0.01, 0.0, "edf", f"ppo is worse than {RULE}: deadlines met, % -1.0 [-1.0, -1.0]"),
+        (0.001, 0.1, "ppo", f"ppo and {RULE}, are not told apart: deadlines met, % +0.1 ["),
+        (0.0, 0.0, "edf", f"ppo and {RULE}, are not told apart: they are equal in every episode"),
     ):
-        (found,) = verdicts(compare([named(edf, "ppo", add, spread), edf], metric=METRIC), METRIC)
-        assert found.startswith(sentence)
+        found = Comparison(results=(named(edf, "ppo", add, spread), edf), fct=fct, learned=("ppo",))
+        lines = write_comparison(found, tmp_path, metric=METRIC, title="both")[0].splitlines()
+        assert lines[1].split()[0] == first
+        assert lines[-1].startswith(sentence)
+        assert lines[-1] in (tmp_path / "comparison.md").read_text(encoding="utf-8")
 
 
 def play(folder, **changes):

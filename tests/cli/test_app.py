@@ -63,6 +63,7 @@ def test_bad_usage_is_one_line_on_standard_error_and_status_2(flowsched) -> None
     for words, message in (
         ("", "flowsched: error: the following arguments are required: COMMAND (see flowsched --help)"),
         ("dance", "flowsched: error: argument COMMAND: invalid choice: 'dance'"),
+        ("evaluat flowsched/Artemis-v0", "(did you mean 'evaluate'?)"),
         ("list --jason", "flowsched list: error: unrecognized arguments: --jason (did you mean '--json'?)"),
         ("evaluate e --policy edf --workload x", "arguments: --workload x (did you mean --kwarg workload=x?)"),
         ("replay x.csv --discipline mlfq --thresholds=1e5", "(did you mean --param thresholds=1e5?)"),

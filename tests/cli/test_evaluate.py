@@ -25,23 +25,9 @@ class Oldest:
 
     def predict(self, observation, state=None, episode_start=None, deterministic=False):
         return np.asarray(0), state
-
-
-class Broken(Oldest):
-    def predict(self, observation, state=None, episode_start=None, deterministic=False):
-        raise KeyError("no idea")
 """
 
 ARTEMIS = ("flowsched/Artemis-v0", "--episodes", 2, "--seed", 5, "--kwarg", "bursts=5", "--kwarg", "k=3")
-
-
-def test_the_json_is_the_result_file_of_the_evaluation(flowsched) -> None:
-    content = json.loads(flowsched("evaluate", *ARTEMIS, "--policy", "edf", "--json").out)
-    words = "evaluate flowsched/Artemis-v0 --policy edf --episodes 2 --seed 5 --kwarg bursts=5 --kwarg k=3"
-    assert content["made"]["command"] == f"flowsched {words}"
-    expected = evaluate("flowsched/Artemis-v0", "edf", episodes=2, seed=5, kwargs={"bursts": 5, "k": 3})
-    for key in ("environment", "kwargs", "policy", "runs", "intervals"):
-        assert content[key] == result_content(expected)[key]
 
 
 def test_the_measure_of_the_environment_comes_first_and_all_others_on_request(flowsched) -> None:
@@ -111,8 +97,6 @@ def test_a_users_class_and_heuristics_stand_beside_each_other(flowsched, own: st
     alone = json.loads(flowsched("evaluate", *ARTEMIS, "--policy", "edf", "--json").out)
     assert (edf["runs"], edf["intervals"]) == (alone["runs"], alone["intervals"])
     assert edf["made"]["command"].count("--policy") == 3
-    broken = flowsched("evaluate", *ARTEMIS, "--policy", f"{own}:Broken", "--json")
-    assert f"policy '{own}:Broken' raised KeyError: 'no idea' ({own}.py:" in broken.err.splitlines()[-1]
 
 
 def test_what_lies_where_the_user_is_takes_the_place_of_no_installed_module(flowsched, tmp_path, monkeypatch) -> None:
@@ -126,9 +110,15 @@ def test_what_lies_where_the_user_is_takes_the_place_of_no_installed_module(flow
 def test_json_is_written_as_it_is_printed_and_csv_has_a_row_for_each_metric(flowsched, tmp_path, policies) -> None:
     words = ["evaluate", *ARTEMIS, *(word for policy in policies for word in ("--policy", policy))]
     outcome = flowsched(*words, "--json", "--out", tmp_path / "results.json")
-    assert json.loads((tmp_path / "results.json").read_text()) == json.loads(outcome.out)
+    content = json.loads(outcome.out)
+    assert json.loads((tmp_path / "results.json").read_text()) == content
     if len(policies) == 1:
+        options = "--policy edf --episodes 2 --seed 5 --kwarg bursts=5 --kwarg k=3"
+        assert content["made"]["command"] == f"flowsched evaluate flowsched/Artemis-v0 {options}"
         assert read_result(tmp_path / "results.json").policy == "edf"
+        expected = evaluate("flowsched/Artemis-v0", "edf", episodes=2, seed=5, kwargs={"bursts": 5, "k": 3})
+        for key in ("environment", "kwargs", "policy", "runs", "intervals"):
+            assert content[key] == result_content(expected)[key]
 
     flowsched(*words, "--out", tmp_path / "results.csv")
     rows = rows_of(tmp_path / "results.csv")
@@ -178,12 +168,9 @@ def test_models_and_heuristics_stand_beside_each_other(flowsched, model: Path) -
     assert edf["kwargs"]["observation"] == "full", "a heuristic sees what it needs"
 
 
-def test_a_model_that_does_not_fit_or_is_damaged_or_that_nobody_can_read_is_one_line(flowsched, model, monkeypatch):
+def test_a_model_that_does_not_fit_or_that_nobody_can_read_is_one_line(flowsched, model, monkeypatch):
     words = "evaluate", *ARTEMIS, "--policy", model
     check_refusal(flowsched(*words, "--kwarg", "f=7"), f"model {model} was trained with observations")
-    model.write_bytes(model.read_bytes()[:1000])
-    check_refusal(flowsched(*words), f"model {model} cannot be read")
-
     (model.parent / "without").mkdir()
     (model.parent / "without" / "stable_baselines3.py").write_text("raise ImportError(name='stable_baselines3')")
     monkeypatch.syspath_prepend(model.parent / "without")

@@ -16,42 +16,29 @@ from flowsched_gym.evaluation import read_result
 from flowsched_gym.leaderboard import compare, group_results, load_suite, published_results
 from flowsched_gym.leaderboard.page import Film, read_learning_curves, write_site
 from flowsched_gym.leaderboard.page.document import page_html
-from tests.cli.test_evaluate import untrained
+from tests.cli.test_evaluate import POLICY, untrained
 from tests.leaderboard.test_forged_files import TINY
 from tests.processes import check_refusal, run
 from tests.repository import ROOT
 
-AGENT = """
-class Youngest:
-    @classmethod
-    def for_env(cls, env, *, seed):
-        policy = cls()
-        policy.layout = env.get_wrapper_attr("layout")
-        return policy
-
-    def predict(self, observation, state=None, episode_start=None, deterministic=False):
-        present = self.layout.slot_column(observation, "present")
-        return max(0, int(present.sum()) - 1), state
-"""
-"""Grants the youngest request that it sees."""
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 SUITE = load_suite("standard-v1")
 
 
 @pytest.fixture
 def folder(tiny: Path) -> Path:
-    (tiny / "youngest.py").write_text(AGENT)
+    (tiny / "own.py").write_text(POLICY)
     return tiny
 
 
 def test_a_policy_of_ones_own_gets_onto_a_leaderboard_and_is_verified(flowsched, folder: Path, monkeypatch) -> None:
     monkeypatch.setattr("secrets.randbelow", lambda below: 0)  # of honest claims some differ from fresh episodes
-    run = ("leaderboard", "run", "--suite", "tiny-v1.json", "--policy", "youngest:Youngest")
+    run = ("leaderboard", "run", "--suite", "tiny-v1.json", "--policy", "own:Oldest")
     outcome = flowsched(*run, "--policy", "edf")
-    path = folder / "leaderboard" / "short_youngest.json"
+    path = folder / "leaderboard" / "short_oldest.json"
     assert outcome.status == 0, outcome.err
     assert "minus " in outcome.out
-    assert "Yours, which nobody has verified: Youngest, edf" in outcome.out
+    assert "Yours, which nobody has verified: Oldest, edf" in outcome.out
     result = read_result(path)
     assert result.seeds == list(range(10))
     assert result.made.versions["flowsched-gym"]
@@ -62,10 +49,10 @@ def test_a_policy_of_ones_own_gets_onto_a_leaderboard_and_is_verified(flowsched,
         assert found.status == 0, found.err
         return found.out
 
-    alone, played = verified(path), verified(path, "--policy", "youngest:Youngest")
-    assert f"{path}: the actions give every number: Youngest on short, 10 episodes" in alone
+    alone, played = verified(path), verified(path, "--policy", "own:Oldest")
+    assert f"{path}: the actions give every number: Oldest on short, 10 episodes" in alone
     assert "who chose the actions is not known" in alone
-    assert "youngest:Youngest in other episodes, seeds " in played
+    assert "own:Oldest in other episodes, seeds " in played
     assert "agrees" in played
     assert "edf in other episodes" in verified(path.with_name("short_edf.json"))
 
@@ -74,35 +61,27 @@ def test_a_policy_of_ones_own_gets_onto_a_leaderboard_and_is_verified(flowsched,
     assert path.stat().st_mtime_ns == before
 
     table = flowsched("leaderboard", "table", "--suite", "tiny-v1.json", "--json")
-    assert {each["policy"] for each in json.loads(table.out)["results"]} == {"Youngest", "edf"}
+    assert {each["policy"] for each in json.loads(table.out)["results"]} == {"Oldest", "edf"}
 
 
 def test_results_of_a_suite_that_changed_are_refused_in_one_line(flowsched, folder: Path) -> None:
     flowsched("leaderboard", "run", "--suite", "tiny-v1.json", "--policy", "edf")
-    verify = ("leaderboard", "verify", folder / "leaderboard" / "short_edf.json", "--suite", "tiny-v1.json")
     (folder / "tiny-v1.json").write_text(json.dumps(TINY | {"seeds": TINY["seeds"] | {"validation": [100, 110]}}))
-
-    check_refusal(flowsched(*verify), "was played in suite 'tiny-v1' with digest")
     check_refusal(flowsched("leaderboard", "table"), "holds a result of edf of suite tiny-v1")
-
-
-def test_models_that_bring_code_are_refused(flowsched, folder: Path) -> None:
-    untrained().save(folder / "foreign.zip")
-    outcome = flowsched("leaderboard", "run", "--suite", "tiny-v1.json", "--policy", "foreign.zip")
-    assert outcome.status == 2
-    assert "foreign.zip was not written by flowsched-gym" in outcome.err
-    assert list((folder / "leaderboard").iterdir()) == []
 
 
 def test_bad_input_ends_with_status_2_and_a_clear_line(flowsched, folder: Path) -> None:
     listed = flowsched("leaderboard", "run", "--list", "--env", "flowsched/MERPRoute-v0").out.splitlines()
     assert [line.split()[0] for line in listed] == ["merp-route", "merp-route-failures"]
+    untrained().save(folder / "foreign.zip")
     for words, message in (
-        ("run --policy edf --env artemis-hevy", "--env is 'artemis-hevy'"),
+        ("run --suite tiny-v1.json --policy foreign.zip", "foreign.zip was not written by flowsched-gym"),
+        ("run --policy edf --env artemis-hevy", "--env is 'artemis-hevy': suite standard-v1 has"),
+        ("run --policy edf --suite standrad", "suite is 'standrad': it must be"),
         ("run --policy none.zip --env artemis-heavy", "there is no such file"),
         ("run --policy edf --policy fifo --label mine", "it names one policy"),
-        ("run --policy youngest:Youngest --label edf", "the name 'edf' of a policy of the package"),
-        ("run --policy youngest:Youngest --label a(learned,5)", "the name of a policy must have"),
+        ("run --policy own:Oldest --label edf", "the name 'edf' of a policy of the package"),
+        ("run --policy own:Oldest --label a(learned,5)", "the name of a policy must have"),
         ("run --policy nobody --env artemis-heavy", "policy 'nobody' does not play here"),
         ("run --policy edf --env artemis-heavy --kwarg k=4", "would change the setting"),
         ("table none", "there is no such folder"),
@@ -110,6 +89,7 @@ def test_bad_input_ends_with_status_2_and_a_clear_line(flowsched, folder: Path) 
     ):
         outcome = flowsched("leaderboard", *words.split())
         assert (outcome.status, outcome.out, message in outcome.err) == (2, "", True), words
+        assert not list(folder.glob("leaderboard/*")), words
 
 
 def groups_of(*names: str):

@@ -1,11 +1,9 @@
 """Holds configuration files to their schemas, and a user's own workloads to what reaches the environment."""
 
 import dataclasses
-import re
-import shlex
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Final
+from typing import Any
 
 import pytest
 from gymnasium import spaces
@@ -25,17 +23,15 @@ from flowsched_gym.baselines.configuration.hydra_store import (
 )
 from flowsched_gym.baselines.configuration.policy_schemas import SetwiseConfig, WeightsConfig
 from flowsched_gym.baselines.run_heuristics import main
-from flowsched_gym.cli import main as flowsched
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation import EvaluationResult, evaluate, read_result
 from flowsched_gym.flows.metrics import METRIC_NAMES
-from flowsched_gym.registration import SYSTEMS, find_environment, load_target
-from flowsched_gym.workload import WORKLOADS, read_flows
+from flowsched_gym.registration import find_environment, load_target
+from flowsched_gym.workload import WORKLOADS
 from tests.baselines.small_training import compose_words
+from tests.envs.episodes import each_environment
 from tests.processes import call
 from tests.repository import ROOT
-
-ENVIRONMENTS: Final = [environment for system in SYSTEMS for environment in system.environments]
 
 
 def composed(*overrides: str, name: str = "train", own: tuple[str, ...] = ("env.f=10",)) -> Any:
@@ -71,23 +67,23 @@ def test_a_discrete_action_for_a_period_is_learned_without_slots(monkeypatch: py
     assert (default_of("qcluster", "policy"), default_of("artemis", "policy")) == ("flat", "setwise")
 
 
-@pytest.mark.parametrize("environment", ENVIRONMENTS, ids=lambda environment: environment.id)
-def test_every_environment_has_a_schema_of_its_own_arguments_and_a_file_of_what_fits_it(environment) -> None:
-    arguments: Any = dataclasses.fields(load_target(environment.config))
-    schema: Any = dataclasses.fields(environment_schema(environment))
+@each_environment
+def test_every_environment_has_a_schema_of_its_own_arguments_and_a_file_of_what_fits_it(spec) -> None:
+    arguments: Any = dataclasses.fields(load_target(spec.config))
+    schema: Any = dataclasses.fields(environment_schema(spec))
     assert [field.name for field in schema][1:] == [field.name for field in arguments]
     defaults, expected = ([getattr(f.default, "value", f.default) for f in each] for each in (schema[1:], arguments))
     assert defaults == expected
 
-    name = schema_name(environment).removesuffix("_schema")
+    name = schema_name(spec).removesuffix("_schema")
     config = composed(f"env={name}", own=())
     env_id, kwargs = environment_arguments(config.env)
-    assert env_id.endswith(environment.id)
-    assert kwargs.get("workload", config.env.workload) == environment.workloads[0]
-    assert config.evaluation.metric == environment.metric
+    assert env_id.endswith(spec.id)
+    assert kwargs.get("workload", config.env.workload) == spec.workloads[0]
+    assert config.evaluation.metric == spec.metric
     assert config.evaluation.baselines
-    assert set(config.evaluation.baselines) <= set(environment.heuristics)
-    assert composed(f"env={name}", name="heuristics").metric == environment.metric
+    assert set(config.evaluation.baselines) <= set(spec.heuristics)
+    assert composed(f"env={name}", name="heuristics").metric == spec.metric
 
 
 def test_a_short_training_has_fewer_episodes_and_evolution_its_own_policy_and_decisions() -> None:
@@ -260,23 +256,3 @@ def test_what_cannot_be_honoured_is_refused_in_one_line_without_advice_to_add_it
         assert (message in err, "\n" in err, "To append" in err) == (True, False, False), err
         assert not list(Path().glob("out/results/*"))
         path.unlink()
-
-
-def test_the_file_and_the_sweep_of_the_documents_run(own: Path) -> None:
-    text = (ROOT / "docs" / "workloads.md").read_text(encoding="utf-8")
-    [content] = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
-    [command] = re.findall(r"```sh\nflowsched-heuristics (.*?)\n```", text)
-    (own / "two-pods.yaml").write_text(content)
-    (own / "sizes.csv").write_text("size_bytes,cdf\n1000,0\n300000,1\n")
-    words = [word for word in shlex.split(command) if word not in ("--config-dir", "own")]
-
-    quiet = [word for word in QUIET if not word.startswith(("policies", "hydra"))]
-    assert heuristics(*words, *quiet, "policies=[equal]", "hydra.sweep.dir=out") == 0
-    assert flowsched(["workload", "own/workload/two-pods.yaml", "--flows", "30", "--out", "flows.csv"]) == 0
-
-    results = (read_result(path) for path in sorted(Path().glob("out/*/results/*_equal.json")))
-    variant, named = (result.kwargs.get("workload") for result in results)
-    assert variant["name"] == "two-pods"
-    assert variant["traffic"][1]["size"]["points"] == [[1000.0, 0.0], [300_000.0, 1.0]]
-    assert named is None
-    assert read_flows("flows.csv").num_flows == 30

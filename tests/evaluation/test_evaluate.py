@@ -22,7 +22,7 @@ from flowsched_gym.evaluation.rollout import rollout_vector
 from flowsched_gym.flows.metrics import summary
 from flowsched_gym.registration import find_environment, heuristic_arguments, make_policy
 from flowsched_gym.systems import EnvironmentSpec
-from tests.envs.episodes import SHORT, each_environment
+from tests.envs.episodes import SHORT, each_environment, play
 from tests.processes import run_python
 from tests.simulate import make_flows
 
@@ -345,18 +345,15 @@ def test_a_player_keeps_its_vector_for_episodes_of_the_same_number() -> None:
 @each_environment
 def test_policies_that_promise_to_be_pure_are(spec: EnvironmentSpec) -> None:
     env = make_environment(spec.id, SHORT[spec.id])
-    env.action_space.seed(0)
-    found = [env.reset(seed=2)[0]]
-    while len(found) < 40:
-        observation, _, ended, *_ = env.step(env.action_space.sample())
-        found.append(env.reset()[0] if ended else observation)
-    batch, rng = np.stack(found), np.random.default_rng(0)
+    steps = [step for seed in (2, 3, 4) for step in play(env, seed=seed, limit=40)[:-1]][:40]
+    batch, rng = np.stack([step.observation for step in steps]), np.random.default_rng(0)
     policies = [
         make_policy(name, make_environment(spec.id, heuristic_arguments(spec, SHORT[spec.id], name)), seed=1)
         for name in spec.heuristics
     ]
     pure = [policy for policy in policies if is_pure(policy)]
     assert pure
+    assert len(batch) == 40
     for policy in pure:
         alone = np.array([policy.predict(row, deterministic=True)[0] for row in batch])
         order = rng.permutation(len(batch))

@@ -1,7 +1,6 @@
 """Gives what is not allowed, and reads the one error that says which argument it was."""
 
 import pickle
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +10,11 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-import flowsched_gym
-from flowsched_gym import replay_packets
+from flowsched_gym import replay, replay_packets
+from flowsched_gym.baselines.configuration.schema_checks import check_member
 from flowsched_gym.core import errors
 from flowsched_gym.core.errors import ConfigError, FlowFileError, FlowSchedError, SimulationError, WorkloadError
+from flowsched_gym.evaluation import evaluate, make_environment
 from flowsched_gym.fluid.disciplines import make_discipline
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import make_workload, read_cdf, read_flows, write_flows
@@ -42,34 +42,58 @@ def test_a_value_is_shown_on_one_line_and_a_long_one_is_cut() -> None:
     assert len(errors.shown(np.zeros((100, 100)))) < 300
 
 
-def test_no_message_is_longer_than_a_few_lines_or_has_what_does_not_print(tmp_path: Path) -> None:
-    header = "flow_id,source,destination,size_bytes,arrival_s\n"
-    (tmp_path / "cell.csv").write_text(f"{header}0,0,1,{ENDLESS},0\n")
-    (tmp_path / "header.csv").write_text(f"{header.strip()},{ENDLESS}\n")
-    wrong: list[Callable[[], object]] = [
-        lambda: gym.make(ARTEMIS, **{ENDLESS: 1}),
-        lambda: gym.make(ARTEMIS, workload=ENDLESS),
-        lambda: gym.make(ARTEMIS, workload={ENDLESS: 1}),
-        lambda: gym.make(ARTEMIS, workload={"source": ENDLESS}),
-        lambda: gym.make(ARTEMIS, transport="tcp-lossy", transport_figures={ENDLESS: 1.0}),
-        lambda: gym.make(ARTEMIS, transport="\x1b[31m\n\ud800"),
-        lambda: gym.make_vec(ARTEMIS, num_envs=2, **{ENDLESS: 1}),
-        lambda: make_discipline(ENDLESS),
-        lambda: make_discipline("fifo", {ENDLESS: 1}),
-        lambda: make_workload("gather-a1", **{ENDLESS: 1}),
-        lambda: read_flows(tmp_path / "cell.csv"),
-        lambda: read_flows(tmp_path / "header.csv"),
-        lambda: flowsched_gym.replay(COLUMNS | {ENDLESS: [1, 2]}, discipline="fifo"),
-        lambda: flowsched_gym.replay(COLUMNS | {"size_bytes": [1.0, ENDLESS]}, discipline="fifo"),
-    ]
-    for number, call in enumerate(wrong):
-        with pytest.raises(FlowSchedError) as caught:
-            call()
-        message = str(caught.value)
-        assert 0 < len(message) <= errors.LONGEST_MESSAGE, number
-        assert message.isprintable(), number
-    assert str(ConfigError(f"{ENDLESS}: it must be short")).endswith("x: it must be short")
+def every_kind(root: type[Exception]) -> list[type[Exception]]:
+    return [root, *(each for below in root.__subclasses__() for each in every_kind(below))]
+
+
+def test_no_message_is_longer_than_a_few_lines_or_has_what_does_not_print() -> None:
+    kinds = every_kind(FlowSchedError) + every_kind(errors.FlowSchedWarning)
+    with_words = {"MissingDependencyError": {"extra": "a", "purpose": "b"}, "SameEpisodesWarning": {"episodes": 3}}
+    assert len(kinds) > 10
+    for kind in kinds:
+        words = with_words.get(kind.__name__, {})
+        for text in ("x" * 100_000, "\x1b[31m\n\ud800" * 1_000):
+            message = str(kind(f"{text}: it must be short", **words))
+            assert 0 < len(message) <= errors.LONGEST_MESSAGE, kind
+            assert message.isprintable(), kind
+            assert words or message.endswith(": it must be short")
     assert str(pickle.loads(pickle.dumps(ConfigError("a\nb")))) == r"a\nb"
+
+
+def test_the_most_similar_name_is_suggested_where_there_is_one() -> None:
+    meant = {"edff": "edf", "EDF": "edf", "least_slack": "least-slack", "zzz": None, 3: None, ("edf",): None}
+    for name, found in meant.items():
+        expected = "" if found is None else f" (did you mean {found!r}?)"
+        assert errors.similar(name, ["fifo", "edf", "least-slack"]) == expected
+        assert errors.listed(name, ["fifo", "edf", "least-slack"]) == f"fifo, edf, least-slack{expected}"
+    assert errors.listed("edf", []) == "none"
+
+
+def test_every_kind_of_name_is_suggested() -> None:
+    for call, meant in (
+        (lambda: replay(COLUMNS, discipline="srp"), "srpt"),
+        (lambda: replay(COLUMNS, discipline="ps", topology="fattree"), "fat-tree"),
+        (lambda: replay(COLUMNS, discipline="ps", parameters={"routing": "ecpm"}), "ecmp"),
+        (lambda: replay(COLUMNS, discipline="ps", parameters={"dealy": 1.0}), "delay"),
+        (lambda: replay(COLUMNS, discipline="mlfq", parameters={"thresholdd": [1.0]}), "thresholds"),
+        (lambda: replay(COLUMNS, discipline="mlfq", parameters={"thresholds": [1.0], "within": "fifi"}), "fifo"),
+        (lambda: gym.make(ARTEMIS, burst_rat=3.0), "burst_rate"),
+        (lambda: gym.make_vec(ARTEMIS, num_envs=1, burst_rat=3.0), "burst_rate"),
+        (lambda: gym.make(ARTEMIS, workload="gather-hevy"), "gather-heavy"),
+        (lambda: gym.make("flowsched/MERPRoute-v0", rerouting="congo"), "conga"),
+        (lambda: make_environment("flowsched/Artemix-v0", {}), ARTEMIS),
+        (lambda: evaluate(ARTEMIS, "eddf", episodes=1, seed=0), "edf"),
+        (lambda: evaluate(ARTEMIS, "flowsched_gym.envs.policies:RandomSlt", episodes=1, seed=0), "RandomSlot"),
+        (lambda: make_workload("gather-a1", brust_rate=3), "burst_rate"),
+        (lambda: make_workload("poisson-tree", size="web-serch"), "web_search"),
+        (lambda: make_workload("poisson-tree", size={"kind": "paretto"}), "pareto"),
+        (lambda: check_member("logger.wandb_mode", "ofline", ("offline", "online")), "offline"),
+    ):
+        with pytest.raises(ConfigError) as error:
+            call()
+        assert str(error.value).count(f"(did you mean {meant!r}?)") == 1
+    with pytest.raises(TypeError, match="ArtemisEnv has no argument 'num_tokens': it has workload, "):
+        gym.make(ARTEMIS, num_tokens=3)
 
 
 def test_what_is_no_argument_or_parameter_is_named() -> None:
@@ -79,6 +103,8 @@ def test_what_is_no_argument_or_parameter_is_named() -> None:
         ({"reward": ["lagged"]}, r"reward is \['lagged'\]: it must be one of"),
         ({"k": HUGE}, "k is an integer of about 5001 digits: it must be an integer below"),
         ({"workload": np.arange(3)}, r"workload is array\(\[0, 1, 2\]\): it must be a name"),
+        ({ENDLESS: 1}, "ArtemisEnv has no argument 'xxx"),
+        ({"transport": "tcp-lossy", "transport_figures": {ENDLESS: 1.0}}, "transport_figures .*'xxx"),
         ({"workload": "a\0b.csv"}, r"path of the flows is 'a\\x00b.csv': it must not contain a NUL character"),
     ):
         with pytest.raises(FlowSchedError, match=message):
@@ -87,6 +113,8 @@ def test_what_is_no_argument_or_parameter_is_named() -> None:
         with pytest.raises(ConfigError, match=r"render_mode is .*: it must be None or one of human, rgb_array, ansi"):
             gym.make(ARTEMIS, render_mode=mode)
     for name, parameters, message in (
+        (ENDLESS, {}, "discipline is 'xxx.*it must be one of"),
+        ("fifo", {ENDLESS: 1}, "discipline fifo has no parameter 'xxx"),
         ("merp", {"gap": HUGE}, "gap is an integer of about 5001 digits: it must be a finite number >= 0 s"),
         ("merp", {"mode": np.array([1.0, 2.0])}, r"mode is array\(\[1\., 2\.\]\): it must be one of greedy, strict"),
         ("mlfq", {"thresholds": [[[1.0]]]}, "thresholds is .*: it must be a list of numbers"),
@@ -95,9 +123,12 @@ def test_what_is_no_argument_or_parameter_is_named() -> None:
     ):
         with pytest.raises(ConfigError, match=message):
             make_discipline(name, parameters)
+    for columns in ({ENDLESS: [1, 2]}, {"size_bytes": [1.0, ENDLESS]}):
+        with pytest.raises(WorkloadError, match="'xxx"):
+            replay(COLUMNS | columns, discipline="fifo")
     for delay in (1.7e308, HUGE, np.array([1.0])):
         with pytest.raises(ConfigError, match=r"delay is .*: it must be"):
-            flowsched_gym.replay(COLUMNS, discipline="fifo", topology="multi-plane", parameters={"delay": delay})
+            replay(COLUMNS, discipline="fifo", topology="multi-plane", parameters={"delay": delay})
 
 
 def test_numbers_are_numbers_and_lists_have_an_order_and_an_end() -> None:
@@ -201,7 +232,7 @@ def test_a_path_with_a_nul_character_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FlowFileError, match=r"path of the flows is '.*a\\x00b': it must not contain a NUL character"):
         read_flows(path)
     with pytest.raises(ConfigError, match=r"workload '.*a\\x00b' does not exist"):
-        flowsched_gym.replay(path, discipline="fifo")
+        replay(path, discipline="fifo")
     with pytest.raises(ConfigError, match="path of a size distribution is"):
         read_cdf(path)
     with pytest.raises(ConfigError, match=r"path is .*NUL character"):
@@ -232,4 +263,4 @@ def test_the_column_after_may_have_ids_with_gaps_and_holds_nothing_else(tmp_path
     assert (after.earlier.tolist(), after.later.tolist()) == ([0], [1])
     for cell in (10**400, np.timedelta64(0), np.array(0), {0}, b"0", True, float("inf")):
         with pytest.raises(WorkloadError, match="column after: "):
-            flowsched_gym.replay({**COLUMNS, "after": [None, cell]}, discipline="fifo")
+            replay({**COLUMNS, "after": [None, cell]}, discipline="fifo")

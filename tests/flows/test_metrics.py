@@ -16,7 +16,6 @@ from flowsched_gym.flows.metrics import (
     deadline_hit_ratio,
     jain_index,
     merit,
-    percentile,
     summary,
     task_completion_times,
 )
@@ -125,13 +124,6 @@ def test_utilisation_is_averaged_over_the_hosts_that_receive_and_needs_a_capacit
     for capacity in (0.0, -1.0, math.nan, math.inf):
         with pytest.raises(ConfigError, match="capacity"):
             summary(records, capacity=capacity)
-
-
-@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=50), st.floats(0, 100))
-def test_percentiles_are_numpys(values, percent):
-    ordered = np.sort(np.array(values))
-    # The interpolation rounds differently in the last bits.
-    assert percentile(ordered, percent) == pytest.approx(float(np.percentile(ordered, percent)), rel=1e-9, abs=1e-9)
 
 
 @given(st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=30), st.floats(1e-2, 1e2))

@@ -21,6 +21,7 @@ from flowsched_gym.evaluation import evaluate
 from flowsched_gym.integrations.archive import ARRAYS, CONTENT, read_archive, write_archive
 from flowsched_gym.integrations.models import build_policy, read_model
 from flowsched_gym.integrations.sb3 import MARGIN, BatchedModel, batched, load_policy, save_model
+from tests.envs.episodes import play
 from tests.payload import add_payload
 from tests.repository import ROOT
 
@@ -66,17 +67,6 @@ def test_weights_and_numbers_are_all_that_it_takes_to_act_as_a_model(algorithm, 
         assert policy.predict(observations)[0].shape == actions.shape
 
 
-def test_a_model_acts_in_a_vector_environment(tmp_path) -> None:
-    path = save(artemis(), tmp_path)
-    envs = gym.make_vec(ENV_ID, num_envs=3, **SMALL)
-    policy = load_policy(path, envs, trust=True)
-    observations, _ = envs.reset(seed=0)
-    actions, _ = policy.predict(observations)
-    assert envs.action_space.contains(actions)
-    with pytest.raises(SpaceMismatchError, match=r"the environment has Box\(.*, \(\d+,\), float32\)"):
-        load_policy(path, gym.make_vec(ENV_ID, num_envs=3, **SMALL | {"f": 9}), trust=True)
-
-
 def test_a_model_that_is_made_of_something_else_is_not_written(tmp_path) -> None:
     class Odd(torch.nn.Tanh):
         pass
@@ -118,7 +108,7 @@ def test_every_kept_model_is_of_numbers_and_names_and_fits_its_sidecar(path) -> 
     assert type(build_policy(path, content)).__name__ == sidecar["policy"]
 
 
-def test_a_model_for_other_spaces_is_refused_with_both_named(tmp_path) -> None:
+def test_a_model_for_other_spaces_is_refused_with_both_named_and_acts_in_a_vector_of_its_own(tmp_path) -> None:
     path = save(artemis(), tmp_path)
     for kwargs, both in (
         ({"f": 6}, r"Box\(-1 to 1, \(32,\), float32\).*Box\(-1 to 1, \(46,\), float32\)"),
@@ -127,6 +117,11 @@ def test_a_model_for_other_spaces_is_refused_with_both_named(tmp_path) -> None:
     ):
         with pytest.raises(SpaceMismatchError, match=both):
             load_policy(path, artemis(**kwargs), trust=True)
+    fitting, other = (gym.make_vec(ENV_ID, num_envs=3, **SMALL | kwargs) for kwargs in ({}, {"f": 9}))
+    actions, _ = load_policy(path, fitting, trust=True).predict(fitting.reset(seed=0)[0])
+    assert fitting.action_space.contains(actions)
+    with pytest.raises(SpaceMismatchError, match=r"the environment has Box\(.*, \(\d+,\), float32\)"):
+        load_policy(path, other, trust=True)
 
 
 @pytest.mark.parametrize(
@@ -219,17 +214,8 @@ def new(algorithm: Any, env: gym.Env[Any, Any]) -> Any:
 
 def look(env: gym.Env[Any, Any], count: int = 60) -> tuple[Any, Any]:
     """Returns observations and masks of random episodes."""
-    observations, masks = [], []
-    env.action_space.seed(0)
-    over = True
-    for seed in range(count):
-        if over:
-            observation, info = env.reset(seed=seed)
-        observations.append(observation)
-        masks.append(info["action_mask"])
-        observation, _, terminated, truncated, info = env.step(env.action_space.sample())
-        over = terminated or truncated
-    return np.stack(observations), np.stack(masks)
+    steps = [step for seed in range(3) for step in play(env, seed=seed)[:-1]][:count]
+    return np.stack([step.observation for step in steps]), np.stack([step.info["action_mask"] for step in steps])
 
 
 @pytest.mark.parametrize("algorithm", [PPO, A2C, MaskablePPO], ids=lambda algorithm: algorithm.__name__)

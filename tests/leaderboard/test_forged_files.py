@@ -244,10 +244,3 @@ def test_what_is_no_suite_says_where_it_is_wrong(tmp_path: Path) -> None:
         file.write_text(json.dumps(content))
         with pytest.raises(ConfigError, match=message):
             load_suite(file)
-
-
-def test_unknown_suites_and_settings_are_named_with_those_that_there_are() -> None:
-    with pytest.raises(ConfigError, match=r"suite is 'standrad': it must be .*standard-v1"):
-        load_suite("standrad")
-    with pytest.raises(ConfigError, match=r"--env is 'artemis-havy': suite standard-v1 has .*artemis-heavy"):
-        load_suite("standard").select(["artemis-havy"])

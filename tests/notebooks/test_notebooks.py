@@ -13,6 +13,7 @@ from nbclient import NotebookClient
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook
 
+from tests.leaderboard.test_forged_files import TINY
 from tests.processes import PATIENCE
 from tests.repository import ROOT
 
@@ -29,17 +30,10 @@ SMALL: Final = {
 }
 """Settings under which a notebook takes seconds; ten episodes are the fewest that have intervals."""
 
-SUITE: Final = {
-    "schema": "flowsched-suite/1",
+SETTING: Final = TINY["settings"]["short"]
+SUITE: Final = TINY | {
     "name": "small-v1",
-    "seeds": {"training": [100, 109], "validation": [10, 19], "test": [0, 9]},
-    "settings": {
-        "artemis-heavy": {
-            "environment": "flowsched/Artemis-v0",
-            "kwargs": {"workload": "gather-heavy", "k": 3, "f": 10, "bursts": 10},
-            "metric": "deadline_hit_ratio",
-        }
-    },
+    "settings": {"artemis-heavy": SETTING | {"kwargs": SETTING["kwargs"] | {"bursts": 10}}},
 }
 """A suite of short episodes."""
 

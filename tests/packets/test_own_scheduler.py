@@ -12,12 +12,10 @@ from flowsched_gym.packets.contract import BEYOND, Arrival, Order, PacketTable, 
 from tests.packets.test_engines import DCTCP, LOSSES, flows, on_both
 from tests.packets.test_fabric import LOSSES as FABRIC_LOSSES
 from tests.packets.test_fabric import Reference, columns, replay
+from tests.simulate import each_engine
 
 LIMITS = (3, 20)
 """Packets of the largest flows in the two high queues."""
-
-
-each_engine = pytest.mark.parametrize("engine", ["simpy", "compiled"])
 
 
 class Sizes(NamedTuple):

@@ -11,9 +11,7 @@ from flowsched_gym.packets.state import PacketRecords, PacketTrace
 from flowsched_gym.queueing import cluster_thresholds
 from flowsched_gym.workload import Workload
 from tests.exact import TOLERANCE, cases_of
-from tests.simulate import make_flows
-
-each_engine = pytest.mark.parametrize("engine", ["simpy", "compiled"])
+from tests.simulate import each_engine, make_flows
 
 
 def serve(

@@ -13,7 +13,7 @@ from flowsched_gym.fluid.disciplines import DISCIPLINES
 from flowsched_gym.topology import Topology, big_switch, fat_tree, one_link, tree9
 from flowsched_gym.workload import Workload
 from tests.exact import FOLDER, TOLERANCE, cases_of
-from tests.simulate import COMPILED, OF_TASKS, VARIANTS, Variant, on_each_engine, parameters_for
+from tests.simulate import COMPILED, OF_TASKS, VARIANTS, Variant, each_engine, on_each_engine, parameters_for
 from tests.strategies import NUM_HOSTS, simultaneous_flows
 from tests.theory.rational import Flow, finish_times
 
@@ -121,7 +121,7 @@ def test_networks_finish_each_flow_when_the_exact_solution_does(topology, case, 
     assert records.completion_time.tolist() == within_tolerance(finish)
 
 
-@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+@each_engine
 @pytest.mark.parametrize("mode", ["greedy", "strict"])
 def test_networks_finish_each_flow_of_merp_when_the_exact_solution_does(mode: str, engine: str) -> None:
     for topology, case in NETWORKS:

@@ -120,9 +120,16 @@ def random_tasks(seed: int, *, one_link: bool) -> Columns:
         ("tafe", {"thresholds": [40.5], "within": "shortest", "barrier": "task"}),
         ("fifo-lm", {"heavy": 50.0}),
         ("task-las", {"thresholds": [30.0, 80.0]}),
+        ("stf", {"key": "longest"}),
         *(
             pytest.param(*each, marks=pytest.mark.exhaustive)
-            for each in (("stf", {}), ("sebf", {"barrier": "task"}), ("d2tcp", {"alpha": 0.3}), ("srpt", {}))
+            for each in (
+                ("stf", {}),
+                ("task-las", {}),
+                ("sebf", {"barrier": "task"}),
+                ("d2tcp", {"alpha": 0.3}),
+                ("srpt", {}),
+            )
         ),
     ],
     ids=str,

@@ -214,16 +214,6 @@ def test_coflows_come_out_in_the_order_of_the_reference() -> None:
         assert trace["rules"][name] == pytest.approx(share * sebf, rel=0.07), name
 
 
-@pytest.mark.parametrize(
-    "scheme", [pytest.param(name, marks=pytest.mark.exhaustive if name == "SEBF" else ()) for name in SCHEMES]
-)
-def test_engines_agree_on_coflows(scheme: str) -> None:
-    discipline, parameters = SCHEMES[scheme]
-    arguments = SWITCH | {"discipline": discipline, "parameters": parameters}
-    one, other = (replay(read_coflows(coflow_sample()), engine=each, **arguments) for each in ("simpy", "compiled"))
-    np.testing.assert_array_equal(one.completion_time, other.completion_time)
-
-
 def test_the_other_rules_agree_with_ours_on_one_coflow() -> None:
     flows = read_coflows(coflow_sample(), coflows=1)
     again = Coflows(flows, ports=6, capacity=2**20)
