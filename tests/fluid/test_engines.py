@@ -107,11 +107,6 @@ def test_flows_of_unknown_hosts_or_that_send_for_no_time_or_forever_are_refused(
         replay(workload, Variant("ps"), topology, engine)
 
 
-def test_an_engine_that_does_not_exist_is_refused_with_those_that_do() -> None:
-    with pytest.raises(ConfigError, match="engine is 'cuda': it must be one of simpy, compiled"):
-        replay(make_flows([0.0], [1.0]), Variant("ps"), "one-link", "cuda")
-
-
 CASES: Final[dict[str, tuple[Any, Any, int, float]]] = {
     "one destination": (make_workload("gather-a1"), "ideal", 10, 250e-6),
     "windows": (make_workload("gather-heavy"), "tcp", 3, 250e-6),
