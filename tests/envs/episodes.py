@@ -3,7 +3,6 @@
 import dataclasses
 import hashlib
 import itertools
-import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
@@ -88,13 +87,12 @@ def play(env: gym.Env, choose: Choose = any_action, *, seed: int, limit: int = E
 
 def combinations(spec: EnvironmentSpec) -> Iterator[dict[str, Any]]:
     """Yields every combination of the arguments that are a choice."""
-    config = load_target(spec.config)
-    hints = typing.get_type_hints(config)
+    config = load_target(spec.config)()
     choices: dict[str, tuple[Any, ...]] = dict(CASES[spec.id].choices)
     for field in dataclasses.fields(config):
-        hint = hints[field.name]
-        if isinstance(hint, type) and issubclass(hint, StrEnum):
-            choices[field.name] = tuple(str(member) for member in hint)
+        default = getattr(config, field.name)
+        if isinstance(default, StrEnum):
+            choices[field.name] = tuple(map(str, type(default)))
     for values in itertools.product(*choices.values()):
         yield dict(zip(choices, values, strict=True))
 

@@ -86,6 +86,10 @@ def test_observations_rewards_and_ends_are_what_the_package_promises(spec, argum
     assert after == before
     assert (env.observation_space, env.action_space) == spaces
     assert exactly(vars(env.observation_space)["low"]) == bounds
+    # There are masks where single events are decided, and told where they are.
+    has_masks = isinstance(env.unwrapped, MaskedEnv)
+    assert has_masks is hasattr(env.unwrapped, "action_masks") is ("action_mask" in steps[0].info)
+    assert has_masks or isinstance(env.unwrapped, PeriodEnv)
     # The reward is the term that is asked for, or the sum of all.
     for step in steps[1:]:
         terms = step.info["reward_terms"]
@@ -101,6 +105,13 @@ def test_observations_rewards_and_ends_are_what_the_package_promises(spec, argum
     # Where packets are sent, it ends when the last acknowledgement is back.
     way_back = getattr(core(env).config, "delay_us", 0.0) * 1e-6
     assert times[-1] == pytest.approx(records.completion_time.max() + way_back, rel=1e-12)
+    # Metrics come then, and agree with the records.
+    metrics = steps[-1].info["episode_metrics"]
+    assert not any("episode_metrics" in step.info for step in steps[:-1])
+    assert metrics["num_flows"] == metrics["num_finished"] == records.num_flows
+    assert metrics["mean_fct"] == pytest.approx(float(records.fct.mean()))
+    ratio = records.deadline_met.mean() if np.isfinite(records.deadline_span).all() else np.nan
+    assert metrics["deadline_hit_ratio"] == pytest.approx(float(ratio), nan_ok=True)
 
 
 @each_combination(SLOT_CHOICES)
@@ -110,22 +121,20 @@ def test_the_mask_tells_which_actions_do_what_they_say(spec: EnvironmentSpec, ar
         return int(env.action_space.sample(mask=info["action_mask"].astype(np.int8)))
 
     steps, allowed = play(make(spec, **arguments), seed=6), play(make(spec, **arguments), follow, seed=7)
+    first_allowed = make(spec, **arguments)
+    first_allowed.reset(seed=6)
 
     assert {bool(step.info["action_mask"].all()) for step in steps} == {True, False}, "the episode shows one case only"
     for before, after in itertools.pairwise(steps):
         replaced = after.info["empty_slot_choices"] - before.info["empty_slot_choices"]
-        assert replaced == (0 if before.info["action_mask"][after.action] else 1)
+        mask = before.info["action_mask"]
+        assert replaced == (0 if mask[after.action] else 1)
+        same = first_allowed.step(after.action if mask[after.action] else np.argmax(mask))
+        assert exactly(same[:2]) == exactly((after.observation, after.reward))
+        assert same[4]["finished"] == after.info["finished"]
     assert allowed[-1].terminated
     assert allowed[-1].info["empty_slot_choices"] == 0
     assert all(step.info["action_mask"].any() for step in allowed)
-
-
-@each_environment
-def test_there_are_masks_where_single_events_are_decided_and_told_where_they_are(spec: EnvironmentSpec) -> None:
-    env = make(spec)
-    info = env.reset(seed=7)[1]
-    assert isinstance(env.unwrapped, MaskedEnv) is hasattr(env.unwrapped, "action_masks") is ("action_mask" in info)
-    assert isinstance(env.unwrapped, MaskedEnv | PeriodEnv)
 
 
 def test_the_same_seed_gives_the_same_episode_in_another_process_and_another_seed_another_one() -> None:
@@ -174,19 +183,6 @@ def test_an_action_outside_the_space_is_refused_and_leaves_the_episode_as_it_was
 
 
 @each_environment
-def test_metrics_come_at_the_end_and_agree_with_the_records(spec: EnvironmentSpec) -> None:
-    env = make(spec)
-    steps = play(env, seed=15)
-    metrics, records = steps[-1].info["episode_metrics"], core(env).records()
-
-    assert not any("episode_metrics" in step.info for step in steps[:-1])
-    assert metrics["num_flows"] == metrics["num_finished"] == records.num_flows
-    assert metrics["mean_fct"] == pytest.approx(float(records.fct.mean()))
-    ratio = records.deadline_met.mean() if np.isfinite(records.deadline_span).all() else np.nan
-    assert metrics["deadline_hit_ratio"] == pytest.approx(float(ratio), nan_ok=True)
-
-
-@each_environment
 def test_what_is_not_known_is_refused_by_name(spec: EnvironmentSpec) -> None:
     with pytest.raises(ConfigError, match=r"options is \{'fast': True\}: this environment knows none"):
         make(spec).reset(options={"fast": True})
@@ -196,6 +192,8 @@ def test_what_is_not_known_is_refused_by_name(spec: EnvironmentSpec) -> None:
         load_target(spec.entry_point)(render_mode="gif")
     with pytest.raises(ConfigError, match=r"env is .*: it has no id, .*; make it by gym\.make"):
         make_policy("random", load_target(spec.entry_point)())
+    with pytest.raises(ConfigError, match=rf"policy is 'oracle': .* has {', '.join(spec.named_policies)}"):
+        make_policy("oracle", make(spec))
     with pytest.raises(ConfigError, match="environment is 'flowsched/Athena-v0': it must be one of flowsched/Artemis"):
         find_environment("flowsched/Athena-v0")
 

@@ -161,8 +161,9 @@ def test_taking_a_state_leaves_no_trace_and_it_does_not_change_when_the_environm
     assert pickle.dumps(state) == before
     with pytest.raises(dataclasses.FrozenInstanceError):
         state.seeds = ()
-    with pytest.raises(ValueError, match="read-only"):
-        state.columns["_over"][0] = True
+    for array in (*state.networks.blocks.values(), *state.columns.values()):
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = array
 
 
 @each_native

@@ -49,6 +49,7 @@ def test_arguments_that_are_not_allowed_are_refused() -> None:
     for arguments, message in (
         ({"flows": [1, 2]}, "flows is list: it must be a path, a Workload or a mapping of columns"),
         ({"discipline": ["fifo"]}, r"discipline is \['fifo'\]: it must be one of fifo, ps"),
+        ({"engine": "cuda"}, "engine is 'cuda': it must be one of simpy, compiled"),
         ({"topology": None}, "topology is None: it must be one of one-link"),
         ({"capacity": "1e9"}, "capacity is '1e9': it must be a number"),
         ({"capacity": True}, "capacity is True: it must be a number"),

@@ -1,6 +1,5 @@
 """Holds the compiled engine to the reference engine, to the last bit: one network, and many at once."""
 
-import pickle
 from functools import partial
 from typing import Any, Final
 
@@ -17,7 +16,7 @@ from flowsched_gym.fluid.disciplines import Ps, make_discipline
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.topology import Topology, big_switch, one_link
 from flowsched_gym.workload import Workload, draw_flows, make_workload
-from tests.fluid.twins import LOG_LENGTH, Twins, assert_same_records
+from tests.fluid.twins import Twins, assert_same_records
 from tests.simulate import COMPILED, EACH_COMPILED, VARIANTS, Variant, make_flows, network_of, parameters_for
 from tests.strategies import NUM_HOSTS, random_flows, simultaneous_flows
 
@@ -107,11 +106,6 @@ def test_flows_of_unknown_hosts_or_that_send_for_no_time_or_forever_are_refused(
         replay(workload, Variant("ps"), topology, engine)
 
 
-def test_an_engine_that_does_not_exist_is_refused_with_those_that_do() -> None:
-    with pytest.raises(ConfigError, match="engine is 'cuda': it must be one of simpy, compiled"):
-        replay(make_flows([0.0], [1.0]), Variant("ps"), "one-link", "cuda")
-
-
 CASES: Final[dict[str, tuple[Any, Any, int, float]]] = {
     "one destination": (make_workload("gather-a1"), "ideal", 10, 250e-6),
     "windows": (make_workload("gather-heavy"), "tcp", 3, 250e-6),
@@ -152,31 +146,6 @@ def test_a_network_of_a_batch_does_what_a_simulation_does(case: str) -> None:
 def test_it_does_so_on_any_flows(transport: Any, num_tokens: int, delay: float, workload: Workload, seed: int) -> None:
     topology = big_switch(num_hosts=NUM_HOSTS, delay=delay, capacity=1.0)
     Twins(workload, topology, Ps, transport=TRANSPORTS[transport], num_tokens=num_tokens).finish(seed)
-
-
-def test_a_snapshot_goes_on_elsewhere_as_often_as_one_likes() -> None:
-    pair = twins_of("many destinations, windows")
-    generator = np.random.default_rng(3)
-    for _ in range(40):
-        pair.decide(generator)
-    taken = pair.batch.take(np.array([1, 1, 1]))
-    with pytest.raises(ValueError, match="read-only"):
-        taken.blocks["flows"]["size"][0] = 1.0
-    snapshot = pickle.loads(pickle.dumps(taken))
-    other = BatchSimulation(
-        3, 1, pair.batch.topology, Ps(), transport=pair.batch.transport, num_tokens=2, log_length=LOG_LENGTH
-    )
-    assert len(snapshot) == 3
-    other.put(np.array([2, 0, 1]), snapshot)
-    pair.batch, pair.number = other, 0
-    pair.finish(seed=4)
-    found = network_of(other, 0).log
-    other.put(np.array([2]), snapshot.pick(np.array([1])))
-    before = network_of(other, 1).log
-    assert before == network_of(other, 2).log != found
-    network_of(other, 2).grant(0)
-    other.run(2)
-    assert network_of(other, 1).log == before
 
 
 def test_a_log_that_is_too_short_says_so() -> None:

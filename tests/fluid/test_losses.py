@@ -256,9 +256,15 @@ def test_a_figure_that_a_transport_cannot_have_is_refused() -> None:
         ("tcp-lossy", {"seed": 0.5}, r"transport seed is 0\.5: it must be an integer from 0"),
         ("tcp-lossy", {"buffer": "large"}, "transport_figures buffer is 'large': it must be a finite number"),
         ("tcp-lossy", {"initial_window": 0}, r"transport initial_window is 0\.0: with losses it must be >= 1"),
+        ("tcp", {"segment": -1.0}, r"transport segment is -1\.0: it must be >= 0"),
+        ("tcp", {"handshake_round_trips": -0.5}, r"transport handshake_round_trips is -0\.5: it must be >= 0"),
+        ("tcp", {"slow_start_growth": 0.9}, r"transport slow_start_growth is 0\.9: it must be >= 1"),
+        ("ideal", {"initial_window": 10.0}, "transport initial_window counts segments: it needs segment > 0"),
         ("tcp-lossy", ["buffer"], r"transport_figures is \['buffer'\]: it must be a mapping from names to figures"),
     ):
         with pytest.raises(ConfigError, match=message):
             find_transport(TransportName(name), figures)
         with pytest.raises(ConfigError, match=message):
             gym.make("flowsched/Artemis-v0", transport=name, transport_figures=figures)
+    with pytest.raises(ConfigError, match="transport header is nan: it must be >= 0"):
+        Transport(header=float("nan"))

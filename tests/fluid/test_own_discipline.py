@@ -1,26 +1,27 @@
 """Disciplines from outside the package run on both engines, to the same bits, and their machine code is kept."""
 
+from functools import partial
 from pathlib import Path
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from numba.core.errors import NumbaError
 
 import flowsched_gym
 from flowsched_gym.core.errors import ConfigError, SimulationError
-from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
-from flowsched_gym.envs.columns import Layout
+from flowsched_gym.envs import NetworkSetup
 from flowsched_gym.fluid import Discipline
 from flowsched_gym.fluid.disciplines import Sjf
 from flowsched_gym.packets.schedulers import Scheduler
-from flowsched_gym.topology import big_switch
 from flowsched_gym.workload import draw_flows as draw
-from flowsched_gym.workload import find_source, make_workload
+from flowsched_gym.workload import make_workload
+from tests.envs.vectors import Pair
 from tests.fluid.in_turns import InTurns, Turns
 from tests.processes import run_python
 from tests.repository import ROOT
 from tests.simulate import make_flows
-from tests.systems.serial.serial import NUM_SLOTS, SIZE, SerialConfig, SerialRules
+from tests.systems.serial import serial
 
 WORKLOAD = draw(make_workload("gather-heavy"), num_flows=300, seed=5)
 
@@ -50,32 +51,6 @@ class Beyond(Discipline):
         controls.priority[active[0] + 100_000] = 1
 
 
-class OwnEnv(DecisionEnv[SerialRules]):
-    """The toy system, on a network of a discipline that the package does not know."""
-
-    config: SerialConfig
-
-    def __init__(self, workload="gather-a1", *, engine: str = "simpy") -> None:
-        source = find_source(workload)
-        topology = big_switch(num_hosts=source.num_hosts)
-        super().__init__(
-            SerialRules(time_unit=1e-3),
-            NUM_SLOTS,
-            source=source,
-            network=NetworkSetup(topology=topology, new_discipline=lambda: InTurns(1e-4), num_tokens=3),
-            layout=Layout(context=(), slot=(SIZE,), num_slots=NUM_SLOTS),
-            terms=("fct",),
-            engine=engine,
-        )
-        self.config = SerialConfig()
-
-
-class OwnVectorEnv(DecisionVectorEnv):
-    """Many of them."""
-
-    single = OwnEnv
-
-
 def replay(discipline: Discipline, engine: str, **options):
     return flowsched_gym.replay(WORKLOAD, discipline=discipline, topology="big-switch", engine=engine, **options)
 
@@ -99,24 +74,15 @@ def test_its_hooks_do_what_they_say() -> None:
     assert turns.completion_time.tolist() == [4.0, 7.0]
 
 
-def test_an_environment_plays_it_on_both_engines_and_many_at_once() -> None:
-    envs = [OwnEnv(engine=engine) for engine in ("simpy", "compiled")]
-    vector = OwnVectorEnv(2)
-    rng = np.random.default_rng(0)
-    results = [env.reset(seed=3)[0].tobytes() for env in envs]
-    assert results == [vector.reset(seed=[3, 3])[0][number].tobytes() for number in (0, 1)]
-    over = False
-    while not over:
-        action = int(rng.integers(NUM_SLOTS))
-        simpy, compiled = (env.step(action) for env in envs)
-        observation, reward, terminated, _, _ = vector.step(np.array([action, action]))
-        assert simpy[0].tobytes() == compiled[0].tobytes() == observation[1].tobytes()
-        assert simpy[1:4] == compiled[1:4]
-        assert simpy[1] == reward[1]
-        over = simpy[2]
-        assert over == terminated[1]
-    first, second = (env.records().completion_time.tobytes() for env in envs)
-    assert first == second
+def test_an_environment_plays_it_on_both_engines_and_many_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The toy system, on a network of a discipline that the package does not know."""
+    own = {"new_discipline": partial(InTurns, 1e-4), "num_tokens": 3}
+    monkeypatch.setattr(serial, "NetworkSetup", lambda **given: NetworkSetup(**given | own))
+    gym.register("tests/InTurns-v0", entry_point=serial.SerialEnv, vector_entry_point=serial.SerialVectorEnv)
+    for arguments in ({}, {"engine": "compiled"}):
+        pair = Pair(gym.spec("tests/InTurns-v0"), num_envs=2, **arguments)
+        pair.reset(seed=3)
+        assert pair.play(num_steps=1_100, seed=0) > 0
 
 
 def test_a_discipline_that_changes_a_hook_of_another_does_not_change_the_other() -> None:

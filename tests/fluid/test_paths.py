@@ -240,20 +240,6 @@ def test_networks_go_on_elsewhere_from_a_snapshot(asks, name, topology, discipli
     assert twins.finish() > 20
 
 
-def test_a_network_that_is_loaded_again_has_all_its_links() -> None:
-    plain = make_flows([0.0, 0.0], [3.0, 3.0], source=[0, 1], destination=[2, 3])
-    failing = replace(plain, link_changes=LinkChanges.of([(1.0, link, False) for link in (8, 9)]))
-    batch = BatchSimulation(1, 2, THREE_SPINES[0.0], Merp(), routing=make_routing("memr"))
-    completed = []
-    for workload in (failing, plain, failing):
-        batch.load(0, workload)
-        batch.run_until(0, 2)
-        completed.append(batch.records(0, workload).completion_time.tolist())
-
-    assert completed[0] == completed[2] == [3.0, 5.0]
-    assert completed[1] == [3.0, 3.0]
-
-
 def test_what_does_not_go_together_is_refused() -> None:
     one, ecmp = flows((0.0, 1.0)), make_routing("ecmp")
     for how, message in (

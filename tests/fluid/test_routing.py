@@ -22,8 +22,8 @@ from tests.exact import TOLERANCE, cases_of
 from tests.fluid.crossroads import Flow, crossroads, random_crossroads
 from tests.processes import run_python
 
-ECMP, LEAST_LOADED, CONGA, MEMR, MEMR_HOP_BY_HOP = RoutingKind
-BY_STATE: Final = (LEAST_LOADED, CONGA, MEMR, MEMR_HOP_BY_HOP)
+ECMP, LEAST_LOADED, CONGA, MEMR, HOP_BY_HOP = RoutingKind
+BY_STATE: Final = (LEAST_LOADED, CONGA, MEMR, HOP_BY_HOP)
 
 THREE: Final = ((0, 1, 4, 7), (0, 2, 5, 7), (0, 3, 6, 7))
 """Three paths from one host to another: its own links 0 and 7 are on all of them."""
@@ -49,7 +49,7 @@ def test_a_busy_path_is_left_for_an_idle_one(kind: RoutingKind) -> None:
     assert crossroads((*THREE, (1, 4), (3, 6)), flows).choose(kind) == 1
 
 
-@pytest.mark.parametrize("kind", [LEAST_LOADED, MEMR, MEMR_HOP_BY_HOP])
+@pytest.mark.parametrize("kind", [LEAST_LOADED, MEMR, HOP_BY_HOP])
 def test_equal_paths_give_the_lowest_that_is_live(kind: RoutingKind) -> None:
     flows = [Flow(path=path, size=5.0) for path in range(3)]
     assert crossroads(THREE, [*flows, Flow(hash=2)]).choose(kind) == 0
@@ -167,9 +167,6 @@ def test_a_flow_that_has_paused_or_not_sent_yet_leaves_its_path_for_a_better_one
     for kind in (kind for kind in RoutingKind if kind is not CONGA):
         flows = [Flow(path=0, rate=1.0), Flow(path=0, left=0.5, quiet_since=0.0)]
         assert crossroads(THREE, flows).review(kind, now=5.0) == []
-
-
-MEMR, HOP_BY_HOP = RoutingKind.MEMR, RoutingKind.MEMR_HOP_BY_HOP
 
 
 @pytest.mark.parametrize("case", cases_of("memr"), ids=lambda case: case["id"])

@@ -146,18 +146,6 @@ def test_windows_and_a_discipline_that_stops_flows_too_are_refused() -> None:
                     begin(SLOW, make_discipline(name, dict(parameters)), transport=transport)
 
 
-def test_a_figure_out_of_its_range_is_refused_by_name() -> None:
-    for figures, message in (
-        ({"segment": -1.0}, r"transport segment is -1\.0: it must be >= 0"),
-        ({"header": float("nan")}, "transport header is nan: it must be >= 0"),
-        ({"handshake_round_trips": -0.5}, r"transport handshake_round_trips is -0\.5: it must be >= 0"),
-        ({"slow_start_growth": 0.9}, r"transport slow_start_growth is 0\.9: it must be >= 1"),
-        ({"initial_window": 10.0}, "transport initial_window counts segments: it needs segment > 0"),
-    ):
-        with pytest.raises(ConfigError, match=message):
-            Transport(**figures)
-
-
 def test_a_window_grows_to_the_exit_of_slow_start_and_then_slowly() -> None:
     windows = [10.0]
     while len(windows) < 5:

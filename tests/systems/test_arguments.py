@@ -19,6 +19,7 @@ from tests.simulate import make_flows
 NAN: Final = float("nan")
 COUNT: Final = "it must be an integer >= 1"
 ONE_OF: Final = "it must be one of"
+ONE: Final = make_flows([0.0], [1e5], span=[0.05])
 POISSON: Final = "change Poisson arrivals: workload 'gather-a1' has none"
 
 WRONG: Final[dict[str, list[tuple[dict[str, Any], str]]]] = {
@@ -39,6 +40,11 @@ WRONG: Final[dict[str, list[tuple[dict[str, Any], str]]]] = {
         ({"workload": 7}, "workload is 7: it must be a name, a file, a mapping, a Workload or a source of them"),
         ({"workload": "poisson-web-search", "bursts": 5}, "workload 'poisson-web-search' has none"),
         ({"workload": "poisson-fat-tree-failures"}, "workload has link changes"),
+        *(
+            ({"workload": flows, **change}, "burst_rate, load, destinations, bursts and seconds change bursts")
+            for flows in (ONE, FixedWorkload(workload=ONE))
+            for change in ({"bursts": 3}, {"load": 0.5}, {"destinations": 2}, {"seconds": 1.0})
+        ),
         ({"seconds": 1e-9}, "the episode drawn has no flow: ask for more bursts, or more seconds"),
     ],
     "flowsched/MERPOrder-v0": [
@@ -118,10 +124,7 @@ WRONG: Final[dict[str, list[tuple[dict[str, Any], str]]]] = {
         ({"mark_at": -1}, "mark_at is -1: it must be an integer >= 0"),
         ({"buckets": 2**40}, "buckets is 1099511627776: it must be"),
         ({"workload": "qcluster-changing", "load": 0.5}, "workload 'qcluster-changing' has a load for each cluster"),
-        (
-            {"workload": "gather-a1", "flows": 5},
-            "load and flows change Poisson arrivals: workload 'gather-a1' has none",
-        ),
+        ({"workload": "gather-a1", "flows": 5}, f"load and flows {POISSON}"),
     ],
 }
 """Arguments by id, and what is said of them."""
@@ -181,12 +184,6 @@ def test_any_number_will_do_becomes_pythons_own_and_a_load_without_bound_is_warn
     extra = {"initial_thresholds": [1e4, 1e5, 1e6]} if spec.id == "flowsched/AuTOThresholds-v0" else {}
     with pytest.warns(UnstableLoadWarning, match=r"load is 1\.2"):
         gym.make(spec.id, load=1.2, **extra)
-
-
-@each_environment
-def test_every_heuristic_can_be_made_under_the_arguments_for_heuristics(spec: EnvironmentSpec) -> None:
-    for name in spec.heuristics:
-        make_policy(name, make_environment(spec, heuristic_arguments(spec, {}, name)))
 
 
 def test_heuristics_meet_the_episodes_of_an_agent_that_sees_less() -> None:

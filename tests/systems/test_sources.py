@@ -7,16 +7,16 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from flowsched_gym.core.errors import ConfigError, WorkloadError
+from flowsched_gym.core.errors import WorkloadError
 from flowsched_gym.queueing import optimal_thresholds
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig
 from flowsched_gym.systems.auto.long_flows.env import AuTOLongFlowsEnv
 from flowsched_gym.systems.auto.thresholds.env import AuTOThresholdsEnv
 from flowsched_gym.systems.merp.order.env import MERPOrderEnv
-from flowsched_gym.systems.merp.route.config import MERPRouteConfig, core_cables, route_source
+from flowsched_gym.systems.merp.route.config import core_cables
 from flowsched_gym.systems.merp.route.env import MERPRouteEnv
 from flowsched_gym.topology import crossing_shares, fat_tree
-from flowsched_gym.workload import ClusterWorkload, FixedWorkload, LinkChanges, PoissonWorkload, make_workload
+from flowsched_gym.workload import ClusterWorkload, LinkChanges, PoissonWorkload, make_workload
 from tests.simulate import make_flows
 
 ARTEMIS = "flowsched/Artemis-v0"
@@ -37,14 +37,6 @@ def test_arrivals_end_after_the_seconds_asked_for() -> None:
     assert 0 < env.unwrapped.workload.arrival_time.max() < 0.5  # type: ignore[attr-defined]
 
 
-def test_flows_that_are_given_cannot_be_changed() -> None:
-    for arguments in ({"bursts": 3}, {"load": 0.5}, {"destinations": 2}, {"seconds": 1.0}):
-        workload = make_flows([0.0], [1e5], span=[0.05])
-        for given in (workload, FixedWorkload(workload=workload)):
-            with pytest.raises(ConfigError, match="burst_rate, load, destinations, bursts and seconds change bursts"):
-                gym.make(ARTEMIS, workload=given, **arguments)
-
-
 @pytest.mark.parametrize(
     ("arguments", "workload", "load"),
     [
@@ -62,29 +54,19 @@ def test_flows_of_an_order_are_merps_at_a_load_of_the_links_that_there_are(argum
     assert load is None or source.offered_load == pytest.approx(load)
 
 
-def route_source_of(**arguments: Any) -> PoissonWorkload:
-    """Returns what an environment with these arguments draws from."""
-    workload = arguments.pop("workload", "poisson-fat-tree")
-    source = route_source(MERPRouteConfig(**arguments), workload)
-    assert isinstance(source, PoissonWorkload)
-    return source
-
-
 def test_arguments_change_the_named_workload() -> None:
-    source = route_source_of(load=0.4, flows=70, link_gbps=10.0, failures=2)
+    source: Any = MERPRouteEnv(load=0.4, flows=70, link_gbps=10.0, failures=2)._source
     assert (source.num_flows, source.capacity) == (70, 1.25e9)
     assert source.offered_load == pytest.approx(0.4)
-    assert source.failures is not None
     assert source.failures.count == 2
-    assert route_source_of(failures=0, workload="poisson-fat-tree-failures").failures is None
+    none: Any = MERPRouteEnv(failures=0, workload="poisson-fat-tree-failures")._source
+    assert none.failures is None
 
 
 def test_a_named_workload_spreads_over_all_hosts_and_cables_of_a_larger_fat_tree() -> None:
-    source = route_source_of(arity=8, workload="poisson-fat-tree-failures")
-
+    source: Any = MERPRouteEnv(arity=8, workload="poisson-fat-tree-failures")._source
     assert source.num_hosts == 128
     assert source.offered_load == pytest.approx(0.6)
-    assert source.failures is not None
     assert (source.failures.cables, source.failures.count) == (core_cables(128), 3)
     names = fat_tree(arity=8).link_names
     assert {names[link].rpartition(" ")[0] for link in source.failures.cables[40]} == {"aggregation 10 port 0"}

@@ -14,31 +14,26 @@ from scipy import integrate, stats
 
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.workload import (
-    ARTEMIS_A1,
     CDF_NAMES,
-    ClusterWorkload,
     Constant,
     Discrete,
     Distribution,
     Empirical,
     Exponential,
-    GatherWorkload,
-    Incast,
     JobWorkload,
     LogNormal,
     LogUniform,
     Mix,
     Pareto,
-    PoissonWorkload,
-    RandomFailures,
     TaskWorkload,
-    Traffic,
     Uniform,
     UnstableLoadWarning,
     load_cdf,
     read_cdf,
 )
 from tests.simulate import LEAST_P_VALUE
+from tests.workload.test_clusters import INCAST, LARGE, SMALL, STATIC
+from tests.workload.test_poisson import A1, AGAIN, AT_ONCE, PAIR
 
 PROBABILITIES = np.array([0.0, 0.001, 0.1, 0.25, 0.5, 0.77, 0.95, 0.9999])
 TRUNCATED = Pareto(shape=1.2, mean=3.0, maximum=30.0)
@@ -158,33 +153,27 @@ PARETO = Pareto(shape=2.0, mean=5.0)
 DISCRETE = Discrete(values=(1.0, 2.0), probabilities=(0.5, 0.5))
 CDF = Empirical(points=((1.0, 0.0), (5.0, 1.0)))
 MIX = Mix(pairs=((1.0, 1.0),), counts=(1,))
-GATHER = GatherWorkload(mix=ARTEMIS_A1, burst_rate=10.0, num_bursts=100)
-POISSON = PoissonWorkload(size=Exponential(mean=1e5), load=0.8, num_flows=20)
-SMALL, LARGE = Traffic(size=Exponential(mean=1e5), load=0.4), Traffic(size=Exponential(mean=4e5), load=0.4)
-CLUSTERS = ClusterWorkload(traffic=(SMALL, LARGE, SMALL), num_hosts=12, num_clusters=3, num_flows=40)
-INCAST = Incast(burst_rate=2_000.0, senders=5, size=Constant(value=2e4))
+POISSON = replace(PAIR, num_flows=20)
+CLUSTERS = replace(STATIC, traffic=(SMALL, LARGE, SMALL), num_flows=40)
 TASKS, JOBS = TaskWorkload(size=SIZE, load=0.5), JobWorkload()
-CABLES = tuple((64 + cable, 80 + cable) for cable in range(16))
-AT_ONCE = RandomFailures(cables=CABLES, count=3)
-AGAIN = RandomFailures(cables=CABLES, mean_time_up=2.0, mean_time_down=0.5, until=400.0)
 
 
 @pytest.mark.parametrize(
     ("base", "changes", "message"),
     [
-        (GATHER, {"load": 0.5}, "exactly one of burst_rate and load must be given: both are (10.0 and 0.5)"),
-        (GATHER, {"burst_rate": None}, "exactly one of burst_rate and load must be given: neither is"),
-        (GATHER, {"burst_rate": "10"}, "burst_rate is '10'"),
-        (GATHER, {"num_bursts": True}, "num_bursts is True"),
-        (GATHER, {"num_bursts": None, "duration": math.inf}, "duration is inf"),
-        (GATHER, {"num_senders": 9}, "num_senders is 9: it must be an integer >= 10"),
-        (GATHER, {"pattern": "all"}, "pattern is 'all': it must be one of gather, scatter"),
-        (GATHER, {"shuffle": 1}, "shuffle is 1: it must be true or false"),
-        (GATHER, {"mix": "a1"}, "mix is 'a1': it must be a Mix"),
-        (GATHER, {"mix": None, "size": 5.0}, "size is 5.0: it must be a distribution"),
-        (GATHER, {"mix": None, "size": Constant(value=5.0)}, "flows_per_burst is None: it must be an integer >= 1"),
-        (GATHER, {"deadline": Constant(value=5.0)}, "it goes with size; a mix has its own deadlines"),
-        (GATHER, {"flows_per_burst": 9}, "flows_per_burst is 9: the counts of the mix make it 10"),
+        (A1, {"load": 0.5}, "exactly one of burst_rate and load must be given: both are (10.0 and 0.5)"),
+        (A1, {"burst_rate": None}, "exactly one of burst_rate and load must be given: neither is"),
+        (A1, {"burst_rate": "10"}, "burst_rate is '10'"),
+        (A1, {"num_bursts": True}, "num_bursts is True"),
+        (A1, {"num_bursts": None, "duration": math.inf}, "duration is inf"),
+        (A1, {"num_senders": 9}, "num_senders is 9: it must be an integer >= 10"),
+        (A1, {"pattern": "all"}, "pattern is 'all': it must be one of gather, scatter"),
+        (A1, {"shuffle": 1}, "shuffle is 1: it must be true or false"),
+        (A1, {"mix": "a1"}, "mix is 'a1': it must be a Mix"),
+        (A1, {"mix": None, "size": 5.0}, "size is 5.0: it must be a distribution"),
+        (A1, {"mix": None, "size": Constant(value=5.0)}, "flows_per_burst is None: it must be an integer >= 1"),
+        (A1, {"deadline": Constant(value=5.0)}, "it goes with size; a mix has its own deadlines"),
+        (A1, {"flows_per_burst": 9}, "flows_per_burst is 9: the counts of the mix make it 10"),
         (MIX, {"pairs": (), "counts": ()}, "not all 0"),
         (MIX, {"counts": None}, "exactly one of counts and weights must be given: neither is"),
         (MIX, {"counts": (1.5,)}, "counts is 1.5: it must be an integer >= 0"),
@@ -272,8 +261,8 @@ def test_a_bad_field_is_refused_by_name_and_value(base: Any, changes: dict[str, 
 @pytest.mark.parametrize(
     ("base", "changes", "load"),
     [
-        (GATHER, {"load": 1.0, "burst_rate": None}, "1"),
-        (GATHER, {"burst_rate": 42.0}, "1.008"),
+        (A1, {"load": 1.0, "burst_rate": None}, "1"),
+        (A1, {"burst_rate": 42.0}, "1.008"),
         (POISSON, {"load": 1.2}, "1.2"),
         (POISSON, {"load": None, "rate": 2000.0, "busiest_share": 0.8}, "1.28"),
         (TASKS, {"load": 1.0}, "1"),
@@ -285,4 +274,4 @@ def test_an_unstable_load_warns_the_caller_however_it_is_given(base: Any, change
     with pytest.warns(UnstableLoadWarning, match=f"load is {re.escape(load)}: from 1 on it is unstable") as caught:
         type(base)(**{name: getattr(base, name) for name in base.__dataclass_fields__} | changes)
     assert caught[0].filename == __file__
-    replace(GATHER, load=0.999, burst_rate=None)
+    replace(A1, load=0.999, burst_rate=None)

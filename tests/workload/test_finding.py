@@ -20,7 +20,6 @@ from flowsched_gym.workload import (
     Constant,
     Discrete,
     Exponential,
-    FixedWorkload,
     JobWorkload,
     LogUniform,
     Mix,
@@ -33,7 +32,6 @@ from flowsched_gym.workload import (
     load_cdf,
     make_workload,
     parse_variant,
-    write_flows,
 )
 from tests.repository import ROOT
 from tests.simulate import make_flows
@@ -42,17 +40,11 @@ FLOWS = make_flows([0.0, 1.0], [3.0, 4.0])
 each_name = pytest.mark.parametrize("name", list(WORKLOADS))
 
 
-def test_a_name_a_source_flows_and_a_file_are_found(tmp_path: Path) -> None:
+def test_a_name_a_source_and_flows_are_found() -> None:
     source = make_workload("poisson-tree")
     assert find_source("poisson-tree") == source
     assert find_source(source) is source
     assert find_source(FLOWS).draw(3) is FLOWS
-    for name in ("flows.csv", "FLOWS.CSV"):
-        write_flows(FLOWS, tmp_path / name)
-        for form in (tmp_path / name, str(tmp_path / name)):
-            found = find_source(form)
-            assert isinstance(found, FixedWorkload)
-            assert found.draw(0).size.tolist() == [3.0, 4.0]
 
 
 @pytest.mark.parametrize("name", ["own.yaml", "own.YML", "own.json"])

@@ -44,13 +44,13 @@ from flowsched_gym.workload import (
 )
 from flowsched_gym.workload.named import KINDS
 from tests.envs.episodes import SHORT, each_environment, play
+from tests.workload.test_poisson import CABLES
 
 A1 = [{"size_kb": 350, "deadline_ms": 40, "count": 5}, {"size_kb": 250, "deadline_ms": 50, "count": 5}]
 GATHER = {"kind": "gather", "mix": [[1e5, 0.02, 3]], "load": 0.5, "bursts": 3}
 W3 = Traffic(size=load_cdf("w3"), load=0.5)
 MIX = Mix(pairs=((1e5, 0.02),), counts=(3,))
 WEIGHTED = [{"size": 1e5, "weight": 0.25}, {"size_mb": 1, "deadline": 0.5, "weight": 0.75}]
-CABLES = tuple((64 + cable, 80 + cable) for cable in range(16))
 
 EXAMPLES: list[tuple[dict[str, Any], Any]] = [
     (

@@ -86,14 +86,6 @@ def test_the_action_decides_which_request_is_served() -> None:
     assert np.argsort(env.records().completion_time).tolist() == [3, 1, 2, 0]
 
 
-def test_an_empty_slot_serves_the_oldest_request_and_is_counted() -> None:
-    env = by_hand(make_flows([0.0, 0.0], [MILLISECOND] * 2, source=[1, 2]), k=1, f=5)
-    assert env.action_masks().tolist() == [True, True, False, False, False]
-    info = env.step(4)[4]
-    assert (info["finished"], info["empty_slot_choices"]) == ((0,), 1)
-    assert env.step(0)[4]["empty_slot_choices"] == 1
-
-
 def test_a_request_goes_to_the_back_once() -> None:
     env = by_hand(four_flows(), k=1, f=3, defer="to-back")
     assert env.action_space.n == 6  # type: ignore[attr-defined]
@@ -125,15 +117,6 @@ def test_waiting_lets_time_run_to_the_next_request() -> None:
     info = env.step(2)[4]
     assert info["finished"] == (0,)
     assert info["empty_slot_choices"] == 1
-
-
-def test_waiting_lets_time_run_to_the_next_token() -> None:
-    env = by_hand(make_flows([0.0, 0.0], [MILLISECOND] * 2, source=[1, 2]), k=2, f=2, defer="wait")
-    env.step(0)
-    info = env.step(2)[4]
-    assert info["time"] == pytest.approx(1e-3)
-    assert info["finished"] == (0,)
-    assert info["empty_slot_choices"] == 0
 
 
 def test_destinations_are_asked_in_turn_and_named() -> None:

@@ -13,7 +13,7 @@ from flowsched_gym.evaluation import evaluate, rollout
 from flowsched_gym.registration import find_environment, heuristic_arguments, make_policy
 from flowsched_gym.systems.artemis.env import ArtemisEnv
 from flowsched_gym.systems.artemis.policies import BASES
-from tests.envs.episodes import following, play
+from tests.envs.episodes import core, following, play
 from tests.simulate import make_flows
 
 ARTEMIS = "flowsched/Artemis-v0"
@@ -65,6 +65,16 @@ def test_policies_choose_as_if_they_knew_the_true_values_of_what_they_see_in_sin
         play(wrapped, check_and_choose, seed=seed)
 
     assert num_choices > 100
+
+
+def test_of_equal_requests_the_oldest_goes_first_and_those_without_a_deadline_before_hopeless_ones() -> None:
+    for spans, first in (([0.1] * 3, 0), ([np.inf, 1e-3, 0.04], 2), ([1e-3, np.inf, 1e-3], 1), ([5e-3, 1e-3, 2e-3], 1)):
+        flows = make_flows([0.0] * 3, [2.5e5] * 3, span=spans, source=[1, 2, 3])
+        env = gym.make(ARTEMIS, workload=flows, k=3, f=4, link_delay_us=0.0)
+        observation = env.reset(seed=0)[0]
+        equal = len(set(spans)) == 1
+        for name in scores(core(env), np.arange(3)) if equal else ("feasible-first",):
+            assert make_policy(name, env).predict(observation)[0] == (2 if name == "lifo" else first), (name, spans)
 
 
 @pytest.mark.parametrize(

@@ -121,15 +121,6 @@ def test_where_no_two_flows_compete_any_action_ends_the_episode(action: int, rep
     assert reward == pytest.approx(-1.5)
 
 
-def test_an_empty_slot_serves_the_oldest_and_is_counted() -> None:
-    env, oldest = (by_hand(make_flows([0.0, 0.0, 1.0], [4.0, 2.0, 1.0]), f=8) for _ in range(2))
-    for place, action in enumerate((7, 5, 3)):
-        found, expected = env.step(action), oldest.step(0)
-        assert found[0].tolist() == expected[0].tolist()
-        assert found[4]["empty_slot_choices"] == place + 1
-        assert expected[4]["empty_slot_choices"] == 0
-
-
 def test_columns_say_what_the_flows_are() -> None:
     env = by_hand(three_flows(), f=4)
     assert slots(env, "size", "remaining", "waiting", "ideal_fct") == [
