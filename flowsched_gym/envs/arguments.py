@@ -1,22 +1,22 @@
 """Arguments of environments, each declared once: a field of a frozen dataclass, an ``EnvConfig``, set by ``argument``.
 
 From the field follow the checks, the signature of the environment, the tables in docstrings and documents, the help of
-the command line and the schemas of configuration files. What ``load`` and ``flows`` do to a workload stands here too.
+the command line and the schemas of configuration files. ``arrivals`` has what ``load`` and ``flows`` do to a workload.
 """
 
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import Field, InitVar, dataclass, field, fields, replace
+from dataclasses import Field, InitVar, dataclass, field, fields
 from enum import StrEnum
 from types import NoneType
 from typing import Any, Concatenate, Final, Generic, NamedTuple, ParamSpec, TypeVar, get_args, get_type_hints
 
 from flowsched_gym.core.checks import COUNT_END, check_choice, check_integer, check_number
-from flowsched_gym.core.errors import ConfigError, UnknownArgumentError, listed, shown
+from flowsched_gym.core.errors import ConfigError, UnknownArgumentError, listed
 from flowsched_gym.core.units import SECONDS_PER_MICROSECOND, gbps_to_capacity
 from flowsched_gym.envs.columns import Column, Layout, table_text
-from flowsched_gym.workload import ClusterWorkload, PoissonWorkload, WorkloadLike, WorkloadSource, workload_label
+from flowsched_gym.workload import WorkloadLike, workload_label
 from flowsched_gym.workload.source import MOST_FLOWS
 
 Name = TypeVar("Name", bound=StrEnum)
@@ -278,39 +278,6 @@ class Documented:
         complete = getattr(vars(cls).get("__init__"), "complete", None)
         if complete is not None:
             cls.__doc__ = complete(inspect.cleandoc(cls.__doc__ or ""))
-
-
-def change_arrivals(
-    source: WorkloadSource,
-    workload: WorkloadLike,
-    changes: Mapping[str, object],
-    *,
-    load: float | None,
-    flows: int | None,
-    capacity: float,
-    kinds: tuple[type, ...] = (PoissonWorkload, ClusterWorkload),
-) -> WorkloadSource:
-    """Changes Poisson arrivals by the arguments of an environment, ``None`` for the workload's own.
-
-    The source was found by ``workload``; ``changes`` are further ones, by field; a load is one of ``capacity`` in B/s.
-
-    Raises:
-        ConfigError: A load or flows are given for a workload that has none to change.
-    """
-    label = shown(workload_label(workload))
-    if not isinstance(source, kinds):
-        if load is None and flows is None:
-            return source
-        raise ConfigError(f"load and flows change Poisson arrivals: workload {label} has none")
-    if load is not None:
-        if isinstance(source, ClusterWorkload):
-            raise ConfigError(f"load is {shown(load)}: workload {label} has a load for each cluster")
-        changes = {**changes, "load": load, "rate": None, "capacity": capacity}
-    if flows is not None:
-        changes = {**changes, "num_flows": flows, "duration": None}
-    changeable: Any = source
-    changed: WorkloadSource = replace(changeable, **changes) if changes else source
-    return changed
 
 
 def _with_tables(document: str, config: type[Config], layout: Callable[[Config], Layout] | None) -> str:

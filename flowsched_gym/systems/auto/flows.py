@@ -10,7 +10,7 @@ import numpy as np
 
 from flowsched_gym.core.arrays import IntArray, ObservationArray
 from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.envs.arguments import change_arrivals
+from flowsched_gym.envs.arrivals import change_arrivals
 from flowsched_gym.envs.columns import Column
 from flowsched_gym.flows.fields import FlowColumns
 from flowsched_gym.machine_code.decorators import allocating_rule, inlined_rule, rule

@@ -13,11 +13,11 @@ from flowsched_gym.envs.arguments import (
     EnvConfig,
     about_workload,
     argument,
-    change_arrivals,
     flows_argument,
     limit_argument,
     load_argument,
 )
+from flowsched_gym.envs.arrivals import change_arrivals
 from flowsched_gym.packets.schedulers import PacketSetup, make_scheduler
 from flowsched_gym.packets.schedulers.parameters import Disorder
 from flowsched_gym.packets.schedulers.qcluster import Goal

@@ -2,10 +2,10 @@
 
 from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
 from flowsched_gym.envs.arguments import configured_by
+from flowsched_gym.envs.arrivals import poisson_source
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.fluid.decision import DecisionKind
 from flowsched_gym.fluid.disciplines import Ranked
-from flowsched_gym.systems.merp.flows import flow_source
 from flowsched_gym.systems.merp.order.config import DEFAULT_WORKLOADS, MERPOrderConfig
 from flowsched_gym.systems.merp.order.rules import EPISODE_FIELDS, FLOW_FIELDS, TERMS, OrderRules, order_layout
 from flowsched_gym.systems.merp.panels import order_panels
@@ -81,7 +81,7 @@ class MERPOrderEnv(DecisionEnv[OrderRules]):
         self, config: MERPOrderConfig, workload: WorkloadLike | None, render_mode: str | None, engine: str
     ) -> None:
         drawn = DEFAULT_WORKLOADS[config.topology] if workload is None else workload
-        source = flow_source(drawn, load=config.load, flows=config.flows, capacity=config.capacity)
+        source = poisson_source(drawn, load=config.load, flows=config.flows, capacity=config.capacity)
         super().__init__(
             OrderRules(config.f, TERMS.index(config.reward)),
             config.f,

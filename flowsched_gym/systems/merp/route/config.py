@@ -16,7 +16,7 @@ from flowsched_gym.envs.arguments import (
     link_argument,
     load_argument,
 )
-from flowsched_gym.systems.merp.flows import flow_source
+from flowsched_gym.envs.arrivals import poisson_source
 from flowsched_gym.topology import ROUTINGS
 from flowsched_gym.topology.fabrics import MOST_ARITY, SMALLEST_ARITY
 from flowsched_gym.workload import (
@@ -116,7 +116,7 @@ def core_cables(num_hosts: int) -> tuple[tuple[int, int], ...]:
 @found_for_each
 def route_source(config: MERPRouteConfig, workload: WorkloadLike) -> WorkloadSource:
     """Finds where an environment draws its flows from; a named workload between all hosts takes all its hosts."""
-    source = flow_source(workload, load=config.load, flows=config.flows, capacity=config.capacity)
+    source = poisson_source(workload, load=config.load, flows=config.flows, capacity=config.capacity)
     cables = core_cables(config.num_hosts)
     if isinstance(source, PoissonWorkload):
         if source.pattern == "all-to-all" and source.busiest_share is None and leaves_open(workload, "num_hosts"):
