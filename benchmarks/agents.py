@@ -44,7 +44,7 @@ MANY: Final = (
 """For ten destinations, whose rewards come together: longer horizons, smaller steps."""
 THESIS_LOSSY: Final = "experiment=thesis env.transport=tcp-lossy-2018a total_timesteps=400000"
 ORDER: Final = "experiment=merp_order env.f=32 policy.num_blocks=0 evaluation.interval=100000"
-ROUTE: Final = "experiment=merp_route"
+ROUTE: Final = "experiment=merp_route policy.standardise=false"
 LONG_FLOWS: Final = (
     "experiment=auto_long_flows workload.flows=2000 env.scope=server env.n_l=11 "
     "env.thresholds=[200000.0,2000000.0,10000000.0] "
@@ -52,7 +52,7 @@ LONG_FLOWS: Final = (
     "total_timesteps=98304 evaluation.interval=49152 logger.interval=8192"
 )
 QCLUSTER: Final = "env.queues=8 evaluation.interval=4096"
-TASKS: Final = "experiment=tafe_tasks total_timesteps=400000 evaluation.interval=100000"
+TASKS: Final = "experiment=tafe_tasks policy.standardise=false total_timesteps=400000 evaluation.interval=100000"
 AGENTS: Final = {
     ("artemis-a1", "ppo"): TCP,
     ("artemis-a2", "ppo"): f"{TCP} workload=gather-a2",
