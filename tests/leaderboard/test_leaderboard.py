@@ -55,7 +55,7 @@ def test_policies_are_compared_with_the_best_rule_and_the_bound_episode_by_episo
     bound, ppo, fifo, edf = rows
     assert ppo.estimate.mean == pytest.approx(0.75)
     assert (ppo.difference.mean, ppo.improvement.mean) == pytest.approx((0.15, 1.0))
-    assert (ppo.difference.low, ppo.difference.high) == pytest.approx((0.1, 0.2)), "trainings are drawn too"
+    assert ppo.difference.low < 0.1 < 0.2 < ppo.difference.high, "trainings are drawn too, and two of them tell little"
     assert (ppo.to_bound.mean, edf.to_bound.mean) == pytest.approx((0.15, 0.4))
     assert (edf.difference.low, edf.difference.high, edf.improvement.mean) == pytest.approx((-0.1, -0.1, 0.0))
     assert (fifo.difference, fifo.improvement) == (None, None), "the reference"
@@ -131,7 +131,7 @@ def test_learned_agents_stand_beside_the_best_rule_with_what_can_be_said():
     of = partial(make_result, kwargs={"workload": "gather-heavy", "k": 3, "f": 10})
     heuristics = [of("edf", SPREAD), of("fifo", SPREAD - 0.1)]
     agents = [
-        of("good", SPREAD + 0.1, SPREAD + 0.2, learned=True),
+        of("good", SPREAD + 0.14, SPREAD + 0.16, learned=True),
         of("even", SPREAD[::-1], learned=True),
         of("search", SPREAD - 0.05),
     ]
