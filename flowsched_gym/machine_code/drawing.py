@@ -14,14 +14,16 @@ import numpy as np
 import numpy.typing as npt
 from numpy.random.bit_generator import ISpawnableSeedSequence, SeedSequence
 
-from flowsched_gym.core import numerics
-from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core import numerics, seeding
+from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.seeding import SeedStreams
 
 CALLS_OF_NUMPY: Final = 1_000
 """Calls after which Numba is imported and compiles what it must: a draw makes some five of them."""
 SEEDS: Final = 2**63
 """Seeds that the loops know, from 0 on."""
+LONGEST_ROW: Final = 64
+"""Entries of a row up to which to compare each with each is faster than to sort."""
 
 
 class _Calls:
@@ -100,7 +102,7 @@ def log1p(values: FloatArray) -> FloatArray:
 
 
 def power(bases: FloatArray, exponent: float) -> FloatArray:
-    """Computes ``numerics.power`` of numbers >= 0, < inf."""
+    """Computes ``numerics.power`` of numbers >= 0, < inf, none subnormal."""
     if loops() is None:
         return numerics.power(bases, exponent)
     powers = np.array(bases)
@@ -117,3 +119,12 @@ def interpolate(
     found = np.array(values)
     loops().interpolate(found.reshape(-1), points, heights, below, least)
     return found
+
+
+def orders(rng: np.random.Generator, shape: tuple[int, int]) -> IntArray:
+    """Draws ``seeding.orders``."""
+    if loops() is None or shape[1] > LONGEST_ROW:
+        return seeding.orders(rng, shape)
+    order = np.empty(shape, dtype=np.int64)
+    loops().order_rows(rng.random(shape), order)
+    return order

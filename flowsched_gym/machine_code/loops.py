@@ -9,9 +9,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.core import numerics
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.machine_code.decorators import compiled_for, inlined_part, is_compiled, rule
-from flowsched_gym.machine_code.numerics import natural_log, power
+from flowsched_gym.machine_code.numerics import _exp_of_parts, _log_of_parts, _log_pair_of_parts, _product_pair
 
 WORD: Final = np.uint64(0xFFFFFFFF)
 HALF: Final = np.uint64(16)
@@ -26,6 +27,11 @@ MULT_B: Final = np.uint64(0x58F38DED)
 MIX_MULT_L: Final = np.uint64(0xCA01F9DD)
 MIX_MULT_R: Final = np.uint64(0x4973F715)
 """Constants by the names that NumPy's ``bit_generator.pyx`` gives them."""
+MANTISSA: Final = 52
+"""Bits of a float64 below those of its exponent."""
+BIAS: Final = 1023
+"""What is added to an exponent where a float64 has it."""
+ROOT_HALF_BITS: Final = np.float64(numerics.ROOT_HALF).view(np.int64)
 
 
 @rule
@@ -59,20 +65,47 @@ def _hash(word: np.uint64, const: np.uint64, factor: np.uint64) -> tuple[np.uint
     return hashed ^ (hashed >> HALF), following
 
 
+@inlined_part
+def _reduced(value: float) -> tuple[float, float]:
+    """Writes a number > 0, not subnormal, as ``core.numerics`` reduces it: by its bits, which vector code can do."""
+    bits = np.float64(value).view(np.int64)
+    exponent = (bits - ROOT_HALF_BITS) >> MANTISSA
+    return np.int64(bits - (exponent << MANTISSA)).view(np.float64) - 1.0, float(np.int32(exponent))
+
+
+@inlined_part
+def _two_to(exponent: int) -> float:
+    """Returns a power of two that is not subnormal."""
+    return np.int64((exponent + BIAS) << MANTISSA).view(np.float64)
+
+
 @rule
 def take_log1p(values: FloatArray) -> None:
     """Replaces numbers >= -1, < inf, by what ``numerics.log1p`` gives, (count,)."""
     for index in range(len(values)):
         x = values[index]
         total = 1.0 + x
-        values[index] = natural_log(total) + (x - (total - 1.0)) / total if total > 0.0 else -np.inf
+        logarithm = _log_of_parts(*_reduced(total)) + (x - (total - 1.0)) / total
+        values[index] = logarithm if total > 0.0 else -np.inf
 
 
 @rule
 def take_power(values: FloatArray, exponent: float) -> None:
-    """Replaces numbers >= 0, < inf, by what ``numerics.power`` gives, (count,)."""
+    """Replaces numbers >= 0, < inf, none subnormal, by what ``numerics.power`` gives, (count,)."""
+    bounded = min(max(exponent, -numerics.EXTREME), numerics.EXTREME)
+    of_zero = 0.0 if exponent > 0.0 else np.inf
     for index in range(len(values)):
-        values[index] = power(values[index], exponent)
+        base = values[index]
+        high, low = _log_pair_of_parts(*_reduced(base))
+        product, missing = _product_pair(high, bounded)
+        missing = missing + low * bounded if abs(product) < 2.0 * numerics.MOST_EXPONENT else 0.0
+        within = min(max(product, numerics.LEAST_EXPONENT), numerics.MOST_EXPONENT)
+        nearest = np.rint(within * numerics.INVERSE_LOG_2)
+        whole = np.int64(np.int32(nearest))
+        half = whole >> 1  # the whole may be a power of two that is subnormal or infinite
+        result = _exp_of_parts(within, missing, nearest) * _two_to(half) * _two_to(whole - half)
+        result = of_zero if base == 0.0 else result
+        values[index] = 1.0 if base == 1.0 or exponent == 0.0 else result
 
 
 @rule
@@ -81,22 +114,33 @@ def interpolate(values: FloatArray, points: FloatArray, heights: FloatArray, bel
     last = len(points) - 1
     for index in range(len(values)):
         x = values[index]
-        low, high = 0, last + 1
-        while low < high:
-            middle = (low + high) // 2
-            if points[middle] <= x:
-                low = middle + 1
-            else:
-                high = middle
-        left = min(max(low - 1, 0), last - 1)
+        before, rest = 0, last + 1  # the points that are surely at most x, and those that may be
+        while rest > 0:  # no branch depends on x, which a processor could not foresee
+            half = (rest + 1) // 2
+            before += half if points[before + half - 1] <= x else 0
+            rest -= half
+        left = min(max(before - 1, 0), last - 1)
         width = points[left + 1] - points[left]
         part = (x - points[left]) / width if width > 0.0 else 0.0
         height = heights[left] + part * (heights[left + 1] - heights[left])
-        if low == 0:
+        if before == 0:
             height = below
         elif x >= points[last]:
             height = heights[last]
         values[index] = max(height, least)
+
+
+@rule
+def order_rows(values: FloatArray, order: IntArray) -> None:
+    """Finds the stable ``numpy.argsort`` of short rows, (rows, length), by counting what goes before each index."""
+    length = values.shape[1]
+    for row in range(values.shape[0]):
+        for index in range(length):
+            x, rank = values[row, index], 0
+            for other in range(length):
+                y = values[row, other]
+                rank += (y < x) | ((y == x) & (other < index))
+            order[row, rank] = index
 
 
 @rule
@@ -139,6 +183,7 @@ _EXAMPLES: Final[tuple[tuple[Callable[..., object], tuple[object, ...]], ...]] =
     (take_log1p, (_FLOATS,)),
     (take_power, (_FLOATS, 1.0)),
     (interpolate, (_FLOATS, _FLOATS, _FLOATS, 1.0, 1.0)),
+    (order_rows, (np.ones((1, 1)), np.ones((1, 1), dtype=np.int64))),
     (are_allowed, (*(_INTEGERS,) * 4, *(_FLOATS,) * 4)),
 )
 """The loops, and arguments of the types that they take."""

@@ -14,10 +14,10 @@ import numpy as np
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.checks import as_tuple, check_integer, check_number, settle_numbers
 from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.seeding import integers, orders
+from flowsched_gym.core.seeding import integers
 from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS
 from flowsched_gym.flows.workload import Workload
-from flowsched_gym.machine_code.drawing import FlowStreams
+from flowsched_gym.machine_code.drawing import FlowStreams, orders
 from flowsched_gym.workload.distributions import Distribution, check_distribution
 from flowsched_gym.workload.empirical import Empirical
 from flowsched_gym.workload.poisson import MIN_HOSTS, PoissonWorkload, poisson_arrivals
