@@ -117,7 +117,8 @@ def interpolate(
     if loops() is None:
         return np.maximum(numerics.interpolate(values, points, heights, below=below), least)
     found = np.array(values)
-    loops().interpolate(found.reshape(-1), points, heights, below, least)
+    flat = found.reshape(-1)
+    loops().interpolate(flat, points, heights, below, least, np.empty(len(flat), dtype=np.int64))
     return found
 
 

@@ -109,25 +109,31 @@ def take_power(values: FloatArray, exponent: float) -> None:
 
 
 @rule
-def interpolate(values: FloatArray, points: FloatArray, heights: FloatArray, below: float, least: float) -> None:
-    """Replaces numbers by what ``numerics.interpolate`` gives, (count,), raised to the least."""
+def interpolate(
+    values: FloatArray, points: FloatArray, heights: FloatArray, below: float, least: float, before: IntArray
+) -> None:
+    """Replaces numbers by what ``numerics.interpolate`` gives, (count,), raised to the least.
+
+    ``before``, (count,), becomes the number of points that are at most as large. Each step of the search is one of all
+    numbers, which vector code can do, and no branch depends on a number, which a processor could not foresee.
+    """
     last = len(points) - 1
+    before[:] = 0
+    rest = last + 1
+    while rest > 0:
+        half = (rest + 1) // 2
+        for index in range(len(values)):
+            reached = before[index] + half
+            before[index] = reached if points[reached - 1] <= values[index] else before[index]
+        rest -= half
     for index in range(len(values)):
         x = values[index]
-        before, rest = 0, last + 1  # the points that are surely at most x, and those that may be
-        while rest > 0:  # no branch depends on x, which a processor could not foresee
-            half = (rest + 1) // 2
-            before += half if points[before + half - 1] <= x else 0
-            rest -= half
-        left = min(max(before - 1, 0), last - 1)
+        left = min(max(before[index] - 1, 0), last - 1)
         width = points[left + 1] - points[left]
         part = (x - points[left]) / width if width > 0.0 else 0.0
         height = heights[left] + part * (heights[left + 1] - heights[left])
-        if before == 0:
-            height = below
-        elif x >= points[last]:
-            height = heights[last]
-        values[index] = max(height, least)
+        height = heights[last] if x >= points[last] else height
+        values[index] = max(below if before[index] == 0 else height, least)
 
 
 @rule
@@ -182,7 +188,7 @@ _EXAMPLES: Final[tuple[tuple[Callable[..., object], tuple[object, ...]], ...]] =
     (mix_seed, (0, 0, np.zeros(POOL, dtype=np.uint64))),
     (take_log1p, (_FLOATS,)),
     (take_power, (_FLOATS, 1.0)),
-    (interpolate, (_FLOATS, _FLOATS, _FLOATS, 1.0, 1.0)),
+    (interpolate, (_FLOATS, _FLOATS, _FLOATS, 1.0, 1.0, _INTEGERS)),
     (order_rows, (np.ones((1, 1)), np.ones((1, 1), dtype=np.int64))),
     (are_allowed, (*(_INTEGERS,) * 4, *(_FLOATS,) * 4)),
 )

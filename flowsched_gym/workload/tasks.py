@@ -221,12 +221,12 @@ class TaskWorkload:
         """Lets the flows that begin a client's task wait for those that end the one before it."""
         flow = np.arange(len(task))
         ending, beginning = np.delete(flow, earlier), np.delete(flow, later)
-        ending = ending[task[ending] < self.num_tasks - self.num_clients]
-        next_task = task[ending] + self.num_clients
-        start = np.searchsorted(beginning, np.append(first, len(task)))
-        counts = start[next_task + 1] - start[next_task]
-        place = np.arange(counts.sum()) + np.repeat(start[next_task] - (np.cumsum(counts) - counts), counts)
-        return np.repeat(ending, counts), beginning[place]
+        beginning = beginning[task[beginning] >= self.num_clients]
+        start = np.searchsorted(ending, np.append(first, len(task)))
+        last_task = task[beginning] - self.num_clients
+        counts = start[last_task + 1] - start[last_task]
+        place = np.arange(counts.sum()) + np.repeat(start[last_task] - (np.cumsum(counts) - counts), counts)
+        return ending[place], np.repeat(beginning, counts)
 
 
 def _last_of_tasks(task: IntArray) -> BoolArray:
