@@ -61,8 +61,10 @@ class Workload:
         num_flows = len(np.atleast_1d(self.flow_id))
         for name in COLUMNS:
             given = getattr(self, name)
-            values = np.full(num_flows, DEFAULTS[name]) if given is None and name in DEFAULTS else given
-            array = as_column(values, name, integral=name in INTEGER_COLUMNS)
+            if given is None and name in DEFAULTS:
+                array = np.full(num_flows, DEFAULTS[name])
+            else:
+                array = as_column(given, name, integral=name in INTEGER_COLUMNS)
             if len(array) != num_flows:
                 raise WorkloadError(f"{name} has {len(array)} rows, flow_id has {num_flows}: lengths must agree")
             object.__setattr__(self, name, array)

@@ -6,6 +6,7 @@ imported for something else, as either engine does, and the loops are on disk; o
 
 import sys
 import zlib
+from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
 from typing import Any, Final
@@ -92,22 +93,19 @@ class _MixedSeed(ISpawnableSeedSequence):
         return self._sequence
 
 
+def exp(values: FloatArray) -> FloatArray:
+    """Computes ``numerics.exp``."""
+    return numerics.exp(values) if loops() is None else _replaced(loops().take_exp, values)
+
+
 def log1p(values: FloatArray) -> FloatArray:
     """Computes ``numerics.log1p`` of numbers >= -1, < inf."""
-    if loops() is None:
-        return numerics.log1p(values)
-    logarithms = np.array(values)
-    loops().take_log1p(logarithms.reshape(-1))
-    return logarithms[()]
+    return numerics.log1p(values) if loops() is None else _replaced(loops().take_log1p, values)
 
 
 def power(bases: FloatArray, exponent: float) -> FloatArray:
     """Computes ``numerics.power`` of numbers >= 0, < inf, none subnormal."""
-    if loops() is None:
-        return numerics.power(bases, exponent)
-    powers = np.array(bases)
-    loops().take_power(powers.reshape(-1), exponent)
-    return powers[()]
+    return numerics.power(bases, exponent) if loops() is None else _replaced(loops().take_power, bases, exponent)
 
 
 def interpolate(
@@ -116,10 +114,15 @@ def interpolate(
     """Computes ``numerics.interpolate``, raised to the least."""
     if loops() is None:
         return np.maximum(numerics.interpolate(values, points, heights, below=below), least)
+    before = np.empty(np.size(values), dtype=np.int64)
+    return _replaced(loops().interpolate, values, points, heights, below, least, before)
+
+
+def _replaced(loop: Callable[..., None], values: FloatArray, *arguments: object) -> FloatArray:
+    """Lets a loop replace numbers of any shape."""
     found = np.array(values)
-    flat = found.reshape(-1)
-    loops().interpolate(flat, points, heights, below, least, np.empty(len(flat), dtype=np.int64))
-    return found
+    loop(found.reshape(-1), *arguments)
+    return found[()]
 
 
 def orders(rng: np.random.Generator, shape: tuple[int, int]) -> IntArray:

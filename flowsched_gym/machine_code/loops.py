@@ -74,9 +74,22 @@ def _reduced(value: float) -> tuple[float, float]:
 
 
 @inlined_part
-def _two_to(exponent: int) -> float:
-    """Returns a power of two that is not subnormal."""
-    return np.int64((exponent + BIAS) << MANTISSA).view(np.float64)
+def _exponential(x: float, missing: float) -> float:
+    """Computes what ``core.numerics`` does of a number and what it misses, with powers of two made of bits."""
+    within = min(max(x, numerics.LEAST_EXPONENT), numerics.MOST_EXPONENT)
+    nearest = np.rint(within * numerics.INVERSE_LOG_2)
+    whole = np.int64(np.int32(nearest))
+    half = whole >> 1  # two powers, as that of the whole may be subnormal or infinite
+    low = np.int64((half + BIAS) << MANTISSA).view(np.float64)
+    high = np.int64((whole - half + BIAS) << MANTISSA).view(np.float64)
+    return float(_exp_of_parts(within, missing, nearest) * low * high)
+
+
+@rule
+def take_exp(values: FloatArray) -> None:
+    """Replaces numbers by what ``numerics.exp`` gives, (count,)."""
+    for index in range(len(values)):
+        values[index] = _exponential(values[index], 0.0)
 
 
 @rule
@@ -99,12 +112,7 @@ def take_power(values: FloatArray, exponent: float) -> None:
         high, low = _log_pair_of_parts(*_reduced(base))
         product, missing = _product_pair(high, bounded)
         missing = missing + low * bounded if abs(product) < 2.0 * numerics.MOST_EXPONENT else 0.0
-        within = min(max(product, numerics.LEAST_EXPONENT), numerics.MOST_EXPONENT)
-        nearest = np.rint(within * numerics.INVERSE_LOG_2)
-        whole = np.int64(np.int32(nearest))
-        half = whole >> 1  # the whole may be a power of two that is subnormal or infinite
-        result = _exp_of_parts(within, missing, nearest) * _two_to(half) * _two_to(whole - half)
-        result = of_zero if base == 0.0 else result
+        result = of_zero if base == 0.0 else _exponential(product, missing)
         values[index] = 1.0 if base == 1.0 or exponent == 0.0 else result
 
 
@@ -161,13 +169,13 @@ def are_allowed(
     cpu_time: FloatArray,
 ) -> bool:
     """Returns whether a ``Workload`` may have these columns, (num_flows,) each."""
-    previous = -1
     allowed = True
-    for i in range(len(flow_id)):
-        allowed &= flow_id[i] > previous and source[i] >= 0 and destination[i] >= 0 and source[i] != destination[i]
-        allowed &= task_id[i] >= -1 and 0.0 < size[i] < np.inf and 0.0 <= arrival_time[i] < np.inf
-        allowed &= deadline_span[i] > 0.0 and 0.0 <= cpu_time[i] < np.inf
-        previous = flow_id[i]
+    for i in range(len(flow_id)):  # with ``&``, as branches would keep it from becoming vector code
+        allowed &= (source[i] >= 0) & (destination[i] >= 0) & (source[i] != destination[i]) & (task_id[i] >= -1)
+        allowed &= (size[i] > 0.0) & (size[i] < np.inf) & (arrival_time[i] >= 0.0) & (arrival_time[i] < np.inf)
+        allowed &= (deadline_span[i] > 0.0) & (cpu_time[i] >= 0.0) & (cpu_time[i] < np.inf) & (flow_id[i] >= 0)
+    for i in range(1, len(flow_id)):
+        allowed &= flow_id[i] > flow_id[i - 1]
     return allowed
 
 
@@ -186,6 +194,7 @@ _FLOATS: Final = np.ones(2)
 _INTEGERS: Final = np.arange(2)
 _EXAMPLES: Final[tuple[tuple[Callable[..., object], tuple[object, ...]], ...]] = (
     (mix_seed, (0, 0, np.zeros(POOL, dtype=np.uint64))),
+    (take_exp, (_FLOATS,)),
     (take_log1p, (_FLOATS,)),
     (take_power, (_FLOATS, 1.0)),
     (interpolate, (_FLOATS, _FLOATS, _FLOATS, 1.0, 1.0, _INTEGERS)),

@@ -18,7 +18,7 @@ from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.checks import as_tuple, check_number, settle_numbers
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.seeding import uniforms
-from flowsched_gym.machine_code.drawing import log1p, power
+from flowsched_gym.machine_code.drawing import exp, log1p, power
 
 PROBABILITY_TOLERANCE: Final = 1e-9
 """How far the sum of given probabilities may be from 1: room for decimal notation."""
@@ -184,7 +184,7 @@ class LogUniform(_Interval):
         return np.minimum(numerics.log(inside / self.low) / self._width, 1.0)
 
     def _invert(self, probability: FloatArray) -> FloatArray:
-        return np.minimum(self.low * numerics.exp(probability * self._width), self.high)
+        return np.minimum(self.low * exp(probability * self._width), self.high)
 
     @property
     def _width(self) -> float:
@@ -225,7 +225,7 @@ class LogNormal(Inverted):
         return numerics.normal_cdf((logarithm - self._location) / self.sigma)
 
     def _invert(self, probability: FloatArray) -> FloatArray:
-        return numerics.exp(self._location + self.sigma * numerics.normal_quantile(probability))
+        return exp(self._location + self.sigma * numerics.normal_quantile(probability))
 
     @property
     def _location(self) -> float:
