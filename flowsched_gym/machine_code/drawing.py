@@ -108,14 +108,12 @@ def power(bases: FloatArray, exponent: float) -> FloatArray:
     return numerics.power(bases, exponent) if loops() is None else _replaced(loops().take_power, bases, exponent)
 
 
-def interpolate(
-    values: FloatArray, points: FloatArray, heights: FloatArray, *, below: float, least: float
-) -> FloatArray:
-    """Computes ``numerics.interpolate``, raised to the least."""
+def interpolate(values: FloatArray, points: FloatArray, heights: FloatArray, *, least: float) -> FloatArray:
+    """Computes ``numerics.interpolate`` from the first height on, raised to the least."""
     if loops() is None:
-        return np.maximum(numerics.interpolate(values, points, heights, below=below), least)
-    before = np.empty(np.size(values), dtype=np.int64)
-    return _replaced(loops().interpolate, values, points, heights, below, least, before)
+        return np.maximum(numerics.interpolate(values, points, heights, below=heights[0]), least)
+    before, reached = (np.empty(np.size(values), dtype) for dtype in (np.int64, np.bool_))
+    return _replaced(loops().interpolate, values, points, heights, least, before, reached)
 
 
 def _replaced(loop: Callable[..., None], values: FloatArray, *arguments: object) -> FloatArray:

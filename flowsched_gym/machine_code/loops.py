@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.core import numerics
-from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.machine_code.decorators import compiled_for, inlined_part, is_compiled, rule
 from flowsched_gym.machine_code.numerics import _exp_of_parts, _log_of_parts, _log_pair_of_parts, _product_pair
 
@@ -28,9 +28,8 @@ MIX_MULT_L: Final = np.uint64(0xCA01F9DD)
 MIX_MULT_R: Final = np.uint64(0x4973F715)
 """Constants by the names that NumPy's ``bit_generator.pyx`` gives them."""
 MANTISSA: Final = 52
-"""Bits of a float64 below those of its exponent."""
 BIAS: Final = 1023
-"""What is added to an exponent where a float64 has it."""
+"""Bits of a float64 below those of its exponent, and what is added to that."""
 ROOT_HALF_BITS: Final = np.float64(numerics.ROOT_HALF).view(np.int64)
 
 
@@ -118,12 +117,12 @@ def take_power(values: FloatArray, exponent: float) -> None:
 
 @rule
 def interpolate(
-    values: FloatArray, points: FloatArray, heights: FloatArray, below: float, least: float, before: IntArray
+    values: FloatArray, points: FloatArray, heights: FloatArray, least: float, before: IntArray, reached: BoolArray
 ) -> None:
-    """Replaces numbers by what ``numerics.interpolate`` gives, (count,), raised to the least.
+    """Replaces numbers by what ``numerics.interpolate`` gives, (count,), from the first height on, raised to the least.
 
-    ``before``, (count,), becomes the number of points that are at most as large. Each step of the search is one of all
-    numbers, which vector code can do, and no branch depends on a number, which a processor could not foresee.
+    ``before`` and ``reached``, (count,), are overwritten. All numbers search in step, by a loop that compares and one
+    that moves on: a processor could not foresee the branches of each number's own search.
     """
     last = len(points) - 1
     before[:] = 0
@@ -131,8 +130,9 @@ def interpolate(
     while rest > 0:
         half = (rest + 1) // 2
         for index in range(len(values)):
-            reached = before[index] + half
-            before[index] = reached if points[reached - 1] <= values[index] else before[index]
+            reached[index] = points[before[index] + half - 1] <= values[index]
+        for index in range(len(values)):
+            before[index] += half * reached[index]
         rest -= half
     for index in range(len(values)):
         x = values[index]
@@ -141,7 +141,7 @@ def interpolate(
         part = (x - points[left]) / width if width > 0.0 else 0.0
         height = heights[left] + part * (heights[left + 1] - heights[left])
         height = heights[last] if x >= points[last] else height
-        values[index] = max(below if before[index] == 0 else height, least)
+        values[index] = max(heights[0] if before[index] == 0 else height, least)
 
 
 @rule
@@ -158,17 +158,10 @@ def order_rows(values: FloatArray, order: IntArray) -> None:
 
 
 @rule
-def are_allowed(
-    flow_id: IntArray,
-    source: IntArray,
-    destination: IntArray,
-    task_id: IntArray,
-    size: FloatArray,
-    arrival_time: FloatArray,
-    deadline_span: FloatArray,
-    cpu_time: FloatArray,
-) -> bool:
-    """Returns whether a ``Workload`` may have these columns, (num_flows,) each."""
+def are_allowed(whole: tuple[IntArray, ...], real: tuple[FloatArray, ...]) -> bool:
+    """Returns whether a ``Workload`` may have these columns, (num_flows,) each, in its order."""
+    flow_id, source, destination, task_id = whole
+    size, arrival_time, deadline_span, cpu_time = real
     allowed = True
     for i in range(len(flow_id)):  # with ``&``, as branches would keep it from becoming vector code
         allowed &= (source[i] >= 0) & (destination[i] >= 0) & (source[i] != destination[i]) & (task_id[i] >= -1)
@@ -197,8 +190,8 @@ _EXAMPLES: Final[tuple[tuple[Callable[..., object], tuple[object, ...]], ...]] =
     (take_exp, (_FLOATS,)),
     (take_log1p, (_FLOATS,)),
     (take_power, (_FLOATS, 1.0)),
-    (interpolate, (_FLOATS, _FLOATS, _FLOATS, 1.0, 1.0, _INTEGERS)),
+    (interpolate, (_FLOATS, _FLOATS, _FLOATS, 1.0, _INTEGERS, _INTEGERS > 0)),
     (order_rows, (np.ones((1, 1)), np.ones((1, 1), dtype=np.int64))),
-    (are_allowed, (*(_INTEGERS,) * 4, *(_FLOATS,) * 4)),
+    (are_allowed, ((_INTEGERS,) * 4, (_FLOATS,) * 4)),
 )
 """The loops, and arguments of the types that they take."""

@@ -7,7 +7,7 @@ fixed time, never the same twice in a row; bursts from many hosts to one (incast
 import functools
 import math
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -198,7 +198,10 @@ class ClusterWorkload:
         flows = self._draw_single(streams, seed)
         if self.incast is not None:
             end = self.duration if self.duration is not None else float(np.nextafter(flows.arrival_time[-1], np.inf))
-            flows = _merged(flows, self._draw_bursts(self.incast, streams, end), self.num_flows)
+            bursts = self._draw_bursts(self.incast, streams, end)
+            order = np.argsort(np.append(flows.arrival_time, bursts.arrival_time), kind="stable")[: self.num_flows]
+            joined: Any = (np.append(*pair)[order] for pair in zip(flows, bursts, strict=True))
+            flows = _Columns(*joined)
         return Workload(flow_id=np.arange(len(flows.size)), **flows._asdict())
 
     @property
@@ -320,9 +323,3 @@ class _Columns(NamedTuple):
     size: FloatArray
     arrival_time: FloatArray
     task_id: IntArray
-
-
-def _merged(one: _Columns, other: _Columns, num_flows: int | None) -> _Columns:
-    """Joins the columns of two processes in the order of arrival, up to a number of flows."""
-    order = np.argsort(np.concatenate([one.arrival_time, other.arrival_time]), kind="stable")[:num_flows]
-    return _Columns(*(np.concatenate(pair)[order] for pair in zip(one, other, strict=True)))
