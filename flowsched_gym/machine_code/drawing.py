@@ -7,6 +7,7 @@ imported for something else, as either engine does, and the loops are on disk; o
 import sys
 import zlib
 from collections.abc import Callable
+from functools import cached_property
 from importlib import import_module
 from types import ModuleType
 from typing import Any, Final
@@ -73,24 +74,22 @@ class _MixedSeed(ISpawnableSeedSequence):
 
     def __init__(self, seed: int, key: int) -> None:
         self._arguments = seed, key
-        self._sequence: SeedSequence | None = None
 
     def generate_state(self, n_words: int, dtype: Any = np.uint32) -> npt.NDArray[Any]:
         """Generates the state of a PCG64, or any other."""
         if n_words != loops().POOL or dtype is not np.uint64:
-            return self._whole().generate_state(n_words, dtype)
+            return self._whole.generate_state(n_words, dtype)
         state = np.empty(n_words, dtype=np.uint64)
         loops().mix_seed(*self._arguments, state)
         return state
 
     def spawn(self, n_children: int) -> Any:
         """Makes the sequences that follow from this one."""
-        return self._whole().spawn(n_children)
+        return self._whole.spawn(n_children)
 
+    @cached_property
     def _whole(self) -> SeedSequence:
-        if self._sequence is None:
-            self._sequence = SeedSequence(self._arguments[0], spawn_key=self._arguments[1:])
-        return self._sequence
+        return SeedSequence(self._arguments[0], spawn_key=self._arguments[1:])
 
 
 def exp(values: FloatArray) -> FloatArray:
@@ -112,8 +111,8 @@ def interpolate(values: FloatArray, points: FloatArray, heights: FloatArray, *, 
     """Computes ``numerics.interpolate`` from the first height on, raised to the least."""
     if loops() is None:
         return np.maximum(numerics.interpolate(values, points, heights, below=heights[0]), least)
-    before, reached = (np.empty(np.size(values), dtype) for dtype in (np.int64, np.bool_))
-    return _replaced(loops().interpolate, values, points, heights, least, before, reached)
+    scratch = np.empty(values.size, np.int64), np.empty(values.size, np.bool_)
+    return _replaced(loops().interpolate, values, points, heights, least, *scratch)
 
 
 def _replaced(loop: Callable[..., None], values: FloatArray, *arguments: object) -> FloatArray:
