@@ -174,6 +174,12 @@ class Uniform(_Interval):
 class LogUniform(_Interval):
     """The distribution from low > 0 to high > low whose logarithm is uniform: each decade is equally likely."""
 
+    _width: float = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        _Interval.__post_init__(self)
+        object.__setattr__(self, "_width", float(numerics.log(self.high / self.low)))
+
     @property
     def mean(self) -> float:
         """Length of the interval over that of its logarithms."""
@@ -185,10 +191,6 @@ class LogUniform(_Interval):
 
     def _invert(self, probability: FloatArray) -> FloatArray:
         return np.minimum(self.low * exp(probability * self._width), self.high)
-
-    @property
-    def _width(self) -> float:
-        return float(numerics.log(self.high / self.low))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,6 +253,7 @@ class Pareto(Inverted):
     mean: float
     maximum: float | None = None
     _scale: float = field(init=False, repr=False, compare=False)
+    _inside: float = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         settle_numbers(self)
@@ -259,11 +262,13 @@ class Pareto(Inverted):
         if self.maximum is None:
             if self.shape <= 1:
                 raise ConfigError(f"shape is {self.shape!r}: without a maximum it must be > 1, for a finite mean")
-            scale = self.mean * (self.shape - 1) / self.shape
+            scale, inside = self.mean * (self.shape - 1) / self.shape, 1.0
         else:
             check_number("maximum", self.maximum, above=self.mean)
             scale = _truncated_pareto_scale(self.shape, self.mean, self.maximum)
+            inside = -float(numerics.expm1(self.shape * numerics.log(scale / self.maximum)))
         object.__setattr__(self, "_scale", scale)
+        object.__setattr__(self, "_inside", inside)
 
     @property
     def scale(self) -> float:
@@ -273,9 +278,7 @@ class Pareto(Inverted):
     @property
     def inside(self) -> float:
         """Share of the distribution without a maximum that is not above the maximum; 1 if there is none."""
-        if self.maximum is None:
-            return 1.0
-        return -float(numerics.expm1(self.shape * numerics.log(self._scale / self.maximum)))
+        return self._inside
 
     def _cdf(self, value: FloatArray) -> FloatArray:
         ratio = np.maximum(value / self._scale, 1.0)
