@@ -247,13 +247,15 @@ class Pareto(Inverted):
             tail is read as 1.5, the ns-2 default.
         mean: Mean of the values, > 0.
         maximum: Largest value, > mean, or None for no bound.
+        scale: Smallest value; computed.
+        inside: Share of the distribution without a maximum that is not above the maximum, 1 if there is none; computed.
     """
 
     shape: float
     mean: float
     maximum: float | None = None
-    _scale: float = field(init=False, repr=False, compare=False)
-    _inside: float = field(init=False, repr=False, compare=False)
+    scale: float = field(init=False, repr=False, compare=False)
+    inside: float = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         settle_numbers(self)
@@ -267,25 +269,15 @@ class Pareto(Inverted):
             check_number("maximum", self.maximum, above=self.mean)
             scale = _truncated_pareto_scale(self.shape, self.mean, self.maximum)
             inside = -float(numerics.expm1(self.shape * numerics.log(scale / self.maximum)))
-        object.__setattr__(self, "_scale", scale)
-        object.__setattr__(self, "_inside", inside)
-
-    @property
-    def scale(self) -> float:
-        """Smallest value."""
-        return self._scale
-
-    @property
-    def inside(self) -> float:
-        """Share of the distribution without a maximum that is not above the maximum; 1 if there is none."""
-        return self._inside
+        object.__setattr__(self, "scale", scale)
+        object.__setattr__(self, "inside", inside)
 
     def _cdf(self, value: FloatArray) -> FloatArray:
-        ratio = np.maximum(value / self._scale, 1.0)
+        ratio = np.maximum(value / self.scale, 1.0)
         return np.minimum(-numerics.expm1(-self.shape * numerics.log(ratio)) / self.inside, 1.0)
 
     def _invert(self, probability: FloatArray) -> FloatArray:
-        values = self._scale * power(1.0 - probability * self.inside, -1.0 / self.shape)
+        values = self.scale * power(1.0 - probability * self.inside, -1.0 / self.shape)
         return values if self.maximum is None else np.minimum(values, self.maximum)
 
 
