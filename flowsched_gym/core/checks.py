@@ -113,6 +113,8 @@ def settle_numbers(config: Any) -> None:
 
 def as_column(values: Sequence[float] | FloatArray | IntArray, name: str, *, integral: bool) -> FloatArray | IntArray:
     """Copies values to an array, (num_rows,) float64, or int64 where they are to be ``integral``."""
+    if type(values) is np.ndarray and values.ndim == 1 and values.dtype == (np.int64 if integral else np.float64):
+        return values.copy()
     try:
         given = np.asarray(values)
         if given.size and given.dtype.kind not in "iufO":

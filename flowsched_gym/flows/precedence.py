@@ -41,7 +41,8 @@ class Precedence:
         if len(earlier) != len(later):
             raise WorkloadError(f"there are {len(earlier)} earlier and {len(later)} later flows: lengths must agree")
         require(earlier != later, "earlier flow", earlier, "another flow than the later one")
-        order = np.lexsort((earlier, later))
+        rising = (later[1:] > later[:-1]) | ((later[1:] == later[:-1]) & (earlier[1:] >= earlier[:-1]))
+        order = slice(None) if rising.all() else np.lexsort((earlier, later))
         for name, array in (("earlier", earlier[order]), ("later", later[order])):
             array.setflags(write=False)
             object.__setattr__(self, name, array)
@@ -65,9 +66,10 @@ class Precedence:
             WorkloadError: There is no flow of one of the ids.
         """
         found = []
+        without_gap = len(flow_id) > 0 and flow_id[0] == 0 and flow_id[-1] == len(flow_id) - 1
         for ids in (self.earlier, self.later):
-            row = np.searchsorted(flow_id, ids)
-            known = flow_id[np.minimum(row, len(flow_id) - 1)] == ids if len(flow_id) else np.zeros(len(ids), np.bool_)
+            row = ids if without_gap else np.searchsorted(flow_id, ids)
+            known = flow_id.take(row, mode="clip") == ids if len(flow_id) else np.zeros(len(ids), np.bool_)
             if not known.all():
                 pair = int(np.argmin(known))
                 raise WorkloadError(

@@ -1,7 +1,7 @@
 """The flows of one episode as frozen arrays, drawn before the simulation starts."""
 
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -61,14 +61,16 @@ class Workload:
         num_flows = len(np.atleast_1d(self.flow_id))
         for name in COLUMNS:
             given = getattr(self, name)
-            values = np.full(num_flows, DEFAULTS[name]) if given is None and name in DEFAULTS else given
-            array = as_column(values, name, integral=name in INTEGER_COLUMNS)
+            if given is None and name in DEFAULTS:
+                array = np.full(num_flows, DEFAULTS[name])
+            else:
+                array = as_column(given, name, integral=name in INTEGER_COLUMNS)
             if len(array) != num_flows:
                 raise WorkloadError(f"{name} has {len(array)} rows, flow_id has {num_flows}: lengths must agree")
             object.__setattr__(self, name, array)
-        arrays = [getattr(self, name) for name in COLUMNS]
-        if loops() is None or not loops().are_allowed(*arrays):
-            self._check()
+        arrays = tuple(getattr(self, name) for name in COLUMNS)
+        if loops() is None or not loops().are_allowed(arrays[: len(INTEGER_COLUMNS)], arrays[len(INTEGER_COLUMNS) :]):
+            _check(arrays)
         for array in arrays:
             array.setflags(write=False)
         if not isinstance(self.after, Precedence | None):
@@ -125,24 +127,21 @@ class Workload:
             changes = replace(changes, time=np.maximum(changes.time - start, 0.0))
         return replace(self, arrival_time=self.arrival_time - start, link_changes=changes), start
 
-    def _check(self) -> None:
-        span, task, cpu_time = self.deadline_span, self.task_id, self.cpu_time
-        assert span is not None
-        assert task is not None
-        assert cpu_time is not None
-        require(self.flow_id >= 0, "flow_id", self.flow_id, ">= 0")
-        require(task >= NO_TASK, "task_id", task, ">= 0, or -1 for no task")
-        require(self.source >= 0, "source", self.source, "a host number >= 0")
-        require(self.destination >= 0, "destination", self.destination, "a host number >= 0")
-        require(self.source != self.destination, "destination", self.destination, "another host than the source")
-        require(np.isfinite(self.size) & (self.size > 0), "size", self.size, "finite and > 0 B")
-        arrival_ok = np.isfinite(self.arrival_time) & (self.arrival_time >= 0)
-        require(arrival_ok, "arrival_time", self.arrival_time, "finite and >= 0 s")
-        require(span > 0, "deadline_span", span, "> 0 s, or inf for none")
-        require(np.isfinite(cpu_time) & (cpu_time >= 0), "cpu_time", cpu_time, "finite and >= 0 s")
-        if self.num_flows > 1:
-            rising = np.concatenate([[True], self.flow_id[1:] > self.flow_id[:-1]])
-            require(rising, "flow_id", self.flow_id, "strictly increasing, each id once")
+
+def _check(columns: tuple[Any, ...]) -> None:
+    flow_id, source, destination, task_id, size, arrival_time, deadline_span, cpu_time = columns
+    require(flow_id >= 0, "flow_id", flow_id, ">= 0")
+    require(task_id >= NO_TASK, "task_id", task_id, ">= 0, or -1 for no task")
+    require(source >= 0, "source", source, "a host number >= 0")
+    require(destination >= 0, "destination", destination, "a host number >= 0")
+    require(source != destination, "destination", destination, "another host than the source")
+    require(np.isfinite(size) & (size > 0), "size", size, "finite and > 0 B")
+    require(np.isfinite(arrival_time) & (arrival_time >= 0), "arrival_time", arrival_time, "finite and >= 0 s")
+    require(deadline_span > 0, "deadline_span", deadline_span, "> 0 s, or inf for none")
+    require(np.isfinite(cpu_time) & (cpu_time >= 0), "cpu_time", cpu_time, "finite and >= 0 s")
+    if len(flow_id) > 1:
+        rising = np.append(True, flow_id[1:] > flow_id[:-1])
+        require(rising, "flow_id", flow_id, "strictly increasing, each id once")
 
 
 def start_of_clock(arrival_time: FloatArray) -> float:

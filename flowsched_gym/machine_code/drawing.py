@@ -6,6 +6,8 @@ imported for something else, as either engine does, and the loops are on disk; o
 
 import sys
 import zlib
+from collections.abc import Callable
+from functools import cached_property
 from importlib import import_module
 from types import ModuleType
 from typing import Any, Final
@@ -14,14 +16,16 @@ import numpy as np
 import numpy.typing as npt
 from numpy.random.bit_generator import ISpawnableSeedSequence, SeedSequence
 
-from flowsched_gym.core import numerics
-from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core import numerics, seeding
+from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.seeding import SeedStreams
 
 CALLS_OF_NUMPY: Final = 1_000
 """Calls after which Numba is imported and compiles what it must: a draw makes some five of them."""
 SEEDS: Final = 2**63
 """Seeds that the loops know, from 0 on."""
+LONGEST_ROW: Final = 64
+"""Entries of a row up to which to compare each with each is faster than to sort."""
 
 
 class _Calls:
@@ -70,50 +74,58 @@ class _MixedSeed(ISpawnableSeedSequence):
 
     def __init__(self, seed: int, key: int) -> None:
         self._arguments = seed, key
-        self._sequence: SeedSequence | None = None
 
     def generate_state(self, n_words: int, dtype: Any = np.uint32) -> npt.NDArray[Any]:
         """Generates the state of a PCG64, or any other."""
         if n_words != loops().POOL or dtype is not np.uint64:
-            return self._whole().generate_state(n_words, dtype)
+            return self._whole.generate_state(n_words, dtype)
         state = np.empty(n_words, dtype=np.uint64)
         loops().mix_seed(*self._arguments, state)
         return state
 
     def spawn(self, n_children: int) -> Any:
         """Makes the sequences that follow from this one."""
-        return self._whole().spawn(n_children)
+        return self._whole.spawn(n_children)
 
+    @cached_property
     def _whole(self) -> SeedSequence:
-        if self._sequence is None:
-            self._sequence = SeedSequence(self._arguments[0], spawn_key=self._arguments[1:])
-        return self._sequence
+        return SeedSequence(self._arguments[0], spawn_key=self._arguments[1:])
+
+
+def exp(values: FloatArray) -> FloatArray:
+    """Computes ``numerics.exp``."""
+    return numerics.exp(values) if loops() is None else _replaced(loops().take_exp, values)
 
 
 def log1p(values: FloatArray) -> FloatArray:
     """Computes ``numerics.log1p`` of numbers >= -1, < inf."""
-    if loops() is None:
-        return numerics.log1p(values)
-    logarithms = np.array(values)
-    loops().take_log1p(logarithms.reshape(-1))
-    return logarithms[()]
+    return numerics.log1p(values) if loops() is None else _replaced(loops().take_log1p, values)
 
 
 def power(bases: FloatArray, exponent: float) -> FloatArray:
-    """Computes ``numerics.power`` of numbers >= 0, < inf."""
-    if loops() is None:
-        return numerics.power(bases, exponent)
-    powers = np.array(bases)
-    loops().take_power(powers.reshape(-1), exponent)
-    return powers[()]
+    """Computes ``numerics.power`` of numbers >= 0, < inf, none subnormal."""
+    return numerics.power(bases, exponent) if loops() is None else _replaced(loops().take_power, bases, exponent)
 
 
-def interpolate(
-    values: FloatArray, points: FloatArray, heights: FloatArray, *, below: float, least: float
-) -> FloatArray:
-    """Computes ``numerics.interpolate``, raised to the least."""
+def interpolate(values: FloatArray, points: FloatArray, heights: FloatArray, *, least: float) -> FloatArray:
+    """Computes ``numerics.interpolate`` from the first height on, raised to the least."""
     if loops() is None:
-        return np.maximum(numerics.interpolate(values, points, heights, below=below), least)
+        return np.maximum(numerics.interpolate(values, points, heights, below=heights[0]), least)
+    scratch = np.empty(values.size, np.int64), np.empty(values.size, np.bool_)
+    return _replaced(loops().interpolate, values, points, heights, least, *scratch)
+
+
+def _replaced(loop: Callable[..., None], values: FloatArray, *arguments: object) -> FloatArray:
+    """Lets a loop replace numbers of any shape."""
     found = np.array(values)
-    loops().interpolate(found.reshape(-1), points, heights, below, least)
-    return found
+    loop(found.reshape(-1), *arguments)
+    return found[()]
+
+
+def orders(rng: np.random.Generator, shape: tuple[int, int]) -> IntArray:
+    """Draws ``seeding.orders``."""
+    if loops() is None or shape[1] > LONGEST_ROW:
+        return seeding.orders(rng, shape)
+    order = np.empty(shape, dtype=np.int64)
+    loops().order_rows(rng.random(shape), order)
+    return order

@@ -7,17 +7,17 @@ fixed time, never the same twice in a row; bursts from many hosts to one (incast
 import functools
 import math
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.checks import as_tuple, check_integer, check_number, settle_numbers
 from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.seeding import integers, orders
+from flowsched_gym.core.seeding import integers
 from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS
-from flowsched_gym.flows.workload import Workload
-from flowsched_gym.machine_code.drawing import FlowStreams
+from flowsched_gym.flows.workload import NO_TASK, Workload
+from flowsched_gym.machine_code.drawing import FlowStreams, orders
 from flowsched_gym.workload.distributions import Distribution, check_distribution
 from flowsched_gym.workload.empirical import Empirical
 from flowsched_gym.workload.poisson import MIN_HOSTS, PoissonWorkload, poisson_arrivals
@@ -196,10 +196,13 @@ class ClusterWorkload:
         """Draws the flows of one episode; more or longer ones begin with the same flows; bursts change none."""
         streams = FlowStreams(seed)
         flows = self._draw_single(streams, seed)
-        if self.incast is None:
-            return flows
-        end = self.duration if self.duration is not None else float(np.nextafter(flows.arrival_time[-1], np.inf))
-        return _merged(flows, self._draw_bursts(self.incast, streams, end), self.num_flows)
+        if self.incast is not None:
+            end = self.duration if self.duration is not None else float(np.nextafter(flows.arrival_time[-1], np.inf))
+            bursts = self._draw_bursts(self.incast, streams, end)
+            order = np.argsort(np.append(flows.arrival_time, bursts.arrival_time), kind="stable")[: self.num_flows]
+            joined: Any = (np.append(*pair)[order] for pair in zip(flows, bursts, strict=True))
+            flows = _Columns(*joined)
+        return Workload(flow_id=np.arange(len(flows.size)), **flows._asdict())
 
     @property
     def _incast_load(self) -> float:
@@ -217,15 +220,16 @@ class ClusterWorkload:
         bytes_per_second = self._spread / self.num_clusters * self.capacity
         return np.array([each.load * bytes_per_second / each.size.mean for each in self.traffic])
 
-    def _draw_single(self, streams: FlowStreams, seed: int) -> Workload:
+    def _draw_single(self, streams: FlowStreams, seed: int) -> "_Columns":
         """Draws the flows that belong to no burst."""
-        arrival_time, phase, choices = self._draw_arrivals(streams, seed)
+        arrival_time, phase, choices, shares = self._draw_arrivals(streams, seed)
         num_flows = len(arrival_time)
         # A flow of all clusters' joint process is one of a cluster with the probability of the cluster's share.
-        shares = np.cumsum(self._rates[choices], axis=1)
-        drawn = streams["clusters"].random(num_flows) * shares[phase, -1]
-        cluster = (drawn[:, None] >= shares[phase, :-1]).sum(axis=1)
-        kind = choices[phase, cluster]
+        drawn = streams["clusters"].random(num_flows) * shares[-1][phase]
+        cluster = np.zeros(num_flows, dtype=np.int64)
+        for share in shares[:-1]:
+            cluster += drawn >= share[phase]
+        kind = choices.take(phase * self.num_clusters + cluster)
         size = np.empty(num_flows)
         for index, traffic in enumerate(self.traffic):
             chosen = np.flatnonzero(kind == index)
@@ -233,16 +237,11 @@ class ClusterWorkload:
         source = cluster * self.hosts_per_cluster
         source += integers(streams["sources"], self.hosts_per_cluster, num_flows)
         step = 1 + integers(streams["destinations"], self.num_hosts - 1, num_flows)
-        return Workload(
-            flow_id=np.arange(num_flows),
-            source=source,
-            destination=(source + step) % self.num_hosts,
-            size=size,
-            arrival_time=arrival_time,
-        )
+        return _Columns(source, (source + step) % self.num_hosts, size, arrival_time, np.full(num_flows, NO_TASK))
 
-    def _draw_arrivals(self, streams: FlowStreams, seed: int) -> tuple[FloatArray, IntArray, IntArray]:
-        """Draws times and phases of all arrivals, (num_flows,), and ``phases``; phases stretch a process of rate 1."""
+    def _draw_arrivals(self, streams: FlowStreams, seed: int) -> tuple[FloatArray, IntArray, IntArray, FloatArray]:
+        """Draws times and phases of arrivals, (num_flows,), ``phases``, and sums of rates, (num_clusters, phases)."""
+        # Phases stretch a process of rate 1.
         rng, rates, end = streams["arrivals"], self._rates, self.duration
         if self.num_flows is not None:
             unit = poisson_arrivals(rng, 1.0, count=self.num_flows)
@@ -250,7 +249,8 @@ class ClusterWorkload:
         assert end is not None
         changes = 0 if self.change_every is None else int(min(end / self.change_every, MOST_PHASES))
         choices = self.phases(seed, 1 + changes)
-        total = np.cumsum(rates[choices], axis=1)[:, -1]
+        shares = np.cumsum(rates[choices].T, axis=0)
+        total = shares[-1]
         if self.num_flows is None:
             longest = end if self.change_every is None else self.change_every
             unit = poisson_arrivals(rng, 1.0, duration=float(np.cumsum(total)[-1]) * longest)
@@ -261,23 +261,17 @@ class ClusterWorkload:
         if self.duration is not None:
             phase = phase[arrival_time < self.duration]
             arrival_time = arrival_time[: len(phase)]
-        return arrival_time, phase, choices
+        return arrival_time, phase, choices, shares
 
-    def _draw_bursts(self, incast: Incast, streams: FlowStreams, end: float) -> Workload:
+    def _draw_bursts(self, incast: Incast, streams: FlowStreams, end: float) -> "_Columns":
         """Draws the flows of all bursts before a time in s, burst by burst."""
         start = poisson_arrivals(streams["bursts"], incast.burst_rate, duration=end)
         receiver = integers(streams["receivers"], self.num_hosts, len(start))
         order = orders(streams["senders"], (len(start), self.num_hosts - 1))
         sender = (receiver[:, None] + 1 + order[:, : incast.senders]) % self.num_hosts
-        num_flows = sender.size
-        return Workload(
-            flow_id=np.arange(num_flows),
-            source=sender.ravel(),
-            destination=np.repeat(receiver, incast.senders),
-            size=incast.size.sample(streams["burst sizes"], num_flows),
-            arrival_time=np.repeat(start, incast.senders),
-            task_id=np.repeat(np.arange(len(start)), incast.senders),
-        )
+        size = incast.size.sample(streams["burst sizes"], sender.size)
+        arrival_time, task_id = np.repeat(start, incast.senders), np.repeat(np.arange(len(start)), incast.senders)
+        return _Columns(sender.ravel(), np.repeat(receiver, incast.senders), size, arrival_time, task_id)
 
 
 def offered_traffic(source: WorkloadSource, num_clusters: int) -> tuple[Traffic, ...] | None:
@@ -321,9 +315,11 @@ def _mixed(parts: tuple[Traffic, ...]) -> Traffic:
     return Traffic(size=Empirical(points=mixture), load=math.fsum(part.load for part in parts) / len(parts))
 
 
-def _merged(one: Workload, other: Workload, num_flows: int | None) -> Workload:
-    """Joins two workloads without deadlines in the order of arrival, with new ids, up to a number of flows."""
-    order = np.argsort(np.concatenate([one.arrival_time, other.arrival_time]), kind="stable")[:num_flows]
-    names = ("source", "destination", "size", "arrival_time", "task_id")
-    joined: dict[str, Any] = {name: np.concatenate([getattr(one, name), getattr(other, name)])[order] for name in names}
-    return Workload(flow_id=np.arange(len(order)), **joined)
+class _Columns(NamedTuple):
+    """The columns of a ``Workload`` that are drawn, (num_flows,) each."""
+
+    source: IntArray
+    destination: IntArray
+    size: FloatArray
+    arrival_time: FloatArray
+    task_id: IntArray

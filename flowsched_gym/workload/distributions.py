@@ -18,7 +18,7 @@ from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.checks import as_tuple, check_number, settle_numbers
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.seeding import uniforms
-from flowsched_gym.machine_code.drawing import log1p, power
+from flowsched_gym.machine_code.drawing import exp, log1p, power
 
 PROBABILITY_TOLERANCE: Final = 1e-9
 """How far the sum of given probabilities may be from 1: room for decimal notation."""
@@ -174,6 +174,12 @@ class Uniform(_Interval):
 class LogUniform(_Interval):
     """The distribution from low > 0 to high > low whose logarithm is uniform: each decade is equally likely."""
 
+    _width: float = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        _Interval.__post_init__(self)
+        object.__setattr__(self, "_width", float(numerics.log(self.high / self.low)))
+
     @property
     def mean(self) -> float:
         """Length of the interval over that of its logarithms."""
@@ -184,11 +190,7 @@ class LogUniform(_Interval):
         return np.minimum(numerics.log(inside / self.low) / self._width, 1.0)
 
     def _invert(self, probability: FloatArray) -> FloatArray:
-        return np.minimum(self.low * numerics.exp(probability * self._width), self.high)
-
-    @property
-    def _width(self) -> float:
-        return float(numerics.log(self.high / self.low))
+        return np.minimum(self.low * exp(probability * self._width), self.high)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,7 +227,7 @@ class LogNormal(Inverted):
         return numerics.normal_cdf((logarithm - self._location) / self.sigma)
 
     def _invert(self, probability: FloatArray) -> FloatArray:
-        return numerics.exp(self._location + self.sigma * numerics.normal_quantile(probability))
+        return exp(self._location + self.sigma * numerics.normal_quantile(probability))
 
     @property
     def _location(self) -> float:
@@ -245,12 +247,15 @@ class Pareto(Inverted):
             tail is read as 1.5, the ns-2 default.
         mean: Mean of the values, > 0.
         maximum: Largest value, > mean, or None for no bound.
+        scale: Smallest value; computed.
+        inside: Share of the distribution without a maximum that is not above the maximum, 1 if there is none; computed.
     """
 
     shape: float
     mean: float
     maximum: float | None = None
-    _scale: float = field(init=False, repr=False, compare=False)
+    scale: float = field(init=False, repr=False, compare=False)
+    inside: float = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         settle_numbers(self)
@@ -259,30 +264,20 @@ class Pareto(Inverted):
         if self.maximum is None:
             if self.shape <= 1:
                 raise ConfigError(f"shape is {self.shape!r}: without a maximum it must be > 1, for a finite mean")
-            scale = self.mean * (self.shape - 1) / self.shape
+            scale, inside = self.mean * (self.shape - 1) / self.shape, 1.0
         else:
             check_number("maximum", self.maximum, above=self.mean)
             scale = _truncated_pareto_scale(self.shape, self.mean, self.maximum)
-        object.__setattr__(self, "_scale", scale)
-
-    @property
-    def scale(self) -> float:
-        """Smallest value."""
-        return self._scale
-
-    @property
-    def inside(self) -> float:
-        """Share of the distribution without a maximum that is not above the maximum; 1 if there is none."""
-        if self.maximum is None:
-            return 1.0
-        return -float(numerics.expm1(self.shape * numerics.log(self._scale / self.maximum)))
+            inside = -float(numerics.expm1(self.shape * numerics.log(scale / self.maximum)))
+        object.__setattr__(self, "scale", scale)
+        object.__setattr__(self, "inside", inside)
 
     def _cdf(self, value: FloatArray) -> FloatArray:
-        ratio = np.maximum(value / self._scale, 1.0)
+        ratio = np.maximum(value / self.scale, 1.0)
         return np.minimum(-numerics.expm1(-self.shape * numerics.log(ratio)) / self.inside, 1.0)
 
     def _invert(self, probability: FloatArray) -> FloatArray:
-        values = self._scale * power(1.0 - probability * self.inside, -1.0 / self.shape)
+        values = self.scale * power(1.0 - probability * self.inside, -1.0 / self.shape)
         return values if self.maximum is None else np.minimum(values, self.maximum)
 
 

@@ -87,8 +87,7 @@ class Empirical(Inverted):
         return np.where(value < self.minimum, 0.0, numerics.interpolate(value, self._values, self._probabilities))
 
     def _invert(self, probability: FloatArray) -> FloatArray:
-        below = float(self._values[0])
-        return interpolate(probability, self._probabilities, self._values, below=below, least=float(self.minimum))
+        return interpolate(probability, self._probabilities, self._values, least=float(self.minimum))
 
 
 def load_cdf(name: str, *, minimum: float | None = None) -> Empirical:

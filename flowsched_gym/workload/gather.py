@@ -22,10 +22,10 @@ from flowsched_gym.core.checks import (
     settle_numbers,
 )
 from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.seeding import integers, orders
+from flowsched_gym.core.seeding import integers
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE, BYTES_PER_SECOND_PER_GBPS, SECONDS_PER_MILLISECOND
 from flowsched_gym.flows.workload import Workload
-from flowsched_gym.machine_code.drawing import FlowStreams
+from flowsched_gym.machine_code.drawing import FlowStreams, orders
 from flowsched_gym.workload.distributions import Distribution, check_distribution, cumulative_weights
 from flowsched_gym.workload.poisson import poisson_arrivals
 from flowsched_gym.workload.source import check_flow_count, check_given, check_length, resized, warn_if_unstable

@@ -211,22 +211,21 @@ class TaskWorkload:
         else:
             earlier = later = flow[:0]
         if self.arrivals == CLOSED:
-            pairs = self._pairs_between_tasks(task, first, earlier, later)
+            pairs = self._pairs_between_tasks(task, earlier, later)
             earlier, later = np.append(earlier, pairs[0]), np.append(later, pairs[1])
         return Precedence(earlier=earlier, later=later) if len(later) else None
 
-    def _pairs_between_tasks(
-        self, task: IntArray, first: IntArray, earlier: IntArray, later: IntArray
-    ) -> tuple[IntArray, IntArray]:
+    def _pairs_between_tasks(self, task: IntArray, earlier: IntArray, later: IntArray) -> tuple[IntArray, IntArray]:
         """Lets the flows that begin a client's task wait for those that end the one before it."""
         flow = np.arange(len(task))
         ending, beginning = np.delete(flow, earlier), np.delete(flow, later)
-        ending = ending[task[ending] < self.num_tasks - self.num_clients]
-        next_task = task[ending] + self.num_clients
-        start = np.searchsorted(beginning, np.append(first, len(task)))
-        counts = start[next_task + 1] - start[next_task]
-        place = np.arange(counts.sum()) + np.repeat(start[next_task] - (np.cumsum(counts) - counts), counts)
-        return np.repeat(ending, counts), beginning[place]
+        beginning = beginning[task[beginning] >= self.num_clients]
+        num_ending = np.bincount(task[ending], minlength=self.num_tasks)
+        last_task = task[beginning] - self.num_clients
+        counts = num_ending[last_task]
+        start = (np.cumsum(num_ending) - num_ending)[last_task]
+        place = np.arange(counts.sum()) + np.repeat(start - (np.cumsum(counts) - counts), counts)
+        return ending[place], np.repeat(beginning, counts)
 
 
 def _last_of_tasks(task: IntArray) -> BoolArray:

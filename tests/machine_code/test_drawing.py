@@ -10,8 +10,8 @@ import pytest
 
 from flowsched_gym.core import numerics
 from flowsched_gym.core.errors import WorkloadError
-from flowsched_gym.core.seeding import SeedStreams, uniforms
-from flowsched_gym.machine_code import drawing
+from flowsched_gym.core.seeding import SeedStreams, orders, uniforms
+from flowsched_gym.machine_code import drawing, loops
 from flowsched_gym.machine_code.decorators import compiled_for
 from flowsched_gym.machine_code.numerics import pairwise_sum
 from flowsched_gym.workload import WORKLOADS, Empirical, Pareto, Workload, load_cdf
@@ -48,6 +48,17 @@ def test_logarithms_and_powers_are_those_of_numpy() -> None:
         bases = np.append(UNIFORM, [0.0, 1.0])
         assert (drawing.power(bases, exponent) == numerics.power(bases, exponent)).all()
     assert drawing.log1p(np.float64(-0.25)) == numerics.log1p(-0.25)
+    exponents = np.append(1600.0 * UNIFORM - 800.0, [-np.inf, 0.0, 1.0, np.inf])  # from 0 over subnormal ones to inf
+    assert (drawing.exp(exponents) == numerics.exp(exponents)).all()
+
+
+@pytest.mark.parametrize("length", [1, 10, drawing.LONGEST_ROW, drawing.LONGEST_ROW + 1])
+def test_orders_are_those_of_numpy(length: int) -> None:
+    rng, other = np.random.default_rng(3), np.random.default_rng(3)
+    assert (drawing.orders(rng, (30, length)) == orders(other, (30, length))).all()
+    ties, found = np.floor(5.0 * rng.random((30, length))), np.empty((30, length), dtype=np.int64)
+    loops.order_rows(ties, found)
+    assert (found == np.argsort(ties, axis=1, kind="stable")).all()
 
 
 @pytest.mark.parametrize(
