@@ -16,7 +16,7 @@ from flowsched_gym.core.seeding import SeedStreams, draw_episode_seed, orders
 from flowsched_gym.envs import DecisionEnv
 from flowsched_gym.envs.copies import EpisodeCopies
 from flowsched_gym.envs.policies import Policy
-from flowsched_gym.envs.policies.policy import LayoutPolicy
+from flowsched_gym.envs.policies.policy import record_of
 from flowsched_gym.envs.state import fingerprint
 from flowsched_gym.evaluation.rollout import takes_masks
 from flowsched_gym.registration import (
@@ -223,7 +223,7 @@ class _Rollouts:
     def __init__(self, env: DecisionEnv[Any], policy: Policy, *, num_futures: int, num_rollouts: int) -> None:
         self._policy = policy
         self._with_masks = takes_masks(policy)
-        self._record = policy.record() if isinstance(policy, LayoutPolicy) else None
+        self._record = record_of(policy)
         self._num_futures = num_futures
         self._copies = EpisodeCopies(env, 1 + num_futures + num_rollouts)
 

@@ -9,7 +9,8 @@ import pytest
 from flowsched_gym.cli import main
 from flowsched_gym.core.errors import ConfigError, SpaceMismatchError
 from flowsched_gym.envs.copies import EpisodeCopies
-from flowsched_gym.envs.policies import FirstSlot, Planner
+from flowsched_gym.envs.policies import FirstSlot, Planner, SmallestSize
+from flowsched_gym.envs.policies.policy import record_of
 from flowsched_gym.evaluation import rollout
 from flowsched_gym.registration import make_policy
 from flowsched_gym.search import Search, SearchConfig
@@ -112,8 +113,18 @@ def test_a_base_in_machine_code_plays_as_the_one_that_is_asked(
         assert chosen[0] == action
         observation, _, over, _, info = env.step(action)
     found = actions_of(env, future=None, count=3)
-    monkeypatch.setattr("flowsched_gym.search.search.LayoutPolicy", type(None))
+    monkeypatch.setattr("flowsched_gym.search.search.record_of", lambda _: None)
     assert actions_of(env, future=None, count=3) == found
+
+
+def test_a_base_that_chooses_otherwise_than_the_class_it_derives_from_is_asked_itself() -> None:
+    class Largest(SmallestSize):
+        def choose(self, batch):
+            return np.zeros(len(batch), dtype=np.int64)
+
+    layout = core(gym.make(ARTEMIS, **HEAVY)).layout
+    assert record_of(SmallestSize(layout)) == SmallestSize(layout).record()
+    assert record_of(Largest(layout)) is record_of(object()) is None
 
 
 def test_tasks_of_the_future_are_none_of_the_past() -> None:

@@ -71,10 +71,6 @@ class LayoutPolicy:
         action = self.choose(observation.reshape(-1, self.layout.size))
         return action.reshape((*observation.shape[:-1], *action.shape[1:])), state
 
-    def record(self) -> Any:
-        """Returns what machine code asks, a NamedTuple with ``WeightedPolicy.choose`` and no weights, if anything."""
-        return None
-
     @abstractmethod
     def choose(self, batch: ObservationArray) -> IntArray:
         """Chooses an action for each observation, (batch, size) to (batch,) or (batch, length)."""
@@ -84,6 +80,19 @@ def is_pure(policy: object) -> bool:
     """Returns whether a policy's own class promises ``pure``; a subclass may draw or remember, so it inherits none."""
     promise = vars(type(policy)).get("pure", False)
     return bool(promise.__get__(policy) if isinstance(promise, property) else promise)
+
+
+def record_of(policy: Any) -> Any:
+    """Returns the rule of a policy as machine code asks it, a NamedTuple with ``WeightedPolicy.choose`` and no weights.
+
+    None where its class has none, or chooses otherwise than the class that has it.
+    """
+    for kind in type(policy).__mro__:
+        if "record" in vars(kind):
+            return policy.record()
+        if vars(kind).keys() & {"choose", "predict"}:
+            break
+    return None
 
 
 def attribute_of(env: Any, name: str) -> Any:
