@@ -8,6 +8,7 @@ episodes, and widened as those of ``flowsched_gym.evaluation.statistics``.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple, Unpack
@@ -87,7 +88,8 @@ def performance_profile(
     settings: Sequence[Compared], thresholds: FloatArray, **resampling: Unpack[Resampling]
 ) -> list[Interval]:
     """Estimates which share of all trainings in all settings has a score above each threshold."""
-    return [suite_score(settings, partial(_share_above, least), **resampling) for least in thresholds.tolist()]
+    shares = (suite_score(settings, partial(_share_above, least), **resampling) for least in thresholds.tolist())
+    return [_as_share(each) for each in shares]
 
 
 def suite_improvement(
@@ -103,7 +105,7 @@ def suite_improvement(
         mean: FloatArray = np.mean(shares, axis=0)
         return mean
 
-    return _estimate(list(zip(ours, theirs, strict=True)), share_higher, **resampling)
+    return _as_share(_estimate(list(zip(ours, theirs, strict=True)), share_higher, **resampling))
 
 
 def holm(p_values: FloatArray) -> FloatArray:
@@ -173,6 +175,11 @@ Strata = Sequence[tuple[Compared, ...]]
 """Settings; of each, agents that played the same episodes."""
 Statistic = Callable[[Sequence[tuple[FloatArray, ...]]], FloatArray]
 """Computes a number of the scores of each agent in each setting, (..., num_runs) each, to (...)."""
+
+
+def _as_share(interval: Interval) -> Interval:
+    """Returns an interval that does not reach beyond 0 and 1: widened, it may."""
+    return replace(interval, low=max(interval.low, 0.0), high=min(interval.high, 1.0))
 
 
 def _share_above(least: float, scores: FloatArray) -> FloatArray:

@@ -9,8 +9,22 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, InitVar, dataclass, field, fields
 from enum import StrEnum
-from types import NoneType
-from typing import Any, Concatenate, Final, Generic, NamedTuple, ParamSpec, TypeVar, get_args, get_type_hints
+from functools import reduce
+from operator import or_
+from types import NoneType, UnionType
+from typing import (
+    Any,
+    Concatenate,
+    Final,
+    Generic,
+    NamedTuple,
+    ParamSpec,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from flowsched_gym.core.checks import COUNT_END, check_choice, check_integer, check_number
 from flowsched_gym.core.errors import ConfigError, UnknownArgumentError, listed
@@ -212,9 +226,15 @@ def describe(config: type[EnvConfig]) -> list[Described]:
 
 def types_kept(config: type[EnvConfig]) -> dict[str, Any]:
     """Returns the types in which a config keeps the arguments, by their names."""
-    hints = get_type_hints(config)
-    kept = {name: get_args(each)[1] for name, each in hints.items() if getattr(each, "__origin__", None) is Converted}
-    return hints | kept
+    return {name: _type_kept(hint) for name, hint in get_type_hints(config).items()}
+
+
+def _type_kept(hint: Any) -> Any:
+    if get_origin(hint) is Converted:
+        return get_args(hint)[1]
+    if isinstance(hint, UnionType) or get_origin(hint) is Union:
+        return reduce(or_, map(_type_kept, get_args(hint)))
+    return hint
 
 
 if not MYPY:
@@ -251,7 +271,7 @@ if not MYPY:
                     if name not in known:
                         owner = type(self).__name__
                         raise UnknownArgumentError(f"{owner} has no argument {name!r}: it has {listed(name, known)}")
-                self.config = config(workload, render_mode=render_mode, engine=engine, **arguments)
+                self.config = config(workload=workload, render_mode=render_mode, engine=engine, **arguments)
                 initialise(self, self.config, workload, render_mode, engine)
 
             __init__.__qualname__, __init__.__module__ = initialise.__qualname__, initialise.__module__

@@ -16,7 +16,7 @@ gives the degrees of freedom of the sum (Hesterberg, The American Statistician 6
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 from typing import Final, NamedTuple, TypedDict, Unpack
 
@@ -35,8 +35,6 @@ NUM_VARIANCE_RESAMPLES: Final = 1_000
 """Resamples of trainings, or of episodes, alone; they know a standard deviation to 2 %."""
 LEAST_FREEDOM: Final = 2.0
 """Degrees of freedom below which the approximation of Student's quantiles is too small: two trainings are too few."""
-MOST_FREEDOM: Final = 1e6
-"""Degrees of freedom above which Student's quantiles are the normal ones."""
 BLOCK_SIZE: Final = 1_000_000
 """Numbers drawn at a time, so that memory does not grow with the number of episodes."""
 NORMAL: Final = NormalDist()
@@ -70,11 +68,10 @@ class Interval:
     high: float
     confidence: float = CONFIDENCE
     num_samples: int
-    p_value: float = math.nan
+    p_value: float = field(default=math.nan, compare=False)  # NaN is not equal to itself
 
     def __post_init__(self) -> None:
-        if not 0 < self.confidence < 1:
-            raise ConfigError(f"confidence is {self.confidence!r}: it must lie in (0, 1)")
+        _check_confidence(self.confidence)
         if self.num_samples < 0:
             raise ConfigError(f"num_samples is {self.num_samples!r}: it must be >= 0")
 
@@ -100,8 +97,7 @@ class StandardError(NamedTuple):
         """
         parts = [(variance * number / (number - 1), draws * (number - 1)) for variance, number, draws in sources]
         whole, squares = sum(part for part, _ in parts), sum(part**2 / freedom for part, freedom in parts)
-        freedom = whole**2 / squares if squares else MOST_FREEDOM
-        return cls(math.sqrt(whole), min(max(freedom, LEAST_FREEDOM), MOST_FREEDOM))
+        return cls(math.sqrt(whole), max(whole**2 / squares, LEAST_FREEDOM) if squares else LEAST_FREEDOM)
 
     def quantile(self, confidence: float) -> float:
         """Returns how many standard errors from the estimate the end of an interval lies, by Student's distribution.
@@ -120,9 +116,11 @@ class StandardError(NamedTuple):
         return estimate + widening * (low - estimate), estimate + widening * (high - estimate)
 
     def p_value(self, estimate: float) -> float:
-        """Returns how probable it is that an estimate of what is 0 is as far from it."""
+        """Returns how probable it is that an estimate of what is 0 is as far from it; NaN of too few trainings."""
         if self.deviation == 0:
             return float(estimate == 0)
+        if self.freedom <= LEAST_FREEDOM:
+            return math.nan
         distance = estimate / self.deviation
         normal = math.sqrt(math.log1p(distance * distance / self.freedom) / self._scale)
         return 2 * NORMAL.cdf(-normal)
@@ -146,7 +144,7 @@ def interquartile_mean(samples: FloatArray) -> FloatArray:
 def bootstrap_interval(
     values: Values, *, statistic: Callable[[FloatArray], FloatArray] | None = None, **resampling: Unpack[Resampling]
 ) -> Interval:
-    """Estimates the mean of the values with a percentile bootstrap interval.
+    """Estimates the mean of the values with a bootstrap interval.
 
     Args:
         values: One value per episode, (num_episodes,), or for each training and episode, (num_runs, num_episodes). A
@@ -156,7 +154,8 @@ def bootstrap_interval(
     """
     estimator = _mean if statistic is None else lambda samples: statistic(_flat(samples))
     known = _known(values)
-    return _within(_resample([known], estimator, **resampling)[0], *known)
+    interval = _resample([known], estimator, **resampling)[0]
+    return _within(interval, *known) if statistic in (None, interquartile_mean) else interval
 
 
 def bootstrap_intervals(columns: Mapping[str, Values], **resampling: Unpack[Resampling]) -> dict[str, Interval]:
@@ -231,6 +230,11 @@ def _known(*columns: Values) -> tuple[FloatArray, ...]:
     return tuple(array[:, known] for array in arrays)
 
 
+def _check_confidence(confidence: float) -> None:
+    if not 0 < confidence < 1:
+        raise ConfigError(f"confidence is {confidence!r}: it must lie in (0, 1)")
+
+
 def _normal_quantile(confidence: float) -> float:
     """Returns how many standard deviations from the mean a central share of a normal distribution ends."""
     return NORMAL.inv_cdf(0.5 + confidence / 2)
@@ -253,20 +257,22 @@ def _estimates(
 ) -> list[tuple[Interval, StandardError]]:
     """Estimates a statistic of groups of columns, and its standard errors."""
     check_integer("num_resamples", num_resamples, at_least=1)
+    _check_confidence(confidence)
     estimates = [float(statistic(*columns)) if columns[0].size else math.nan for columns in groups]
     streams, count = SeedStreams(seed), groups[0][0].shape[1]
     ends, errors = [(math.nan, math.nan)] * len(groups), [StandardError(math.nan, LEAST_FREEDOM)] * len(groups)
     if count >= MIN_EPISODES:
-        few = min(num_resamples, NUM_VARIANCE_RESAMPLES)
-        run_counts = [len(column) for column in groups[0] if len(column) > 1] or [2]
-        of_runs = _draw(groups, statistic, few, streams, with_episodes=False).var(axis=1)
-        of_episodes = _draw(groups, statistic, few, streams, with_runs=False).var(axis=1)
-        sources = (
-            ((runs, min(run_counts), len(run_counts)), (episodes, count, 1))
-            for runs, episodes in zip(of_runs, of_episodes, strict=True)
-        )
-        errors = [StandardError.of_sources(each) for each in sources]
         resampled = _draw(groups, statistic, num_resamples, streams)
+        sources = [[(variance, count, 1)] for variance in resampled.var(axis=1)]
+        if run_counts := [len(column) for column in groups[0] if len(column) > 1]:
+            few = min(num_resamples, NUM_VARIANCE_RESAMPLES)
+            of_runs = _draw(groups, statistic, few, streams, with_episodes=False).var(axis=1)
+            of_episodes = _draw(groups, statistic, few, streams, with_runs=False).var(axis=1)
+            sources = [
+                [(runs, min(run_counts), len(run_counts)), (episodes, count, 1)]
+                for runs, episodes in zip(of_runs, of_episodes, strict=True)
+            ]
+        errors = [StandardError.of_sources(each) for each in sources]
         ends = [
             error.ends(estimate, row, confidence)
             for estimate, error, row in zip(estimates, errors, resampled, strict=True)

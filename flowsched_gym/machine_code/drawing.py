@@ -117,7 +117,7 @@ def interpolate(values: FloatArray, points: FloatArray, heights: FloatArray, *, 
 
 def _replaced(loop: Callable[..., None], values: FloatArray, *arguments: object) -> FloatArray:
     """Lets a loop replace numbers of any shape."""
-    found = np.array(values)
+    found = np.array(values, order="C")
     loop(found.reshape(-1), *arguments)
     return found[()]
 

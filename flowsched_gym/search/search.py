@@ -31,10 +31,12 @@ from flowsched_gym.systems import OPTIONS, EnvironmentSpec
 from flowsched_gym.workload import Workload, WorkloadSource, first_flows, with_future
 
 MOST_ROUNDS: Final = 6
+NO_FUTURE: Final = "no other future can be drawn; a search with clairvoyant=true knows the true one"
 SEEDS_COMPARED: Final = 8
 """Episodes that are looked at for whether flows differ from one to another."""
 NUM_EPISODES: Final = 256
 """Episodes from which futures are taken. Each is drawn once; each decision takes other ones of them."""
+SEARCHED: Final = tuple(name for name, spec in ENVIRONMENTS.items() if spec.planners)
 REWARDS: Final[Mapping[str, Mapping[str, Any]]] = {"flowsched/Artemis-v0": {"reward": "on_completion"}}
 """Arguments by which every flow is rewarded in the copies."""
 
@@ -78,11 +80,12 @@ class Search:
     """Rollouts over sampled futures: each choice is followed by a base policy, and the best choice is taken.
 
     At each decision the episode is copied up to now, and goes on with flows of other episodes of the workload: what has
-    not arrived yet is drawn anew, and the true future is never looked at. In each copy one of the choices is taken, the
-    base policy plays on until all flows have finished, and the rewards are added up. All choices meet the same futures
-    (common random numbers), the better half of them more futures (sequential halving). One step of policy improvement,
-    estimated from samples: the rollout algorithm of Bertsekas, Tsitsiklis and Wu (1997) in the generative model of
-    Kearns, Mansour and Ng (2002), with the halving of Karnin, Koren and Somekh (2013).
+    not arrived yet is drawn anew, and the true future is never looked at; the sizes of flows that have arrived are
+    known, even those that an agent is not shown. In each copy one of the choices is taken, the base policy plays on
+    until all flows have finished, and the rewards are added up. All choices meet the same futures (common random
+    numbers), the better half of them more futures (sequential halving). One step of policy improvement, estimated from
+    samples: the rollout algorithm of Bertsekas, Tsitsiklis and Wu (1997) in the generative model of Kearns, Mansour and
+    Ng (2002), with the halving of Karnin, Koren and Somekh (2013).
 
     The copies are compiled, whichever engine plays: the actions are the same on both, and with the same seed.
 
@@ -106,6 +109,7 @@ class Search:
         self._seed = seed
         self._base = base
         self._key: object = None
+        self._source: WorkloadSource | None = None
         self.enter(env)
 
     @classmethod
@@ -116,14 +120,13 @@ class Search:
     def enter(self, env: Any) -> None:
         """Tells in which environment the next actions are taken; see ``Planner``. Raises as the class does."""
         played = env.unwrapped
-        if not isinstance(played, DecisionEnv) or played.spec is None or not _searched(played.spec.id):
-            known = listed("", [name for name, spec in ENVIRONMENTS.items() if spec.planners])
-            raise ConfigError(f"env is {env}: search plays in single environments of gym.make, {known}")
+        if not isinstance(played, DecisionEnv) or played.spec is None or played.spec.id not in SEARCHED:
+            raise ConfigError(f"env is {env}: search plays in single environments of gym.make, {listed('', SEARCHED)}")
         self._env: DecisionEnv[Any] = played
         key = played.spec.id, played.config
-        if key != self._key:
+        if key != self._key or played._source is not self._source:  # a config has but the label of a workload
             self._prepare(find_environment(played.spec.id), played.spec.kwargs)
-            self._key = key
+            self._key, self._source = key, played._source
 
     def predict(
         self,
@@ -154,6 +157,8 @@ class Search:
     def _prepare(self, spec: EnvironmentSpec, kwargs: Mapping[str, Any]) -> None:
         """Makes the copies and the base policy for an environment."""
         config = self.config
+        if config.base is None and not spec.baselines:
+            raise ConfigError(f"base is None: {spec.id} has no baselines, so that a search needs the name of a policy")
         name = spec.baselines[-1] if config.base is None else config.base
         known = check_arguments(spec, ()).keys() - {"render_mode", "engine"}
         arguments = {key: value for key, value in kwargs.items() if key in known}
@@ -164,19 +169,13 @@ class Search:
         if not config.clairvoyant:
             source = core._source
             if len({fingerprint(source.draw(seed), source.num_hosts) for seed in range(SEEDS_COMPARED)}) == 1:
-                raise ConfigError(
-                    "workload has the same flows in every episode: no other future can be drawn; a search with "
-                    "clairvoyant=true knows the true one"
-                )
+                raise ConfigError(f"workload has the same flows in every episode: {NO_FUTURE}")
+            if np.ptp(source.draw(0).arrival_time) == 0 and source.draw(0).after is not None:
+                raise ConfigError(f"workload has all its flows from the start, some after others: {NO_FUTURE}")
         self._futures = _Futures(core._source, seed=self._seed, lookahead=config.lookahead)
         base = _base_of(name, spec, template, self._seed) if self._base is None else self._base
         num_rollouts = most_tries(core.num_actions, config.counts)
         self._rollouts = _Rollouts(core, base, num_futures=sum(config.counts), num_rollouts=num_rollouts)
-
-
-def _searched(name: str) -> bool:
-    """Returns whether an environment is one of those that a search knows."""
-    return name in ENVIRONMENTS and bool(ENVIRONMENTS[name].planners)
 
 
 def _base_of(name: str, spec: EnvironmentSpec, env: gym.Env[Any, Any], seed: int) -> Policy:

@@ -104,12 +104,12 @@ class EnvironmentSpec:
         entry_point, config: ``module:Class`` of the single environment, and of the frozen dataclass of its arguments.
         workloads: Names of the workloads that its tables are made for.
         policies: Heuristics that act on it.
-        baselines: Names of those that a training is compared with on the way.
+        baselines: Names of those that a training is compared with on the way; search follows the last one.
         vector_entry_point: ``module:Class`` of the native vector environment, if there is one.
         bounded: Whether its flows have deadlines, so that a clairvoyant bound stands beside its policies.
         metric: Metric of an episode that policies are compared by (`flowsched_gym.flows.metrics.Metrics`).
-        planners: Policies that try their choices on copies of the environment. They are thousands of times slower than
-            heuristics, and play only where they are named.
+        planners: Policies that try their choices on copies of the environment. They are far slower than heuristics,
+            and play only where they are named.
         ability: What every agent may do, and is told.
         abilities: What values of arguments add to that, by argument and value.
         trained: What an agent knows besides when it has been trained.

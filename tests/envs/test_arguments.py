@@ -55,6 +55,14 @@ class OwnConfig(EnvConfig):
             raise ConfigError("size is in pair")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlainConfig(EnvConfig):
+    """Its arguments are all given by name, and one of them may be none."""
+
+    workload: str = argument("gather-a1", meaning="where flows come from")
+    colour: Choice[Colour] | None = argument(None, none="its own", meaning="what it looks like")
+
+
 class OwnEnv(Documented):
     """An environment of one's own.
 
@@ -79,6 +87,13 @@ def test_a_value_becomes_what_its_field_says() -> None:
     assert (config.size, config.speed, config.colour, config.pair) == (9, 0.5, Colour.DARK_BLUE, (5, 6))
     assert [type(value) for value in (config.size, config.speed, config.colour)] == [int, float, Colour]
     assert pickle.loads(pickle.dumps(config)) == config
+
+
+def test_a_choice_that_may_be_none_is_checked_like_others() -> None:
+    assert (PlainConfig().colour, PlainConfig(colour="red").colour) == (None, Colour.RED)
+    assert describe(PlainConfig)[1].allowed == '"red", "dark-blue"; None: its own'
+    with pytest.raises(ConfigError, match="colour is 'blue': it must be one of red, dark-blue"):
+        PlainConfig(colour="blue")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import base64
 import json
 import math
+import pickle
 import re
 import zlib
 from typing import Any
@@ -308,10 +309,20 @@ def test_drawing_in_blocks_gives_the_same_interval(values, block):
         assert statistics.bootstrap_interval(values, num_resamples=50) == whole
 
 
+def test_an_interval_holds_its_estimate_whatever_it_is_of_and_stays_what_it_is_in_another_process():
+    values = np.random.default_rng(9).uniform(100.0, 101.0, 50)
+    spread = statistics.bootstrap_interval(values, statistic=lambda drawn: drawn.std(axis=-1))
+    assert spread.low < spread.mean < spread.high < 1.0
+    for interval in (spread, statistics.paired_difference(values, values[::-1])):
+        assert pickle.loads(pickle.dumps(interval)) == interval
+    assert np.isnan(statistics.paired_difference(np.stack([values, values + 1.0]), values).p_value)
+
+
 def test_an_argument_that_is_not_allowed_is_named():
     for call, message in (
         (lambda: statistics.bootstrap_interval(np.zeros((2, 2, 2))), r"values has shape \(2, 2, 2\)"),
         (lambda: statistics.bootstrap_interval([1.0], confidence=1.0), "confidence is 1.0"),
+        (lambda: statistics.bootstrap_interval(np.arange(30.0), confidence=2.0), "confidence is 2.0"),
         (lambda: statistics.bootstrap_interval([1.0], num_resamples=0), "num_resamples is 0"),
         (lambda: statistics.bootstrap_interval([1.0], seed=-1), "seed is -1"),
         (lambda: statistics.paired_difference([1.0], [1.0, 2.0]), "values has 1 episodes, baseline 2"),

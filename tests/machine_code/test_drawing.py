@@ -48,6 +48,8 @@ def test_logarithms_and_powers_are_those_of_numpy() -> None:
         bases = np.append(UNIFORM, [0.0, 1.0])
         assert (drawing.power(bases, exponent) == numerics.power(bases, exponent)).all()
     assert drawing.log1p(np.float64(-0.25)) == numerics.log1p(-0.25)
+    turned = np.arange(6.0).reshape(2, 3).T
+    assert (drawing.log1p(turned) == numerics.log1p(turned)).all()
     exponents = np.append(1600.0 * UNIFORM - 800.0, [-np.inf, 0.0, 1.0, np.inf])  # from 0 over subnormal ones to inf
     assert (drawing.exp(exponents) == numerics.exp(exponents)).all()
 

@@ -150,6 +150,8 @@ def test_the_true_future_shows_what_a_heuristic_misses() -> None:
     assert rollout(env, Search(env, SearchConfig(clairvoyant=True), base=FirstSlot.for_env(env)), seed=0).reward == 2.0
     with pytest.raises(ConfigError, match="workload has the same flows in every episode: no other future"):
         Search(env)
+    with pytest.raises(ConfigError, match="workload has all its flows from the start, some after others: no other"):
+        Search(gym.make("flowsched/TAFETasks-v0", workload="tafe-short", information="full"))
 
 
 def test_sequential_halving_drops_the_worse_half_and_keeps_what_is_preferred() -> None:

@@ -85,11 +85,14 @@ def is_pure(policy: object) -> bool:
 def record_of(policy: Any) -> Any:
     """Returns the rule of a policy as machine code asks it, a NamedTuple with ``WeightedPolicy.choose`` and no weights.
 
-    None where its class has none, or chooses otherwise than the class that has it.
+    None where its class has none, or chooses otherwise than the class that has it. Who overrides what ``choose`` calls
+    has to override ``record`` too.
     """
+    if not isinstance(policy, LayoutPolicy):
+        return None
     for kind in type(policy).__mro__:
         if "record" in vars(kind):
-            return policy.record()
+            return getattr(policy, "record")()  # noqa: B009 - not every class has one
         if vars(kind).keys() & {"choose", "predict"}:
             break
     return None

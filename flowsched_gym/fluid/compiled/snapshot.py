@@ -31,7 +31,7 @@ STAGES: Final = tuple(name for name in Stages._fields if name not in {"num_rows"
 RECORDS: Final = ("flows", "windows", "senders.flows")
 """What is large, and touched only as long as a flow has not been delivered."""
 OF_STAGES: Final = ("stages.stage", "stages.waits_for", "stages.working")
-"""What stages have of what has happened."""
+"""Columns of stages that change in an episode."""
 SENDERS: Final = ("flows", "ports", "steps", "salts")
 """What belongs to networks of senders whose packets can be lost, all of it counted from a network's first flow."""
 ONE_EACH: Final = ("networks", "episodes", "choosing.choices", "senders.steps", "senders.salts")
@@ -119,7 +119,7 @@ def branch(tables: Tables, source: int, numbers: IntArray, rows: slice) -> None:
 
 
 def _is_loaded(name: str) -> bool:
-    """Returns whether a network has this of its flows alone, whatever has happened."""
+    """Returns whether loading flows alone sets this, and nothing that happens changes it."""
     return name.startswith("stages.") and name not in OF_STAGES
 
 

@@ -88,9 +88,8 @@ class TAFEThresholdsEnv(PeriodEnv[FloatArray]):
         super().__init__(
             control,
             source=source,
-            network=replace(
-                network, barrier=Barrier(config.barrier)
-            ),  # mypy forgets that an inherited choice is a member
+            # mypy forgets that an inherited choice is a member.
+            network=replace(network, barrier=Barrier(config.barrier)),
             render_mode=render_mode,
             max_decisions=config.max_decisions,
             engine=engine,
