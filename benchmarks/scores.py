@@ -8,7 +8,6 @@ episodes, and widened as those of ``flowsched_gym.evaluation.statistics``.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple, Unpack
@@ -27,6 +26,7 @@ from flowsched_gym.evaluation.statistics import (
     StandardError,
     interquartile_mean,
     paired_difference,
+    within,
 )
 from flowsched_gym.leaderboard import (
     Table,
@@ -38,6 +38,7 @@ from flowsched_gym.leaderboard import (
 )
 
 RESULTS: Final = Path(__file__).resolve().parent / "results"
+SHARES: Final = np.array([0.0, 1.0])
 COLUMNS: Final = (
     *("setting", "agent", "rule", "trainings", "median score", "from, to", "collapsed"),
     *("p, adjusted (Holm)", "counted"),
@@ -89,7 +90,7 @@ def performance_profile(
 ) -> list[Interval]:
     """Estimates which share of all trainings in all settings has a score above each threshold."""
     shares = (suite_score(settings, partial(_share_above, least), **resampling) for least in thresholds.tolist())
-    return [_as_share(each) for each in shares]
+    return [within(each, SHARES) for each in shares]
 
 
 def suite_improvement(
@@ -105,7 +106,7 @@ def suite_improvement(
         mean: FloatArray = np.mean(shares, axis=0)
         return mean
 
-    return _as_share(_estimate(list(zip(ours, theirs, strict=True)), share_higher, **resampling))
+    return within(_estimate(list(zip(ours, theirs, strict=True)), share_higher, **resampling), SHARES)
 
 
 def holm(p_values: FloatArray) -> FloatArray:
@@ -175,11 +176,6 @@ Strata = Sequence[tuple[Compared, ...]]
 """Settings; of each, agents that played the same episodes."""
 Statistic = Callable[[Sequence[tuple[FloatArray, ...]]], FloatArray]
 """Computes a number of the scores of each agent in each setting, (..., num_runs) each, to (...)."""
-
-
-def _as_share(interval: Interval) -> Interval:
-    """Returns an interval that does not reach beyond 0 and 1: widened, it may."""
-    return replace(interval, low=max(interval.low, 0.0), high=min(interval.high, 1.0))
 
 
 def _share_above(least: float, scores: FloatArray) -> FloatArray:

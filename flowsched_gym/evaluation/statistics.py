@@ -155,7 +155,7 @@ def bootstrap_interval(
     estimator = _mean if statistic is None else lambda samples: statistic(_flat(samples))
     known = _known(values)
     interval = _resample([known], estimator, **resampling)[0]
-    return _within(interval, *known) if statistic in (None, interquartile_mean) else interval
+    return within(interval, *known) if statistic in (None, interquartile_mean) else interval
 
 
 def bootstrap_intervals(columns: Mapping[str, Values], **resampling: Unpack[Resampling]) -> dict[str, Interval]:
@@ -165,7 +165,7 @@ def bootstrap_intervals(columns: Mapping[str, Values], **resampling: Unpack[Resa
     for shape in {values.shape for (values,) in known.values()}:
         names = [name for name, (values,) in known.items() if values.shape == shape]
         found |= zip(names, _resample([known[name] for name in names], _mean, **resampling), strict=True)
-    return {name: _within(found[name], *known[name]) for name in columns}
+    return {name: within(found[name], *known[name]) for name in columns}
 
 
 def paired_difference(values: Values, baseline: Values, **resampling: Unpack[Resampling]) -> Interval:
@@ -196,10 +196,10 @@ def probability_of_improvement(values: Values, baseline: Values, **resampling: U
         share: FloatArray = ((first > second) + 0.5 * (first == second)).mean(axis=(-3, -2, -1))
         return share
 
-    return _within(_resample([_known(values, baseline)], share_larger, **resampling)[0], np.array([0.0, 1.0]))
+    return within(_resample([_known(values, baseline)], share_larger, **resampling)[0], np.array([0.0, 1.0]))
 
 
-def _within(interval: Interval, values: FloatArray) -> Interval:
+def within(interval: Interval, values: FloatArray) -> Interval:
     """Returns an interval that does not reach beyond the values of which it is: widened, it may."""
     if not interval.known:
         return interval
