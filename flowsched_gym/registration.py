@@ -83,6 +83,11 @@ def agent_ability(spec: EnvironmentSpec, kwargs: Mapping[str, Any], *, trained: 
     return found + spec.trained if trained else found
 
 
+def widest_ability(spec: EnvironmentSpec) -> Ability:
+    """Returns all that trained agents of an environment may do and know, whatever its arguments."""
+    return sum((each for values in spec.abilities.values() for each in values.values()), spec.ability + spec.trained)
+
+
 def make_policy(name: str, env: Any, *, seed: int = 0) -> Any:
     """Makes a heuristic policy, or a planner, with ``predict`` for an environment, wrapped or not, single or vector.
 

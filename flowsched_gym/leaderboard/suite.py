@@ -2,10 +2,16 @@
 
 A suite is a JSON file, so that it can be written down, quoted and extended without code::
 
-    schema    "flowsched-suite/1"
-    name      name and version, such as "standard-v1"
+    schema    "flowsched-suite/2"
+    name      name and version, such as "standard-v2"
     seeds     first and last seed of "training", "validation" and "test"; the three do not overlap
-    settings  by name: "environment" (id), "kwargs" (its arguments) and "metric" (what its table is ordered by)
+    settings  by name: "environment" (id), "kwargs" (its arguments), "metric" (what its table is ordered by), "tier"
+              (one of `TIERS`), "actions" and "information" (what its agents may do and know, in the words of
+              `flowsched_gym.systems.Ability`) and "reference" (the row whose mean has the score 1)
+
+Calibration settings, where random is close to the best that is known, are shown and not counted; headline settings make
+the score of a suite, and those of shift, whose traffic no agent was trained on, one of their own. Suites of the schema
+``flowsched-suite/1`` have neither tiers nor the keys that follow: their agents may do and know what any may.
 
 The suites of the package never change; what changes becomes a new version. `Suite.digest` tells two suites apart that
 have the same name.
@@ -17,7 +23,7 @@ meets, or misses, the same deadlines.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from itertools import combinations
 from pathlib import Path
@@ -30,15 +36,18 @@ from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, SuiteRefere
 from flowsched_gym.evaluation.result_files import digest_of
 from flowsched_gym.evaluation.results import check_name, check_printable
 from flowsched_gym.flows.metrics import METRIC_NAMES
-from flowsched_gym.registration import check_arguments, find_environment, heuristic_arguments
-from flowsched_gym.systems import EnvironmentSpec
+from flowsched_gym.registration import check_arguments, find_environment, heuristic_arguments, widest_ability
+from flowsched_gym.systems import Ability, EnvironmentSpec
 from flowsched_gym.workload import workload_label
 
-SCHEMA: Final = "flowsched-suite/1"
+SCHEMAS: Final = ("flowsched-suite/1", "flowsched-suite/2")
 SUFFIX: Final = ".json"
 PHASES: Final = ("training", "validation", "test")
 KEYS: Final = ("schema", "name", "seeds", "settings")
 SETTING_KEYS: Final = ("environment", "kwargs", "metric")
+COMPARISON_KEYS: Final = ("tier", "actions", "information", "reference")
+"""Keys that a setting has besides since the second schema."""
+CALIBRATION, HEADLINE, SHIFT = TIERS = ("calibration", "headline", "shift")
 VERSION: Final = re.compile(r".+-v[1-9][0-9]*")
 
 _FOLDER: Final = resources.files("flowsched_gym.leaderboard") / "suites"
@@ -61,12 +70,18 @@ class Setting:
         spec: The environment.
         kwargs: Its arguments, those of `VIEW_ARGUMENTS` left out.
         metric: Metric that its table is ordered by.
+        tier: One of `TIERS`; empty in suites that have none.
+        ability: What its agents may do and know; ``None`` where none is named.
+        reference: Policy whose mean has the score 1; empty for the best rule with the ability.
     """
 
     name: str = ""
     spec: EnvironmentSpec
     kwargs: Mapping[str, object]
     metric: str
+    tier: str = ""
+    ability: Ability | None = None
+    reference: str = ""
 
     @property
     def title(self) -> str:
@@ -76,9 +91,16 @@ class Setting:
         return ", ".join(first + others) or "default arguments"
 
     def heuristic_kwargs(self, policy: str) -> dict[str, object]:
-        """The arguments, and those that let a heuristic see and do what it needs where their defaults do not."""
+        """The arguments, and those that let a heuristic see and do what it needs where their defaults do not.
+
+        A planner may do what the agents of the setting may.
+        """
         defaults = check_arguments(self.spec, ())
         needed = heuristic_arguments(self.spec, {}, policy)
+        if self.ability is not None and self.spec.plans(policy):
+            offers = [(name, *offer) for name, values in self.spec.abilities.items() for offer in values.items()]
+            offered = {name: value for name, value, adds in offers if adds.actions and self.ability.covers(adds)}
+            needed = offered | needed
         return {**self.kwargs, **{name: value for name, value in needed.items() if defaults[name].default != value}}
 
     def holds(self, result: EvaluationResult) -> bool:
@@ -186,8 +208,9 @@ def _read(path: Path, where: str) -> Suite:
     content = read_json(path)
     check_printable(where, content)
     _check_keys(where, "the suite", content, KEYS)
-    if content["schema"] != SCHEMA:
-        raise ConfigError(f"{where}: schema is {shown(content['schema'])}: it must be {SCHEMA!r}")
+    if content["schema"] not in SCHEMAS:
+        allowed = " or ".join(map(repr, SCHEMAS))
+        raise ConfigError(f"{where}: schema is {shown(content['schema'])}: it must be {allowed}")
     if not isinstance(content["name"], str) or not VERSION.fullmatch(content["name"]):
         raise ConfigError(f"{where}: name is {shown(content['name'])}: it must end in its version, such as mine-v1")
     check_name("name", content["name"])
@@ -198,13 +221,14 @@ def _read(path: Path, where: str) -> Suite:
             raise ConfigError(f"{where}: the seeds of {first} and {second} overlap: each needs seeds of its own")
     if not isinstance(content["settings"], dict) or not content["settings"]:
         raise ConfigError(f"{where}: settings must be an object with a setting for each name")
-    settings = {name: _setting(where, name, value) for name, value in content["settings"].items()}
+    more = COMPARISON_KEYS if content["schema"] == SCHEMAS[1] else ()
+    settings = {name: _setting(where, name, value, more) for name, value in content["settings"].items()}
     return Suite(name=content["name"], settings=settings, digest=digest_of(content), **seeds)
 
 
-def _setting(where: str, name: str, content: Any) -> Setting:
+def _setting(where: str, name: str, content: Any, more: tuple[str, ...]) -> Setting:
     check_name("the name of a setting", name)
-    _check_keys(where, name, content, SETTING_KEYS)
+    _check_keys(where, name, content, (*SETTING_KEYS, *more))
     if not isinstance(content["kwargs"], dict):
         raise ConfigError(f"{where}: {name}, kwargs is {shown(content['kwargs'])}: it must be an object")
     if (metric := content["metric"]) not in METRIC_NAMES:
@@ -214,7 +238,20 @@ def _setting(where: str, name: str, content: Any) -> Setting:
         check_arguments(spec, content["kwargs"])
     except ConfigError as error:
         raise ConfigError(f"{where}: {name}: {error}") from None
-    return Setting(name=name, spec=spec, kwargs=content["kwargs"], metric=metric)
+    setting = Setting(name=name, spec=spec, kwargs=content["kwargs"], metric=metric)
+    if not more:
+        return setting
+    if (tier := content["tier"]) not in TIERS:
+        raise ConfigError(f"{where}: {name}, tier is {shown(tier)}: it must be one of {listed(str(tier), TIERS)}")
+    if not isinstance(reference := content["reference"], str) or not reference:
+        raise ConfigError(f"{where}: {name}, reference is {shown(reference)}: it must name a policy")
+    for key, known in widest_ability(spec)._asdict().items():
+        found = content[key]
+        if not isinstance(found, list) or not set(map(str, found)) <= set(known) or len(set(found)) < len(found):
+            allowed = ", ".join(known)
+            raise ConfigError(f"{where}: {name}, {key} is {shown(found)}: it must be a list of some of {allowed}")
+    ability = Ability(tuple(content["actions"]), tuple(content["information"]))
+    return replace(setting, tier=tier, ability=ability, reference=reference)
 
 
 def _range(where: str, phase: str, value: Any) -> range:

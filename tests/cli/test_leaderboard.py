@@ -76,7 +76,7 @@ def test_bad_input_ends_with_status_2_and_a_clear_line(flowsched, folder: Path) 
     untrained().save(folder / "foreign.zip")
     for words, message in (
         ("run --suite tiny-v1.json --policy foreign.zip", "foreign.zip was not written by flowsched-gym"),
-        ("run --policy edf --env artemis-hevy", "--env is 'artemis-hevy': suite standard-v1 has"),
+        ("run --policy edf --env artemis-hevy", "--env is 'artemis-hevy': suite standard-v2 has"),
         ("run --policy edf --suite standrad", "suite is 'standrad': it must be"),
         ("run --policy none.zip --env artemis-heavy", "there is no such file"),
         ("run --policy edf --policy fifo --label mine", "it names one policy"),
@@ -230,7 +230,7 @@ def test_only_settings_that_were_played_are_animated_unless_asked_for(flowsched,
     shutil.copy(ROOT / "benchmarks" / "results" / "artemis-heavy_edf.json", own)
     monkeypatch.setattr(leaderboard_command, "write_film", lambda *_, **__: None)
     monkeypatch.setattr(leaderboard_command, "write_site", lambda _, site, **__: site)
-    page = ("leaderboard", "page", "--out", tmp_path / "site")
+    page = ("leaderboard", "page", "--suite", SUITE.name, "--out", tmp_path / "site")
 
     counts = [
         re.search(r"(\d+) animated", flowsched(*page, *more).out)[1]

@@ -15,7 +15,8 @@ import pytest
 from flowsched_gym.cli.leaderboard_command import _with_published as with_published
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation import Run, result_content
-from flowsched_gym.leaderboard import entrants_of, load_suite, play, published_results, verify
+from flowsched_gym.leaderboard import Setting, entrants_of, load_suite, play, published_results, verify
+from flowsched_gym.systems import Ability
 from tests.evaluation.test_results import EPISODES, put
 
 TINY: dict[str, Any] = {
@@ -31,6 +32,13 @@ TINY: dict[str, Any] = {
     },
 }
 """A suite of one setting with short episodes."""
+WITH_TIER: dict[str, Any] = {
+    "tier": "headline",
+    "actions": ["grant"],
+    "information": ["sizes", "deadlines", "ages"],
+    "reference": "clairvoyant-bound",
+}
+"""What a setting of the second schema has besides."""
 
 
 def digested(content: dict[str, Any]) -> dict[str, Any]:
@@ -217,8 +225,8 @@ def test_a_row_in_the_name_of_a_published_one_does_not_take_its_place():
 
 def test_the_standard_suite_is_what_it_was_when_it_was_published() -> None:
     suite = load_suite("standard-v1")
-    assert suite == load_suite("standard")
-    # Its results mean nothing under another content: what changes becomes standard-v2.
+    # Its results mean nothing under another content: what changes becomes the next version, the newest by default.
+    assert load_suite("standard") == load_suite("standard-v2")
     assert suite.digest == "2a43f7951b145fad1804480386116250"
     assert (suite.test, suite.validation) == (range(10_000, 10_030), range(20_000, 20_030))
     assert [each.name for each in suite.select(["merp-route", "flowsched/QCluster-v0"])] == [
@@ -244,3 +252,30 @@ def test_what_is_no_suite_says_where_it_is_wrong(tmp_path: Path) -> None:
         file.write_text(json.dumps(content))
         with pytest.raises(ConfigError, match=message):
             load_suite(file)
+
+
+def test_a_setting_of_the_second_schema_says_what_its_agents_may_do_and_what_has_the_score_1(tmp_path: Path) -> None:
+    file = tmp_path / "tiny.json"
+
+    def load(**changes: Any) -> Setting:
+        settings = {"short": TINY["settings"]["short"] | WITH_TIER | changes}
+        file.write_text(json.dumps(TINY | {"schema": "flowsched-suite/2", "settings": settings}))
+        return load_suite(file).settings["short"]
+
+    setting = load()
+    assert (setting.tier, setting.reference) == ("headline", "clairvoyant-bound")
+    assert setting.ability == Ability(("grant",), ("sizes", "deadlines", "ages"))
+    assert "defer" not in setting.heuristic_kwargs("search")
+    waiting = load(actions=["grant", "wait"])
+    assert waiting.heuristic_kwargs("search")["defer"] == "wait"
+    assert "defer" not in waiting.heuristic_kwargs("fifo")
+    for changes, message in (
+        ({"tier": "hard"}, "tier is 'hard': it must be one of calibration, headline, shift"),
+        ({"actions": ["fly"]}, r"actions is \['fly'\]: it must be a list of some of grant, wait, postpone"),
+        ({"information": ["ages", "ages"]}, "it must be a list of some of sizes, deadlines, ages, load"),
+        ({"information": "ages"}, "it must be a list"),
+        ({"reference": ""}, "reference is '': it must name a policy"),
+        ({"more": 1}, "it must be an object with environment, kwargs, metric, tier, actions, information, reference"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            load(**changes)
