@@ -5,25 +5,26 @@ import re
 from pathlib import Path
 from typing import Final
 
+from flowsched_gym.leaderboard import APART
+
 __all__ = ["scores_of_environment", "scores_of_policy"]
 
-LEADERBOARD: Final = Path(__file__).resolve().parents[2] / "benchmarks" / "README.md"
-ENVIRONMENT: Final = re.compile(r"^## (.*?flowsched/\S+).*$", re.MULTILINE)
+TABLES: Final = Path(__file__).resolve().parents[2] / "benchmarks" / "tables"
+ENVIRONMENT: Final = re.compile(r"^## (flowsched/\S+)$", re.MULTILINE)
 
 
 @functools.cache
 def _tables() -> dict[str, dict[str, list[str]]]:
-    """Returns the lines of the tables by environment and setting."""
-    _, *parts = ENVIRONMENT.split(
-        re.split(r"^## (?!.*flowsched/)", LEADERBOARD.read_text(encoding="utf-8"), maxsplit=0, flags=re.MULTILINE)[0]
-    )
+    """Returns the lines of the tables by environment and setting, without what stands apart."""
     found: dict[str, dict[str, list[str]]] = {}
-    for environment, text in zip(parts[::2], parts[1::2], strict=True):
-        settings = re.split(r"^### (.+)$", text, flags=re.MULTILINE)[1:]
-        found[environment.strip("` ")] = {
-            title: [line for line in body.splitlines() if line.startswith("|")]
-            for title, body in zip(settings[::2], settings[1::2], strict=True)
-        }
+    for path in sorted(TABLES.glob("*.md")):
+        _, *parts = ENVIRONMENT.split(path.read_text(encoding="utf-8"))
+        for environment, text in zip(parts[::2], parts[1::2], strict=True):
+            settings = re.split(r"^### (.+)$", text, flags=re.MULTILINE)[1:]
+            found[environment] = {
+                title: [line for line in body.partition(APART)[0].splitlines() if line.startswith("|")]
+                for title, body in zip(settings[::2], settings[1::2], strict=True)
+            }
     return found
 
 

@@ -109,6 +109,8 @@ def _verify(options: argparse.Namespace) -> None:
         count = sum(len(run.episodes) for run in result.runs)
         what = "the actions give every number" if result.has_actions else "computed anew, every number is the same"
         print(f"{path}: {what}: {result.policy} on {setting.name}, {count} episodes")
+        for note in verified.notes:
+            print(f"  {note}")
         if fresh is not None:
             column = leaderboard.column_of(setting.metric)
             print(
@@ -187,14 +189,23 @@ def _show(yours: list[EvaluationResult], suite: Suite, options: argparse.Namespa
         return
     results, places = _with_published(yours, suite, {_setting_of(result) for result in yours} or names)
     groups = leaderboard.group_results(results, list(suite.settings.values()))
+    compared = leaderboard.compare_settings(groups)
     if options.markdown:
-        print(leaderboard.tables_markdown(leaderboard.compare_settings(groups)), end="")
+        print(leaderboard.tables_markdown(compared), end="")
         return
-    for setting, members in groups:
-        print(f"\n{setting.name}: {setting.spec.id}, {setting.title}")
-        print(leaderboard.comparison_table(members, metric=setting.metric).text(), end="")
+    for setting, members, rows in compared:
+        tier = f" ({setting.tier})" if setting.tier else ""
+        print(f"\n{setting.name}{tier}: {setting.spec.id}, {setting.title}")
+        for apart in (False, True):
+            if shown := [row for row in rows if row.apart is apart]:
+                print(f"{leaderboard.APART}:\n" * apart, end="")
+                print(leaderboard.comparison_table(members, metric=setting.metric, rows=shown).text(), end="")
         named = ", ".join(policy for name, policy in sorted(places) if name == setting.name)
         print(f"Yours, which nobody has verified: {named or 'none'}; all others are published by flowsched-gym.")
+    for misfit in filter(None, map(leaderboard.tier_misfit, compared)):
+        print(f"\n{misfit}")
+    if claims := leaderboard.claims_of(compared):
+        print(f"\n{leaderboard.score_line(compared, claims).replace('**', '')}")
 
 
 def _command(options: argparse.Namespace) -> str:

@@ -176,12 +176,16 @@ def paired_difference(values: Values, baseline: Values, **resampling: Unpack[Res
 
 
 def paired_ratio(values: Values, baseline: Values, **resampling: Unpack[Resampling]) -> Interval:
-    """Estimates ``mean(values) / mean(baseline)``, resampling both by the same episodes; no value there may be 0."""
+    """Estimates ``mean(values) / mean(baseline)``, resampling both by the same episodes; no value there may be 0.
+
+    Of values none of which is negative, no end is below 0.
+    """
     pair = _known(values, baseline)
     if not pair[1].all():
         row = int(np.argmin((pair[1] != 0).all(axis=0)))
         raise ConfigError(f"baseline is 0 in row {row}: a ratio needs values other than 0")
-    return _resample([pair], lambda ours, theirs: _mean(ours) / _mean(theirs), **resampling)[0]
+    interval = _resample([pair], lambda ours, theirs: _mean(ours) / _mean(theirs), **resampling)[0]
+    return within(interval, np.array([0.0, np.inf])) if all((each >= 0).all() for each in pair) else interval
 
 
 def probability_of_improvement(values: Values, baseline: Values, **resampling: Unpack[Resampling]) -> Interval:

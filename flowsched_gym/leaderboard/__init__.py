@@ -1,5 +1,15 @@
 """Suites in which policies are compared, the results of policies, and the tables that these make."""
 
+from flowsched_gym.leaderboard.claims import (
+    Claim,
+    claims_of,
+    learned_table,
+    losses_table,
+    score_line,
+    score_of,
+    tier_misfit,
+    tier_of,
+)
 from flowsched_gym.leaderboard.comparison import (
     ComparedSetting,
     ComparisonRow,
@@ -11,7 +21,7 @@ from flowsched_gym.leaderboard.comparison import (
     metrics_beside,
     reference_of,
 )
-from flowsched_gym.leaderboard.document import leaderboard_markdown, tables_markdown, write_leaderboard
+from flowsched_gym.leaderboard.document import APART, tables_markdown
 from flowsched_gym.leaderboard.play import Entrant, entrants_of, play, result_path
 from flowsched_gym.leaderboard.policy_process import played_apart
 from flowsched_gym.leaderboard.published import published_results, same_as_published, write_published
@@ -20,7 +30,9 @@ from flowsched_gym.leaderboard.table import Table, format_interval
 from flowsched_gym.leaderboard.verification import Fresh, Verified, verify
 
 __all__ = [
+    "APART",
     "SUITES",
+    "Claim",
     "ComparedSetting",
     "ComparisonRow",
     "Entrant",
@@ -29,6 +41,7 @@ __all__ = [
     "Suite",
     "Table",
     "Verified",
+    "claims_of",
     "column_of",
     "compare",
     "compare_settings",
@@ -37,8 +50,9 @@ __all__ = [
     "entrants_of",
     "format_interval",
     "group_results",
-    "leaderboard_markdown",
+    "learned_table",
     "load_suite",
+    "losses_table",
     "metrics_beside",
     "play",
     "played_apart",
@@ -47,8 +61,11 @@ __all__ = [
     "reference_of",
     "result_path",
     "same_as_published",
+    "score_line",
+    "score_of",
     "tables_markdown",
+    "tier_misfit",
+    "tier_of",
     "verify",
-    "write_leaderboard",
     "write_published",
 ]

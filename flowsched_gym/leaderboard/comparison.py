@@ -5,6 +5,9 @@ difference in the same episodes and by the probability that it is better in one 
 the best other rule with no other actions and no other information than its own: what an agent gains by waiting, or by
 sizes that it is told, is no merit of learning. Rules are all policies but trained ones, planners and the bound.
 Intervals are over episodes and, for an agent that was trained several times, over trainings.
+
+A setting may say what its agents may do and know. Policies that keep to that are compared with the best rule that does;
+all others stand apart, below them. The futures that search draws are no information of a setting.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -16,6 +19,7 @@ import numpy as np
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, Interval, Progress, statistics
 from flowsched_gym.flows.metrics import SMALLER_IS_BETTER, merit
+from flowsched_gym.leaderboard.scores import Compared, training_scores
 from flowsched_gym.leaderboard.suite import Groups, Setting
 from flowsched_gym.leaderboard.table import Table, format_interval
 from flowsched_gym.registration import agent_ability, policy_ability
@@ -23,6 +27,10 @@ from flowsched_gym.systems import Ability
 
 OF_THE_BOUND: Final = Ability(("all",), ("the future",))
 OF_SEARCH: Final = Ability(information=("drawn futures",))
+CLAIRVOYANT: Final = "clairvoyant=true"
+"""Option with which search knows the future."""
+RANDOM: Final = "random"
+"""Policy that every environment has, and that has the score 0."""
 PERCENT: Final = 100.0
 MILLISECONDS: Final = 1000.0
 
@@ -81,6 +89,8 @@ class ComparisonRow:
         improvement: Probability that it is better than the reference in an episode; ``None`` likewise.
         to_bound: Bound's metric minus its own in the same episodes; ``None`` without a bound, and for the bound.
         others: Means of other metrics, by name, in the order of a table; none for the bound.
+        apart: Whether it may do or knows something that the agents of the setting do not.
+        score: Its mean score, 0 at random and 1 at the setting's reference; ``None`` without either.
     """
 
     policy: str
@@ -95,6 +105,8 @@ class ComparisonRow:
     improvement: Interval | None = None
     to_bound: Interval | None = None
     others: Mapping[str, Interval] = field(default_factory=dict)
+    apart: bool = False
+    score: float | None = None
 
     @property
     def training(self) -> str:
@@ -108,7 +120,7 @@ class ComparisonRow:
 
 
 class ComparedSetting(NamedTuple):
-    """Results of a setting, and what comparing them gave, best first, below the bound."""
+    """Results of a setting, and what comparing them gave: best first, below the bound; last what stands apart."""
 
     setting: Setting
     results: Sequence[EvaluationResult]
@@ -121,8 +133,8 @@ class ComparedSetting(NamedTuple):
 
     @property
     def best_rule(self) -> ComparisonRow | None:
-        """The best rule, whatever it does and knows."""
-        return next((row for row in self.rows if row.is_rule), None)
+        """The best rule that does not stand apart."""
+        return next((row for row in self.rows if row.is_rule and not row.apart), None)
 
     def row(self, policy: str | None) -> ComparisonRow | None:
         """Returns the row of a policy."""
@@ -132,6 +144,22 @@ class ComparedSetting(NamedTuple):
         """Returns the result of a policy."""
         return next(result for result in self.results if result.policy == policy)
 
+    def scored(self, policy: str, reference: str | None = None) -> Compared | None:
+        """Returns what the scores of a policy are made of, in the episodes in which all have a value.
+
+        ``None`` where there is no scale: random or the reference, by default the setting's, has not played, or the
+        reference is not better.
+        """
+        names, metric = (policy, RANDOM, reference or self.setting.reference), self.setting.metric
+        found = [result for name in names for result in self.results if result.policy == name]
+        if len(found) < len(names) or any(metric not in result.metric_names for result in found):
+            return None
+        ours, random, best = (result.samples(metric) for result in found)
+        known = np.logical_and.reduce([~np.isnan(each).any(axis=0) for each in (ours, random, best)])
+        compared = Compared(ours[:, known], random[:, known].mean(axis=0), best[:, known].mean(axis=0))
+        better = known.any() and merit(metric, float(compared.reference.mean() - compared.random.mean())) > 0
+        return compared if better else None
+
 
 def compare_settings(groups: Groups, progress: Progress | None = None) -> list[ComparedSetting]:
     """Compares the policies of each setting; ``progress`` is called with the number of settings done, and of all."""
@@ -139,13 +167,22 @@ def compare_settings(groups: Groups, progress: Progress | None = None) -> list[C
     for number, (setting, members) in enumerate(groups):
         if progress is not None:
             progress(number, len(groups))
-        compared.append(ComparedSetting(setting, members, compare(members, metric=setting.metric)))
+        rows = compare(members, metric=setting.metric, ability=setting.ability)
+        found = ComparedSetting(setting, members, rows)
+        scored = ((row, found.scored(row.policy)) for row in rows)
+        rows = [row if of is None else replace(row, score=float(training_scores(of).mean())) for row, of in scored]
+        compared.append(found._replace(rows=rows))
     return compared
 
 
 def column_of(metric: str) -> MetricColumn:
     """Returns how a metric is shown."""
     return COLUMNS.get(metric, MetricColumn(label=metric.replace("_", " ")))
+
+
+def written_score(score: float | None) -> str:
+    """Writes a score; empty for none."""
+    return "" if score is None else f"{round(score, 2) + 0.0:.2f}"
 
 
 def metrics_beside(metric: str) -> list[str]:
@@ -167,8 +204,12 @@ def ability_of(result: EvaluationResult) -> Ability:
     searches = plans(result)
     if not result.learned and not searches and spec.names(name):
         return policy_ability(spec, name)
-    found = agent_ability(spec, result.kwargs, trained=result.learned)
-    return found + OF_SEARCH if searches else found
+    if not searches:
+        return agent_ability(spec, result.kwargs, trained=result.learned)
+    # Search plays on copies of the episode, in which everything is known that any agent is told.
+    told = sum((each for values in spec.abilities.values() for each in values.values()), spec.ability).information
+    futures = OF_THE_BOUND.information if CLAIRVOYANT in name else OF_SEARCH.information
+    return agent_ability(spec, result.kwargs) + Ability(information=told + futures)
 
 
 def plans(result: EvaluationResult) -> bool:
@@ -177,15 +218,20 @@ def plans(result: EvaluationResult) -> bool:
 
 
 def compare(
-    results: Sequence[EvaluationResult], *, metric: str | None = None, reference: str | None = None
+    results: Sequence[EvaluationResult],
+    *,
+    metric: str | None = None,
+    reference: str | None = None,
+    ability: Ability | None = None,
 ) -> list[ComparisonRow]:
-    """Compares policies on the same episodes, best first, below the bound.
+    """Compares policies on the same episodes, best first, below the bound; those that stand apart come last.
 
     Args:
         results: One result per policy; that of the bound (`evaluate_bound`) gives the distance to it.
         metric: What is compared. Default: what the tables of the environment are ordered by.
         reference: Policy that all others are compared with. Default: for each of them the best other rule with no
-            other actions and no other information than its own.
+            other actions and no other information than its own, or than those of the setting.
+        ability: What agents of the setting may do and know; by default nothing stands apart.
 
     Raises:
         ConfigError: There is no result, a policy occurs twice, the results are of different seeds, or there is no such
@@ -213,12 +259,14 @@ def compare(
     rules = _merits_of_rules(results, metric)
     rows = []
     for name, result in by_name.items():
-        ability = abilities[name]
-        fair = [rule for rule in rules if rule != name and ability.covers(abilities[rule])]
+        apart = ability is not None and name != BOUND_POLICY and not (ability + OF_SEARCH).covers(abilities[name])
+        allowed = abilities[name] if ability is None else abilities[name] + ability if apart else ability
+        fair = [rule for rule in rules if rule != name and allowed.covers(abilities[rule])]
         base = by_name.get(reference or max(fair, key=rules.__getitem__, default=""))
-        rows.append(_row(result, metric, ability=ability, bound=by_name.get(BOUND_POLICY), base=base))
+        row = _row(result, metric, ability=abilities[name], bound=by_name.get(BOUND_POLICY), base=base)
+        rows.append(replace(row, apart=apart))
     merits = {row.policy: np.nan_to_num(merit(metric, row.estimate.mean), nan=-np.inf) for row in rows}
-    return sorted(rows, key=lambda row: (row.policy != BOUND_POLICY, -merits[row.policy]))
+    return sorted(rows, key=lambda row: (row.policy != BOUND_POLICY, row.apart, -merits[row.policy]))
 
 
 def comparison_table(
@@ -234,6 +282,8 @@ def comparison_table(
         shown.label: [shown.write(row.estimate) for row in rows],
         "middle half": [shown.write(row.middle).partition(" ")[0] for row in rows],
     }
+    if any(row.score is not None for row in rows):
+        columns["score"] = [written_score(row.score) for row in rows]
     unit = f", {shown.unit}" if shown.unit else ""
     if any(row.difference is not None for row in rows):
         columns["reference"] = [row.reference or "" for row in rows]

@@ -18,7 +18,10 @@ from flowsched_gym.core.errors import ConfigError, FlowSchedError, InvalidAction
 from flowsched_gym.core.files import read_json
 from flowsched_gym.evaluation import BOUND_POLICY, EpisodeResult, EvaluationResult, Interval, Progress, Run
 from flowsched_gym.evaluation.player import compiled_where_ready
+from flowsched_gym.leaderboard.claims import tier_misfit
+from flowsched_gym.leaderboard.comparison import OF_SEARCH, compare_settings
 from flowsched_gym.leaderboard.play import Entrant, entrants_of, model_digest, play
+from flowsched_gym.leaderboard.published import published_results
 from flowsched_gym.leaderboard.suite import SUITES, VIEW_ARGUMENTS, Setting, Suite, load_suite
 from flowsched_gym.registration import MODEL_SUFFIX
 
@@ -50,10 +53,15 @@ class Fresh:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verified:
-    """A result that was computed anew, its setting, and other episodes of its policy where that was at hand."""
+    """A result that was computed anew, its setting, and other episodes of its policy where that was at hand.
+
+    The notes say where it may not be called better than the rules of the setting, and where the tier of the setting is
+    not that of its results, this one and the published ones.
+    """
 
     result: EvaluationResult
     setting: Setting
+    notes: tuple[str, ...] = ()
     fresh: Fresh | None = None
 
 
@@ -94,13 +102,30 @@ def verify(
 
     again = _computed(path, found, setting, {**setting.kwargs, **view}, tell)
     _compare(path, found, again)
+    notes = _notes(again, suite, setting)
     if entrant is None or not count:
-        return Verified(result=again, setting=setting)
+        return Verified(result=again, setting=setting, notes=notes)
     seeds = _fresh_seeds(suite, count)
     later: Progress = lambda done, of: tell(num_played + done, of)  # noqa: E731 - used once
     other = play(suite, setting, entrant, kwargs=view, seeds=seeds, trust=trust, progress=later)
     fresh = Fresh(seeds=seeds, interval=other.interval(setting.metric), claim=again.interval(setting.metric))
-    return Verified(result=again, setting=setting, fresh=fresh)
+    return Verified(result=again, setting=setting, notes=notes, fresh=fresh)
+
+
+def _notes(result: EvaluationResult, suite: Suite, setting: Setting) -> tuple[str, ...]:
+    """Says what a result may not claim in its setting, and whether the tier of the setting fits."""
+    published = [each for each in published_results(suite) if setting.holds(each) and each.policy != result.policy]
+    (compared,) = compare_settings([(setting, [result, *published])])
+    row, notes = compared.row(result.policy), []
+    if row is not None and row.apart and setting.ability is not None:
+        names = ("actions", "information")
+        more = [
+            f"{name} {', '.join(extra)}"
+            for name, has, may in zip(names, row.ability, setting.ability, strict=True)
+            if (extra := [word for word in has if word not in (*may, *OF_SEARCH.information)])
+        ]
+        notes.append(f"it stands apart: beyond {setting.name} it has the {' and the '.join(more)}")
+    return (*notes, *filter(None, [tier_misfit(compared)]))
 
 
 def _place_of(path: str | Path, found: EvaluationResult, suite_file: str | None) -> tuple[Suite, Setting]:

@@ -17,7 +17,7 @@ from flowsched_gym.leaderboard import compare, group_results, load_suite, publis
 from flowsched_gym.leaderboard.page import Film, read_learning_curves, write_site
 from flowsched_gym.leaderboard.page.document import page_html
 from tests.cli.test_evaluate import POLICY, untrained
-from tests.leaderboard.test_forged_files import TINY
+from tests.leaderboard.test_forged_files import TINY, WITH_TIER
 from tests.processes import check_refusal, run
 from tests.repository import ROOT
 
@@ -62,6 +62,24 @@ def test_a_policy_of_ones_own_gets_onto_a_leaderboard_and_is_verified(flowsched,
 
     table = flowsched("leaderboard", "table", "--suite", "tiny-v1.json", "--json")
     assert {each["policy"] for each in json.loads(table.out)["results"]} == {"Oldest", "edf"}
+
+
+def test_tables_of_a_suite_with_tiers_part_what_has_more_actions_and_end_with_what_does_not_fit(
+    flowsched, folder: Path
+) -> None:
+    settings = {"short": TINY["settings"]["short"] | WITH_TIER | {"tier": "calibration", "reference": "feasible-first"}}
+    (folder / "tiny-v1.json").write_text(json.dumps(TINY | {"schema": "flowsched-suite/2", "settings": settings}))
+    names = ("random", "feasible-first", "postpone-late")
+    policies = [word for name in names for word in ("--policy", name)]
+
+    outcome = flowsched("leaderboard", "run", "--suite", "tiny-v1.json", *policies)
+
+    assert outcome.status == 0, outcome.err
+    ranked, apart = outcome.out.split("With more actions or information:")
+    assert "short (calibration): flowsched/Artemis-v0" in ranked
+    assert re.search(r"^feasible-first .* 1\.00 ", ranked, re.MULTILINE)
+    assert "postpone-late" in apart
+    assert "short is of tier calibration, but feasible-first is " in apart
 
 
 def test_results_of_a_suite_that_changed_are_refused_in_one_line(flowsched, folder: Path) -> None:

@@ -291,6 +291,10 @@ def test_pairs_are_resampled_together_so_that_their_intervals_are_far_narrower_t
     theirs = generator.uniform(1.0, 100.0, 20)
     ratio = statistics.paired_ratio(1.25 * theirs, theirs)
     assert (ratio.mean, ratio.low, ratio.high) == pytest.approx((1.25, 1.25, 1.25))
+    # Widened for few trainings, the interval of what cannot be negative ends at 0.
+    few = statistics.paired_ratio(np.outer([1.0, 100.0], np.ones(20)), np.ones(20))
+    assert (few.low, few.high > 100.0) == (0.0, True)
+    assert statistics.paired_ratio(np.outer([-1.0, 100.0], np.ones(20)), np.ones(20)).low < 0.0
 
 
 def test_the_interquartile_mean_leaves_a_quarter_out_at_each_end_and_what_has_no_value_counts_nowhere():

@@ -14,7 +14,7 @@ import pytest
 
 from flowsched_gym.cli.leaderboard_command import _with_published as with_published
 from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.evaluation import Run, result_content
+from flowsched_gym.evaluation import EvaluationResult, Run, result_content, write_result
 from flowsched_gym.leaderboard import Setting, entrants_of, load_suite, play, published_results, verify
 from flowsched_gym.systems import Ability
 from tests.evaluation.test_results import EPISODES, put
@@ -279,3 +279,23 @@ def test_a_setting_of_the_second_schema_says_what_its_agents_may_do_and_what_has
     ):
         with pytest.raises(ConfigError, match=message):
             load(**changes)
+
+
+def test_verifying_says_what_a_result_may_not_claim_and_where_a_tier_does_not_fit(tmp_path: Path, monkeypatch) -> None:
+    settings = {"short": TINY["settings"]["short"] | WITH_TIER}
+    file = tmp_path / "tiny-v1.json"
+    file.write_text(json.dumps(TINY | {"schema": "flowsched-suite/2", "settings": settings}))
+    suite = load_suite(file)
+
+    def notes(policy: str, *published: EvaluationResult) -> tuple[str, ...]:
+        monkeypatch.setattr("flowsched_gym.leaderboard.verification.published_results", lambda _: list(published))
+        path = tmp_path / f"{policy}.json"
+        write_result(played[policy], path)
+        return verify(path, suite_file=str(file), fresh_episodes=0).notes
+
+    played = {name: play(suite, suite.settings["short"], entrants_of([name])[0]) for name in ("random", "edf", "paced")}
+    assert notes("edf") == ()
+    assert notes("paced") == ("it stands apart: beyond short it has the actions wait and the information load",)
+    same = replace(played["random"], policy="lifo")
+    (note,) = notes("random", same)
+    assert note == "short is of tier headline, but lifo is 0.0 % better than random, less than 2 %"

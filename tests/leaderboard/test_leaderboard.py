@@ -7,7 +7,10 @@ from functools import partial
 import gymnasium
 import numpy as np
 import pytest
+from PIL import Image
 
+from benchmarks import score_pictures
+from benchmarks.leaderboard import README, comparison, current, pages, readme, speed_table
 from benchmarks.paper.run import DOCUMENT as PAPER_DOCUMENT
 from benchmarks.paper.run import FIGURE as PAPER_FIGURE
 from benchmarks.paper.run import paper_markdown
@@ -16,7 +19,6 @@ from benchmarks.speed.run import alternating, cases, measure, play
 from flowsched_gym import evaluation, leaderboard
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation import BOUND_POLICY, EpisodeResult, EvaluationResult, Interval, ModelFile, Run
-from flowsched_gym.leaderboard.document import learned_table, speed_table
 from flowsched_gym.leaderboard.published import published_content, published_path
 from flowsched_gym.leaderboard.table import escaped
 from flowsched_gym.registration import ENVIRONMENTS, agent_ability, find_environment, policy_ability, widest_ability
@@ -24,7 +26,7 @@ from tests.repository import ROOT
 
 ARTEMIS = "flowsched/Artemis-v0"
 BENCHMARKS = ROOT / "benchmarks"
-SUITE = leaderboard.load_suite("standard-v1")
+SUITE, RESULTS = current(BENCHMARKS)
 ACTION = {"num_decisions": 1, "actions": np.zeros(1, dtype=np.uint8)}
 SPREAD = np.linspace(0.3, 0.7, 12)
 
@@ -45,7 +47,7 @@ def make_result(policy, *trainings, kwargs=None, fct=0.01, first=0, learned=Fals
 
 def learned_rows(results):
     groups = leaderboard.group_results(results, list(SUITE.settings.values()))
-    return learned_table(leaderboard.compare_settings(groups), SUITE).rows
+    return leaderboard.learned_table(leaderboard.claims_of(leaderboard.compare_settings(groups))).rows
 
 
 def test_policies_are_compared_with_the_best_rule_and_the_bound_episode_by_episode():
@@ -96,7 +98,7 @@ def test_a_reference_has_no_other_actions_and_no_other_information():
     assert rows["paced:base=lifo,active=6"].ability == (("grant", "wait"), ("load",))
     # An agent that nothing can fairly be compared with is not called better.
     alone = [make_result("paced", SPREAD), make_result("grants", SPREAD + 0.1, learned=True)]
-    assert learned_rows(alone)[0][-3:] == ("no rule has as little", "", "")
+    assert learned_rows(alone)[0][-4:] == ("", "", "", "no rule has its actions")
 
 
 @pytest.mark.parametrize(
@@ -130,14 +132,13 @@ def test_learned_agents_stand_beside_the_best_rule_with_what_can_be_said():
     of = partial(make_result, kwargs={"workload": "gather-heavy", "k": 3, "f": 10})
     heuristics = [of("edf", SPREAD), of("fifo", SPREAD - 0.1)]
     agents = [
-        of("good", SPREAD + 0.14, SPREAD + 0.16, learned=True),
+        of("good", SPREAD + 0.14, SPREAD + 0.15, SPREAD + 0.15, SPREAD + 0.16, learned=True),
         of("even", SPREAD[::-1], learned=True),
-        of("search", SPREAD - 0.05),
     ]
-    assert [(row[0], row[1], row[4], row[7].split()[0], row[9]) for row in learned_rows(heuristics + agents)] == [
-        ("artemis-heavy", "good", "2", "edf", "**better**"),
+    rows = learned_rows(heuristics + agents)
+    assert [(row[0], row[2], row[3], row[5].split()[0], row[8].split(",")[0]) for row in rows] == [
+        ("artemis-heavy", "good", "4", "edf", "**better**"),
         ("artemis-heavy", "even", "1", "edf", "not told apart"),
-        ("artemis-heavy", "search", "", "edf", "worse"),
     ]
     assert learned_rows(heuristics) == ()
 
@@ -163,10 +164,10 @@ def test_results_that_cannot_be_compared_are_refused(tmp_path):
         with pytest.raises(ConfigError, match=message):
             leaderboard.compare(results, reference=reference)
     with pytest.raises(ConfigError, match="there is no such folder"):
-        leaderboard.leaderboard_markdown(tmp_path)
+        pages(tmp_path)
     (tmp_path / "results").mkdir()
     with pytest.raises(ConfigError, match="holds no result"):
-        leaderboard.leaderboard_markdown(tmp_path)
+        pages(tmp_path)
 
 
 def test_a_table_is_written_for_documents_and_for_terminals_and_intervals_with_the_ends_that_are_known():
@@ -226,7 +227,7 @@ def test_markdown_shows_a_text_as_it_is(tmp_path):
     made = evaluation.Provenance(command="flowsched `x` <b>", versions={"flowsched-gym": "0.1.0"})
     result = replace(make_result("edf", [0.5, 0.5], kwargs={"workload": "<b>[x](http://y)"}), made=made)
     evaluation.write_result(result, tmp_path / "results" / "edf.json")
-    page = leaderboard.leaderboard_markdown(tmp_path)
+    page = pages(tmp_path)[tmp_path / "tables" / "artemis.md"]
     assert r"### \<b\>\[x\](http\://y)" in page
     assert "- `` flowsched `x` <b> ``, flowsched-gym 0.1.0" in page
 
@@ -238,19 +239,37 @@ def test_figures_of_speed_that_are_none_are_one_clear_error(tmp_path):
     for change in ({"memory": 3}, {"rates": []}, {"rates": {"a": {"median": "x"}}}, {"command": 5}):
         (tmp_path / "speed" / "results.json").write_text(json.dumps(content | change))
         with pytest.raises(ConfigError, match=r"speed/results\.json: this is not what benchmarks/speed/run\.py writes"):
-            leaderboard.leaderboard_markdown(tmp_path)
+            pages(tmp_path)
 
 
 @pytest.fixture(scope="module")
 def committed():
-    return leaderboard.read_results(BENCHMARKS / "results")
+    return leaderboard.read_results(RESULTS)
 
 
-def test_the_committed_leaderboard_is_what_its_result_files_give(committed):
-    written = (BENCHMARKS / "README.md").read_text(encoding="utf-8")
-    assert written == leaderboard.leaderboard_markdown(BENCHMARKS), "run: python -m benchmarks.leaderboard"
+def test_the_committed_leaderboard_is_what_its_result_files_give_on_a_short_first_page(committed):
+    found = pages(BENCHMARKS)
+    for path, text in found.items():
+        assert path.read_text(encoding="utf-8") == text, f"{path} is stale: python -m benchmarks.leaderboard"
+    assert set((BENCHMARKS / "tables").iterdir()) == found.keys() - {BENCHMARKS / "README.md"}
+    prose = [line for line in found[BENCHMARKS / "README.md"].splitlines() if not line.startswith("|")]
+    assert len(" ".join(prose).split()) < 500
     published = json.loads(published_path(SUITE.name).read_text(encoding="utf-8"))
     assert published == published_content(committed, SUITE), "the same"
+
+
+def test_the_score_in_the_readme_and_the_pictures_are_those_of_the_result_files():
+    compared, claims = comparison(SUITE, RESULTS)
+    assert README.read_text(encoding="utf-8") == readme(leaderboard.score_line(compared, claims)), "the same"
+    assert README.read_text(encoding="utf-8") != readme("another score")
+    for name in ("scores.png", "profile.png"):
+        with Image.open(BENCHMARKS / name) as picture:
+            assert picture.info["Description"] == score_pictures.description(compared, claims), "the same"
+
+
+def test_tiers_are_those_of_the_measured_ranges():
+    compared, _ = comparison(SUITE, RESULTS)
+    assert [misfit for each in compared if (misfit := leaderboard.tier_misfit(each))] == []
 
 
 def test_the_published_results_give_the_tables_of_the_whole_result_files(committed):

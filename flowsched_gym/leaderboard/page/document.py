@@ -17,7 +17,8 @@ from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.evaluation import BOUND_POLICY, Interval, Progress, bootstrap_intervals
 from flowsched_gym.flows.metrics import SMALLER_IS_BETTER, merit
 from flowsched_gym.leaderboard import comparison
-from flowsched_gym.leaderboard.comparison import ComparedSetting, ComparisonRow, MetricColumn
+from flowsched_gym.leaderboard.claims import BETTER, NO_RULE, WORSE, claims_of
+from flowsched_gym.leaderboard.comparison import RANDOM, ComparedSetting, ComparisonRow, MetricColumn
 from flowsched_gym.leaderboard.page.charts import Curve, draw_chart
 from flowsched_gym.leaderboard.suite import Groups, Setting
 
@@ -33,8 +34,6 @@ UNSIGNED: Final = re.compile(r"\+0\.0+(?!\d)")
 """A difference of nothing, which has no sign."""
 MOST_DIGITS: Final = 6
 MIN_TRAININGS: Final = 2
-CHANCE: Final = "random"
-"""Policy that every environment has; a training that is worse has collapsed."""
 NAMED_BETWEEN: Final = (0.88, 0.12)
 """Shares at which lines lead from the curves of a profile to their names."""
 
@@ -63,7 +62,8 @@ def page_html(
     agents by setting; ``progress`` is called with the number of settings that have been compared, and of all.
     """
     compared = comparison.compare_settings(groups, progress)
-    body = [_overview(compared)]
+    verdicts = {id(claim.row): claim.verdict for claim in claims_of(compared)}
+    body = [_overview(compared, verdicts)]
     for number, each in enumerate(compared):
         name = each.setting.name
         played = {film.policy: film.address for film in films if film.setting == name}
@@ -84,7 +84,7 @@ def page_html(
     )
 
 
-def _overview(settings: Sequence[ComparedSetting]) -> str:
+def _overview(settings: Sequence[ComparedSetting], verdicts: Mapping[int, str]) -> str:
     """Sets the best learned agent of each setting beside its reference, a rule with its actions and information."""
     lines = []
     for number, compared in enumerate(settings):
@@ -100,7 +100,7 @@ def _overview(settings: Sequence[ComparedSetting]) -> str:
             _best(rule, shown),
             _best(agent, shown, "" if agent is None else _range_of_trainings(compared, agent)),
             _cell(UNSIGNED.sub("0.0", written)),
-            _verdict(compared, agent),
+            _verdict(compared, agent, verdicts.get(id(agent))),
             _best(search, shown),
         ]
         # A narrow screen shows the row as a list, with these names.
@@ -134,7 +134,7 @@ def _range_of_trainings(compared: ComparedSetting, agent: ComparisonRow) -> str:
 
 def _num_collapsed(compared: ComparedSetting, agent: ComparisonRow) -> int:
     """Counts the trainings of an agent that are worse than a policy that chooses at random."""
-    metric, chance = compared.setting.metric, compared.row(CHANCE)
+    metric, chance = compared.setting.metric, compared.row(RANDOM)
     value = -np.inf if chance is None else merit(metric, chance.estimate.mean)
     return sum(merit(metric, mean) < value for mean in _means_of_trainings(compared, agent))
 
@@ -157,7 +157,8 @@ def _section(
     for row, texts in zip(rows, table.rows, strict=True):
         notes = [row.training] * row.learned
         if row.learned and (collapsed := _num_collapsed(compared, row)):
-            notes.append(f"{collapsed} worse than {CHANCE}")
+            notes.append(f"{collapsed} worse than {RANDOM}")
+        notes += ["with more actions or information"] * row.apart
         notes += ["yours"] * (row.policy in mine)
         note = f" <small>{', '.join(notes)}</small>" if notes else ""
         film = ""
@@ -219,16 +220,15 @@ def _profile(compared: ComparedSetting) -> str:
     return draw_chart(curves, title=title, x_label=shown.label, y_range=(0.0, 100.0))
 
 
-def _verdict(compared: ComparedSetting, row: ComparisonRow | None) -> str:
+def _verdict(compared: ComparedSetting, row: ComparisonRow | None, said: str | None) -> str:
     """Writes whether the best learned agent ``wins``, ``loses`` or ``collapses``, or ``open``; empty if unknown."""
-    if row is None or row.difference is None or not row.difference.known:
+    if row is None or row.difference is None or not row.difference.known or said in (None, NO_RULE):
         return "<td></td>"
-    worst, best = sorted(merit(compared.setting.metric, end) for end in (row.difference.low, row.difference.high))
     num_collapsed = _num_collapsed(compared, row)
-    verdict = "wins" if worst > 0.0 else "loses" if best < 0.0 else "collapses" if num_collapsed else "open"
+    verdict = {BETTER: "wins", WORSE: "loses"}.get(said or "", "collapses" if num_collapsed else "open")
     if not num_collapsed:
         return f"<td>{verdict}</td>"
-    return f"<td>{verdict} <small>{num_collapsed} of {row.num_runs} trainings worse than {CHANCE}</small></td>"
+    return f"<td>{verdict} <small>{num_collapsed} of {row.num_runs} trainings worse than {RANDOM}</small></td>"
 
 
 def _best(row: ComparisonRow | None, shown: MetricColumn, note: str = "") -> str:

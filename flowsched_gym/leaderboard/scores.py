@@ -1,15 +1,13 @@
-"""Scores the learned agents of the leaderboard over all its settings, on one scale (Agarwal et al., NeurIPS 2021).
+"""Scores of trained agents over several settings, on one scale (Agarwal et al., NeurIPS 2021).
 
-``python -m benchmarks.scores`` prints them. The score of a training in a setting is 0 where it is as good as choosing
-at random, and 1 where it is as good as the best rule with no other actions and information: ``(agent - random) / (rule
-- random)``, each the mean of a metric over the same episodes. Settings in which random and the rule are less than 2 %
-apart tell nothing, and are not counted. Intervals are made of draws of the trainings of each setting, and of its
-episodes, and widened as those of ``flowsched_gym.evaluation.statistics``.
+The score of a training in a setting is 0 where it is as good as choosing at random, and 1 where it is as good as the
+reference: ``(agent - random) / (reference - random)``, each the mean of a metric over the same episodes. Intervals are
+made of draws of the trainings of each setting, and of its episodes, and widened as those of
+``flowsched_gym.evaluation.statistics``.
 """
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Final, NamedTuple, Unpack
 
 import numpy as np
@@ -25,26 +23,10 @@ from flowsched_gym.evaluation.statistics import (
     Resampling,
     StandardError,
     interquartile_mean,
-    paired_difference,
     within,
 )
-from flowsched_gym.leaderboard import (
-    Table,
-    compare_settings,
-    format_interval,
-    group_results,
-    load_suite,
-    read_results,
-)
 
-RESULTS: Final = Path(__file__).resolve().parent / "results"
 SHARES: Final = np.array([0.0, 1.0])
-COLUMNS: Final = (
-    *("setting", "agent", "rule", "trainings", "median score", "from, to", "collapsed"),
-    *("p, adjusted (Holm)", "counted"),
-)
-LEAST_RANGE: Final = 0.02
-"""Part of the rule's mean by which it has to be away from random."""
 COLLAPSE: Final = 0.25
 """A training whose score is this far below the median of its agent's has collapsed, as has one not above random."""
 
@@ -61,8 +43,10 @@ def training_scores(compared: Compared) -> FloatArray:
     """Returns the score of each training, (num_runs,).
 
     Raises:
-        ConfigError: The reference has the mean of random: there is no scale.
+        ConfigError: There is no episode or no training, or the reference has the mean of random: there is no scale.
     """
+    if not compared.agent.size:
+        raise ConfigError(f"agent has the shape {compared.agent.shape}: a score needs a training and an episode")
     if compared.reference.mean() == compared.random.mean():
         raise ConfigError(f"reference and random have the mean {compared.random.mean():g}: a score needs two")
     count = len(compared.random)
@@ -121,57 +105,6 @@ def holm(p_values: FloatArray) -> FloatArray:
     return adjusted
 
 
-class Scored(NamedTuple):
-    """An agent of a setting, the rule that it is compared with, their difference, and whether it is counted."""
-
-    setting: str
-    agent: str
-    rule: str
-    compared: Compared
-    difference: Interval
-    counts: bool
-
-
-def main() -> None:
-    """Prints the scores of each agent, and those of all together."""
-    scored = agents()
-    adjusted = holm(np.array([each.difference.p_value for each in scored]))
-    rows = [_row(each, p_value) for each, p_value in zip(scored, adjusted.tolist(), strict=True)]
-    print(Table(columns=COLUMNS, rows=tuple(rows)).text())
-    counted = [each.compared for each in scored if each.counts]
-    score = format_interval(suite_score(counted), digits=2)
-    print(f"\n{len(counted)} agents are counted: interquartile mean {score}; 0 is random, 1 the best rule.")
-
-
-def _row(each: Scored, p_value: float) -> tuple[str, ...]:
-    scores = training_scores(each.compared)
-    numbers = f"{np.median(scores):.2f}", f"{scores.min():.2f} to {scores.max():.2f}", f"{num_collapsed(scores)}"
-    names = each.setting, each.agent, each.rule, f"{len(scores)}"
-    return (*names, *numbers, f"{p_value:.3f}", "" if each.counts else "no")
-
-
-def agents() -> list[Scored]:
-    """Finds the trained agents of the leaderboard for which random and a rule have played."""
-    found = []
-    for compared in compare_settings(
-        group_results(read_results(RESULTS), list(load_suite("standard-v1").settings.values()))
-    ):
-        setting = compared.setting
-        for row in compared.rows:
-            if row.learned and row.reference is not None and compared.row("random") is not None:
-                ours, random, rule = (
-                    compared.result(name).samples(setting.metric) for name in (row.policy, "random", row.reference)
-                )
-                counts = bool(abs(rule.mean() - random.mean()) >= LEAST_RANGE * abs(rule.mean()))
-                difference = paired_difference(ours, rule)
-                found.append(
-                    Scored(
-                        setting.name, row.policy, row.reference, Compared(ours, random[0], rule[0]), difference, counts
-                    )
-                )
-    return found
-
-
 Strata = Sequence[tuple[Compared, ...]]
 """Settings; of each, agents that played the same episodes."""
 Statistic = Callable[[Sequence[tuple[FloatArray, ...]]], FloatArray]
@@ -192,6 +125,8 @@ def _estimate(
     seed: int = 0,
 ) -> Interval:
     """Estimates a number that is computed of scores in several settings."""
+    if not strata:
+        raise ConfigError("settings is empty: a score over a suite needs one")
     streams, few = SeedStreams(seed), min(num_resamples, NUM_VARIANCE_RESAMPLES)
     estimate = float(statistic([tuple(training_scores(each)[None] for each in agents) for agents in strata])[0])
     counts = [len(each.agent) for agents in strata for each in agents if len(each.agent) > 1] or [2]
@@ -230,7 +165,3 @@ def _scores(compared: Compared, shares: FloatArray) -> FloatArray:
     random, reference = shares @ compared.random, shares @ compared.reference
     scores: FloatArray = (shares @ compared.agent.T - random[:, None]) / (reference - random)[:, None]
     return scores
-
-
-if __name__ == "__main__":
-    main()

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from rliable import metrics  # its other modules import absl, whose log handler breaks what pytest captures
 
-from benchmarks import scores
-from benchmarks.scores import Compared
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation.statistics import interquartile_mean
+from flowsched_gym.leaderboard import scores
+from flowsched_gym.leaderboard.scores import Compared
 
 NUM_SETTINGS, NUM_TRAININGS, NUM_EPISODES = 6, 10, 12
 
@@ -37,6 +37,19 @@ def test_a_score_is_0_at_random_and_1_at_the_reference_in_either_direction():
         assert scores.training_scores(Compared(rows, random, reference)) == pytest.approx([0.0, 1.0, 1.5, -1.0])
     with pytest.raises(ConfigError, match="reference and random have the mean 5"):
         scores.training_scores(Compared(means[None], means, means))
+
+
+def test_of_nothing_there_is_no_score():
+    nothing = np.empty(0)
+    for call, message in (
+        (lambda: scores.suite_score([]), "settings is empty"),
+        (lambda: scores.performance_profile([], np.array([0.5])), "settings is empty"),
+        (lambda: scores.suite_improvement([], []), "settings is empty"),
+        (lambda: scores.suite_score([Compared(np.empty((2, 0)), nothing, nothing)]), r"the shape \(2, 0\)"),
+        (lambda: scores.training_scores(Compared(np.empty((0, 2)), np.zeros(2), np.ones(2))), r"the shape \(0, 2\)"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            call()
 
 
 def test_a_training_that_collapsed_is_counted_though_the_others_are_good():

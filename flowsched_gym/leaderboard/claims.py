@@ -1,0 +1,222 @@
+"""Judges the learned agents of a suite: what they claim against rules, their scores, and why they lose.
+
+An agent claims to be better than the best rule that keeps to what its setting allows (`comparison`). A verdict stands
+where the p-value of their difference is below 0.05 after it was adjusted for all claims of the table (Holm). An agent
+that stands apart claims nothing, and none is called better where no rule takes all of its actions.
+
+The score of a suite is made of the headline settings; those of shift have one of their own. Counted are all learned
+agents with exactly the actions and the information of their setting: nothing is chosen by the test episodes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.evaluation import BOUND_POLICY, Interval
+from flowsched_gym.flows.metrics import merit
+from flowsched_gym.leaderboard.comparison import RANDOM, ComparedSetting, ComparisonRow, MetricColumn, written_score
+from flowsched_gym.leaderboard.scores import Compared, holm, num_collapsed, suite_score, training_scores
+from flowsched_gym.leaderboard.suite import CALIBRATION, HEADLINE
+from flowsched_gym.leaderboard.table import Table, escaped, format_interval
+
+LEVEL: Final = 0.05
+"""Adjusted p-value below which a difference is told."""
+LEAST_P: Final = 0.001
+"""What is smaller is not written out."""
+LEAST_RANGE: Final = 0.02
+"""Range between random and the best known below which a setting calibrates: of a share, or relative to a mean."""
+LEAST_ROOM: Final = 0.01
+"""Room between the best rule and the reference up to which there is none, likewise."""
+BETTER: Final = "**better**"
+WORSE: Final = "worse"
+OPEN: Final = "not told apart"
+NO_RULE: Final = "no rule has its actions"
+REASONS: Final = {
+    "no room": "the reference is at most 1 % better than the best rule",
+    "no information": "all that is known to be more than 1 % better than the best rule knows more than the agents",
+    "not found": "there is more to win with the same actions and information",
+    "not measured": "the reference has not played",
+}
+"""Why an agent loses, and what that means."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """What is claimed of a learned agent in a setting.
+
+    Attributes:
+        p_value: How probable a difference from the rule as large is where there is none, adjusted for all claims.
+        scored: What its scores are made of; ``None`` where nothing has the score 0 or 1.
+        counted: Whether it has exactly the actions and the information of its setting, and a score.
+    """
+
+    compared: ComparedSetting
+    row: ComparisonRow
+    rule: ComparisonRow | None
+    p_value: float
+    scored: Compared | None
+    counted: bool
+
+    @property
+    def verdict(self) -> str:
+        """What may be said of the agent."""
+        if self.rule is None or self.row.difference is None:
+            return NO_RULE
+        if not self.p_value < LEVEL:
+            return OPEN
+        if merit(self.compared.setting.metric, self.row.difference.mean) < 0:
+            return WORSE
+        rules = (each for each in self.compared.rows if each.is_rule and not each.apart)
+        matched = any(set(self.row.ability.actions) <= set(each.ability.actions) for each in rules)
+        return BETTER if matched else NO_RULE
+
+    @property
+    def scores(self) -> FloatArray:
+        """Score of each training, (num_runs,); none where there is no scale."""
+        return np.empty(0) if self.scored is None else training_scores(self.scored)
+
+    @property
+    def reason(self) -> str:
+        """Why the agent is not better than the rule, a key of `REASONS`."""
+        reference, rule = self.compared.row(self.compared.setting.reference), self.compared.best_rule
+        if reference is None or rule is None:
+            return "not measured"
+        if gain(self.compared, reference, rule) <= LEAST_ROOM:
+            return "no room"
+        knows = not reference.apart and reference.policy != BOUND_POLICY
+        ranked = (each for each in self.compared.rows if not each.apart and each.policy != BOUND_POLICY)
+        found = knows or any(gain(self.compared, each, rule) > LEAST_ROOM for each in ranked)
+        return "not found" if found else "no information"
+
+
+def claims_of(settings: Sequence[ComparedSetting]) -> list[Claim]:
+    """Returns what is claimed of the learned agents that do not stand apart."""
+    found = [(compared, row) for compared in settings for row in compared.rows if row.learned and not row.apart]
+    p_values = [1.0 if row.difference is None else row.difference.p_value for _, row in found]
+    adjusted = holm(np.nan_to_num(np.array(p_values), nan=1.0))
+    claims = []
+    for (compared, row), p_value in zip(found, adjusted.tolist(), strict=True):
+        setting, rule = compared.setting, compared.row(row.reference)
+        scored = compared.scored(row.policy, setting.reference or row.reference)
+        own = setting.ability is None or row.ability.covers(setting.ability)
+        counted = own and scored is not None
+        claims.append(Claim(compared=compared, row=row, rule=rule, p_value=p_value, scored=scored, counted=counted))
+    return claims
+
+
+def gain(compared: ComparedSetting, row: ComparisonRow, other: ComparisonRow) -> float:
+    """Returns by how much a policy is better than another one: of a share, or relative to the other's mean."""
+    metric, shown = compared.setting.metric, compared.column
+    difference = merit(metric, row.estimate.mean - other.estimate.mean)
+    return difference if shown.unit == "points" else difference / (abs(other.estimate.mean) or 1.0)
+
+
+def measured_range(compared: ComparedSetting) -> tuple[ComparisonRow, float] | None:
+    """Returns the best that is known of what does not stand apart, and its gain over random; ``None`` without both."""
+    random = compared.row(RANDOM)
+    best = next((row for row in compared.rows if not row.apart and row.policy not in (BOUND_POLICY, RANDOM)), None)
+    return None if random is None or best is None else (best, gain(compared, best, random))
+
+
+def tier_of(compared: ComparedSetting) -> str:
+    """Returns the tier of a setting; where its suite has none, that of its measured range."""
+    if compared.setting.tier:
+        return compared.setting.tier
+    found = measured_range(compared)
+    return CALIBRATION if found is None or found[1] < LEAST_RANGE else HEADLINE
+
+
+def tier_misfit(compared: ComparedSetting) -> str | None:
+    """Says where the tier of a setting is not that of its measured range, or its reference is no better than random."""
+    setting, found = compared.setting, measured_range(compared)
+    if not setting.tier or found is None:
+        return None
+    best, width = found
+    calibrates = setting.tier == CALIBRATION
+    if calibrates is not (width < LEAST_RANGE):
+        side = "at least" if calibrates else "less than"
+        return (
+            f"{setting.name} is of tier {setting.tier}, but {best.policy} is {100 * width:.1f} % better than {RANDOM}, "
+            f"{side} {100 * LEAST_RANGE:g} %"
+        )
+    if compared.row(setting.reference) is not None and compared.scored(RANDOM) is None:
+        return f"{setting.name}: its reference {setting.reference} is not better than {RANDOM}"
+    return None
+
+
+def score_of(claims: Sequence[Claim], tier: str = HEADLINE) -> Interval | None:
+    """Returns the score of the settings of a tier, the interquartile mean of all trainings that count, if there are."""
+    counted = [each.scored for each in claims if each.counted and each.scored and tier_of(each.compared) == tier]
+    return suite_score(counted) if counted else None
+
+
+def score_line(settings: Sequence[ComparedSetting], claims: Sequence[Claim], tier: str = HEADLINE) -> str:
+    """Writes the score of a tier in one line, with the number of its settings in which an agent counts."""
+    score, of_tier = score_of(claims, tier), [each for each in settings if tier_of(each) == tier]
+    names = {each.compared.setting.name for each in claims if each.counted and tier_of(each.compared) == tier}
+    if score is None:
+        return f"No learned agent counts in the {len(of_tier)} {tier} settings."
+    return (
+        f"Score of the learned agents: **{format_interval(score, digits=2)}** in {len(names)} of {len(of_tier)} {tier} "
+        "settings; 0 is choosing at random, 1 the reference of each setting."
+    )
+
+
+def learned_table(claims: Sequence[Claim]) -> Table:
+    """Lays the claims out, a row for each agent."""
+    lines = []
+    for each in claims:
+        row, shown, setting = each.row, each.compared.column, each.compared.setting
+        scores, difference = each.scores, row.difference
+        ends = () if difference is None else (difference.mean, difference.low, difference.high)
+        # A number must not lose its sign where it is rounded.
+        digits = shown.digits + any(round(shown.scale * end, shown.digits) == 0 != end for end in ends)
+        collapsed = num_collapsed(scores) if len(scores) else 0
+        told = difference is not None and each.verdict != NO_RULE
+        rule = "" if each.rule is None else f"{escaped(each.rule.policy)} {_mean(shown, each.rule)}"
+        lines.append(
+            (
+                escaped(setting.name or setting.title),
+                tier_of(each.compared),
+                escaped(row.policy),
+                f"{row.num_runs}, {collapsed} collapsed" if collapsed else f"{row.num_runs}",
+                f"{shown.label}: {_mean(shown, row)}",
+                rule,
+                shown.write(difference, digits=digits, signed=True),
+                written_score(float(scores.mean())) if len(scores) else "",
+                f"{each.verdict}, {_written_p(each.p_value)}" if told else each.verdict,
+            )
+        )
+    columns = ("setting", "tier", "agent", "trainings", "measure", "best rule", "difference", "score", "verdict")
+    return Table(columns=columns, rows=tuple(lines))
+
+
+def losses_table(claims: Sequence[Claim]) -> Table:
+    """Says of the agents that are worse than the best rule how much there was to win, and why they lose.
+
+    Left out are settings for calibration, those without a reference, and agents with less than their setting allows.
+    """
+    lines = []
+    for each in (each for each in claims if each.verdict == WORSE):
+        setting = each.compared.setting
+        able = setting.ability is not None and each.row.ability.covers(setting.ability)
+        if not able or setting.tier == CALIBRATION:
+            continue
+        compared, rule = each.compared, each.compared.best_rule
+        reference = compared.row(compared.setting.reference)
+        room = None if reference is None or rule is None else 100 * gain(compared, reference, rule)
+        names = (compared.setting.name, each.row.policy, compared.setting.reference)
+        # Adding zero after rounding turns -0.0 into 0.0.
+        lines.append((*map(escaped, names), "" if room is None else f"{round(room, 1) + 0.0} %", each.reason))
+    return Table(columns=("setting", "agent", "reference", "room over the best rule", "why"), rows=tuple(lines))
+
+
+def _written_p(value: float) -> str:
+    return f"p < {LEAST_P:g}" if value < LEAST_P else f"p = {value:.2g}"
+
+
+def _mean(shown: MetricColumn, row: ComparisonRow) -> str:
+    return shown.write(row.estimate).partition(" ")[0]

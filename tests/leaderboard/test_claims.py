@@ -1,0 +1,172 @@
+"""Judges agents of small suites of the second schema: who stands apart, who is better, and why agents lose."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from benchmarks.leaderboard import readme
+from flowsched_gym import leaderboard
+from flowsched_gym.leaderboard import claims as judging
+from flowsched_gym.leaderboard import comparison
+from flowsched_gym.registration import find_environment
+from flowsched_gym.systems import Ability
+from tests.leaderboard.test_leaderboard import ARTEMIS, SPREAD, make_result
+
+TOLD = ("sizes", "deadlines", "ages", "load")
+GRANT = leaderboard.Setting(
+    name="small",
+    spec=find_environment(ARTEMIS),
+    kwargs={},
+    metric="deadline_hit_ratio",
+    tier="headline",
+    ability=Ability(("grant",), TOLD),
+    reference="search",
+)
+POSTPONE = replace(GRANT, ability=Ability(("grant", "postpone"), TOLD))
+TRAININGS = (-0.01, -0.005, 0.0, 0.005, 0.01)
+RULES = {"random": -0.1, "fifo": 0.0, "edf": 0.05, "search": 0.15}
+
+
+def trained(name, gain, **kwargs):
+    """Builds an agent of five trainings that differ a little."""
+    return make_result(name, *(SPREAD + gain + each for each in TRAININGS), kwargs=kwargs, learned=True)
+
+
+def judged(setting, *agents, rules=RULES):
+    """Compares agents and rules, given by their gains, in a setting; returns it and its claims by agent."""
+    results = [*(make_result(name, SPREAD + gain) for name, gain in rules.items()), *agents]
+    (compared,) = leaderboard.compare_settings([(setting, results)])
+    return compared, {each.row.policy: each for each in leaderboard.claims_of([compared])}
+
+
+def test_what_has_more_than_the_setting_allows_stands_apart_below_and_claims_nothing():
+    rules = RULES | {"paced": 0.4, "postpone-late": 0.3, "clairvoyant-bound": 0.5}
+    free, kept = trained("free", 0.45, defer="to-back"), trained("kept", 0.1)
+    compared, claims = judged(GRANT, free, kept, rules=rules)
+
+    names = [row.policy for row in compared.rows]
+    assert names == [
+        *("clairvoyant-bound", "search", "kept", "edf", "fifo", "random"),
+        *("free", "paced", "postpone-late"),
+    ]
+    assert [row.policy for row in compared.rows if row.apart] == ["free", "paced", "postpone-late"]
+    assert list(claims) == ["kept"]
+    assert (claims["kept"].row.reference, compared.best_rule.policy) == ("edf", "edf")
+    page = leaderboard.tables_markdown([compared])
+    assert page.index("| kept (learned") < page.index("With more actions or information:") < page.index("| paced |")
+    assert "Tier: headline. Actions: grant. Information: sizes, deadlines, ages, load. Score 1: search." in page
+
+
+def test_an_agent_is_compared_with_the_best_rule_of_the_setting_though_it_does_less_itself():
+    rules = RULES | {"postpone-late": 0.3}
+    _, claims = judged(POSTPONE, trained("able", 0.35, defer="to-back"), trained("grants", 0.1), rules=rules)
+    assert [(each.row.reference, each.verdict) for each in claims.values()] == [
+        ("postpone-late", "**better**"),
+        ("postpone-late", "worse"),
+    ]
+    assert [each.counted for each in claims.values()] == [True, False], "it has fewer actions than the setting allows"
+
+
+def test_no_agent_is_better_where_no_rule_takes_its_actions():
+    _, claims = judged(POSTPONE, trained("able", 0.35, defer="to-back"), trained("grants", 0.1))
+    assert (claims["able"].row.reference, claims["able"].verdict) == ("edf", judging.NO_RULE)
+    assert claims["grants"].verdict == "**better**"
+
+
+def test_search_that_knows_the_future_or_sizes_that_agents_are_not_told_stands_apart():
+    spec = find_environment("flowsched/TAFETasks-v0")
+    attained = Ability(("order",), ("ages", "bytes sent"))
+    result = replace(make_result("search", SPREAD), environment=spec.id)
+    assert not (attained + comparison.OF_SEARCH).covers(comparison.ability_of(result))
+    whole = attained + Ability(information=("bytes left",)) + comparison.OF_SEARCH
+    assert whole.covers(comparison.ability_of(result))
+    assert not whole.covers(comparison.ability_of(replace(result, source="search:clairvoyant=true")))
+
+
+def test_scores_are_of_the_settings_reference_and_a_collapsed_training_is_shown():
+    broken = make_result("ppo", *(SPREAD + gain for gain in (0.15, 0.15, 0.15, 0.15, -0.35)), learned=True)
+    compared, claims = judged(GRANT, broken)
+    scores = {row.policy: row.score for row in compared.rows}
+    assert scores == pytest.approx({"search": 1.0, "edf": 0.6, "fifo": 0.4, "random": 0.0, "ppo": 0.6})
+    (row,) = leaderboard.learned_table(list(claims.values())).rows
+    assert (row[1], row[3], row[7]) == ("headline", "5, 1 collapsed", "0.60")
+    score = leaderboard.score_of(list(claims.values()))
+    assert (score.mean, score.low < 0.7) == (pytest.approx(1.0), True), "the interval tells of it, the middle half not"
+    line = leaderboard.score_line([compared], list(claims.values()))
+    assert line.startswith("Score of the learned agents: **1.00 [")
+    assert "in 1 of 1 headline settings" in line
+    assert f"<!-- score -->{line}<!-- /score -->" in readme(line)
+
+
+def test_only_headline_settings_are_counted_and_shift_apart():
+    agent = trained("ppo", 0.1)
+    compared, claims = zip(
+        *(judged(replace(GRANT, tier=tier), agent) for tier in ("calibration", "shift")), strict=True
+    )
+    every = [each for found in claims for each in found.values()]
+    assert leaderboard.score_of(every) is None
+    assert leaderboard.score_line(compared, every) == "No learned agent counts in the 0 headline settings."
+    assert leaderboard.score_of(every, "shift").mean == pytest.approx(0.8)
+
+
+def test_p_values_are_adjusted_for_all_claims_of_a_table():
+    close = make_result("close", *(SPREAD + 0.05 + 0.035 + 3 * each for each in TRAININGS), learned=True)
+    _, alone = judged(GRANT, close)
+    _, several = judged(GRANT, close, *(trained(f"bad-{number}", 0.05) for number in range(9)))
+    assert several["close"].p_value == pytest.approx(10 * alone["close"].p_value)
+    assert (alone["close"].verdict, several["close"].verdict) == ("**better**", "not told apart")
+
+
+@pytest.mark.parametrize(
+    ("gains", "reference", "reason"),
+    [
+        ({"edf": 0.05, "search": 0.055}, "search", "no room"),
+        ({"edf": 0.05, "search": 0.15}, "search", "not found"),
+        ({"edf": 0.05, "clairvoyant-bound": 0.2}, "clairvoyant-bound", "no information"),
+        ({"edf": 0.05, "search": 0.15, "clairvoyant-bound": 0.2}, "clairvoyant-bound", "not found"),
+        ({"edf": 0.05}, "search", "not measured"),
+    ],
+)
+def test_why_an_agent_loses_is_told_from_the_room_that_the_reference_shows(gains, reference, reason):
+    setting = replace(GRANT, reference=reference)
+    _, claims = judged(setting, trained("ppo", 0.0), rules={"random": -0.1} | gains)
+    (row,) = leaderboard.losses_table(list(claims.values())).rows
+    assert (row[1], row[-1]) == ("ppo", reason)
+    assert row[-1] in judging.REASONS
+    small = judged(replace(setting, ability=POSTPONE.ability), trained("ppo", 0.0), rules={"random": -0.1} | gains)
+    assert leaderboard.losses_table(list(small[1].values())).rows == (), "it does not use what the setting allows"
+
+
+def test_a_tier_that_is_not_that_of_the_measured_range_and_a_bad_reference_are_told():
+    near = {"random": -0.01, "edf": 0.005}
+
+    def misfit(rules, **changes):
+        return leaderboard.tier_misfit(judged(replace(GRANT, **changes), rules=rules)[0])
+
+    assert misfit(RULES) is None
+    assert misfit(near, tier="calibration") is None
+    assert "of tier headline, but edf is 1.5 % better than random, less than 2 %" in misfit(near)
+    assert "of tier calibration, but search is 25.0 % better than random, at least" in misfit(RULES, tier="calibration")
+    assert misfit(RULES | {"lifo": -0.2}, reference="lifo") == "small: its reference lifo is not better than random"
+    assert misfit({"random": 0.0}) is None, "nothing to compare it with"
+    assert misfit(near, tier="", ability=None, reference="") is None
+    # Relative to the mean where the measure is no share of deadlines.
+    slow = [make_result(name, SPREAD, fct=fct) for name, fct in (("random", 0.1015), ("edf", 0.1))]
+    (compared,) = leaderboard.compare_settings([(replace(GRANT, metric="mean_fct"), slow)])
+    assert judging.measured_range(compared)[1] == pytest.approx(0.0015 / 0.1015)
+
+
+def test_a_reference_that_no_row_has_gives_no_scores():
+    compared, claims = judged(replace(GRANT, reference="static"), trained("ppo", 0.1))
+    assert all(row.score is None for row in compared.rows)
+    assert (claims["ppo"].counted, len(claims["ppo"].scores)) == (False, 0)
+    assert leaderboard.learned_table(list(claims.values())).rows[0][7] == ""
+
+
+def test_episodes_without_a_value_have_no_part_in_scores():
+    values = np.where(np.arange(12) == 3, np.nan, SPREAD + 0.15)
+    compared, _ = judged(GRANT, rules=RULES | {"edf": 0.0})
+    holes = make_result("ppo", values, learned=True)
+    (compared,) = leaderboard.compare_settings([(GRANT, [*compared.results, holes])])
+    assert compared.row("ppo").score == pytest.approx(1.0)
