@@ -76,7 +76,8 @@ def draw_scores(settings: Sequence[ComparedSetting], claims: Sequence[Claim]) ->
             # Dots are spread a little, so that equal ones are told apart.
             spread = index + np.linspace(-0.22, 0.22, len(scores))
             axes.plot(scores[inside], spread[inside], "o", color=MET, markersize=3.5, alpha=0.75, linewidth=0)
-            for beyond, mark, at in ((scores < SHOWN[0], "<", SHOWN[0]), (scores > SHOWN[1], ">", SHOWN[1])):
+            edges = (scores < SHOWN[0], "<", SHOWN[0]), (scores > SHOWN[1], ">", SHOWN[1])
+            for beyond, mark, at in (each for each in edges if each[0].any()):
                 axes.plot(np.full(beyond.sum(), at), spread[beyond], mark, color=MISSED, markersize=5, clip_on=False)
         if drawn:
             axes.plot(rule_score(each, drawn[0]), index, "|", color=INK, markersize=13, markeredgewidth=2)

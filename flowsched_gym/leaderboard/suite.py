@@ -193,10 +193,16 @@ def read_results(folder: str | Path) -> list[EvaluationResult]:
 def group_results(
     results: Sequence[EvaluationResult], settings: Sequence[Setting] = ()
 ) -> list[tuple[Setting, list[EvaluationResult]]]:
-    """Sorts results into settings, without empty ones; those of no setting make settings of their own, at the end."""
+    """Sorts results into settings, without empty ones; those of no setting make settings of their own, at the end.
+
+    Two settings may differ in nothing but what their agents may do: a result then says for which of them it was played.
+    """
     groups: list[tuple[Setting, list[EvaluationResult]]] = [(setting, []) for setting in settings]
     for result in results:
-        members = next((members for setting, members in groups if setting.holds(result)), None)
+        holding = [(setting, members) for setting, members in groups if setting.holds(result)]
+        said = None if result.reference is None else result.reference.setting
+        holding.sort(key=lambda group: group[0].name != said)
+        members = holding[0][1] if holding else None
         if members is None:
             kwargs = {key: value for key, value in result.kwargs.items() if key not in VIEW_ARGUMENTS}
             groups.append((Setting(spec=result.spec, kwargs=kwargs, metric=result.spec.metric), members := []))

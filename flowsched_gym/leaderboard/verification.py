@@ -114,7 +114,8 @@ def verify(
 
 def _notes(result: EvaluationResult, suite: Suite, setting: Setting) -> tuple[str, ...]:
     """Says what a result may not claim in its setting, and whether the tier of the setting fits."""
-    published = [each for each in published_results(suite) if setting.holds(each) and each.policy != result.policy]
+    place = suite.reference(setting)
+    published = [each for each in published_results(suite) if each.reference == place and each.policy != result.policy]
     (compared,) = compare_settings([(setting, [result, *published])])
     row, notes = compared.row(result.policy), []
     if row is not None and row.apart and setting.ability is not None:

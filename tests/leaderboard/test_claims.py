@@ -7,6 +7,7 @@ import pytest
 
 from benchmarks.leaderboard import readme
 from flowsched_gym import leaderboard
+from flowsched_gym.evaluation import SuiteReference
 from flowsched_gym.leaderboard import claims as judging
 from flowsched_gym.leaderboard import comparison
 from flowsched_gym.registration import find_environment
@@ -162,6 +163,17 @@ def test_a_reference_that_no_row_has_gives_no_scores():
     assert all(row.score is None for row in compared.rows)
     assert (claims["ppo"].counted, len(claims["ppo"].scores)) == (False, 0)
     assert leaderboard.learned_table(list(claims.values())).rows[0][7] == ""
+
+
+def test_a_result_belongs_to_the_setting_that_it_names_where_two_differ_in_what_agents_may_do():
+    settings = [replace(GRANT, name="one"), replace(POSTPONE, name="two")]
+    named = [SuiteReference(suite="small-v1", digest="", setting=name) for name in ("two", "one", "gone")]
+    results = [replace(make_result("edf", SPREAD), reference=each) for each in named]
+    groups = leaderboard.group_results(results, settings)
+    assert [(setting.name, members) for setting, members in groups] == [
+        ("one", [results[1], results[2]]),
+        ("two", [results[0]]),
+    ]
 
 
 def test_episodes_without_a_value_have_no_part_in_scores():

@@ -297,5 +297,6 @@ def test_verifying_says_what_a_result_may_not_claim_and_where_a_tier_does_not_fi
     assert notes("edf") == ()
     assert notes("paced") == ("it stands apart: beyond short it has the actions wait and the information load",)
     same = replace(played["random"], policy="lifo")
+    assert notes("random", replace(same, reference=None)) == (), "published for another setting"
     (note,) = notes("random", same)
     assert note == "short is of tier headline, but lifo is 0.0 % better than random, less than 2 %"
