@@ -18,6 +18,7 @@ from flowsched_gym.workload.clusters import ClusterWorkload, Incast, Traffic
 from flowsched_gym.workload.distributions import Constant, Exponential, LogUniform, Pareto, Uniform
 from flowsched_gym.workload.empirical import load_cdf
 from flowsched_gym.workload.gather import ARTEMIS_A1, ARTEMIS_A2, GatherWorkload
+from flowsched_gym.workload.joined import InTurn, Overlay
 from flowsched_gym.workload.poisson import PoissonWorkload, RandomFailures
 from flowsched_gym.workload.source import OneOf, first_flows
 from flowsched_gym.workload.specs import FAT_TREE_CORE_CABLES
@@ -45,7 +46,7 @@ AUTO_PHASE: Final = 2.0
 """Time in s after which traffic changes, in place of AuTO's hour: about five times in an episode of 10,000 flows."""
 AUTO_INCAST: Final = Incast(burst_rate=50.0, senders=16, size=Constant(value=20 * BYTES_PER_KILOBYTE))
 """Bursts as they come when a request asks many servers (DCTCP, section 2); they add 0.4 % to the load."""
-NamedConfig = GatherWorkload | PoissonWorkload | ClusterWorkload | TaskWorkload | JobWorkload
+NamedConfig = GatherWorkload | PoissonWorkload | ClusterWorkload | TaskWorkload | JobWorkload | OneOf | Overlay | InTurn
 
 KINDS: Final[Mapping[str, type[NamedConfig]]] = MappingProxyType(
     {
@@ -305,6 +306,6 @@ def find_named(name: object) -> NamedWorkload:
     return WORKLOADS[name]
 
 
-def draw_flows(config: NamedConfig | OneOf, *, num_flows: int, seed: int) -> Workload:
+def draw_flows(config: NamedConfig, *, num_flows: int, seed: int) -> Workload:
     """Draws exactly ``num_flows`` >= 1 flows, the first ones of the draw; the workload's own length is not used."""
     return first_flows(config.with_num_flows(num_flows).draw(seed), num_flows)
