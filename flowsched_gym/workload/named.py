@@ -80,11 +80,10 @@ _THESIS_SCATTER: Final = replace(_THESIS_MULTI, pattern="scatter", num_destinati
 MIXED_SECONDS: Final = 3.0
 """Length in s of arrivals of workloads that lie one over the other."""
 REGIME: Final = 0.4
-"""Time in s after which bursts change: some 5 to 16 of them."""
 TAFE_LOAD: Final = 0.8
 TAFE_BUSY: Final = 0.85
 TAFE_REGIME: Final = 0.6
-"""Time in s after which tasks change: some 400 short or 10 wide ones."""
+"""Time in s after which bursts (some 5 to 16), or tasks (some 250 short or 3 wide ones), change."""
 LONG_TOTAL: Final = Pareto(shape=2.0, mean=20 * BYTES_PER_MEGABYTE)
 """The paper's "10M to infinity": the Pareto distribution that begins at 10 MB. No shape is printed; with 2 the largest
 of 100 tasks has 120 MB at the median, so that no one task is most of the bytes."""
@@ -173,12 +172,6 @@ def _application(size_kb: float, deadline_ms: float, count: int, burst_rate: flo
     """Returns what one application gathers at a host in an episode: alike flows in each burst."""
     pair = (size_kb * BYTES_PER_KILOBYTE, deadline_ms * SECONDS_PER_MILLISECOND)
     return GatherWorkload(mix=Mix(pairs=(pair,), counts=(count,)), burst_rate=burst_rate, duration=MIXED_SECONDS)
-
-
-def _bursting(pareto: PoissonWorkload, load: float, incast: Incast) -> ClusterWorkload:
-    """Returns MERP's traffic at another load, with bursts beside it."""
-    fields = {name: getattr(pareto, name) for name in ("num_hosts", "num_flows", "busiest_share")}
-    return ClusterWorkload(traffic=(Traffic(size=pareto.size, load=load),), num_clusters=1, incast=incast, **fields)
 
 
 _TAFE_LOG: Final = TaskWorkload(total=LOG_TOTAL, load=TAFE_LOAD, deadline_factor=DEADLINE_FACTOR)
@@ -285,7 +278,14 @@ _NAMED: Final[Mapping[str, tuple[str, NamedConfig]]] = {
     ),
     "poisson-tree-bursts": (
         "MERP's sizes on its tree at load 0.5, and 20 times a second 300 KB from each host to one of them",
-        _bursting(_MERP_TREE, 0.5, MERP_INCAST),
+        ClusterWorkload(
+            traffic=(Traffic(size=_MERP.size, load=0.5),),
+            num_hosts=TREE_HOSTS,
+            num_clusters=1,
+            incast=MERP_INCAST,
+            busiest_share=TREE_RACK_SHARE,
+            num_flows=EPISODE_FLOWS,
+        ),
     ),
     "poisson-fat-tree-failures-repaired": (
         "poisson-fat-tree whose aggregation-core cables fail once in 1 s, for 0.3 s, on average",
