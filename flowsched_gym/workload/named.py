@@ -88,6 +88,8 @@ LONG_TOTAL: Final = Pareto(shape=2.0, mean=20 * BYTES_PER_MEGABYTE)
 """The paper's "10M to infinity": the Pareto distribution that begins at 10 MB. No shape is printed; with 2 the largest
 of 100 tasks has 120 MB at the median, so that no one task is most of the bytes."""
 LOG_TOTAL: Final = LogUniform(low=100 * BYTES_PER_KILOBYTE, high=10 * BYTES_PER_MEGABYTE)
+SHORT_TOTAL: Final = LogUniform(low=20 * BYTES_PER_KILOBYTE, high=BYTES_PER_MEGABYTE)
+WIDE_TOTAL: Final = LogUniform(low=BYTES_PER_MEGABYTE, high=50 * BYTES_PER_MEGABYTE)
 DEADLINE_FACTOR: Final = Uniform(low=2.0, high=10.0)
 QCLUSTER_LOAD: Final = 0.6
 QCLUSTER_CAPACITY: Final = 10 * BYTES_PER_SECOND_PER_GBPS
@@ -125,10 +127,6 @@ class NamedWorkload:
     name: str
     description: str
     config: NamedConfig
-
-
-def _totals(low_kb: float, high_kb: float) -> LogUniform:
-    return LogUniform(low=low_kb * BYTES_PER_KILOBYTE, high=high_kb * BYTES_PER_KILOBYTE)
 
 
 def _poisson(size: str) -> PoissonWorkload:
@@ -365,8 +363,8 @@ _NAMED: Final[Mapping[str, tuple[str, NamedConfig]]] = {
         "tasks of 2 to 8 flows, 0.02 to 1 MB, and of 10 to 30 flows, 1 to 50 MB, in turns of 0.6 s at load 0.85",
         InTurn(
             sources=(
-                TaskWorkload(total=_totals(20, 1_000), load=TAFE_BUSY, num_tasks=400),
-                TaskWorkload(total=_totals(1_000, 50_000), load=TAFE_BUSY, num_tasks=60, min_flows=10, max_flows=30),
+                TaskWorkload(total=SHORT_TOTAL, load=TAFE_BUSY, num_tasks=400),
+                TaskWorkload(total=WIDE_TOTAL, load=TAFE_BUSY, num_tasks=60, min_flows=10, max_flows=30),
             ),
             each_for=TAFE_REGIME,
             num_phases=4,
