@@ -329,10 +329,7 @@ _NAMED: Final[Mapping[str, tuple[str, NamedConfig]]] = {
         "W6 and W4 in turns across a 10 Gbps port: sizes change every 0.2 s, three times",
         _qcluster_changing(QCLUSTER_LOAD),
     ),
-    "qcluster-changing-heavy": (
-        "qcluster-changing at load 0.9",
-        _qcluster_changing(0.9),
-    ),
+    "qcluster-changing-heavy": ("qcluster-changing at load 0.9", _qcluster_changing(0.9)),
     # TAFE (sections V-A and V-B): tasks of three clients. The paper prints ranges of task sizes and the names of two
     # distributions of flow sizes; how many flows a task has, how they share it and how loaded the network is, are ours.
     "tafe-short": (
