@@ -23,6 +23,7 @@ from flowsched_gym.workload import (
     JobWorkload,
     LogUniform,
     Mix,
+    Overlay,
     Pareto,
     TaskWorkload,
     WorkloadSource,
@@ -102,10 +103,10 @@ def test_every_named_workload_is_described_and_draws_no_unstable_load(name: str)
     config, described = make_workload(name), WORKLOADS[name]
     workload, first = config.draw(3), draw_flows(config, num_flows=37, seed=3)
     assert isinstance(config, WorkloadSource)
-    assert workload.num_flows >= (400 if name.startswith("tafe") else 1000)
+    assert workload.num_flows >= (400 if name.startswith("tafe") else 900)
     assert workload.num_hosts <= config.num_hosts
     load = config.offered_load
-    assert 0.2 <= load < 1 if load is not None else config.arrivals == "closed"
+    assert 0.2 <= load < 1 if load is not None else hasattr(config, "sources") or config.arrivals == "closed"
     assert described.name == name
     assert 10 < len(described.description) <= 110
     assert "\n" not in described.description
@@ -122,7 +123,7 @@ def test_counts_of_numpy_draw_what_pythons_do(name: str) -> None:
         for field in fields(config)
         if type(value := getattr(config, field.name)) is int
     }
-    assert counts
+    assert counts or isinstance(config, Overlay)
     small, plain = replace(config, **counts).draw(5), config.draw(5)
     assert small.size.tolist() == plain.size.tolist()
     assert small.destination.tolist() == plain.destination.tolist()
