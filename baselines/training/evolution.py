@@ -77,6 +77,8 @@ class CmaEs(BaseAlgorithm):
         self.metric = _environment(self._envs).metric if metric is None else metric
         self.costs = np.zeros((0, population))
         """What each of each generation has cost, (generations, population): the state of the search."""
+        self.start: FloatArray | None = None
+        """Mean of the first generation, (num_weights,); ``None`` for zeros."""
         self._setup_model()
 
     def _setup_model(self) -> None:
@@ -85,13 +87,19 @@ class CmaEs(BaseAlgorithm):
         self.policy = self.policy_class(self.observation_space, self.action_space, None, **self.policy_kwargs)  # type: ignore[assignment]
         self._search = self._new_search()
 
+    def begin_at(self, weights: FloatArray) -> None:
+        """Lets a new model begin with weights, (num_weights,), and not with zeros."""
+        self.start = np.array(weights, dtype=np.float64)
+        self.policy.set_weights(self.start)
+        self._search = self._new_search()
+
     def _new_search(self) -> Any:
         """Begins the search, and tells it what has been found so far: it is a function of its seed and the costs."""
         import cma  # noqa: PLC0415 - brings SciPy and matplotlib, which other algorithms need not wait for
 
         rng = SeedStreams(self.seed or 0)["weights"]
         options = {"popsize": self.population, "seed": np.nan, "randn": lambda *shape: rng.standard_normal(shape)}
-        start = np.zeros(self.policy.shape.num_weights)
+        start = np.zeros(self.policy.shape.num_weights) if self.start is None else self.start
         search = cma.CMAEvolutionStrategy(start, self.sigma, {**options, "verbose": -9})
         for costs in self.costs:
             search.tell(search.ask(), costs.tolist())

@@ -32,7 +32,7 @@ from flowsched_gym.baselines.applications.comparison_report import FIGURE_FILE, 
 from flowsched_gym.baselines.configuration.algorithm_schemas import GradientConfig, RolloutConfig
 from flowsched_gym.baselines.configuration.hydra_schemas import TrainConfig, Vectorization
 from flowsched_gym.baselines.configuration.hydra_store import environment_arguments
-from flowsched_gym.baselines.configuration.policy_schemas import AutoConfig, FlatConfig
+from flowsched_gym.baselines.configuration.policy_schemas import AutoConfig, FlatConfig, WeightsConfig
 from flowsched_gym.baselines.training.algorithms import build_model
 from flowsched_gym.baselines.training.callbacks import (
     Checkpoints,
@@ -44,8 +44,9 @@ from flowsched_gym.baselines.training.callbacks import (
 )
 from flowsched_gym.baselines.training.checkpoints import Checkpoint, latest_checkpoint, load_checkpoint
 from flowsched_gym.baselines.training.cloning import clone
+from flowsched_gym.baselines.training.evolution import CmaEs
 from flowsched_gym.baselines.training.loggers import WandbCurves, make_logger
-from flowsched_gym.baselines.training.starting import first_action, start_at, start_with_std
+from flowsched_gym.baselines.training.starting import first_action, start_at, start_with_std, start_with_weights
 from flowsched_gym.baselines.training.training_envs import make_training_envs, training_seed
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.files import read_json
@@ -203,7 +204,10 @@ def _model(config: TrainConfig, envs: Any, folder: Path) -> tuple[BaseAlgorithm,
 def _start(model: BaseAlgorithm, config: TrainConfig) -> None:
     """Initialises a new model as the settings ask."""
     policy, algorithm = config.policy, config.algorithm
-    if isinstance(policy, (AutoConfig, FlatConfig)) and policy.start is not None:
+    if isinstance(policy, WeightsConfig) and isinstance(policy.start, Mapping):
+        assert isinstance(model, CmaEs)
+        start_with_weights(model, policy.start)
+    elif isinstance(policy, (AutoConfig, FlatConfig, WeightsConfig)) and policy.start is not None:
         start_at(model, first_action(policy.start, *environment_arguments(config.env)))
     if isinstance(policy, FlatConfig) and policy.start_std is not None:
         start_with_std(model, policy.start_std)

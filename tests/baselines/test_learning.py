@@ -19,6 +19,7 @@ from flowsched_gym.baselines.training.callbacks import Schedules
 from flowsched_gym.baselines.training.checkpoints import latest_checkpoint
 from flowsched_gym.baselines.training.evolution import CmaEs
 from flowsched_gym.baselines.training.reinforce import Reinforce, RunningAverages, discounted_returns
+from flowsched_gym.baselines.training.starting import first_action, start_at, start_with_weights
 from flowsched_gym.baselines.training.trainer import train
 from flowsched_gym.baselines.training.training_envs import make_training_envs
 from flowsched_gym.cli.app import main
@@ -247,7 +248,8 @@ def test_a_seed_fixes_everything_on_any_number_of_threads(evolved: CmaEs) -> Non
 
 def test_a_training_that_was_cut_off_goes_on_as_if_it_had_not_been(tmp_path: Path) -> None:
     for name, total, resume in (("whole", 3000, "false"), ("cut", 1200, "false"), ("cut", 3000, "true")):
-        composition = compose_training(*EVOLUTION, f"total_timesteps={total}", f"resume={resume}")
+        words = "policy.start={size: -5}", f"total_timesteps={total}", f"resume={resume}"
+        composition = compose_training(*EVOLUTION, *words)
         (tmp_path / name / "run.json").unlink(missing_ok=True)  # it holds the number of decisions
         train(*composition, tmp_path / name, compare=False)
     whole, cut = (read_model(tmp_path / name / "model.zip")["weights"]["weights"] for name in ("whole", "cut"))
@@ -293,6 +295,29 @@ def test_a_model_file_acts_as_the_model_does_and_its_rule_can_be_read(evolved: C
     printed = capsys.readouterr().out
     assert "v / (v + 300000 B)" in printed
     assert f"{size.weight:+.3g}" in printed
+
+
+def test_a_search_begins_with_the_rule_that_compares_one_column_or_with_the_numbers_of_a_rule() -> None:
+    model = evolution_of()
+    start_with_weights(model, {"size": -20})
+    begun, sjf = (
+        evaluate(ARTEMIS, policy, episodes=2, seed=5, kwargs=CONTENDED, label="begun").values("deadline_hit_ratio")
+        for policy in (model.policy, "sjf")
+    )
+    assert begun.tolist() == sjf.tolist()
+    model.learn(1)
+    moved = model.policy.weights.numpy() - model.start
+    assert 0 < np.abs(moved).max() < 10 * model.sigma
+    with pytest.raises(ConfigError, match="policy.start weighs 'length': the columns of a score are"):
+        start_with_weights(evolution_of(), {"length": -20})
+
+    env_id, numbers = "flowsched/TAFEThresholds-v0", [-0.5, 0.25]
+    envs = make_sb3_vec_env(env_id, 4, workload="tafe-log")
+    shape = weighted_policy(envs.get_attr("layout", 0)[0], envs.action_space)
+    arguments = {"kind": type(shape).__name__, "sizes": shape._asdict()}
+    setter = CmaEs(WeightedModel, envs, population=4, policy_kwargs=arguments)
+    start_at(setter, first_action(numbers, env_id, {}))
+    assert setter.predict(envs.reset())[0].tolist() == [numbers] * 4
 
 
 def test_what_cannot_be_evolved_or_explained_is_refused(tmp_path: Path, capsys) -> None:
