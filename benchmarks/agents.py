@@ -96,6 +96,65 @@ AGENTS: Final = {
 }
 """What ``flowsched-train`` is told for each agent of a setting; seeds are added."""
 
+PAIRS: Final = "algorithm=cmaes algorithm.num_envs=80"
+"""Evolution in which 40 candidates play two episodes each: more generations for the same decisions."""
+CONTENDED: Final = f"env.k=3 env.f=10 {PAIRS} total_timesteps=15000000"
+LOSSY_RULE: Final = f"env.k=10 env.f=5 env.transport=tcp-lossy-2018a {PAIRS}"
+ORDER_RULE: Final = "env=merp_order env.f=32 algorithm=cmaes algorithm.num_envs=320"
+ROUTE_RULE: Final = (
+    "env=merp_route algorithm=cmaes policy.start={expansion_ratio:-40,expected_rate:1} total_timesteps=4000000"
+)
+TASKS_RULE: Final = "env=tafe_tasks env.f=32 algorithm=cmaes"
+TOLD_ALL: Final = "env.information=full policy.start={task_left:-20} total_timesteps=6000000"
+BEST_CONSTANTS: Final = (
+    "algorithm=cmaes policy.constant=true algorithm.population=12 algorithm.num_envs=48 algorithm.sigma=0.3"
+)
+EVOLVED: Final = {
+    ("artemis-heavy", "cmaes"): f"workload=gather-heavy {CONTENDED}",
+    ("artemis-heavy-postpone", "cmaes"): f"workload=gather-heavy env.defer=to-back {CONTENDED}",
+    ("artemis-thesis", "cmaes"): (
+        f"workload=artemis-thesis {LOSSY_RULE} algorithm.num_envs=160 total_timesteps=6000000"
+    ),
+    ("artemis-thesis-wait", "cmaes"): f"workload=artemis-thesis env.defer=wait {LOSSY_RULE} total_timesteps=10000000",
+    ("merp-order-pareto", "cmaes"): f"workload=poisson-pareto {ORDER_RULE} total_timesteps=40000000",
+    ("tafe-tasks-alibaba", "cmaes-full"): f"workload=tafe-alibaba {TASKS_RULE} {TOLD_ALL}",
+    ("merp-route", "cmaes"): f"workload=poisson-fat-tree {ROUTE_RULE}",
+    ("artemis-thesis-a2-wait", "cmaes"): (
+        f"workload=artemis-thesis-a2 env.defer=wait {LOSSY_RULE} total_timesteps=10000000"
+    ),
+    ("artemis-heavy-a2-postpone", "cmaes"): f"workload=gather-heavy-a2 env.defer=to-back {CONTENDED}",
+    ("artemis-uniform-postpone", "cmaes"): f"workload=gather-uniform env.defer=to-back {CONTENDED}",
+    ("artemis-multi-postpone", "cmaes"): f"workload=gather-multi env.defer=to-back {CONTENDED}",
+    ("tafe-thresholds-alibaba", "static"): (
+        f"env=tafe_thresholds workload=tafe-alibaba env.within=shortest {BEST_CONSTANTS} policy.start=constant "
+        "total_timesteps=40000"
+    ),
+    ("tafe-tasks-alibaba", "cmaes"): f"workload=tafe-alibaba {TASKS_RULE} total_timesteps=15000000",
+    ("tafe-tasks-log", "cmaes"): f"workload=tafe-log {TASKS_RULE} total_timesteps=6000000",
+    ("tafe-tasks-log", "cmaes-full"): f"workload=tafe-log {TASKS_RULE} {TOLD_ALL}",
+    ("artemis-heavy-a2", "cmaes"): f"workload=gather-heavy-a2 {CONTENDED}",
+    ("artemis-uniform", "cmaes"): f"workload=gather-uniform {CONTENDED}",
+    ("artemis-multi", "cmaes"): f"workload=gather-multi {CONTENDED}",
+    ("merp-order-tree", "cmaes"): f"workload=poisson-tree env.topology=tree9 {ORDER_RULE} total_timesteps=16000000",
+    ("merp-route-failures", "cmaes"): f"workload=poisson-fat-tree-failures {ROUTE_RULE}",
+    ("auto-thresholds-clusters", "static"): (
+        f"env=auto_thresholds workload=auto-clusters workload.flows=5000 env.clusters=4 {BEST_CONSTANTS} "
+        "algorithm.num_envs=24 algorithm.sigma=0.2 policy.start=mismatched total_timesteps=6000"
+    ),
+    ("tafe-thresholds-log", "static"): (
+        f"env=tafe_thresholds workload=tafe-log env.within=remaining {BEST_CONSTANTS} policy.start=constant "
+        "algorithm.num_envs=96 total_timesteps=40000"
+    ),
+    ("artemis-thesis-multi-wait", "cmaes"): (
+        f"workload=artemis-thesis-multi env.defer=wait {LOSSY_RULE} total_timesteps=10000000"
+    ),
+    ("qcluster-w4", "static"): (
+        f"env=qcluster workload=qcluster-w4 workload.load=0.9 workload.flows=1000 {BEST_CONSTANTS} "
+        "algorithm.num_envs=120 algorithm.sigma=0.05 policy.start=opt total_timesteps=80000"
+    ),
+}
+"""What it is told for the agents that ten trainings are made of."""
+
 
 def main() -> None:
     """Trains what is missing."""

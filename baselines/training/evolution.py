@@ -2,10 +2,11 @@
 
 A generation is a population of weights, drawn around a mean. All of them play the same few episodes, whole, in one
 vector environment, each environment by weights of its own; they are ranked by the environment's own metric, and the
-distribution moves towards the better ones. Nothing is differentiated, and no reward is shaped.
+distribution moves towards the better ones. Nothing is differentiated, and no reward is shaped. What is kept at the end
+is the best of the last means, by episodes that have moved none of them: a mean itself has never played.
 """
 
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,11 @@ from flowsched_gym.registration import find_environment
 from flowsched_gym.systems import EnvironmentSpec
 
 __all__ = ["CmaEs"]
+
+LAST_MEANS: Final = 10
+"""Means among which one is kept."""
+LAST_EPISODES: Final = 64
+"""Episodes that each of them plays, at least."""
 
 
 class CmaEs(BaseAlgorithm):
@@ -79,6 +85,8 @@ class CmaEs(BaseAlgorithm):
         """What each of each generation has cost, (generations, population): the state of the search."""
         self.start: FloatArray | None = None
         """Mean of the first generation, (num_weights,); ``None`` for zeros."""
+        self.means: FloatArray | None = None
+        """Means after the last generations, (at most ``LAST_MEANS``, num_weights)."""
         self._setup_model()
 
     def _setup_model(self) -> None:
@@ -114,7 +122,7 @@ class CmaEs(BaseAlgorithm):
         reset_num_timesteps: bool = True,
         progress_bar: bool = False,
     ) -> Self:
-        """Goes on for whole generations until so many decisions have been made."""
+        """Goes on for whole generations until so many decisions have been made, those of the last choice left out."""
         total, callbacks = self._setup_learn(total_timesteps, callback, reset_num_timesteps, tb_log_name, progress_bar)
         if self._search.countiter != len(self.costs):  # restored from a checkpoint
             self._search = self._new_search()
@@ -132,6 +140,8 @@ class CmaEs(BaseAlgorithm):
             self.logger.record("train/n_updates", len(self.costs), exclude="tensorboard")
             if not callbacks.on_step():
                 break
+        else:
+            self._choose_among_means()
         callbacks.on_training_end()
         return self
 
@@ -143,7 +153,7 @@ class CmaEs(BaseAlgorithm):
         """Lets a generation play, and moves the distribution; returns the metric, (population, episodes)."""
         weights = np.array(self._search.ask())
         episodes = self.n_envs // self.population
-        seeds = self._episode_seeds(len(self.costs), episodes)
+        seeds = self._episode_seeds(f"episodes of generation {len(self.costs)}", episodes)
         values, num_decisions = self._envs.play(
             self.policy.shape, np.repeat(weights, episodes, axis=0), seeds=seeds * self.population, metric=self.metric
         )
@@ -153,12 +163,29 @@ class CmaEs(BaseAlgorithm):
         costs = np.log(values).mean(axis=1) if self.metric in SMALLER_IS_BETTER else -values.mean(axis=1)
         self._search.tell(list(weights), costs.tolist())
         self.costs = np.concatenate([self.costs, costs[np.newaxis]])
-        self.policy.set_weights(self._search.mean)
+        mean = np.array(self._search.mean)
+        self.policy.set_weights(mean)
+        before = np.zeros((0, len(mean))) if self.means is None else self.means
+        self.means = np.vstack([before, mean])[-min(LAST_MEANS, self.population) :]
         return values
 
-    def _episode_seeds(self, generation: int, count: int) -> list[int]:
-        """Draws the seeds of the episodes of a generation."""
-        rng = SeedStreams(self.seed or 0)[f"episodes of generation {generation}"]
+    def _choose_among_means(self) -> None:
+        """Keeps the mean of the last generations with the best metric in further episodes."""
+        if self.means is None:
+            return
+        candidate, episode = np.arange(self.n_envs) % len(self.means), np.arange(self.n_envs) // len(self.means)
+        count = self.n_envs // len(self.means)
+        total = np.zeros(len(self.means))
+        for part in range(-(-LAST_EPISODES // count)):
+            seeds = np.array(self._episode_seeds(f"episodes of the choice {part}", count + 1))[episode].tolist()
+            values, _ = self._envs.play(self.policy.shape, self.means[candidate], seeds=seeds, metric=self.metric)
+            total += values[: count * len(total)].reshape(count, -1).sum(axis=0)
+        best = total.argmin() if self.metric in SMALLER_IS_BETTER else total.argmax()
+        self.policy.set_weights(self.means[best])
+
+    def _episode_seeds(self, purpose: str, count: int) -> list[int]:
+        """Draws the seeds of episodes."""
+        rng = SeedStreams(self.seed or 0)[purpose]
         return [FIRST_TRAINING_SEED + int(seed) for seed in rng.integers(2**62, size=count)]
 
     def predict(

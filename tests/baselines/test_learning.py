@@ -239,6 +239,18 @@ def test_weights_are_found_that_beat_the_rules_on_unseen_episodes(evolved: CmaEs
     assert gain.mean() > 2.0 * gain.std() / np.sqrt(len(gain))
 
 
+def test_the_best_of_the_last_means_is_kept_by_further_episodes(evolved: CmaEs) -> None:
+    """Here it is not the last one, and other episodes agree."""
+    last, kept = evolved.means[-1], evolved.policy.weights.numpy()
+    assert sorted(np.all(evolved.means == kept, axis=1).tolist()) == [False] * 9 + [True]
+    assert not np.array_equal(last, kept)
+    envs: Any = evolved.get_env()
+    seeds = [seed for seed in range(900, 912) for _ in range(2)]
+    weights = np.tile([last, kept], (12, 1))
+    values, _ = envs.envs.unwrapped.play(evolved.policy.shape, weights, seeds=seeds, metric="deadline_hit_ratio")
+    assert values[1::2].mean() > values[::2].mean()
+
+
 def test_a_seed_fixes_everything_on_any_number_of_threads(evolved: CmaEs) -> None:
     again = evolution_of(num_threads=2).learn(20_000)
     generations = len(again.costs)
@@ -308,7 +320,7 @@ def test_a_search_begins_with_the_rule_that_compares_one_column_or_with_the_numb
     model.learn(1)
     moved = model.policy.weights.numpy() - model.start
     assert 0 < np.abs(moved).max() < 10 * model.sigma
-    with pytest.raises(ConfigError, match="policy.start weighs 'length': the columns of a score are"):
+    with pytest.raises(ConfigError, match=r"policy\.start weighs 'length': the columns of a score are"):
         start_with_weights(evolution_of(), {"length": -20})
 
     env_id, numbers = "flowsched/TAFEThresholds-v0", [-0.5, 0.25]
