@@ -43,7 +43,7 @@ from flowsched_gym.evaluation.result_checks import INTERVAL_FIELDS, check_interv
 from flowsched_gym.evaluation.results import EvaluationResult, ModelFile, Provenance, Run, SuiteReference
 from flowsched_gym.evaluation.rollout import EpisodeResult
 from flowsched_gym.registration import check_arguments
-from flowsched_gym.workload import ONE_OF, plain_variant, workload_label
+from flowsched_gym.workload import plain_variant, several_key, workload_label
 
 SCHEMA: Final = "flowsched-result/3"
 DIGEST_BYTES: Final = 16
@@ -291,7 +291,7 @@ def _names_a_file(workload: object) -> bool:
         if isinstance(value, Mapping):
             if value.get("kind") == "cdf-file":
                 return True
-            several = value.get(ONE_OF)  # a text in it is a workload, as it may be without the others
+            several = value.get(several_key(value))  # a text in it is a workload, as it may be without the others
             stack += (
                 [each for each in several if not isinstance(each, str)] if isinstance(several, list) else value.values()
             )

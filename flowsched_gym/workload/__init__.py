@@ -28,11 +28,13 @@ from flowsched_gym.workload.finding import (
     parse_variant,
     plain_variant,
     read_workload_file,
+    several_key,
     with_workload_read,
     workload_label,
 )
 from flowsched_gym.workload.flow_file import read_flows, write_flows
 from flowsched_gym.workload.gather import ARTEMIS_A1, ARTEMIS_A2, GatherWorkload, Mix
+from flowsched_gym.workload.joined import InTurn, Overlay
 from flowsched_gym.workload.named import MESSAGE_GAPS, WORKLOADS, NamedWorkload, draw_flows
 from flowsched_gym.workload.poisson import PoissonWorkload, RandomFailures
 from flowsched_gym.workload.source import (
@@ -64,6 +66,7 @@ __all__ = [
     "Exponential",
     "FixedWorkload",
     "GatherWorkload",
+    "InTurn",
     "Incast",
     "JobWorkload",
     "LinkChanges",
@@ -72,6 +75,7 @@ __all__ = [
     "Mix",
     "NamedWorkload",
     "OneOf",
+    "Overlay",
     "Pareto",
     "PoissonWorkload",
     "Precedence",
@@ -101,6 +105,7 @@ __all__ = [
     "read_coflows",
     "read_flows",
     "read_workload_file",
+    "several_key",
     "with_future",
     "with_workload_read",
     "workload_from_columns",

@@ -11,7 +11,8 @@ is new (``kind``); all other keys are fields of the workload, with plain values,
 A mapping with the name of a workload of the package, and neither base nor kind, changes that workload. A workload of an
 environment whose network has a number of hosts and capacities of its own takes those where the mapping gives none.
 
-``{"one_of": [...], "weights": [...]}`` has several workloads, each in any of these forms; an episode has one of them.
+Several workloads, each in any of these forms, make one: of ``{"one_of": [...], "weights": [...]}`` an episode has one,
+of ``{"overlay": [...]}`` it has all at once, of ``{"in_turn": [...], "each_for": 0.5, "phases": 6}`` one after another.
 """
 
 import os
@@ -25,20 +26,25 @@ from typing import Any, Final, NamedTuple, TypeGuard, TypeVar, cast
 
 from flowsched_gym.core.arrays import is_sequence
 from flowsched_gym.core.checks import check_choice
-from flowsched_gym.core.errors import ConfigError, MissingDependencyError, listed, shown
+from flowsched_gym.core.errors import ConfigError, MissingDependencyError, shown
 from flowsched_gym.core.files import open_to_read, read_json
 from flowsched_gym.flows.workload import Workload
 from flowsched_gym.workload.flow_file import is_parquet, read_flows
 from flowsched_gym.workload.gather import GatherWorkload, Mix
+from flowsched_gym.workload.joined import InTurn, Overlay
 from flowsched_gym.workload.named import KINDS, WORKLOADS, NamedConfig, NamedWorkload, find_named
 from flowsched_gym.workload.source import ONE_OF, FixedWorkload, OneOf, WorkloadSource, without_load_warning
-from flowsched_gym.workload.specs import as_plain, read_changes
+from flowsched_gym.workload.specs import as_plain, read_changes, read_entries, read_number
 from flowsched_gym.workload.tasks import CLOSED
 
 HEAD: Final = ("name", "base", "kind")
 """Keys of a mapping that are no fields of the workload."""
-SEVERAL: Final = ("name", ONE_OF, "weights")
-"""Keys of a mapping that has several workloads."""
+SEVERAL: Final[Mapping[str, tuple[type[OneOf | Overlay | InTurn], tuple[str, ...]]]] = {
+    ONE_OF: (OneOf, ("weights",)),
+    "overlay": (Overlay, ()),
+    "in_turn": (InTurn, ("each_for", "num_phases", "num_flows")),
+}
+"""Key of a mapping that has several workloads: what it makes of them, and which fields may stand beside it."""
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._+,-]{0,79}")
 JSON_SUFFIX: Final = ".json"
 SUFFIXES: Final = (JSON_SUFFIX, ".yaml", ".yml")
@@ -115,23 +121,30 @@ def found_for_each(find: Function) -> Function:
     def found(*arguments: Any, **keywords: Any) -> WorkloadSource:
         *before, workload = arguments
         read = _read_file(workload)
-        if isinstance(read, OneOf):
+        if is_workload_name(read) and isinstance(config := find_named(read).config, OneOf | Overlay | InTurn):
+            read = config
+        if isinstance(read, OneOf | Overlay | InTurn):
             return replace(read, sources=tuple(found(*before, each, **keywords) for each in read.sources))
-        if isinstance(read, Mapping) and ONE_OF in read:
-            return _one_of(read, lambda each: found(*before, each, **keywords))
+        if isinstance(read, Mapping) and several_key(read) is not None:
+            return _made_of_several(read, lambda each: found(*before, each, **keywords))
         return find(*arguments, **keywords)
 
     return cast(Function, found)
 
 
-def parse_variant(mapping: Mapping[Any, object], folder: Path | None = None) -> NamedConfig | OneOf:
+def several_key(workload: object) -> str | None:
+    """Returns the key under which a mapping has several workloads; None for anything else."""
+    return next((key for key in SEVERAL if key in workload), None) if isinstance(workload, Mapping) else None
+
+
+def parse_variant(mapping: Mapping[Any, object], folder: Path | None = None) -> NamedConfig:
     """Makes the workload that a mapping describes; paths of files start from the folder, or the working folder.
 
     Raises:
         ConfigError: A key is unknown or missing, or a value is not allowed; the message names the workload.
     """
-    if ONE_OF in mapping:
-        return _one_of(mapping, lambda each: _find_member(each, folder))
+    if several_key(mapping) is not None:
+        return _made_of_several(mapping, lambda each: _find_member(each, folder))
     return _read(mapping, folder).made()
 
 
@@ -141,11 +154,13 @@ def plain_variant(mapping: Mapping[Any, object], folder: Path | None = None) -> 
     Raises:
         ConfigError: As in ``parse_variant``, or it has a distribution or source of a user's own class.
     """
-    if ONE_OF in mapping:
+    if (several := several_key(mapping)) is not None:
         with without_load_warning():
             parse_variant(mapping, folder)
-        plain_members = [_plain_member(each, folder) for each in _read_several(mapping)]
-        return {key: mapping[key] for key in SEVERAL if mapping.get(key) is not None} | {ONE_OF: plain_members}
+        members, values = _read_several(mapping)
+        plain_members = [_plain_member(each, folder) for each in members]
+        plain_values = {name: as_plain(each) for name, each in values.items()}
+        return {**_read_head(mapping), several: plain_members, **plain_values}
     variant = _read(mapping, folder)
     with without_load_warning():
         variant.made()
@@ -192,8 +207,9 @@ def workload_label(workload: object) -> str:
     """Names a workload for titles and tables: its name, its file, or its class where it was made in Python."""
     workload = _read_file(workload)
     if isinstance(workload, Mapping):
-        if ONE_OF in workload:
-            return str(workload.get("name") or f"one of {', '.join(map(workload_label, _read_several(workload)))}")
+        if (several := several_key(workload)) is not None:
+            members = ", ".join(map(workload_label, _read_several(workload)[0]))
+            return str(workload.get("name") or f"{several.replace('_', ' ')} {members}")
         return _read(workload).label
     return os.fspath(workload) if isinstance(workload, (str, PathLike)) else type(workload).__name__
 
@@ -207,6 +223,8 @@ def leaves_open(workload: object, field: str) -> bool:
     workload = _read_file(workload)
     if not isinstance(workload, Mapping):
         return is_workload_name(workload)
+    if several_key(workload) is not None:
+        return False  # each of them is asked for itself
     return field not in _read(workload).values or (field == "failures" and not _gives_cables(workload))
 
 
@@ -265,27 +283,37 @@ def _read(mapping: Mapping[Any, object], folder: Path | None = None) -> _Variant
     return _Variant(head, named, read_changes(where, type(named.config), rest, size=size, folder=folder))
 
 
-def _read_several(mapping: Mapping[Any, object]) -> Sequence[Any]:
-    """Returns the workloads of which each episode has one, and checks the keys beside them."""
-    for key in mapping:
-        if key not in SEVERAL:
-            raise ConfigError(f"workload has {ONE_OF}, and no field {shown(key)}: it has {listed(key, SEVERAL)}")
+def _read_several(mapping: Mapping[Any, object]) -> tuple[Sequence[Any], dict[str, object]]:
+    """Returns the workloads of which one is made, and the fields that it has besides; checks the keys."""
+    several = several_key(mapping)
+    assert several is not None
+    known = ("name", several, *SEVERAL[several][1])
+    entries = read_entries(f"workload with {several}", mapping, known)
     _read_head(mapping)
-    several = mapping[ONE_OF]
-    if not is_sequence(several) or not len(several):
-        raise ConfigError(f"{ONE_OF} is {shown(several)}: it must be a list of workloads, at least one")
-    return several
+    members = mapping[several]
+    if not is_sequence(members) or not len(members):
+        raise ConfigError(f"{several} is {shown(members)}: it must be a list of workloads, at least one")
+    given = ((name, entry) for name, entry in entries.items() if name in known[2:] and entry.value is not None)
+    return members, {name: read_number(entry) for name, entry in given}
 
 
-def _one_of(mapping: Mapping[Any, Any], find: Callable[[Any], WorkloadSource]) -> OneOf:
+def _made_of_several(mapping: Mapping[Any, Any], find: Callable[[Any], WorkloadSource]) -> OneOf | Overlay | InTurn:
     """Makes the source of several workloads, each found by a function; a message tells which one is not allowed."""
+    several = several_key(mapping)
+    assert several is not None
+    members, values = _read_several(mapping)
     sources = []
-    for index, each in enumerate(_read_several(mapping)):
+    for index, each in enumerate(members):
         try:
             sources.append(find(each))
         except ConfigError as error:
-            raise ConfigError(f"{ONE_OF}[{index}]: {error}") from None
-    return OneOf(sources=tuple(sources), weights=mapping.get("weights"))
+            raise ConfigError(f"{several}[{index}]: {error}") from None
+    kind: Any = SEVERAL[several][0]
+    for field in fields(kind):
+        if field.default is MISSING and field.name not in (*values, "sources"):
+            raise ConfigError(f"{field.name} is missing: {several} needs it")
+    made: OneOf | Overlay | InTurn = kind(sources=tuple(sources), **values)
+    return made
 
 
 def _find_member(workload: Any, folder: Path | None) -> WorkloadSource:
@@ -328,7 +356,7 @@ def _read_head(mapping: Mapping[Any, object]) -> dict[str, str]:
         check_choice("kind of the workload", head["kind"], KINDS)
     if "kind" in head and "base" in head:
         raise ConfigError(f"the workload has base {head['base']!r} and kind {head['kind']!r}: give one of them")
-    is_new = ONE_OF in mapping or (len(head) > 1 and head.get("base") != head.get("name"))
+    is_new = several_key(mapping) is not None or (len(head) > 1 and head.get("base") != head.get("name"))
     if is_new and head.get("name") in WORKLOADS:
         raise ConfigError(f"name of the workload is {head['name']!r}: a workload of the package has it, choose another")
     return head

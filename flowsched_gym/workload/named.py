@@ -17,11 +17,12 @@ from flowsched_gym.flows.workload import Workload
 from flowsched_gym.workload.clusters import ClusterWorkload, Incast, Traffic
 from flowsched_gym.workload.distributions import Constant, Exponential, LogUniform, Pareto, Uniform
 from flowsched_gym.workload.empirical import load_cdf
-from flowsched_gym.workload.gather import ARTEMIS_A1, ARTEMIS_A2, GatherWorkload
+from flowsched_gym.workload.gather import ARTEMIS_A1, ARTEMIS_A2, GatherWorkload, Mix
+from flowsched_gym.workload.joined import InTurn, Overlay
 from flowsched_gym.workload.poisson import PoissonWorkload, RandomFailures
 from flowsched_gym.workload.source import OneOf, first_flows
 from flowsched_gym.workload.specs import FAT_TREE_CORE_CABLES
-from flowsched_gym.workload.tasks import CLOSED, JobWorkload, TaskWorkload
+from flowsched_gym.workload.tasks import AGGREGATE, CLOSED, JobWorkload, TaskWorkload
 
 THESIS_BURST_RATE: Final = 10.0
 """Bursts per s (Artemis thesis, section 4.1.2)."""
@@ -43,9 +44,11 @@ AUTO_FLOWS: Final = 10_000
 """Servers of AuTO's testbed (section 6), and flows of an episode: 5 s of web search and 40 s of data mining at 80 %."""
 AUTO_PHASE: Final = 2.0
 """Time in s after which traffic changes, in place of AuTO's hour: about five times in an episode of 10,000 flows."""
+MERP_INCAST: Final = Incast(burst_rate=20.0, senders=TREE_HOSTS - 1, size=Constant(value=300 * BYTES_PER_KILOBYTE))
+"""Bursts of all hosts to one, which add 0.1 to the load of a rack's uplink."""
 AUTO_INCAST: Final = Incast(burst_rate=50.0, senders=16, size=Constant(value=20 * BYTES_PER_KILOBYTE))
 """Bursts as they come when a request asks many servers (DCTCP, section 2); they add 0.4 % to the load."""
-NamedConfig = GatherWorkload | PoissonWorkload | ClusterWorkload | TaskWorkload | JobWorkload
+NamedConfig = GatherWorkload | PoissonWorkload | ClusterWorkload | TaskWorkload | JobWorkload | OneOf | Overlay | InTurn
 
 KINDS: Final[Mapping[str, type[NamedConfig]]] = MappingProxyType(
     {
@@ -65,9 +68,23 @@ _MERP_FAT_TREE: Final = replace(_MERP, pattern="all-to-all", num_hosts=FAT_TREE_
 _THESIS_1: Final = GatherWorkload(mix=ARTEMIS_A1, burst_rate=THESIS_BURST_RATE, num_bursts=EPISODE_BURSTS)
 _THESIS_2: Final = replace(_THESIS_1, mix=ARTEMIS_A2)
 _THESIS_MULTI: Final = replace(_THESIS_1, num_bursts=4 * EPISODE_BURSTS, num_destinations=4, num_senders=20)
+_UNIFORM: Final = GatherWorkload(
+    size=Uniform(low=100 * BYTES_PER_KILOBYTE, high=500 * BYTES_PER_KILOBYTE),
+    deadline=Uniform(low=30 * SECONDS_PER_MILLISECOND, high=60 * SECONDS_PER_MILLISECOND),
+    flows_per_burst=10,
+    burst_rate=HEAVY_BURST_RATE,
+    num_bursts=EPISODE_BURSTS,
+)
 _THESIS_SCATTER: Final = replace(_THESIS_MULTI, pattern="scatter", num_destinations=8, num_senders=10)
 """What the thesis leaves for later (chapter 5): gathers at several places, and scatter."""
+MIXED_SECONDS: Final = 3.0
+"""Length in s of arrivals of workloads that lie one over the other."""
+REGIME: Final = 0.4
+"""Time in s after which bursts change: some 5 to 16 of them."""
 TAFE_LOAD: Final = 0.8
+TAFE_BUSY: Final = 0.85
+TAFE_REGIME: Final = 0.6
+"""Time in s after which tasks change: some 400 short or 10 wide ones."""
 LONG_TOTAL: Final = Pareto(shape=2.0, mean=20 * BYTES_PER_MEGABYTE)
 """The paper's "10M to infinity": the Pareto distribution that begins at 10 MB. No shape is printed; with 2 the largest
 of 100 tasks has 120 MB at the median, so that no one task is most of the bytes."""
@@ -111,6 +128,10 @@ class NamedWorkload:
     config: NamedConfig
 
 
+def _totals(low_kb: float, high_kb: float) -> LogUniform:
+    return LogUniform(low=low_kb * BYTES_PER_KILOBYTE, high=high_kb * BYTES_PER_KILOBYTE)
+
+
 def _poisson(size: str) -> PoissonWorkload:
     """Returns Poisson flows of a packaged size distribution at load 0.8, the usual one of the papers."""
     return PoissonWorkload(size=load_cdf(size), load=0.8, num_flows=EPISODE_FLOWS)
@@ -129,12 +150,38 @@ def _qcluster(size: str, num_flows: int) -> PoissonWorkload:
     )
 
 
+def _qcluster_changing(load: float) -> ClusterWorkload:
+    """Returns messages of W6 and W4 in turns, each at this load."""
+    return ClusterWorkload(
+        traffic=tuple(Traffic(size=load_cdf(size), load=load) for size in ("w5", "w4")),
+        num_hosts=QCLUSTER_HOSTS,
+        num_clusters=1,
+        change_every=QCLUSTER_PHASE,
+        busiest_share=1.0,
+        capacity=QCLUSTER_CAPACITY,
+        duration=QCLUSTER_PHASE * QCLUSTER_PHASES,
+    )
+
+
 def _auto(*traffic: tuple[str, float], **fields: Any) -> ClusterWorkload:
     """Returns flows between AuTO's servers, in clusters with these pairs of size distribution and load."""
     each = tuple(Traffic(size=load_cdf(size), load=load) for size, load in traffic)
     return ClusterWorkload(traffic=each, num_hosts=AUTO_HOSTS, num_flows=AUTO_FLOWS, **fields)
 
 
+def _application(size_kb: float, deadline_ms: float, count: int, burst_rate: float) -> GatherWorkload:
+    """Returns what one application gathers at a host in an episode: alike flows in each burst."""
+    pair = (size_kb * BYTES_PER_KILOBYTE, deadline_ms * SECONDS_PER_MILLISECOND)
+    return GatherWorkload(mix=Mix(pairs=(pair,), counts=(count,)), burst_rate=burst_rate, duration=MIXED_SECONDS)
+
+
+def _bursting(pareto: PoissonWorkload, load: float, incast: Incast) -> ClusterWorkload:
+    """Returns MERP's traffic at another load, with bursts beside it."""
+    fields = {name: getattr(pareto, name) for name in ("num_hosts", "num_flows", "busiest_share")}
+    return ClusterWorkload(traffic=(Traffic(size=pareto.size, load=load),), num_clusters=1, incast=incast, **fields)
+
+
+_TAFE_LOG: Final = TaskWorkload(total=LOG_TOTAL, load=TAFE_LOAD, deadline_factor=DEADLINE_FACTOR)
 _W4: Final = _qcluster("w4", 2_000)
 _AUTO_POISSON: Final = replace(_poisson("web_search"), pattern="all-to-all", num_hosts=AUTO_HOSTS, num_flows=AUTO_FLOWS)
 
@@ -178,17 +225,37 @@ _NAMED: Final[Mapping[str, tuple[str, NamedConfig]]] = {
     ),
     "gather-uniform": (
         "30 bursts/s of 10 flows with sizes uniform in 100-500 KB and deadlines in 30-60 ms",
-        GatherWorkload(
-            size=Uniform(low=100 * BYTES_PER_KILOBYTE, high=500 * BYTES_PER_KILOBYTE),
-            deadline=Uniform(low=30 * SECONDS_PER_MILLISECOND, high=60 * SECONDS_PER_MILLISECOND),
-            flows_per_burst=10,
-            burst_rate=HEAVY_BURST_RATE,
-            num_bursts=EPISODE_BURSTS,
-        ),
+        _UNIFORM,
     ),
     "scatter-a1": (
         "variant 1 the other way: one host sends 10 bursts/s to 10 hosts",
         GatherWorkload(pattern="scatter", mix=ARTEMIS_A1, burst_rate=THESIS_BURST_RATE, num_bursts=EPISODE_BURSTS),
+    ),
+    "artemis-changing": (
+        "gathers of variant 1 at 12 and 40 bursts/s and those of gather-uniform in turns of 0.4 s each",
+        InTurn(
+            sources=(replace(_THESIS_1, burst_rate=12.0), replace(_THESIS_1, burst_rate=40.0), _UNIFORM),
+            each_for=REGIME,
+            num_phases=9,
+        ),
+    ),
+    "artemis-background": (
+        "22 bursts/s of variant 1 over single flows of 500 KB (mean) with 20 to 200 ms at load 0.25",
+        Overlay(
+            sources=(
+                replace(_THESIS_1, burst_rate=22.0, num_bursts=None, duration=MIXED_SECONDS),
+                PoissonWorkload(
+                    size=Exponential(mean=500 * BYTES_PER_KILOBYTE),
+                    deadline=Uniform(low=20 * SECONDS_PER_MILLISECOND, high=200 * SECONDS_PER_MILLISECOND),
+                    load=0.25,
+                    duration=MIXED_SECONDS,
+                ),
+            )
+        ),
+    ),
+    "artemis-applications": (
+        "three applications gather at a host: 50 KB in 15 ms, 300 KB in 40 ms, 1 MB in 80 ms",
+        Overlay(sources=(_application(50, 15, 10, 20), _application(300, 40, 6, 25), _application(1000, 80, 2, 15))),
     ),
     "poisson-web-search": (
         "single flows of the DCTCP web search sizes on one link at load 0.8, no deadlines",
@@ -215,6 +282,19 @@ _NAMED: Final[Mapping[str, tuple[str, NamedConfig]]] = {
     "poisson-fat-tree-failures": (
         "poisson-fat-tree with 3 of the 16 aggregation-core cables, chosen at random, down from the start",
         replace(_MERP_FAT_TREE, failures=RandomFailures(cables=FAT_TREE_CORE_CABLES, count=3)),
+    ),
+    "poisson-tree-bursts": (
+        "MERP's sizes on its tree at load 0.5, and 20 times a second 300 KB from each host to one of them",
+        _bursting(_MERP_TREE, 0.5, MERP_INCAST),
+    ),
+    "poisson-fat-tree-failures-repaired": (
+        "poisson-fat-tree whose aggregation-core cables fail once in 1 s, for 0.3 s, on average",
+        replace(
+            _MERP_FAT_TREE,
+            failures=RandomFailures(
+                cables=FAT_TREE_CORE_CABLES, mean_time_up=1.0, mean_time_down=0.3, until=MIXED_SECONDS
+            ),
+        ),
     ),
     "auto-web-search": ("web search sizes between AuTO's 32 servers at load 0.8 (section 6.1.1)", _AUTO_POISSON),
     "auto-data-mining": (
@@ -249,18 +329,11 @@ _NAMED: Final[Mapping[str, tuple[str, NamedConfig]]] = {
     ),
     "qcluster-changing": (
         "W6 and W4 in turns across a 10 Gbps port: sizes change every 0.2 s, three times",
-        ClusterWorkload(
-            traffic=(
-                Traffic(size=load_cdf("w5"), load=QCLUSTER_LOAD),
-                Traffic(size=load_cdf("w4"), load=QCLUSTER_LOAD),
-            ),
-            num_hosts=QCLUSTER_HOSTS,
-            num_clusters=1,
-            change_every=QCLUSTER_PHASE,
-            busiest_share=1.0,
-            capacity=QCLUSTER_CAPACITY,
-            duration=QCLUSTER_PHASE * QCLUSTER_PHASES,
-        ),
+        _qcluster_changing(QCLUSTER_LOAD),
+    ),
+    "qcluster-changing-heavy": (
+        "qcluster-changing at load 0.9",
+        _qcluster_changing(0.9),
     ),
     # TAFE (sections V-A and V-B): tasks of three clients. The paper prints ranges of task sizes and the names of two
     # distributions of flow sizes; how many flows a task has, how they share it and how loaded the network is, are ours.
@@ -282,11 +355,31 @@ _NAMED: Final[Mapping[str, tuple[str, NamedConfig]]] = {
     ),
     "tafe-log": (
         "100 tasks of 2 to 8 flows, 0.1 to 10 MB in all (log-uniform), with deadlines, on one link at load 0.8",
-        TaskWorkload(total=LOG_TOTAL, load=TAFE_LOAD, deadline_factor=DEADLINE_FACTOR),
+        _TAFE_LOG,
     ),
     "tafe-alibaba": (
         "100 jobs of Alibaba's trace as tasks, with CPU work, on one link at load 0.8",
         JobWorkload(load=TAFE_LOAD),
+    ),
+    "tafe-changing": (
+        "tasks of 2 to 8 flows, 0.02 to 1 MB, and of 10 to 30 flows, 1 to 50 MB, in turns of 0.6 s at load 0.85",
+        InTurn(
+            sources=(
+                TaskWorkload(total=_totals(20, 1_000), load=TAFE_BUSY, num_tasks=400),
+                TaskWorkload(total=_totals(1_000, 50_000), load=TAFE_BUSY, num_tasks=60, min_flows=10, max_flows=30),
+            ),
+            each_for=TAFE_REGIME,
+            num_phases=4,
+        ),
+    ),
+    "tafe-mixed": (
+        "partition-aggregate tasks of tafe-log at load 0.45 over jobs of tafe-alibaba at load 0.4",
+        Overlay(
+            sources=(
+                replace(_TAFE_LOG, load=0.45, pattern=AGGREGATE, num_tasks=80),
+                JobWorkload(load=0.4, num_tasks=80),
+            )
+        ),
     ),
 }
 
@@ -305,6 +398,6 @@ def find_named(name: object) -> NamedWorkload:
     return WORKLOADS[name]
 
 
-def draw_flows(config: NamedConfig | OneOf, *, num_flows: int, seed: int) -> Workload:
+def draw_flows(config: NamedConfig, *, num_flows: int, seed: int) -> Workload:
     """Draws exactly ``num_flows`` >= 1 flows, the first ones of the draw; the workload's own length is not used."""
     return first_flows(config.with_num_flows(num_flows).draw(seed), num_flows)

@@ -77,12 +77,7 @@ class OneOf:
     weights: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sources", as_tuple("sources", self.sources))
-        for each in self.sources:
-            if not isinstance(each, WorkloadSource):
-                raise ConfigError(f"sources has the entry {shown(each)}: it must be a source of workloads")
-        if not self.sources:
-            raise ConfigError("sources is (): it must have an entry at least")
+        check_sources(self)
         if self.weights is not None:
             weights = check_numbers("weights", self.weights, count=len(self.sources), at_least=0)
             if not weights.any():
@@ -100,11 +95,7 @@ class OneOf:
 
     def with_num_flows(self, num_flows: int) -> "OneOf":
         """Changes the number of flows of each source; a ``ConfigError`` says that one has flows that are given."""
-        for each in self.sources:
-            if not hasattr(each, "with_num_flows"):
-                raise ConfigError(f"num_flows is {num_flows}: {type(each).__name__} cannot draw so many")
-        changeable: Any = self.sources
-        return replace(self, sources=tuple(each.with_num_flows(num_flows) for each in changeable))
+        return replace(self, sources=sources_with_num_flows(self.sources, num_flows))
 
     def chosen(self, seed: int) -> WorkloadSource:
         """Returns the source of the episode of a seed."""
@@ -115,6 +106,24 @@ class OneOf:
     def draw(self, seed: int) -> Workload:
         """Draws the flows of one episode."""
         return self.chosen(seed).draw(seed)
+
+
+def check_sources(config: Any) -> None:
+    """Checks the sources of one that is made of several, and keeps them as a tuple."""
+    object.__setattr__(config, "sources", as_tuple("sources", config.sources))
+    for each in config.sources:
+        if not isinstance(each, WorkloadSource):
+            raise ConfigError(f"sources has the entry {shown(each)}: it must be a source of workloads")
+    if not config.sources:
+        raise ConfigError("sources is (): it must have an entry at least")
+
+
+def sources_with_num_flows(sources: tuple[Any, ...], num_flows: int) -> tuple[WorkloadSource, ...]:
+    """Changes the number of flows of each source; a ``ConfigError`` says that one has flows that are given."""
+    for each in sources:
+        if not hasattr(each, "with_num_flows"):
+            raise ConfigError(f"num_flows is {num_flows}: {type(each).__name__} cannot draw so many")
+    return tuple(each.with_num_flows(num_flows) for each in sources)
 
 
 def members_of(source: WorkloadSource) -> tuple[WorkloadSource, ...]:

@@ -142,7 +142,7 @@ FAT_TREE_CORE_CABLES: Final = tuple((64 + cable, 80 + cable) for cable in range(
 SIZES: Final = frozenset({"size", "total", "mean_size", "deadline_below"})
 TIMES: Final = frozenset(
     {
-        *("deadline", "duration", "request_jitter", "change_every"),
+        *("deadline", "duration", "request_jitter", "change_every", "each_for"),
         *("at", "repair_after", "mean_time_up", "mean_time_down", "until"),
     }
 )
@@ -159,7 +159,18 @@ UNITS: Final[Mapping[str, tuple[float, frozenset[str]]]] = MappingProxyType(
 )
 """What each ending of a key multiplies by, and the fields that it may stand behind."""
 
-_COUNTED: Final = ("bursts", "flows", "hosts", "destinations", "senders", "clusters", "tasks", "clients", "servers")
+_COUNTED: Final = (
+    "bursts",
+    "flows",
+    "hosts",
+    "destinations",
+    "senders",
+    "clusters",
+    "tasks",
+    "clients",
+    "servers",
+    "phases",
+)
 SHORT_NAMES: Final[Mapping[str, str]] = MappingProxyType(
     {"seconds": "duration", **{name: f"num_{name}" for name in _COUNTED}}
 )
