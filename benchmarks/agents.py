@@ -15,13 +15,15 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from flowsched_gym.core.files import replace_when_written
+from flowsched_gym.core.files import read_json, replace_when_written
 from flowsched_gym.leaderboard import load_suite
+from flowsched_gym.registration import find_environment
 
 HERE: Final = Path(__file__).resolve().parent
 MODELS: Final = HERE / "models"
 SUITE: Final = load_suite("standard-v1")
 NUM_SEEDS: Final = 5
+NUM_EVOLVED: Final = 10
 VALIDATION: Final = (
     f"evaluation.seed={SUITE.validation[0]} evaluation.episodes=1 evaluation.interim_episodes=10 evaluation.bound=false"
 )
@@ -99,75 +101,72 @@ AGENTS: Final = {
 PAIRS: Final = "algorithm=cmaes algorithm.num_envs=80"
 """Evolution in which 40 candidates play two episodes each: more generations for the same decisions."""
 CONTENDED: Final = f"env.k=3 env.f=10 {PAIRS} total_timesteps=15000000"
-LOSSY_RULE: Final = f"env.k=10 env.f=5 env.transport=tcp-lossy-2018a {PAIRS}"
+POSTPONE: Final = f"env.defer=to-back {CONTENDED} policy.start={{position:-1,postpone.slack:-20,postpone.1:4}}"
+"""It begins by sending back what has less than 5 ms of slack, as ``postpone-late`` does."""
+LOSSY_RULE: Final = f"env.k=10 env.f=5 env.transport=tcp-lossy-2018a env.defer=wait {PAIRS} total_timesteps=10000000"
 ORDER_RULE: Final = "env=merp_order env.f=32 algorithm=cmaes algorithm.num_envs=320"
 ROUTE_RULE: Final = (
     "env=merp_route algorithm=cmaes policy.start={expansion_ratio:-40,expected_rate:1} total_timesteps=4000000"
 )
-TASKS_RULE: Final = "env=tafe_tasks env.f=32 algorithm=cmaes"
-TOLD_ALL: Final = "env.information=full policy.start={task_left:-20} total_timesteps=6000000"
-BEST_CONSTANTS: Final = (
-    "algorithm=cmaes policy.constant=true algorithm.population=12 algorithm.num_envs=48 algorithm.sigma=0.3"
-)
+TASKS_RULE: Final = "env=tafe_tasks env.f=32 algorithm=cmaes total_timesteps=6000000"
+TOLD_ALL: Final = f"{TASKS_RULE} env.information=full policy.start={{task_left:-20}}"
+BEST_CONSTANTS: Final = "algorithm=cmaes policy.constant=true algorithm.population=12 total_timesteps=40000"
 EVOLVED: Final = {
+    ("artemis-thesis-wait", "cmaes"): f"workload=artemis-thesis {LOSSY_RULE}",
+    ("artemis-thesis-a2-wait", "cmaes"): f"workload=artemis-thesis-a2 {LOSSY_RULE}",
     ("artemis-heavy", "cmaes"): f"workload=gather-heavy {CONTENDED}",
-    ("artemis-heavy-postpone", "cmaes"): f"workload=gather-heavy env.defer=to-back {CONTENDED}",
-    ("artemis-thesis", "cmaes"): (
-        f"workload=artemis-thesis {LOSSY_RULE} algorithm.num_envs=160 total_timesteps=6000000"
-    ),
-    ("artemis-thesis-wait", "cmaes"): f"workload=artemis-thesis env.defer=wait {LOSSY_RULE} total_timesteps=10000000",
+    ("artemis-heavy-postpone", "cmaes"): f"workload=gather-heavy {POSTPONE}",
+    ("artemis-heavy-a2-postpone", "cmaes"): f"workload=gather-heavy-a2 {POSTPONE}",
+    ("artemis-uniform-postpone", "cmaes"): f"workload=gather-uniform {POSTPONE}",
+    ("artemis-multi-postpone", "cmaes"): f"workload=gather-multi {POSTPONE}",
+    ("artemis-changing", "cmaes"): f"workload=artemis-changing {CONTENDED}",
+    ("artemis-background", "cmaes"): f"workload=artemis-background {CONTENDED}",
+    ("artemis-applications", "cmaes"): f"workload=artemis-applications {CONTENDED}",
     ("merp-order-pareto", "cmaes"): f"workload=poisson-pareto {ORDER_RULE} total_timesteps=40000000",
-    ("tafe-tasks-alibaba", "cmaes-full"): f"workload=tafe-alibaba {TASKS_RULE} {TOLD_ALL}",
-    ("merp-route", "cmaes"): f"workload=poisson-fat-tree {ROUTE_RULE}",
-    ("artemis-thesis-a2-wait", "cmaes"): (
-        f"workload=artemis-thesis-a2 env.defer=wait {LOSSY_RULE} total_timesteps=10000000"
-    ),
-    ("artemis-heavy-a2-postpone", "cmaes"): f"workload=gather-heavy-a2 env.defer=to-back {CONTENDED}",
-    ("artemis-uniform-postpone", "cmaes"): f"workload=gather-uniform env.defer=to-back {CONTENDED}",
-    ("artemis-multi-postpone", "cmaes"): f"workload=gather-multi env.defer=to-back {CONTENDED}",
-    ("tafe-thresholds-alibaba", "static"): (
-        f"env=tafe_thresholds workload=tafe-alibaba env.within=shortest {BEST_CONSTANTS} policy.start=constant "
-        "total_timesteps=40000"
-    ),
-    ("tafe-tasks-alibaba", "cmaes"): f"workload=tafe-alibaba {TASKS_RULE} total_timesteps=15000000",
-    ("tafe-tasks-log", "cmaes"): f"workload=tafe-log {TASKS_RULE} total_timesteps=6000000",
-    ("tafe-tasks-log", "cmaes-full"): f"workload=tafe-log {TASKS_RULE} {TOLD_ALL}",
-    ("artemis-heavy-a2", "cmaes"): f"workload=gather-heavy-a2 {CONTENDED}",
-    ("artemis-uniform", "cmaes"): f"workload=gather-uniform {CONTENDED}",
-    ("artemis-multi", "cmaes"): f"workload=gather-multi {CONTENDED}",
     ("merp-order-tree", "cmaes"): f"workload=poisson-tree env.topology=tree9 {ORDER_RULE} total_timesteps=16000000",
-    ("merp-route-failures", "cmaes"): f"workload=poisson-fat-tree-failures {ROUTE_RULE}",
-    ("auto-thresholds-clusters", "static"): (
-        f"env=auto_thresholds workload=auto-clusters workload.flows=5000 env.clusters=4 {BEST_CONSTANTS} "
-        "algorithm.num_envs=24 algorithm.sigma=0.2 policy.start=mismatched total_timesteps=6000"
+    ("merp-order-bursts", "cmaes"): (
+        f"workload=poisson-tree-bursts env.topology=tree9 {ORDER_RULE} total_timesteps=16000000"
     ),
-    ("tafe-thresholds-log", "static"): (
-        f"env=tafe_thresholds workload=tafe-log env.within=remaining {BEST_CONSTANTS} policy.start=constant "
-        "algorithm.num_envs=96 total_timesteps=40000"
+    ("merp-route", "cmaes"): f"workload=poisson-fat-tree {ROUTE_RULE}",
+    ("merp-route-failures-repaired", "cmaes"): f"workload=poisson-fat-tree-failures-repaired {ROUTE_RULE}",
+    ("tafe-tasks-log", "cmaes"): f"workload=tafe-log {TOLD_ALL}",
+    ("tafe-tasks-log-attained", "cmaes"): f"workload=tafe-log {TASKS_RULE}",
+    ("tafe-tasks-alibaba", "cmaes"): f"workload=tafe-alibaba {TOLD_ALL}",
+    ("tafe-tasks-changing", "cmaes"): f"workload=tafe-changing {TOLD_ALL}",
+    ("tafe-tasks-mixed", "cmaes"): f"workload=tafe-mixed {TOLD_ALL}",
+    ("tafe-thresholds-alibaba", "static"): (
+        f"env=tafe_thresholds workload=tafe-alibaba env.within=shortest policy.start=constant {BEST_CONSTANTS} "
+        "algorithm.num_envs=48 algorithm.sigma=0.3"
     ),
-    ("artemis-thesis-multi-wait", "cmaes"): (
-        f"workload=artemis-thesis-multi env.defer=wait {LOSSY_RULE} total_timesteps=10000000"
+    ("tafe-thresholds-changing", "static"): (
+        f"env=tafe_thresholds workload=tafe-changing policy.start=constant {BEST_CONSTANTS} "
+        "algorithm.num_envs=48 algorithm.sigma=0.3"
     ),
-    ("qcluster-w4", "static"): (
-        f"env=qcluster workload=qcluster-w4 workload.load=0.9 workload.flows=1000 {BEST_CONSTANTS} "
-        "algorithm.num_envs=120 algorithm.sigma=0.05 policy.start=opt total_timesteps=80000"
+    ("artemis-generalist", "cmaes"): (
+        "env.workload={one_of:[gather-heavy,gather-heavy-a2,gather-uniform,gather-multi]} "
+        f"{POSTPONE} algorithm.num_envs=160 total_timesteps=20000000"
+    ),
+    ("tafe-tasks-generalist", "cmaes"): (
+        f"env.workload={{one_of:[tafe-log,tafe-alibaba,tafe-changing,tafe-mixed]}} {TOLD_ALL} total_timesteps=10000000"
     ),
 }
-"""What it is told for the agents that ten trainings are made of."""
+"""The same for agents of few weights, of the second suite; generalists have names of their own."""
 
 
 def main() -> None:
     """Trains what is missing."""
     parser = argparse.ArgumentParser(description="Train the agents of the leaderboard.")
     parser.add_argument("--only", action="append", default=[], metavar="SETTING", help="setting; may be repeated")
-    parser.add_argument("--seeds", type=int, default=NUM_SEEDS, metavar="N", help=f"trainings of each ({NUM_SEEDS})")
+    parser.add_argument(
+        "--seeds", type=int, metavar="N", help=f"trainings of each ({NUM_SEEDS}; {NUM_EVOLVED} of few weights)"
+    )
     parser.add_argument("--folder", type=Path, default=Path(), metavar="FOLDER", help="where runs/ lies (here)")
     options = parser.parse_args()
-    for (setting, agent), overrides in AGENTS.items():
+    for (setting, agent), overrides in (AGENTS | EVOLVED).items():
         if options.only and setting not in options.only:
             continue
         folder = MODELS / setting / agent
-        for seed in range(options.seeds):
+        for seed in range(options.seeds or (NUM_SEEDS if (setting, agent) in AGENTS else NUM_EVOLVED)):
             if not (folder / f"seed{seed}.zip").exists():
                 train(setting, agent, overrides, seed, options.folder)
         write_curve(folder, options.folder / "runs", setting, agent)
@@ -197,9 +196,10 @@ def keep(run: Path, folder: Path, seed: int) -> None:
 
 def write_curve(folder: Path, runs: Path, setting: str, agent: str) -> None:
     """Writes the learning curves of all trainings beside their models, where their runs are still there."""
-    metric = SUITE.settings[setting].metric
     rows = []
     for model in sorted(folder.glob("seed*.zip")):
+        environment = read_json(model.with_suffix(".json"))["environment"]
+        metric = (SUITE.settings.get(setting) or find_environment(environment)).metric
         seed = model.stem.removeprefix("seed")
         progress = runs / f"{setting}-{agent}-seed{seed}" / "progress.csv"
         if not progress.exists():

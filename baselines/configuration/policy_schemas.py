@@ -78,8 +78,8 @@ class WeightsConfig(PolicyConfig):
     Attributes:
         width: Hidden units of a network beside the linear score of slots; 0 for none.
         constant: Whether actions of numbers are constants, whatever is observed.
-        start: Where the search begins: as for perceptrons, or weights of columns in a score, ``{size: -20}``; ``None``
-            for zeros.
+        start: Where the search begins: as for perceptrons, or weights of columns in a score, ``{size: -20}``, with
+            the action before those of another kind than the first, ``postpone.slack``; ``None`` for zeros.
     """
 
     width: int = bounded(0, 0)

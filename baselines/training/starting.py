@@ -87,21 +87,25 @@ def start_at(model: BaseAlgorithm, action: npt.NDArray[np.float32]) -> None:
     policy.actor_target.load_state_dict(policy.actor.state_dict())
 
 
-def start_with_weights(model: CmaEs, weights: Mapping[str, float]) -> None:
-    """Lets evolution start with weights of columns in the score of the first kind of action; all others are 0.
+def start_with_weights(model: CmaEs, weights: Mapping[str, float], kinds: Sequence[str] = ()) -> None:
+    """Lets evolution start with weights of columns in scores; all others are 0.
 
-    A weight of -20 on one column alone serves the smallest value of it first.
+    A weight of -20 on ``size`` alone serves the smallest flow first. What belongs to another kind of action than the
+    first has its name before it, ``postpone.slack``, if ``kinds`` gives their names.
 
     Raises:
         ConfigError: Actions are numbers, or there is no such column.
     """
-    features = model.policy.shape.features(model.get_env().get_attr("layout", 0)[0])  # type: ignore[union-attr]
-    places = {each.name: i for i, each in enumerate(features) if each.action == features[0].action and each.power == 1}
+    features = model.policy.shape.features(model.get_env().get_attr("layout", 0)[0], kinds)  # type: ignore[union-attr]
+    first = f"{features[0].action}."
+    places = {f"{each.action}.{each.name}": i for i, each in enumerate(features) if each.power == 1}
     start = np.zeros(len(features))
     for name, weight in weights.items():
-        if name not in places or isinstance(model.action_space, spaces.Box):
-            raise ConfigError(f"policy.start weighs {name!r}: the columns of a score are {listed(name, places)}")
-        start[places[name]] = weight
+        place = places.get(name, places.get(first + name))
+        if place is None or isinstance(model.action_space, spaces.Box):
+            names = [each.removeprefix(first) for each in places]
+            raise ConfigError(f"policy.start weighs {name!r}: the columns of a score are {listed(name, names)}")
+        start[place] = weight
     model.begin_at(start)
 
 

@@ -53,6 +53,7 @@ from flowsched_gym.core.files import read_json
 from flowsched_gym.evaluation import BOUND_POLICY, Interval, paired_difference, paired_ratio, write_json
 from flowsched_gym.integrations.models import MODEL_FORMAT, save_model
 from flowsched_gym.leaderboard import reference_of
+from flowsched_gym.registration import agent_ability, find_environment
 from flowsched_gym.workload import workload_label
 
 __all__ = ["DECISIVE", "MODEL_FILE", "RESULT_FILE", "RUN_FILE", "differences", "train"]
@@ -206,7 +207,8 @@ def _start(model: BaseAlgorithm, config: TrainConfig) -> None:
     policy, algorithm = config.policy, config.algorithm
     if isinstance(policy, WeightsConfig) and isinstance(policy.start, Mapping):
         assert isinstance(model, CmaEs)
-        start_with_weights(model, policy.start)
+        env_id, kwargs = environment_arguments(config.env)
+        start_with_weights(model, policy.start, agent_ability(find_environment(env_id), kwargs).actions)
     elif isinstance(policy, (AutoConfig, FlatConfig, WeightsConfig)) and policy.start is not None:
         start_at(model, first_action(policy.start, *environment_arguments(config.env)))
     if isinstance(policy, FlatConfig) and policy.start_std is not None:
