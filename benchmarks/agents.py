@@ -100,16 +100,16 @@ AGENTS: Final = {
 
 PAIRS: Final = "algorithm=cmaes algorithm.num_envs=80"
 """Evolution in which 40 candidates play two episodes each: more generations for the same decisions."""
-CONTENDED: Final = f"env.k=3 env.f=10 {PAIRS} total_timesteps=15000000"
+CONTENDED: Final = f"env.k=3 env.f=10 {PAIRS} total_timesteps=10000000"
 POSTPONE: Final = f"env.defer=to-back {CONTENDED} policy.start={{position:-1,postpone.slack:-20,postpone.1:4}}"
 """It begins by sending back what has less than 5 ms of slack, as ``postpone-late`` does."""
-LOSSY_RULE: Final = f"env.k=10 env.f=5 env.transport=tcp-lossy-2018a env.defer=wait {PAIRS} total_timesteps=10000000"
+LOSSY_RULE: Final = f"env.k=10 env.f=5 env.transport=tcp-lossy-2018a env.defer=wait {PAIRS} total_timesteps=8000000"
 ORDER_RULE: Final = "env=merp_order env.f=32 algorithm=cmaes algorithm.num_envs=320"
 ROUTE_RULE: Final = (
-    "env=merp_route algorithm=cmaes policy.start={expansion_ratio:-40,expected_rate:1} total_timesteps=4000000"
+    "env=merp_route algorithm=cmaes policy.start={expansion_ratio:-40,expected_rate:1} total_timesteps=3000000"
 )
-TASKS_RULE: Final = "env=tafe_tasks env.f=32 algorithm=cmaes total_timesteps=6000000"
-TOLD_ALL: Final = f"{TASKS_RULE} env.information=full policy.start={{task_left:-20}}"
+TASKS_RULE: Final = "env=tafe_tasks env.f=32 algorithm=cmaes total_timesteps=4000000"
+TOLD_ALL: Final = f"{TASKS_RULE} env.information=full policy.start={{task_left:-20}} algorithm.sigma=0.5"
 BEST_CONSTANTS: Final = "algorithm=cmaes policy.constant=true algorithm.population=12 total_timesteps=40000"
 EVOLVED: Final = {
     ("artemis-thesis-wait", "cmaes"): f"workload=artemis-thesis {LOSSY_RULE}",
@@ -122,10 +122,10 @@ EVOLVED: Final = {
     ("artemis-changing", "cmaes"): f"workload=artemis-changing {CONTENDED}",
     ("artemis-background", "cmaes"): f"workload=artemis-background {CONTENDED}",
     ("artemis-applications", "cmaes"): f"workload=artemis-applications {CONTENDED}",
-    ("merp-order-pareto", "cmaes"): f"workload=poisson-pareto {ORDER_RULE} total_timesteps=40000000",
-    ("merp-order-tree", "cmaes"): f"workload=poisson-tree env.topology=tree9 {ORDER_RULE} total_timesteps=16000000",
+    ("merp-order-pareto", "cmaes"): f"workload=poisson-pareto {ORDER_RULE} total_timesteps=30000000",
+    ("merp-order-tree", "cmaes"): f"workload=poisson-tree env.topology=tree9 {ORDER_RULE} total_timesteps=12000000",
     ("merp-order-bursts", "cmaes"): (
-        f"workload=poisson-tree-bursts env.topology=tree9 {ORDER_RULE} total_timesteps=16000000"
+        f"workload=poisson-tree-bursts env.topology=tree9 {ORDER_RULE} total_timesteps=12000000"
     ),
     ("merp-route", "cmaes"): f"workload=poisson-fat-tree {ROUTE_RULE}",
     ("merp-route-failures-repaired", "cmaes"): f"workload=poisson-fat-tree-failures-repaired {ROUTE_RULE}",
@@ -144,10 +144,10 @@ EVOLVED: Final = {
     ),
     ("artemis-generalist", "cmaes"): (
         "env.workload={one_of:[gather-heavy,gather-heavy-a2,gather-uniform,gather-multi]} "
-        f"{POSTPONE} algorithm.num_envs=160 total_timesteps=20000000"
+        f"{POSTPONE} algorithm.num_envs=160 total_timesteps=15000000"
     ),
     ("tafe-tasks-generalist", "cmaes"): (
-        f"env.workload={{one_of:[tafe-log,tafe-alibaba,tafe-changing,tafe-mixed]}} {TOLD_ALL} total_timesteps=10000000"
+        f"env.workload={{one_of:[tafe-log,tafe-alibaba,tafe-changing,tafe-mixed]}} {TOLD_ALL} total_timesteps=8000000"
     ),
 }
 """The same for agents of few weights, of the second suite; generalists have names of their own."""

@@ -3,7 +3,8 @@
 A generation is a population of weights, drawn around a mean. All of them play the same few episodes, whole, in one
 vector environment, each environment by weights of its own; they are ranked by the environment's own metric, and the
 distribution moves towards the better ones. Nothing is differentiated, and no reward is shaped. What is kept at the end
-is the best of the last means, by episodes that have moved none of them: a mean itself has never played.
+is the best of the last means and of a rule that the search began with, by episodes that have moved none of them: a mean
+itself has never played.
 """
 
 from typing import Any, Final, Self
@@ -170,18 +171,20 @@ class CmaEs(BaseAlgorithm):
         return values
 
     def _choose_among_means(self) -> None:
-        """Keeps the mean of the last generations with the best metric in further episodes."""
+        """Keeps the best of the means of the last generations, and of the start, by the metric of further episodes."""
         if self.means is None:
             return
-        candidate, episode = np.arange(self.n_envs) % len(self.means), np.arange(self.n_envs) // len(self.means)
-        count = self.n_envs // len(self.means)
-        total = np.zeros(len(self.means))
+        most = min(LAST_MEANS, self.population)
+        tried = self.means if self.start is None else np.vstack([self.start, self.means[1 - most :]])
+        candidate, episode = np.arange(self.n_envs) % len(tried), np.arange(self.n_envs) // len(tried)
+        count = self.n_envs // len(tried)
+        total = np.zeros(len(tried))
         for part in range(-(-LAST_EPISODES // count)):
             seeds = np.array(self._episode_seeds(f"episodes of the choice {part}", count + 1))[episode].tolist()
-            values, _ = self._envs.play(self.policy.shape, self.means[candidate], seeds=seeds, metric=self.metric)
+            values, _ = self._envs.play(self.policy.shape, tried[candidate], seeds=seeds, metric=self.metric)
             total += values[: count * len(total)].reshape(count, -1).sum(axis=0)
         best = total.argmin() if self.metric in SMALLER_IS_BETTER else total.argmax()
-        self.policy.set_weights(self.means[best])
+        self.policy.set_weights(tried[best])
 
     def _episode_seeds(self, purpose: str, count: int) -> list[int]:
         """Draws the seeds of episodes."""

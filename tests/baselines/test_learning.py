@@ -219,11 +219,13 @@ def test_a_saved_model_goes_on_with_its_baselines_and_acts_as_a_model_of_maskabl
     assert actor.predict(observation, deterministic=True, action_masks=MASKS)[0].tolist() == [1]
 
 
-def evolution_of(*, num_envs: int = 24, population: int = 12, seed: int = 0, **kwargs: Any) -> CmaEs:
+def evolution_of(
+    *, num_envs: int = 24, population: int = 12, seed: int = 0, sigma: float = 1.0, **kwargs: Any
+) -> CmaEs:
     envs = make_sb3_vec_env(ARTEMIS, num_envs, **{**CONTENDED, **kwargs})
     shape = weighted_policy(envs.get_attr("layout", 0)[0], envs.action_space)
     arguments = {"kind": type(shape).__name__, "sizes": shape._asdict()}
-    return CmaEs(WeightedModel, envs, population=population, seed=seed, policy_kwargs=arguments)
+    return CmaEs(WeightedModel, envs, population=population, seed=seed, sigma=sigma, policy_kwargs=arguments)
 
 
 @pytest.fixture(scope="module")
@@ -309,7 +311,7 @@ def test_a_model_file_acts_as_the_model_does_and_its_rule_can_be_read(evolved: C
     assert f"{size.weight:+.3g}" in printed
 
 
-def test_a_search_begins_with_the_rule_that_compares_one_column_or_with_the_numbers_of_a_rule() -> None:
+def test_a_search_begins_with_the_rule_that_compares_one_column_or_with_the_numbers_of_a_rule(evolved: CmaEs) -> None:
     model = evolution_of()
     start_with_weights(model, {"size": -20})
     begun, sjf = (
@@ -318,8 +320,11 @@ def test_a_search_begins_with_the_rule_that_compares_one_column_or_with_the_numb
     )
     assert begun.tolist() == sjf.tolist()
     model.learn(1)
-    moved = model.policy.weights.numpy() - model.start
-    assert 0 < np.abs(moved).max() < 10 * model.sigma
+    assert 0 < np.abs(model.means[-1] - model.start).max() < 10 * model.sigma
+
+    lost = evolution_of(sigma=1e4)
+    lost.begin_at(evolved.policy.weights.numpy())
+    assert lost.learn(1).policy.weights.tolist() == evolved.policy.weights.tolist()  # the start is still the best
     with pytest.raises(ConfigError, match=r"policy\.start weighs 'length': the columns of a score are"):
         start_with_weights(evolution_of(), {"length": -20})
 
