@@ -15,13 +15,15 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from flowsched_gym.core.files import replace_when_written
+from flowsched_gym.core.files import read_json, replace_when_written
 from flowsched_gym.leaderboard import load_suite
+from flowsched_gym.registration import find_environment
 
 HERE: Final = Path(__file__).resolve().parent
 MODELS: Final = HERE / "models"
 SUITE: Final = load_suite("standard-v1")
 NUM_SEEDS: Final = 5
+NUM_EVOLVED: Final = 10
 VALIDATION: Final = (
     f"evaluation.seed={SUITE.validation[0]} evaluation.episodes=1 evaluation.interim_episodes=10 evaluation.bound=false"
 )
@@ -96,19 +98,75 @@ AGENTS: Final = {
 }
 """What ``flowsched-train`` is told for each agent of a setting; seeds are added."""
 
+PAIRS: Final = "algorithm=cmaes algorithm.num_envs=80"
+"""Evolution in which 40 candidates play two episodes each: more generations for the same decisions."""
+CONTENDED: Final = f"env.k=3 env.f=10 {PAIRS} total_timesteps=10000000"
+POSTPONE: Final = f"env.defer=to-back {CONTENDED} policy.start={{position:-1,postpone.slack:-20,postpone.1:4}}"
+"""It begins by sending back what has less than 5 ms of slack, as ``postpone-late`` does."""
+LOSSY_RULE: Final = f"env.k=10 env.f=5 env.transport=tcp-lossy-2018a env.defer=wait {PAIRS} total_timesteps=8000000"
+ORDER_RULE: Final = "env=merp_order env.f=32 algorithm=cmaes algorithm.num_envs=320"
+ROUTE_RULE: Final = (
+    "env=merp_route algorithm=cmaes policy.start={expansion_ratio:-40,expected_rate:1} total_timesteps=3000000"
+)
+TASKS_RULE: Final = "env=tafe_tasks env.f=32 algorithm=cmaes total_timesteps=4000000"
+TOLD_ALL: Final = f"{TASKS_RULE} env.information=full policy.start={{task_left:-20}} algorithm.sigma=0.5"
+BEST_CONSTANTS: Final = "algorithm=cmaes policy.constant=true algorithm.population=12 total_timesteps=40000"
+EVOLVED: Final = {
+    ("artemis-thesis-wait", "cmaes"): f"workload=artemis-thesis {LOSSY_RULE}",
+    ("artemis-thesis-a2-wait", "cmaes"): f"workload=artemis-thesis-a2 {LOSSY_RULE}",
+    ("artemis-heavy", "cmaes"): f"workload=gather-heavy {CONTENDED}",
+    ("artemis-heavy-postpone", "cmaes"): f"workload=gather-heavy {POSTPONE}",
+    ("artemis-heavy-a2-postpone", "cmaes"): f"workload=gather-heavy-a2 {POSTPONE}",
+    ("artemis-uniform-postpone", "cmaes"): f"workload=gather-uniform {POSTPONE}",
+    ("artemis-multi-postpone", "cmaes"): f"workload=gather-multi {POSTPONE}",
+    ("artemis-changing", "cmaes"): f"workload=artemis-changing {CONTENDED}",
+    ("artemis-background", "cmaes"): f"workload=artemis-background {CONTENDED}",
+    ("artemis-applications", "cmaes"): f"workload=artemis-applications {CONTENDED}",
+    ("merp-order-pareto", "cmaes"): f"workload=poisson-pareto {ORDER_RULE} total_timesteps=30000000",
+    ("merp-order-tree", "cmaes"): f"workload=poisson-tree env.topology=tree9 {ORDER_RULE} total_timesteps=12000000",
+    ("merp-order-bursts", "cmaes"): (
+        f"workload=poisson-tree-bursts env.topology=tree9 {ORDER_RULE} total_timesteps=12000000"
+    ),
+    ("merp-route", "cmaes"): f"workload=poisson-fat-tree {ROUTE_RULE}",
+    ("merp-route-failures-repaired", "cmaes"): f"workload=poisson-fat-tree-failures-repaired {ROUTE_RULE}",
+    ("tafe-tasks-log", "cmaes"): f"workload=tafe-log {TOLD_ALL}",
+    ("tafe-tasks-log-attained", "cmaes"): f"workload=tafe-log {TASKS_RULE}",
+    ("tafe-tasks-alibaba", "cmaes"): f"workload=tafe-alibaba {TOLD_ALL}",
+    ("tafe-tasks-changing", "cmaes"): f"workload=tafe-changing {TOLD_ALL}",
+    ("tafe-tasks-mixed", "cmaes"): f"workload=tafe-mixed {TOLD_ALL}",
+    ("tafe-thresholds-alibaba", "static"): (
+        f"env=tafe_thresholds workload=tafe-alibaba env.within=shortest policy.start=constant {BEST_CONSTANTS} "
+        "algorithm.num_envs=48 algorithm.sigma=0.3"
+    ),
+    ("tafe-thresholds-changing", "static"): (
+        f"env=tafe_thresholds workload=tafe-changing policy.start=constant {BEST_CONSTANTS} "
+        "algorithm.num_envs=48 algorithm.sigma=0.3"
+    ),
+    ("artemis-generalist", "cmaes"): (
+        "env.workload={one_of:[gather-heavy,gather-heavy-a2,gather-uniform,gather-multi]} "
+        f"{POSTPONE} algorithm.num_envs=160 total_timesteps=15000000"
+    ),
+    ("tafe-tasks-generalist", "cmaes"): (
+        f"env.workload={{one_of:[tafe-log,tafe-alibaba,tafe-changing,tafe-mixed]}} {TOLD_ALL} total_timesteps=8000000"
+    ),
+}
+"""The same for agents of few weights, of the second suite; generalists have names of their own."""
+
 
 def main() -> None:
     """Trains what is missing."""
     parser = argparse.ArgumentParser(description="Train the agents of the leaderboard.")
     parser.add_argument("--only", action="append", default=[], metavar="SETTING", help="setting; may be repeated")
-    parser.add_argument("--seeds", type=int, default=NUM_SEEDS, metavar="N", help=f"trainings of each ({NUM_SEEDS})")
+    parser.add_argument(
+        "--seeds", type=int, metavar="N", help=f"trainings of each ({NUM_SEEDS}; {NUM_EVOLVED} of few weights)"
+    )
     parser.add_argument("--folder", type=Path, default=Path(), metavar="FOLDER", help="where runs/ lies (here)")
     options = parser.parse_args()
-    for (setting, agent), overrides in AGENTS.items():
+    for (setting, agent), overrides in (AGENTS | EVOLVED).items():
         if options.only and setting not in options.only:
             continue
         folder = MODELS / setting / agent
-        for seed in range(options.seeds):
+        for seed in range(options.seeds or (NUM_SEEDS if (setting, agent) in AGENTS else NUM_EVOLVED)):
             if not (folder / f"seed{seed}.zip").exists():
                 train(setting, agent, overrides, seed, options.folder)
         write_curve(folder, options.folder / "runs", setting, agent)
@@ -138,9 +196,10 @@ def keep(run: Path, folder: Path, seed: int) -> None:
 
 def write_curve(folder: Path, runs: Path, setting: str, agent: str) -> None:
     """Writes the learning curves of all trainings beside their models, where their runs are still there."""
-    metric = SUITE.settings[setting].metric
     rows = []
     for model in sorted(folder.glob("seed*.zip")):
+        environment = read_json(model.with_suffix(".json"))["environment"]
+        metric = (SUITE.settings.get(setting) or find_environment(environment)).metric
         seed = model.stem.removeprefix("seed")
         progress = runs / f"{setting}-{agent}-seed{seed}" / "progress.csv"
         if not progress.exists():

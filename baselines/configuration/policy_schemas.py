@@ -1,6 +1,6 @@
 """Schemas of the policy networks."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -78,10 +78,19 @@ class WeightsConfig(PolicyConfig):
     Attributes:
         width: Hidden units of a network beside the linear score of slots; 0 for none.
         constant: Whether actions of numbers are constants, whatever is observed.
+        start: Where the search begins: as for perceptrons, or weights of columns in a score, ``{size: -20}``, with
+            the action before those of another kind than the first, ``postpone.slack``; ``None`` for zeros.
     """
 
     width: int = bounded(0, 0)
     constant: bool = False
+    start: Any = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.start, Mapping):
+            _check_start(self.start)
+        elif not all(_is_number(weight) for weight in self.start.values()):
+            raise ConfigError(f"policy.start is {self.start!r}: weights of columns must be numbers")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,8 +122,10 @@ def _check_widths(config: object, *names: str) -> None:
 
 
 def _check_start(start: object) -> None:
-    numbers = isinstance(start, Sequence) and all(
-        isinstance(value, (int, float)) and not isinstance(value, bool) for value in start
-    )
+    numbers = isinstance(start, Sequence) and all(map(_is_number, start))
     if not (start is None or isinstance(start, str) or (numbers and start)):
         raise ConfigError(f"policy.start is {start!r}: it must be numbers, the name of a heuristic, or null")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

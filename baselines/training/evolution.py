@@ -2,10 +2,12 @@
 
 A generation is a population of weights, drawn around a mean. All of them play the same few episodes, whole, in one
 vector environment, each environment by weights of its own; they are ranked by the environment's own metric, and the
-distribution moves towards the better ones. Nothing is differentiated, and no reward is shaped.
+distribution moves towards the better ones. Nothing is differentiated, and no reward is shaped. What is kept at the end
+is the best of the last means and of a rule that the search began with, by episodes that have moved none of them: a mean
+itself has never played.
 """
 
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +27,11 @@ from flowsched_gym.registration import find_environment
 from flowsched_gym.systems import EnvironmentSpec
 
 __all__ = ["CmaEs"]
+
+LAST_MEANS: Final = 10
+"""Means among which one is kept."""
+LAST_EPISODES: Final = 64
+"""Episodes that each of them plays, at least."""
 
 
 class CmaEs(BaseAlgorithm):
@@ -77,6 +84,10 @@ class CmaEs(BaseAlgorithm):
         self.metric = _environment(self._envs).metric if metric is None else metric
         self.costs = np.zeros((0, population))
         """What each of each generation has cost, (generations, population): the state of the search."""
+        self.start: FloatArray | None = None
+        """Mean of the first generation, (num_weights,); ``None`` for zeros."""
+        self.means: FloatArray | None = None
+        """Means after the last generations, (at most ``LAST_MEANS``, num_weights)."""
         self._setup_model()
 
     def _setup_model(self) -> None:
@@ -85,13 +96,19 @@ class CmaEs(BaseAlgorithm):
         self.policy = self.policy_class(self.observation_space, self.action_space, None, **self.policy_kwargs)  # type: ignore[assignment]
         self._search = self._new_search()
 
+    def begin_at(self, weights: FloatArray) -> None:
+        """Lets a new model begin with weights, (num_weights,), and not with zeros."""
+        self.start = np.array(weights, dtype=np.float64)
+        self.policy.set_weights(self.start)
+        self._search = self._new_search()
+
     def _new_search(self) -> Any:
         """Begins the search, and tells it what has been found so far: it is a function of its seed and the costs."""
         import cma  # noqa: PLC0415 - brings SciPy and matplotlib, which other algorithms need not wait for
 
         rng = SeedStreams(self.seed or 0)["weights"]
         options = {"popsize": self.population, "seed": np.nan, "randn": lambda *shape: rng.standard_normal(shape)}
-        start = np.zeros(self.policy.shape.num_weights)
+        start = np.zeros(self.policy.shape.num_weights) if self.start is None else self.start
         search = cma.CMAEvolutionStrategy(start, self.sigma, {**options, "verbose": -9})
         for costs in self.costs:
             search.tell(search.ask(), costs.tolist())
@@ -106,7 +123,7 @@ class CmaEs(BaseAlgorithm):
         reset_num_timesteps: bool = True,
         progress_bar: bool = False,
     ) -> Self:
-        """Goes on for whole generations until so many decisions have been made."""
+        """Goes on for whole generations until so many decisions have been made, those of the last choice left out."""
         total, callbacks = self._setup_learn(total_timesteps, callback, reset_num_timesteps, tb_log_name, progress_bar)
         if self._search.countiter != len(self.costs):  # restored from a checkpoint
             self._search = self._new_search()
@@ -124,6 +141,8 @@ class CmaEs(BaseAlgorithm):
             self.logger.record("train/n_updates", len(self.costs), exclude="tensorboard")
             if not callbacks.on_step():
                 break
+        else:
+            self._choose_among_means()
         callbacks.on_training_end()
         return self
 
@@ -135,7 +154,7 @@ class CmaEs(BaseAlgorithm):
         """Lets a generation play, and moves the distribution; returns the metric, (population, episodes)."""
         weights = np.array(self._search.ask())
         episodes = self.n_envs // self.population
-        seeds = self._episode_seeds(len(self.costs), episodes)
+        seeds = self._episode_seeds(f"episodes of generation {len(self.costs)}", episodes)
         values, num_decisions = self._envs.play(
             self.policy.shape, np.repeat(weights, episodes, axis=0), seeds=seeds * self.population, metric=self.metric
         )
@@ -145,12 +164,31 @@ class CmaEs(BaseAlgorithm):
         costs = np.log(values).mean(axis=1) if self.metric in SMALLER_IS_BETTER else -values.mean(axis=1)
         self._search.tell(list(weights), costs.tolist())
         self.costs = np.concatenate([self.costs, costs[np.newaxis]])
-        self.policy.set_weights(self._search.mean)
+        mean = np.array(self._search.mean)
+        self.policy.set_weights(mean)
+        before = np.zeros((0, len(mean))) if self.means is None else self.means
+        self.means = np.vstack([before, mean])[-min(LAST_MEANS, self.population) :]
         return values
 
-    def _episode_seeds(self, generation: int, count: int) -> list[int]:
-        """Draws the seeds of the episodes of a generation."""
-        rng = SeedStreams(self.seed or 0)[f"episodes of generation {generation}"]
+    def _choose_among_means(self) -> None:
+        """Keeps the best of the means of the last generations, and of the start, by the metric of further episodes."""
+        if self.means is None:
+            return
+        most = min(LAST_MEANS, self.population)
+        tried = self.means if self.start is None else np.vstack([self.start, self.means[1 - most :]])
+        candidate, episode = np.arange(self.n_envs) % len(tried), np.arange(self.n_envs) // len(tried)
+        count = self.n_envs // len(tried)
+        total = np.zeros(len(tried))
+        for part in range(-(-LAST_EPISODES // count)):
+            seeds = np.array(self._episode_seeds(f"episodes of the choice {part}", count + 1))[episode].tolist()
+            values, _ = self._envs.play(self.policy.shape, tried[candidate], seeds=seeds, metric=self.metric)
+            total += values[: count * len(total)].reshape(count, -1).sum(axis=0)
+        best = total.argmin() if self.metric in SMALLER_IS_BETTER else total.argmax()
+        self.policy.set_weights(tried[best])
+
+    def _episode_seeds(self, purpose: str, count: int) -> list[int]:
+        """Draws the seeds of episodes."""
+        rng = SeedStreams(self.seed or 0)[purpose]
         return [FIRST_TRAINING_SEED + int(seed) for seed in rng.integers(2**62, size=count)]
 
     def predict(

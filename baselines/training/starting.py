@@ -1,7 +1,7 @@
-"""Initial weights by which a policy starts training with a given action, whatever it sees."""
+"""Initial weights by which a policy starts training with a given action, whatever it sees, or with a given order."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -15,11 +15,13 @@ from stable_baselines3.sac.policies import SACPolicy
 from stable_baselines3.td3.policies import TD3Policy
 from torch import nn
 
-from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.baselines.training.evolution import CmaEs
+from flowsched_gym.core.errors import ConfigError, listed
+from flowsched_gym.envs.policies.scores import ONE
 from flowsched_gym.evaluation import make_environment, resolve_policy
 from flowsched_gym.registration import find_environment, heuristic_arguments
 
-__all__ = ["first_action", "start_at", "start_with_std"]
+__all__ = ["first_action", "start_at", "start_with_std", "start_with_weights"]
 
 GAIN: Final = 0.01
 """Gain of the last layer, as Stable-Baselines3 gives that of PPO's actor: observations hardly change the action."""
@@ -60,13 +62,19 @@ def first_action(start: str | Sequence[float], env_id: str, kwargs: dict[str, An
 
 
 def start_at(model: BaseAlgorithm, action: npt.NDArray[np.float32]) -> None:
-    """Initialises a new model of PPO, A2C, DDPG, TD3 or SAC so that it starts with an action.
+    """Initialises a new model of PPO, A2C, DDPG, TD3, SAC or evolution so that it starts with an action.
 
     Args:
         model: The model; its actions are a box.
         action: The action; where outputs are squashed, 0.99 stands for all that is nearer to the end of the range.
     """
     policy: Any = model.policy
+    if isinstance(model, CmaEs):
+        names = [feature.name for feature in policy.shape.features(model.get_env().get_attr("layout", 0)[0])]
+        weights = np.zeros(len(names))
+        weights[np.array(names) == ONE] = action.ravel()
+        model.begin_at(weights)
+        return
     if isinstance(policy, ActorCriticPolicy):
         _answer(policy.action_net, action)
         return
@@ -77,6 +85,28 @@ def start_at(model: BaseAlgorithm, action: npt.NDArray[np.float32]) -> None:
         return
     _answer([part for part in policy.actor.mu if isinstance(part, nn.Linear)][-1], squashed)
     policy.actor_target.load_state_dict(policy.actor.state_dict())
+
+
+def start_with_weights(model: CmaEs, weights: Mapping[str, float], kinds: Sequence[str] = ()) -> None:
+    """Lets evolution start with weights of columns in scores; all others are 0.
+
+    A weight of -20 on ``size`` alone serves the smallest flow first. What belongs to another kind of action than the
+    first has its name before it, ``postpone.slack``, if ``kinds`` gives their names.
+
+    Raises:
+        ConfigError: Actions are numbers, or there is no such column.
+    """
+    features = model.policy.shape.features(model.get_env().get_attr("layout", 0)[0], kinds)  # type: ignore[union-attr]
+    first = f"{features[0].action}."
+    places = {f"{each.action}.{each.name}": i for i, each in enumerate(features) if each.power == 1}
+    start = np.zeros(len(features))
+    for name, weight in weights.items():
+        place = places.get(name, places.get(first + name))
+        if place is None or isinstance(model.action_space, spaces.Box):
+            names = [each.removeprefix(first) for each in places]
+            raise ConfigError(f"policy.start weighs {name!r}: the columns of a score are {listed(name, names)}")
+        start[place] = weight
+    model.begin_at(start)
 
 
 def start_with_std(model: BaseAlgorithm, std: float) -> None:

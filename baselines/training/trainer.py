@@ -32,7 +32,7 @@ from flowsched_gym.baselines.applications.comparison_report import FIGURE_FILE, 
 from flowsched_gym.baselines.configuration.algorithm_schemas import GradientConfig, RolloutConfig
 from flowsched_gym.baselines.configuration.hydra_schemas import TrainConfig, Vectorization
 from flowsched_gym.baselines.configuration.hydra_store import environment_arguments
-from flowsched_gym.baselines.configuration.policy_schemas import AutoConfig, FlatConfig
+from flowsched_gym.baselines.configuration.policy_schemas import AutoConfig, FlatConfig, WeightsConfig
 from flowsched_gym.baselines.training.algorithms import build_model
 from flowsched_gym.baselines.training.callbacks import (
     Checkpoints,
@@ -44,14 +44,16 @@ from flowsched_gym.baselines.training.callbacks import (
 )
 from flowsched_gym.baselines.training.checkpoints import Checkpoint, latest_checkpoint, load_checkpoint
 from flowsched_gym.baselines.training.cloning import clone
+from flowsched_gym.baselines.training.evolution import CmaEs
 from flowsched_gym.baselines.training.loggers import WandbCurves, make_logger
-from flowsched_gym.baselines.training.starting import first_action, start_at, start_with_std
+from flowsched_gym.baselines.training.starting import first_action, start_at, start_with_std, start_with_weights
 from flowsched_gym.baselines.training.training_envs import make_training_envs, training_seed
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.files import read_json
 from flowsched_gym.evaluation import BOUND_POLICY, Interval, paired_difference, paired_ratio, write_json
 from flowsched_gym.integrations.models import MODEL_FORMAT, save_model
 from flowsched_gym.leaderboard import reference_of
+from flowsched_gym.registration import agent_ability, find_environment
 from flowsched_gym.workload import workload_label
 
 __all__ = ["DECISIVE", "MODEL_FILE", "RESULT_FILE", "RUN_FILE", "differences", "train"]
@@ -203,7 +205,11 @@ def _model(config: TrainConfig, envs: Any, folder: Path) -> tuple[BaseAlgorithm,
 def _start(model: BaseAlgorithm, config: TrainConfig) -> None:
     """Initialises a new model as the settings ask."""
     policy, algorithm = config.policy, config.algorithm
-    if isinstance(policy, (AutoConfig, FlatConfig)) and policy.start is not None:
+    if isinstance(policy, WeightsConfig) and isinstance(policy.start, Mapping):
+        assert isinstance(model, CmaEs)
+        env_id, kwargs = environment_arguments(config.env)
+        start_with_weights(model, policy.start, agent_ability(find_environment(env_id), kwargs).actions)
+    elif isinstance(policy, (AutoConfig, FlatConfig, WeightsConfig)) and policy.start is not None:
         start_at(model, first_action(policy.start, *environment_arguments(config.env)))
     if isinstance(policy, FlatConfig) and policy.start_std is not None:
         start_with_std(model, policy.start_std)

@@ -17,6 +17,7 @@ from flowsched_gym.envs.base import Action, FlowSchedEnv, Observation
 from flowsched_gym.envs.columns import Layout
 from flowsched_gym.envs.episode import EpisodeSetup
 from flowsched_gym.envs.network_setup import NetworkSetup
+from flowsched_gym.envs.policies.scores import WeightedPolicy, choose_for_all
 from flowsched_gym.envs.vector import FlowSchedVectorEnv
 from flowsched_gym.envs.views import FLOW_FIELDS, EpisodeView, NetworkView
 from flowsched_gym.flows.fields import Fields
@@ -231,7 +232,13 @@ class PeriodVectorEnv(FlowSchedVectorEnv):
             raise InvalidAction(
                 f"actions is {shown(actions)}: there must be one for each of {self.num_envs} environments"
             )
-        chosen = [self._control.check(given[number], f"action of environment {number}") for number in running]
+        self._act(running, given)
+        finished = [self._end_step(number, outputs) for number in running]
+        return np.concatenate([np.zeros(0, dtype=np.int64), *finished]), int(np.count_nonzero(self._over))
+
+    def _act(self, running: list[int], actions: Sequence[Any]) -> None:
+        """Applies the actions of environments, of one for each of all, and runs them to the ends of their periods."""
+        chosen = [self._control.check(actions[number], f"action of environment {number}") for number in running]
         networks = self._current[running].tolist()
         for number, network, action in zip(running, networks, chosen, strict=True):
             if self._num_steps[number]:
@@ -242,8 +249,22 @@ class PeriodVectorEnv(FlowSchedVectorEnv):
                 self._control.act(*self._view(network), action)
                 self.simulation.go_on(network)
         self._run(networks)
-        finished = [self._end_step(number, outputs) for number in running]
-        return np.concatenate([np.zeros(0, dtype=np.int64), *finished]), int(np.count_nonzero(self._over))
+
+    def _play(self, policy: WeightedPolicy, weights: FloatArray, outputs: Results) -> int:
+        """Plays the episodes that have begun to their ends; where a policy looks at nothing, nothing is observed."""
+        if getattr(policy, "num_inputs", 1):
+            return super()._play(policy, weights, outputs)
+        actions = np.zeros((self.num_envs, self._template.action_space.shape[0]), dtype=self.action_space.dtype)
+        choose_for_all(policy, weights, outputs.observation, outputs.mask, np.zeros(policy.scratch_size), actions)
+        num_decisions = 0
+        while running := np.flatnonzero(~self._over).tolist():
+            num_decisions += len(running)
+            self._act(running, list(actions))
+            for number in running:
+                self._end(number, outputs)
+                outputs.time[number] = self.simulation.now(int(self._current[number]))
+            self._num_steps += 1
+        return num_decisions
 
     def _run(self, networks: list[int]) -> None:
         """Runs networks, each to the next period in which there is something to decide, or to its end."""
@@ -265,11 +286,15 @@ class PeriodVectorEnv(FlowSchedVectorEnv):
         outputs.terms[number] = [terms[name] for name in self._control.terms]
         self._show(number, outputs)
         outputs.num_finished[number] = len(view.finished)
-        ended = self.simulation.finished(network)
+        self._end(number, outputs)
+        return view.finished
+
+    def _end(self, number: int, outputs: Results) -> None:
+        """Notes whether the episode of an environment has ended."""
+        ended = self.simulation.finished(int(self._current[number]))
         cut = not ended and self._num_steps[number] + 1 >= self._template._max_decisions
         outputs.terminated[number], outputs.truncated[number] = ended, cut
         self._over[number] = ended or cut
-        return view.finished
 
     def _observe(self, numbers: IntArray, outputs: Results) -> None:
         outputs.num_finished[numbers] = 0

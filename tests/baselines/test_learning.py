@@ -19,6 +19,7 @@ from flowsched_gym.baselines.training.callbacks import Schedules
 from flowsched_gym.baselines.training.checkpoints import latest_checkpoint
 from flowsched_gym.baselines.training.evolution import CmaEs
 from flowsched_gym.baselines.training.reinforce import Reinforce, RunningAverages, discounted_returns
+from flowsched_gym.baselines.training.starting import first_action, start_at, start_with_weights
 from flowsched_gym.baselines.training.trainer import train
 from flowsched_gym.baselines.training.training_envs import make_training_envs
 from flowsched_gym.cli.app import main
@@ -218,11 +219,13 @@ def test_a_saved_model_goes_on_with_its_baselines_and_acts_as_a_model_of_maskabl
     assert actor.predict(observation, deterministic=True, action_masks=MASKS)[0].tolist() == [1]
 
 
-def evolution_of(*, num_envs: int = 24, population: int = 12, seed: int = 0, **kwargs: Any) -> CmaEs:
+def evolution_of(
+    *, num_envs: int = 24, population: int = 12, seed: int = 0, sigma: float = 1.0, **kwargs: Any
+) -> CmaEs:
     envs = make_sb3_vec_env(ARTEMIS, num_envs, **{**CONTENDED, **kwargs})
     shape = weighted_policy(envs.get_attr("layout", 0)[0], envs.action_space)
     arguments = {"kind": type(shape).__name__, "sizes": shape._asdict()}
-    return CmaEs(WeightedModel, envs, population=population, seed=seed, policy_kwargs=arguments)
+    return CmaEs(WeightedModel, envs, population=population, seed=seed, sigma=sigma, policy_kwargs=arguments)
 
 
 @pytest.fixture(scope="module")
@@ -238,6 +241,18 @@ def test_weights_are_found_that_beat_the_rules_on_unseen_episodes(evolved: CmaEs
     assert gain.mean() > 2.0 * gain.std() / np.sqrt(len(gain))
 
 
+def test_the_best_of_the_last_means_is_kept_by_further_episodes(evolved: CmaEs) -> None:
+    """Here it is not the last one, and other episodes agree."""
+    last, kept = evolved.means[-1], evolved.policy.weights.numpy()
+    assert sorted(np.all(evolved.means == kept, axis=1).tolist()) == [False] * 9 + [True]
+    assert not np.array_equal(last, kept)
+    envs: Any = evolved.get_env()
+    seeds = [seed for seed in range(900, 912) for _ in range(2)]
+    weights = np.tile([last, kept], (12, 1))
+    values, _ = envs.envs.unwrapped.play(evolved.policy.shape, weights, seeds=seeds, metric="deadline_hit_ratio")
+    assert values[1::2].mean() > values[::2].mean()
+
+
 def test_a_seed_fixes_everything_on_any_number_of_threads(evolved: CmaEs) -> None:
     again = evolution_of(num_threads=2).learn(20_000)
     generations = len(again.costs)
@@ -247,7 +262,8 @@ def test_a_seed_fixes_everything_on_any_number_of_threads(evolved: CmaEs) -> Non
 
 def test_a_training_that_was_cut_off_goes_on_as_if_it_had_not_been(tmp_path: Path) -> None:
     for name, total, resume in (("whole", 3000, "false"), ("cut", 1200, "false"), ("cut", 3000, "true")):
-        composition = compose_training(*EVOLUTION, f"total_timesteps={total}", f"resume={resume}")
+        words = "policy.start={size: -5}", f"total_timesteps={total}", f"resume={resume}"
+        composition = compose_training(*EVOLUTION, *words)
         (tmp_path / name / "run.json").unlink(missing_ok=True)  # it holds the number of decisions
         train(*composition, tmp_path / name, compare=False)
     whole, cut = (read_model(tmp_path / name / "model.zip")["weights"]["weights"] for name in ("whole", "cut"))
@@ -293,6 +309,32 @@ def test_a_model_file_acts_as_the_model_does_and_its_rule_can_be_read(evolved: C
     printed = capsys.readouterr().out
     assert "v / (v + 300000 B)" in printed
     assert f"{size.weight:+.3g}" in printed
+
+
+def test_a_search_begins_with_the_rule_that_compares_one_column_or_with_the_numbers_of_a_rule(evolved: CmaEs) -> None:
+    model = evolution_of()
+    start_with_weights(model, {"size": -20})
+    begun, sjf = (
+        evaluate(ARTEMIS, policy, episodes=2, seed=5, kwargs=CONTENDED, label="begun").values("deadline_hit_ratio")
+        for policy in (model.policy, "sjf")
+    )
+    assert begun.tolist() == sjf.tolist()
+    model.learn(1)
+    assert 0 < np.abs(model.means[-1] - model.start).max() < 10 * model.sigma
+
+    lost = evolution_of(sigma=1e4)
+    lost.begin_at(evolved.policy.weights.numpy())
+    assert lost.learn(1).policy.weights.tolist() == evolved.policy.weights.tolist()  # the start is still the best
+    with pytest.raises(ConfigError, match=r"policy\.start weighs 'length': the columns of a score are"):
+        start_with_weights(evolution_of(), {"length": -20})
+
+    env_id, numbers = "flowsched/TAFEThresholds-v0", [-0.5, 0.25]
+    envs = make_sb3_vec_env(env_id, 4, workload="tafe-log")
+    shape = weighted_policy(envs.get_attr("layout", 0)[0], envs.action_space)
+    arguments = {"kind": type(shape).__name__, "sizes": shape._asdict()}
+    setter = CmaEs(WeightedModel, envs, population=4, policy_kwargs=arguments)
+    start_at(setter, first_action(numbers, env_id, {}))
+    assert setter.predict(envs.reset())[0].tolist() == [numbers] * 4
 
 
 def test_what_cannot_be_evolved_or_explained_is_refused(tmp_path: Path, capsys) -> None:
