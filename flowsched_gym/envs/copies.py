@@ -28,6 +28,9 @@ class EpisodeCopies:
         observation: What the agent of each copy sees, (num_copies, size) float32.
         mask: Which actions are not replaced, (num_copies, num_actions) bool.
         reward: Rewards of the last step, (num_copies,) float64.
+        time: Times in s after the last step, (num_copies,) float64.
+        host: Destinations that ask for a grant then, -1 for none, (num_copies,) int64.
+        num_finished: Flows that finished in the last step, (num_copies,) int64.
         over: Which copies have ended, (num_copies,) bool.
     """
 
@@ -38,6 +41,9 @@ class EpisodeCopies:
         self.observation: ObservationArray = self._results.observation
         self.mask: BoolArray = self._results.mask
         self.reward: FloatArray = self._results.reward
+        self.time: FloatArray = self._results.time
+        self.host: IntArray = self._results.host
+        self.num_finished: IntArray = self._results.num_finished
         self.over: BoolArray = np.zeros(num_copies, dtype=np.bool_)
         self._tables: Tables | None = None
         self._workload: Workload | None = None
@@ -67,7 +73,7 @@ class EpisodeCopies:
         self._load(workloads, numbers)
         arrival_time = self._workload.arrival_time
         if (np.diff(arrival_time) >= 0).all():
-            num_arrived = int(np.searchsorted(arrival_time, self._results.time[0], side="right"))
+            num_arrived = int(np.searchsorted(arrival_time, self.time[0], side="right"))
             self._batch.branch(0, numbers, num_arrived)
             self._run(numbers, NO_ACTIONS)
         else:  # the rows of flows that have arrived are others there

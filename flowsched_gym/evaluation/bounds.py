@@ -1,17 +1,25 @@
 """Bounds the number of deadlines that any scheduler could meet, knowing all flows beforehand.
 
-The clairvoyant reference: no order, sharing, preemption, token or window does better, because only the capacity of
-the links and the stated latencies are kept of the network. On one link the count is the optimum of
+The clairvoyant reference. Of the network, it keeps the capacity of the links, the stated latencies and the tokens; no
+order, no sharing of links and no preemption does better. On one link the count is the optimum of
 1 | r_j, pmtn | sum U_j (`selection`). With several destinations, the links into the hosts are bounded one by one and
 so are the links out of them; the smaller of the two sums is valid, since dropping the other side's links only helps.
+
+Tokens: a flow that is in time holds one of its destination's k tokens from its grant until its last byte has arrived,
+between its request's arrival and its deadline, and at least as long as if it were alone. So in any interval the flows
+that are in time and could hold tokens only there need k times its length at most, all holding times together: the
+conditions of one link that serves jobs of 1 / k of these times. Of each destination the smaller bound counts.
+
+An episode of a few flows is bounded exactly (`grants`): by the best of all schedules of its environment, in which
+flows share links as they do there, and nothing is interrupted.
 """
 
 import math
 import time
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass
-from typing import Any, Final, Literal, cast, get_args
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal, NamedTuple, cast, get_args
 
 import numpy as np
 
@@ -19,11 +27,14 @@ from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.checks import check_choice
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.files import Progress
+from flowsched_gym.envs import DecisionEnv
+from flowsched_gym.evaluation.grants import MOST_TRIED, most_deadlines
 from flowsched_gym.evaluation.player import check_episodes, make_environment
 from flowsched_gym.evaluation.results import EvaluationResult, Provenance, Run
 from flowsched_gym.evaluation.rollout import EpisodeResult
-from flowsched_gym.evaluation.selection import NODE_LIMIT, Jobs, select_most_jobs, serve_earliest_due_first
+from flowsched_gym.evaluation.selection import NODE_LIMIT, Jobs, fits_alone, select_most_jobs, serve_earliest_due_first
 from flowsched_gym.flows.workload import Workload
+from flowsched_gym.fluid.isolation import ideal_times
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.registration import find_environment
 from flowsched_gym.systems import EnvironmentSpec
@@ -31,13 +42,16 @@ from flowsched_gym.systems import EnvironmentSpec
 BoundMethod = Literal["auto", "exact", "relaxed"]
 BOUND_POLICY: Final = "clairvoyant-bound"
 """Name of the bound in tables and result files."""
+OF_THE_NETWORK: Final = ("k", "transport", "transport_figures", "link_gbps", "link_delay_us")
+"""Arguments that say how flows with tokens send; others say which flows there are, and what an agent does and sees."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadlineBound:
     """Bounds on the deadlines that can be met, of ``num_deadlines`` in all.
 
-    No scheduler meets more than ``upper``; a schedule that knows all flows beforehand meets ``lower``.
+    No scheduler meets more than ``upper``; one that knows all flows beforehand meets ``lower``, if it may interrupt
+    them and needs no token.
     """
 
     num_deadlines: int
@@ -53,13 +67,27 @@ class DeadlineBound:
 
     @property
     def exact(self) -> bool:
-        """Whether the largest number is known."""
+        """Whether both are one number."""
         return self.lower == self.upper
 
     @property
     def upper_ratio(self) -> float:
         """Largest deadline hit ratio that any scheduler could reach; NaN without deadlines."""
         return self.upper / self.num_deadlines if self.num_deadlines else math.nan
+
+
+class Tokens(NamedTuple):
+    """The tokens that each destination has.
+
+    Attributes:
+        num_tokens: Flows that may hold one at a time, >= 1.
+        request: Time in s from a flow's arrival until it can get one, >= 0, (num_flows,).
+        holding: Time in s that it holds one at least, without a break, until its last byte has arrived, (num_flows,).
+    """
+
+    num_tokens: int
+    request: FloatArray
+    holding: FloatArray
 
 
 def deadline_bound(
@@ -69,6 +97,7 @@ def deadline_bound(
     latency_before: float | FloatArray = 0.0,
     latency_after: float | FloatArray = 0.0,
     volume: FloatArray | None = None,
+    tokens: Tokens | None = None,
     method: BoundMethod = "auto",
 ) -> DeadlineBound:
     """Bounds the deadlines that any scheduler could meet on these flows.
@@ -81,6 +110,7 @@ def deadline_bound(
         latency_after: Time in s from the last byte's use of a link until the flow counts as finished, >= 0, one for
             all or (num_flows,).
         volume: Bytes that each flow puts on the wire, headers included, (num_flows,) float64, > 0. Default: its size.
+        tokens: What flows need to send; ``None`` where they need nothing.
         method: ``"auto"`` solves integer programmes up to a fixed number of nodes, ``"exact"`` without limit,
             ``"relaxed"`` only linear ones.
 
@@ -102,17 +132,26 @@ def deadline_bound(
         due=(workload.arrival_time + workload.deadline_span - latency_after)[rows],
         length=(workload.size if volume is None else volume)[rows] / capacity,
     )
+    num_deadlines, holders = len(rows), None
+    if tokens is not None:
+        length = tokens.holding[rows]
+        release = (workload.arrival_time + tokens.request)[rows]
+        holders = Jobs(release=release, due=(workload.arrival_time + workload.deadline_span)[rows], length=length)
+        alone = np.flatnonzero(fits_alone(holders))  # no scheduler serves the others in time
+        rows, jobs = rows[alone], jobs[alone]
+        holders = replace(holders[alone], length=length[alone] / tokens.num_tokens)
     source, destination = workload.source[rows], workload.destination[rows]
-    upper, chosen = _bound_links(jobs, destination, method=method)
+    upper, chosen = _bound_hosts(jobs, holders, destination, method=method)
     if len(np.unique(destination)) <= 1:
-        return DeadlineBound(num_deadlines=len(rows), upper=upper, lower=len(chosen))
-    upper_of_sources, also_chosen = _bound_links(jobs, source, method=method)
+        return DeadlineBound(num_deadlines=num_deadlines, upper=upper, lower=min(len(chosen), upper))
+    upper_of_sources, also_chosen = _bound_hosts(jobs, None, source, method=method)
     served = (
         serve_earliest_due_first(jobs[some], source=source[some], destination=destination[some])
         for some in (chosen, also_chosen)
     )
+    upper = min(upper, upper_of_sources)
     lower = max(int(np.count_nonzero(each)) for each in served)
-    return DeadlineBound(num_deadlines=len(rows), upper=min(upper, upper_of_sources), lower=lower)
+    return DeadlineBound(num_deadlines=num_deadlines, upper=upper, lower=min(lower, upper))
 
 
 def evaluate_bound(
@@ -129,9 +168,12 @@ def evaluate_bound(
 
     The arguments are those of `evaluate`, and ``method`` that of `deadline_bound`.
 
+    Episodes of up to 12 flows with tokens are solved exactly unless the method is ``"relaxed"``, as long as that takes
+    few tries; the engine is compiled for it.
+
     Returns:
         A result whose ``deadline_hit_ratio`` and ``deadlines_met`` are upper bounds, and whose ``reachable_hit_ratio``
-        is what one schedule that knows all flows beforehand reaches.
+        is what one schedule that knows all flows beforehand reaches (`DeadlineBound.lower`).
 
     Raises:
         ConfigError: An argument is not allowed, or the environment's flows are not simulated by this package.
@@ -145,7 +187,9 @@ def evaluate_bound(
     with closing(EnvironmentFlows(spec, kwargs)) as flows:
         for episode in range(episodes):
             tell(episode, episodes)
-            bound = bound_of_simulation(flows.simulation(seed + episode), method=method)
+            bound = bound_of_simulation(simulation := flows.simulation(seed + episode), method=method)
+            if method != "relaxed":
+                bound = _best_of_all(simulation, bound, spec, kwargs or {})
             metrics = {
                 "deadlines_met": float(bound.upper),
                 "deadline_hit_ratio": bound.upper_ratio,
@@ -180,15 +224,34 @@ def bound_of_simulation(simulation: Simulation, *, method: BoundMethod = "auto")
     capacity = float(topology.capacity[0])
     delay = topology.path_delay(topology.path_of(workload.source, workload.destination))
     round_trip = 2 * delay + 2 * transport.packet / capacity
-    token = 2 * delay if simulation.destinations else 0.0 * delay
+    connecting = transport.handshake_round_trips * round_trip
+    tokens = None
+    if simulation.destinations:
+        first = next(iter(simulation.destinations.values()))
+        holding = holding_times(simulation)
+        tokens = Tokens(num_tokens=first.tokens + first.num_active, request=delay, holding=holding)
     return deadline_bound(
         workload,
         capacity=capacity,
-        latency_before=token + transport.handshake_round_trips * round_trip,
+        latency_before=(2 * delay if simulation.destinations else 0.0) + connecting,
         latency_after=delay,
         volume=simulation.state.volume,
+        tokens=tokens,
         method=method,
     )
+
+
+def holding_times(simulation: Simulation) -> FloatArray:
+    """Returns how long each flow holds a token at least, in s, (num_flows,).
+
+    From the grant: the token's way, the handshake, the time that it sends alone on the network, and the last byte's
+    way. Sharing makes no window shorter than a round trip, and no rate larger. Where packets are lost, windows grow by
+    rules of their own; no flow is faster than its link there either.
+    """
+    topology, transport, workload = simulation.topology, simulation.transport, simulation.workload
+    lossless = transport if transport.losses is None else replace(transport, losses=None, initial_window=0.0)
+    fct = ideal_times(topology, workload, simulation.state.volume, lossless, needs_token=True)
+    return fct - topology.path_delay(topology.path_of(workload.source, workload.destination))
 
 
 class EnvironmentFlows:
@@ -211,13 +274,38 @@ class EnvironmentFlows:
         self._env.close()
 
 
-def _bound_links(jobs: Jobs, side: IntArray, *, method: BoundMethod) -> tuple[int, IntArray]:
-    """Adds the bounds of the links of one side up; returns the sum and the rows that these links could serve."""
-    node_limit = None if method == "exact" else NODE_LIMIT
+def _best_of_all(
+    simulation: Simulation, bound: DeadlineBound, spec: EnvironmentSpec, kwargs: Mapping[str, Any]
+) -> DeadlineBound:
+    """Returns the number of deadlines that the best of all schedules meets, where trying them is possible."""
+    flows = simulation.workload
+    if not simulation.destinations or not 0 < flows.num_flows <= MOST_TRIED:
+        return bound
+    network = {name: kwargs[name] for name in OF_THE_NETWORK if name in kwargs}
+    freedom = {"f": flows.num_flows, "defer": "wait", "reward": "on_completion"}
+    env = make_environment(spec, {**network, **freedom, "workload": flows})
+    try:
+        env.reset(seed=0)
+        most = most_deadlines(cast(DecisionEnv[Any], env.unwrapped), holding_times(simulation), upper=bound.upper)
+    finally:
+        env.close()
+    return bound if most is None else DeadlineBound(num_deadlines=bound.num_deadlines, upper=most, lower=most)
+
+
+def _bound_hosts(jobs: Jobs, holders: Jobs | None, side: IntArray, *, method: BoundMethod) -> tuple[int, IntArray]:
+    """Adds the bounds of the hosts of one side up; returns the sum and the rows that their links could serve.
+
+    Of a host, the smaller bound counts: that of its link, or that of its tokens, of which one job takes its share.
+    """
+    limits: Any = {"integral": method != "relaxed", "node_limit": None if method == "exact" else NODE_LIMIT}
     upper, chosen = 0, [np.zeros(0, dtype=np.int64)]
     for host in np.unique(side):
         rows = np.flatnonzero(side == host)
-        selection = select_most_jobs(jobs[rows], integral=method != "relaxed", node_limit=node_limit)
-        upper += selection.upper
+        selection = select_most_jobs(jobs[rows], **limits)
+        upper += (
+            selection.upper
+            if holders is None
+            else min(selection.upper, select_most_jobs(holders[rows], **limits).upper)
+        )
         chosen.append(rows[selection.chosen])
     return upper, np.concatenate(chosen)

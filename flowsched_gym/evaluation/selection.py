@@ -67,6 +67,13 @@ def _rounding(length: FloatArray, end: FloatArray) -> FloatArray:
     return RELATIVE_TOLERANCE * np.maximum(length, 0) + CLOCK_TOLERANCE * np.abs(end)
 
 
+def fits_alone(jobs: Jobs) -> BoolArray:
+    """Returns which jobs could be served in time if there were no others, (num_jobs,)."""
+    window = jobs.due - jobs.release
+    fits: BoolArray = (window > 0) & (jobs.length <= window + _rounding(window, jobs.due))
+    return fits
+
+
 class IntervalSlack:
     """The time that a growing set of jobs, each possible by itself, leaves unused in the intervals.
 
@@ -203,8 +210,7 @@ def select_most_jobs(jobs: Jobs, *, integral: bool, node_limit: int | None = NOD
     Without ``integral``, only the linear relaxation is solved, and rounded down per component; the ``node_limit`` is
     that of the branch-and-bound tree per programme, None for no limit.
     """
-    window = jobs.due - jobs.release
-    possible = np.flatnonzero((window > 0) & (jobs.length <= window + _rounding(window, jobs.due)))
+    possible = np.flatnonzero(fits_alone(jobs))
     chosen = np.zeros(len(jobs), dtype=np.bool_)
     upper = 0
     for component in split_into_components(jobs[possible]):

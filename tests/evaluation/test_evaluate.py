@@ -193,8 +193,9 @@ def test_an_idle_network_meets_its_bound():
     [
         # Request and token 0.5 ms each, 100 segments of 1448 B at 1 Gbps, 0.5 ms for the last byte to arrive.
         ("ideal", 1.5e-3 + 144_800 / 125e6),
-        # Besides, a handshake of 1 ms and two packets, and 54 B of header on each segment.
-        ("tcp", 2.5e-3 + 2 * 1502 / 125e6 + 150_200 / 125e6),
+        # Besides, a handshake of 1 ms and two packets, 54 B of header on each segment, and five windows, of 10, 15, 19,
+        # 19.95 and 20.9475 segments, that take as long as the handshake each.
+        ("tcp", 1.5e-3 + 6 * (1e-3 + 2 * 1502 / 125e6) + (100 - 84.8975) * 1502 / 125e6),
     ],
 )
 @pytest.mark.parametrize(("spare", "met"), [(1e-7, 1), (-1e-7, 0)])
