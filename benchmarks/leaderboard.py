@@ -24,15 +24,14 @@ from flowsched_gym.leaderboard import (
     group_results,
     learned_table,
     load_suite,
-    losses_table,
     read_results,
     score_line,
     tables_markdown,
     tier_of,
     write_published,
 )
-from flowsched_gym.leaderboard.claims import REASONS
-from flowsched_gym.leaderboard.suite import HEADLINE, SHIFT
+from flowsched_gym.leaderboard.claims import WORSE, gain
+from flowsched_gym.leaderboard.suite import CALIBRATION, HEADLINE, SHIFT
 from flowsched_gym.leaderboard.table import code_span, escaped
 
 HERE: Final = Path(__file__).resolve().parent
@@ -64,7 +63,8 @@ that no agent was trained on. Brackets hold 95 % intervals over trainings and ep
 PICTURES: Final = """
 ![Scores of all trainings in the headline settings](scores.png)
 
-A dot is a training; the lines are random, at 0, and the reference, at 1; the bar is the best rule.
+A dot is a training (a triangle: beyond the edge); the lines are random, at 0, and the reference, at 1; the bar is the
+best rule.
 
 ![Share of trainings with a score above each value](profile.png)
 """
@@ -83,6 +83,13 @@ LOSSES: Final = """
 Of headline and shift settings, and of agents with all actions and information that these allow.
 
 """
+REASONS: Final = {
+    "no room": "the reference is at most 1 % better than the best rule",
+    "no information": "all that is known to be more than 1 % better than the best rule knows more than the agents",
+    "not found": "there is more to win with the same actions and information",
+    "not measured": "the reference has not played",
+}
+"""Why an agent loses, and what that means."""
 FOOT: Final = """
 ## All policies, and your own
 
@@ -179,6 +186,26 @@ def pages(folder: Path) -> dict[Path, str]:
         told = "; ".join(f"*{name}*: {text}" for name, text in REASONS.items() if name in given)
         parts += [LOSSES, losses.markdown(numbers=False), f"\n{told[0].upper()}{told[1:]}.\n"]
     return {folder / "README.md": "".join([*parts, FOOT.format(tables=tables)]), **found}
+
+
+def losses_table(claims: Sequence[Claim]) -> Table:
+    """Says of the agents that are worse than the best rule how much there was to win, and why they lose.
+
+    Left out are settings for calibration, those without a reference, and agents with less than their setting allows.
+    """
+    lines = []
+    for each in (each for each in claims if each.verdict == WORSE):
+        setting = each.compared.setting
+        able = setting.ability is not None and each.row.ability.covers(setting.ability)
+        if not able or setting.tier == CALIBRATION:
+            continue
+        compared, rule = each.compared, each.compared.best_rule
+        reference = compared.row(compared.setting.reference)
+        room = None if reference is None or rule is None else 100 * gain(compared, reference, rule)
+        names = (compared.setting.name, each.row.policy, compared.setting.reference)
+        # Adding zero after rounding turns -0.0 into 0.0.
+        lines.append((*map(escaped, names), "" if room is None else f"{round(room, 1) + 0.0} %", each.reason))
+    return Table(columns=("setting", "agent", "reference", "room over the best rule", "why"), rows=tuple(lines))
 
 
 def made_by(results: Sequence[EvaluationResult]) -> str:
