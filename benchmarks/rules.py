@@ -16,11 +16,11 @@ from typing import Final
 
 from flowsched_gym.evaluation import evaluate, write_json
 from flowsched_gym.leaderboard import Setting, load_suite
-from flowsched_gym.registration import find_environment
+from flowsched_gym.registration import find_environment, policy_ability
 
 HERE: Final = Path(__file__).resolve().parent
 FOUND: Final = HERE / "rules.json"
-SUITE: Final = load_suite("standard-v1")
+SUITE: Final = load_suite("standard")
 ARTEMIS: Final = "flowsched/Artemis-v0"
 BASES: Final = tuple(
     each.name for each in find_environment(ARTEMIS).policies if not each.options and each.name != "random"
@@ -45,8 +45,13 @@ def main() -> None:
         if options.run:
             play(name, found[name])
             continue
-        found[name] = {rule: tune(SUITE.settings[name], rule) for rule in RULES}
-        write_json({name: found[name] for name in names if name in found}, FOUND)
+        found[name] = {rule: tune(SUITE.settings[name], rule) for rule in RULES if fits(SUITE.settings[name], rule)}
+        write_json(found, FOUND)
+
+
+def fits(setting: Setting, rule: str) -> bool:
+    """Returns whether a rule does no more than the agents of a setting may."""
+    return setting.ability is None or setting.ability.covers(policy_ability(setting.spec, rule))
 
 
 def tune(setting: Setting, rule: str) -> dict[str, object]:
@@ -83,7 +88,7 @@ def play(name: str, found: Mapping[str, Mapping[str, object]]) -> None:
     if not policies:
         return
     command = ["flowsched", "leaderboard", "run", "--suite", SUITE.name, "--env", name, *policies]
-    command += ["--out", str(HERE / "results")]
+    command += ["--out", str(HERE / "results" / SUITE.name)]
     print(shlex.join(command), flush=True)
     subprocess.run([Path(sys.executable).with_name(command[0]), *command[1:]], check=True, stdout=subprocess.DEVNULL)
 

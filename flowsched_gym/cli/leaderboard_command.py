@@ -205,7 +205,8 @@ def _show(yours: list[EvaluationResult], suite: Suite, options: argparse.Namespa
     for misfit in filter(None, map(leaderboard.tier_misfit, compared)):
         print(f"\n{misfit}")
     if claims := leaderboard.claims_of(compared):
-        print(f"\n{leaderboard.score_line(compared, claims).replace('**', '')}")
+        print(f"\n{leaderboard.learned_table(claims).text()}")
+        print(f"{leaderboard.score_line(compared, claims).replace('**', '')}")
 
 
 def _command(options: argparse.Namespace) -> str:

@@ -34,13 +34,6 @@ BETTER: Final = "**better**"
 WORSE: Final = "worse"
 OPEN: Final = "not told apart"
 NO_RULE: Final = "no rule has its actions"
-REASONS: Final = {
-    "no room": "the reference is at most 1 % better than the best rule",
-    "no information": "all that is known to be more than 1 % better than the best rule knows more than the agents",
-    "not found": "there is more to win with the same actions and information",
-    "not measured": "the reference has not played",
-}
-"""Why an agent loses, and what that means."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +73,11 @@ class Claim:
 
     @property
     def reason(self) -> str:
-        """Why the agent is not better than the rule, a key of `REASONS`."""
+        """Why the agent is not better than the rule.
+
+        There is *no room*: the reference is at most 1 % better than the rule; *no information*: all that is known to be
+        better knows more than the agents; the better is *not found*; or the reference has not played (*not measured*).
+        """
         reference, rule = self.compared.row(self.compared.setting.reference), self.compared.best_rule
         if reference is None or rule is None:
             return "not measured"
@@ -94,7 +91,7 @@ class Claim:
 
 def claims_of(settings: Sequence[ComparedSetting]) -> list[Claim]:
     """Returns what is claimed of the learned agents that do not stand apart."""
-    found = [(compared, row) for compared in settings for row in compared.rows if row.learned and not row.apart]
+    found = [(compared, row) for compared in settings for row in compared.agents if not row.apart]
     p_values = [1.0 if row.difference is None else row.difference.p_value for _, row in found]
     adjusted = holm(np.nan_to_num(np.array(p_values), nan=1.0))
     claims = []
@@ -192,26 +189,6 @@ def learned_table(claims: Sequence[Claim]) -> Table:
         )
     columns = ("setting", "tier", "agent", "trainings", "measure", "best rule", "difference", "score", "verdict")
     return Table(columns=columns, rows=tuple(lines))
-
-
-def losses_table(claims: Sequence[Claim]) -> Table:
-    """Says of the agents that are worse than the best rule how much there was to win, and why they lose.
-
-    Left out are settings for calibration, those without a reference, and agents with less than their setting allows.
-    """
-    lines = []
-    for each in (each for each in claims if each.verdict == WORSE):
-        setting = each.compared.setting
-        able = setting.ability is not None and each.row.ability.covers(setting.ability)
-        if not able or setting.tier == CALIBRATION:
-            continue
-        compared, rule = each.compared, each.compared.best_rule
-        reference = compared.row(compared.setting.reference)
-        room = None if reference is None or rule is None else 100 * gain(compared, reference, rule)
-        names = (compared.setting.name, each.row.policy, compared.setting.reference)
-        # Adding zero after rounding turns -0.0 into 0.0.
-        lines.append((*map(escaped, names), "" if room is None else f"{round(room, 1) + 0.0} %", each.reason))
-    return Table(columns=("setting", "agent", "reference", "room over the best rule", "why"), rows=tuple(lines))
 
 
 def _written_p(value: float) -> str:

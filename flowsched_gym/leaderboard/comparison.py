@@ -136,6 +136,11 @@ class ComparedSetting(NamedTuple):
         """The best rule that does not stand apart."""
         return next((row for row in self.rows if row.is_rule and not row.apart), None)
 
+    @property
+    def agents(self) -> list[ComparisonRow]:
+        """The learned agents; the setting's reference, such as the best constant action that was found, is none."""
+        return [row for row in self.rows if row.learned and row.policy != self.setting.reference]
+
     def row(self, policy: str | None) -> ComparisonRow | None:
         """Returns the row of a policy."""
         return next((row for row in self.rows if row.policy == policy), None)

@@ -89,7 +89,9 @@ def test_results_of_a_suite_that_changed_are_refused_in_one_line(flowsched, fold
 
 
 def test_bad_input_ends_with_status_2_and_a_clear_line(flowsched, folder: Path) -> None:
-    listed = flowsched("leaderboard", "run", "--list", "--env", "flowsched/MERPRoute-v0").out.splitlines()
+    listed = flowsched(
+        "leaderboard", "run", "--list", "--suite", SUITE.name, "--env", "flowsched/MERPRoute-v0"
+    ).out.splitlines()
     assert [line.split()[0] for line in listed] == ["merp-route", "merp-route-failures"]
     untrained().save(folder / "foreign.zip")
     for words, message in (

@@ -89,7 +89,7 @@ def _overview(settings: Sequence[ComparedSetting], verdicts: Mapping[int, str]) 
     lines = []
     for number, compared in enumerate(settings):
         setting, shown = compared.setting, compared.column
-        agent = next((row for row in compared.rows if row.learned), None)
+        agent = next(iter(compared.agents), None)
         search = next((row for row in compared.rows if row.searches), None)
         rule = compared.best_rule if agent is None else compared.row(agent.reference)
         difference = None if agent is None else agent.difference
