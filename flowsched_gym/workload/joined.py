@@ -15,14 +15,14 @@ from flowsched_gym.flows.link_changes import LinkChanges
 from flowsched_gym.flows.precedence import Precedence
 from flowsched_gym.flows.workload import COLUMNS, NO_TASK, Workload
 from flowsched_gym.machine_code.drawing import FlowStreams
-from flowsched_gym.workload.source import WorkloadSource, check_sources, first_flows, sources_with_num_flows
+from flowsched_gym.workload.source import Several, first_flows
 
 MOST_PHASES: Final = 10_000
 """Phases of an episode at most: each is drawn on its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Overlay:
+class Overlay(Several):
     """Several sources at once: each episode has the flows of all, merged by their arrival.
 
     Each source is drawn from a seed of its own. Flows are numbered in the order of arrival; tasks of different sources
@@ -32,23 +32,9 @@ class Overlay:
         sources: The sources, at least one.
     """
 
-    sources: tuple[WorkloadSource, ...]
-
-    def __post_init__(self) -> None:
-        check_sources(self)
-
-    @property
-    def num_hosts(self) -> int:
-        """Number of hosts that holds those of each source."""
-        return max(each.num_hosts for each in self.sources)
-
-    @property
-    def offered_load(self) -> None:
-        """Nothing: the sources may load different links."""
-
     def with_num_flows(self, num_flows: int) -> "Overlay":
         """Changes the number of flows of each source: the first ones of all are those that ``num_flows`` means."""
-        return replace(self, sources=sources_with_num_flows(self.sources, num_flows))
+        return replace(self, sources=self.sources_with_num_flows(num_flows))
 
     def draw(self, seed: int) -> Workload:
         """Draws the flows of one episode."""
@@ -58,7 +44,7 @@ class Overlay:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InTurn:
+class InTurn(Several):
     """Several sources, one after the other in time: phase i has flows of source i, counted around.
 
     A phase has the flows that its source draws before ``each_for``, from a seed of its own; a source that ends sooner
@@ -71,14 +57,13 @@ class InTurn:
         num_flows: Flows of an episode, >= 1, in as many phases as they need.
     """
 
-    sources: tuple[WorkloadSource, ...]
     each_for: float
     num_phases: int | None = None
     num_flows: int | None = None
 
     def __post_init__(self) -> None:
         settle_numbers(self)
-        check_sources(self)
+        Several.__post_init__(self)
         check_number("each_for", self.each_for, above=0)
         check_one_of_two("num_phases", self.num_phases, "num_flows", self.num_flows)
         if self.num_phases is None:
@@ -86,18 +71,9 @@ class InTurn:
         else:
             check_integer("num_phases", self.num_phases, at_least=1, below=MOST_PHASES + 1)
 
-    @property
-    def num_hosts(self) -> int:
-        """Number of hosts that holds those of each source."""
-        return max(each.num_hosts for each in self.sources)
-
-    @property
-    def offered_load(self) -> None:
-        """Nothing: the sources have loads of their own."""
-
     def with_num_flows(self, num_flows: int) -> "InTurn":
         """Changes the number of flows of an episode, in phases of the same length."""
-        sources = sources_with_num_flows(self.sources, num_flows)
+        sources = self.sources_with_num_flows(num_flows)
         return replace(self, sources=sources, num_phases=None, num_flows=num_flows)
 
     def draw(self, seed: int) -> Workload:
