@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.core.checks import check_integer, check_number, check_one_of_two, settle_numbers
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.seeding import MOST_CHOICES, draw_episode_seed, integers
@@ -84,7 +84,7 @@ class InTurn(Several):
             drawn += part.num_flows
             if self.num_flows is not None and drawn >= self.num_flows:
                 break
-        flows = joined(parts, self.each_for * np.arange(len(parts)))
+        flows = joined(parts, [self.each_for * phase for phase in range(len(parts))])
         return flows if self.num_flows is None else first_flows(flows, self.num_flows)
 
     def _phases(self, seed: int) -> Iterator[Workload]:
@@ -101,16 +101,16 @@ class InTurn(Several):
             yield replace(flows, after=after, **{name: getattr(flows, name)[within] for name in COLUMNS})
 
 
-def joined(parts: Sequence[Workload], begin: FloatArray | None = None) -> Workload:
+def joined(parts: Sequence[Workload], begin: Sequence[float] | None = None) -> Workload:
     """Merges the flows of several workloads by arrival, and the changes of links by time.
 
     Flows that arrive at one instant keep the order of the parts. Ids count from 0, and tasks on from part to part.
 
     Args:
         parts: The workloads, at least one.
-        begin: Time in s that is added to the arrivals of each, (num_parts,); None for 0.
+        begin: Time in s that is added to the arrivals of each; None for 0.
     """
-    starts = np.zeros(len(parts)) if begin is None else begin
+    starts = [0.0] * len(parts) if begin is None else begin
     columns: dict[str, Any] = {name: [getattr(each, name) for each in parts] for name in COLUMNS[1:]}
     columns["arrival_time"] = [start + each for start, each in zip(starts, columns["arrival_time"], strict=True)]
     first = np.cumsum([0, *(int(each.max(initial=NO_TASK)) + 1 for each in columns["task_id"])])
@@ -120,17 +120,23 @@ def joined(parts: Sequence[Workload], begin: FloatArray | None = None) -> Worklo
     order = np.argsort(columns["arrival_time"], kind="stable")
     new_id = np.empty(len(order), dtype=np.int64)
     new_id[order] = np.arange(len(order))
-    pairs, rows, num_before = [], [], 0
+    pairs: list[list[IntArray]] = []
+    rows: list[tuple[float, int, bool]] = []
+    num_before = 0
     for each in parts:
         if each.after is not None:
             pairs.append([new_id[num_before + side] for side in each.after.rows(each.flow_id)])
         if (changes := each.link_changes) is not None:
             rows += zip(changes.time.tolist(), changes.link.tolist(), changes.up.tolist(), strict=True)
         num_before += each.num_flows
-    earlier, later = (np.concatenate(side) for side in zip(*pairs, strict=True)) if pairs else (None, None)
     return Workload(
         flow_id=np.arange(len(order)),
-        after=None if earlier is None else Precedence(earlier=earlier, later=later),
+        after=_precedence(pairs) if pairs else None,
         link_changes=LinkChanges.of(sorted(rows, key=lambda row: row[0])) if rows else None,
         **{name: each[order] for name, each in columns.items()},
     )
+
+
+def _precedence(pairs: Sequence[Sequence[IntArray]]) -> Precedence:
+    earlier, later = (np.concatenate(side) for side in zip(*pairs, strict=True))
+    return Precedence(earlier=earlier, later=later)
