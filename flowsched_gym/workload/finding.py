@@ -33,13 +33,13 @@ from flowsched_gym.workload.flow_file import is_parquet, read_flows
 from flowsched_gym.workload.gather import GatherWorkload, Mix
 from flowsched_gym.workload.joined import InTurn, Overlay
 from flowsched_gym.workload.named import KINDS, WORKLOADS, NamedConfig, NamedWorkload, find_named
-from flowsched_gym.workload.source import ONE_OF, FixedWorkload, OneOf, WorkloadSource, without_load_warning
+from flowsched_gym.workload.source import ONE_OF, FixedWorkload, OneOf, Several, WorkloadSource, without_load_warning
 from flowsched_gym.workload.specs import as_plain, read_changes, read_entries, read_number
 from flowsched_gym.workload.tasks import CLOSED
 
 HEAD: Final = ("name", "base", "kind")
 """Keys of a mapping that are no fields of the workload."""
-SEVERAL: Final[Mapping[str, tuple[type[OneOf | Overlay | InTurn], tuple[str, ...]]]] = {
+SEVERAL: Final[Mapping[str, tuple[type[Several], tuple[str, ...]]]] = {
     ONE_OF: (OneOf, ("weights",)),
     "overlay": (Overlay, ()),
     "in_turn": (InTurn, ("each_for", "num_phases", "num_flows")),
@@ -297,7 +297,7 @@ def _read_several(mapping: Mapping[Any, object]) -> tuple[Sequence[Any], dict[st
     return members, {name: read_number(entry) for name, entry in given}
 
 
-def _made_of_several(mapping: Mapping[Any, Any], find: Callable[[Any], WorkloadSource]) -> OneOf | Overlay | InTurn:
+def _made_of_several(mapping: Mapping[Any, Any], find: Callable[[Any], WorkloadSource]) -> NamedConfig:
     """Makes the source of several workloads, each found by a function; a message tells which one is not allowed."""
     several = several_key(mapping)
     assert several is not None
@@ -312,7 +312,7 @@ def _made_of_several(mapping: Mapping[Any, Any], find: Callable[[Any], WorkloadS
     for field in fields(kind):
         if field.default is MISSING and field.name not in (*values, "sources"):
             raise ConfigError(f"{field.name} is missing: {several} needs it")
-    made: OneOf | Overlay | InTurn = kind(sources=tuple(sources), **values)
+    made: NamedConfig = kind(sources=tuple(sources), **values)
     return made
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.core.checks import check_integer, check_number, check_one_of_two, settle_numbers
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.seeding import MOST_CHOICES, draw_episode_seed, integers
@@ -15,14 +15,14 @@ from flowsched_gym.flows.link_changes import LinkChanges
 from flowsched_gym.flows.precedence import Precedence
 from flowsched_gym.flows.workload import COLUMNS, NO_TASK, Workload
 from flowsched_gym.machine_code.drawing import FlowStreams
-from flowsched_gym.workload.source import WorkloadSource, check_sources, first_flows, sources_with_num_flows
+from flowsched_gym.workload.source import Several, first_flows
 
 MOST_PHASES: Final = 10_000
 """Phases of an episode at most: each is drawn on its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Overlay:
+class Overlay(Several):
     """Several sources at once: each episode has the flows of all, merged by their arrival.
 
     Each source is drawn from a seed of its own. Flows are numbered in the order of arrival; tasks of different sources
@@ -32,23 +32,9 @@ class Overlay:
         sources: The sources, at least one.
     """
 
-    sources: tuple[WorkloadSource, ...]
-
-    def __post_init__(self) -> None:
-        check_sources(self)
-
-    @property
-    def num_hosts(self) -> int:
-        """Number of hosts that holds those of each source."""
-        return max(each.num_hosts for each in self.sources)
-
-    @property
-    def offered_load(self) -> None:
-        """Nothing: the sources may load different links."""
-
     def with_num_flows(self, num_flows: int) -> "Overlay":
         """Changes the number of flows of each source: the first ones of all are those that ``num_flows`` means."""
-        return replace(self, sources=sources_with_num_flows(self.sources, num_flows))
+        return replace(self, sources=self.sources_with_num_flows(num_flows))
 
     def draw(self, seed: int) -> Workload:
         """Draws the flows of one episode."""
@@ -58,7 +44,7 @@ class Overlay:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InTurn:
+class InTurn(Several):
     """Several sources, one after the other in time: phase i has flows of source i, counted around.
 
     A phase has the flows that its source draws before ``each_for``, from a seed of its own; a source that ends sooner
@@ -71,14 +57,13 @@ class InTurn:
         num_flows: Flows of an episode, >= 1, in as many phases as they need.
     """
 
-    sources: tuple[WorkloadSource, ...]
     each_for: float
     num_phases: int | None = None
     num_flows: int | None = None
 
     def __post_init__(self) -> None:
         settle_numbers(self)
-        check_sources(self)
+        Several.__post_init__(self)
         check_number("each_for", self.each_for, above=0)
         check_one_of_two("num_phases", self.num_phases, "num_flows", self.num_flows)
         if self.num_phases is None:
@@ -86,18 +71,9 @@ class InTurn:
         else:
             check_integer("num_phases", self.num_phases, at_least=1, below=MOST_PHASES + 1)
 
-    @property
-    def num_hosts(self) -> int:
-        """Number of hosts that holds those of each source."""
-        return max(each.num_hosts for each in self.sources)
-
-    @property
-    def offered_load(self) -> None:
-        """Nothing: the sources have loads of their own."""
-
     def with_num_flows(self, num_flows: int) -> "InTurn":
         """Changes the number of flows of an episode, in phases of the same length."""
-        sources = sources_with_num_flows(self.sources, num_flows)
+        sources = self.sources_with_num_flows(num_flows)
         return replace(self, sources=sources, num_phases=None, num_flows=num_flows)
 
     def draw(self, seed: int) -> Workload:
@@ -108,7 +84,7 @@ class InTurn:
             drawn += part.num_flows
             if self.num_flows is not None and drawn >= self.num_flows:
                 break
-        flows = joined(parts, self.each_for * np.arange(len(parts)))
+        flows = joined(parts, [self.each_for * phase for phase in range(len(parts))])
         return flows if self.num_flows is None else first_flows(flows, self.num_flows)
 
     def _phases(self, seed: int) -> Iterator[Workload]:
@@ -125,16 +101,16 @@ class InTurn:
             yield replace(flows, after=after, **{name: getattr(flows, name)[within] for name in COLUMNS})
 
 
-def joined(parts: Sequence[Workload], begin: FloatArray | None = None) -> Workload:
+def joined(parts: Sequence[Workload], begin: Sequence[float] | None = None) -> Workload:
     """Merges the flows of several workloads by arrival, and the changes of links by time.
 
     Flows that arrive at one instant keep the order of the parts. Ids count from 0, and tasks on from part to part.
 
     Args:
         parts: The workloads, at least one.
-        begin: Time in s that is added to the arrivals of each, (num_parts,); None for 0.
+        begin: Time in s that is added to the arrivals of each; None for 0.
     """
-    starts = np.zeros(len(parts)) if begin is None else begin
+    starts = [0.0] * len(parts) if begin is None else begin
     columns: dict[str, Any] = {name: [getattr(each, name) for each in parts] for name in COLUMNS[1:]}
     columns["arrival_time"] = [start + each for start, each in zip(starts, columns["arrival_time"], strict=True)]
     first = np.cumsum([0, *(int(each.max(initial=NO_TASK)) + 1 for each in columns["task_id"])])
@@ -144,17 +120,23 @@ def joined(parts: Sequence[Workload], begin: FloatArray | None = None) -> Worklo
     order = np.argsort(columns["arrival_time"], kind="stable")
     new_id = np.empty(len(order), dtype=np.int64)
     new_id[order] = np.arange(len(order))
-    pairs, rows, num_before = [], [], 0
+    pairs: list[list[IntArray]] = []
+    rows: list[tuple[float, int, bool]] = []
+    num_before = 0
     for each in parts:
         if each.after is not None:
             pairs.append([new_id[num_before + side] for side in each.after.rows(each.flow_id)])
         if (changes := each.link_changes) is not None:
             rows += zip(changes.time.tolist(), changes.link.tolist(), changes.up.tolist(), strict=True)
         num_before += each.num_flows
-    earlier, later = (np.concatenate(side) for side in zip(*pairs, strict=True)) if pairs else (None, None)
     return Workload(
         flow_id=np.arange(len(order)),
-        after=None if earlier is None else Precedence(earlier=earlier, later=later),
+        after=_precedence(pairs) if pairs else None,
         link_changes=LinkChanges.of(sorted(rows, key=lambda row: row[0])) if rows else None,
         **{name: each[order] for name, each in columns.items()},
     )
+
+
+def _precedence(pairs: Sequence[Sequence[IntArray]]) -> Precedence:
+    earlier, later = (np.concatenate(side) for side in zip(*pairs, strict=True))
+    return Precedence(earlier=earlier, later=later)

@@ -65,24 +65,22 @@ class FixedWorkload:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OneOf:
-    """One of several sources, chosen anew for each episode, from the seed of the episode.
+class Several:
+    """Several sources that make one; classes derived from it say how.
 
     Attributes:
         sources: The sources, at least one.
-        weights: How often each is chosen, relative to the others, >= 0, not all 0; None: all alike.
     """
 
     sources: tuple[WorkloadSource, ...]
-    weights: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
-        check_sources(self)
-        if self.weights is not None:
-            weights = check_numbers("weights", self.weights, count=len(self.sources), at_least=0)
-            if not weights.any():
-                raise ConfigError(f"weights is {shown(self.weights)}: one of them must be > 0")
-            object.__setattr__(self, "weights", tuple(weights.tolist()))
+        object.__setattr__(self, "sources", as_tuple("sources", self.sources))
+        for each in self.sources:
+            if not isinstance(each, WorkloadSource):
+                raise ConfigError(f"sources has the entry {shown(each)}: it must be a source of workloads")
+        if not self.sources:
+            raise ConfigError("sources is (): it must have an entry at least")
 
     @property
     def num_hosts(self) -> int:
@@ -93,9 +91,37 @@ class OneOf:
     def offered_load(self) -> None:
         """Nothing: the sources have loads of their own."""
 
+    def sources_with_num_flows(self, num_flows: int) -> tuple[WorkloadSource, ...]:
+        """Changes the number of flows of each source; a ``ConfigError`` says that one has flows that are given."""
+        changeable: Any = self.sources
+        for each in changeable:
+            if not hasattr(each, "with_num_flows"):
+                raise ConfigError(f"num_flows is {num_flows}: {type(each).__name__} cannot draw so many")
+        return tuple(each.with_num_flows(num_flows) for each in changeable)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneOf(Several):
+    """One of several sources, chosen anew for each episode, from the seed of the episode.
+
+    Attributes:
+        sources: The sources, at least one.
+        weights: How often each is chosen, relative to the others, >= 0, not all 0; None: all alike.
+    """
+
+    weights: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        Several.__post_init__(self)
+        if self.weights is not None:
+            weights = check_numbers("weights", self.weights, count=len(self.sources), at_least=0)
+            if not weights.any():
+                raise ConfigError(f"weights is {shown(self.weights)}: one of them must be > 0")
+            object.__setattr__(self, "weights", tuple(weights.tolist()))
+
     def with_num_flows(self, num_flows: int) -> "OneOf":
         """Changes the number of flows of each source; a ``ConfigError`` says that one has flows that are given."""
-        return replace(self, sources=sources_with_num_flows(self.sources, num_flows))
+        return replace(self, sources=self.sources_with_num_flows(num_flows))
 
     def chosen(self, seed: int) -> WorkloadSource:
         """Returns the source of the episode of a seed."""
@@ -106,24 +132,6 @@ class OneOf:
     def draw(self, seed: int) -> Workload:
         """Draws the flows of one episode."""
         return self.chosen(seed).draw(seed)
-
-
-def check_sources(config: Any) -> None:
-    """Checks the sources of one that is made of several, and keeps them as a tuple."""
-    object.__setattr__(config, "sources", as_tuple("sources", config.sources))
-    for each in config.sources:
-        if not isinstance(each, WorkloadSource):
-            raise ConfigError(f"sources has the entry {shown(each)}: it must be a source of workloads")
-    if not config.sources:
-        raise ConfigError("sources is (): it must have an entry at least")
-
-
-def sources_with_num_flows(sources: tuple[Any, ...], num_flows: int) -> tuple[WorkloadSource, ...]:
-    """Changes the number of flows of each source; a ``ConfigError`` says that one has flows that are given."""
-    for each in sources:
-        if not hasattr(each, "with_num_flows"):
-            raise ConfigError(f"num_flows is {num_flows}: {type(each).__name__} cannot draw so many")
-    return tuple(each.with_num_flows(num_flows) for each in sources)
 
 
 def members_of(source: WorkloadSource) -> tuple[WorkloadSource, ...]:
