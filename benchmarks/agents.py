@@ -104,7 +104,7 @@ CONTENDED: Final = f"env.k=3 env.f=10 {PAIRS} total_timesteps=10000000"
 POSTPONE: Final = f"env.defer=to-back {CONTENDED} policy.start={{position:-1,postpone.slack:-20,postpone.1:4}}"
 """It begins by sending back what has less than 5 ms of slack, as ``postpone-late`` does."""
 LOSSY_RULE: Final = f"env.k=10 env.f=5 env.transport=tcp-lossy-2018a env.defer=wait {PAIRS} total_timesteps=8000000"
-ORDER_RULE: Final = "env=merp_order env.f=32 algorithm=cmaes algorithm.num_envs=320"
+ORDER_RULE: Final = "env=merp_order env.f=32 algorithm=cmaes algorithm.num_envs=320 algorithm.last_episodes=256"
 ROUTE_RULE: Final = (
     "env=merp_route algorithm=cmaes policy.start={expansion_ratio:-40,expected_rate:1} total_timesteps=3000000"
 )

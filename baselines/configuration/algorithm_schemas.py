@@ -63,12 +63,14 @@ class CmaEsConfig(AlgorithmConfig):
             as that gives.
         sigma: Standard deviation of the weights of the first generation.
         metric: Metric of episodes that is made as good as possible; ``None`` for that of the environment.
+        last_episodes: Episodes that each of the last means plays at the end, at least, before one is kept.
     """
 
     num_envs: int = bounded(160, 1)
     population: int = bounded(40, 4)
     sigma: float = bounded(1.0, 0)
     metric: str | None = None
+    last_episodes: int = bounded(64, 1)
 
     def __post_init__(self) -> None:
         super().__post_init__()

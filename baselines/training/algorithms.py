@@ -133,6 +133,7 @@ def _evolution(algorithm: CmaEsConfig, policy: PolicyConfig, envs: VecEnv, seed:
         population=algorithm.population,
         sigma=algorithm.sigma,
         metric=algorithm.metric,
+        last_episodes=algorithm.last_episodes,
         seed=seed,
         policy_kwargs={"kind": type(shape).__name__, "sizes": shape._asdict()},
     )

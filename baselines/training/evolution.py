@@ -30,8 +30,8 @@ __all__ = ["CmaEs"]
 
 LAST_MEANS: Final = 10
 """Means among which one is kept."""
-LAST_EPISODES: Final = 64
-"""Episodes that each of them plays, at least."""
+RARE: Final = "max_slowdown"
+"""Metric that is about rare events: one bad episode counts as much as it costs."""
 
 
 class CmaEs(BaseAlgorithm):
@@ -43,6 +43,7 @@ class CmaEs(BaseAlgorithm):
         population: Weights that are tried in a generation, >= 4; it must divide the number of environments.
         sigma: Standard deviation of the first generation, > 0.
         metric: Metric of episodes that is made as good as possible; ``None`` for that of the environment.
+        last_episodes: Episodes that each of the last means plays at the end, at least, before one is kept, >= 1.
         seed: Seed of the weights and the episodes.
         policy_kwargs: Arguments of the policy.
         **kwargs: ``tensorboard_log``, ``verbose`` and others of ``BaseAlgorithm``.
@@ -61,6 +62,7 @@ class CmaEs(BaseAlgorithm):
         population: int = 40,
         sigma: float = 1.0,
         metric: str | None = None,
+        last_episodes: int = 64,
         seed: int | None = 0,
         policy_kwargs: dict[str, Any] | None = None,
         **kwargs: Any,
@@ -82,6 +84,7 @@ class CmaEs(BaseAlgorithm):
         self.population = population
         self.sigma = sigma
         self.metric = _environment(self._envs).metric if metric is None else metric
+        self.last_episodes = last_episodes
         self.costs = np.zeros((0, population))
         """What each of each generation has cost, (generations, population): the state of the search."""
         self.start: FloatArray | None = None
@@ -160,8 +163,13 @@ class CmaEs(BaseAlgorithm):
         )
         self.num_timesteps += num_decisions
         values = values.reshape(self.population, episodes)
-        # Times and slowdowns are compared by ratios: one bad episode then counts as much as one good one.
-        costs = np.log(values).mean(axis=1) if self.metric in SMALLER_IS_BETTER else -values.mean(axis=1)
+        if self.metric == RARE:
+            costs = values.mean(axis=1)
+        elif self.metric in SMALLER_IS_BETTER:
+            # Times and slowdowns are compared by ratios: one bad episode then counts as much as one good one.
+            costs = np.log(values).mean(axis=1)
+        else:
+            costs = -values.mean(axis=1)
         self._search.tell(list(weights), costs.tolist())
         self.costs = np.concatenate([self.costs, costs[np.newaxis]])
         mean = np.array(self._search.mean)
@@ -179,7 +187,7 @@ class CmaEs(BaseAlgorithm):
         candidate, episode = np.arange(self.n_envs) % len(tried), np.arange(self.n_envs) // len(tried)
         count = self.n_envs // len(tried)
         total = np.zeros(len(tried))
-        for part in range(-(-LAST_EPISODES // count)):
+        for part in range(-(-self.last_episodes // count)):
             seeds = np.array(self._episode_seeds(f"episodes of the choice {part}", count + 1))[episode].tolist()
             values, _ = self._envs.play(self.policy.shape, tried[candidate], seeds=seeds, metric=self.metric)
             total += values[: count * len(total)].reshape(count, -1).sum(axis=0)
