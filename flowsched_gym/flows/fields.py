@@ -43,13 +43,15 @@ def fill_flow_fields(
     completion times in s alone on the empty network, ``to_first_of_task`` and ``to_next_of_task`` what is to be added
     to a flow's row for that of the first flow of its task, and of the next one (0 at the last); all others become 0.
     """
+    steps: dict[str, IntArray] = {}
     for name in names:
         if name == "ideal_fct":
             columns[name] = ideal_fct()
         elif name == "by_arrival":
             columns[name] = np.argsort(flows.arrival_time, kind="stable")
         elif name in OF_TASK:
-            columns[name] = _steps_in_tasks(flows)[OF_TASK.index(name)]
+            steps = steps or dict(zip(OF_TASK, _steps_in_tasks(flows), strict=True))
+            columns[name] = steps[name]
         elif name in OF_WORKLOAD:
             columns[name] = getattr(flows, name)
         else:
@@ -58,10 +60,10 @@ def fill_flow_fields(
 
 def _steps_in_tasks(flows: Workload) -> tuple[IntArray, IntArray]:
     """Returns the steps from each row to the first, and to the next, of its task, (num_flows,) int64 each."""
-    task = index_tasks(flows)
-    order = np.argsort(task, kind="stable")
+    ids = _ids_of_tasks(flows)
+    order = np.argsort(ids, kind="stable")
     begins = np.ones(len(order), dtype=np.bool_)
-    begins[1:] = task[order][1:] != task[order][:-1]
+    begins[1:] = np.diff(ids[order]) != 0
     to_first, to_next = np.zeros(len(order), dtype=np.int64), np.zeros(len(order), dtype=np.int64)
     to_first[order] = order[np.flatnonzero(begins)][np.cumsum(begins) - 1] - order
     inside = np.flatnonzero(~begins)
@@ -71,7 +73,12 @@ def _steps_in_tasks(flows: Workload) -> tuple[IntArray, IntArray]:
 
 def index_tasks(flows: Workload | Records) -> IntArray:
     """Numbers the tasks from 0, (num_flows,) int64: by their ids, then flows without a task, each of which is one."""
+    return np.unique(_ids_of_tasks(flows), return_inverse=True)[1].astype(np.int64)
+
+
+def _ids_of_tasks(flows: Workload | Records) -> IntArray:
+    """Returns the ids of tasks, (num_flows,) int64, with larger ones for flows without a task."""
     assert flows.task_id is not None
     alone = flows.task_id < 0
-    ids = np.where(alone, flows.task_id.max(initial=-1) + 1 + np.cumsum(alone), flows.task_id)
-    return np.unique(ids, return_inverse=True)[1].astype(np.int64)
+    ids: IntArray = np.where(alone, flows.task_id.max(initial=-1) + 1 + np.cumsum(alone), flows.task_id)
+    return ids
