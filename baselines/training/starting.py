@@ -70,7 +70,8 @@ def start_at(model: BaseAlgorithm, action: npt.NDArray[np.float32]) -> None:
     """
     policy: Any = model.policy
     if isinstance(model, CmaEs):
-        names = [feature.name for feature in policy.shape.features(model.get_env().get_attr("layout", 0)[0])]
+        layout = model.get_env().get_attr("layout", 0)[0]  # type: ignore[union-attr]  # it was made with environments
+        names = [feature.name for feature in policy.shape.features(layout)]
         weights = np.zeros(len(names))
         weights[np.array(names) == ONE] = action.ravel()
         model.begin_at(weights)

@@ -1,5 +1,6 @@
 """Environments whose agent acts once per period, and not at single events."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from copy import copy
@@ -254,7 +255,8 @@ class PeriodVectorEnv(FlowSchedVectorEnv):
         """Plays the episodes that have begun to their ends; where a policy looks at nothing, nothing is observed."""
         if getattr(policy, "num_inputs", 1):
             return super()._play(policy, weights, outputs)
-        actions = np.zeros((self.num_envs, self._template.action_space.shape[0]), dtype=self.action_space.dtype)
+        length = math.prod(self.single_action_space.shape or ())
+        actions = np.zeros((self.num_envs, length), dtype=self.action_space.dtype)
         choose_for_all(policy, weights, outputs.observation, outputs.mask, np.zeros(policy.scratch_size), actions)
         num_decisions = 0
         while running := np.flatnonzero(~self._over).tolist():
