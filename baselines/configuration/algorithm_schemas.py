@@ -15,7 +15,6 @@ __all__ = [
     "AlgorithmConfig",
     "CmaEsConfig",
     "DDPGConfig",
-    "DistilConfig",
     "GradientConfig",
     "MaskablePPOConfig",
     "OffPolicyConfig",
@@ -239,35 +238,6 @@ class ReinforceConfig(RolloutConfig):
 
     baseline_rate: float = bounded(0.1, 0, 1)
     baseline_column: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class DistilConfig(GradientConfig):
-    """Settings of distilling search (`distillation`), which has no use for a discount and rewards.
-
-    Attributes:
-        rounds: Rounds of equally many decisions, each followed by a fit to all decisions so far; in the first round the
-            base of the search plays, later the network. The learning rate falls in each.
-        futures: Futures on which search tries each choice of a decision.
-        lookahead: Flows to come that each future has.
-        updates: Updates of a round.
-        batch_size: Decisions of an update.
-        ent_coef: Weight of the entropy bonus.
-        max_grad_norm: Largest norm of the gradient.
-    """
-
-    num_envs: int = bounded(1, 1)
-    learning_rate: float = bounded(3e-3, 0)
-    rounds: int = bounded(4, 1)
-    futures: int = bounded(4, 1)
-    lookahead: int = bounded(30, 0)
-    updates: int = bounded(1000, 1)
-    batch_size: int = bounded(512, 2)
-    ent_coef: float = bounded(0.003, 0)
-    max_grad_norm: float = bounded(0.5, 0)
-
-    def _first_update(self) -> tuple[int, str]:
-        return self.rounds, f"in {self.rounds} rounds"
 
 
 @dataclass(frozen=True, kw_only=True)

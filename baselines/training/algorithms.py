@@ -24,7 +24,6 @@ from flowsched_gym.baselines.configuration.algorithm_schemas import (
     AlgorithmConfig,
     CmaEsConfig,
     DDPGConfig,
-    DistilConfig,
     GradientConfig,
     MaskablePPOConfig,
     OffPolicyConfig,
@@ -45,7 +44,6 @@ from flowsched_gym.baselines.configuration.policy_schemas import (
 from flowsched_gym.baselines.networks.auto_networks import LateActionPolicy
 from flowsched_gym.baselines.networks.mixture import MixturePolicy, SetwiseMixturePolicy
 from flowsched_gym.baselines.networks.pathwise import PathwisePolicy, PathwiseShape
-from flowsched_gym.baselines.training.distillation import Distil
 from flowsched_gym.baselines.training.evolution import CmaEs
 from flowsched_gym.baselines.training.reinforce import Reinforce
 from flowsched_gym.baselines.training.updates import counting_updates
@@ -53,7 +51,6 @@ from flowsched_gym.core.errors import ConfigError, listed
 from flowsched_gym.envs.policies.scores import weighted_policy
 from flowsched_gym.integrations.setwise import MaskableSetwisePolicy, SetwisePolicy, setwise_policy
 from flowsched_gym.integrations.weighted import WeightedModel
-from flowsched_gym.search.search import SEARCHED
 
 __all__ = ["SharedLayers", "build_model"]
 
@@ -151,15 +148,11 @@ ALGORITHMS: Final[Mapping[type[AlgorithmConfig], Any]] = {
     PPOConfig: PPO,
     A2CConfig: A2C,
     ReinforceConfig: Reinforce,
-    DistilConfig: Distil,
     TD3Config: TD3,
     DDPGConfig: DDPG,
     SACConfig: SAC,
 }
 """Models by configuration, the more special ones first."""
-
-MASKED: Final = (MaskablePPOConfig, ReinforceConfig, DistilConfig)
-"""Algorithms whose networks take masks."""
 
 OWN_SETTINGS: Final = frozenset(
     {
@@ -178,15 +171,13 @@ def _check_suits(algorithm: AlgorithmConfig, policy: PolicyConfig, envs: VecEnv)
     name = f"algorithm is {algorithm.name}"
     if off_policy and not numbers:
         raise ConfigError(f"{name}: it needs actions of numbers (Box), {described}")
-    if isinstance(algorithm, MASKED) and not is_masking_supported(envs):
+    if isinstance(algorithm, (MaskablePPOConfig, ReinforceConfig)) and not is_masking_supported(envs):
         raise ConfigError(f"{name}: it needs an environment with action masks; {described} without masks")
-    if isinstance(algorithm, DistilConfig) and envs.get_attr("spec", [0])[0].id not in SEARCHED:
-        raise ConfigError(f"{name}: it needs an environment that search plays in, {listed('', SEARCHED)}")
     if isinstance(policy, WeightsConfig) is not isinstance(algorithm, CmaEsConfig):
         raise ConfigError(f"policy weights learns by cmaes, and cmaes learns it alone: {name}")
     if isinstance(policy, SetwiseConfig) and not isinstance(space, spaces.Discrete):
         raise ConfigError(f"policy is setwise: it chooses one slot (Discrete), {described}")
-    if isinstance(policy, PathwiseConfig) and not isinstance(algorithm, MASKED):
+    if isinstance(policy, PathwiseConfig) and not isinstance(algorithm, (MaskablePPOConfig, ReinforceConfig)):
         raise ConfigError(f"policy is pathwise: it learns by maskable_ppo or reinforce; {name}")
     if isinstance(policy, AutoConfig) and not isinstance(algorithm, DDPGConfig):
         raise ConfigError(f"policy is auto: its critic reads actions, as those of ddpg and td3 do; {name}")
@@ -239,4 +230,4 @@ def _policy(algorithm: AlgorithmConfig, policy: PolicyConfig, envs: VecEnv) -> t
     if isinstance(algorithm, ThesisA2CConfig):
         names = ("initial_epsilon", "final_epsilon", "epsilon_fraction")
         return classes[2], kwargs | {name: getattr(algorithm, name) for name in names}
-    return (classes[1] if isinstance(algorithm, MASKED) else classes[0]), kwargs
+    return (classes[1] if isinstance(algorithm, (MaskablePPOConfig, ReinforceConfig)) else classes[0]), kwargs
