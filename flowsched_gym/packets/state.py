@@ -48,6 +48,20 @@ class MessageRule(StrEnum):
     TIME = "time"
 
 
+class PortLimits(NamedTuple):
+    """What may wait at each port, (num_ports,) float64, in packets or in bytes on the wire.
+
+    Attributes:
+        room: What may wait; a packet that goes beyond is dropped. The packet that is being sent does not wait.
+        unmarked: What may wait without a mark.
+        by_bytes: Whether these are bytes.
+    """
+
+    room: FloatArray
+    unmarked: FloatArray
+    by_bytes: bool
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortParameters:
     """Parameters of a port.
@@ -65,6 +79,10 @@ class PortParameters:
         for name, least in (("buffer", 1), ("mark_at", 0)):
             if getattr(self, name) is not None:
                 _check_integer(name, getattr(self, name), at_least=least, below=UNLIMITED)
+
+    def limits(self, num_ports: int) -> PortLimits:
+        """Returns what may wait at so many ports, counted in packets."""
+        return PortLimits(np.full(num_ports, float(self.room)), np.full(num_ports, float(self.unmarked)), False)
 
     @property
     def room(self) -> int:

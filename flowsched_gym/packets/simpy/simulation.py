@@ -18,7 +18,7 @@ from flowsched_gym.packets.rules.queues import forget_counts
 from flowsched_gym.packets.rules.windows import Windows, acknowledge, may_send, note_sent, time_out
 from flowsched_gym.packets.schedulers import PacketSetup
 from flowsched_gym.packets.setup import PacketFlows
-from flowsched_gym.packets.simpy.port import PacketLog, Port, QueueCounter
+from flowsched_gym.packets.simpy.port import PacketLog, Port, QueueCounter, only_place
 from flowsched_gym.packets.state import FlowOutcomes, PacketEventKind
 from flowsched_gym.topology import Topology
 from flowsched_gym.workload import Workload
@@ -30,7 +30,18 @@ class PacketServing:
     def __init__(self, arrival_time: FloatArray, table: PacketTable, setup: PacketSetup, record: Any) -> None:
         self.env = NetworkEnvironment()
         self.log = PacketLog()
-        self._port = Port(self.env, setup, record, table, observers=(self.log,), on_departure=_ignore, on_drop=_ignore)
+        self._port = Port(
+            self.env,
+            setup.scheduler,
+            only_place(setup),
+            record,
+            table,
+            sizes=table.size.tolist(),
+            flow=table.flow.tolist(),
+            observers=(self.log,),
+            on_departure=_ignore,
+            on_drop=_ignore,
+        )
         self.env.process(self._arrive(arrival_time.tolist()))
 
     def _arrive(self, times: list[float]) -> ProcessGenerator:
@@ -63,9 +74,12 @@ class PacketReplay:
         self._latest = [-1] * num_flows
         self.port = Port(
             self.env,
-            setup,
+            setup.scheduler,
+            only_place(setup),
             self.record,
             flows.table,
+            sizes=flows.table.size.tolist(),
+            flow=self._flow,
             observers=observers,
             on_departure=self._depart,
             on_drop=self._drop,
