@@ -113,7 +113,8 @@ def receive(now: float, port: int, p: int, t: Tables) -> int:
     ports, rows = t.ports, t.rows
     arrival = arrive(now, port, p, t)
     size = counted_size(t.table.size[p], ports.limits)
-    marked = ports.fill[port] + size > ports.limits.unmarked[port]
+    before = ports.fill[port] + (0.0 if ports.limits.by_bytes else size)
+    marked = before > ports.limits.unmarked[port]
     t.packets.marked[p] = marked
     if rows.kept:
         row = rows.written[0]

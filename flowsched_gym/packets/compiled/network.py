@@ -17,6 +17,8 @@ from flowsched_gym.packets.state import PortParameters
 
 BUSY, IDLE, TIMERS, FREE, FRESH, HOPS, SENT, DELIVERED, DROPPED = range(9)
 """Indices of ``Underway.counts``."""
+NO_SLOT: Final = 2
+"""``Ports.fault[1]`` where there are more packets on their way than slots."""
 
 
 class Underway(NamedTuple):
@@ -151,7 +153,7 @@ def replay_network(s: Senders, t: Tables, u: Underway, goal: int, until: float) 
     """Sends flows until so many are acknowledged, or this time in s; see ``PacketEventKind`` for the order of events.
 
     Raises:
-        IndexError: There are more packets on their way than slots, ``Ports.fault[1]`` being 2; or see ``queues``.
+        IndexError: More packets are on their way than there are slots (``NO_SLOT``); or see ``queues``.
     """
     num_flows = len(s.arrivals)
     now, arrived = t.clock[0], t.counts[ARRIVED]
@@ -241,7 +243,7 @@ def _new_slot(row: int, kind: int, number: int, size: float, s: Senders, t: Tabl
     else:
         p = counts[FRESH]
         if p == len(u.free):
-            t.ports.fault[1] = 2
+            t.ports.fault[1] = NO_SLOT
             raise IndexError
         counts[FRESH] += 1
     counts[SENT] += 1

@@ -16,6 +16,7 @@ from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.machine_code.decorators import inlined_part
 from flowsched_gym.packets.rules.tcp_windows import (
     CWR,
+    DCTCP,
     LEAST_WINDOW,
     LOSS,
     OPEN,
@@ -146,12 +147,11 @@ def acknowledge(
             begin_reduction(cut_for_loss(transport, s), transport, s)
         s.state, s.recover = RECOVERY, s.next
         s.recoveries += 1
-    elif marked and s.state == OPEN and s.una < s.last:
-        part = cut_for_marks(transport, s)
-        if part < s.window:
-            begin_reduction(part, transport, s)
-            s.state, s.recover = CWR, s.next
-            s.cuts += 1
+    elif marked and s.state == OPEN and s.una < s.last and transport == DCTCP:
+        # A window that is as small as it may be is not cut, but does not grow either.
+        begin_reduction(cut_for_marks(s), transport, s)
+        s.state, s.recover = CWR, s.next
+        s.cuts += 1
     if s.state == CWR or s.state == RECOVERY:
         reduce_window(delivered, lost, advanced, transport, s)
     elif advanced:

@@ -38,13 +38,18 @@ TRAIN_DELAY: Final = 4e-3
 
 @inlined_part
 def average_marks(delivered: int, marked: bool, transport: int, s: Any) -> None:
-    """Counts marks of DCTCP, and averages their share at the end of each window of data (RFC 8257, section 3.3)."""
+    """Counts marks of DCTCP, and averages their share at the end of each window of data (RFC 8257, section 3.3).
+
+    The first window is what has been sent when the first acknowledgement comes, where the RFC has one packet.
+    """
     if transport != DCTCP:
         return
+    if s.round_end == s.first:
+        s.round_end = s.next
     s.round_acknowledged += delivered
     if marked:
         s.round_marked += delivered
-    if s.una > s.round_end:
+    if s.una >= s.round_end:
         if s.round_acknowledged > 0:
             s.share = average_share(s.share, s.round_marked / s.round_acknowledged, GAIN)
         s.round_end = s.next
@@ -52,10 +57,8 @@ def average_marks(delivered: int, marked: bool, transport: int, s: Any) -> None:
 
 
 @inlined_part
-def cut_for_marks(transport: int, s: Any) -> float:
-    """Returns what marks leave of a window: all of one that does not react to them."""
-    if transport != DCTCP:
-        return float(s.window)
+def cut_for_marks(s: Any) -> float:
+    """Returns what marks leave of a window of DCTCP."""
     return cut_window(s.window, penalty(s.share, 1.0, False), LEAST_CUT)
 
 

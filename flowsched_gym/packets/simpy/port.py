@@ -204,7 +204,7 @@ class Port:
         sizes: Sequence[float],
         flow: Sequence[int],
         observers: Sequence[PacketLog | QueueCounter] = (),
-        on_departure: Callable[[int], None],
+        on_departure: Callable[[int, int], None],
         on_drop: Callable[[int], None],
         marked: set[int] | None = None,
     ) -> None:
@@ -233,7 +233,7 @@ class Port:
         """Lets a packet wait, or drops one if the buffer is full."""
         now, arrival, place = self._env.now, self._arrival(p), self._place
         size = self._counted(p)
-        marked = self.fill + size > place.unmarked
+        marked = self.fill + (0.0 if place.by_bytes else size) > place.unmarked
         for each in self._observers:
             each.arrive(now, p, arrival, marked=marked)
         if arrival.queue == BEYOND:
@@ -287,7 +287,7 @@ class Port:
                 each.send(env.now, p, end)
             yield env.at(end, PacketEventKind.TRANSMISSION_END, self._place.number)
             self.sending = None
-            self._on_departure(p)
+            self._on_departure(p, self._place.number)
 
     def _drop(self, p: int) -> None:
         self.marked.discard(p)

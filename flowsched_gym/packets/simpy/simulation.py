@@ -39,8 +39,8 @@ class PacketServing:
             sizes=table.size.tolist(),
             flow=table.flow.tolist(),
             observers=(self.log,),
-            on_departure=_ignore,
-            on_drop=_ignore,
+            on_departure=lambda p, port: None,
+            on_drop=lambda p: None,
         )
         self.env.process(self._arrive(arrival_time.tolist()))
 
@@ -97,7 +97,8 @@ class PacketReplay:
 
     def outcomes(self) -> FlowOutcomes:
         """Returns what became of each flow."""
-        return FlowOutcomes(*map(np.array, (self._completion, self._drops, self._marks, self._disordered)))
+        told = np.zeros(len(self._drops), dtype=np.int64)
+        return FlowOutcomes(*map(np.array, (self._completion, self._drops, self._marks, self._disordered)), told)
 
     def _arrive(self, times: FloatArray) -> ProcessGenerator:
         """Starts the flows in the order of their arrival, and at one instant by id."""
@@ -108,7 +109,7 @@ class PacketReplay:
                 self.env, row, packets, self._windows, send=self.port.receive, on_end=self.order.append
             )
 
-    def _depart(self, p: int) -> None:
+    def _depart(self, p: int, port: int) -> None:
         row = self._flow[p]
         marked = p in self.port.marked
         if marked:
@@ -262,7 +263,3 @@ class _Sender:
         self._lost.append(p)
         time_out(self._env.now, self._row, self._windows)
         self._news.succeed()
-
-
-def _ignore(p: int) -> None:
-    """Takes no notice of a packet."""
