@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.core.checks import check_choice, check_integer, check_number
-from flowsched_gym.core.errors import ConfigError, SimulationError, listed, shown
+from flowsched_gym.core.errors import ConfigError, SimulationError, WorkloadError, listed, shown
 from flowsched_gym.packets.contract import PacketTable, Scheduler, Traffic
 from flowsched_gym.packets.rules.tcp import SENDER, Segments, new_sender
 from flowsched_gym.packets.rules.tcp_windows import CUBIC, DCTCP, FIXED, MOST_WINDOW, NEWRENO
@@ -65,8 +65,9 @@ class NetworkParameters:
         ack_bytes: Bytes of an acknowledgement on the wire, > 0; ``None`` for those of a header, or 40 without one.
         paths: ``flow``: the path that the fluid takes (the hash of ``Topology.ecmp``), the same one back; ``packet``:
             the packets of a flow take the paths of its pair in turns, from that one on.
-        mark_at: A packet is marked if with it more bytes wait at a port. One number, or a mapping by class of link,
-            ``{"host": ..., "core": ...}``: a link of the class ``host`` begins or ends at a host. ``None``: no marks.
+        mark_at: A packet is marked if more bytes wait when it arrives at a port (K of DCTCP). One number, or a mapping
+            by class of link, ``{"host": ..., "core": ...}``: a link of the class ``host`` begins or ends at a host.
+            ``None``: no marks.
         buffer: Bytes that may wait at a port, in all queues, by class too; a packet beyond is dropped. The packet that
             is being sent does not wait. ``None``: unlimited.
         messages: See ``SenderParameters``.
@@ -166,7 +167,7 @@ class PacketNetwork(NamedTuple):
         limits: What may wait.
         path_start: Where each path begins in ``path_ports``, (num_paths + 1,).
         path_ports: Ports of all paths.
-        there: Paths of the packets; ``back`` those of acknowledgements, which take ``back_delay`` s where they are free.
+        there: Paths of packets; ``back`` those of acknowledgements, which take ``back_delay`` s where they are free.
         table: Table of packets underway, by slot, which are empty yet.
         seed: Seed of the sketch's hash.
     """
@@ -223,19 +224,18 @@ class PacketNetwork(NamedTuple):
         return self.scheduler.make_record(traffic, len(self.capacity))
 
     def ideal_fct(self) -> FloatArray:
-        """Returns the least times in s that flows take alone, (num_flows,): on their paths, nothing making them wait."""
+        """Returns the least times in s that flows take alone, (num_flows,), if their windows make nothing wait."""
         first, last = self.flows.first_packet[:-1], self.flows.first_packet[1:] - 1
         size = self.flows.table.size
         wire = np.add.reduceat(size, first)
-        paths = self.there.first + self.there.turn
-        ideal = _through(self, paths, wire, size[first], size[last])
+        ideal = _through(self, self.there, wire, size[first], size[last])
         if self.parameters.handshake:
             ack = np.full(len(first), self.parameters.ack_size)
-            ideal += _through(self, paths, ack, ack, ack) + ack / self.capacity[self.path_ports[self.path_start[paths]]]
-            back = self.back_delay
-            if self.parameters.acks == Acks.PACKETS:
-                back = _through(self, self.back.first + self.back.turn, ack, ack, ack)
-            ideal += back
+            are_packets = self.parameters.acks == Acks.PACKETS
+            ideal += _through(self, self.there, ack, ack, ack)
+            ideal += _through(self, self.back, ack, ack, ack) if are_packets else self.back_delay
+            if not self.there.step:  # the third packet goes first, through the same port
+                ideal += ack / self.capacity[self.path_ports[self.path_start[self.there.first + self.there.turn]]]
         return ideal
 
 
@@ -250,6 +250,8 @@ def new_packet_network(
     """
     setup = PacketSetup(scheduler=scheduler, capacity=1.0, port=PortParameters(), senders=parameters.senders())
     packets = setup.cut(flows)
+    if flows.link_changes is not None:
+        raise WorkloadError("the workload has link changes: the links of packets stay up")
     if topology.num_cpus:
         raise ConfigError(f"topology {topology.name} has CPUs: packets cross links alone")
     capacity, delay = topology.capacity, topology.delay
@@ -301,21 +303,22 @@ def too_many_underway(slots: int) -> SimulationError:
     return SimulationError(f"more than {slots} packets are on their way")
 
 
-def _through(
-    network: PacketNetwork, paths: IntArray, wire: FloatArray, first: FloatArray, last: FloatArray
-) -> FloatArray:
-    """Returns the least times in s in which so many bytes pass along paths, (num_flows,).
+def _through(network: PacketNetwork, ways: Ways, wire: FloatArray, first: FloatArray, last: FloatArray) -> FloatArray:
+    """Returns the least times in s in which so many bytes pass along the paths of flows, (num_flows,).
 
-    At the slowest port all of them pass; at those before it the first packet, at those behind it the last one.
+    At the slowest port all of them pass; at those before it the first packet, at those behind it the last one. Packets
+    that take several paths in turns share the ports in which these differ.
     """
+    paths, other = ways.first + ways.turn, ways.first + (ways.turn + ways.step) % ways.count
     start, end = network.path_start[paths], network.path_start[paths + 1]
-    least, before = np.zeros(len(paths)), np.zeros(len(paths))
-    delay = np.zeros(len(paths))
+    other_start, other_end = network.path_start[other], network.path_start[other + 1]
+    least, before, delay = np.zeros((3, len(paths)))
     for hop in range(int((end - start).max(initial=0))):
-        there = start + hop < end
         port = network.path_ports[np.minimum(start + hop, end - 1)]
-        per_byte = np.where(there, 1.0 / network.capacity[port], 0.0)
-        delay += np.where(there, network.delay[port], 0.0)
-        least = np.maximum(least + last * per_byte, before + wire * per_byte)
-        before += first * per_byte
+        shared = network.path_ports[np.minimum(other_start + hop, other_end - 1)] == port
+        per_byte = np.where(start + hop < end, 1.0 / network.capacity[port], 0.0)
+        delay += np.where(start + hop < end, network.delay[port], 0.0)
+        passing = np.where(shared, wire, np.maximum(wire / ways.count, last))
+        least = np.maximum(least + last * per_byte, before + passing * per_byte)
+        before += np.where(shared, first, last) * per_byte
     return least + delay

@@ -245,7 +245,7 @@ class PacketEventKind(IntEnum):
     TRANSMISSION_END = 0
     """A port has sent the last bit of a packet."""
     ACKNOWLEDGEMENT = 1
-    """An acknowledgement reaches its sender; in a network, any packet the end of a link, those of the least delay first."""
+    """An acknowledgement reaches its sender; in a network, any packet the end of a link, first that of least delay."""
     TIMEOUT = 2
     """A sender notices that a packet is lost."""
     ARRIVAL = 3

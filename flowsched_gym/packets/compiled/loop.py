@@ -109,7 +109,7 @@ def end_transmission(port: int, t: Tables) -> int:
 
 @inlined_part
 def receive(now: float, port: int, p: int, t: Tables) -> int:
-    """Lets a packet wait, and returns the one that is dropped, if any; where bytes are counted, the first of several."""
+    """Lets a packet wait, and returns the one that is dropped, if any; where bytes are counted, the first of a list."""
     ports, rows = t.ports, t.rows
     arrival = arrive(now, port, p, t)
     size = counted_size(t.table.size[p], ports.limits)

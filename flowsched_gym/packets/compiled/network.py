@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.machine_code.decorators import inlined_part, threaded_function
+from flowsched_gym.packets.compiled.heaps import Heap, new_heap, next_time, set_time
 from flowsched_gym.packets.compiled.loop import begin_transmission, end_transmission, receive
 from flowsched_gym.packets.compiled.state import ARRIVED, COMPLETED, NONE, Tables, new_tables, whole
 from flowsched_gym.packets.network import ACK, DATA, READY, SYN, SYN_ACK, Acks, PacketNetwork, Ways
@@ -15,7 +16,7 @@ from flowsched_gym.packets.rules.tcp import Segments
 from flowsched_gym.packets.schedulers import PacketSetup
 from flowsched_gym.packets.state import PortParameters
 
-BUSY, IDLE, TIMERS, FREE, FRESH, HOPS, SENT, DELIVERED, DROPPED = range(9)
+IDLE, FREE, FRESH, HOPS, SENT, DELIVERED, DROPPED = range(7)
 """Indices of ``Underway.counts``."""
 NO_SLOT: Final = 2
 """``Ports.fault[1]`` where there are more packets on their way than slots."""
@@ -32,11 +33,11 @@ class Underway(NamedTuple):
         delay: Delays in s of links, and of acknowledgements that are free, without repetition, (num_delays,).
         of_port: Delay of each port's link, as an index of these, (num_ports,); ``of_flow``: of its acknowledgements.
         lists: First and last packet of those that travel for each of these delays, (2, num_delays).
-        busy: Ports that send, by the end of their transmission, and at one instant by number, a heap, (num_ports,).
+        busy: Ports that send, by the end of their transmission.
         idle: Idle ports at which packets wait, (num_ports,).
-        timer: When the timer of each flow is looked at, (num_flows,), or inf; ``timers`` is the heap of these flows,
-            and ``place`` where each is in it.
-        counts: Entries of heaps and lists; then transmissions that have ended, and packets sent, delivered, dropped.
+        timers: Flows, by when their timer is looked at.
+        counts: Idle ports, free slots and those ever taken; transmissions that have ended, packets sent, delivered and
+            dropped so far.
     """
 
     kind: npt.NDArray[np.int8]
@@ -49,12 +50,10 @@ class Underway(NamedTuple):
     of_port: IntArray
     of_flow: IntArray
     lists: IntArray
-    busy: IntArray
+    busy: Heap
     idle: IntArray
     is_idle: BoolArray
-    timer: FloatArray
-    timers: IntArray
-    place: IntArray
+    timers: Heap
     counts: IntArray
 
 
@@ -119,13 +118,11 @@ def compile_network(network: PacketNetwork) -> CompiledNetwork:
         of_port=index[:num_ports].copy(),
         of_flow=index[num_ports:].copy(),
         lists=whole((2, len(delay)), NONE),
-        busy=whole(num_ports),
+        busy=new_heap(num_ports),
         idle=whole(num_ports),
         is_idle=np.zeros(num_ports, dtype=np.bool_),
-        timer=np.full(flows.num_flows, np.inf),
-        timers=whole(flows.num_flows),
-        place=whole(flows.num_flows),
-        counts=whole(9),
+        timers=new_heap(flows.num_flows),
+        counts=whole(7),
     )
     parameters = network.parameters
     senders = Senders(
@@ -159,12 +156,11 @@ def replay_network(s: Senders, t: Tables, u: Underway, goal: int, until: float) 
     now, arrived = t.clock[0], t.counts[ARRIVED]
     while True:
         arrival = s.arrival_time[s.arrivals[arrived]] if arrived < num_flows else np.inf
-        end = t.ports.end[u.busy[0]] if u.counts[BUSY] > 0 else np.inf
+        end, timer = next_time(u.busy), next_time(u.timers)
         hop, which = np.inf, 0
         for index in range(len(u.delay)):
             if u.lists[0, index] != NONE and t.packets.time[u.lists[0, index]] < hop:
                 hop, which = t.packets.time[u.lists[0, index]], index
-        timer = u.timer[u.timers[0]] if u.counts[TIMERS] > 0 else np.inf
         time = min(end, hop, timer, arrival)
         if time > now and now < until and u.counts[IDLE] > 0:
             _choose(now, t, u)
@@ -185,7 +181,7 @@ def replay_network(s: Senders, t: Tables, u: Underway, goal: int, until: float) 
             else:
                 _arrive(now, p, s, t, u)
         elif timer <= now:
-            _end_timer(now, u.timers[0], s, t, u)
+            _end_timer(now, u.timers.items[0], s, t, u)
         else:
             _begin(now, s.arrivals[arrived], s, t, u)
             arrived += 1
@@ -199,7 +195,7 @@ def _begin(now: float, row: int, s: Senders, t: Tables, u: Underway) -> None:
     if s.handshake:
         sender.syn_time = now
         sender.deadline = now + sender.rto
-        _set_timer(row, sender.deadline, u)
+        set_time(row, sender.deadline, u.timers)
         _send_packet(now, row, SYN, 0, s.ack_size, s.there, s, t, u)
     else:
         tcp.connect(now, sender)
@@ -216,8 +212,8 @@ def _send(now: float, row: int, s: Senders, t: Tables, u: Underway) -> None:
             break
         tcp.note_segment(now, q, sender, s.segments)
         _send_packet(now, row, DATA, q, s.size[q], s.there, s, t, u)
-    if sender.deadline < u.timer[row]:
-        _set_timer(row, sender.deadline, u)
+    if sender.deadline < u.timers.time[row]:
+        set_time(row, sender.deadline, u.timers)
 
 
 @inlined_part
@@ -352,54 +348,12 @@ def _end_timer(now: float, row: int, s: Senders, t: Tables, u: Underway) -> None
             tcp.repeat_syn(now, sender)
         else:
             tcp.expire(now, s.transport, sender, s.segments)
-    _set_timer(row, sender.deadline, u)
+    set_time(row, sender.deadline, u.timers)
     if expired:
         if sender.connected == 0:
             _send_packet(now, row, SYN, 0, s.ack_size, s.there, s, t, u)
         else:
             _send(now, row, s, t, u)
-
-
-@inlined_part
-def _set_timer(row: int, time: float, u: Underway) -> None:
-    """Lets a timer be looked at at a time in s, in place of another one; inf for never."""
-    heap, place, timer = u.timers, u.place, u.timer
-    if timer[row] == np.inf:
-        if time == np.inf:
-            return
-        place[row] = u.counts[TIMERS]
-        u.counts[TIMERS] += 1
-    elif time == np.inf:
-        u.counts[TIMERS] -= 1
-        moved = heap[u.counts[TIMERS]]
-        timer[row] = time
-        if moved == row:
-            return
-        place[moved] = place[row]
-        row, time = moved, timer[moved]
-    timer[row] = time
-    here = place[row]
-    while here > 0 and _is_before(row, heap[(here - 1) // 2], timer):
-        heap[here] = heap[(here - 1) // 2]
-        place[heap[here]] = here
-        here = (here - 1) // 2
-    while 2 * here + 1 < u.counts[TIMERS]:
-        below = 2 * here + 1
-        if below + 1 < u.counts[TIMERS] and _is_before(heap[below + 1], heap[below], timer):
-            below += 1
-        if _is_before(row, heap[below], timer):
-            break
-        heap[here] = heap[below]
-        place[heap[here]] = here
-        here = below
-    heap[here] = row
-    place[row] = here
-
-
-@inlined_part
-def _is_before(one: int, other: int, time: FloatArray) -> bool:
-    first: bool = time[one] < time[other] or (time[one] == time[other] and one < other)
-    return first
 
 
 @inlined_part
@@ -409,32 +363,15 @@ def _choose(now: float, t: Tables, u: Underway) -> None:
         port = u.idle[index]
         u.is_idle[port] = False
         begin_transmission(now, port, t)
-        place = u.counts[BUSY]
-        u.counts[BUSY] = place + 1
-        while place > 0 and _is_before(port, u.busy[(place - 1) // 2], t.ports.end):
-            u.busy[place] = u.busy[(place - 1) // 2]
-            place = (place - 1) // 2
-        u.busy[place] = port
+        set_time(port, t.ports.end[port], u.busy)
     u.counts[IDLE] = 0
 
 
 @inlined_part
 def _depart(now: float, t: Tables, u: Underway) -> None:
     """Ends the first transmission: its packet is on a link."""
-    port = u.busy[0]
-    count = u.counts[BUSY] - 1
-    u.counts[BUSY] = count
-    moved = u.busy[count]
-    place = 0
-    while 2 * place + 1 < count:
-        below = 2 * place + 1
-        if below + 1 < count and _is_before(u.busy[below + 1], u.busy[below], t.ports.end):
-            below += 1
-        if _is_before(moved, u.busy[below], t.ports.end):
-            break
-        u.busy[place] = u.busy[below]
-        place = below
-    u.busy[place] = moved
+    port = u.busy.items[0]
+    set_time(port, np.inf, u.busy)
     u.counts[HOPS] += 1
     p = end_transmission(port, t)
     u.hop[p] += 1

@@ -1,8 +1,8 @@
 """A TCP sender and its receiver: what is acknowledged, what is lost, when the timer expires, what is sent next.
 
-Loss detection is that of RFC 6675, reductions are proportional (PRR, RFC 6937), the timer is that of RFC 6298, as in Linux
-and ns-3. Each acknowledgement tells all that its receiver had (SACK with room for every block). Windows are in
-``windows``.
+Loss detection is that of RFC 6675, reductions are proportional (PRR, RFC 6937), the timer is that of RFC 6298, as in
+ns-3 and much as in Linux. Each acknowledgement tells all that its receiver had (SACK with room for every block).
+Windows are in ``tcp_windows``.
 
 The state of a sender, ``s``, has the fields of ``SENDER``: a row of that type in machine code, an object in SimPy.
 """
@@ -17,11 +17,11 @@ from flowsched_gym.machine_code.decorators import inlined_part
 from flowsched_gym.packets.rules.tcp_windows import (
     CWR,
     DCTCP,
-    LEAST_WINDOW,
     LOSS,
     OPEN,
     RECOVERY,
     average_marks,
+    begin_anew,
     begin_reduction,
     cut_for_loss,
     cut_for_marks,
@@ -56,10 +56,10 @@ SENDER: Final = np.dtype(
 )
 """The state of a sender, segments being numbered through all flows.
 
-``first`` and behind the last ``last``: its segments; ``una``: first one not acknowledged; ``next``: next one never sent;
-``pipe``: those thought to be on their way; ``known``: deliveries that it knows of; ``top1`` to ``top3``: the last three
-delivered. ``recover``: what ends a reduction. Windows are in packets, times in s. From ``largest`` to ``train_samples``:
-see ``tcp_windows``. ``received``: deliveries; ``latest``: the last segment of these; then counts.
+``first`` and behind the last ``last``: its segments; ``una``: first one not acknowledged; ``next``: next one never
+sent; ``pipe``: those thought to be on their way; ``known``: deliveries that it knows of; ``top1`` to ``top3``: the last
+three delivered. ``recover``: what ends a reduction. Windows are in packets, times in s. From ``largest`` to
+``train_samples``: see ``tcp_windows``. ``received``: deliveries; ``latest``: the last segment of these; then counts.
 """
 
 
@@ -165,16 +165,13 @@ def acknowledge(
 def expire(now: float, transport: int, s: Any, segments: Segments) -> None:
     """Notes that the timer has expired: all that is not acknowledged is lost, and the window begins anew at 1."""
     s.timeouts += 1
-    if s.state != LOSS:
-        begin_reduction(cut_for_loss(transport, s), transport, s)
+    begin_anew(transport, s)
     for q in range(s.una, s.next):
         if segments.fate[q] != DELIVERED and segments.fate[q] != LOST:
             segments.fate[q] = LOST
             s.num_lost += 1
     s.pipe = 0
     s.lost_from = s.una
-    if transport > 0:
-        s.window = LEAST_WINDOW
     s.state, s.recover = LOSS, s.next
     s.rto = min(s.rto * BACKOFF, MAX_RTO)
     s.deadline = now + s.rto

@@ -28,6 +28,9 @@ CUBIC_SCALE: Final = 0.4
 THIRD: Final = 1.0 / 3.0
 SLOWEST: Final = 100.0
 """A window at or beyond its target grows by one for so many windows (Linux)."""
+FASTEST: Final = 2.0
+UNKNOWN: Final = 20.0
+"""Least packets for which a window grows by one, and most before the first loss (Linux)."""
 TRAIN_WINDOW: Final = 16.0
 TRAIN_GAP: Final = 2e-3
 """HyStart watches windows from so many packets on, and acknowledgements at most so many s apart."""
@@ -73,6 +76,15 @@ def cut_for_loss(transport: int, s: Any) -> float:
     s.largest = s.window * (1.0 + CUBIC_KEEPS) / 2.0 if s.window < s.largest else s.window
     s.epoch = float("nan")
     return max(s.window * CUBIC_KEEPS, LEAST_CUT)
+
+
+@inlined_part
+def begin_anew(transport: int, s: Any) -> None:
+    """Lets a window begin anew at one packet after its timer has expired; Cubic knows of no window before (Linux)."""
+    begin_reduction(cut_for_loss(transport, s) if s.state != LOSS else s.slow_start_end, transport, s)
+    if transport != FIXED:
+        s.window = LEAST_WINDOW
+    s.largest = 0.0
 
 
 @inlined_part
@@ -146,7 +158,9 @@ def _packets_for_one(now: float, delivered: float, s: Any) -> float:
     target = s.origin + CUBIC_SCALE * ahead * ahead * ahead
     target = max(target, s.friendly)
     needed = s.window / (target - s.window) if target > s.window else SLOWEST * s.window
-    return max(needed, 2.0)
+    if s.largest == 0.0:
+        needed = min(needed, UNKNOWN)
+    return max(needed, FASTEST)
 
 
 @inlined_part

@@ -243,9 +243,7 @@ class _Sender:
         """Takes an acknowledgement."""
         state = self._state
         was_done = state.una == state.last
-        tcp.acknowledge(
-            self._replay.env.now, count, marked, self._min_rto, self._transport, state, self._segments
-        )
+        tcp.acknowledge(self._replay.env.now, count, marked, self._min_rto, self._transport, state, self._segments)
         if state.una == state.last and not was_done:
             self._replay.num_delivered += 1
         self._news.succeed()
