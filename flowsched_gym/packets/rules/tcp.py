@@ -48,7 +48,7 @@ SENDER: Final = np.dtype(
         *((name, "f8") for name in ("window", "slow_start_end", "credit", "share", "prior_window")),
         *((name, "i8") for name in ("round_end", "round_acknowledged", "round_marked", "prr_delivered", "prr_out")),
         *((name, "f8") for name in ("srtt", "variance", "rto", "deadline", "syn_time", "largest", "epoch", "origin")),
-        *((name, "f8") for name in ("climb", "friendly", "least_rtt", "train_begin", "train_last", "train_rtt")),
+        *((name, "f8") for name in ("climb", "least_rtt", "train_begin", "train_last", "train_rtt")),
         *((name, "i8") for name in ("train_end", "train_samples", "connected", "received", "latest")),
         *((name, "i8") for name in ("timeouts", "recoveries", "cuts", "marks", "disordered", "drops")),
     ],
@@ -254,6 +254,7 @@ def new_sender(first: int, last: int, *, window: float, min_rto: float) -> tuple
     values |= {"top1": NO_SEGMENT, "top2": NO_SEGMENT, "top3": NO_SEGMENT, "latest": NO_SEGMENT, "window": window}
     values |= {"round_end": first, "train_end": first, "share": 1.0, "rto": min_rto}
     values |= dict.fromkeys(("slow_start_end", "deadline", "least_rtt", "train_rtt"), np.inf)
+    values |= {"train_last": -np.inf}
     values |= dict.fromkeys(("srtt", "variance", "syn_time", "epoch"), np.nan)
     floats = {name for name in SENDER.names or () if SENDER[name].kind == "f"}
     return tuple(float(value) if name in floats else int(value) for name, value in values.items())

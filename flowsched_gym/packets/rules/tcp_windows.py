@@ -2,8 +2,7 @@
 
 Growth, reductions (PRR, RFC 6937) and their order are those of Linux, in packets. ``s`` is the state of a sender, see
 ``tcp.SENDER``. Cubic keeps the window before the last cut (``largest``), when its present climb began in s (``epoch``),
-the window at which that is flat (``origin``) and after how many s (``climb``), what a Reno sender would have
-(``friendly``), and HyStart's train of acknowledgements.
+the window at which that is flat (``origin``) and after how many s (``climb``), and HyStart's train of acknowledgements.
 """
 
 from typing import Any, Final
@@ -127,7 +126,7 @@ def grow(now: float, delivered: int, rtt: float, transport: int, s: Any) -> None
         left -= window - s.window
         s.window = window
     if left > 0.0:
-        _climb(left, _packets_for_one(now, left, s) if transport == CUBIC else s.window, s)
+        _climb(left, _packets_for_one(now, s) if transport == CUBIC else s.window, s)
     s.window = min(s.window, MOST_WINDOW)
 
 
@@ -145,18 +144,19 @@ def _climb(delivered: float, needed: float, s: Any) -> None:
 
 
 @inlined_part
-def _packets_for_one(now: float, delivered: float, s: Any) -> float:
-    """Returns after how many packets Cubic's window grows by one (RFC 8312, sections 4.1 to 4.4)."""
+def _packets_for_one(now: float, s: Any) -> float:
+    """Returns after how many packets Cubic's window grows by one: RFC 8312, section 4.1, in whole packets as in Linux.
+
+    There is no region in which it grows as Reno does (section 4.2); ns-3.37 has none either.
+    """
     if s.epoch != s.epoch:
         s.epoch = now
-        s.friendly = s.window
         missing = s.largest - s.window
         s.climb = power(missing / CUBIC_SCALE, THIRD) if missing > 0.0 else 0.0
         s.origin = max(s.largest, s.window)
-    s.friendly += delivered * 3.0 * (1.0 - CUBIC_KEEPS) / (1.0 + CUBIC_KEEPS) / s.window
     ahead = now + s.least_rtt - s.epoch - s.climb
-    target = s.origin + CUBIC_SCALE * ahead * ahead * ahead
-    target = max(target, s.friendly)
+    packets = float(int(CUBIC_SCALE * abs(ahead * ahead * ahead)))
+    target = s.origin + packets if ahead > 0.0 else s.origin - packets
     needed = s.window / (target - s.window) if target > s.window else SLOWEST * s.window
     if s.largest == 0.0:
         needed = min(needed, UNKNOWN)
@@ -166,22 +166,19 @@ def _packets_for_one(now: float, delivered: float, s: Any) -> float:
 @inlined_part
 def _watch_train(now: float, rtt: float, s: Any) -> None:
     """Ends slow start where a train of acknowledgements is as long as the path, or round trips grow (HyStart)."""
-    if s.window < TRAIN_WINDOW:
-        return
+    if s.window >= TRAIN_WINDOW:
+        if now - s.train_last <= TRAIN_GAP:
+            s.train_last = now
+            if now - s.train_begin > s.least_rtt:
+                s.slow_start_end = s.window
+        if rtt == rtt:
+            if s.train_samples < TRAIN_SAMPLES:
+                s.train_rtt = min(s.train_rtt, rtt)
+                s.train_samples += 1
+            elif s.train_rtt > s.least_rtt + max(TRAIN_DELAY, s.least_rtt / 8.0):
+                s.slow_start_end = s.window
     if s.una > s.train_end:
         s.train_end = s.next
         s.train_begin = s.train_last = now
         s.train_rtt = float("inf")
         s.train_samples = 0
-    ends = False
-    if now - s.train_last <= TRAIN_GAP:
-        s.train_last = now
-        ends = now - s.train_begin > s.least_rtt
-    if rtt == rtt:
-        if s.train_samples < TRAIN_SAMPLES:
-            s.train_rtt = min(s.train_rtt, rtt)
-            s.train_samples += 1
-        elif s.train_rtt > s.least_rtt + max(TRAIN_DELAY, s.least_rtt / 8.0):
-            ends = True
-    if ends:
-        s.slow_start_end = s.window
