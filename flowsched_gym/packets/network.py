@@ -145,12 +145,12 @@ class Ways(NamedTuple):
     """The paths of flows there, or back, (num_flows,) each.
 
     Attributes:
-        first: First path of the pair; ``count`` of them follow each other.
+        first: First path of the pair; ``number`` of them follow each other.
         turn: The one of these that the next packet takes; ``step`` ones further the one behind it.
     """
 
     first: IntArray
-    count: IntArray
+    number: IntArray
     turn: IntArray
     step: int
 
@@ -309,7 +309,7 @@ def _through(network: PacketNetwork, ways: Ways, wire: FloatArray, first: FloatA
     At the slowest port all of them pass; at those before it the first packet, at those behind it the last one. Packets
     that take several paths in turns share the ports in which these differ.
     """
-    paths, other = ways.first + ways.turn, ways.first + (ways.turn + ways.step) % ways.count
+    paths, other = ways.first + ways.turn, ways.first + (ways.turn + ways.step) % ways.number
     start, end = network.path_start[paths], network.path_start[paths + 1]
     other_start, other_end = network.path_start[other], network.path_start[other + 1]
     least, before, delay = np.zeros((3, len(paths)))
@@ -318,7 +318,7 @@ def _through(network: PacketNetwork, ways: Ways, wire: FloatArray, first: FloatA
         shared = network.path_ports[np.minimum(other_start + hop, other_end - 1)] == port
         per_byte = np.where(start + hop < end, 1.0 / network.capacity[port], 0.0)
         delay += np.where(start + hop < end, network.delay[port], 0.0)
-        passing = np.where(shared, wire, np.maximum(wire / ways.count, last))
+        passing = np.where(shared, wire, np.maximum(wire / ways.number, last))
         least = np.maximum(least + last * per_byte, before + passing * per_byte)
         before += np.where(shared, first, last) * per_byte
     return least + delay

@@ -12,14 +12,14 @@ class Heap(NamedTuple):
     """A binary heap.
 
     Attributes:
-        items: The heap, (num_items,), in its first ``count[0]`` entries; ``place`` is where each item is in it.
+        items: The heap, (num_items,), in its first ``length[0]`` entries; ``place`` is where each item is in it.
         time: Time of each item in s, (num_items,); inf for one that is not in it.
     """
 
     items: IntArray
     place: IntArray
     time: FloatArray
-    count: IntArray
+    length: IntArray
 
 
 def new_heap(num_items: int) -> Heap:
@@ -31,7 +31,7 @@ def new_heap(num_items: int) -> Heap:
 @inlined_part
 def next_time(heap: Heap) -> float:
     """Returns the time of the first item, or inf."""
-    time: float = heap.time[heap.items[0]] if heap.count[0] > 0 else np.inf
+    time: float = heap.time[heap.items[0]] if heap.length[0] > 0 else np.inf
     return time
 
 
@@ -44,19 +44,19 @@ def set_time(item: int, time: float, heap: Heap) -> None:
     if time == np.inf:
         if not was_in:
             return
-        heap.count[0] -= 1
-        moved = heap.items[heap.count[0]]
+        heap.length[0] -= 1
+        moved = heap.items[heap.length[0]]
         if moved == item:
             return
         item = moved
     elif not was_in:
-        here = heap.count[0]
-        heap.count[0] += 1
+        here = heap.length[0]
+        heap.length[0] += 1
     while here > 0 and _is_before(item, heap.items[(here - 1) // 2], heap.time):
         here = _move((here - 1) // 2, here, heap)
-    while 2 * here + 1 < heap.count[0]:
+    while 2 * here + 1 < heap.length[0]:
         below = 2 * here + 1
-        if below + 1 < heap.count[0] and _is_before(heap.items[below + 1], heap.items[below], heap.time):
+        if below + 1 < heap.length[0] and _is_before(heap.items[below + 1], heap.items[below], heap.time):
             below += 1
         if _is_before(item, heap.items[below], heap.time):
             break

@@ -196,7 +196,7 @@ def _begin(now: float, row: int, s: Senders, t: Tables, u: Underway) -> None:
         sender.syn_time = now
         sender.deadline = now + sender.rto
         set_time(row, sender.deadline, u.timers)
-        _send_packet(now, row, SYN, 0, s.ack_size, s.there, s, t, u)
+        _send_packet(now, row, SYN, 0, False, s.there, s, t, u)
     else:
         tcp.connect(now, sender)
         _send(now, row, s, t, u)
@@ -211,28 +211,28 @@ def _send(now: float, row: int, s: Senders, t: Tables, u: Underway) -> None:
         if q == tcp.NO_SEGMENT:
             break
         tcp.note_segment(now, q, sender, s.segments)
-        _send_packet(now, row, DATA, q, s.size[q], s.there, s, t, u)
+        _send_packet(now, row, DATA, q, False, s.there, s, t, u)
     if sender.deadline < u.timers.time[row]:
         set_time(row, sender.deadline, u.timers)
 
 
 @inlined_part
 def _send_packet(
-    now: float, row: int, kind: int, number: int, size: float, ways: Ways, s: Senders, t: Tables, u: Underway
-) -> int:
+    now: float, row: int, kind: int, number: int, echo: bool, ways: Ways, s: Senders, t: Tables, u: Underway
+) -> None:
     """Makes a packet, and lets it wait at its first port."""
-    p = _new_slot(row, kind, number, size, s, t, u)
+    p = _new_slot(row, kind, number, echo, s, t, u)
     path = ways.first[row] + ways.turn[row]
-    ways.turn[row] = (ways.turn[row] + ways.step) % ways.count[row]
+    ways.turn[row] = (ways.turn[row] + ways.step) % ways.number[row]
     u.hop[p] = s.path_start[path]
     u.end[p] = s.path_start[path + 1]
     _enter(now, p, s, t, u)
-    return p
 
 
 @inlined_part
-def _new_slot(row: int, kind: int, number: int, size: float, s: Senders, t: Tables, u: Underway) -> int:
+def _new_slot(row: int, kind: int, number: int, echo: bool, s: Senders, t: Tables, u: Underway) -> int:
     counts = u.counts
+    p: int
     if counts[FREE] > 0:
         counts[FREE] -= 1
         p = u.free[counts[FREE]]
@@ -245,9 +245,9 @@ def _new_slot(row: int, kind: int, number: int, size: float, s: Senders, t: Tabl
     counts[SENT] += 1
     u.kind[p] = kind
     u.number[p] = number
-    u.echo[p] = False
+    u.echo[p] = echo
     t.table.flow[p] = row
-    t.table.size[p] = size
+    t.table.size[p] = s.size[number] if kind == DATA else s.ack_size
     t.packets.marked[p] = False
     if len(t.table.remaining) > 0:
         t.table.remaining[p] = _left(row, number, s, t) if kind == DATA else 0.0
@@ -306,22 +306,17 @@ def _arrive(now: float, p: int, s: Senders, t: Tables, u: Underway) -> None:
         _answer(now, row, SYN_ACK, 0, False, s, t, u)
     elif kind == SYN_ACK and sender.connected == 0:
         tcp.connect(now, sender)
-        _send_packet(now, row, READY, 0, s.ack_size, s.there, s, t, u)
+        _send_packet(now, row, READY, 0, False, s.there, s, t, u)
         _send(now, row, s, t, u)
 
 
 @inlined_part
 def _answer(now: float, row: int, kind: int, number: int, echo: bool, s: Senders, t: Tables, u: Underway) -> None:
     """Sends a packet back, which queues or takes the propagation delay alone."""
-    p = _new_slot(row, kind, number, s.ack_size, s, t, u)
-    u.echo[p] = echo
     if s.acks_are_packets:
-        path = s.back.first[row] + s.back.turn[row]
-        s.back.turn[row] = (s.back.turn[row] + s.back.step) % s.back.count[row]
-        u.hop[p] = s.path_start[path]
-        u.end[p] = s.path_start[path + 1]
-        _enter(now, p, s, t, u)
+        _send_packet(now, row, kind, number, echo, s.back, s, t, u)
     else:
+        p = _new_slot(row, kind, number, echo, s, t, u)
         u.hop[p] = u.end[p] = 0
         _travel(now, p, u.of_flow[row], t, u)
 
@@ -351,7 +346,7 @@ def _end_timer(now: float, row: int, s: Senders, t: Tables, u: Underway) -> None
     set_time(row, sender.deadline, u.timers)
     if expired:
         if sender.connected == 0:
-            _send_packet(now, row, SYN, 0, s.ack_size, s.there, s, t, u)
+            _send_packet(now, row, SYN, 0, False, s.there, s, t, u)
         else:
             _send(now, row, s, t, u)
 

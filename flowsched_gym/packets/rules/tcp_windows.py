@@ -74,7 +74,8 @@ def cut_for_loss(transport: int, s: Any) -> float:
     # Fast convergence (RFC 8312, section 4.6): who has less than before the last loss makes room for others.
     s.largest = s.window * (1.0 + CUBIC_KEEPS) / 2.0 if s.window < s.largest else s.window
     s.epoch = float("nan")
-    return max(s.window * CUBIC_KEEPS, LEAST_CUT)
+    kept: float = max(s.window * CUBIC_KEEPS, LEAST_CUT)
+    return kept
 
 
 @inlined_part
@@ -157,7 +158,7 @@ def _packets_for_one(now: float, s: Any) -> float:
     ahead = now + s.least_rtt - s.epoch - s.climb
     packets = float(int(CUBIC_SCALE * abs(ahead * ahead * ahead)))
     target = s.origin + packets if ahead > 0.0 else s.origin - packets
-    needed = s.window / (target - s.window) if target > s.window else SLOWEST * s.window
+    needed: float = s.window / (target - s.window) if target > s.window else SLOWEST * s.window
     if s.largest == 0.0:
         needed = min(needed, UNKNOWN)
     return max(needed, FASTEST)

@@ -213,7 +213,7 @@ class _Paths:
     """The paths that the packets of each flow take in turns."""
 
     def __init__(self, network: PacketNetwork, ways: Ways) -> None:
-        self._first, self._count, self._turn = ways.first.tolist(), ways.count.tolist(), ways.turn.tolist()
+        self._first, self._count, self._turn = ways.first.tolist(), ways.number.tolist(), ways.turn.tolist()
         self._step = ways.step
         self._start = network.path_start.tolist()
         self._ports = network.path_ports.tolist()
@@ -222,7 +222,8 @@ class _Paths:
         """Returns the ports of the next packet's path, the last one first."""
         path = self._first[row] + self._turn[row]
         self._turn[row] = (self._turn[row] + self._step) % self._count[row]
-        return self._ports[self._start[path] : self._start[path + 1]][::-1]
+        ports: list[int] = self._ports[self._start[path] : self._start[path + 1]][::-1]
+        return ports
 
 
 class _Sender:

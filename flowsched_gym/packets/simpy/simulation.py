@@ -97,8 +97,8 @@ class PacketReplay:
 
     def outcomes(self) -> FlowOutcomes:
         """Returns what became of each flow."""
-        told = np.zeros(len(self._drops), dtype=np.int64)
-        return FlowOutcomes(*map(np.array, (self._completion, self._drops, self._marks, self._disordered)), told)
+        counts = (self._drops, self._marks, self._disordered, [0] * len(self._drops))
+        return FlowOutcomes(np.array(self._completion), *map(np.array, counts))
 
     def _arrive(self, times: FloatArray) -> ProcessGenerator:
         """Starts the flows in the order of their arrival, and at one instant by id."""
