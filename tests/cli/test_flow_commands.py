@@ -240,9 +240,9 @@ def test_packets_cross_the_topology_of_a_replay_from_the_shell_on_both_engines(f
     path.write_text("flow_id,source,destination,size_bytes,arrival_s\n0,0,20,1460,0\n")
     network = ("--topology", "leaf-spine", "--hosts", 32, "--link-gbps", 10, "--param", "delay=1e-6", "--param")
     command = ("replay-packets", path, "--scheduler", "pias", "--param", "thresholds=[1e4]", *network, "handshake=true")
-    command = (*command, "--param", 'buffer={"host": 3e4, "core": 6e4}', "--json")
+    by_class = ("--param", 'buffer={"host": 3e4, "core": 6e4}', "--json", "--engine")
 
-    simpy, compiled = (json.loads(flowsched(*command, "--engine", engine).out) for engine in ("simpy", "compiled"))
+    simpy, compiled = (json.loads(flowsched(*command, *by_class, engine).out) for engine in ("simpy", "compiled"))
 
     # A packet and a SYN of 40 B cross four ports and links, the answer four links; the third packet goes first.
     assert simpy["mean_fct"] == pytest.approx((4 * 1_500 + 5 * 40) / 1.25e9 + 12e-6)

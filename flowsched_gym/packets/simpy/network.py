@@ -29,7 +29,7 @@ class Packet(NamedTuple):
 class SenderState:
     """The state of a sender, an attribute for each field of ``tcp.SENDER``."""
 
-    __slots__ = tcp.SENDER.names
+    __slots__ = tuple(tcp.SENDER.names or ())
 
     def __init__(self, values: tuple[Any, ...]) -> None:
         for name, value in zip(self.__slots__, values, strict=True):
@@ -56,7 +56,7 @@ class NetworkReplay:
         self.num_delivered = 0
         self.network = network
         self.segments = tcp.Segments(*(array.tolist() for array in network.new_segments()))
-        self.states = [SenderState(row) for row in network.new_senders().tolist()]
+        self.states: list[Any] = [SenderState(row) for row in network.new_senders().tolist()]
         self.senders: dict[int, _Sender] = {}
         self._size = flows.table.size.tolist()
         self._there, self._back = _Paths(network, network.there), _Paths(network, network.back)
@@ -146,7 +146,8 @@ class NetworkReplay:
     def _left(self, packet: Packet) -> float:
         """Returns the bytes of payload that a flow has left to send, a segment's included."""
         last, header = self.states[packet.row].last - 1, self.network.table.header
-        return (last - packet.number) * (self._size[packet.number] - header) + (self._size[last] - header)
+        left: float = (last - packet.number) * (self._size[packet.number] - header) + (self._size[last] - header)
+        return left
 
     def _enter(self, p: int) -> None:
         packet = self._packets[p]
