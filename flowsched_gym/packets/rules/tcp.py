@@ -179,7 +179,10 @@ def expire(now: float, transport: int, s: Any, segments: Segments) -> None:
 
 @inlined_part
 def next_segment(s: Any, segments: Segments) -> int:
-    """Returns the segment that a sender may send now, lost ones first, or ``NO_SEGMENT``."""
+    """Returns the segment that a sender may send now, or ``NO_SEGMENT``.
+
+    Lost ones come first, then new ones, then in recovery those that others have overtaken (RFC 6675, NextSeg).
+    """
     if s.pipe + 1 > s.window:
         return NO_SEGMENT
     if s.num_lost > 0:
@@ -187,21 +190,28 @@ def next_segment(s: Any, segments: Segments) -> int:
             s.lost_from += 1
         lost: int = s.lost_from
         return lost
-    new: int = s.next
-    return new if new < s.last else NO_SEGMENT
+    if s.next < s.last:
+        new: int = s.next
+        return new
+    if s.state == RECOVERY:
+        for q in range(s.una, s.top1):
+            if segments.fate[q] == SENT:
+                return q
+    return NO_SEGMENT
 
 
 @inlined_part
 def note_segment(now: float, q: int, s: Any, segments: Segments) -> None:
     """Notes that a segment is sent."""
-    if segments.fate[q] == LOST:
-        segments.fate[q] = RESENT
-        s.num_lost -= 1
-    else:
-        segments.fate[q] = SENT
+    fate = segments.fate[q]
+    segments.fate[q] = SENT if fate == UNSENT else RESENT
+    if fate == UNSENT:
         s.next += 1
+    elif fate == LOST:
+        s.num_lost -= 1
+    if fate != SENT:
+        s.pipe += 1
     segments.sent_time[q] = now
-    s.pipe += 1
     s.prr_out += 1
     if s.deadline == np.inf:
         s.deadline = now + s.rto

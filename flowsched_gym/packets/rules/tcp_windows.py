@@ -60,8 +60,8 @@ def average_marks(delivered: int, marked: bool, transport: int, s: Any) -> None:
 
 @inlined_part
 def cut_for_marks(s: Any) -> float:
-    """Returns what marks leave of a window of DCTCP."""
-    return cut_window(s.window, penalty(s.share, 1.0, False), LEAST_CUT)
+    """Returns what marks leave of a window of DCTCP: at least one packet, where Linux keeps two."""
+    return cut_window(s.window, penalty(s.share, 1.0, False), LEAST_WINDOW)
 
 
 @inlined_part
