@@ -99,8 +99,10 @@ class NetworkReplay:
     @property
     def census(self) -> Census:
         """Where all packets are."""
-        waiting = sum(port.num_waiting for port in self.ports)
-        sending = sum(port.sending is not None for port in self.ports)
+        waiting = sending = 0
+        for port in self.ports:
+            waiting += port.num_waiting
+            sending += port.sending is not None
         return Census(self._sent, self._arrived, self._dropped, waiting, sending, self._travelling)
 
     def run(self, until: float | None = None) -> None:
