@@ -108,7 +108,7 @@ def replay(
         scheduler=scheduler,
         topology=topology,
         capacity=CAPACITY,
-        parameters=parameters,
+        parameters={"losses": "told", **parameters},
         seed=seed,
         engine="compiled",
         keep_trace=keep_trace,

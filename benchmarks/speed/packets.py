@@ -116,7 +116,7 @@ def hop_rate(scheduler: str, parameters: dict[str, object], num_flows: int) -> f
             flows,
             scheduler=scheduler,
             topology="leaf-spine",
-            parameters={**parameters, **sketch},
+            parameters={"losses": "told", **parameters, **sketch},
             engine="compiled",
         )
 

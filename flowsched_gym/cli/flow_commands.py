@@ -15,7 +15,6 @@ from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.files import check_target
 from flowsched_gym.core.units import BYTES_PER_MEGABYTE, gbps_to_capacity
 from flowsched_gym.evaluation import replay, replay_packets, serve_packets
-from flowsched_gym.evaluation.packets import default_packet_capacity
 from flowsched_gym.evaluation.plots import check_plot, plot_records
 from flowsched_gym.evaluation.replay import workload_of
 from flowsched_gym.flows.metrics import summary
@@ -25,7 +24,7 @@ from flowsched_gym.topology import DEFAULT_CAPACITY
 from flowsched_gym.workload import Workload
 from flowsched_gym.workload.flow_file import TableColumn, flow_columns, write_table
 
-COUNTS: Final = ("packets", "drops", "marks", "disordered")
+COUNTS: Final = ("packets", "drops", "marks", "disordered", "timeouts")
 """Columns that records of packets have besides."""
 
 
@@ -72,8 +71,7 @@ def run_replay(options: argparse.Namespace) -> None:
 
 def run_replay_packets(options: argparse.Namespace) -> None:
     """Runs a scheduler on flows that are sent in packets, and writes and prints the results."""
-    default = default_packet_capacity(options.topology)
-    capacity, arguments = _arguments(options, default, options.out, options.trace)
+    capacity, arguments = _arguments(options, DEFAULT_CAPACITY, options.out, options.trace)
     arguments["keep_trace"] = options.trace is not None
     with standard_output_kept_clean():
         workload = _read_flows(options)

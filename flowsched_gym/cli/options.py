@@ -71,8 +71,9 @@ def _add_serve_packets(parser: argparse.ArgumentParser) -> None:
 
 def _add_replay_packets(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
-        "Flows are sent in packets of 1,460 B and a header of 40 B, by senders that wait for acknowledgements. Columns "
-        "of a flow file are those of `flowsched replay`. `flowsched list` names schedulers."
+        "Flows are sent in packets of 1,460 B and a header of 40 B, by senders that wait for acknowledgements, across "
+        "a port for each link. Columns of a flow file and topologies are those of `flowsched replay`. `flowsched list` "
+        'names schedulers. By class of link: --param \'buffer={"host": 3e5, "core": 6e5}\'.'
     )
     _add_flows(parser)
     _add_scheduler(parser, "records")
@@ -193,7 +194,7 @@ def _add_topology(parser: argparse.ArgumentParser, meaning: str) -> None:
 
 def _add_capacity(parser: argparse.ArgumentParser) -> None:
     add = parser.add_mutually_exclusive_group().add_argument
-    gbps = "capacity of every link in Gbps (1; packets on leaf-spine: 10, between leaves and spines four times that)"
+    gbps = "capacity of every link in Gbps (1)"
     add("--link-gbps", type=positive_number, metavar="G", help=gbps)
     add("--capacity", type=positive_number, metavar="B_PER_S", help="the same in bytes per second")
 

@@ -13,37 +13,42 @@ from flowsched_gym.core.checks import check_choice
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.files import Progress
 from flowsched_gym.evaluation.replay import ENGINES, PROGRESS_STEPS, check_seed, options_of, workload_of
+from flowsched_gym.flows.records import complete_records
 from flowsched_gym.flows.workload import start_of_clock
 from flowsched_gym.fluid import Records
-from flowsched_gym.packets.compiled import replay_compiled, serve_compiled
+from flowsched_gym.packets.compiled import replay_compiled, run_compiled_network, serve_compiled
 from flowsched_gym.packets.compiled.fabric import HOST_CAPACITY, HOST_DELAY, NUM_HOSTS, PacketFabric
 from flowsched_gym.packets.contract import PacketTable
 from flowsched_gym.packets.file import packets_from_columns, read_packets
+from flowsched_gym.packets.network import NETWORK_PARAMETERS, NetworkParameters, new_packet_network
 from flowsched_gym.packets.schedulers import PacketSetup, Scheduler, Traffic, find_scheduler
 from flowsched_gym.packets.setup import PacketFlows
-from flowsched_gym.packets.simpy import PacketLog, PacketReplay, PacketServing
+from flowsched_gym.packets.simpy import NetworkReplay, PacketLog, PacketReplay, PacketServing
 from flowsched_gym.packets.state import (
     PORT_PARAMETERS,
     SENDER_PARAMETERS,
+    FlowOutcomes,
     PacketRecords,
     PacketTrace,
     PortParameters,
     SenderParameters,
     trace_of,
 )
-from flowsched_gym.topology import DEFAULT_CAPACITY
+from flowsched_gym.topology import DEFAULT_CAPACITY, Topology, make_topology
 from flowsched_gym.workload import Workload
 
 FABRIC: Final = "leaf-spine"
 DENSE: Final = 4
 """Identifiers are keys themselves where the largest is at most so many times the number of packets."""
 
+TOLD, DETECTED = "told", "detected"
+"""How senders learn of losses: they are told of each, or detect them as TCP does."""
+LOSSES: Final = "losses"
+TCP_PARAMETERS: Final = ("initial_window", "handshake", "acks", "ack_bytes", "paths")
+TCP_TRANSPORTS: Final = ("newreno", "cubic")
+"""What only senders that detect losses have: on ``one-link``, each of it stands for ``losses=detected``."""
+
 Columns = Mapping[str, Sequence[object] | npt.NDArray[np.generic]]
-
-
-def default_packet_capacity(topology: str) -> float:
-    """Returns the capacity in B/s that packets have in a topology where none is given."""
-    return HOST_CAPACITY if topology == FABRIC else DEFAULT_CAPACITY
 
 
 def serve_packets(
@@ -110,7 +115,7 @@ def replay_packets(
     flows: str | PathLike[str] | Workload | Columns,
     *,
     scheduler: str | Scheduler,
-    topology: str = "one-link",
+    topology: str | Topology = "one-link",
     capacity: float | None = None,
     parameters: Mapping[str, object] | None = None,
     seed: int = 0,
@@ -119,37 +124,40 @@ def replay_packets(
     progress: Progress | None = None,
     keep_trace: bool = False,
 ) -> PacketRecords:
-    """Sends flows in packets, by senders that wait for acknowledgements, and returns the records of each flow.
+    """Sends flows in packets across a network of ports, and returns the records of each flow.
 
-    On ``one-link`` a packet reaches the port at once, its receiver ``delay`` after the end of its transmission, and its
-    acknowledgement the sender ``delay`` later; acknowledgements take no bandwidth. A packet that is dropped is sent
-    again, as the window allows, from ``min_rto`` after its loss on: there is no reaction to duplicate acknowledgements
-    and no needless retransmission. At one instant transmissions end, then acknowledgements arrive, then losses are
-    noticed, then flows arrive by id, and last an idle port chooses.
+    Each link has a port with queues, a buffer, a threshold of marks and the scheduler, those of hosts too. A port
+    stores a packet whole before it hands it on. Senders are those of TCP (``packets.rules.tcp``): they detect losses by
+    selective acknowledgements and timers. An FCT runs from the arrival of a flow, when the SYN is sent where there is
+    a handshake, to the last byte at the receiver. Messages are counted, without error, at the hosts, which tag their
+    packets. At one instant transmissions end, by port; then packets arrive behind links, those of the least delay
+    first; then timers expire and flows arrive, by id; last, idle ports choose.
 
-    ``leaf-spine`` is QCluster's (section 6.3), in compiled code alone: leaves of 16 hosts, each joined to 4 spines by
-    links of four times the capacity of a host's. Each host, leaf and spine has a port with queues, a buffer and the
-    scheduler for each of its links. A leaf sends the packets that go up to its spines in turns. Each link takes 0.1 us,
-    and ``delay``, by default 20 us, is that of the hosts, each way: a round trip across the spines takes 40.8 us.
-    Messages are counted, without error, at their host, which tags the packets; a sketch counts what passes its port.
-    Packets arrive behind links after transmissions have ended, and idle ports choose last.
+    On ``one-link``, where no parameter of TCP's is given (``initial_window``, ``handshake``, ``acks``, ``ack_bytes``,
+    ``paths``, ``transport=newreno|cubic``, a mapping by class of link), senders are told of each loss, as in QCluster's
+    simulations, and **buffer and mark_at are packets**: see ``PortParameters`` and ``SenderParameters``, whose
+    parameters these senders take. A packet reaches the port at once, its receiver ``delay`` after the end of its
+    transmission, and its acknowledgement the sender ``delay`` later. One that is dropped is sent again, as the window
+    allows, from ``min_rto`` after its loss on. The parameter ``losses``, ``told`` or ``detected``, says it outright.
+    With ``losses=told``, ``leaf-spine`` in compiled code is that of QCluster (section 6.3): see ``docs/packets.md``.
 
     Args:
         flows: Path of a flow file or of a workload file, name of a workload, a ``Workload``, or a mapping with the flow
             file's columns.
         scheduler: Name of a scheduler (``flowsched list``), or your own (see ``docs/packets.md``). It counts bytes of
             payload.
-        topology: ``one-link``: all flows share one port, whatever their hosts; or ``leaf-spine``.
-        capacity: Capacity of the port in B/s; ``None`` for 1 Gbps. On ``leaf-spine`` that of a host's link; ``None``
-            for 10 Gbps.
-        parameters: Parameters of the scheduler (see its class in ``flowsched_gym.packets.schedulers``), of the port
-            (see ``PortParameters``) and of the senders (see ``SenderParameters``).
-        seed: Seed of the sketch's hash, and of the flows of a workload that draws them.
+        topology: Name of a topology, or one built before. On ``one-link`` all flows share one port, whatever their
+            hosts, and acknowledgements that are packets share one on the way back.
+        capacity: Capacity of every link in B/s; ``None`` for 1 Gbps.
+        parameters: Parameters of the scheduler (see its class in ``flowsched_gym.packets.schedulers``), of ports and
+            senders (see ``NetworkParameters`` in ``flowsched_gym/packets/network.py``), and ``losses``.
+        seed: Seed of the hash by which flows choose among equal paths, of the sketch's hash, and of the flows of a
+            workload that draws them.
         engine: ``simpy``, the reference, or ``compiled``, which gives the same bits sooner.
-        num_hosts: Hosts of ``leaf-spine``, a multiple of 16 from 32 on; ``None`` for 144. ``one-link`` has none to
-            count.
+        num_hosts: Hosts of a topology whose size is free; ``None`` for the smallest that holds the flows.
         progress: Called now and then with the number of flows done and of all flows.
-        keep_trace: Whether to keep what became of each packet at the port of ``one-link``.
+        keep_trace: Whether to keep what became of each packet at the port of ``one-link``, of senders that are told of
+            losses.
 
     Returns:
         Records in the order of the flows.
@@ -158,16 +166,21 @@ def replay_packets(
         ConfigError: A name or parameter is unknown, or a value is not allowed.
         FlowFileError: The flow file has a fault.
         WorkloadError: The flows cannot be simulated.
+        SimulationError: More than 16 million packets are on their way.
     """
     check_choice("engine", engine, ENGINES)
-    check_choice("topology", topology, ("one-link", FABRIC))
     options = options_of(parameters)
+    if topology == "one-link" and num_hosts is not None:
+        raise ConfigError(f"num_hosts is {shown(num_hosts)}: topology one-link has no hosts to count; leave it out")
+    if not _are_told(topology, options):
+        if keep_trace:
+            raise ConfigError("keep_trace is True: a network has many ports, and no trace; leave it out")
+        return _replay_network(flows, scheduler, topology, capacity, options, seed, engine, num_hosts, progress)
+    check_choice("topology", topology, ("one-link", FABRIC))
     fabric = _fabric(capacity, num_hosts, engine, keep_trace=keep_trace) if topology == FABRIC else None
     if fabric is not None:
         capacity = fabric.capacity
         options.setdefault("delay", HOST_DELAY)
-    elif num_hosts is not None:
-        raise ConfigError(f"num_hosts is {shown(num_hosts)}: topology one-link has no hosts to count; leave it out")
     port = PortParameters(**_taken(options, PORT_PARAMETERS))
     senders = SenderParameters(**_taken(options, SENDER_PARAMETERS))
     rule = find_scheduler(scheduler, options, beside=(*PORT_PARAMETERS, *SENDER_PARAMETERS))
@@ -187,14 +200,65 @@ def replay_packets(
         _run(simulation, packets.arrival_time, progress or (lambda done, total: None))
         outcomes, rows = simulation.outcomes(), log.rows()
     records = setup.records(workload, outcomes.completion_time, ideal_fct).since(start, given.arrival_time)
-    return PacketRecords(
-        **{field.name: getattr(records, field.name) for field in fields(Records)},
-        packets=packets.packets,
-        drops=outcomes.drops,
-        marks=outcomes.marks,
-        disordered=outcomes.disordered,
-        trace=trace_of(rows, packets.table, packets.flow_id).since(start) if keep_trace else None,
+    trace = trace_of(rows, packets.table, packets.flow_id).since(start) if keep_trace else None
+    return _packet_records(records, packets, outcomes, trace)
+
+
+def _are_told(topology: str | Topology, options: dict[str, object]) -> bool:
+    """Takes ``losses`` from the parameters, and returns whether senders are told of theirs."""
+    given = options.pop(LOSSES, None)
+    if given is not None:
+        return check_choice(LOSSES, given, (TOLD, DETECTED)) == TOLD
+    by_class = any(isinstance(options.get(name), Mapping) for name in PORT_PARAMETERS)
+    is_tcp = by_class or options.get("transport") in TCP_TRANSPORTS or any(name in options for name in TCP_PARAMETERS)
+    return topology == "one-link" and not is_tcp
+
+
+def _replay_network(
+    flows: Any,
+    scheduler: str | Scheduler,
+    topology: str | Topology,
+    capacity: float | None,
+    options: dict[str, object],
+    seed: int,
+    engine: str,
+    num_hosts: int | None,
+    progress: Progress | None,
+) -> PacketRecords:
+    """Sends flows by senders that detect losses; see ``replay_packets``."""
+    if isinstance(topology, Topology) and (capacity is not None or num_hosts is not None or "delay" in options):
+        raise ConfigError("capacity, num_hosts and delay belong to a topology given by name, not to one built before")
+    parameters = NetworkParameters(**_taken(options, NETWORK_PARAMETERS))
+    rule = find_scheduler(scheduler, options, beside=(*NETWORK_PARAMETERS, LOSSES))
+    given = workload_of(flows, seed=check_seed(seed))
+    workload, start = given.on_clock()
+    if not isinstance(topology, Topology):
+        hosts = max(workload.num_hosts, 2) if num_hosts is None else num_hosts
+        delay = float(parameters.delay)
+        topology = make_topology(topology, num_hosts=hosts, capacity=_capacity(capacity), delay=delay)
+    network = new_packet_network(workload, topology, parameters, rule, int(seed))
+    if engine == "compiled":
+        outcomes, _ = run_compiled_network(network, progress)
+    else:
+        simulation = NetworkReplay(network)
+        _run(simulation, workload.arrival_time, progress or (lambda done, total: None))
+        outcomes = simulation.outcomes()
+    records = complete_records(
+        workload,
+        grant_time=workload.arrival_time.copy(),
+        completion_time=outcomes.completion_time,
+        ideal_fct=network.ideal_fct(),
     )
+    return _packet_records(records.since(start, given.arrival_time), network.flows, outcomes, None)
+
+
+def _packet_records(
+    records: Records, packets: PacketFlows, outcomes: FlowOutcomes, trace: PacketTrace | None
+) -> PacketRecords:
+    counts = outcomes._asdict()
+    del counts["completion_time"]
+    named = {field.name: getattr(records, field.name) for field in fields(Records)}
+    return PacketRecords(**named, packets=packets.packets, trace=trace, **counts)
 
 
 def _fabric(capacity: float | None, num_hosts: int | None, engine: str, *, keep_trace: bool) -> PacketFabric:
@@ -245,7 +309,7 @@ def _left_to_send(flow: IntArray, size: FloatArray) -> FloatArray:
     return np.array(remaining[::-1])
 
 
-def _run(simulation: PacketReplay, arrival: FloatArray, progress: Progress) -> None:
+def _run(simulation: PacketReplay | NetworkReplay, arrival: FloatArray, progress: Progress) -> None:
     total = len(arrival)
     for time in np.unique(np.sort(arrival)[:: max(total // PROGRESS_STEPS, 1)]):
         if time > simulation.env.now:

@@ -48,6 +48,21 @@ class MessageRule(StrEnum):
     TIME = "time"
 
 
+class PortLimits(NamedTuple):
+    """What may wait at each port, (num_ports,) float64, in packets or in bytes on the wire.
+
+    Attributes:
+        room: What may wait; a packet that goes beyond is dropped. The packet that is being sent does not wait.
+        unmarked: What may wait without a mark: packets with the one that arrives, or bytes before it (DCTCP, section
+            3.1: marked "if the queue occupancy is greater than K upon its arrival").
+        by_bytes: Whether these are bytes.
+    """
+
+    room: FloatArray
+    unmarked: FloatArray
+    by_bytes: bool
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortParameters:
     """Parameters of a port.
@@ -65,6 +80,10 @@ class PortParameters:
         for name, least in (("buffer", 1), ("mark_at", 0)):
             if getattr(self, name) is not None:
                 _check_integer(name, getattr(self, name), at_least=least, below=UNLIMITED)
+
+    def limits(self, num_ports: int) -> PortLimits:
+        """Returns what may wait at so many ports, counted in packets."""
+        return PortLimits(np.full(num_ports, float(self.room)), np.full(num_ports, float(self.unmarked)), False)
 
     @property
     def room(self) -> int:
@@ -188,6 +207,7 @@ class FlowOutcomes(NamedTuple):
     drops: IntArray
     marks: IntArray
     disordered: IntArray
+    timeouts: IntArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -202,6 +222,7 @@ class PacketRecords(Records):
         drops: How often packets were dropped, (num_flows,) int64.
         marks: How many packets arrived marked, (num_flows,) int64.
         disordered: How many packets arrived after a later one of their flow, (num_flows,) int64.
+        timeouts: How often its timer expired, (num_flows,) int64; of a sender that is told of its losses, 0.
         trace: What became of each packet, if it was kept.
     """
 
@@ -209,6 +230,7 @@ class PacketRecords(Records):
     drops: IntArray
     marks: IntArray
     disordered: IntArray
+    timeouts: IntArray
     trace: PacketTrace | None = None
 
     def __post_init__(self) -> None:
@@ -223,7 +245,7 @@ class PacketEventKind(IntEnum):
     TRANSMISSION_END = 0
     """A port has sent the last bit of a packet."""
     ACKNOWLEDGEMENT = 1
-    """An acknowledgement reaches its sender."""
+    """An acknowledgement reaches its sender; in a network, any packet the end of a link, first that of least delay."""
     TIMEOUT = 2
     """A sender notices that a packet is lost."""
     ARRIVAL = 3

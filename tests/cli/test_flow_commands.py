@@ -235,15 +235,16 @@ def test_a_faulty_packet_file_is_an_error_of_one_line(flowsched, tmp_path: Path)
         check_refusal(flowsched("serve-packets", path, "--scheduler", "fifo"), message)
 
 
-def test_packets_cross_a_fabric_of_the_papers_capacity_from_the_shell(flowsched, tmp_path: Path) -> None:
+def test_packets_cross_the_topology_of_a_replay_from_the_shell_on_both_engines(flowsched, tmp_path: Path) -> None:
     path = tmp_path / "flows.csv"
     path.write_text("flow_id,source,destination,size_bytes,arrival_s\n0,0,20,1460,0\n")
-    scheduler = ("--scheduler", "pias", "--param", "thresholds=[1e4]")
-    command = ("replay-packets", path, *scheduler, "--topology", "leaf-spine", "--json")
+    network = ("--topology", "leaf-spine", "--hosts", 32, "--link-gbps", 10, "--param", "delay=1e-6", "--param")
+    command = ("replay-packets", path, "--scheduler", "pias", "--param", "thresholds=[1e4]", *network, "handshake=true")
+    by_class = ("--param", 'buffer={"host": 3e4, "core": 6e4}', "--json", "--engine")
 
-    outcome = flowsched(*command, "--engine", "compiled", "--hosts", 32)
+    simpy, compiled = (json.loads(flowsched(*command, *by_class, engine).out) for engine in ("simpy", "compiled"))
 
-    assert outcome.status == 0
-    # Four transmissions, two of them at four times the rate, four links and the hosts.
-    assert json.loads(outcome.out)["mean_fct"] == pytest.approx(2.5 * 1_500 / 1.25e9 + 4e-7 + 2e-5)
-    assert "needs 'compiled'" in flowsched(*command).err
+    # A packet and a SYN of 40 B cross four ports and links, the answer four links; the third packet goes first.
+    assert simpy["mean_fct"] == pytest.approx((4 * 1_500 + 5 * 40) / 1.25e9 + 12e-6)
+    assert compiled == simpy
+    assert simpy["timeouts"] == 0

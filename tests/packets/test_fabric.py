@@ -21,6 +21,7 @@ RATE, LINK, HOST = 1.25e9, 1e-7, 2e-5
 LEAVES, SPINES, RACK = 2, 4, 16
 HOSTS = LEAVES * RACK
 THRESHOLDS = (1_460.0, 10_000.0, 40_000.0)
+TOLD = {"losses": "told"}
 LOSSES = {"buffer": 5, "mark_at": 2, "window": 12, "min_rto": 1e-4}
 
 
@@ -45,7 +46,12 @@ def replay(
     if scheduler == "pias":
         parameters = {"thresholds": (), **parameters}
     return flowsched_gym.replay_packets(
-        flows, scheduler=scheduler, topology="leaf-spine", num_hosts=HOSTS, engine="compiled", parameters=parameters
+        flows,
+        scheduler=scheduler,
+        topology="leaf-spine",
+        num_hosts=HOSTS,
+        engine="compiled",
+        parameters={**TOLD, **parameters},
     )
 
 
@@ -250,6 +256,6 @@ def test_what_a_fabric_cannot_do_is_an_error() -> None:
         ({"keep_trace": True}, "no trace"),
     ):
         flows = one_flow(change.pop("destination", 20), 1.0)
-        options: dict[str, Any] = {"engine": "compiled", **change}
+        options: dict[str, Any] = {"engine": "compiled", "parameters": TOLD, **change}
         with pytest.raises(ConfigError, match=named):
             flowsched_gym.replay_packets(flows, scheduler="fifo", topology="leaf-spine", **options)

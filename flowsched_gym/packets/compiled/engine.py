@@ -19,8 +19,10 @@ from flowsched_gym.flows.records import Records
 from flowsched_gym.machine_code.decorators import compiles
 from flowsched_gym.packets.compiled.fabric import Fabric, PacketFabric, new_fabric, replay_fabric
 from flowsched_gym.packets.compiled.loop import replay, serve
+from flowsched_gym.packets.compiled.network import HOPS, NO_SLOT, compile_network, replay_network
 from flowsched_gym.packets.compiled.state import COMPLETED, RESENT, Network, Tables, new_network, new_tables, whole
 from flowsched_gym.packets.contract import HOOKS, PacketTable, hook_error
+from flowsched_gym.packets.network import PacketNetwork, too_many_underway
 from flowsched_gym.packets.rules.queues import forget_counts
 from flowsched_gym.packets.schedulers import PacketSetup
 from flowsched_gym.packets.setup import PacketFlows
@@ -89,7 +91,32 @@ def replay_compiled(
             if progress is not None:
                 progress(int(tables.counts[COMPLETED]), num_flows)
     rows = tables.rows.trace[: tables.rows.written[0]]
-    return FlowOutcomes(sent.completion_time, sent.drops, sent.marks, sent.disordered), rows
+    return FlowOutcomes(sent.completion_time, sent.drops, sent.marks, sent.disordered, whole(num_flows)), rows
+
+
+def run_compiled_network(
+    network: PacketNetwork, progress: Callable[[int, int], None] | None = None
+) -> tuple[FlowOutcomes, int]:
+    """Sends flows across a network of ports; returns also how many transmissions there were.
+
+    Raises:
+        ConfigError: A hook of the scheduler is at fault.
+        SimulationError: Too many packets are on their way.
+    """
+    senders, tables, underway = compile_network(network)
+    num_flows = len(senders.arrivals)
+    try:
+        for part in range(1, PARTS + 1):
+            replay_network(senders, tables, underway, num_flows * part // PARTS, np.inf)
+            if progress is not None:
+                progress(int(tables.counts[COMPLETED]), num_flows)
+    except IndexError:
+        hook, wrong, queue = tables.ports.fault.tolist()
+        if wrong == NO_SLOT:
+            raise too_many_underway(len(underway.free)) from None
+        raise hook_error(network.scheduler, HOOKS[hook], queue if wrong else None) from None
+    counts = (senders.rows[name].copy() for name in ("drops", "marks", "disordered", "timeouts"))
+    return FlowOutcomes(senders.completion_time, *counts), int(underway.counts[HOPS])
 
 
 def new_fabric_network(

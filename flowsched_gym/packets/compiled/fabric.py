@@ -8,6 +8,7 @@ import numpy as np
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray, is_whole
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.machine_code.decorators import inlined_part, threaded_function
+from flowsched_gym.packets.compiled.heaps import Heap, new_heap, next_time, set_time
 from flowsched_gym.packets.compiled.loop import (
     append_to_list,
     begin_transmission,
@@ -44,7 +45,7 @@ UPLINK_FACTOR: Final = 4.0
 HOST_DELAY: Final = 2e-5
 LINK_DELAY: Final = 1e-7
 """Delays in s that make the paper's round trip of 40.8 us: two of hosts, and eight of links."""
-BUSY, READY, HOPS = range(3)
+READY, HOPS = range(2)
 """Indices of ``Fabric.counts``."""
 
 
@@ -103,9 +104,9 @@ class Fabric(NamedTuple):
     Attributes:
         spine: Spine of the next packet of each leaf, (num_leaves,): each packet takes the next one, in turns.
         port: Port at which each packet is or was last, (num_packets,).
-        busy: Ports that send, by the end of their transmission, and at one instant by number, a heap, (num_ports,).
+        busy: Ports that send, by the end of their transmission.
         ready: Idle ports at which packets wait, (num_ports,).
-        counts: Ports in ``busy`` and in ``ready``, and transmissions that have ended, (3,).
+        counts: Ports in ``ready``, and transmissions that have ended, (2,).
     """
 
     num_hosts: int
@@ -114,7 +115,7 @@ class Fabric(NamedTuple):
     destination: IntArray
     spine: IntArray
     port: IntArray
-    busy: IntArray
+    busy: Heap
     ready: IntArray
     is_ready: BoolArray
     counts: IntArray
@@ -130,10 +131,10 @@ def new_fabric(fabric: PacketFabric, source: IntArray, destination: IntArray, nu
         destination=destination,
         spine=whole(fabric.num_leaves),
         port=whole(num_packets),
-        busy=whole(num_ports),
+        busy=new_heap(num_ports),
         ready=whole(num_ports),
         is_ready=np.zeros(num_ports, dtype=np.bool_),
-        counts=whole(3),
+        counts=whole(2),
     )
 
 
@@ -145,11 +146,11 @@ def replay_fabric(flows: Flows, t: Tables, f: Fabric, goal: int, until: float) -
     acknowledgements arrive, those from across the spines last, losses are noticed, and flows arrive by id; last, idle
     ports choose.
     """
-    ports, num_flows = t.ports, len(flows.arrivals)
+    num_flows = len(flows.arrivals)
     now, arrived = t.clock[0], t.counts[ARRIVED]
     while True:
         arrival = flows.arrival_time[flows.arrivals[arrived]] if arrived < num_flows else np.inf
-        end = ports.end[f.busy[0]] if f.counts[BUSY] > 0 else np.inf
+        end = next_time(f.busy)
         hop = first_time(TRAVELLING, flows, t)
         near = first_time(ACKNOWLEDGED, flows, t)
         far = first_time(ACKNOWLEDGED_ACROSS, flows, t)
@@ -193,38 +194,15 @@ def _choose(now: float, t: Tables, f: Fabric) -> None:
         f.is_ready[port] = False
         begin_transmission(now, port, t)
         f.port[t.ports.sending[port]] = port
-        place = f.counts[BUSY]
-        f.counts[BUSY] = place + 1
-        while place > 0 and _ends_before(port, f.busy[(place - 1) // 2], t.ports.end):
-            f.busy[place] = f.busy[(place - 1) // 2]
-            place = (place - 1) // 2
-        f.busy[place] = port
+        set_time(port, t.ports.end[port], f.busy)
     f.counts[READY] = 0
-
-
-@inlined_part
-def _ends_before(port: int, other: int, end: FloatArray) -> bool:
-    earlier: bool = end[port] < end[other] or (end[port] == end[other] and port < other)
-    return earlier
 
 
 @inlined_part
 def _depart(now: float, flows: Flows, t: Tables, f: Fabric) -> None:
     """Ends the first transmission: its packet is on a link, and is delivered if that leads to a host."""
-    port = f.busy[0]
-    count = f.counts[BUSY] - 1
-    f.counts[BUSY] = count
-    moved = f.busy[count]
-    place = 0
-    while 2 * place + 1 < count:
-        below = 2 * place + 1
-        if below + 1 < count and _ends_before(f.busy[below + 1], f.busy[below], t.ports.end):
-            below += 1
-        if _ends_before(moved, f.busy[below], t.ports.end):
-            break
-        f.busy[place] = f.busy[below]
-        place = below
-    f.busy[place] = moved
+    port = f.busy.items[0]
+    set_time(port, np.inf, f.busy)
     f.counts[HOPS] += 1
     p = end_transmission(port, t)
     _note_ready(port, t, f)

@@ -7,7 +7,7 @@ from flowsched_gym.machine_code.decorators import inlined_part, threaded_functio
 from flowsched_gym.packets.compiled.queues import arrive, make_room, put, take
 from flowsched_gym.packets.compiled.state import ACKNOWLEDGED, ARRIVED, COMPLETED, LOST, NONE, RESENT, Flows, Tables
 from flowsched_gym.packets.contract import BEYOND
-from flowsched_gym.packets.rules.queues import count_arrival, count_drop, count_start
+from flowsched_gym.packets.rules.queues import count_arrival, count_drop, count_start, counted_size
 from flowsched_gym.packets.rules.windows import acknowledge, may_send, note_sent, time_out
 
 PORT = 0
@@ -37,7 +37,7 @@ def serve(arrival_time: FloatArray, t: Tables, goal: int, until: float) -> None:
         if ports.end[PORT] <= now:
             end_transmission(PORT, t)
         else:
-            _receive(now, PORT, arrived, t)
+            receive(now, PORT, arrived, t)
             arrived += 1
     t.clock[0] = now
     t.counts[ARRIVED] = arrived
@@ -87,6 +87,7 @@ def begin_transmission(now: float, port: int, t: Tables) -> None:
     p = take(port, t)
     end = now + t.table.size[p] / ports.capacity[port]
     ports.waiting[port] -= 1
+    ports.fill[port] -= counted_size(t.table.size[p], ports.limits)
     ports.sending[port] = p
     ports.end[port] = end
     if t.queue_counts.kept:
@@ -107,11 +108,13 @@ def end_transmission(port: int, t: Tables) -> int:
 
 
 @inlined_part
-def _receive(now: float, port: int, p: int, t: Tables) -> int:
-    """Lets a packet wait, and returns the one that is dropped, if any."""
+def receive(now: float, port: int, p: int, t: Tables) -> int:
+    """Lets a packet wait, and returns the one that is dropped, if any; where bytes are counted, the first of a list."""
     ports, rows = t.ports, t.rows
     arrival = arrive(now, port, p, t)
-    marked = ports.waiting[port] >= ports.unmarked
+    size = counted_size(t.table.size[p], ports.limits)
+    before = ports.fill[port] + (0.0 if ports.limits.by_bytes else size)
+    marked = before > ports.limits.unmarked[port]
     t.packets.marked[p] = marked
     if rows.kept:
         row = rows.written[0]
@@ -132,22 +135,32 @@ def _receive(now: float, port: int, p: int, t: Tables) -> int:
         t.packets.time[p] = now
         count_arrival(port, arrival.queue, t.table.size[p], arrival.weight, marked, t.queue_counts)
     dropped = NONE
-    if arrival.queue == BEYOND:
-        dropped = p
-    elif ports.waiting[port] >= ports.room:
-        dropped = make_room(port, p, arrival, t)
-        if dropped != p:
+    if arrival.queue == BEYOND or size > ports.limits.room[port]:
+        dropped = _note_drop(p, NONE, t)
+    while dropped != p and ports.fill[port] + size > ports.limits.room[port]:
+        last = make_room(port, p, arrival, t)
+        if last != p:
             ports.waiting[port] -= 1
-        if t.queue_counts.kept:
-            count_drop(port, t.packets.queue[dropped], t.queue_counts)
+            ports.fill[port] -= counted_size(t.table.size[last], ports.limits)
+        dropped = _note_drop(last, dropped, t)
+    if t.queue_counts.kept and arrival.queue != BEYOND and dropped != NONE:
+        count_drop(port, t.packets.queue[dropped], t.queue_counts)
     if dropped != p:
         put(port, p, arrival, t)
         ports.waiting[port] += 1
-    if dropped != NONE and rows.kept:
-        trace = rows.trace[rows.row[dropped]]
+        ports.fill[port] += size
+    return dropped
+
+
+@inlined_part
+def _note_drop(p: int, before: int, t: Tables) -> int:
+    """Puts a packet that is dropped in front of those that were before."""
+    t.packets.after[p] = before
+    if t.rows.kept:
+        trace = t.rows.trace[t.rows.row[p]]
         trace.dropped = True
         trace.marked = False
-    return dropped
+    return p
 
 
 @inlined_part
@@ -168,8 +181,8 @@ def send(now: float, port: int, row: int, flows: Flows, t: Tables) -> None:
 @inlined_part
 def enter(now: float, port: int, p: int, flows: Flows, t: Tables) -> None:
     """Lets a packet of a flow wait; the sender of one that is dropped will notice."""
-    dropped = _receive(now, port, p, t)
-    if dropped != NONE:
+    dropped = receive(now, port, p, t)
+    if dropped != NONE:  # packets are counted, so that it is the only one
         flows.drops[t.table.flow[dropped]] += 1
         append_to_list(LOST, dropped, now + flows.min_rto, flows, t)
 

@@ -9,7 +9,7 @@ from flowsched_gym.packets.contract import Order, PacketTable
 from flowsched_gym.packets.rules.queues import QueueCounts, new_counts
 from flowsched_gym.packets.rules.windows import Windows
 from flowsched_gym.packets.setup import PacketFlows, PacketSetup
-from flowsched_gym.packets.state import TRACE_ROW
+from flowsched_gym.packets.state import TRACE_ROW, PortLimits
 
 NONE: Final = -1
 """In place of a packet."""
@@ -23,8 +23,9 @@ class Ports(NamedTuple):
     """The ports. Packets that wait are linked lists, one for each queue, or one heap.
 
     Attributes:
-        unmarked: Packets that may wait without a mark.
+        limits: What may wait.
         capacity: Bytes per s, (num_ports,).
+        waiting: Packets that wait, (num_ports,); ``fill`` is what the limits count of them.
         sending: Packet that is being sent, (num_ports,), or ``NONE``.
         end: When its transmission ends, in s, (num_ports,), or inf.
         head: First packet of each queue, (num_ports, num_queues); ``head_size`` are its bytes, 0 for an empty queue.
@@ -34,10 +35,10 @@ class Ports(NamedTuple):
         fault: Hook that is called, as an index of ``HOOKS``; whether it returned a wrong queue, and which, (3,).
     """
 
-    room: int
-    unmarked: int
+    limits: PortLimits
     capacity: FloatArray
     waiting: IntArray
+    fill: FloatArray
     sending: IntArray
     end: FloatArray
     head: IntArray
@@ -156,19 +157,31 @@ def new_network(
 
 
 def new_tables(
-    table: PacketTable, setup: PacketSetup, record: Any, capacity: FloatArray, *, num_rows: int, counted: bool = False
+    table: PacketTable,
+    setup: PacketSetup,
+    record: Any,
+    capacity: FloatArray,
+    *,
+    num_rows: int = 0,
+    counted: bool = False,
+    limits: PortLimits | None = None,
+    heap_room: int | None = None,
 ) -> Tables:
-    """Makes ports of these capacities in B/s, (num_ports,), that are idle; see ``new_network`` for the rest."""
+    """Makes ports of these capacities in B/s, (num_ports,), that are idle; see ``new_network`` for the rest.
+
+    The limits are those of the setup where there are none, and ``heap_room`` packets may wait in a heap.
+    """
     num_ports, num_packets, kept = len(capacity), len(table.flow), num_rows > 0
     order, queues = setup.scheduler.order, (num_ports, setup.scheduler.num_queues)
     ranked, by_flow = order is not Order.ARRIVAL, order is Order.FLOW
-    heap_room, heaped = (min(num_packets, setup.port.room), num_packets) if ranked else (1, 1)
+    heap_room = min(num_packets, setup.port.room if heap_room is None else heap_room) if ranked else 1
+    heaped = num_packets if ranked else 1
     lists = (num_ports, len(table.key) if by_flow else 1)
     ports = Ports(
-        room=setup.port.room,
-        unmarked=setup.port.unmarked,
+        limits=setup.port.limits(num_ports) if limits is None else limits,
         capacity=capacity.copy(),
         waiting=whole(num_ports),
+        fill=np.zeros(num_ports),
         sending=whole(num_ports, NONE),
         end=np.full(num_ports, np.inf),
         head=whole(queues, NONE),

@@ -6,6 +6,7 @@ import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.machine_code.decorators import inlined_part
+from flowsched_gym.packets.state import PortLimits
 
 STRICT, ROUND, DEFICIT = range(3)
 """Strict priority: the first queue that holds a packet; weighted round robin: so many packets of each queue; deficit
@@ -57,6 +58,12 @@ def new_service(way: int, quantum: FloatArray, num_ports: int) -> Service:
     """Makes a record of ports that begin with queue 0; packets, or bytes, of each queue are (num_queues,)."""
     zeros = np.zeros(num_ports, dtype=np.int64)
     return Service(way, np.tile(quantum, (num_ports, 1)), np.zeros((num_ports, len(quantum))), zeros, zeros.copy())
+
+
+@inlined_part
+def counted_size(size: float, limits: PortLimits) -> float:
+    """Returns what the limits of ports count of a packet of so many bytes on the wire."""
+    return size if limits.by_bytes else 1.0
 
 
 @inlined_part

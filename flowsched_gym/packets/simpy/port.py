@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Sequence
 from heapq import heapify, heappop, heappush
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -80,10 +80,11 @@ class QueueCounter:
 class _Queues:
     """FIFO queues, among which the scheduler chooses; the two classes below do the same in other orders."""
 
-    def __init__(self, scheduler: Scheduler, record: Any, table: PacketTable) -> None:
+    def __init__(self, scheduler: Scheduler, record: Any, sizes: Sequence[float], port: int) -> None:
         self._scheduler = scheduler
         self._record = record
-        self._sizes = table.size.tolist()
+        self._sizes = sizes
+        self._port = port
         self._queues: list[deque[int]] = [deque() for _ in range(scheduler.num_queues)]
         self._head_size = np.zeros(scheduler.num_queues)
 
@@ -96,7 +97,7 @@ class _Queues:
     def take(self) -> int:
         """Returns the packet that is to be sent next, which waits no more."""
         try:
-            number = self._scheduler.choose(PORT, self._head_size, self._record)
+            number = self._scheduler.choose(self._port, self._head_size, self._record)
         except IndexError as error:
             raise hook_error(self._scheduler, "choose") from error
         if not (0 <= number < len(self._queues) and self._queues[number]):
@@ -138,9 +139,9 @@ class _ByRank:
 class _ByFlow(_ByRank):
     """The same, but of the first packet's flow the one that arrived first is taken."""
 
-    def __init__(self, table: PacketTable) -> None:
+    def __init__(self, flow: Sequence[int]) -> None:
         super().__init__()
-        self._flow = table.flow.tolist()
+        self._flow = flow
         self._of_flow: dict[int, deque[int]] = {}
         self._waiting: dict[int, int] = {}
 
@@ -171,44 +172,68 @@ class _ByFlow(_ByRank):
         return self._waiting.get(entry[3]) == entry[2]
 
 
+class Place(NamedTuple):
+    """Where a port stands: its number, its capacity in B/s, what may wait there, and whether that is in bytes."""
+
+    number: int
+    capacity: float
+    room: float
+    unmarked: float
+    by_bytes: bool
+
+
+def only_place(setup: PacketSetup) -> Place:
+    """Returns the place of the one port of a setup."""
+    return Place(PORT, setup.capacity, setup.port.room, setup.port.unmarked, False)
+
+
 class Port:
-    """A port: a process that takes packets from its queues; observers note what arrives, is sent and is dropped."""
+    """A port: a process that takes packets from its queues; observers note what arrives, is sent and is dropped.
+
+    Sizes in B and flows of the packets of the table are sequences of their own, which are faster to read.
+    """
 
     def __init__(
         self,
         env: NetworkEnvironment,
-        setup: PacketSetup,
+        scheduler: Scheduler,
+        place: Place,
         record: Any,
         table: PacketTable,
         *,
-        observers: Sequence[PacketLog | QueueCounter],
-        on_departure: Callable[[int], None],
+        sizes: Sequence[float],
+        flow: Sequence[int],
+        observers: Sequence[PacketLog | QueueCounter] = (),
+        on_departure: Callable[[int, int], None],
         on_drop: Callable[[int], None],
+        marked: set[int] | None = None,
     ) -> None:
         self.num_waiting = 0
-        self.marked: set[int] = set()
+        self.fill = 0.0
+        self.marked: set[int] = set() if marked is None else marked
         self._env = env
-        self._scheduler = scheduler = setup.scheduler
+        self._scheduler = scheduler
         self._record = record
         self._table = table
-        self._sizes = table.size.tolist()
-        self._capacity = setup.capacity
-        self._room, self._unmarked = setup.port.room, setup.port.unmarked
+        self._sizes = sizes
+        self._place = place
         self._observers = observers
         self._on_departure = on_departure
         self._on_drop = on_drop
         self._waiting: _Queues | _ByRank
         if scheduler.order is Order.ARRIVAL:
-            self._waiting = _Queues(scheduler, record, table)
+            self._waiting = _Queues(scheduler, record, sizes, place.number)
         else:
-            self._waiting = _ByRank() if scheduler.order is Order.RANK else _ByFlow(table)
+            self._waiting = _ByRank() if scheduler.order is Order.RANK else _ByFlow(flow)
         self._packet_there: Event | None = None
+        self.sending: int | None = None
         env.process(self._send())
 
     def receive(self, p: int) -> None:
         """Lets a packet wait, or drops one if the buffer is full."""
-        now, arrival = self._env.now, self._arrival(p)
-        marked = self.num_waiting >= self._unmarked
+        now, arrival, place = self._env.now, self._arrival(p), self._place
+        size = self._counted(p)
+        marked = self.fill + (0.0 if place.by_bytes else size) > place.unmarked
         for each in self._observers:
             each.arrive(now, p, arrival, marked=marked)
         if arrival.queue == BEYOND:
@@ -216,22 +241,30 @@ class Port:
             return
         if marked:
             self.marked.add(p)
-        if self.num_waiting >= self._room:
-            dropped = self._waiting.make_room(p, arrival)
-            if dropped != p:
-                self._waiting.put(p, arrival)
-            self._drop(dropped)
-            return
-        self._waiting.put(p, arrival)
-        self.num_waiting += 1
-        if self._packet_there is not None:
-            # It chooses when all else of this instant has happened.
-            self._env.at(now, PacketEventKind.CHOICE, 0, self._packet_there)
-            self._packet_there = None
+        dropped = [p] if size > place.room else []
+        while p not in dropped and self.fill + size > place.room:
+            last = self._waiting.make_room(p, arrival)
+            if last != p:
+                self.num_waiting -= 1
+                self.fill -= self._counted(last)
+            dropped.append(last)
+        if p not in dropped:
+            self._waiting.put(p, arrival)
+            self.num_waiting += 1
+            self.fill += size
+            if self._packet_there is not None:
+                # It chooses when all else of this instant has happened.
+                self._env.at(now, PacketEventKind.CHOICE, 0, self._packet_there)
+                self._packet_there = None
+        for each_dropped in reversed(dropped):
+            self._drop(each_dropped)
+
+    def _counted(self, p: int) -> float:
+        return self._sizes[p] if self._place.by_bytes else 1.0
 
     def _arrival(self, p: int) -> Arrival:
         try:
-            arrival = self._scheduler.arrive(self._env.now, PORT, p, self._table, self._record)
+            arrival = self._scheduler.arrive(self._env.now, self._place.number, p, self._table, self._record)
         except IndexError as error:
             raise hook_error(self._scheduler, "arrive") from error
         if not BEYOND <= arrival.queue < self._scheduler.num_queues:
@@ -239,20 +272,22 @@ class Port:
         return arrival
 
     def _send(self) -> ProcessGenerator:
-        env = self._env
+        env, capacity = self._env, self._place.capacity
         while True:
             if self.num_waiting:
                 yield env.at(env.now, PacketEventKind.CHOICE)
             else:
                 self._packet_there = Event(env)
                 yield self._packet_there
-            p = self._waiting.take()
+            p = self.sending = self._waiting.take()
             self.num_waiting -= 1
-            end = env.now + self._sizes[p] / self._capacity
+            self.fill -= self._counted(p)
+            end = env.now + self._sizes[p] / capacity
             for each in self._observers:
                 each.send(env.now, p, end)
-            yield env.at(end, PacketEventKind.TRANSMISSION_END)
-            self._on_departure(p)
+            yield env.at(end, PacketEventKind.TRANSMISSION_END, self._place.number)
+            self.sending = None
+            self._on_departure(p, self._place.number)
 
     def _drop(self, p: int) -> None:
         self.marked.discard(p)

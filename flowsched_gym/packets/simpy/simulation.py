@@ -18,7 +18,7 @@ from flowsched_gym.packets.rules.queues import forget_counts
 from flowsched_gym.packets.rules.windows import Windows, acknowledge, may_send, note_sent, time_out
 from flowsched_gym.packets.schedulers import PacketSetup
 from flowsched_gym.packets.setup import PacketFlows
-from flowsched_gym.packets.simpy.port import PacketLog, Port, QueueCounter
+from flowsched_gym.packets.simpy.port import PacketLog, Port, QueueCounter, only_place
 from flowsched_gym.packets.state import FlowOutcomes, PacketEventKind
 from flowsched_gym.topology import Topology
 from flowsched_gym.workload import Workload
@@ -30,7 +30,18 @@ class PacketServing:
     def __init__(self, arrival_time: FloatArray, table: PacketTable, setup: PacketSetup, record: Any) -> None:
         self.env = NetworkEnvironment()
         self.log = PacketLog()
-        self._port = Port(self.env, setup, record, table, observers=(self.log,), on_departure=_ignore, on_drop=_ignore)
+        self._port = Port(
+            self.env,
+            setup.scheduler,
+            only_place(setup),
+            record,
+            table,
+            sizes=table.size.tolist(),
+            flow=table.flow.tolist(),
+            observers=(self.log,),
+            on_departure=lambda p, port: None,
+            on_drop=lambda p: None,
+        )
         self.env.process(self._arrive(arrival_time.tolist()))
 
     def _arrive(self, times: list[float]) -> ProcessGenerator:
@@ -63,9 +74,12 @@ class PacketReplay:
         self._latest = [-1] * num_flows
         self.port = Port(
             self.env,
-            setup,
+            setup.scheduler,
+            only_place(setup),
             self.record,
             flows.table,
+            sizes=flows.table.size.tolist(),
+            flow=self._flow,
             observers=observers,
             on_departure=self._depart,
             on_drop=self._drop,
@@ -83,7 +97,8 @@ class PacketReplay:
 
     def outcomes(self) -> FlowOutcomes:
         """Returns what became of each flow."""
-        return FlowOutcomes(*map(np.array, (self._completion, self._drops, self._marks, self._disordered)))
+        counts = (self._drops, self._marks, self._disordered, [0] * len(self._drops))
+        return FlowOutcomes(np.array(self._completion), *map(np.array, counts))
 
     def _arrive(self, times: FloatArray) -> ProcessGenerator:
         """Starts the flows in the order of their arrival, and at one instant by id."""
@@ -94,7 +109,7 @@ class PacketReplay:
                 self.env, row, packets, self._windows, send=self.port.receive, on_end=self.order.append
             )
 
-    def _depart(self, p: int) -> None:
+    def _depart(self, p: int, port: int) -> None:
         row = self._flow[p]
         marked = p in self.port.marked
         if marked:
@@ -248,7 +263,3 @@ class _Sender:
         self._lost.append(p)
         time_out(self._env.now, self._row, self._windows)
         self._news.succeed()
-
-
-def _ignore(p: int) -> None:
-    """Takes no notice of a packet."""

@@ -1,0 +1,206 @@
+"""Holds the network of ports equal in both engines, to times by hand, and to the conservation of packets."""
+
+import math
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flowsched_gym
+from flowsched_gym.core.errors import ConfigError, WorkloadError
+from flowsched_gym.packets.compiled.network import DELIVERED, DROPPED, SENT, compile_network, replay_network
+from flowsched_gym.packets.compiled.state import NONE
+from flowsched_gym.packets.network import NetworkParameters, new_packet_network
+from flowsched_gym.packets.schedulers import Pias, make_scheduler
+from flowsched_gym.packets.simpy import NetworkReplay
+from flowsched_gym.packets.state import PacketRecords
+from flowsched_gym.topology import Topology, add_cpus, big_switch, fat_tree, leaf_spine, make_topology
+from flowsched_gym.workload import Workload
+from tests.packets.test_own_scheduler import SmallFirst
+from tests.simulate import make_flows
+
+RATE, LINK = 1.25e8, 5e-6
+TIGHT: dict[str, Any] = {"buffer": {"host": 30_000, "core": 12_000}, "mark_at": {"host": 9_000, "core": 6_000}}
+HARSH: dict[str, Any] = {**TIGHT, "handshake": True, "acks": "packets", "min_rto": 1e-3, "initial_window": 10}
+SMALL = leaf_spine(num_leaves=2, num_spines=2, hosts_per_leaf=4, capacity=RATE, delay=LINK)
+
+
+def mixed_flows(num_hosts: int, count: int = 60, seed: int = 1) -> Workload:
+    """Draws flows between few hosts, many of which arrive at one instant."""
+    rng = np.random.default_rng(seed)
+    source = rng.integers(0, num_hosts, count)
+    return make_flows(
+        np.sort(rng.integers(0, 20, count)) * 1e-4,
+        np.ceil(rng.pareto(1.2, count) * 20_000 + 1),
+        source=source,
+        destination=(source + rng.integers(1, num_hosts, count)) % num_hosts,
+    )
+
+
+def on_both(flows: Workload, topology: str | Topology, scheduler: Any = "fifo", **parameters: object) -> PacketRecords:
+    """Replays flows on SimPy; the compiled engine gives the same bits."""
+    simpy, compiled = (
+        flowsched_gym.replay_packets(
+            flows, scheduler=scheduler, topology=topology, parameters=parameters, engine=engine, seed=3
+        )
+        for engine in ("simpy", "compiled")
+    )
+    for field in fields(simpy):
+        if field.name != "trace":
+            np.testing.assert_array_equal(getattr(simpy, field.name), getattr(compiled, field.name), field.name)
+    return simpy
+
+
+@pytest.mark.parametrize("transport", ["fixed", "dctcp", "newreno", "cubic"])
+@pytest.mark.parametrize("change", [{}, {"acks": "free"}, {"paths": "packet", "handshake": False}], ids=str)
+def test_both_engines_lose_mark_and_deliver_the_same_packets(transport: str, change: dict[str, object]) -> None:
+    records = on_both(mixed_flows(8), SMALL, transport=transport, **{**HARSH, **change})
+    assert np.isfinite(records.fct).all()
+    assert min(records.drops.sum(), records.marks.sum(), records.timeouts.sum()) > 0
+    assert records.slowdown.min() > 1 - 1e-9
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "parameters"),
+    [("pias", {"thresholds": [3_000, 20_000]}), ("pfabric", {}), ("fq", {}), (SmallFirst(), {})],
+)
+def test_both_engines_agree_with_every_kind_of_queue(scheduler: Any, parameters: dict[str, object]) -> None:
+    records = on_both(mixed_flows(8), SMALL, scheduler, transport="dctcp", **parameters, **HARSH)
+    assert records.drops.sum() > 0
+
+
+@pytest.mark.parametrize("name", ["one-link", "big-switch", "tree9", "leaf-spine", "fat-tree", "multi-plane"])
+def test_every_topology_carries_packets(name: str) -> None:
+    records = on_both(mixed_flows(9), name, transport="dctcp", delay=LINK, **HARSH)
+    assert np.isfinite(records.fct).all()
+    assert records.marks.sum() > 0
+
+
+def test_packets_take_the_paths_of_the_fluid_and_come_back_by_them() -> None:
+    topology, flows = fat_tree(arity=4), mixed_flows(16)
+    network = new_packet_network(flows, topology, NetworkParameters(), make_scheduler("fifo", {}), seed=5)
+    path = topology.ecmp(flows.source, flows.destination, flows.flow_id, seed=5)
+    np.testing.assert_array_equal(network.there.first + network.there.turn, path)
+    np.testing.assert_array_equal(network.back.turn, network.there.turn)
+
+
+def test_a_lone_flow_takes_the_time_by_hand() -> None:
+    flows = make_flows([0.5], [3_000.0], source=[0], destination=[4])
+    full, last, ack, parameters = 1_502, 122, 42, {"header": 42, "ack_bytes": 42, "initial_window": 10}
+    alone = on_both(flows, SMALL, **parameters)
+    shaken = on_both(flows, SMALL, acks="packets", handshake=True, **parameters)
+
+    # Three packets behind each other: the second full one leaves the first port last but one, and crosses three more.
+    without = max(2 * full + 4 * last, 5 * full + last) / RATE + 4 * LINK
+    assert alone.fct[0] == pytest.approx(without, abs=1e-12)
+    # SYN and answer cross four ports each; the third packet goes first.
+    assert shaken.fct[0] == pytest.approx(without + (4 + 4 + 1) * ack / RATE + 8 * LINK, abs=1e-12)
+
+
+def test_marks_and_losses_count_the_bytes_that_wait_by_class_of_link() -> None:
+    # Two packets of each of two senders meet at the port of the third host. The first two come at one instant, before
+    # it sends one of them; the other two when it has sent that, so that one waits.
+    flows = make_flows([0.0, 0.0], [2 * 1_460.0] * 2, source=[0, 1], destination=[2, 2])
+    switch = big_switch(num_hosts=3, capacity=RATE)
+    for limits, marks, drops in (
+        ({"mark_at": 1_499}, 3, 0),
+        ({"mark_at": 1_500}, 1, 0),
+        ({"mark_at": {"core": 0}}, 0, 0),
+        ({"buffer": {"host": 3_000}}, 0, 1),
+        ({"buffer": {"host": 4_500}}, 0, 0),
+    ):
+        records = on_both(flows, switch, losses="detected", **limits)
+        assert (records.marks.sum(), records.drops.sum()) == (marks, drops), limits
+
+
+@pytest.mark.parametrize("acks", ["free", "packets"])
+@pytest.mark.parametrize("transport", ["dctcp", "cubic"])
+def test_no_packet_is_lost_sight_of_at_any_event(transport: str, acks: str) -> None:
+    parameters = NetworkParameters(transport=transport, **{**HARSH, "acks": acks})
+    fifo = make_scheduler("fifo", {})
+
+    replay = NetworkReplay(new_packet_network(mixed_flows(8, 25), SMALL, parameters, fifo, seed=0))
+    while replay.env.peek() < math.inf:
+        replay.env.step()
+        sent, *rest = replay.census
+        assert sent == sum(rest)
+    assert replay.census.dropped > 0
+    assert replay.census.waiting == replay.census.sending == replay.census.travelling == 0
+
+    senders, tables, underway = compile_network(new_packet_network(mixed_flows(8, 25), SMALL, parameters, fifo, 0))
+    for step in range(1, 1_500):
+        replay_network(senders, tables, underway, len(senders.arrivals), step * 7e-6)
+        travelling = 0
+        for first in underway.lists[0].tolist():
+            p = first
+            while p != NONE:
+                travelling, p = travelling + 1, int(tables.packets.after[p])
+        ports = tables.ports
+        here = ports.waiting.sum() + np.count_nonzero(ports.sending != NONE) + travelling
+        counts = underway.counts
+        assert counts[SENT] == counts[DELIVERED] + counts[DROPPED] + here
+    assert counts[DROPPED] > 0
+
+
+def test_a_timer_waits_twice_as_long_each_time_a_syn_is_lost() -> None:
+    flows = make_flows([0.0], [1_460.0], source=[0], destination=[1])
+    # A SYN finds no room ever: it is sent at 0, 1, 3, 7 and 15 s.
+    parameters = NetworkParameters(buffer=99, ack_bytes=100, min_rto=1.0, handshake=True)
+    network = new_packet_network(flows, big_switch(num_hosts=2), parameters, make_scheduler("fifo", {}), seed=0)
+    replay = NetworkReplay(network)
+    replay.run(until=16.0)
+    senders, tables, underway = compile_network(network)
+    replay_network(senders, tables, underway, 1, 16.0)
+
+    for sender in (replay.states[0], senders.rows[["timeouts", "drops"]].view(np.recarray)[0]):
+        assert (sender.timeouts, sender.drops) == (4, 5)
+
+
+def test_windows_fill_the_link_that_two_flows_share() -> None:
+    flows = make_flows([0.0, 0.0], [5e6, 5e6], source=[0, 1], destination=[2, 2])
+    switch = big_switch(num_hosts=3, capacity=RATE, delay=LINK)
+    for transport in ("dctcp", "newreno", "cubic"):
+        records = flowsched_gym.replay_packets(
+            flows,
+            scheduler="fifo",
+            topology=switch,
+            engine="compiled",
+            parameters={"transport": transport, "mark_at": 30_000, "buffer": 300_000, "acks": "packets"},
+        )
+        assert records.fct.max() == pytest.approx(10e6 * 1_500 / 1_460 / RATE, rel=0.05)
+        if transport == "dctcp":
+            assert records.fct.min() > 0.9 * records.fct.max()
+
+
+def test_a_port_that_is_told_of_losses_is_as_before_and_one_that_detects_them_can_be_asked_for() -> None:
+    flows = mixed_flows(4)
+    told = flowsched_gym.replay_packets(flows, scheduler="fifo", parameters={"buffer": 6})
+    said = flowsched_gym.replay_packets(flows, scheduler="fifo", parameters={"buffer": 6, "losses": "told"})
+    detected = on_both(flows, "one-link", buffer=6 * 1_500, losses="detected")
+    np.testing.assert_array_equal(told.fct, said.fct)
+    assert told.timeouts.sum() == 0 < detected.timeouts.sum()
+
+
+def test_what_a_network_cannot_do_is_an_error() -> None:
+    flows = make_flows([0.0], [1.0], source=[0], destination=[1])
+    for how, named in (
+        ({"parameters": {"buffer": {"edge": 1}}}, "'edge'"),
+        ({"parameters": {"mark_at": {"host": -1}}}, "mark_at"),
+        ({"parameters": {"acks": "some"}}, "acks"),
+        ({"parameters": {"handshake": "yes"}}, "handshake"),
+        ({"parameters": {"initial_window": 5_000}}, "initial_window"),
+        ({"parameters": {"transport": "d2tcp"}}, "transport"),
+        ({"parameters": {"window": 5}}, "no parameter 'window'"),
+        ({"parameters": {"losses": "guessed"}}, "losses"),
+        ({"capacity": 1.0, "topology": SMALL}, "capacity"),
+        ({"keep_trace": True}, "no trace"),
+    ):
+        with pytest.raises(ConfigError, match=named):
+            flowsched_gym.replay_packets(flows, scheduler="fifo", **{"topology": "big-switch", **how})
+    far = make_flows([0.0], [1.0], source=[0], destination=[9])
+    with pytest.raises(WorkloadError, match="hosts 0 to 7"):
+        flowsched_gym.replay_packets(far, scheduler="fifo", topology=SMALL)
+    with_cpus = add_cpus(make_topology("big-switch", num_hosts=2), 1.0)
+    with pytest.raises(ConfigError, match="CPUs"):
+        new_packet_network(flows, with_cpus, NetworkParameters(), Pias([1.0]), seed=0)
