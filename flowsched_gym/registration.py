@@ -85,7 +85,11 @@ def agent_ability(spec: EnvironmentSpec, kwargs: Mapping[str, Any], *, trained: 
 
 def widest_ability(spec: EnvironmentSpec) -> Ability:
     """Returns all that trained agents of an environment may do and know, whatever its arguments."""
-    return sum((each for values in spec.abilities.values() for each in values.values()), spec.ability + spec.trained)
+    found = spec.ability + spec.trained
+    for additions in spec.abilities.values():
+        for addition in additions.values():
+            found += addition
+    return found
 
 
 def make_policy(name: str, env: Any, *, seed: int = 0) -> Any:

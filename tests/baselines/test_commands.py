@@ -199,7 +199,7 @@ def test_help_names_the_choices_and_imports_nothing_heavy(command: str, tmp_path
 
     assert outcome.err == "[]\n"
     assert outcome.out.startswith(f"usage: flowsched-{command} [-m] [NAME=VALUE ...]")
-    for choice in ("env         artemis", "merp_route", "workload    by env, artemis-thesis", "gather-heavy"):
+    for choice in ("env         artemis", "merp_route", "workload    by env, artemis-applications", "gather-heavy"):
         assert choice in outcome.out
     assert ("algorithm   by env, a2c" in outcome.out) == (command != "heuristics")
     assert list(tmp_path.iterdir()) == []

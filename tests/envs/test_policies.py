@@ -35,12 +35,17 @@ SETTINGS: dict[str, list[Mapping[str, object]]] = {}
 for _setting in load_suite("standard").settings.values():
     SETTINGS.setdefault(_setting.spec.id, []).append(_setting.kwargs)
 
+OF_UNLIKE_PARTS = ("artemis-background", "poisson-tree-bursts")
+"""Workloads whose parts have no argument in common that would shorten them."""
+WHOLE = {
+    spec.id: {name: None for name in ("bursts", "load", "flows") if name in SHORT[spec.id]} for spec in ENVIRONMENTS
+}
 EACH_TABLE = [
     pytest.param(spec, arguments, id=f"{spec.id}-{'-'.join(map(str, short.values()))}")
     for spec in ENVIRONMENTS
     for chosen in [*({"workload": name} for name in spec.workloads), *SETTINGS.get(spec.id, [])]
     for short in [{name: value for name, value in chosen.items() if name != "flows"}]
-    for arguments in [short | CASES[spec.id].slower]
+    for arguments in [short | (WHOLE[spec.id] if short.get("workload") in OF_UNLIKE_PARTS else CASES[spec.id].slower)]
 ]
 """Every workload, and every setting of the leaderboard; both with the short episodes of the tests."""
 
