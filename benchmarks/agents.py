@@ -110,7 +110,10 @@ ROUTE_RULE: Final = (
 )
 TASKS_RULE: Final = "env=tafe_tasks env.f=32 algorithm=cmaes total_timesteps=4000000"
 TOLD_ALL: Final = f"{TASKS_RULE} env.information=full policy.start={{task_left:-20}} algorithm.sigma=0.5"
-BEST_CONSTANTS: Final = "algorithm=cmaes policy.constant=true algorithm.population=12 total_timesteps=40000"
+BEST_CONSTANTS: Final = (
+    "env=tafe_thresholds policy.start=constant algorithm=cmaes policy.constant=true algorithm.population=12 "
+    "algorithm.num_envs=48 algorithm.sigma=0.3 total_timesteps=40000"
+)
 EVOLVED: Final = {
     ("artemis-thesis-wait", "cmaes"): f"workload=artemis-thesis {LOSSY_RULE}",
     ("artemis-thesis-a2-wait", "cmaes"): f"workload=artemis-thesis-a2 {LOSSY_RULE}",
@@ -134,14 +137,8 @@ EVOLVED: Final = {
     ("tafe-tasks-alibaba", "cmaes"): f"workload=tafe-alibaba {TOLD_ALL}",
     ("tafe-tasks-changing", "cmaes"): f"workload=tafe-changing {TOLD_ALL}",
     ("tafe-tasks-mixed", "cmaes"): f"workload=tafe-mixed {TOLD_ALL}",
-    ("tafe-thresholds-alibaba", "static"): (
-        f"env=tafe_thresholds workload=tafe-alibaba env.within=shortest policy.start=constant {BEST_CONSTANTS} "
-        "algorithm.num_envs=48 algorithm.sigma=0.3"
-    ),
-    ("tafe-thresholds-changing", "static"): (
-        f"env=tafe_thresholds workload=tafe-changing policy.start=constant {BEST_CONSTANTS} "
-        "algorithm.num_envs=48 algorithm.sigma=0.3"
-    ),
+    ("tafe-thresholds-alibaba", "static"): f"workload=tafe-alibaba env.within=shortest {BEST_CONSTANTS}",
+    ("tafe-thresholds-changing", "static"): f"workload=tafe-changing {BEST_CONSTANTS}",
     ("artemis-generalist", "cmaes"): (
         "env.workload={one_of:[gather-heavy,gather-heavy-a2,gather-uniform,gather-multi]} "
         f"{POSTPONE} algorithm.num_envs=160 total_timesteps=15000000"

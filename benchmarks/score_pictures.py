@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from flowsched_gym.core.files import replace_when_written
 from flowsched_gym.evaluation.plots import DOTS_PER_INCH, FAINT, INK, MET, MISSED, dress
 from flowsched_gym.leaderboard import Claim, ComparedSetting, tier_of
+from flowsched_gym.leaderboard.claims import counted_in
 from flowsched_gym.leaderboard.scores import performance_profile
 from flowsched_gym.leaderboard.suite import HEADLINE
 
@@ -26,7 +27,7 @@ METADATA: Final = {"Software": None}
 
 def write(folder: Path, settings: Sequence[ComparedSetting], claims: Sequence[Claim]) -> None:
     """Writes both pictures, where an agent counts; each carries what it was drawn from (`description`)."""
-    if not any(counted_in(each, claims) for each in settings):
+    if not counted_in(claims):
         return
     for name, figure in (("scores.png", draw_scores(settings, claims)), ("profile.png", draw_profile(claims))):
         with replace_when_written(folder / name) as temporary:
@@ -38,17 +39,15 @@ def description(settings: Sequence[ComparedSetting], claims: Sequence[Claim]) ->
     """Lists the scores of all trainings that are drawn, and the best rule's, so that a test tells what is stale."""
     lines = []
     for each in settings:
-        for claim in counted_in(each, claims):
+        for claim in counted_of(each, claims):
             scores = " ".join(f"{score:.3f}" for score in claim.scores.tolist())
             lines.append(f"{each.setting.name} {claim.row.policy}: {scores}; rule {rule_score(each, claim):.3f}")
     return "\n".join(lines)
 
 
-def counted_in(compared: ComparedSetting, claims: Sequence[Claim]) -> list[Claim]:
+def counted_of(compared: ComparedSetting, claims: Sequence[Claim]) -> list[Claim]:
     """Lists the agents of a headline setting that count."""
-    return [
-        each for each in claims if each.counted and each.compared is compared and tier_of(each.compared) == HEADLINE
-    ]
+    return [each for each in counted_in(claims) if each.compared is compared]
 
 
 def rule_score(compared: ComparedSetting, claim: Claim) -> float:
@@ -69,7 +68,7 @@ def draw_scores(settings: Sequence[ComparedSetting], claims: Sequence[Claim]) ->
     for at, colour in ((0.0, FAINT), (1.0, INK)):
         axes.axvline(at, color=colour, linewidth=1)
     for index, each in enumerate(rows):
-        drawn = counted_in(each, claims)
+        drawn = counted_of(each, claims)
         for claim in drawn:
             scores = claim.scores
             inside = (scores >= SHOWN[0]) & (scores <= SHOWN[1])
@@ -93,7 +92,7 @@ def draw_scores(settings: Sequence[ComparedSetting], claims: Sequence[Claim]) ->
 
 def draw_profile(claims: Sequence[Claim]) -> Figure:
     """Draws the share of trainings with a score above each value, with 95 % intervals."""
-    counted = [each.scored for each in claims if each.counted and each.scored and tier_of(each.compared) == HEADLINE]
+    counted = [each.scored for each in counted_in(claims) if each.scored]
     shares = performance_profile(counted, PROFILE, num_resamples=1000)
     mean, low, high = (100 * np.array([getattr(each, end) for each in shares]) for end in ("mean", "low", "high"))
     figure = Figure(figsize=(WIDTH, 2.6), layout="constrained")

@@ -83,13 +83,13 @@ def agent_ability(spec: EnvironmentSpec, kwargs: Mapping[str, Any], *, trained: 
     return found + spec.trained if trained else found
 
 
-def widest_ability(spec: EnvironmentSpec) -> Ability:
-    """Returns all that trained agents of an environment may do and know, whatever its arguments."""
-    found = spec.ability + spec.trained
+def widest_ability(spec: EnvironmentSpec, *, trained: bool = False) -> Ability:
+    """Returns all that agents, which may have been trained, may do and know there, whatever the arguments."""
+    found = spec.ability
     for additions in spec.abilities.values():
         for addition in additions.values():
             found += addition
-    return found
+    return found + spec.trained if trained else found
 
 
 def make_policy(name: str, env: Any, *, seed: int = 0) -> Any:

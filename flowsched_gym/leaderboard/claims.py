@@ -127,7 +127,7 @@ def tier_of(compared: ComparedSetting) -> str:
 
 
 def tier_misfit(compared: ComparedSetting) -> str | None:
-    """Says where the tier of a setting is not that of its measured range, or its reference is no better than random."""
+    """Returns what is wrong with a setting: a tier unlike its range, or a reference no better than random."""
     setting, found = compared.setting, measured_range(compared)
     if not setting.tier or found is None:
         return None
@@ -144,16 +144,21 @@ def tier_misfit(compared: ComparedSetting) -> str | None:
     return None
 
 
+def counted_in(claims: Sequence[Claim], tier: str = HEADLINE) -> list[Claim]:
+    """Lists the agents that count in the settings of a tier."""
+    return [each for each in claims if each.counted and tier_of(each.compared) == tier]
+
+
 def score_of(claims: Sequence[Claim], tier: str = HEADLINE) -> Interval | None:
     """Returns the score of the settings of a tier, the interquartile mean of all trainings that count, if there are."""
-    counted = [each.scored for each in claims if each.counted and each.scored and tier_of(each.compared) == tier]
+    counted = [each.scored for each in counted_in(claims, tier) if each.scored]
     return suite_score(counted) if counted else None
 
 
 def score_line(settings: Sequence[ComparedSetting], claims: Sequence[Claim], tier: str = HEADLINE) -> str:
     """Writes the score of a tier in one line, with the number of its settings in which an agent counts."""
     score, of_tier = score_of(claims, tier), [each for each in settings if tier_of(each) == tier]
-    names = {each.compared.setting.name for each in claims if each.counted and tier_of(each.compared) == tier}
+    names = {each.compared.setting.name for each in counted_in(claims, tier)}
     if score is None:
         return f"No learned agent counts in the {len(of_tier)} {tier} settings."
     return (

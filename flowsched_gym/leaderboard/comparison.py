@@ -22,7 +22,7 @@ from flowsched_gym.flows.metrics import SMALLER_IS_BETTER, merit
 from flowsched_gym.leaderboard.scores import Compared, training_scores
 from flowsched_gym.leaderboard.suite import Groups, Setting
 from flowsched_gym.leaderboard.table import Table, format_interval
-from flowsched_gym.registration import agent_ability, policy_ability
+from flowsched_gym.registration import agent_ability, policy_ability, widest_ability
 from flowsched_gym.systems import Ability
 
 OF_THE_BOUND: Final = Ability(("all",), ("the future",))
@@ -212,7 +212,7 @@ def ability_of(result: EvaluationResult) -> Ability:
     if not searches:
         return agent_ability(spec, result.kwargs, trained=result.learned)
     # Search plays on copies of the episode, in which everything is known that any agent is told.
-    told = sum((each for values in spec.abilities.values() for each in values.values()), spec.ability).information
+    told = widest_ability(spec).information
     futures = OF_THE_BOUND.information if CLAIRVOYANT in name else OF_SEARCH.information
     return agent_ability(spec, result.kwargs) + Ability(information=told + futures)
 

@@ -251,7 +251,7 @@ def _setting(where: str, name: str, content: Any, more: tuple[str, ...]) -> Sett
         raise ConfigError(f"{where}: {name}, tier is {shown(tier)}: it must be one of {listed(str(tier), TIERS)}")
     if not isinstance(reference := content["reference"], str) or not reference:
         raise ConfigError(f"{where}: {name}, reference is {shown(reference)}: it must name a policy")
-    for key, known in widest_ability(spec)._asdict().items():
+    for key, known in widest_ability(spec, trained=True)._asdict().items():
         found = content[key]
         if not isinstance(found, list) or not set(map(str, found)) <= set(known) or len(set(found)) < len(found):
             allowed = ", ".join(known)

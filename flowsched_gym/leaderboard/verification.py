@@ -113,7 +113,7 @@ def verify(
 
 
 def _notes(result: EvaluationResult, suite: Suite, setting: Setting) -> tuple[str, ...]:
-    """Says what a result may not claim in its setting, and whether the tier of the setting fits."""
+    """Returns what a result may not claim in its setting, and where the tier of the setting does not fit."""
     place = suite.reference(setting)
     published = [each for each in published_results(suite) if each.reference == place and each.policy != result.policy]
     (compared,) = compare_settings([(setting, [result, *published])])

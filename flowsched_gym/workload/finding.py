@@ -121,9 +121,9 @@ def found_for_each(find: Function) -> Function:
     def found(*arguments: Any, **keywords: Any) -> WorkloadSource:
         *before, workload = arguments
         read = _read_file(workload)
-        if is_workload_name(read) and isinstance(config := find_named(read).config, OneOf | Overlay | InTurn):
+        if is_workload_name(read) and isinstance(config := find_named(read).config, Several):
             read = config
-        if isinstance(read, OneOf | Overlay | InTurn):
+        if isinstance(read, Several):
             return replace(read, sources=tuple(found(*before, each, **keywords) for each in read.sources))
         if isinstance(read, Mapping) and several_key(read) is not None:
             return _made_of_several(read, lambda each: found(*before, each, **keywords))
@@ -157,7 +157,7 @@ def plain_variant(mapping: Mapping[Any, object], folder: Path | None = None) -> 
     if (several := several_key(mapping)) is not None:
         with without_load_warning():
             parse_variant(mapping, folder)
-        members, values = _read_several(mapping)
+        _, members, values = _read_several(mapping)
         plain_members = [_plain_member(each, folder) for each in members]
         plain_values = {name: as_plain(each) for name, each in values.items()}
         return {**_read_head(mapping), several: plain_members, **plain_values}
@@ -208,7 +208,7 @@ def workload_label(workload: object) -> str:
     workload = _read_file(workload)
     if isinstance(workload, Mapping):
         if (several := several_key(workload)) is not None:
-            members = ", ".join(map(workload_label, _read_several(workload)[0]))
+            members = ", ".join(map(workload_label, _read_several(workload)[1]))
             return str(workload.get("name") or f"{several.replace('_', ' ')} {members}")
         return _read(workload).label
     return os.fspath(workload) if isinstance(workload, (str, PathLike)) else type(workload).__name__
@@ -283,8 +283,8 @@ def _read(mapping: Mapping[Any, object], folder: Path | None = None) -> _Variant
     return _Variant(head, named, read_changes(where, type(named.config), rest, size=size, folder=folder))
 
 
-def _read_several(mapping: Mapping[Any, object]) -> tuple[Sequence[Any], dict[str, object]]:
-    """Returns the workloads of which one is made, and the fields that it has besides; checks the keys."""
+def _read_several(mapping: Mapping[Any, object]) -> tuple[str, Sequence[Any], dict[str, object]]:
+    """Returns the key of several workloads, these, and the fields that stand beside them; checks the keys."""
     several = several_key(mapping)
     assert several is not None
     known = ("name", several, *SEVERAL[several][1])
@@ -294,14 +294,12 @@ def _read_several(mapping: Mapping[Any, object]) -> tuple[Sequence[Any], dict[st
     if not is_sequence(members) or not len(members):
         raise ConfigError(f"{several} is {shown(members)}: it must be a list of workloads, at least one")
     given = ((name, entry) for name, entry in entries.items() if name in known[2:] and entry.value is not None)
-    return members, {name: read_number(entry) for name, entry in given}
+    return several, members, {name: read_number(entry) for name, entry in given}
 
 
 def _made_of_several(mapping: Mapping[Any, Any], find: Callable[[Any], WorkloadSource]) -> NamedConfig:
     """Makes the source of several workloads, each found by a function; a message tells which one is not allowed."""
-    several = several_key(mapping)
-    assert several is not None
-    members, values = _read_several(mapping)
+    several, members, values = _read_several(mapping)
     sources = []
     for index, each in enumerate(members):
         try:

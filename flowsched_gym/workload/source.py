@@ -2,6 +2,7 @@
 
 import contextlib
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, runtime_checkable
@@ -65,7 +66,7 @@ class FixedWorkload:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Several:
+class Several(ABC):
     """Several sources that make one; classes derived from it say how.
 
     Attributes:
@@ -90,6 +91,10 @@ class Several:
     @property
     def offered_load(self) -> None:
         """Nothing: the sources have loads of their own."""
+
+    @abstractmethod
+    def draw(self, seed: int) -> Workload:
+        """Draws the flows of one episode."""
 
     def sources_with_num_flows(self, num_flows: int) -> tuple[WorkloadSource, ...]:
         """Changes the number of flows of each source; a ``ConfigError`` says that one has flows that are given."""

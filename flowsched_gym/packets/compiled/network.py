@@ -250,16 +250,9 @@ def _new_slot(row: int, kind: int, number: int, echo: bool, s: Senders, t: Table
     t.table.size[p] = s.size[number] if kind == DATA else s.ack_size
     t.packets.marked[p] = False
     if len(t.table.remaining) > 0:
-        t.table.remaining[p] = _left(row, number, s, t) if kind == DATA else 0.0
+        left = tcp.left_to_send(number, s.rows[row].last - 1, s.size, t.table.header) if kind == DATA else 0.0
+        t.table.remaining[p] = left
     return p
-
-
-@inlined_part
-def _left(row: int, q: int, s: Senders, t: Tables) -> float:
-    """Returns the bytes of payload that a flow has left to send, a segment's included."""
-    last = s.rows[row].last - 1
-    left: float = (last - q) * (s.size[q] - t.table.header) + (s.size[last] - t.table.header)
-    return left
 
 
 @inlined_part

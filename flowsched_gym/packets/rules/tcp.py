@@ -95,6 +95,13 @@ def receive(q: int, marked: bool, s: Any, segments: Segments) -> None:
 
 
 @inlined_part
+def left_to_send(q: int, last: int, size: Any, header: float) -> float:
+    """Returns the bytes of payload from a segment on to the last one of its flow, of bytes on the wire by segment."""
+    left: float = (last - q) * (size[q] - header) + (size[last] - header)
+    return left
+
+
+@inlined_part
 def connect(now: float, s: Any) -> None:
     """Takes the answer to the SYN, or begins without one; a SYN that was repeated is no sample of the round trip."""
     s.connected = 1

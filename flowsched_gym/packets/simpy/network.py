@@ -142,14 +142,10 @@ class NetworkReplay:
         table = self.network.table
         table.size[p], table.flow[p] = size, packet.row
         if len(table.remaining):
-            table.remaining[p] = self._left(packet) if packet.kind == DATA else 0.0
+            last = self.states[packet.row].last - 1
+            left = tcp.left_to_send(packet.number, last, self._size, table.header) if packet.kind == DATA else 0.0
+            table.remaining[p] = left
         return p
-
-    def _left(self, packet: Packet) -> float:
-        """Returns the bytes of payload that a flow has left to send, a segment's included."""
-        last, header = self.states[packet.row].last - 1, self.network.table.header
-        left: float = (last - packet.number) * (self._size[packet.number] - header) + (self._size[last] - header)
-        return left
 
     def _enter(self, p: int) -> None:
         packet = self._packets[p]
