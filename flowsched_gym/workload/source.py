@@ -5,7 +5,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -74,6 +74,8 @@ class Several(ABC):
     """
 
     sources: tuple[WorkloadSource, ...]
+    offered_load: ClassVar[None] = None
+    """Nothing: the sources have loads of their own."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sources", as_tuple("sources", self.sources))
@@ -87,10 +89,6 @@ class Several(ABC):
     def num_hosts(self) -> int:
         """Number of hosts that holds those of each source."""
         return max(each.num_hosts for each in self.sources)
-
-    @property
-    def offered_load(self) -> None:
-        """Nothing: the sources have loads of their own."""
 
     @abstractmethod
     def draw(self, seed: int) -> Workload:
