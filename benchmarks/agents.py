@@ -24,8 +24,10 @@ MODELS: Final = HERE / "models"
 SUITE: Final = load_suite("standard-v1")
 NUM_SEEDS: Final = 5
 NUM_EVOLVED: Final = 10
+INTERIM_EPISODES: Final = 10
 VALIDATION: Final = (
-    f"evaluation.seed={SUITE.validation[0]} evaluation.episodes=1 evaluation.interim_episodes=10 evaluation.bound=false"
+    f"evaluation.seed={SUITE.validation[0]} evaluation.episodes=1 "
+    f"evaluation.interim_episodes={INTERIM_EPISODES} evaluation.bound=false"
 )
 """Agents are looked at in episodes of the validation seeds, never in those of the test."""
 
@@ -193,7 +195,7 @@ def keep(run: Path, folder: Path, seed: int) -> None:
 
 def write_curve(folder: Path, runs: Path, setting: str, agent: str) -> None:
     """Writes the learning curves of all trainings beside their models, where their runs are still there."""
-    rows = []
+    rows, played = [], (SUITE.validation[0], INTERIM_EPISODES)
     for model in sorted(folder.glob("seed*.zip")):
         environment = read_json(model.with_suffix(".json"))["environment"]
         metric = (SUITE.settings.get(setting) or find_environment(environment)).metric
@@ -205,10 +207,10 @@ def write_curve(folder: Path, runs: Path, setting: str, agent: str) -> None:
         with progress.open(encoding="utf-8") as file:
             for row in csv.DictReader(file):
                 if row[f"evaluation/{metric}"]:
-                    rows.append((seed, int(float(row["timesteps"])), metric, row[f"evaluation/{metric}"]))
+                    rows.append((seed, int(float(row["timesteps"])), metric, row[f"evaluation/{metric}"], *played))
     with replace_when_written(folder / "curve.csv") as temporary, temporary.open("w", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerows([("seed", "decisions", "metric", "mean"), *rows])
+        writer.writerows([("seed", "decisions", "metric", "mean", "first_seed", "episodes"), *rows])
 
 
 if __name__ == "__main__":
