@@ -90,7 +90,7 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
     )
     add = parser.add_argument
     add("environment", metavar="ENV_ID", help="environment, such as flowsched/Artemis-v0")
-    policies = "name of a policy, module:Class, or a trained model (.zip); may be repeated"
+    policies = "name of a policy, module:Class, a trained model (.zip) or model:NAME of `flowsched models`; repeatable"
     add("--policy", action="append", required=True, metavar="POLICY", help=policies)
     count = f"number of episodes of each policy ({DEFAULT_EPISODES})"
     add("--episodes", type=positive_integer, default=DEFAULT_EPISODES, metavar="N", help=count)
@@ -181,6 +181,22 @@ def _add_verify(parser: argparse.ArgumentParser) -> None:
     _add_trust(parser)
 
 
+def _add_models(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = (
+        "Each plays by `flowsched evaluate ENV_ID --policy model:NAME`, with the arguments of its training where "
+        "--kwarg gives no others. With a NAME, its card is printed."
+    )
+    parser.add_argument("name", nargs="?", metavar="NAME", help="name of an agent: print its card")
+    _add_json(parser)
+
+
+def _add_export_card(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "model", metavar="MODEL", help="name of an agent, or a model file (.zip) with its .json beside it"
+    )
+    parser.add_argument("folder", metavar="DIR", help="folder to write model.zip, README.md and config.json into")
+
+
 def _add_flows(parser: argparse.ArgumentParser) -> None:
     flows = "flow file (.csv, .parquet), workload file (.yaml, .json), or name of a workload"
     parser.add_argument("flows", metavar="FLOWS", help=flows)
@@ -253,6 +269,12 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "evaluate": Command("play episodes of an environment with policies", _add_evaluate, "evaluate_command:run"),
     "compile": Command(
         "compile the engine of vector environments beforehand", _add_compile, "package_commands:run_compile"
+    ),
+    "models": Command("list the trained agents that come with the package", _add_models, "model_commands:run_models"),
+    "export-card": Command(
+        "write a model, its card and its configuration as model hubs expect them",
+        _add_export_card,
+        "model_commands:run_export_card",
     ),
     "leaderboard": Command(
         "play policies in a suite, set them beside the published results, play results again",
