@@ -1,4 +1,4 @@
-"""Commands on trained agents: ``flowsched models`` lists those of the package, ``flowsched export-card`` hands one on."""
+"""Commands on trained agents: ``flowsched models`` lists those of the package, ``flowsched export-card`` exports one."""
 
 import argparse
 from pathlib import Path

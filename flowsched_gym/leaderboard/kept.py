@@ -1,8 +1,8 @@
 """Trained agents that come with the package, by name: ``model:SETTING/AGENT``.
 
-Each headline setting of the newest suite has one, the training that did best in validation episodes. Its model file lies
-in ``agents/SETTING/AGENT.zip``, and ``agents/cards.json`` says what it was trained for and how its agent does on the
-leaderboard. ``python -m benchmarks.kept_agents`` writes both.
+Each headline setting of the newest suite has one, the training that did best in validation episodes. Its model file is
+``agents/SETTING/AGENT.zip``; ``agents/cards.json`` says what it was trained for and how its agent does on the leaderboard.
+ ``python -m benchmarks.kept_agents`` writes both.
 """
 
 import json
@@ -183,8 +183,8 @@ def results_text(agent: KeptAgent) -> str:
     found = agent.results
     score = found["score"]
     text = (
-        f"In the test episodes of {found['suite']}, {found['trainings']} trainings of this agent have the {found['label']} "
-        f"{found['shown']}; their score is {score:.2f} (0: choosing at random, 1: {found['reference']})."
+        f"In the test episodes of {found['suite']}, {found['label']} of {found['trainings']} trainings of this agent: "
+        f"{found['shown']}. Their score is {score:.2f} (0: choosing at random, 1: {found['reference']})."
     )
     if found["rule"]:
         text += f" Minus the best rule, {found['rule']}: {found['difference']}, {found['verdict']}."
