@@ -1,4 +1,4 @@
-"""Commands on trained agents: ``flowsched models`` lists those of the package, ``flowsched export-card`` exports one."""
+"""Commands on trained agents: ``flowsched models`` lists the package's, ``flowsched export-card`` exports any."""
 
 import argparse
 from pathlib import Path

@@ -1,8 +1,8 @@
 """Trained agents that come with the package, by name: ``model:SETTING/AGENT``.
 
 Each headline setting of the newest suite has one, the training that did best in validation episodes. Its model file is
-``agents/SETTING/AGENT.zip``; ``agents/cards.json`` says what it was trained for and how its agent does on the leaderboard.
- ``python -m benchmarks.kept_agents`` writes both.
+``agents/SETTING/AGENT.zip``; ``agents/cards.json`` says what it was trained for and how its agent does on the
+leaderboard. ``python -m benchmarks.kept_agents`` writes both.
 """
 
 import json
