@@ -11,6 +11,8 @@ DEFAULT_EPISODES: Final = 20
 DEFAULT_SEED: Final = 0
 DEFAULT_TOPOLOGY: Final = "one-link"
 DEFAULT_SUITE: Final = "standard"
+LOCAL, RAY = "local", "ray"
+"""Where policies of a leaderboard play: one after the other in this process, or at the same time on a Ray cluster."""
 LEADERBOARD_FOLDER: Final = "leaderboard"
 SEE_LIST: Final = "(`flowsched list --arguments ENV_ID` names all)"
 MANY: Final[Mapping[str, Any]] = {"action": "append", "default": []}
@@ -145,6 +147,8 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     add("--out", default=LEADERBOARD_FOLDER, metavar="FOLDER", help=f"results ({LEADERBOARD_FOLDER})")
     add("--again", **FLAG, help="play anew what was played already")
     add("--list", **FLAG, help="list the settings, and play nothing")
+    add("--launcher", choices=(LOCAL, RAY), default=LOCAL, help=f"one after the other, or on a Ray cluster ({LOCAL})")
+    add("--ray-address", metavar="ADDRESS", help="auto or HOST:PORT of a cluster (default: start Ray on this machine)")
     _add_trust(parser)
 
 
