@@ -4,6 +4,7 @@ Examples::
 
     flowsched-evaluate model=runs/first/model.zip workload=gather-heavy env.k=3 env.f=10
     flowsched-evaluate model=[a/model.zip,b/model.zip] policies=[edf] episodes=50
+    flowsched-evaluate model=model:artemis-heavy/cmaes workload=gather-heavy env.k=3 env.f=10
 """
 
 from collections.abc import Mapping
@@ -15,10 +16,10 @@ from flowsched_gym.baselines.applications.comparison import Contestant
 from flowsched_gym.baselines.configuration.hydra_schemas import EvaluateConfig
 from flowsched_gym.baselines.run_heuristics import compare_and_report
 from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.leaderboard.kept import model_path
+from flowsched_gym.registration import MODEL_PREFIX, MODEL_SUFFIX
 
 __all__ = ["main"]
-
-MODEL_SUFFIX = ".zip"
 
 
 def main() -> None:
@@ -33,8 +34,9 @@ def _job(config: EvaluateConfig, content: Mapping[str, Any], folder: Path, comma
 def _contestants(paths: list[str], *, trust: bool) -> tuple[Contestant, ...]:
     """Names models by their files, or by the folders of these where the files are called alike."""
     for path in paths:
-        if not path.endswith(MODEL_SUFFIX):
+        if not path.endswith(MODEL_SUFFIX) and not path.startswith(MODEL_PREFIX):
             raise ConfigError(f"model is {path!r}: a model file ends in {MODEL_SUFFIX}")
+    paths = [str(model_path(path)) for path in paths]
     names = [Path(path).stem for path in paths]
     if len(set(names)) < len(names):
         names = [f"{Path(path).resolve().parent.name}-{Path(path).stem}" for path in paths]

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from flowsched_gym.evaluation.replay import replay
     from flowsched_gym.flows.records import Records
     from flowsched_gym.flows.workload import Workload
+    from flowsched_gym.leaderboard.kept import load_agent
     from flowsched_gym.packets.state import PacketRecords, PacketTrace
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Records",
     "Workload",
     "__version__",
+    "load_agent",
     "replay",
     "replay_packets",
     "serve_packets",
@@ -29,6 +31,7 @@ LAZY: Final = {
     "PacketTrace": "flowsched_gym.packets.state",
     "Records": "flowsched_gym.flows.records",
     "Workload": "flowsched_gym.flows.workload",
+    "load_agent": "flowsched_gym.leaderboard.kept",
     "replay": "flowsched_gym.evaluation.replay",
     "replay_packets": "flowsched_gym.evaluation.packets",
     "serve_packets": "flowsched_gym.evaluation.packets",

@@ -19,6 +19,8 @@ SYSTEMS: Final[tuple[SystemSpec, ...]] = tuple(
 
 ENVIRONMENTS: Final = {spec.id: spec for system in SYSTEMS for spec in system.environments}
 MODEL_SUFFIX: Final = ".zip"
+MODEL_PREFIX: Final = "model:"
+"""Stands before the name of a trained agent of the package (`flowsched_gym.leaderboard.kept`)."""
 """What the path of a trained model ends with."""
 MAX_POLICY_LETTERS: Final = 500
 """Letters of a policy's name and options at most."""
@@ -62,8 +64,8 @@ def is_named(policy: str) -> bool:
 
 
 def is_model(policy: str) -> bool:
-    """Returns whether a policy, as it is given on a command line, is a model file, not a planner that follows one."""
-    return policy.endswith(MODEL_SUFFIX) and not is_named(policy)
+    """Returns whether a policy, as it is given on a command line, is a model, not a planner that follows one."""
+    return policy.startswith(MODEL_PREFIX) or (policy.endswith(MODEL_SUFFIX) and not is_named(policy))
 
 
 def policy_ability(spec: EnvironmentSpec, policy: str) -> Ability:

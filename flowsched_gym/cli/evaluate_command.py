@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
 from itertools import product
-from pathlib import Path
 from typing import Final
 
 from flowsched_gym import evaluation
@@ -23,6 +22,7 @@ from flowsched_gym.evaluation.result_checks import INTERVAL_FIELDS
 from flowsched_gym.evaluation.results import check_label, check_printable
 from flowsched_gym.flows.metrics import unit_of
 from flowsched_gym.leaderboard import Table, metrics_beside, played_apart
+from flowsched_gym.leaderboard.kept import model_arguments, model_path
 from flowsched_gym.leaderboard.play import check_once
 from flowsched_gym.registration import agent_ability, find_environment, heuristic_arguments, is_model, is_named
 from flowsched_gym.systems import OPTIONS, EnvironmentSpec
@@ -36,7 +36,8 @@ CSV_COLUMNS: Final = ("policy", "metric", "unit", "mean", "low", "high", "confid
 
 def run(options: argparse.Namespace) -> None:
     """Plays the episodes, and prints and writes the results."""
-    spec, kwargs = find_environment(options.environment), key_values("--kwarg", options.kwarg)
+    spec = find_environment(options.environment)
+    kwargs = {**model_arguments(options.policy, spec.id), **key_values("--kwarg", options.kwarg)}
     if options.out is not None:
         if not options.out.endswith(OUT_SUFFIXES):
             raise ConfigError(f"--out is {options.out!r}: its extension must be one of {', '.join(OUT_SUFFIXES)}")
@@ -79,7 +80,8 @@ def _policies(
     for label, source in zip(_labels(options.policy), options.policy, strict=True):
         check_label("--policy", label)
         if is_model(source) or (OPTIONS in source and not is_named(source)):
-            apart = played_apart(label, source, spec, kwargs, is_model=is_model(source), trust=options.trust)
+            found = str(model_path(source)) if is_model(source) else source
+            apart = played_apart(label, found, spec, kwargs, is_model=is_model(source), trust=options.trust)
             made.append((label, processes.enter_context(apart), kwargs))
             continue
         arguments = heuristic_arguments(spec, kwargs, source) if beside_models and spec.names(source) else kwargs
@@ -100,7 +102,7 @@ def _rules(options: argparse.Namespace, spec: EnvironmentSpec, kwargs: Mapping[s
         for source in sources:
             rows = [
                 (action, column, meaning, f"{weight:+.3g}", "" if square is None else f"{square:+.3g}")
-                for action, column, meaning, weight, square in read_terms(source, env, kinds)
+                for action, column, meaning, weight, square in read_terms(model_path(source), env, kinds)
             ]
             tables[source] = Table(columns=("action", "seen", "x", "times x", "times x squared"), rows=tuple(rows))
     return tables
@@ -108,7 +110,7 @@ def _rules(options: argparse.Namespace, spec: EnvironmentSpec, kwargs: Mapping[s
 
 def _labels(sources: Sequence[str]) -> list[str]:
     """Names policies as they were given, models by their files, or by folders and file where files are called alike."""
-    paths = {source: Path(source).resolve() for source in sources if is_model(source)}
+    paths = {source: model_path(source).resolve() for source in sources if is_model(source)}
     for source, path in paths.items():
         check_once([source for other in sources if paths.get(other) == path])
     labels = [paths[source].stem if source in paths else source for source in sources]

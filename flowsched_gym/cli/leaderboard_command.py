@@ -3,16 +3,19 @@
 import argparse
 import shlex
 import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from flowsched_gym import leaderboard
 from flowsched_gym.cli.arguments import key_values, repeated
+from flowsched_gym.cli.options import RAY
 from flowsched_gym.cli.output import ProgressBar, print_json, standard_output_kept_clean
 from flowsched_gym.core.errors import ConfigError, FlowSchedError
 from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, read_result, result_content, write_result
 from flowsched_gym.leaderboard import Entrant, Setting, Suite
+from flowsched_gym.leaderboard.on_ray import Played, Work, play_on_ray
 from flowsched_gym.leaderboard.page import write_site
 
 YOURS: Final = "yours:"
@@ -35,33 +38,28 @@ def _run(options: argparse.Namespace) -> None:
             print(f"{setting.name:{width}}  {setting.spec.id}  {setting.title}")
         return
     kwargs = key_values("--kwarg", options.kwarg)
-    work = [(setting, entrant) for setting in settings for entrant in _entrants(options, setting)]
+    wanted = [(setting, entrant) for setting in settings for entrant in _entrants(options, setting)]
     Path(options.out).mkdir(parents=True, exist_ok=True)
-    kept, skipped, failure = 0, [], None
+    work = [each for each in wanted if options.again or not _is_there(options.out, suite, *each)]
+    kept, skipped, failure = len(wanted) - len(work), [], None
     how: Any = {"kwargs": kwargs, "trust": options.trust, "command": _command(options)}
     with standard_output_kept_clean():
-        for number, (setting, entrant) in enumerate(work, start=1):
-            path = leaderboard.result_path(options.out, setting, entrant.label)
+        for (setting, entrant), played in _played(options, suite, work, how):
             who = f"{entrant.label} on {setting.name}"
-            if path.exists() and not options.again and _is_of(path, suite, setting, entrant):
-                kept += 1
+            if isinstance(played, FlowSchedError):
+                failure = played
+                skipped.append(f"{who}: {played}")
                 continue
-            with ProgressBar(f"{number}/{len(work)} {who}") as progress:
-                try:
-                    result = leaderboard.play(suite, setting, entrant, progress=progress, **how)
-                except FlowSchedError as error:
-                    failure = error
-                    skipped.append(f"{who}: {error}")
-                    continue
-            write_result(result, path)
+            path = leaderboard.result_path(options.out, setting, entrant.label)
+            write_result(played, path)
             print(f"{path}: {who}", file=sys.stderr)
-    if failure is not None and len(work) == 1:
+    if failure is not None and len(wanted) == 1:
         raise failure
     for reason in skipped:
         print(f"not played: {reason}", file=sys.stderr)
     if kept:
         print(f"{kept} were there already; --again plays them anew", file=sys.stderr)
-    if len(skipped) == len(work):
+    if len(skipped) == len(wanted):
         raise ConfigError(f"no policy plays in any of the {len(settings)} settings; the lines above say why")
     _show(_results_of(options.out, suite), suite, options, settings)
 
@@ -119,8 +117,31 @@ def _entrants(options: argparse.Namespace, setting: Setting) -> list[Entrant]:
     return leaderboard.entrants_of([*bound, *setting.spec.heuristics])
 
 
-def _is_of(path: Path, suite: Suite, setting: Setting, entrant: Entrant) -> bool:
-    """Returns whether a result file is what would be played; one that cannot be read is not."""
+def _played(
+    options: argparse.Namespace, suite: Suite, work: Sequence[Work], how: dict[str, Any]
+) -> Iterator[tuple[Work, Played]]:
+    """Plays all of it, here or on a cluster, and yields what each came to as soon as it is known."""
+    if options.launcher == RAY:
+        with ProgressBar("playing on Ray") as progress:
+            for done, ended in enumerate(play_on_ray(suite, work, how, options.ray_address), start=1):
+                progress(done, len(work))
+                yield ended
+        return
+    for number, each in enumerate(work, start=1):
+        setting, entrant = each
+        with ProgressBar(f"{number}/{len(work)} {entrant.label} on {setting.name}") as progress:
+            try:
+                played: Played = leaderboard.play(suite, setting, entrant, progress=progress, **how)
+            except FlowSchedError as error:
+                played = error
+        yield each, played
+
+
+def _is_there(folder: str, suite: Suite, setting: Setting, entrant: Entrant) -> bool:
+    """Returns whether a folder has the result of what would be played; a file that cannot be read is none."""
+    path = leaderboard.result_path(folder, setting, entrant.label)
+    if not path.exists():
+        return False
     try:
         found = read_result(path)
     except ConfigError:

@@ -11,6 +11,8 @@ DEFAULT_EPISODES: Final = 20
 DEFAULT_SEED: Final = 0
 DEFAULT_TOPOLOGY: Final = "one-link"
 DEFAULT_SUITE: Final = "standard"
+LOCAL, RAY = "local", "ray"
+"""Where policies of a leaderboard play: one after the other in this process, or at the same time on a Ray cluster."""
 LEADERBOARD_FOLDER: Final = "leaderboard"
 SEE_LIST: Final = "(`flowsched list --arguments ENV_ID` names all)"
 MANY: Final[Mapping[str, Any]] = {"action": "append", "default": []}
@@ -90,7 +92,7 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
     )
     add = parser.add_argument
     add("environment", metavar="ENV_ID", help="environment, such as flowsched/Artemis-v0")
-    policies = "name of a policy, module:Class, or a trained model (.zip); may be repeated"
+    policies = "name of a policy, module:Class, a trained model (.zip) or model:NAME of `flowsched models`; repeatable"
     add("--policy", action="append", required=True, metavar="POLICY", help=policies)
     count = f"number of episodes of each policy ({DEFAULT_EPISODES})"
     add("--episodes", type=positive_integer, default=DEFAULT_EPISODES, metavar="N", help=count)
@@ -145,6 +147,8 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     add("--out", default=LEADERBOARD_FOLDER, metavar="FOLDER", help=f"results ({LEADERBOARD_FOLDER})")
     add("--again", **FLAG, help="play anew what was played already")
     add("--list", **FLAG, help="list the settings, and play nothing")
+    add("--launcher", choices=(LOCAL, RAY), default=LOCAL, help=f"one after the other, or on a Ray cluster ({LOCAL})")
+    add("--ray-address", metavar="ADDRESS", help="auto or HOST:PORT of a cluster (default: start Ray on this machine)")
     _add_trust(parser)
 
 
@@ -172,6 +176,22 @@ def _add_verify(parser: argparse.ArgumentParser) -> None:
     add("--fresh", type=natural_number, metavar="N", help=fresh)
     add("--suite", metavar="FILE", help="suite file, for a suite that is not the package's")
     _add_trust(parser)
+
+
+def _add_models(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = (
+        "Each plays by `flowsched evaluate ENV_ID --policy model:NAME`, with the arguments of its training where "
+        "--kwarg gives no others. With a NAME, its card is printed."
+    )
+    parser.add_argument("name", nargs="?", metavar="NAME", help="name of an agent: print its card")
+    _add_json(parser)
+
+
+def _add_export_card(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "model", metavar="MODEL", help="name of an agent, or a model file (.zip) with its .json beside it"
+    )
+    parser.add_argument("folder", metavar="DIR", help="folder to write model.zip, README.md and config.json into")
 
 
 def _add_flows(parser: argparse.ArgumentParser) -> None:
@@ -246,6 +266,12 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "evaluate": Command("play episodes of an environment with policies", _add_evaluate, "evaluate_command:run"),
     "compile": Command(
         "compile the engine of vector environments beforehand", _add_compile, "package_commands:run_compile"
+    ),
+    "models": Command("list the trained agents that come with the package", _add_models, "model_commands:run_models"),
+    "export-card": Command(
+        "write a model, its card and its configuration as model hubs expect them",
+        _add_export_card,
+        "model_commands:run_export_card",
     ),
     "leaderboard": Command(
         "play policies in a suite, set them beside the published results, play results again",

@@ -19,6 +19,7 @@ from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, ModelFile, 
 from flowsched_gym.evaluation.result_checks import builtin_names
 from flowsched_gym.evaluation.result_files import digest_of, file_name
 from flowsched_gym.evaluation.results import check_label
+from flowsched_gym.leaderboard.kept import model_path
 from flowsched_gym.leaderboard.policy_process import played_apart
 from flowsched_gym.leaderboard.suite import VIEW_ARGUMENTS, Setting, Suite
 from flowsched_gym.machine_code.decorators import compiles
@@ -35,7 +36,7 @@ class Entrant:
 
     Attributes:
         label: Its name on the leaderboard.
-        source: Name of a heuristic or of the bound, ``module:Class``, or path of a model or of a folder of models.
+        source: Name of a heuristic or of the bound, ``module:Class``, name or path of a model, or a folder of models.
         models: Model files, one for each training; none for other policies.
     """
 
@@ -60,7 +61,8 @@ def entrants_of(sources: Sequence[str], *, label: str | None = None) -> list[Ent
         models: tuple[Path, ...] = ()
         name = source
         if is_model(source):
-            models, name = (path,), path.stem
+            models = (model_path(source),)
+            name = models[0].stem
         elif path.is_dir():
             models, name = tuple(sorted(path.glob(f"*{MODEL_SUFFIX}"), key=_seed_and_name)), path.resolve().name
             if not models:

@@ -1,0 +1,84 @@
+"""Puts one trained agent of each headline setting into the package: ``python -m benchmarks.kept_agents``.
+
+It is the training with the best mean in the last validation episodes of its learning curve (``curve.csv`` beside the
+models), of all agents that the setting counts: the test episodes choose nothing. Cards say what the leaderboard says of
+all trainings of that agent.
+"""
+
+import csv
+import json
+import shutil
+from collections.abc import Sequence
+from typing import Any, Final
+
+from benchmarks.agents import MODELS
+from benchmarks.leaderboard import HERE, comparison
+from flowsched_gym.core.files import read_json, replace_when_written, write_text
+from flowsched_gym.flows.metrics import merit
+from flowsched_gym.leaderboard import Claim, load_suite
+from flowsched_gym.leaderboard.claims import counted_in
+from flowsched_gym.leaderboard.kept import CARDS, SCHEMA, folder_of_agents
+
+MOST_BYTES: Final = 3 << 20
+
+
+def main() -> None:
+    """Writes them, and says how large they are."""
+    suite = load_suite("standard")
+    _, claims = comparison(suite, HERE / "results" / suite.name)
+    folder = folder_of_agents()
+    cards: dict[str, Any] = {}
+    for name in dict.fromkeys(each.compared.setting.name for each in counted_in(claims)):
+        claim, seed = best_training([each for each in counted_in(claims) if each.compared.setting.name == name])
+        agent = claim.row.policy
+        model = MODELS / name / agent / f"seed{seed}.zip"
+        target = folder / name / f"{agent}.zip"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with replace_when_written(target) as temporary:
+            shutil.copyfile(model, temporary)
+        cards[f"{name}/{agent}"] = card(claim, seed, suite.name, read_json(model.with_suffix(".json")))
+    for path in folder.glob("*/*.zip"):
+        if f"{path.parent.name}/{path.stem}" not in cards:
+            path.unlink()
+    write_text(json.dumps({"schema": SCHEMA, "agents": cards}, indent=1) + "\n", folder / CARDS)
+    size = sum(path.stat().st_size for path in folder.glob("**/*.*"))
+    print(f"{folder}: {len(cards)} agents, {size / 1e6:.2f} MB (at most {MOST_BYTES / 1e6:.1f})")
+
+
+def best_training(claims: Sequence[Claim]) -> tuple[Claim, int]:
+    """Returns the agent and the training seed with the best mean in the last validation episodes."""
+    found = []
+    for number, claim in enumerate(claims):
+        metric, name = claim.compared.setting.metric, claim.compared.setting.name
+        with (MODELS / name / claim.row.policy / "curve.csv").open(encoding="utf-8") as file:
+            last = {int(row["seed"]): merit(metric, float(row["mean"])) for row in csv.DictReader(file)}
+        found += [(mean, -seed, number) for seed, mean in last.items()]
+    _, seed, number = max(found)
+    return claims[number], -seed
+
+
+def card(claim: Claim, seed: int, suite: str, origin: dict[str, Any]) -> dict[str, Any]:
+    """Returns the card of an agent: what a training of it is for, and how all of them do."""
+    row, shown = claim.row, claim.compared.column
+    rule = claim.rule.policy if claim.rule is not None else ""
+    results = {
+        "suite": suite,
+        "metric": claim.compared.setting.metric,
+        "mean": row.estimate.mean,
+        "label": shown.label,
+        "shown": shown.write(row.estimate),
+        "trainings": row.num_runs,
+        "score": float(claim.scores.mean()),
+        "reference": claim.compared.setting.reference,
+        "rule": rule,
+        "difference": shown.write(row.difference, signed=True),
+        "verdict": claim.verdict.strip("*"),
+        "seed": seed,
+    }
+    environment = origin["environment"].rpartition(":")[2]
+    command = f"flowsched-train agent={claim.compared.setting.name}-{row.policy} seed={seed}"
+    return {"environment": environment, "kwargs": origin["kwargs"], "results": results, "command": command}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,38 @@
+"""Commands on trained agents: ``flowsched models`` lists the package's, ``flowsched export-card`` exports any."""
+
+import argparse
+from pathlib import Path
+
+from flowsched_gym.cli.output import print_json
+from flowsched_gym.leaderboard.kept import agent_of_file, card_text, export_card, kept_agents, load_agent, model_path
+from flowsched_gym.leaderboard.table import Table
+from flowsched_gym.registration import MODEL_PREFIX, MODEL_SUFFIX
+
+COLUMNS = ("agent", "environment", "trainings", "measure", "in test episodes", "over the best rule", "score")
+
+
+def run_models(options: argparse.Namespace) -> None:
+    """Prints the agents of the package, or the card of one."""
+    agents = list(kept_agents().values()) if options.name is None else [load_agent(options.name)]
+    if options.json:
+        print_json(
+            {each.name: {"environment": each.environment, "kwargs": each.kwargs, **each.results} for each in agents}
+        )
+    elif options.name is not None:
+        print(card_text(agents[0]), end="")
+    else:
+        rows = []
+        for each in agents:
+            found = each.results
+            over = f"{found['difference']} {found['rule']}" if found["rule"] else ""
+            numbers = (str(found["trainings"]), found["label"], found["shown"], over, f"{found['score']:.2f}")
+            rows.append((each.name, each.environment, *numbers))
+        print(Table(columns=COLUMNS, rows=tuple(rows)).text(), end="")
+
+
+def run_export_card(options: argparse.Namespace) -> None:
+    """Writes the folder of a model."""
+    is_file = options.model.endswith(MODEL_SUFFIX) and not options.model.startswith(MODEL_PREFIX)
+    agent = agent_of_file(model_path(options.model)) if is_file else load_agent(options.model)
+    export_card(agent, Path(options.folder))
+    print(f"{options.folder}: the model of {agent.name}, its card and its configuration")

@@ -1,0 +1,211 @@
+"""Trained agents that come with the package, by name: ``model:SETTING/AGENT``.
+
+Each headline setting of the newest suite has one, the training that did best in validation episodes. Its model file is
+``agents/SETTING/AGENT.zip``; ``agents/cards.json`` says what it was trained for and how its agent does on the
+leaderboard. ``python -m benchmarks.kept_agents`` writes both.
+"""
+
+import json
+import shlex
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final
+
+import gymnasium
+
+from flowsched_gym.core.errors import ConfigError, shown, similar
+from flowsched_gym.core.files import read_json, replace_when_written, write_text
+from flowsched_gym.registration import MODEL_PREFIX, find_environment
+
+SCHEMA: Final = "flowsched-agents/1"
+CARDS: Final = "cards.json"
+MODEL_FILE: Final = "model.zip"
+CARD_FILE: Final = "README.md"
+CONFIG_FILE: Final = "config.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeptAgent:
+    """A trained agent of the package.
+
+    Attributes:
+        name: ``SETTING/AGENT``.
+        environment: Id of the environment that it was trained for.
+        kwargs: Arguments with which it was trained, and acts.
+        path: Its model file.
+        results: What the leaderboard says of all trainings of its agent: ``suite``, ``metric``, its ``mean``, ``label``
+            and the text that is ``shown``, ``trainings``, ``score``, ``reference`` (score 1), ``rule`` (the best with
+            the same actions and information), the text of the ``difference`` from it, ``verdict``; and the training
+            ``seed`` of this one. Empty for a model that is none of the package's.
+        command: What trained it, as a command line; empty where that is not known.
+    """
+
+    name: str
+    environment: str
+    kwargs: Mapping[str, Any]
+    path: Path
+    results: Mapping[str, Any] = field(default_factory=dict)
+    command: str = ""
+
+    def make_env(self, **kwargs: Any) -> gymnasium.Env[Any, Any]:
+        """Makes the environment that it was trained for; other arguments may be added or replaced."""
+        return gymnasium.make(self.environment, **{**self.kwargs, **kwargs})
+
+    def policy(self, env: Any) -> Any:
+        """Loads it to act in an environment, single or vector: its ``predict`` is Stable-Baselines3's.
+
+        Raises:
+            MissingDependencyError: The extra ``train`` is not installed.
+            SpaceMismatchError: It was trained with other spaces.
+        """
+        from flowsched_gym.integrations.sb3 import load_policy  # noqa: PLC0415 - Stable-Baselines3 is optional
+
+        return load_policy(self.path, env)
+
+    def play_command(self) -> str:
+        """Returns the command that plays it beside the heuristics that it is compared with."""
+        rule = [f"--policy={self.results['rule']}"] if self.results.get("rule") else []
+        model = f"{MODEL_PREFIX}{self.name}" if self.results else MODEL_FILE
+        words = [
+            f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in self.kwargs.items()
+        ]
+        pairs = [] if self.results else [word for pair in words for word in ("--kwarg", pair)]
+        return shlex.join(["flowsched", "evaluate", self.environment, f"--policy={model}", *rule, *pairs])
+
+
+def kept_agents() -> dict[str, KeptAgent]:
+    """Returns the trained agents of the package by their names, in the order of the suite."""
+    return dict(_read())
+
+
+def load_agent(name: str) -> KeptAgent:
+    """Returns a trained agent of the package: where it plays, how it does, and its policy.
+
+    Args:
+        name: ``SETTING/AGENT``, as ``flowsched models`` lists them; the prefix ``model:`` may stand before it.
+
+    Raises:
+        ConfigError: There is no such agent.
+    """
+    agents, wanted = _read(), name.removeprefix(MODEL_PREFIX)
+    if wanted not in agents:
+        known = similar(wanted, agents) or " (`flowsched models` lists them)"
+        raise ConfigError(f"model is {shown(name)}: the package has no such agent{known}")
+    return agents[wanted]
+
+
+def model_path(source: str) -> Path:
+    """Returns the file of a model that is given as a path, or as ``model:SETTING/AGENT``."""
+    return load_agent(source).path if source.startswith(MODEL_PREFIX) else Path(source)
+
+
+def model_arguments(sources: list[str], environment: str) -> dict[str, Any]:
+    """Returns the arguments with which agents of the package act in an environment; none without such agents.
+
+    Raises:
+        ConfigError: An agent is for another environment, or two have other arguments.
+    """
+    found: dict[str, Any] = {}
+    agents = [load_agent(source) for source in sources if source.startswith(MODEL_PREFIX)]
+    for agent in agents:
+        if agent.environment != environment:
+            raise ConfigError(f"model {agent.name} was trained for {agent.environment}, not for {environment}")
+        if agent.kwargs != agents[0].kwargs:
+            raise ConfigError(
+                f"models {agents[0].name} and {agent.name} were trained with other arguments: play them one by one, "
+                "or give --kwarg"
+            )
+        found = dict(agent.kwargs)
+    return found
+
+
+def agent_of_file(path: Path) -> KeptAgent:
+    """Describes a model file that is none of the package's, by the JSON file beside it.
+
+    Raises:
+        ConfigError: There is no such file, or none beside it that says what it was trained for.
+    """
+    beside = path.with_suffix(".json")
+    for each in (path, beside):
+        if not each.is_file():
+            raise ConfigError(f"model is {shown(str(path))}: there is no file {each}")
+    content = read_json(beside)
+    try:
+        spec = find_environment(str(content["environment"]).rpartition(":")[2])
+        return KeptAgent(name=path.stem, environment=spec.id, kwargs=dict(content["kwargs"]), path=path)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ConfigError(f"{beside}: this is not what flowsched-train writes beside a model: {error!r}") from None
+
+
+def export_card(agent: KeptAgent, folder: Path) -> None:
+    """Writes a model, its card and what it was trained for into a folder, as model hubs expect them.
+
+    The folder has ``model.zip``, ``README.md``, whose head is YAML with tags and results, and ``config.json``.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with replace_when_written(folder / MODEL_FILE) as temporary:
+        shutil.copyfile(agent.path, temporary)
+    config = {"environment": agent.environment, "kwargs": agent.kwargs, "results": agent.results}
+    write_text(json.dumps(config, indent=2) + "\n", folder / CONFIG_FILE)
+    write_text(card_text(agent), folder / CARD_FILE)
+
+
+def card_text(agent: KeptAgent) -> str:
+    """Returns the card of an agent: Markdown below a head of YAML, of which JSON is a part."""
+    head: dict[str, Any] = {
+        "library_name": "flowsched-gym",
+        "tags": ["reinforcement-learning", "gymnasium", "datacenter", "flow-scheduling", agent.environment],
+    }
+    results = agent.results
+    if results:
+        metric = {"type": results["metric"], "name": results["metric"], "value": results["mean"], "verified": False}
+        task = {"type": "reinforcement-learning", "name": "reinforcement-learning"}
+        dataset = {"name": f"{results['suite']}/{agent.name.partition('/')[0]}", "type": agent.environment}
+        shown_results = [{"task": task, "dataset": dataset, "metrics": [metric]}]
+        head["model-index"] = [{"name": agent.name, "results": shown_results}]
+    lines = ["---", *(f"{key}: {json.dumps(value)}" for key, value in head.items()), "---", "", f"# {agent.name}", ""]
+    lines += [f"An agent for `{agent.environment}` of flowsched-gym, trained with the arguments", ""]
+    lines += ["```json", json.dumps(agent.kwargs, indent=2), "```", ""]
+    if results:
+        lines += [results_text(agent), ""]
+    lines += ["Play it:", "", "```sh", agent.play_command(), "```", ""]
+    if agent.command:
+        lines += ["It was trained by", "", "```sh", agent.command, "```", ""]
+    return "\n".join(lines)
+
+
+def results_text(agent: KeptAgent) -> str:
+    """Says in a few lines how an agent does on the leaderboard."""
+    found = agent.results
+    score = found["score"]
+    text = (
+        f"In the test episodes of {found['suite']}, {found['label']} of {found['trainings']} trainings of this agent: "
+        f"{found['shown']}. Their score is {score:.2f} (0: choosing at random, 1: {found['reference']})."
+    )
+    if found["rule"]:
+        text += f" Minus the best rule, {found['rule']}: {found['difference']}, {found['verdict']}."
+    return f"{text} Kept is the training with seed {found['seed']}, the best in validation episodes."
+
+
+def folder_of_agents() -> Path:
+    """Returns the folder of the package's agents."""
+    return Path(str(resources.files("flowsched_gym.leaderboard"))) / "agents"
+
+
+@cache
+def _read() -> dict[str, KeptAgent]:
+    folder = folder_of_agents()
+    if not (folder / CARDS).exists():
+        return {}
+    content = read_json(folder / CARDS)
+    if content.get("schema") != SCHEMA:
+        raise ConfigError(f"{folder / CARDS} has another schema: it must be {SCHEMA}")
+    agents = {}
+    for name, card in content["agents"].items():
+        found = {key: card[key] for key in ("environment", "kwargs", "results", "command")}
+        agents[name] = KeptAgent(name=name, path=folder / f"{name}.zip", **found)
+    return agents
