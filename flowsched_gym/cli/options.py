@@ -203,7 +203,7 @@ def _add_scheduler(parser: argparse.ArgumentParser, written: str) -> None:
     """Adds the options of both commands for packets."""
     parser.add_argument("--scheduler", required=True, metavar="NAME", help="name of the scheduler")
     _add_capacity(parser)
-    _add_pairs(parser, "--param", "parameter, such as thresholds=1e4,1e5, buffer=240, window=64 or delay=2e-5")
+    _add_pairs(parser, "--param", "parameter, such as thresholds=1e4,1e5, buffer=3e5, transport=dctcp or delay=2e-5")
     _add_seed(parser, "seed of the sketch's hash")
     _add_outcome(parser, written)
 

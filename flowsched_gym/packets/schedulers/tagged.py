@@ -26,9 +26,10 @@ from flowsched_gym.packets.schedulers.parameters import (
 
 
 class _Tags(NamedTuple):
-    """The queue that each packet wants, (num_packets,) int64, and what avoids disorder."""
+    """The queue that each packet wants, or ``by_flow`` those of each flow, (num_packets or num_flows,) int64."""
 
     wanted: IntArray
+    by_flow: bool
     sketch: Sketch
     service: Service
 
@@ -79,9 +80,9 @@ class Tagged(Scheduler):
     @staticmethod
     def arrive(now: float, port: int, p: int, table: PacketTable, record: _Tags) -> Arrival:
         """Finds the queue by the tag, and by the flowlet."""
-        key = table.key[table.flow[p]]
+        key, named = table.key[table.flow[p]], table.flow[p] if record.by_flow else p
         _, weight, last_seen, new = count(now, port, key, table.size[p] - table.header, record.sketch)
-        queue = place(now, port, key, record.wanted[p], record.sketch)
+        queue = place(now, port, key, record.wanted[named], record.sketch)
         return Arrival(queue, 0.0, weight, last_seen, new)
 
     @staticmethod
@@ -100,7 +101,8 @@ class Tagged(Scheduler):
         if len(tags) != needed:
             raise ConfigError(f"tags has {len(tags)} entries: it must have one for each of {needed} {what}")
         return _Tags(
-            tags if per_flow is None else np.repeat(tags, per_flow),
+            tags,
+            per_flow is not None,
             self._sketch.new_sketch(traffic, num_ports),
             new_service(self._dequeue.way, self._quanta, num_ports),
         )
