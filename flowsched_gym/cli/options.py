@@ -57,7 +57,7 @@ def _add_replay(parser: argparse.ArgumentParser) -> None:
     _add_pairs(parser, "--param", "parameter of the discipline, such as thresholds=1e5,1e6 or within=fifo")
     _add_seed(parser, "seed of a workload's draw, and of the hash that chooses among equal paths")
     _add_outcome(parser, "records")
-    parser.add_argument("--plot", metavar="FILE", help="figure to write: completion times and a timeline (.png, ...)")
+    _add_plot(parser)
 
 
 def _add_serve_packets(parser: argparse.ArgumentParser) -> None:
@@ -79,6 +79,7 @@ def _add_replay_packets(parser: argparse.ArgumentParser) -> None:
     _add_scheduler(parser, "records")
     _add_topology(parser, "topology")
     parser.add_argument("--trace", metavar="FILE", help="trace of the packets to write (.csv, or .parquet)")
+    _add_plot(parser)
 
 
 def _add_evaluate(parser: argparse.ArgumentParser) -> None:
@@ -214,6 +215,10 @@ def _add_outcome(parser: argparse.ArgumentParser, written: str) -> None:
     parser.add_argument("--engine", default="simpy", metavar="NAME", help=engines)
     parser.add_argument("--out", metavar="FILE", help=f"{written} to write (.csv, or .parquet)")
     _add_json(parser, "the metrics as ")
+
+
+def _add_plot(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--plot", metavar="FILE", help="figure to write: completion times and a timeline (.png, ...)")
 
 
 def _add_seed(parser: argparse.ArgumentParser, meaning: str) -> None:

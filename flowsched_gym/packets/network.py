@@ -206,6 +206,8 @@ class PacketNetwork(NamedTuple):
             capacity=self.capacity,
             seed=self.seed,
             packets_of_flow=None if self.are_given else flows.packets,
+            size_of_flow=None if self.are_given else flows.wire - flows.packets * flows.table.header,
+            due=flows.table.due,
             largest_packet=largest if self.parameters.are_told else max(largest, self.parameters.ack_size),
             payload=float(self.parameters.payload),
         )

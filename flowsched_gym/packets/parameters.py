@@ -34,6 +34,8 @@ FIXED_WINDOW: Final = 64
 INITIAL_WINDOW: Final = 10
 """Packets of the first window (RFC 6928)."""
 CLASSES: Final = ("host", "core")
+BY_TASK: Final = "task"
+"""Messages of the flows of a task, beside those of ``MessageRule``."""
 
 
 class PacketTransport(StrEnum):
@@ -100,8 +102,10 @@ class PortParameters:
 
     def limits(self, num_ports: int) -> PortLimits:
         """Returns what may wait at so many ports."""
-        given = (float(UNLIMITED if each is None else each) for each in (self.buffer, self.mark_at))
-        return PortLimits(*(np.full(num_ports, each) for each in given), by_bytes=False)
+        room, unmarked = (
+            np.full(num_ports, float(UNLIMITED if each is None else each)) for each in (self.buffer, self.mark_at)
+        )
+        return PortLimits(room, unmarked, by_bytes=False)
 
 
 ByClass = float | Mapping[str, float | None] | None
@@ -138,7 +142,7 @@ class NetworkParameters:
         buffer: Bytes that may wait at a port, in all queues, by class too; a packet beyond is dropped. The packet that
             is being sent does not wait. ``None``: unlimited.
         messages: ``ideal``: each flow is a message; ``time``: each pair of hosts is a connection, whose messages are
-            told apart by silence alone.
+            told apart by silence alone; ``task``: the flows of a task are one, whose bytes all of its senders know.
         delay: Propagation delay in s of each link of a topology that is given by name, >= 0.
     """
 
@@ -162,7 +166,7 @@ class NetworkParameters:
         check_choice("transport", self.transport, TRANSPORTS)
         check_choice("acks", self.acks, Acks)
         check_choice("paths", self.paths, Paths)
-        check_choice("messages", self.messages, MessageRule)
+        check_choice("messages", self.messages, (*MessageRule, BY_TASK))
         check_flag("handshake", self.handshake)
         for name in ("payload", "min_rto"):
             check_number(name, getattr(self, name), above=0)

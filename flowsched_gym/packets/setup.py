@@ -8,10 +8,10 @@ import numpy as np
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.errors import WorkloadError
 from flowsched_gym.flows.records import Records, complete_records
-from flowsched_gym.flows.workload import Workload
+from flowsched_gym.flows.workload import NO_TASK, Workload
 from flowsched_gym.packets.contract import PacketTable, Scheduler
 from flowsched_gym.packets.network import PacketFlows, PacketNetwork, new_packet_network
-from flowsched_gym.packets.parameters import MessageRule, NetworkParameters, PortParameters
+from flowsched_gym.packets.parameters import BY_TASK, MessageRule, NetworkParameters, PortParameters
 from flowsched_gym.topology import Topology
 
 MOST_PACKETS: Final = 2**31
@@ -66,6 +66,10 @@ class PacketSetup:
         key, key_id = np.arange(len(counts)), flows.flow_id
         if self.parameters.messages == MessageRule.TIME:
             key_id, key = np.unique(flows.source * flows.num_hosts + flows.destination, return_inverse=True)
+        elif self.parameters.messages == BY_TASK:
+            assert flows.task_id is not None
+            alone = flows.task_id.max(initial=0) + 1 + np.arange(len(counts))
+            key_id, key = np.unique(np.where(flows.task_id == NO_TASK, alone, flows.task_id), return_inverse=True)
         assert flows.deadline_span is not None
         due = flows.arrival_time + flows.deadline_span
         return PacketFlows(

@@ -8,7 +8,7 @@ import numpy as np
 from simpy.events import ProcessGenerator
 
 from flowsched_gym.core.simpy_environment import NetworkEnvironment
-from flowsched_gym.packets.network import BEHIND, PacketNetwork, Ways
+from flowsched_gym.packets.network import PacketNetwork, Ways
 from flowsched_gym.packets.simpy.port import PORT, PacketLog, Place, Port, QueueCounter
 from flowsched_gym.packets.state import PacketEventKind
 
@@ -55,7 +55,7 @@ class Network(ABC):
                 sizes=self.sizes,
                 flow=self.flow,
                 observers=observers if number == PORT else (),
-                on_departure=self._depart,
+                on_departure=self.leave,
                 on_drop=self._drop,
                 marked=self.marked,
             )
@@ -127,9 +127,6 @@ class Network(ABC):
             yield self.env.at(float(times[row]), PacketEventKind.ARRIVAL)
             self.begin(row)
 
-    def _depart(self, p: int, port: int) -> None:
-        self.leave(p, port)
-
     def _end_travel(self, p: int) -> None:
         self._travelling -= 1
         left = self._left[p]
@@ -151,10 +148,9 @@ class Paths:
         self._step = ways.step
         self._start = network.path_start.tolist()
         self._ports = network.path_ports.tolist()
-        assert self._ports[-1] == BEHIND
 
     def next_ports(self, row: int) -> list[int]:
-        """Returns the ports of the next packet's path, the last one first."""
+        """Returns the ports of the next packet's path, the last one first, without ``BEHIND``."""
         path = self._first[row] + self._turn[row]
         self._turn[row] = (self._turn[row] + self._step) % self._count[row]
         ports: list[int] = self._ports[self._start[path] : self._start[path + 1] - 1][::-1]
