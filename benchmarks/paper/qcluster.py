@@ -18,25 +18,28 @@ import flowsched_gym
 from benchmarks.paper.auto_search import descend
 from benchmarks.paper.merp import DIGITS
 from benchmarks.paper.qcluster_studies import (
+    CAPACITY,
     FLOWS,
+    HOST_DELAY,
     INITIAL,
     MORE_SEEDS,
+    NUM_HOSTS,
     QUEUES,
     TRANSPORTS,
     Point,
+    fabric,
     static_thresholds,
     studies,
 )
 from flowsched_gym.cli.output import ProgressBar
-from flowsched_gym.core.units import BYTES_PER_KILOBYTE, gbps_to_capacity
+from flowsched_gym.core.units import BYTES_PER_KILOBYTE
 from flowsched_gym.evaluation import write_json
-from flowsched_gym.packets.compiled.fabric import NUM_HOSTS
 from flowsched_gym.packets.state import PacketRecords
+from flowsched_gym.topology import one_link
 from flowsched_gym.workload import Workload, make_workload
 
 RESULTS: Final = Path(__file__).resolve().parent / "data" / "qcluster.json"
 COMMAND: Final = "python -m benchmarks.paper.qcluster"
-CAPACITY: Final = gbps_to_capacity(10)
 SEARCH_SEEDS: Final = (1000, 1001)
 SEARCHED: Final = tuple((name, load) for name in ("qcluster-w4", "qcluster-w6") for load in (0.6, 0.9))
 BINS: Final = 40
@@ -106,9 +109,8 @@ def replay(
     return flowsched_gym.replay_packets(
         flows,
         scheduler=scheduler,
-        topology=topology,
-        capacity=CAPACITY,
-        parameters={"losses": "told", **parameters},
+        topology=one_link(capacity=CAPACITY, delay=HOST_DELAY) if topology == "one-link" else fabric(),
+        parameters=parameters if topology == "one-link" else {"paths": "packet", **parameters},
         seed=seed,
         engine="compiled",
         keep_trace=keep_trace,

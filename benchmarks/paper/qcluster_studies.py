@@ -4,11 +4,25 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from benchmarks.paper.auto import mixture_of
+from flowsched_gym.core.units import gbps_to_capacity
 from flowsched_gym.queueing import optimal_thresholds, pias_thresholds, pias_worst_thresholds
+from flowsched_gym.topology import Topology, leaf_spine
 from flowsched_gym.workload import MESSAGE_GAPS, ClusterWorkload, Empirical, make_workload
 
 SEEDS: Final = (0, 1, 2)
+CAPACITY: Final = gbps_to_capacity(10)
+UPLINK_FACTOR: Final = 4
+"""Capacity of a link between leaf and spine over that of a host's: 40 Gbps over 10."""
+HOST_DELAY: Final = 2e-5
+LINK_DELAY: Final = 1e-7
+"""Delays in s that make the paper's round trip of 40.8 us: two of hosts, and eight of links."""
+NUM_LEAVES: Final = 9
+NUM_SPINES: Final = 4
+HOSTS_PER_LEAF: Final = 16
+NUM_HOSTS: Final = NUM_LEAVES * HOSTS_PER_LEAF
 MORE_SEEDS: Final = tuple(range(10))
 LOADS: Final = (0.5, 0.6, 0.7, 0.8, 0.9)
 FABRIC_LOADS: Final = (0.6, 0.9)
@@ -26,12 +40,26 @@ FLOWS: Final = {
     "qcluster-deadlines": 20_000,
 }
 """Messages of a run: 0.1 to 3 million packets."""
+PACKET: Final = 1_500
+"""Bytes of a full packet on the wire, in which the authors count."""
 TRANSPORTS: Final[Mapping[str, Mapping[str, object]]] = {
-    "lossless": {"delay": 2e-5, "window": 64},
-    "DCTCP": {"delay": 2e-5, "window": 70, "transport": "dctcp", "mark_at": 65, "buffer": 240, "min_rto": 2e-3},
+    "lossless": {"losses": "told", "initial_window": 64},
+    "DCTCP": {
+        "losses": "told",
+        "transport": "dctcp",
+        "initial_window": 70,
+        "mark_at": 65 * PACKET - 1,
+        "buffer": 240 * PACKET,
+        "min_rto": 2e-3,
+    },
 }
 """Senders and ports: fixed windows before a port that drops nothing, and the settings of the authors for ns-2."""
-PFABRIC: Final[Mapping[str, object]] = {"delay": 2e-5, "window": 70, "buffer": 140, "min_rto": 2.5e-4}
+PFABRIC: Final[Mapping[str, object]] = {
+    "losses": "told",
+    "initial_window": 70,
+    "buffer": 140 * PACKET,
+    "min_rto": 2.5e-4,
+}
 """pFabric's senders and ports in place of DCTCP's: no marks, small buffers, retransmissions soon (ns-2 again)."""
 INITIAL: Final = {
     "low": [1.0] * 8,
@@ -63,6 +91,18 @@ class Point(NamedTuple):
     schemes: Mapping[str, Scheme]
     seeds: Sequence[int] = SEEDS
     topology: str = "one-link"
+
+
+def fabric() -> Topology:
+    """Builds the leaf-spine of QCluster's simulations (section 6.3); hosts delay what they receive."""
+    uplinks = 2 * NUM_LEAVES * NUM_SPINES
+    return leaf_spine(
+        num_leaves=NUM_LEAVES,
+        num_spines=NUM_SPINES,
+        hosts_per_leaf=HOSTS_PER_LEAF,
+        capacity=CAPACITY * np.repeat([1.0, UPLINK_FACTOR], [2 * NUM_HOSTS, uplinks]),
+        delay=LINK_DELAY + HOST_DELAY * np.repeat([0.0, 1.0, 0.0], [NUM_HOSTS, NUM_HOSTS, uplinks]),
+    )
 
 
 def studies() -> dict[str, dict[str, Point]]:

@@ -90,10 +90,11 @@ SENDERS: Final = {
     for name, transport in (("DCTCP", "dctcp"), ("D2TCP", "d2tcp"), ("TAFE", "tafe"))
 }
 PACKETS: Final[Mapping[str, object]] = {
+    "losses": "told",
     "delay": 2e-5,
-    "window": 10,
-    "mark_at": 20,
-    "buffer": 100,
+    "initial_window": 10,
+    "mark_at": 20 * 1_500 - 1,
+    "buffer": 100 * 1_500,
     "min_rto": 1e-2,
 }
 """Senders, and the port between them: the paper has no settings."""

@@ -14,9 +14,9 @@ from typing import Any, Final
 import numpy as np
 
 import flowsched_gym
+from benchmarks.paper.qcluster_studies import HOSTS_PER_LEAF, NUM_HOSTS, fabric
 from benchmarks.speed.page import publish
 from benchmarks.speed.run import describe_machine
-from flowsched_gym.packets.compiled.fabric import HOSTS_PER_LEAF, NUM_HOSTS
 
 FIGURES: Final = Path(__file__).with_name("packets.json")
 
@@ -33,7 +33,7 @@ QUICK_SHARE: Final = 10
 THRESHOLDS: Final = (1e4, 3e4, 1e5, 3e5, 1e6, 3e6, 1e7)
 CASES: Final[dict[str, tuple[str, dict[str, object]]]] = {
     "FIFO": ("fifo", {}),
-    "DCTCP": ("fifo", {"transport": "dctcp", "mark_at": 65}),
+    "DCTCP": ("fifo", {"transport": "dctcp", "mark_at": 65 * 1_500}),
     "PIAS": ("pias", {"thresholds": THRESHOLDS}),
     "QCluster, geometric": ("qcluster", {}),
     "QCluster, adaptive, PDA": ("qcluster", {"rule": "adaptive", "disorder": "las"}),
@@ -109,14 +109,14 @@ def hop_rate(scheduler: str, parameters: dict[str, object], num_flows: int) -> f
         "size_bytes": packets * PAYLOAD,
         "arrival_s": np.cumsum(rng.exponential(packets.mean() * PACKET / LINE_RATE / LOAD / NUM_HOSTS, num_flows)),
     }
-    sketch = SKETCH if scheduler == "qcluster" else {}
+    sketch, topology = SKETCH if scheduler == "qcluster" else {}, fabric()
 
     def run() -> None:
         flowsched_gym.replay_packets(
             flows,
             scheduler=scheduler,
-            topology="leaf-spine",
-            parameters={"losses": "told", **parameters, **sketch},
+            topology=topology,
+            parameters={"paths": "packet", **parameters, **sketch},
             engine="compiled",
         )
 

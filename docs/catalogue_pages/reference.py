@@ -26,6 +26,7 @@ MODULES: Final = (
     "flowsched_gym.queueing",
     "flowsched_gym.fluid.simpy",
     "flowsched_gym.fluid",
+    "flowsched_gym.packets.parameters",
     "flowsched_gym.packets.state",
     "flowsched_gym.core.errors",
 )

@@ -71,6 +71,8 @@ def run_replay(options: argparse.Namespace) -> None:
 
 def run_replay_packets(options: argparse.Namespace) -> None:
     """Runs a scheduler on flows that are sent in packets, and writes and prints the results."""
+    if options.plot is not None:
+        check_plot(options.plot)
     capacity, arguments = _arguments(options, DEFAULT_CAPACITY, options.out, options.trace)
     arguments["keep_trace"] = options.trace is not None
     with standard_output_kept_clean():
@@ -82,6 +84,8 @@ def run_replay_packets(options: argparse.Namespace) -> None:
         _write("records", options.out, columns)
         if records.trace is not None:
             _write("the trace", options.trace, trace_columns(records.trace))
+        if options.plot is not None:
+            plot_records(records, options.plot)
     metrics = measure(records, topology=options.topology, capacity=capacity)
     print_metrics(metrics | {name: float(values.sum()) for name, values in counts.items()}, as_json=options.json)
 

@@ -59,7 +59,7 @@ def _add_replay(parser: argparse.ArgumentParser) -> None:
     _add_pairs(parser, "--param", "parameter of the discipline, such as thresholds=1e5,1e6 or within=fifo")
     _add_seed(parser, "seed of a workload's draw, and of the hash that chooses among equal paths")
     _add_outcome(parser, "records")
-    parser.add_argument("--plot", metavar="FILE", help="figure to write: completion times and a timeline (.png, ...)")
+    _add_plot(parser)
 
 
 def _add_serve_packets(parser: argparse.ArgumentParser) -> None:
@@ -81,6 +81,7 @@ def _add_replay_packets(parser: argparse.ArgumentParser) -> None:
     _add_scheduler(parser, "records")
     _add_topology(parser, "topology")
     parser.add_argument("--trace", metavar="FILE", help="trace of the packets to write (.csv, or .parquet)")
+    _add_plot(parser)
 
 
 def _add_evaluate(parser: argparse.ArgumentParser) -> None:
@@ -216,7 +217,7 @@ def _add_scheduler(parser: argparse.ArgumentParser, written: str) -> None:
     """Adds the options of both commands for packets."""
     parser.add_argument("--scheduler", required=True, metavar="NAME", help="name of the scheduler")
     _add_capacity(parser)
-    _add_pairs(parser, "--param", "parameter, such as thresholds=1e4,1e5, buffer=240, window=64 or delay=2e-5")
+    _add_pairs(parser, "--param", "parameter, such as thresholds=1e4,1e5, buffer=3e5, transport=dctcp or delay=2e-5")
     _add_seed(parser, "seed of the sketch's hash")
     _add_outcome(parser, written)
 
@@ -227,6 +228,10 @@ def _add_outcome(parser: argparse.ArgumentParser, written: str) -> None:
     parser.add_argument("--engine", default="simpy", metavar="NAME", help=engines)
     parser.add_argument("--out", metavar="FILE", help=f"{written} to write (.csv, or .parquet)")
     _add_json(parser, "the metrics as ")
+
+
+def _add_plot(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--plot", metavar="FILE", help="figure to write: completion times and a timeline (.png, ...)")
 
 
 def _add_seed(parser: argparse.ArgumentParser, meaning: str) -> None:

@@ -71,7 +71,7 @@ class PortsSetup(EpisodeSetup):
 
     def room(self, workload: Workload) -> tuple[int, str]:
         """Returns how much memory an episode takes, in that of a flow of the fluid, and what takes it, in words."""
-        num_packets = int(np.ceil(workload.size / self.port.senders.payload).sum())
+        num_packets = int(np.ceil(workload.size / self.port.parameters.payload).sum())
         sketch = self.port.scheduler.sketch_bytes
         rows = num_packets // PACKETS_OF_ROW + workload.num_flows + sketch // BYTES_OF_ROW
         return rows, f"{num_packets} packets, a sketch of {sketch} B"
@@ -79,14 +79,13 @@ class PortsSetup(EpisodeSetup):
     def simulate(self, workload: Workload) -> PacketSimulation:
         """Begins an episode on SimPy."""
         self.check_links(workload)
-        return PacketSimulation(workload, self.topology, self.port, self.period)
+        return PacketSimulation(workload, self.port, self.period)
 
     def new_batch(self, num_networks: int, workload: Workload, num_threads: int = 1) -> PacketNetworks:
         """Makes compiled networks."""
         assert self.period.seconds is not None
         return PacketNetworks(
             num_networks,
-            self.topology,
             self.port,
             seconds=self.period.seconds,
             flow_fields=self.flow_fields,
@@ -103,7 +102,7 @@ class PortsSetup(EpisodeSetup):
         """Looks at an episode, for pictures; the bytes that flows have left are those of full packets."""
         records, count = simulation.records(), simulation.workload.num_flows
         delivered = simulation.delivery_order[: simulation.num_delivered]
-        remaining = np.minimum(simulation.packets_left * self.port.senders.payload, records.size)
+        remaining = np.minimum(simulation.packets_left * self.port.parameters.payload, records.size)
         arrived = records.arrival_time <= simulation.now
         return Scene(
             now=simulation.now,
@@ -138,12 +137,12 @@ class PortsSetup(EpisodeSetup):
 
     def view_batch(self, batch: PacketNetworks, number: int) -> PortView:
         """Views one in compiled code."""
-        flows, tables = batch.network(number)
+        tables, underway, senders = batch.network(number)
         return self._view(
             batch.columns(number),
-            flows.arrival_time,
-            flows.completion_time,
-            flows.order[: batch.num_delivered(number)],
+            underway.arrival_time,
+            senders.completion_time,
+            senders.order[: batch.num_delivered(number)],
             now=batch.now(number),
             begun_at=batch.episodes["begun_at"].item(number),
             num_periods=batch.num_periods(number),

@@ -16,37 +16,19 @@ from flowsched_gym.evaluation.replay import ENGINES, PROGRESS_STEPS, check_seed,
 from flowsched_gym.flows.records import complete_records
 from flowsched_gym.flows.workload import start_of_clock
 from flowsched_gym.fluid import Records
-from flowsched_gym.packets.compiled import replay_compiled, run_compiled_network, serve_compiled
-from flowsched_gym.packets.compiled.fabric import HOST_CAPACITY, HOST_DELAY, NUM_HOSTS, PacketFabric
+from flowsched_gym.packets.compiled import Outcome, run_compiled
 from flowsched_gym.packets.contract import PacketTable
 from flowsched_gym.packets.file import packets_from_columns, read_packets
-from flowsched_gym.packets.network import NETWORK_PARAMETERS, NetworkParameters, new_packet_network
-from flowsched_gym.packets.schedulers import PacketSetup, Scheduler, Traffic, find_scheduler
-from flowsched_gym.packets.setup import PacketFlows
-from flowsched_gym.packets.simpy import NetworkReplay, PacketLog, PacketReplay, PacketServing
-from flowsched_gym.packets.state import (
-    PORT_PARAMETERS,
-    SENDER_PARAMETERS,
-    FlowOutcomes,
-    PacketRecords,
-    PacketTrace,
-    PortParameters,
-    SenderParameters,
-    trace_of,
-)
-from flowsched_gym.topology import DEFAULT_CAPACITY, Topology, make_topology
+from flowsched_gym.packets.network import PacketFlows, PacketNetwork
+from flowsched_gym.packets.parameters import NETWORK_PARAMETERS, PORT_PARAMETERS, NetworkParameters, PortParameters
+from flowsched_gym.packets.schedulers import PacketSetup, Scheduler, find_scheduler
+from flowsched_gym.packets.simpy import DetectingReplay, Network, PacketLog, PacketServing, ToldReplay
+from flowsched_gym.packets.state import FlowOutcomes, PacketRecords, PacketTrace, trace_of
+from flowsched_gym.topology import DEFAULT_CAPACITY, Topology, make_topology, one_link
 from flowsched_gym.workload import Workload
 
-FABRIC: Final = "leaf-spine"
 DENSE: Final = 4
 """Identifiers are keys themselves where the largest is at most so many times the number of packets."""
-
-TOLD, DETECTED = "told", "detected"
-"""How senders learn of losses: they are told of each, or detect them as TCP does."""
-LOSSES: Final = "losses"
-TCP_PARAMETERS: Final = ("initial_window", "handshake", "acks", "ack_bytes", "paths")
-TCP_TRANSPORTS: Final = ("newreno", "cubic")
-"""What only senders that detect losses have: on ``one-link``, each of it stands for ``losses=detected``."""
 
 Columns = Mapping[str, Sequence[object] | npt.NDArray[np.generic]]
 
@@ -98,17 +80,17 @@ def serve_packets(
     remaining = _left_to_send(flow, given.size) if rule.needs_remaining else np.zeros(0)
     due = np.full(len(flow_id), np.inf)
     table = PacketTable(flow, given.size, header=0.0, remaining=remaining, key=np.arange(len(flow_id)), due=due)
-    setup = PacketSetup(scheduler=rule, capacity=_capacity(capacity), port=port)
-    largest = float(given.size.max())
-    ports = np.array([setup.capacity])
-    record = rule.make_record(Traffic(len(flow), flow_id, ports, check_seed(seed), None, largest, largest), 1)
-    if engine == "compiled":
-        rows = serve_compiled(times, table, setup, record)
-    else:
-        simulation = PacketServing(times, table, setup, record)
-        simulation.env.run()
-        rows = simulation.log.rows()
-    return trace_of(rows, table, flow_id).since(start)
+    setup = PacketSetup(
+        scheduler=rule,
+        topology=one_link(capacity=_capacity(capacity)),
+        parameters=NetworkParameters(payload=float(given.size.max()), header=0.0),
+        port=port,
+        seed=check_seed(seed),
+    )
+    nowhere = np.zeros(len(flow), dtype=np.int64)
+    packets_alone = PacketFlows(times, nowhere, nowhere, nowhere, nowhere, table, flow_id, given.size)
+    network = setup.network_of(packets_alone, are_given=True)
+    return trace_of(_run(network, engine, keep_trace=True).rows, flow_id).since(start)
 
 
 def replay_packets(
@@ -127,19 +109,12 @@ def replay_packets(
     """Sends flows in packets across a network of ports, and returns the records of each flow.
 
     Each link has a port with queues, a buffer, a threshold of marks and the scheduler, those of hosts too. A port
-    stores a packet whole before it hands it on. Senders are those of TCP (``packets.rules.tcp``): they detect losses by
-    selective acknowledgements and timers. An FCT runs from the arrival of a flow, when the SYN is sent where there is
-    a handshake, to the last byte at the receiver. Messages are counted, without error, at the hosts, which tag their
-    packets. At one instant transmissions end, by port; then packets arrive behind links, those of the least delay
-    first; then timers expire and flows arrive, by id; last, idle ports choose.
-
-    On ``one-link``, where no parameter of TCP's is given (``initial_window``, ``handshake``, ``acks``, ``ack_bytes``,
-    ``paths``, ``transport=newreno|cubic``, a mapping by class of link), senders are told of each loss, as in QCluster's
-    simulations, and **buffer and mark_at are packets**: see ``PortParameters`` and ``SenderParameters``, whose
-    parameters these senders take. A packet reaches the port at once, its receiver ``delay`` after the end of its
-    transmission, and its acknowledgement the sender ``delay`` later. One that is dropped is sent again, as the window
-    allows, from ``min_rto`` after its loss on. The parameter ``losses``, ``told`` or ``detected``, says it outright.
-    With ``losses=told``, ``leaf-spine`` in compiled code is that of QCluster (section 6.3): see ``docs/packets.md``.
+    stores a packet whole before it hands it on. Senders detect losses by selective acknowledgements and timers, as TCP
+    does (``packets.rules.tcp``); those with fixed windows and free acknowledgements are told of them, and send nothing
+    again needlessly. An FCT runs from the arrival of a flow, when the SYN is sent where there is a handshake, to the
+    last byte at the receiver. Messages are counted, without error, at the hosts, which tag their packets. At one
+    instant transmissions end, by port; then packets arrive behind links, those of the least delay first; then timers
+    expire and flows arrive, by id; last, idle ports choose.
 
     Args:
         flows: Path of a flow file or of a workload file, name of a workload, a ``Workload``, or a mapping with the flow
@@ -150,14 +125,13 @@ def replay_packets(
             hosts, and acknowledgements that are packets share one on the way back.
         capacity: Capacity of every link in B/s; ``None`` for 1 Gbps.
         parameters: Parameters of the scheduler (see its class in ``flowsched_gym.packets.schedulers``), of ports and
-            senders (see ``NetworkParameters`` in ``flowsched_gym/packets/network.py``), and ``losses``.
+            senders (see ``NetworkParameters`` in ``flowsched_gym/packets/parameters.py``).
         seed: Seed of the hash by which flows choose among equal paths, of the sketch's hash, and of the flows of a
             workload that draws them.
         engine: ``simpy``, the reference, or ``compiled``, which gives the same bits sooner.
         num_hosts: Hosts of a topology whose size is free; ``None`` for the smallest that holds the flows.
         progress: Called now and then with the number of flows done and of all flows.
-        keep_trace: Whether to keep what became of each packet at the port of ``one-link``, of senders that are told of
-            losses.
+        keep_trace: Whether to keep what became of each packet at the port of ``one-link``.
 
     Returns:
         Records in the order of the flows.
@@ -172,84 +146,44 @@ def replay_packets(
     options = options_of(parameters)
     if topology == "one-link" and num_hosts is not None:
         raise ConfigError(f"num_hosts is {shown(num_hosts)}: topology one-link has no hosts to count; leave it out")
-    if not _are_told(topology, options):
-        if keep_trace:
-            raise ConfigError("keep_trace is True: a network has many ports, and no trace; leave it out")
-        return _replay_network(flows, scheduler, topology, capacity, options, seed, engine, num_hosts, progress)
-    check_choice("topology", topology, ("one-link", FABRIC))
-    fabric = _fabric(capacity, num_hosts, engine, keep_trace=keep_trace) if topology == FABRIC else None
-    if fabric is not None:
-        capacity = fabric.capacity
-        options.setdefault("delay", HOST_DELAY)
-    port = PortParameters(**_taken(options, PORT_PARAMETERS))
-    senders = SenderParameters(**_taken(options, SENDER_PARAMETERS))
-    rule = find_scheduler(scheduler, options, beside=(*PORT_PARAMETERS, *SENDER_PARAMETERS))
-    given = workload_of(flows, seed=check_seed(seed))
-    workload, start = given.on_clock()
-    setup = PacketSetup(scheduler=rule, capacity=_capacity(capacity), port=port, senders=senders, seed=check_seed(seed))
-    packets = setup.cut(workload)
-    ideal_fct = None if fabric is None else _ideal_fct(workload, packets, fabric, float(senders.delay))
-    if engine == "compiled":
-        hosts = workload.source, workload.destination
-        outcomes, rows = replay_compiled(
-            packets, setup, fabric=fabric, hosts=hosts, keep_trace=keep_trace, progress=progress
-        )
-    else:
-        log = PacketLog()
-        simulation = PacketReplay(packets, setup, [log] if keep_trace else [])
-        _run(simulation, packets.arrival_time, progress or (lambda done, total: None))
-        outcomes, rows = simulation.outcomes(), log.rows()
-    records = setup.records(workload, outcomes.completion_time, ideal_fct).since(start, given.arrival_time)
-    trace = trace_of(rows, packets.table, packets.flow_id).since(start) if keep_trace else None
-    return _packet_records(records, packets, outcomes, trace)
-
-
-def _are_told(topology: str | Topology, options: dict[str, object]) -> bool:
-    """Takes ``losses`` from the parameters, and returns whether senders are told of theirs."""
-    given = options.pop(LOSSES, None)
-    if given is not None:
-        return check_choice(LOSSES, given, (TOLD, DETECTED)) == TOLD
-    by_class = any(isinstance(options.get(name), Mapping) for name in PORT_PARAMETERS)
-    is_tcp = by_class or options.get("transport") in TCP_TRANSPORTS or any(name in options for name in TCP_PARAMETERS)
-    return topology == "one-link" and not is_tcp
-
-
-def _replay_network(
-    flows: Any,
-    scheduler: str | Scheduler,
-    topology: str | Topology,
-    capacity: float | None,
-    options: dict[str, object],
-    seed: int,
-    engine: str,
-    num_hosts: int | None,
-    progress: Progress | None,
-) -> PacketRecords:
-    """Sends flows by senders that detect losses; see ``replay_packets``."""
     if isinstance(topology, Topology) and (capacity is not None or num_hosts is not None or "delay" in options):
         raise ConfigError("capacity, num_hosts and delay belong to a topology given by name, not to one built before")
-    parameters = NetworkParameters(**_taken(options, NETWORK_PARAMETERS))
-    rule = find_scheduler(scheduler, options, beside=(*NETWORK_PARAMETERS, LOSSES))
+    own = NetworkParameters(**_taken(options, NETWORK_PARAMETERS))
+    rule = find_scheduler(scheduler, options, beside=NETWORK_PARAMETERS)
     given = workload_of(flows, seed=check_seed(seed))
     workload, start = given.on_clock()
     if not isinstance(topology, Topology):
         hosts = max(workload.num_hosts, 2) if num_hosts is None else num_hosts
-        delay = float(parameters.delay)
-        topology = make_topology(topology, num_hosts=hosts, capacity=_capacity(capacity), delay=delay)
-    network = new_packet_network(workload, topology, parameters, rule, int(seed))
-    if engine == "compiled":
-        outcomes, _ = run_compiled_network(network, progress)
-    else:
-        simulation = NetworkReplay(network)
-        _run(simulation, workload.arrival_time, progress or (lambda done, total: None))
-        outcomes = simulation.outcomes()
+        topology = make_topology(topology, num_hosts=hosts, capacity=_capacity(capacity), delay=float(own.delay))
+    if keep_trace and topology.num_hosts:
+        raise ConfigError("keep_trace is True: a network has many ports, and no trace; leave it out")
+    setup = PacketSetup(scheduler=rule, topology=topology, parameters=own, seed=check_seed(seed))
+    network = setup.network(workload)
+    outcome = _run(network, engine, keep_trace=keep_trace, progress=progress)
+    assert outcome.flows is not None
     records = complete_records(
         workload,
         grant_time=workload.arrival_time.copy(),
-        completion_time=outcomes.completion_time,
+        completion_time=outcome.flows.completion_time,
         ideal_fct=network.ideal_fct(),
-    )
-    return _packet_records(records.since(start, given.arrival_time), network.flows, outcomes, None)
+    ).since(start, given.arrival_time)
+    trace = trace_of(outcome.rows, network.flows.flow_id).since(start) if keep_trace else None
+    return _packet_records(records, network.flows, outcome.flows, trace)
+
+
+def _run(network: PacketNetwork, engine: str, *, keep_trace: bool, progress: Progress | None = None) -> Outcome:
+    """Sends flows, or packets that are given, by one of the engines."""
+    if engine == "compiled":
+        return run_compiled(network, keep_trace=keep_trace, progress=progress)
+    log = PacketLog()
+    observers = (log,) if keep_trace else ()
+    if network.are_given:
+        serving = PacketServing(network, observers)
+        serving.run()
+        return Outcome(None, log.rows(), 0)
+    replay = DetectingReplay(network, observers) if network.has_slots else ToldReplay(network, observers)
+    _run_to_end(replay, network.flows.arrival_time, progress or (lambda done, total: None))
+    return Outcome(replay.outcomes(), log.rows(), 0)
 
 
 def _packet_records(
@@ -259,24 +193,6 @@ def _packet_records(
     del counts["completion_time"]
     named = {field.name: getattr(records, field.name) for field in fields(Records)}
     return PacketRecords(**named, packets=packets.packets, trace=trace, **counts)
-
-
-def _fabric(capacity: float | None, num_hosts: int | None, engine: str, *, keep_trace: bool) -> PacketFabric:
-    if engine != "compiled":
-        raise ConfigError(f"engine is {shown(engine)}: topology {FABRIC} in packets needs 'compiled'")
-    if keep_trace:
-        raise ConfigError(f"keep_trace is True: topology {FABRIC} has many ports, and no trace; leave it out")
-    hosts = NUM_HOSTS if num_hosts is None else num_hosts
-    return PacketFabric(num_hosts=hosts, capacity=_capacity(HOST_CAPACITY if capacity is None else capacity))
-
-
-def _ideal_fct(workload: Workload, packets: PacketFlows, fabric: PacketFabric, delay: float) -> FloatArray:
-    """Returns the completion times of flows alone, and checks that the fabric has their hosts."""
-    if workload.num_hosts > fabric.num_hosts:
-        raise ConfigError(f"num_hosts is {fabric.num_hosts}: the flows have hosts up to {workload.num_hosts - 1}")
-    size, first = packets.table.size, packets.first_packet[:-1]
-    across = fabric.crosses(workload.source, workload.destination)
-    return fabric.ideal_fct(np.add.reduceat(size, first), size[first], across, delay)
 
 
 def _taken(options: dict[str, object], names: tuple[str, ...]) -> dict[str, Any]:
@@ -309,7 +225,7 @@ def _left_to_send(flow: IntArray, size: FloatArray) -> FloatArray:
     return np.array(remaining[::-1])
 
 
-def _run(simulation: PacketReplay | NetworkReplay, arrival: FloatArray, progress: Progress) -> None:
+def _run_to_end(simulation: Network, arrival: FloatArray, progress: Progress) -> None:
     total = len(arrival)
     for time in np.unique(np.sort(arrival)[:: max(total // PROGRESS_STEPS, 1)]):
         if time > simulation.env.now:

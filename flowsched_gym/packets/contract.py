@@ -86,6 +86,8 @@ class Traffic(NamedTuple):
         packets_of_flow: Packets of each flow, (num_flows,) int64; ``None`` where each packet is given by itself.
         largest_packet: Most bytes on the wire of a packet.
         payload: Most bytes of payload of a packet.
+        size_of_flow: Bytes of payload of each flow, (num_flows,) float64; ``None`` where packets are given.
+        due: Absolute deadline of each flow in s, (num_flows,) float64, inf where there is none.
     """
 
     num_packets: int
@@ -95,6 +97,8 @@ class Traffic(NamedTuple):
     packets_of_flow: IntArray | None
     largest_packet: float
     payload: float
+    size_of_flow: FloatArray | None
+    due: FloatArray
 
     @property
     def num_keys(self) -> int:

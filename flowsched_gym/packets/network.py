@@ -1,144 +1,61 @@
-"""A network of ports for both engines: its parameters, checked; a port for each link; the paths and segments of flows.
+"""A network of ports for both engines: a port for each link, the paths of flows cut into packets, and their senders.
 
 One port is the smallest network: ``one-link``, whose acknowledgements, if they are packets, come back by a second port.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
-from flowsched_gym.core.checks import check_choice, check_integer, check_number
-from flowsched_gym.core.errors import ConfigError, SimulationError, WorkloadError, listed, shown
+from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.core.errors import ConfigError, SimulationError
 from flowsched_gym.packets.contract import PacketTable, Scheduler, Traffic
+from flowsched_gym.packets.parameters import TRANSPORTS, Acks, NetworkParameters, PacketTransport, Paths
 from flowsched_gym.packets.rules.tcp import SENDER, Segments, new_sender
-from flowsched_gym.packets.rules.tcp_windows import CUBIC, DCTCP, FIXED, MOST_WINDOW, NEWRENO
-from flowsched_gym.packets.setup import PacketFlows, PacketSetup
-from flowsched_gym.packets.state import HEADER, MessageRule, PortLimits, PortParameters, SenderParameters
+from flowsched_gym.packets.rules.windows import FIRST_SHARE, Deadlines, Windows
+from flowsched_gym.packets.state import PortLimits
 from flowsched_gym.topology import Topology
-from flowsched_gym.workload import Workload
-from flowsched_gym.workload.empirical import PACKET_PAYLOAD
 
-TRANSPORTS: Final[Mapping[str, int]] = {"fixed": FIXED, "dctcp": DCTCP, "newreno": NEWRENO, "cubic": CUBIC}
-FIXED_WINDOW: Final = 64
-INITIAL_WINDOW: Final = 10
-"""Packets of the first window (RFC 6928)."""
-CLASSES: Final = ("host", "core")
 MOST_SLOTS: Final = 2**24
 SYN, SYN_ACK, DATA, ACK, READY = range(5)
 """Kinds of packets; ``READY`` ends a handshake."""
+BEHIND: Final = -1
+"""In place of a port: a path has ended."""
 
 
-class Acks(StrEnum):
-    """Acknowledgements take no bandwidth, or are packets on the way back."""
-
-    FREE = "free"
-    PACKETS = "packets"
-
-
-class Paths(StrEnum):
-    """All packets of a flow take one path, or they take those of its pair of hosts in turns."""
-
-    FLOW = "flow"
-    PACKET = "packet"
-
-
-ByClass = float | Mapping[str, float | None] | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NetworkParameters:
-    """Parameters of a network of ports, and of TCP senders in it.
+class PacketFlows(NamedTuple):
+    """Flows and their packets, flow by flow; or packets that are given, each of which arrives by itself.
 
     Attributes:
-        transport: ``fixed``, ``dctcp`` (RFC 8257), ``newreno`` (RFC 5681) or ``cubic`` with HyStart (RFC 8312).
-        payload: Bytes of payload of a full packet, > 0; the last packet of a flow has the rest.
-        header: Bytes around it on the wire, >= 0.
-        initial_window: Packets of the first window, 1 to 4,096; ``None`` for 10, or 64 where it is fixed.
-        min_rto: Shortest time in s after which a timer expires, > 0, the first time of a SYN too.
-        handshake: Whether a flow begins with a SYN, its answer and a third packet, of ``ack_bytes`` each.
-        acks: ``free``: acknowledgements take the propagation delay back, no bandwidth; ``packets``: they queue too.
-        ack_bytes: Bytes of an acknowledgement on the wire, > 0; ``None`` for those of a header, or 40 without one.
-        paths: ``flow``: the path that the fluid takes (the hash of ``Topology.ecmp``), the same one back; ``packet``:
-            the packets of a flow take the paths of its pair in turns, from that one on.
-        mark_at: A packet is marked if more bytes wait when it arrives at a port (K of DCTCP). One number, or a mapping
-            by class of link, ``{"host": ..., "core": ...}``: a link of the class ``host`` begins or ends at a host.
-            ``None``: no marks.
-        buffer: Bytes that may wait at a port, in all queues, by class too; a packet beyond is dropped. The packet that
-            is being sent does not wait. ``None``: unlimited.
-        messages: See ``SenderParameters``.
-        delay: Propagation delay in s of each link of a topology that is given by name, >= 0.
+        arrival_time: When each flow, or packet, arrives, in s, (num_flows,).
+        flow_id: Identifiers, (num_flows,).
+        source: Hosts, (num_flows,), and ``destination``.
+        first_packet: First packet of each flow, and behind the last the number of all, (num_flows + 1,); ``None`` where
+            packets are given.
+        table: The packets.
+        key_id: Identifier of each key, (num_keys,).
+        wire: Bytes on the wire of each flow, (num_flows,).
     """
 
-    transport: str = "fixed"
-    payload: float = PACKET_PAYLOAD
-    header: float = HEADER
-    initial_window: int | None = None
-    min_rto: float = 2e-3
-    handshake: bool = False
-    acks: str = Acks.FREE
-    ack_bytes: float | None = None
-    paths: str = Paths.FLOW
-    mark_at: ByClass = None
-    buffer: ByClass = None
-    messages: str = MessageRule.IDEAL
-    delay: float = 0.0
-
-    def __post_init__(self) -> None:
-        check_choice("transport", self.transport, TRANSPORTS)
-        check_choice("acks", self.acks, Acks)
-        check_choice("paths", self.paths, Paths)
-        if self.handshake not in (True, False):
-            raise ConfigError(f"handshake is {shown(self.handshake)}: it must be True or False")
-        if self.initial_window is not None:
-            check_integer("initial_window", self.initial_window, at_least=1, below=MOST_WINDOW + 1)
-        if self.ack_bytes is not None:
-            check_number("ack_bytes", self.ack_bytes, above=0)
-        self.senders()
-        for name in ("mark_at", "buffer"):
-            self._by_class(name)
-
-    def senders(self) -> SenderParameters:
-        """Returns what cuts flows into packets."""
-        return SenderParameters(
-            payload=self.payload,
-            header=self.header,
-            min_rto=self.min_rto,
-            messages=self.messages,
-            delay=self.delay,
-        )
+    arrival_time: FloatArray
+    flow_id: IntArray
+    source: IntArray
+    destination: IntArray
+    first_packet: IntArray
+    table: PacketTable
+    key_id: IntArray
+    wire: FloatArray
 
     @property
-    def window(self) -> float:
-        """Packets of the first window."""
-        default = FIXED_WINDOW if TRANSPORTS[self.transport] == FIXED else INITIAL_WINDOW
-        return float(default if self.initial_window is None else self.initial_window)
+    def num_flows(self) -> int:
+        """Number of flows, or of packets that are given."""
+        return len(self.arrival_time)
 
     @property
-    def ack_size(self) -> float:
-        """Bytes of an acknowledgement on the wire."""
-        return float((self.header or HEADER) if self.ack_bytes is None else self.ack_bytes)
-
-    def limits(self, at_host: BoolArray) -> PortLimits:
-        """Returns what may wait at each port, whose link begins or ends at a host or not, (num_ports,)."""
-        room, unmarked = (np.where(at_host, *self._by_class(name)) for name in ("buffer", "mark_at"))
-        return PortLimits(room, unmarked, True)
-
-    def _by_class(self, name: str) -> list[float]:
-        given: Any = getattr(self, name)
-        for each in given if isinstance(given, Mapping) else ():
-            if each not in CLASSES:
-                raise ConfigError(f"{name} has the class {shown(each)}: it must be one of {listed(each, CLASSES)}")
-        values = [given.get(each) if isinstance(given, Mapping) else given for each in CLASSES]
-        least: dict[str, int] = {"at_least": 0} if name == "mark_at" else {"above": 0}
-        return [np.inf if value is None else check_number(name, value, **least) for value in values]
-
-
-NETWORK_PARAMETERS: Final = tuple(field.name for field in fields(NetworkParameters))
+    def packets(self) -> IntArray:
+        """Packets of each flow, (num_flows,)."""
+        return np.diff(self.first_packet)
 
 
 class Ways(NamedTuple):
@@ -155,8 +72,23 @@ class Ways(NamedTuple):
     step: int
 
 
+class Delays(NamedTuple):
+    """The ways on which packets travel in order, each of which takes two delays, one after the other.
+
+    Attributes:
+        forth: First delay in s, (num_delays,), and ``back`` the second one: for an acknowledgement that takes no
+            bandwidth, of the last link and of the way back, by one event. In the order of an instant.
+        of_port: Index of each port's link, (num_ports,); ``of_flow``: of the acknowledgements of each flow.
+    """
+
+    forth: FloatArray
+    back: FloatArray
+    of_port: IntArray
+    of_flow: IntArray
+
+
 class PacketNetwork(NamedTuple):
-    """A network of ports, and flows cut into segments.
+    """A network of ports, and flows cut into packets.
 
     Attributes:
         flows: The flows.
@@ -166,10 +98,12 @@ class PacketNetwork(NamedTuple):
         delay: Propagation delay in s of the link behind it, (num_ports,).
         limits: What may wait.
         path_start: Where each path begins in ``path_ports``, (num_paths + 1,).
-        path_ports: Ports of all paths.
+        path_ports: Ports of all paths, each with ``BEHIND`` at its end.
         there: Paths of packets; ``back`` those of acknowledgements, which take ``back_delay`` s where they are free.
-        table: Table of packets underway, by slot, which are empty yet.
+        table: Table of packets: those of the flows where senders are told of losses; otherwise of slots, empty yet, for
+            packets and acknowledgements underway.
         seed: Seed of the sketch's hash.
+        are_given: Whether packets are given, in place of flows.
     """
 
     flows: PacketFlows
@@ -185,40 +119,96 @@ class PacketNetwork(NamedTuple):
     back_delay: FloatArray
     table: PacketTable
     seed: int
+    are_given: bool
 
     @property
-    def num_segments(self) -> int:
-        """Number of segments of all flows."""
-        return int(self.flows.first_packet[-1])
+    def has_slots(self) -> bool:
+        """Whether packets take slots of the table while they are underway, in place of a row each."""
+        return not (self.are_given or self.parameters.are_told)
 
     @property
     def transport(self) -> int:
         """Number of the transport."""
         return TRANSPORTS[self.parameters.transport]
 
+    def delays(self) -> Delays:
+        """Returns the ways on which packets travel."""
+        inner = np.ones(len(self.capacity), dtype=np.bool_)
+        flow = self.back_delay + 0j
+        if self.parameters.are_told:  # a packet that has left the last port is delivered, and acknowledged
+            at_end = np.append(self.path_ports[1:] == BEHIND, False)
+            inner[:] = False
+            inner[self.path_ports[~at_end & (self.path_ports != BEHIND)]] = True
+            flow = self.delay[self.path_ports[self.path_start[self.there.first + 1] - 2]] + 1j * self.back_delay
+        flows = flow[:1] if (flow == flow[:1]).all() else flow
+        # Complex numbers are sorted by the real part first.
+        pairs, index = np.unique(np.concatenate([self.delay[inner], flows]), return_inverse=True)
+        of_port, count = np.zeros(len(inner), dtype=np.int64), np.count_nonzero(inner)
+        of_port[inner] = index[:count]
+        of_flow = np.broadcast_to(index[count:].astype(np.int64), len(flow)).copy()
+        return Delays(pairs.real.copy(), pairs.imag.copy(), of_port, of_flow)
+
     def new_senders(self) -> npt.NDArray[Any]:
-        """Makes the senders, (num_flows,) of type ``SENDER``."""
+        """Makes senders that detect losses, (num_flows,) of type ``SENDER``."""
         window, min_rto = self.parameters.window, float(self.parameters.min_rto)
         ends = zip(self.flows.first_packet[:-1].tolist(), self.flows.first_packet[1:].tolist(), strict=True)
-        rows = [new_sender(first, last, window=window, min_rto=min_rto) for first, last in ends]
+        part, packet_part = self._parts(by_size=self.transport == TRANSPORTS["tafe"])
+        rest = zip(part.tolist(), self.flows.table.due.tolist(), strict=True)
+        rows = [
+            new_sender(*end, window=window, min_rto=min_rto, due=due, part=each, packet_part=packet_part)
+            for end, (each, due) in zip(ends, rest, strict=True)
+        ]
         return np.array(rows, dtype=SENDER)
 
     def new_segments(self) -> Segments:
-        """Makes what is known of segments that have not been sent."""
-        count = self.num_segments
+        """Makes what these senders know of segments that have not been sent."""
+        count = int(self.flows.first_packet[-1])
         fate, is_there = np.zeros((2, count), dtype=np.int8)
         return Segments(fate, np.zeros(count), np.zeros(count, dtype=np.int64), is_there)
 
+    def new_windows(self) -> Windows:
+        """Makes the windows of senders that are told of losses."""
+        transport, count = PacketTransport(self.parameters.transport), self.flows.num_flows
+        by_size = transport is PacketTransport.TAFE
+        part, packet_part = self._parts(by_size=by_size)
+        deadlines = None
+        if transport is PacketTransport.D2TCP:
+            never = np.full(count, np.nan)
+            deadlines = Deadlines(due=self.flows.table.due, round_start=never, round_time=never.copy())
+        zeros = np.zeros((5, count), dtype=np.int64)
+        return Windows(
+            reacts=transport is not PacketTransport.FIXED,
+            by_size=by_size,
+            window=np.full(count, self.parameters.window),
+            slow_start_end=np.full(count, np.inf),
+            share=np.full(count, FIRST_SHARE),
+            outstanding=zeros[0],
+            round_left=zeros[1],
+            round_acknowledged=zeros[2],
+            round_marked=zeros[3],
+            cut_left=zeros[4],
+            part_left=part,
+            packet_part=np.full(count, packet_part),
+            deadlines=deadlines,
+        )
+
     def new_record(self) -> Any:
-        """Makes what the scheduler keeps."""
+        """Makes what the scheduler keeps.
+
+        Raises:
+            ConfigError: Its parameters do not fit the traffic.
+        """
         flows = self.flows
+        largest = float(flows.table.size.max(initial=0.0))
         traffic = Traffic(
-            num_packets=len(self.table.flow),
+            num_packets=len(flows.table.flow),
             key_id=flows.key_id,
             capacity=self.capacity,
             seed=self.seed,
-            packets_of_flow=flows.packets,
-            largest_packet=max(float(flows.table.size.max(initial=0.0)), self.parameters.ack_size),
+            packets_of_flow=None if self.are_given else flows.packets,
+            size_of_flow=None if self.are_given else flows.wire - flows.packets * flows.table.header,
+            due=flows.table.due,
+            largest_packet=largest if self.parameters.are_told else max(largest, self.parameters.ack_size),
             payload=float(self.parameters.payload),
         )
         return self.scheduler.make_record(traffic, len(self.capacity))
@@ -227,8 +217,7 @@ class PacketNetwork(NamedTuple):
         """Returns the least times in s that flows take alone, (num_flows,), if their windows make nothing wait."""
         first, last = self.flows.first_packet[:-1], self.flows.first_packet[1:] - 1
         size = self.flows.table.size
-        wire = np.add.reduceat(size, first)
-        ideal = _through(self, self.there, wire, size[first], size[last])
+        ideal = _through(self, self.there, self.flows.wire, size[first], size[last])
         if self.parameters.handshake:
             ack = np.full(len(first), self.parameters.ack_size)
             are_packets = self.parameters.acks == Acks.PACKETS
@@ -238,32 +227,45 @@ class PacketNetwork(NamedTuple):
                 ideal += ack / self.capacity[self.path_ports[self.path_start[self.there.first + self.there.turn]]]
         return ideal
 
+    def _parts(self, *, by_size: bool) -> tuple[FloatArray, float]:
+        """Returns the bytes of each flow, (num_flows,), and of a full packet, over those of the largest flow."""
+        payload, flows = float(self.parameters.payload), self.flows
+        size = (flows.packets - 1) * payload + (flows.table.size[flows.first_packet[1:] - 1] - flows.table.header)
+        bound = self.parameters.largest if by_size else None
+        largest = float(size.max(initial=payload) if bound is None else bound)
+        return np.minimum(size / largest, 1.0), payload / largest
+
 
 def new_packet_network(
-    flows: Workload, topology: Topology, parameters: NetworkParameters, scheduler: Scheduler, seed: int
+    flows: PacketFlows,
+    topology: Topology,
+    parameters: NetworkParameters,
+    scheduler: Scheduler,
+    *,
+    limits: PortLimits | None = None,
+    seed: int = 0,
+    are_given: bool = False,
 ) -> PacketNetwork:
-    """Makes a network of ports in which no flow has arrived.
+    """Makes a network of ports in which nothing has arrived.
 
     Raises:
         ConfigError: The topology has CPUs.
-        WorkloadError: There are too many packets, flows have something to wait for, or no path joins their hosts.
+        WorkloadError: No path joins the hosts of a flow.
     """
-    setup = PacketSetup(scheduler=scheduler, capacity=1.0, port=PortParameters(), senders=parameters.senders())
-    packets = setup.cut(flows)
-    if flows.link_changes is not None:
-        raise WorkloadError("the workload has link changes: the links of packets stay up")
     if topology.num_cpus:
         raise ConfigError(f"topology {topology.name} has CPUs: packets cross links alone")
     capacity, delay = topology.capacity, topology.delay
     path_start, path_links = topology.path_start, topology.path_links
     first, last = topology.candidates(flows.source, flows.destination)
     turn = topology.ecmp(flows.source, flows.destination, flows.flow_id, seed=seed) - first
-    if topology.num_hosts == 0:
+    if topology.num_hosts:
+        back_first, back_last = topology.candidates(flows.destination, flows.source)
+    elif parameters.acks == Acks.PACKETS:
         capacity, delay = np.repeat(capacity, 2), np.repeat(delay, 2)
         path_start, path_links = np.arange(3), np.arange(2)
         back_first, back_last = first + 1, last + 1
     else:
-        back_first, back_last = topology.candidates(flows.destination, flows.source)
+        back_first, back_last = first, last
     begins = np.unique(path_links[path_start[:-1]])
     at_host = np.zeros(len(capacity), dtype=np.bool_)
     at_host[begins] = at_host[path_links[path_start[1:] - 1]] = True
@@ -273,28 +275,33 @@ def new_packet_network(
     step = int(parameters.paths == Paths.PACKET)
     back_turn = turn % (back_last - back_first)
     along = np.add.reduceat(delay[path_links], path_start[:-1])
-    slots = min(4 * len(packets.table.flow) + 4 * flows.num_flows + 64, MOST_SLOTS)
-    table = packets.table._replace(
-        flow=np.zeros(slots, dtype=np.int64),
-        size=np.zeros(slots),
-        remaining=np.zeros(slots if scheduler.needs_remaining else 0),
-        num_senders=len(begins),
-        tag=np.zeros(slots),
-    )
+    # Hosts tag packets for the ports behind theirs, where there are any.
+    num_senders = len(begins) if len(begins) < len(order) else 0
+    num_packets = len(flows.table.flow)
+    table = flows.table._replace(num_senders=num_senders, tag=np.zeros(num_packets if num_senders else 0))
+    if not (parameters.are_told or are_given):
+        slots = min(4 * num_packets + 4 * flows.num_flows + 64, MOST_SLOTS)
+        table = table._replace(
+            flow=np.zeros(slots, dtype=np.int64),
+            size=np.zeros(slots),
+            remaining=np.zeros(slots if scheduler.needs_remaining else 0),
+            tag=np.zeros(slots if num_senders else 0),
+        )
     return PacketNetwork(
-        flows=packets,
+        flows=flows,
         parameters=parameters,
         scheduler=scheduler,
         capacity=capacity[order],
         delay=delay[order],
-        limits=parameters.limits(at_host[order]),
-        path_start=path_start,
-        path_ports=number[path_links],
+        limits=parameters.limits(at_host[order]) if limits is None else limits,
+        path_start=path_start + np.arange(len(path_start)),
+        path_ports=np.insert(number[path_links], path_start[1:], BEHIND),
         there=Ways(first, last - first, turn, step),
         back=Ways(back_first, back_last - back_first, back_turn, step),
         back_delay=along[back_first + back_turn],
         table=table,
         seed=seed,
+        are_given=are_given,
     )
 
 
@@ -310,15 +317,15 @@ def _through(network: PacketNetwork, ways: Ways, wire: FloatArray, first: FloatA
     that take several paths in turns share the ports in which these differ.
     """
     paths, other = ways.first + ways.turn, ways.first + (ways.turn + ways.step) % ways.number
-    start, end = network.path_start[paths], network.path_start[paths + 1]
-    other_start, other_end = network.path_start[other], network.path_start[other + 1]
+    start, end = network.path_start[paths], network.path_start[paths + 1] - 1
+    other_start, other_end = network.path_start[other], network.path_start[other + 1] - 1
     least, before, delay = np.zeros((3, len(paths)))
     for hop in range(int((end - start).max(initial=0))):
         port = network.path_ports[np.minimum(start + hop, end - 1)]
         shared = network.path_ports[np.minimum(other_start + hop, other_end - 1)] == port
-        per_byte = np.where(start + hop < end, 1.0 / network.capacity[port], 0.0)
+        capacity = np.where(start + hop < end, network.capacity[port], np.inf)
         delay += np.where(start + hop < end, network.delay[port], 0.0)
         passing = np.where(shared, wire, np.maximum(wire / ways.number, last))
-        least = np.maximum(least + last * per_byte, before + passing * per_byte)
-        before += np.where(shared, first, last) * per_byte
+        least = np.maximum(least + last / capacity, before + passing / capacity)
+        before += np.where(shared, first, last) / capacity
     return least + delay

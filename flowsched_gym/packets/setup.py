@@ -1,59 +1,45 @@
-"""What a replay of packets is made of, for both engines: flows cut into packets, a port with its scheduler, senders."""
+"""What a replay of packets is made of, for both engines: a topology, the scheduler of its ports, and senders."""
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Final
 
 import numpy as np
 
-from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.errors import WorkloadError
 from flowsched_gym.flows.records import Records, complete_records
-from flowsched_gym.flows.workload import Workload
-from flowsched_gym.packets.contract import PacketTable, Scheduler, Traffic
-from flowsched_gym.packets.rules.windows import FIRST_SHARE, Deadlines, Windows
-from flowsched_gym.packets.state import MessageRule, PacketTransport, PortParameters, SenderParameters
+from flowsched_gym.flows.workload import NO_TASK, Workload
+from flowsched_gym.packets.contract import PacketTable, Scheduler
+from flowsched_gym.packets.network import PacketFlows, PacketNetwork, new_packet_network
+from flowsched_gym.packets.parameters import BY_TASK, MessageRule, NetworkParameters, PortParameters
+from flowsched_gym.topology import Topology
 
-MOST_PACKETS = 2**31
+MOST_PACKETS: Final = 2**31
 """Packets of a replay at most: more fit into no memory."""
-
-
-class PacketFlows(NamedTuple):
-    """Flows and their packets, flow by flow.
-
-    Attributes:
-        arrival_time: When each flow arrives, in s, (num_flows,).
-        flow_id: Identifiers, (num_flows,).
-        first_packet: First packet of each flow, and behind the last the number of all, (num_flows + 1,).
-        table: The packets.
-        key_id: Identifier of each key, (num_keys,).
-    """
-
-    arrival_time: FloatArray
-    flow_id: IntArray
-    first_packet: IntArray
-    table: PacketTable
-    key_id: IntArray
-
-    @property
-    def num_flows(self) -> int:
-        """Number of flows."""
-        return len(self.arrival_time)
-
-    @property
-    def packets(self) -> IntArray:
-        """Packets of each flow, (num_flows,)."""
-        return np.diff(self.first_packet)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PacketSetup:
-    """A port of so many B/s with its scheduler, and the senders into it; the seed is that of the sketch's hash."""
+    """A network of ports before it has flows.
+
+    Attributes:
+        scheduler: The scheduler of each port.
+        topology: The links behind the ports.
+        parameters: Those of senders, and of ports that count bytes.
+        port: Those of ports that count packets, in place of ``buffer`` and ``mark_at``.
+        seed: Seed of the hash by which flows choose among equal paths, and of the sketch's hash.
+    """
 
     scheduler: Scheduler
-    capacity: float
-    port: PortParameters
-    senders: SenderParameters = field(default_factory=SenderParameters)
+    topology: Topology
+    parameters: NetworkParameters = field(default_factory=NetworkParameters)
+    port: PortParameters | None = None
     seed: int = 0
+
+    @property
+    def capacity(self) -> float:
+        """Capacity of the first port in B/s."""
+        return float(self.topology.capacity[0])
 
     def cut(self, flows: Workload) -> PacketFlows:
         """Cuts flows into packets.
@@ -63,7 +49,7 @@ class PacketSetup:
         """
         if flows.has_stages:
             raise WorkloadError("flows have CPU work, or come after others: flows of packets are sent when they arrive")
-        payload, header = float(self.senders.payload), float(self.senders.header)
+        payload, header = float(self.parameters.payload), float(self.parameters.header)
         counts = np.ceil(flows.size / payload)
         if counts.sum() >= MOST_PACKETS:
             raise WorkloadError(
@@ -78,71 +64,58 @@ class PacketSetup:
         if self.scheduler.needs_remaining:
             remaining = flows.size[flow] - (np.arange(len(flow)) - first_packet[flow]) * payload
         key, key_id = np.arange(len(counts)), flows.flow_id
-        if self.senders.messages == MessageRule.TIME:
+        if self.parameters.messages == MessageRule.TIME:
             key_id, key = np.unique(flows.source * flows.num_hosts + flows.destination, return_inverse=True)
+        elif self.parameters.messages == BY_TASK:
+            assert flows.task_id is not None
+            alone = flows.task_id.max(initial=0) + 1 + np.arange(len(counts))
+            key_id, key = np.unique(np.where(flows.task_id == NO_TASK, alone, flows.task_id), return_inverse=True)
         assert flows.deadline_span is not None
         due = flows.arrival_time + flows.deadline_span
-        table = PacketTable(flow, size, header, remaining, key.reshape(-1), due)
-        return PacketFlows(flows.arrival_time, flows.flow_id, first_packet, table, key_id)
+        return PacketFlows(
+            arrival_time=flows.arrival_time,
+            flow_id=flows.flow_id,
+            source=flows.source,
+            destination=flows.destination,
+            first_packet=first_packet,
+            table=PacketTable(flow, size, header, remaining, key.reshape(-1), due),
+            key_id=key_id,
+            wire=flows.size + counts * header,
+        )
 
-    def new_record(self, flows: PacketFlows, capacity: FloatArray | None = None) -> Any:
-        """Makes what the scheduler keeps at ports of these capacities in B/s, (num_ports,), or at the one port.
+    def network(self, flows: Workload) -> PacketNetwork:
+        """Makes a network of ports in which no flow has arrived.
 
         Raises:
-            ConfigError: Its parameters do not fit the traffic.
+            ConfigError: The topology has CPUs.
+            WorkloadError: See ``cut``; or no path joins the hosts of a flow, or links fail.
         """
-        ports = np.array([self.capacity]) if capacity is None else capacity
-        traffic = Traffic(
-            num_packets=len(flows.table.flow),
-            key_id=flows.key_id,
-            capacity=ports,
-            seed=self.seed,
-            packets_of_flow=flows.packets,
-            largest_packet=float(flows.table.size.max(initial=0.0)),
-            payload=float(self.senders.payload),
-        )
-        return self.scheduler.make_record(traffic, len(ports))
+        if flows.link_changes is not None:
+            raise WorkloadError("the workload has link changes: the links of packets stay up")
+        return self.network_of(self.cut(flows))
 
-    def new_windows(self, flows: PacketFlows) -> Windows:
-        """Makes the windows of senders."""
-        transport, payload = PacketTransport(self.senders.transport), float(self.senders.payload)
-        last = flows.table.size[flows.first_packet[1:] - 1] - flows.table.header
-        size = (flows.packets - 1) * payload + last
-        by_size = transport is PacketTransport.TAFE
-        bound = self.senders.largest if by_size else None
-        largest = float(size.max(initial=payload) if bound is None else bound)
-        deadlines = None
-        if transport is PacketTransport.D2TCP:
-            never = np.full(len(size), np.nan)
-            deadlines = Deadlines(due=flows.table.due, round_start=never, round_time=never.copy())
-        zeros = np.zeros((5, len(size)), dtype=np.int64)
-        return Windows(
-            reacts=transport is not PacketTransport.FIXED,
-            by_size=by_size,
-            window=np.full(len(size), float(self.senders.window)),
-            slow_start_end=np.full(len(size), np.inf),
-            share=np.full(len(size), FIRST_SHARE),
-            outstanding=zeros[0],
-            round_left=zeros[1],
-            round_acknowledged=zeros[2],
-            round_marked=zeros[3],
-            cut_left=zeros[4],
-            part_left=np.minimum(size / largest, 1.0),
-            packet_part=np.full(len(size), payload / largest),
-            deadlines=deadlines,
+    def network_of(self, packets: PacketFlows, *, are_given: bool = False) -> PacketNetwork:
+        """Makes it of flows that are cut already, or of packets that are given."""
+        limits = None if self.port is None else self.port.limits(self.topology.num_links)
+        return new_packet_network(
+            packets,
+            self.topology,
+            self.parameters,
+            self.scheduler,
+            limits=limits,
+            seed=self.seed,
+            are_given=are_given,
         )
 
     def ideal_fct(self, flows: Workload) -> FloatArray:
         """Returns the completion times in s of flows alone whose window never makes them wait, (num_flows,)."""
-        packets = np.ceil(flows.size / self.senders.payload)
-        ideal: FloatArray = (flows.size + packets * self.senders.header) / self.capacity + self.senders.delay
-        return ideal
+        return self.network(flows).ideal_fct()
 
-    def records(self, flows: Workload, completion_time: FloatArray, ideal_fct: FloatArray | None = None) -> Records:
+    def records(self, flows: Workload, completion_time: FloatArray) -> Records:
         """Builds the records of flows from when they were delivered, in s, (num_flows,), NaN for not yet."""
         return complete_records(
             flows,
             grant_time=flows.arrival_time.copy(),
             completion_time=completion_time,
-            ideal_fct=self.ideal_fct(flows) if ideal_fct is None else ideal_fct,
+            ideal_fct=self.ideal_fct(flows),
         )

@@ -201,7 +201,7 @@ def test_the_trace_has_a_row_for_each_packet(flowsched, tmp_path: Path) -> None:
 def test_the_records_of_a_replay_are_those_of_the_call_in_python(flowsched, tmp_path: Path) -> None:
     path, out, trace = tmp_path / "flows.csv", tmp_path / "records.csv", tmp_path / "trace.csv"
     flowsched("workload", "gather-heavy", "--flows", 20, "--out", path)
-    parameters = {"buffer": 20, "mark_at": 5, "transport": "dctcp", "delay": 2e-5}
+    parameters = {"buffer": 30_000, "mark_at": 7_500, "transport": "dctcp", "delay": 2e-5}
     given = [word for key, value in parameters.items() for word in ("--param", f"{key}={value}")]
 
     words = "--scheduler", "fifo", *given, "--out", out, "--trace", trace, "--link-gbps", 10

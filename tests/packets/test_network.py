@@ -9,11 +9,12 @@ import pytest
 
 import flowsched_gym
 from flowsched_gym.core.errors import ConfigError, WorkloadError
-from flowsched_gym.packets.compiled.network import DELIVERED, DROPPED, SENT, compile_network, replay_network
-from flowsched_gym.packets.compiled.state import NONE
-from flowsched_gym.packets.network import NetworkParameters, new_packet_network
-from flowsched_gym.packets.schedulers import Pias, make_scheduler
-from flowsched_gym.packets.simpy import NetworkReplay
+from flowsched_gym.packets.compiled.network import new_network, run_network
+from flowsched_gym.packets.compiled.state import DELIVERED, DROPPED, NONE, SENT
+from flowsched_gym.packets.network import PacketNetwork
+from flowsched_gym.packets.parameters import NetworkParameters
+from flowsched_gym.packets.schedulers import PacketSetup, Pias, make_scheduler
+from flowsched_gym.packets.simpy import DetectingReplay, ToldReplay
 from flowsched_gym.packets.state import PacketRecords
 from flowsched_gym.topology import Topology, add_cpus, big_switch, fat_tree, leaf_spine, make_topology
 from flowsched_gym.workload import Workload
@@ -52,7 +53,14 @@ def on_both(flows: Workload, topology: str | Topology, scheduler: Any = "fifo", 
     return simpy
 
 
-@pytest.mark.parametrize("transport", ["fixed", "dctcp", "newreno", "cubic"])
+def network_of(
+    flows: Workload, topology: Topology, parameters: NetworkParameters, scheduler: Any = "fifo", seed: int = 0
+) -> PacketNetwork:
+    rule = make_scheduler(scheduler, {}) if isinstance(scheduler, str) else scheduler
+    return PacketSetup(scheduler=rule, topology=topology, parameters=parameters, seed=seed).network(flows)
+
+
+@pytest.mark.parametrize("transport", ["fixed", "dctcp", "newreno", "cubic", "d2tcp", "tafe"])
 @pytest.mark.parametrize("change", [{}, {"acks": "free"}, {"paths": "packet", "handshake": False}], ids=str)
 def test_both_engines_lose_mark_and_deliver_the_same_packets(transport: str, change: dict[str, object]) -> None:
     records = on_both(mixed_flows(8), SMALL, transport=transport, **{**HARSH, **change})
@@ -79,7 +87,7 @@ def test_every_topology_carries_packets(name: str) -> None:
 
 def test_packets_take_the_paths_of_the_fluid_and_come_back_by_them() -> None:
     topology, flows = fat_tree(arity=4), mixed_flows(16)
-    network = new_packet_network(flows, topology, NetworkParameters(), make_scheduler("fifo", {}), seed=5)
+    network = network_of(flows, topology, NetworkParameters(), seed=5)
     path = topology.ecmp(flows.source, flows.destination, flows.flow_id, seed=5)
     np.testing.assert_array_equal(network.there.first + network.there.turn, path)
     np.testing.assert_array_equal(network.back.turn, network.there.turn)
@@ -110,35 +118,43 @@ def test_marks_and_losses_count_the_bytes_that_wait_by_class_of_link() -> None:
         ({"buffer": {"host": 3_000}}, 0, 1),
         ({"buffer": {"host": 4_500}}, 0, 0),
     ):
-        records = on_both(flows, switch, losses="detected", **limits)
+        records = on_both(flows, switch, **limits)
         assert (records.marks.sum(), records.drops.sum()) == (marks, drops), limits
 
 
-@pytest.mark.parametrize("acks", ["free", "packets"])
-@pytest.mark.parametrize("transport", ["dctcp", "cubic"])
-def test_no_packet_is_lost_sight_of_at_any_event(transport: str, acks: str) -> None:
-    parameters = NetworkParameters(transport=transport, **{**HARSH, "acks": acks})
-    fifo = make_scheduler("fifo", {})
-
-    replay = NetworkReplay(new_packet_network(mixed_flows(8, 25), SMALL, parameters, fifo, seed=0))
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"transport": "dctcp"},
+        {"transport": "cubic", "acks": "free"},
+        {"transport": "fixed", "handshake": False, "acks": "free"},
+        {"transport": "dctcp", "handshake": False, "acks": "free", "losses": "told", "paths": "packet"},
+    ],
+    ids=str,
+)
+def test_no_packet_is_lost_sight_of_at_any_event(change: dict[str, Any]) -> None:
+    network = network_of(mixed_flows(8, 25), SMALL, NetworkParameters(**{**HARSH, **change}))
+    replay = DetectingReplay(network) if network.has_slots else ToldReplay(network)
     while replay.env.peek() < math.inf:
         replay.env.step()
         sent, *rest = replay.census
         assert sent == sum(rest)
     assert replay.census.dropped > 0
-    assert replay.census.waiting == replay.census.sending == replay.census.travelling == 0
+    assert replay.census.waiting == replay.census.sending == 0
 
-    senders, tables, underway = compile_network(new_packet_network(mixed_flows(8, 25), SMALL, parameters, fifo, 0))
+    network = network_of(mixed_flows(8, 25), SMALL, NetworkParameters(**{**HARSH, **change}))
+    tables, underway, senders = new_network(network)
+    counts, ports = underway.counts, tables.ports
     for step in range(1, 1_500):
-        replay_network(senders, tables, underway, len(senders.arrivals), step * 7e-6)
+        run_network(tables, underway, senders, len(underway.arrivals), step * 7e-6)
         travelling = 0
         for first in underway.lists[0].tolist():
             p = first
             while p != NONE:
-                travelling, p = travelling + 1, int(tables.packets.after[p])
-        ports = tables.ports
+                # An acknowledgement that is no packet has been delivered.
+                travelling += network.has_slots or underway.path_ports[tables.packets.hop[p]] >= 0
+                p = int(tables.packets.after[p])
         here = ports.waiting.sum() + np.count_nonzero(ports.sending != NONE) + travelling
-        counts = underway.counts
         assert counts[SENT] == counts[DELIVERED] + counts[DROPPED] + here
     assert counts[DROPPED] > 0
 
@@ -147,11 +163,11 @@ def test_a_timer_waits_twice_as_long_each_time_a_syn_is_lost() -> None:
     flows = make_flows([0.0], [1_460.0], source=[0], destination=[1])
     # A SYN finds no room ever: it is sent at 0, 1, 3, 7 and 15 s.
     parameters = NetworkParameters(buffer=99, ack_bytes=100, min_rto=1.0, handshake=True)
-    network = new_packet_network(flows, big_switch(num_hosts=2), parameters, make_scheduler("fifo", {}), seed=0)
-    replay = NetworkReplay(network)
+    network = network_of(flows, big_switch(num_hosts=2), parameters)
+    replay = DetectingReplay(network)
     replay.run(until=16.0)
-    senders, tables, underway = compile_network(network)
-    replay_network(senders, tables, underway, 1, 16.0)
+    tables, underway, senders = new_network(network)
+    run_network(tables, underway, senders, 1, 16.0)
 
     for sender in (replay.states[0], senders.rows[["timeouts", "drops"]].view(np.recarray)[0]):
         assert (sender.timeouts, sender.drops) == (4, 5)
@@ -173,13 +189,28 @@ def test_windows_fill_the_link_that_two_flows_share() -> None:
             assert records.fct.min() > 0.9 * records.fct.max()
 
 
-def test_a_port_that_is_told_of_losses_is_as_before_and_one_that_detects_them_can_be_asked_for() -> None:
+@pytest.mark.parametrize("topology", ["one-link", SMALL], ids=["one-link", "leaf-spine"])
+def test_fixed_windows_are_told_of_losses_where_data_alone_can_be_lost(topology: Any) -> None:
     flows = mixed_flows(4)
-    told = flowsched_gym.replay_packets(flows, scheduler="fifo", parameters={"buffer": 6})
-    said = flowsched_gym.replay_packets(flows, scheduler="fifo", parameters={"buffer": 6, "losses": "told"})
-    detected = on_both(flows, "one-link", buffer=6 * 1_500, losses="detected")
+    told, said, detected = (
+        on_both(flows, topology, buffer=9_000, min_rto=1e-3, **change)
+        for change in ({}, {"losses": "told"}, {"losses": "detected"})
+    )
     np.testing.assert_array_equal(told.fct, said.fct)
-    assert told.timeouts.sum() == 0 < detected.timeouts.sum()
+    assert told.timeouts.sum() == told.drops.sum() > 0
+    assert 0 < detected.timeouts.sum() != detected.drops.sum()
+
+
+def test_flows_back_off_less_with_d2tcp_before_a_deadline_and_with_tafe_at_their_end() -> None:
+    flows = make_flows([0.0, 0.0], [1e6, 3e5], source=[0, 1], destination=[2, 2], span=[2e-3, np.inf])
+    how = {"mark_at": 15_000, "delay": LINK, "initial_window": 10}
+    dctcp, d2tcp, tafe = (on_both(flows, "big-switch", transport=each, **how) for each in ("dctcp", "d2tcp", "tafe"))
+    assert min(dctcp.marks.min(), d2tcp.marks.min(), tafe.marks.min()) > 0
+    assert d2tcp.fct[0] < dctcp.fct[0]
+    assert tafe.fct[1] < dctcp.fct[1]
+    without = make_flows([0.0, 0.0], [1e6, 3e5], source=[0, 1], destination=[2, 2])
+    same = [on_both(without, "big-switch", transport=each, **how) for each in ("dctcp", "d2tcp")]
+    np.testing.assert_array_equal(same[0].fct, same[1].fct)
 
 
 def test_what_a_network_cannot_do_is_an_error() -> None:
@@ -190,8 +221,10 @@ def test_what_a_network_cannot_do_is_an_error() -> None:
         ({"parameters": {"acks": "some"}}, "acks"),
         ({"parameters": {"handshake": "yes"}}, "handshake"),
         ({"parameters": {"initial_window": 5_000}}, "initial_window"),
-        ({"parameters": {"transport": "d2tcp"}}, "transport"),
+        ({"parameters": {"transport": "tcp"}}, "transport"),
         ({"parameters": {"window": 5}}, "no parameter 'window'"),
+        ({"parameters": {"losses": "told", "handshake": True}}, "handshake is True"),
+        ({"parameters": {"losses": "told", "transport": "cubic"}}, "transport"),
         ({"parameters": {"losses": "guessed"}}, "losses"),
         ({"capacity": 1.0, "topology": SMALL}, "capacity"),
         ({"keep_trace": True}, "no trace"),
@@ -203,4 +236,4 @@ def test_what_a_network_cannot_do_is_an_error() -> None:
         flowsched_gym.replay_packets(far, scheduler="fifo", topology=SMALL)
     with_cpus = add_cpus(make_topology("big-switch", num_hosts=2), 1.0)
     with pytest.raises(ConfigError, match="CPUs"):
-        new_packet_network(flows, with_cpus, NetworkParameters(), Pias([1.0]), seed=0)
+        network_of(flows, with_cpus, NetworkParameters(), Pias([1.0]))

@@ -10,8 +10,8 @@ from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.packets.contract import BEYOND, Arrival, Order, PacketTable, Scheduler, Traffic
 from tests.packets.test_engines import DCTCP, LOSSES, flows, on_both
-from tests.packets.test_fabric import LOSSES as FABRIC_LOSSES
-from tests.packets.test_fabric import Reference, columns, replay
+from tests.packets.test_told import LOSSES as FABRIC_LOSSES
+from tests.packets.test_told import Reference, columns, replay
 from tests.simulate import each_engine
 
 LIMITS = (3, 20)

@@ -51,7 +51,7 @@ def test_at_one_instant_a_transmission_ends_then_packets_arrive_and_last_the_por
 
 def test_an_acknowledgement_comes_before_an_arrival_at_its_instant() -> None:
     flows = make_flows([0.0, 16.0], [20.0, 10.0], source=[1, 2])
-    records = replay(flows, window=1, delay=3)
+    records = replay(flows, initial_window=1, delay=3)
     assert records.trace.flow_id.tolist() == [0, 0, 1]
     assert records.trace.arrival_time.tolist() == [0, 16, 16]
     assert records.fct.tolist() == [29, 23]
@@ -59,7 +59,7 @@ def test_an_acknowledgement_comes_before_an_arrival_at_its_instant() -> None:
 
 def test_a_window_waits_for_acknowledgements_that_take_the_delay_twice() -> None:
     # Two packets in 20 s, the first acknowledgement at 10 + 14, the next two packets from there on.
-    records = replay([40], window=2, delay=7)
+    records = replay([40], initial_window=2, delay=7)
 
     assert records.trace.arrival_time.tolist() == [0, 0, 24, 34]
     assert records.completion_time.tolist() == [44 + 7]
@@ -67,7 +67,7 @@ def test_a_window_waits_for_acknowledgements_that_take_the_delay_twice() -> None
 
 
 def test_a_full_buffer_drops_what_arrives_and_it_is_sent_again_after_the_timeout() -> None:
-    records = replay([30], buffer=2, min_rto=100, window=3)
+    records = replay([30], buffer=20, min_rto=100, initial_window=3)
 
     assert records.trace.dropped.tolist() == [False, False, True, False]
     assert records.trace.arrival_time.tolist() == [0, 0, 0, 100]
@@ -270,8 +270,9 @@ def test_what_is_not_allowed_is_an_error_that_says_so() -> None:
         ("fifi", {}, "did you mean 'fifo'"),
         ("fifo", {"buffers": 3}, "did you mean 'buffer'"),
         ("fifo", {"buffer": 0}, "buffer is 0"),
-        ("fifo", {"mark_at": 1.5}, "mark_at is 1.5"),
-        ("fifo", {"window": 0}, "window is 0"),
+        ("fifo", {"mark_at": -1}, "mark_at is -1"),
+        ("fifo", {"losses": "told", "acks": "packets"}, "free acknowledgements"),
+        ("fifo", {"initial_window": 0}, "window is 0"),
         ("fifo", {"payload": 0}, "payload is 0"),
         ("fifo", {"delay": float("nan")}, "delay is nan"),
         ("fifo", {"transport": "tcp"}, "one of fixed, dctcp"),

@@ -8,9 +8,11 @@ import pytest
 
 import flowsched_gym
 from flowsched_gym.packets.contract import Arrival
+from flowsched_gym.packets.parameters import NetworkParameters, PortParameters
 from flowsched_gym.packets.schedulers import PacketSetup, make_scheduler
-from flowsched_gym.packets.simpy import PacketReplay, QueueCounter
-from flowsched_gym.packets.state import PacketTrace, PortParameters, SenderParameters
+from flowsched_gym.packets.simpy import QueueCounter, ToldReplay
+from flowsched_gym.packets.state import PacketTrace
+from flowsched_gym.topology import one_link
 from tests.packets.test_engines import equal_flows
 from tests.simulate import make_flows
 
@@ -47,7 +49,8 @@ def test_packets_wait_as_in_an_m_d_1_queue_and_by_littles_law(load: float) -> No
     assert mean_number == pytest.approx(count / duration * waiting, rel=0.01)
 
 
-def test_two_dctcp_flows_keep_the_queue_where_its_paper_says() -> None:
+@pytest.mark.parametrize("losses", ["told", "detected"])
+def test_two_dctcp_flows_keep_the_queue_where_its_paper_says(losses: str) -> None:
     # DCTCP, section 3.3: with N = 2 flows the queue peaks at K + N packets and swings by sqrt(N (C RTT + K) / 2).
     round_trip, mark_at = 1e-4, 40
     flows = make_flows([0.0, 3e-4], [1_460.0 * 60_000] * 2, source=[0, 1], destination=[2, 2])
@@ -56,7 +59,13 @@ def test_two_dctcp_flows_keep_the_queue_where_its_paper_says() -> None:
         flows,
         scheduler="fifo",
         capacity=LINE_RATE,
-        parameters={"transport": "dctcp", "mark_at": mark_at, "delay": round_trip / 2},
+        parameters={
+            "transport": "dctcp",
+            "losses": losses,
+            "initial_window": 64,
+            "mark_at": (mark_at - 1) * PACKET,
+            "delay": round_trip / 2,
+        },
         engine="compiled",
         keep_trace=True,
     )
@@ -73,7 +82,7 @@ class Census:
 
     arrived = sent = dropped = 0
 
-    def arrive(self, now: float, p: int, arrival: Arrival, *, marked: bool) -> None:
+    def arrive(self, now: float, p: int, flow: int, size: float, arrival: Arrival, *, marked: bool) -> None:
         self.arrived += 1
 
     def send(self, now: float, p: int, end: float) -> None:
@@ -89,19 +98,21 @@ def test_no_packet_is_lost_sight_of_at_any_event(scheduler: str, transport: str)
     packets = equal_flows(12, 20, packet=PACKET, header=40.0, apart=1e-6)
     setup = PacketSetup(
         scheduler=make_scheduler(scheduler, {}),
-        capacity=LINE_RATE,
+        topology=one_link(capacity=LINE_RATE, delay=3e-6),
         port=PortParameters(buffer=6, mark_at=2),
-        senders=SenderParameters(window=5, transport=transport, delay=3e-6, min_rto=2e-5),
+        parameters=NetworkParameters(initial_window=5, transport=transport, losses="told", min_rto=2e-5),
     )
-    counter = QueueCounter(packets.table, setup.scheduler.num_queues)
+    counter = QueueCounter(setup.scheduler.num_queues)
     census: Any = Census()
-    simulation = PacketReplay(packets, setup, [counter, census])
+    simulation = ToldReplay(setup.network_of(packets), [counter, census])
     largest = 0
     while simulation.env.peek() < math.inf:
         simulation.env.step()
-        waiting = simulation.port.num_waiting
+        waiting = simulation.ports[0].num_waiting
         assert census.arrived == census.sent + census.dropped + waiting
         assert waiting == counter.counts.waiting.sum() <= 6
+        sent, *rest = simulation.census
+        assert sent == sum(rest)
         largest = max(largest, waiting)
 
     assert census.sent == packets.packets.sum()

@@ -1,4 +1,4 @@
-"""Packets in the compiled engine: one port, equal bit for bit to ``packets.simpy``, and faster; a leaf-spine.
+"""Packets in the compiled engine, equal bit for bit to ``packets.simpy``, and faster.
 
 Beside replays it runs many networks of one port each, whose agents act once per period.
 """
@@ -17,17 +17,15 @@ from flowsched_gym.core.threads import Pool
 from flowsched_gym.flows.fields import Fields, fill_flow_fields
 from flowsched_gym.flows.records import Records
 from flowsched_gym.machine_code.decorators import compiles
-from flowsched_gym.packets.compiled.fabric import Fabric, PacketFabric, new_fabric, replay_fabric
-from flowsched_gym.packets.compiled.loop import replay, serve
-from flowsched_gym.packets.compiled.network import HOPS, NO_SLOT, compile_network, replay_network
-from flowsched_gym.packets.compiled.state import COMPLETED, RESENT, Network, Tables, new_network, new_tables, whole
-from flowsched_gym.packets.contract import HOOKS, PacketTable, hook_error
-from flowsched_gym.packets.network import PacketNetwork, too_many_underway
+from flowsched_gym.packets.compiled.detecting import NO_SLOT, DetectingSenders
+from flowsched_gym.packets.compiled.network import Network, new_network, run_network
+from flowsched_gym.packets.compiled.state import COMPLETED, HOPS, Tables, whole
+from flowsched_gym.packets.compiled.told import ToldSenders
+from flowsched_gym.packets.contract import HOOKS, PacketTable, Scheduler, hook_error
+from flowsched_gym.packets.network import PacketFlows, PacketNetwork, too_many_underway
 from flowsched_gym.packets.rules.queues import forget_counts
-from flowsched_gym.packets.schedulers import PacketSetup
-from flowsched_gym.packets.setup import PacketFlows
+from flowsched_gym.packets.setup import PacketSetup
 from flowsched_gym.packets.state import FlowOutcomes
-from flowsched_gym.topology import Topology
 from flowsched_gym.workload import Workload
 
 PARTS: Final = 200
@@ -42,101 +40,75 @@ ALIGNMENT: Final = 16
 """Bytes at whose multiples arrays begin."""
 
 
-def serve_compiled(arrival_time: FloatArray, table: PacketTable, setup: PacketSetup, record: Any) -> npt.NDArray[Any]:
-    """Serves packets as ``simpy.PacketServing`` does; returns what became of each, (num_packets,) of ``TRACE_ROW``."""
-    num_packets = len(arrival_time)
-    tables = new_tables(table, setup, record, np.array([setup.capacity]), num_rows=num_packets)
-    with hook_errors(setup, tables):
-        for part in range(1, PARTS + 1):
-            serve(arrival_time, tables, num_packets * part // PARTS, np.inf)
-    rows: npt.NDArray[Any] = tables.rows.trace[: tables.rows.written[0]]
-    return rows
+class Outcome(NamedTuple):
+    """What became of flows, or of packets that are given.
+
+    Attributes:
+        flows: What became of each flow; ``None`` where packets are given.
+        rows: The trace, (num_rows,) of ``TRACE_ROW``, if it was kept.
+        hops: Transmissions that have ended.
+    """
+
+    flows: FlowOutcomes | None
+    rows: npt.NDArray[Any]
+    hops: int
 
 
-def replay_compiled(
-    flows: PacketFlows,
-    setup: PacketSetup,
-    *,
-    fabric: PacketFabric | None = None,
-    hosts: tuple[IntArray, IntArray] | None = None,
-    keep_trace: bool = False,
-    progress: Callable[[int, int], None] | None = None,
-) -> tuple[FlowOutcomes, npt.NDArray[Any]]:
-    """Sends flows into one port, or through a fabric.
+def run_compiled(
+    network: PacketNetwork, *, keep_trace: bool = False, progress: Callable[[int, int], None] | None = None
+) -> Outcome:
+    """Sends flows, or packets that are given, across a network of ports.
 
     Args:
-        flows: The flows and their packets.
-        setup: The port, or what each of them has, and the senders.
-        fabric: The fabric; ``None`` for one port.
-        hosts: Source and destination of each flow in it, (num_flows,) each.
-        keep_trace: Whether to return what becomes of each packet at the one port, (num_rows,) of ``TRACE_ROW``.
+        network: The network.
+        keep_trace: Whether to keep what becomes of each packet at the first port.
         progress: Called now and then with the number of flows acknowledged and of all.
-    """
-    num_flows, num_packets, ways = flows.num_flows, len(flows.table.flow), None
-    if fabric is None or hosts is None:
-        sent, tables = new_network(flows, setup, num_rows=num_packets + SPARE_ROWS if keep_trace else 0)
-    else:
-        (sent, tables), ways = new_fabric_network(flows, setup, fabric, hosts)
-    with hook_errors(setup, tables):
-        for part in range(1, PARTS + 1):
-            goal = num_flows * part // PARTS
-            if ways is not None:
-                replay_fabric(sent, tables, ways, goal, np.inf)
-            else:
-                replay(sent, tables, goal, np.inf)
-            while keep_trace and num_packets + tables.counts[RESENT] >= len(tables.rows.trace):
-                trace = np.concatenate([tables.rows.trace, np.zeros_like(tables.rows.trace)])
-                tables = tables._replace(rows=tables.rows._replace(trace=trace))
-                replay(sent, tables, goal, np.inf)
-            if progress is not None:
-                progress(int(tables.counts[COMPLETED]), num_flows)
-    rows = tables.rows.trace[: tables.rows.written[0]]
-    return FlowOutcomes(sent.completion_time, sent.drops, sent.marks, sent.disordered, whole(num_flows)), rows
-
-
-def run_compiled_network(
-    network: PacketNetwork, progress: Callable[[int, int], None] | None = None
-) -> tuple[FlowOutcomes, int]:
-    """Sends flows across a network of ports; returns also how many transmissions there were.
 
     Raises:
         ConfigError: A hook of the scheduler is at fault.
         SimulationError: Too many packets are on their way.
     """
-    senders, tables, underway = compile_network(network)
-    num_flows = len(senders.arrivals)
-    try:
+    num_flows = network.flows.num_flows
+    spare = 0 if network.are_given else SPARE_ROWS
+    tables, underway, senders = new_network(
+        network, num_rows=len(network.flows.table.flow) + spare if keep_trace else 0
+    )
+    with hook_errors(network.scheduler, tables):
         for part in range(1, PARTS + 1):
-            replay_network(senders, tables, underway, num_flows * part // PARTS, np.inf)
+            goal = num_flows * part // PARTS
+            run_network(tables, underway, senders, goal, np.inf)
+            while keep_trace and tables.rows.written[0] + tables.rows.most > len(tables.rows.trace):
+                trace = np.concatenate([tables.rows.trace, np.zeros_like(tables.rows.trace)])
+                tables = tables._replace(rows=tables.rows._replace(trace=trace))
+                run_network(tables, underway, senders, goal, np.inf)
             if progress is not None:
                 progress(int(tables.counts[COMPLETED]), num_flows)
-    except IndexError:
-        hook, wrong, queue = tables.ports.fault.tolist()
-        if wrong == NO_SLOT:
-            raise too_many_underway(len(underway.free)) from None
-        raise hook_error(network.scheduler, HOOKS[hook], queue if wrong else None) from None
-    counts = (senders.rows[name].copy() for name in ("drops", "marks", "disordered", "timeouts"))
-    return FlowOutcomes(senders.completion_time, *counts), int(underway.counts[HOPS])
+    rows = tables.rows.trace[: tables.rows.written[0]]
+    return Outcome(flow_outcomes(senders), rows, int(underway.counts[HOPS]))
 
 
-def new_fabric_network(
-    flows: PacketFlows, setup: PacketSetup, fabric: PacketFabric, hosts: tuple[IntArray, IntArray]
-) -> tuple[Network, Fabric]:
-    """Makes a fabric in which no flow has arrived; see ``replay_compiled`` for the arguments."""
-    num_packets = len(flows.table.flow)
-    table = flows.table._replace(num_senders=fabric.num_hosts, tag=np.zeros(num_packets))
-    network = new_network(flows._replace(table=table), setup, capacity=fabric.port_capacity)
-    return network, new_fabric(fabric, *hosts, num_packets)
+def flow_outcomes(senders: Any) -> FlowOutcomes | None:
+    """Returns what became of the flows of senders of any kind."""
+    if isinstance(senders, ToldSenders):
+        return FlowOutcomes(
+            senders.completion_time, senders.drops, senders.marks, senders.disordered, senders.drops.copy()
+        )
+    if isinstance(senders, DetectingSenders):
+        counts = (senders.rows[name].copy() for name in ("drops", "marks", "disordered", "timeouts"))
+        return FlowOutcomes(senders.completion_time, *counts)
+    return None
 
 
 @contextmanager
-def hook_errors(setup: PacketSetup, tables: Tables) -> Iterator[None]:
-    """Turns what machine code raises where a hook is at fault into the ``ConfigError`` that says so."""
+def hook_errors(scheduler: Scheduler, tables: Tables) -> Iterator[None]:
+    """Turns what machine code raises where a hook is at fault, or there is no slot, into the error that says so."""
     try:
         yield
     except IndexError:
         hook, wrong, queue = tables.ports.fault.tolist()
-        raise hook_error(setup.scheduler, HOOKS[hook], queue if wrong else None) from None
+        if wrong == NO_SLOT:
+            raise too_many_underway(len(tables.table.flow)) from None
+        raise hook_error(scheduler, HOOKS[hook], queue if wrong else None) from None
 
 
 class _Content(NamedTuple):
@@ -158,7 +130,6 @@ class PacketNetworks:
     def __init__(
         self,
         num_networks: int,
-        topology: Topology,
         setup: PacketSetup,
         *,
         seconds: float,
@@ -168,7 +139,7 @@ class PacketNetworks:
     ) -> None:
         if not compiles():
             raise ConfigError("NUMBA_DISABLE_JIT is set: engine 'compiled' is machine code alone; use engine 'simpy'")
-        self.topology = topology
+        self.topology = setup.topology
         self.episodes = np.zeros(num_networks, dtype=np.dtype([*episode_fields], align=True))
         self._setup = setup
         self._seconds = seconds
@@ -181,13 +152,12 @@ class PacketNetworks:
 
     def load(self, number: int, workload: Workload) -> None:
         """Puts the flows of a workload into a network, at time 0."""
-        setup = self._setup
-        packets = setup.cut(workload)
-        columns = np.zeros(workload.num_flows, dtype=self._flow_type)
-        fill_flow_fields(columns, self._flow_type.names or (), workload, lambda: setup.ideal_fct(workload))
+        network = self._setup.network(workload)
+        columns, packets = np.zeros(workload.num_flows, dtype=self._flow_type), network.flows
+        fill_flow_fields(columns, self._flow_type.names or (), workload, network.ideal_fct)
         self._networks[number] = (packets.num_flows, len(packets.table.flow), len(packets.key_id), 0, False)
         self.episodes[number] = 0
-        self._place(number, packets, columns)
+        self._place(number, network, columns)
 
     def network(self, number: int) -> Network:
         """Returns what compiled code works on."""
@@ -232,10 +202,10 @@ class PacketNetworks:
 
     def outcomes(self, number: int) -> tuple[FloatArray, FloatArray]:
         """Returns when the flows of a network arrived and were delivered, in s, (num_flows,) each; NaN for not yet."""
-        flows, tables = self.network(number)
-        completion = flows.completion_time.copy()
+        tables, underway, senders = self.network(number)
+        completion = senders.completion_time.copy()
         completion[completion > tables.clock[0]] = np.nan
-        return flows.arrival_time.copy(), completion
+        return underway.arrival_time.copy(), completion
 
     def records(self, number: int, workload: Workload) -> Records:
         """Returns what has become of every flow of a network so far."""
@@ -264,27 +234,28 @@ class PacketNetworks:
 
     def _run(self, number: int) -> None:
         periods = self.num_periods(number)
-        flows, tables = self.network(number)
-        with hook_errors(self._setup, tables):
-            replay(flows, tables, len(flows.arrival_time), periods * self._seconds)
+        network = self.network(number)
+        with hook_errors(self._setup.scheduler, network.tables):
+            run_network(*network, len(network.underway.arrivals), periods * self._seconds)
         if not self.finished(number):
             self._networks["periods"][number] = periods + 1
             self._networks["waits"][number] = True
 
-    def _place(self, number: int, packets: PacketFlows, columns: npt.NDArray[Any]) -> None:
-        content = _Content(new_network(packets, self._setup, counted=True), columns)
+    def _place(self, number: int, network: PacketNetwork, columns: npt.NDArray[Any]) -> None:
+        content = _Content(new_network(network, counted=True), columns)
         self._contents[number], self._packed[number] = pack(content)
 
-    def _room_for(self, number: int) -> tuple[PacketFlows, npt.NDArray[Any]]:
+    def _room_for(self, number: int) -> tuple[PacketNetwork, npt.NDArray[Any]]:
         """Makes flows and columns of nothing, as many as a network has."""
         setup = self._setup
         num_flows, num_packets, num_keys, _, _ = self._networks[number].tolist()
         size, due = np.zeros(num_packets), np.zeros(num_flows)
         remaining = np.zeros(num_packets if setup.scheduler.needs_remaining else 0)
-        header = float(setup.senders.header)
+        header = float(setup.parameters.header)
         table = PacketTable(whole(num_packets), size, header, remaining, whole(num_flows), due)
-        flows = PacketFlows(due.copy(), whole(num_flows), whole(num_flows + 1), table, whole(num_keys))
-        return flows, np.zeros(num_flows, dtype=self._flow_type)
+        ids = whole(num_flows)
+        flows = PacketFlows(due, ids, ids, ids, whole(num_flows + 1), table, whole(num_keys), due)
+        return setup.network_of(flows), np.zeros(num_flows, dtype=self._flow_type)
 
 
 def _alone(name: str) -> Any:
@@ -309,12 +280,12 @@ class CompiledPackets:
     @property
     def delivery_order(self) -> IntArray:
         """Rows of the flows that have been acknowledged, in that order, in its first ``num_delivered`` indices."""
-        return self.batch.network(0).flows.order
+        return self.batch.network(0).senders.order
 
     @property
     def packets_left(self) -> IntArray:
         """Packets of each flow that are not delivered, (num_flows,)."""
-        return self.batch.network(0).flows.left
+        return self.batch.network(0).senders.left
 
     def run(self) -> None:
         """Runs to the beginning of the next period, or until all flows are acknowledged."""

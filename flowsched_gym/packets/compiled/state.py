@@ -1,22 +1,22 @@
-"""What the compiled loop of packets knows: ports, packets, senders and what becomes of all of them."""
+"""What the compiled loop of packets knows: ports, packets, and what becomes of them."""
 
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
+from flowsched_gym.packets.compiled.heaps import Heap, new_heap
 from flowsched_gym.packets.contract import Order, PacketTable
+from flowsched_gym.packets.network import Delays, PacketNetwork
 from flowsched_gym.packets.rules.queues import QueueCounts, new_counts
-from flowsched_gym.packets.rules.windows import Windows
-from flowsched_gym.packets.setup import PacketFlows, PacketSetup
 from flowsched_gym.packets.state import TRACE_ROW, PortLimits
 
 NONE: Final = -1
 """In place of a packet."""
-ARRIVED, COMPLETED, RESENT = range(3)
+ARRIVED, COMPLETED = range(2)
 """Indices of ``Tables.counts``."""
-ACKNOWLEDGED, LOST, TRAVELLING, ACKNOWLEDGED_ACROSS = range(0, 8, 2)
-"""Where the lists of ``Flows.lists`` begin."""
+IDLE, HOPS, SENT, DELIVERED, DROPPED = range(5)
+"""Indices of ``Underway.counts``."""
 
 
 class Ports(NamedTuple):
@@ -27,7 +27,6 @@ class Ports(NamedTuple):
         capacity: Bytes per s, (num_ports,).
         waiting: Packets that wait, (num_ports,); ``fill`` is what the limits count of them.
         sending: Packet that is being sent, (num_ports,), or ``NONE``.
-        end: When its transmission ends, in s, (num_ports,), or inf.
         head: First packet of each queue, (num_ports, num_queues); ``head_size`` are its bytes, 0 for an empty queue.
         heap: Packets by rank, (num_ports, heap_room).
         arrived: Packets that have waited, (num_ports,).
@@ -40,7 +39,6 @@ class Ports(NamedTuple):
     waiting: IntArray
     fill: FloatArray
     sending: IntArray
-    end: FloatArray
     head: IntArray
     tail: IntArray
     head_size: FloatArray
@@ -55,10 +53,11 @@ class Packets(NamedTuple):
     """The packets, by row of the table; order and place are those of packets in a heap.
 
     Attributes:
-        after: Next packet of the list that a packet is in: of a queue, a flow, acknowledgements, losses; or ``NONE``.
+        after: Next packet of the list that a packet is in: of a queue, a flow, those that travel, losses; or ``NONE``.
         before: Packet before it in its flow's list, where there is one.
-        time: When its acknowledgement arrives, or its loss is noticed; since when it waits, where that is counted.
+        time: When it ends its travel, or its loss is noticed; since when it waits, where that is counted.
         queue: Queue, of packets in a heap, or where queues are counted.
+        hop: Where in ``Underway.path_ports`` its next port is.
     """
 
     after: IntArray
@@ -69,54 +68,24 @@ class Packets(NamedTuple):
     rank: FloatArray
     order: IntArray
     place: IntArray
-
-
-class Flows(NamedTuple):
-    """The flows of a replay, (num_flows,) each; see ``PacketFlows`` and ``PacketRecords`` for what is not named here.
-
-    Attributes:
-        arrivals: Flows in the order of arrival.
-        next_packet: Next packet that a flow sends for the first time.
-        lost_head: First packet that it is to send again, or ``NONE``.
-        left: Packets to be delivered; ``latest`` is the latest that was.
-        completion_time: When its last byte is delivered; NaN before it has been sent.
-        order: Flows in the order in which their last packet was acknowledged.
-        delay: Delay in s each way.
-        min_rto: Time in s after which a loss is noticed.
-        lists: First and last packet whose acknowledgement is on its way, and whose loss is not noticed yet; in a
-            fabric, too, that is on a link, and whose acknowledgement crosses the spines, (8,).
-    """
-
-    first_packet: IntArray
-    arrival_time: FloatArray
-    arrivals: IntArray
-    next_packet: IntArray
-    lost_head: IntArray
-    lost_tail: IntArray
-    left: IntArray
-    latest: IntArray
-    completion_time: FloatArray
-    drops: IntArray
-    marks: IntArray
-    disordered: IntArray
-    order: IntArray
-    windows: Windows
-    delay: float
-    min_rto: float
-    lists: IntArray
+    hop: IntArray
 
 
 class Rows(NamedTuple):
-    """The rows of a trace: whether there are any, that of each packet, how many are written, and ``TRACE_ROW`` each."""
+    """The rows of a trace of the first port.
+
+    Whether there are any, that of each packet, how many are written, how many an event may add, and ``TRACE_ROW`` each.
+    """
 
     kept: bool
     row: IntArray
     written: IntArray
+    most: int
     trace: Any
 
 
 class Tables(NamedTuple):
-    """All of it: time in s, (1,); arrivals, flows acknowledged and packets sent again so far, (3,); and its parts.
+    """The ports and their packets: time in s, (1,); arrivals, and flows acknowledged so far, (2,); and parts.
 
     The record is what the scheduler keeps; queues are counted for an agent.
     """
@@ -131,59 +100,48 @@ class Tables(NamedTuple):
     record: Any
 
 
-class Network(NamedTuple):
-    """A network of the compiled engine."""
+class Underway(NamedTuple):
+    """Paths, arrivals, and what ports and packets on links wait for.
 
-    flows: Flows
-    tables: Tables
-
-
-def new_network(
-    flows: PacketFlows,
-    setup: PacketSetup,
-    *,
-    num_rows: int = 0,
-    counted: bool = False,
-    capacity: FloatArray | None = None,
-) -> Network:
-    """Makes a network in which no flow has arrived; ``num_rows`` of a trace are kept, and queues ``counted``.
-
-    The capacity of each port is in B/s, (num_ports,); ``None`` for the one port.
+    Attributes:
+        path_start: Where each path begins in ``path_ports``, which has ``BEHIND`` at the end of each.
+        arrivals: Flows in the order of arrival, (num_flows,); ``arrival_time`` by flow, in s.
+        delays: The ways on which packets travel.
+        lists: First and last packet on each of them, (2, num_delays).
+        busy: Ports that send, by the end of their transmission.
+        idle: Idle ports at which packets wait, (num_ports,).
+        counts: Idle ports; transmissions that have ended, packets sent, delivered and dropped so far.
     """
-    ports = np.array([setup.capacity]) if capacity is None else capacity
-    record = setup.new_record(flows, ports)
-    tables = new_tables(flows.table, setup, record, ports, num_rows=num_rows, counted=counted)
-    return Network(_new_flows(flows, setup), tables)
+
+    path_start: IntArray
+    path_ports: IntArray
+    arrivals: IntArray
+    arrival_time: FloatArray
+    delays: Delays
+    lists: IntArray
+    busy: Heap
+    idle: IntArray
+    is_idle: BoolArray
+    counts: IntArray
 
 
-def new_tables(
-    table: PacketTable,
-    setup: PacketSetup,
-    record: Any,
-    capacity: FloatArray,
-    *,
-    num_rows: int = 0,
-    counted: bool = False,
-    limits: PortLimits | None = None,
-    heap_room: int | None = None,
-) -> Tables:
-    """Makes ports of these capacities in B/s, (num_ports,), that are idle; see ``new_network`` for the rest.
-
-    The limits are those of the setup where there are none, and ``heap_room`` packets may wait in a heap.
-    """
-    num_ports, num_packets, kept = len(capacity), len(table.flow), num_rows > 0
-    order, queues = setup.scheduler.order, (num_ports, setup.scheduler.num_queues)
+def new_tables(network: PacketNetwork, *, num_rows: int = 0, counted: bool = False) -> Tables:
+    """Makes ports that are idle; ``num_rows`` of a trace are kept, and queues ``counted``."""
+    scheduler, table, limits, flows = network.scheduler, network.table, network.limits, network.flows
+    num_ports, num_packets, kept = len(network.capacity), len(table.flow), num_rows > 0
+    order, queues = scheduler.order, (num_ports, scheduler.num_queues)
     ranked, by_flow = order is not Order.ARRIVAL, order is Order.FLOW
-    heap_room = min(num_packets, setup.port.room if heap_room is None else heap_room) if ranked else 1
+    smallest = float(flows.table.size.min(initial=np.inf)) if limits.by_bytes else 1.0
+    smallest = smallest if network.parameters.are_told else min(network.parameters.ack_size, smallest)
+    heap_room = int(min(limits.room.max() / smallest + 2.0, num_packets)) if ranked else 1
     heaped = num_packets if ranked else 1
     lists = (num_ports, len(table.key) if by_flow else 1)
     ports = Ports(
-        limits=setup.port.limits(num_ports) if limits is None else limits,
-        capacity=capacity.copy(),
+        limits=limits,
+        capacity=network.capacity.copy(),
         waiting=whole(num_ports),
         fill=np.zeros(num_ports),
         sending=whole(num_ports, NONE),
-        end=np.full(num_ports, np.inf),
         head=whole(queues, NONE),
         tail=whole(queues, NONE),
         head_size=np.zeros(queues),
@@ -202,31 +160,28 @@ def new_tables(
         rank=np.zeros(heaped),
         order=whole(heaped),
         place=whole(heaped),
+        hop=whole(num_packets),
     )
-    rows = Rows(kept, whole(num_packets if kept else 1), whole(1), np.zeros(num_rows, dtype=TRACE_ROW))
-    return Tables(np.zeros(1), whole(3), table, ports, packets, new_counts(*queues, kept=counted), rows, record)
+    most = 1 if network.are_given or not kept else int(flows.packets.max(initial=0)) + 2
+    rows = Rows(kept, whole(num_packets if kept else 1), whole(1), most, np.zeros(num_rows, dtype=TRACE_ROW))
+    counts = new_counts(*queues, kept=counted)
+    return Tables(np.zeros(1), whole(2), table, ports, packets, counts, rows, network.new_record())
 
 
-def _new_flows(flows: PacketFlows, setup: PacketSetup) -> Flows:
-    count = flows.num_flows
-    return Flows(
-        first_packet=flows.first_packet,
-        arrival_time=flows.arrival_time.copy(),
-        arrivals=np.argsort(flows.arrival_time, kind="stable"),
-        next_packet=flows.first_packet[:-1].copy(),
-        lost_head=whole(count, NONE),
-        lost_tail=whole(count, NONE),
-        left=flows.packets,
-        latest=whole(count, NONE),
-        completion_time=np.full(count, np.nan),
-        drops=whole(count),
-        marks=whole(count),
-        disordered=whole(count),
-        order=whole(count, NONE),
-        windows=setup.new_windows(flows),
-        delay=float(setup.senders.delay),
-        min_rto=float(setup.senders.min_rto),
-        lists=whole(8, NONE),
+def new_underway(network: PacketNetwork) -> Underway:
+    """Makes links on which nothing travels."""
+    num_ports, delays, times = len(network.capacity), network.delays(), network.flows.arrival_time
+    return Underway(
+        path_start=network.path_start.copy(),
+        path_ports=network.path_ports.copy(),
+        arrivals=np.argsort(times, kind="stable"),
+        arrival_time=times.copy(),
+        delays=delays,
+        lists=whole((2, len(delays.forth)), NONE),
+        busy=new_heap(num_ports),
+        idle=whole(num_ports),
+        is_idle=np.zeros(num_ports, dtype=np.bool_),
+        counts=whole(5),
     )
 
 

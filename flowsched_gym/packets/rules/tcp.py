@@ -16,7 +16,6 @@ from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.machine_code.decorators import inlined_part
 from flowsched_gym.packets.rules.tcp_windows import (
     CWR,
-    DCTCP,
     LOSS,
     OPEN,
     RECOVERY,
@@ -26,6 +25,7 @@ from flowsched_gym.packets.rules.tcp_windows import (
     cut_for_loss,
     cut_for_marks,
     grow,
+    reacts_to_marks,
     reduce_window,
 )
 
@@ -49,6 +49,7 @@ SENDER: Final = np.dtype(
         *((name, "i8") for name in ("round_end", "round_acknowledged", "round_marked", "prr_delivered", "prr_out")),
         *((name, "f8") for name in ("srtt", "variance", "rto", "deadline", "syn_time", "largest", "epoch", "origin")),
         *((name, "f8") for name in ("climb", "least_rtt", "train_begin", "train_last", "train_rtt")),
+        *((name, "f8") for name in ("due", "part", "packet_part")),
         *((name, "i8") for name in ("train_end", "train_samples", "connected", "received", "latest")),
         *((name, "i8") for name in ("timeouts", "recoveries", "cuts", "marks", "disordered", "drops")),
     ],
@@ -58,7 +59,8 @@ SENDER: Final = np.dtype(
 
 ``first`` and behind the last ``last``: its segments; ``una``: first one not acknowledged; ``next``: next one never
 sent; ``pipe``: those thought to be on their way; ``known``: deliveries that it knows of; ``top1`` to ``top3``: the last
-three delivered. ``recover``: what ends a reduction. Windows are in packets, times in s. From ``largest`` to
+three delivered. ``recover``: what ends a reduction. ``due``: its deadline; ``part`` and ``packet_part``: its bytes, and
+those of a full packet, over those of the largest flow. Windows are in packets, times in s. From ``largest`` to
 ``train_samples``: see ``tcp_windows``. ``received``: deliveries; ``latest``: the last segment of these; then counts.
 """
 
@@ -154,9 +156,9 @@ def acknowledge(
             begin_reduction(cut_for_loss(transport, s), transport, s)
         s.state, s.recover = RECOVERY, s.next
         s.recoveries += 1
-    elif marked and s.state == OPEN and s.una < s.last and transport == DCTCP:
+    elif marked and s.state == OPEN and s.una < s.last and reacts_to_marks(transport):
         # A window that is as small as it may be is not cut, but does not grow either.
-        begin_reduction(cut_for_marks(s), transport, s)
+        begin_reduction(cut_for_marks(now, transport, s), transport, s)
         s.state, s.recover = CWR, s.next
         s.cuts += 1
     if s.state == CWR or s.state == RECOVERY:
@@ -264,12 +266,15 @@ def _first_rto(min_rto: float, s: Any) -> float:
     return max(min_rto, s.srtt + VARIANCES * s.variance) if s.srtt == s.srtt else min_rto
 
 
-def new_sender(first: int, last: int, *, window: float, min_rto: float) -> tuple[Any, ...]:
+def new_sender(
+    first: int, last: int, *, window: float, min_rto: float, due: float, part: float, packet_part: float
+) -> tuple[Any, ...]:
     """Makes the state of a sender that has sent nothing, in the order of ``SENDER``."""
     values: dict[str, Any] = dict.fromkeys(SENDER.names or (), 0)
     values |= {"first": first, "last": last, "una": first, "next": first, "lost_from": first, "edge": first}
     values |= {"top1": NO_SEGMENT, "top2": NO_SEGMENT, "top3": NO_SEGMENT, "latest": NO_SEGMENT, "window": window}
     values |= {"round_end": first, "train_end": first, "share": 1.0, "rto": min_rto}
+    values |= {"due": due, "part": part, "packet_part": packet_part}
     values |= dict.fromkeys(("slow_start_end", "deadline", "least_rtt", "train_rtt"), np.inf)
     values |= {"train_last": -np.inf}
     values |= dict.fromkeys(("srtt", "variance", "syn_time", "epoch"), np.nan)

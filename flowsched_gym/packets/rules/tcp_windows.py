@@ -1,4 +1,4 @@
-"""The windows of TCP senders: DCTCP (RFC 8257), NewReno (RFC 5681) and Cubic with HyStart (RFC 8312), or fixed ones.
+"""The windows of TCP senders: DCTCP (RFC 8257) and its kin, NewReno (RFC 5681), Cubic with HyStart (RFC 8312); fixed.
 
 Growth, reductions (PRR, RFC 6937) and their order are those of Linux, in packets. ``s`` is the state of a sender, see
 ``tcp.SENDER``. Cubic keeps the window before the last cut (``largest``), when its present climb began in s (``epoch``),
@@ -10,11 +10,11 @@ from typing import Any, Final
 from flowsched_gym.flows.windows import HALF, average_share, cut_window, penalty
 from flowsched_gym.machine_code.decorators import inlined_part
 from flowsched_gym.machine_code.numerics import power
-from flowsched_gym.packets.rules.windows import GAIN
+from flowsched_gym.packets.rules.windows import GAIN, imminent_share
 
 OPEN, CWR, RECOVERY, LOSS = range(4)
 """States of a sender, as Linux names them: a window that is free, cut by marks, by losses, or by its timer."""
-FIXED, DCTCP, NEWRENO, CUBIC = range(4)
+FIXED, DCTCP, NEWRENO, CUBIC, D2TCP, TAFE = range(6)
 LEAST_WINDOW: Final = 1.0
 LEAST_CUT: Final = 2.0
 """Least window that a cut leaves (RFC 5681, Eq. 4)."""
@@ -39,12 +39,18 @@ TRAIN_DELAY: Final = 4e-3
 
 
 @inlined_part
+def reacts_to_marks(transport: int) -> bool:
+    """Returns whether marks cut windows."""
+    return transport in (DCTCP, D2TCP, TAFE)
+
+
+@inlined_part
 def average_marks(delivered: int, marked: bool, transport: int, s: Any) -> None:
-    """Counts marks of DCTCP, and averages their share at the end of each window of data (RFC 8257, section 3.3).
+    """Counts marks, and averages their share at the end of each window of data (RFC 8257, section 3.3).
 
     The first window is what has been sent when the first acknowledgement comes, where the RFC has one packet.
     """
-    if transport != DCTCP:
+    if not reacts_to_marks(transport):
         return
     if s.round_end == s.first:
         s.round_end = s.next
@@ -59,9 +65,12 @@ def average_marks(delivered: int, marked: bool, transport: int, s: Any) -> None:
 
 
 @inlined_part
-def cut_for_marks(s: Any) -> float:
-    """Returns what marks leave of a window of DCTCP: at least one packet, where Linux keeps two."""
-    return cut_window(s.window, penalty(s.share, 1.0, False), LEAST_WINDOW)
+def cut_for_marks(now: float, transport: int, s: Any) -> float:
+    """Returns what marks leave of a window: at least one packet, where Linux keeps two."""
+    share, part_left = s.share, max(s.part - s.known * s.packet_part, 0.0)
+    if transport == D2TCP:
+        share = imminent_share(share, part_left / s.packet_part, s.window, s.srtt, s.due - now)
+    return cut_window(s.window, penalty(share, part_left, transport == TAFE), LEAST_WINDOW)
 
 
 @inlined_part

@@ -1,4 +1,4 @@
-"""The windows of senders: fixed ones, DCTCP's, D2TCP's and TAFE's.
+"""The windows of senders that are told of their losses: fixed ones, DCTCP's, D2TCP's and TAFE's.
 
 DCTCP: Alizadeh et al., SIGCOMM 2010, and RFC 8257; D2TCP: Vamanan, Hasan, Vijaykumar, SIGCOMM 2012; TAFE: section IV-B.
 """
@@ -91,10 +91,7 @@ def acknowledge(now: float, row: int, marked: bool, windows: Windows) -> None:
         if marked:
             windows.round_marked[row] += 1
             if windows.cut_left[row] == 0:
-                # Windows of data that are left, as large as they are in the mean that marks cut by half.
-                packets_left = windows.part_left[row] / windows.packet_part[row]
-                rounds = packets_left / (MEAN_WINDOW * windows.window[row])
-                share = _estimate(windows.share[row], rounds, now, row, windows.deadlines)
+                share = _estimate(windows.share[row], now, row, windows, windows.deadlines)
                 part = penalty(share, windows.part_left[row], windows.by_size)
                 window = cut_window(windows.window[row], part, LEAST_WINDOW)
                 windows.window[row] = windows.slow_start_end[row] = window
@@ -134,18 +131,24 @@ def _settle(now: float, row: int, windows: Windows) -> None:
 
 
 @inlined_part
-def _estimate(share: float, rounds: float, now: float, row: int, deadlines: Deadlines | None) -> float:
-    """Returns the share of marks by which a window is cut: of D2TCP, its power by how imminent the deadline is.
-
-    Each of the windows of data that are left takes the round trip of the last one. Without a deadline, and in the first
-    of them, the power is 1.
-    """
+def _estimate(share: float, now: float, row: int, windows: Windows, deadlines: Deadlines | None) -> float:
+    """Returns the share of marks by which a window is cut, D2TCP's where there are deadlines."""
     if deadlines is None:
         return share
-    if deadlines.due[row] == np.inf or np.isnan(deadlines.round_time[row]):
+    packets_left = windows.part_left[row] / windows.packet_part[row]
+    return imminent_share(share, packets_left, windows.window[row], deadlines.round_time[row], deadlines.due[row] - now)
+
+
+@inlined_part
+def imminent_share(share: float, packets_left: float, window: float, round_trip: float, left: float) -> float:
+    """Returns the share of marks to the power of how imminent a deadline is, in so many s (D2TCP, section 3.1).
+
+    The windows of data that are left, as large as they are in the mean that marks cut by half, each take a round trip
+    in s. Without a deadline, or while that is NaN, the power is 1.
+    """
+    if left == np.inf or np.isnan(round_trip):
         return share
-    near = imminence(rounds * deadlines.round_time[row], deadlines.due[row] - now)
-    return power(share, near)
+    return power(share, imminence(packets_left / (MEAN_WINDOW * window) * round_trip, left))
 
 
 @inlined_part

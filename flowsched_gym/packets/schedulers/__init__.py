@@ -9,7 +9,7 @@ from flowsched_gym.packets.contract import BEYOND, Arrival, Order, PacketTable, 
 from flowsched_gym.packets.schedulers.by_bytes import Fifo, Pfabric, PfabricEdf, Pias, PifoLas
 from flowsched_gym.packets.schedulers.fair_queueing import Afq, Fq
 from flowsched_gym.packets.schedulers.qcluster import QCluster
-from flowsched_gym.packets.schedulers.tagged import Tagged
+from flowsched_gym.packets.schedulers.tagged import Ranked, Tagged
 from flowsched_gym.packets.setup import PacketSetup
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "Pias",
     "PifoLas",
     "QCluster",
+    "Ranked",
     "Scheduler",
     "Tagged",
     "Traffic",
@@ -39,6 +40,7 @@ SCHEDULERS: Final[Mapping[str, type[Scheduler]]] = {
     "pias": Pias,
     "qcluster": QCluster,
     "tagged": Tagged,
+    "ranked": Ranked,
     "pfabric": Pfabric,
     "pfabric-edf": PfabricEdf,
     "fq": Fq,

@@ -1,6 +1,7 @@
-"""Serves packets in the queues that their tags name, as a switch serves what end hosts have tagged."""
+"""Serves packets in the queues, or by the ranks, that their tags name, as a switch serves what hosts have tagged."""
 
 from collections.abc import Sequence
+from enum import StrEnum
 from typing import NamedTuple
 
 import numpy as np
@@ -8,8 +9,8 @@ import numpy as np
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.checks import check_choice, check_numbers
 from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.packets.contract import Arrival, PacketTable, Scheduler, Traffic
-from flowsched_gym.packets.rules.messages import Sketch, count, place
+from flowsched_gym.packets.contract import Arrival, Order, PacketTable, Scheduler, Traffic
+from flowsched_gym.packets.rules.messages import Messages, Sketch, count, count_bytes, place
 from flowsched_gym.packets.rules.queues import Service, new_service, next_queue
 from flowsched_gym.packets.schedulers.parameters import (
     BUCKETS,
@@ -18,6 +19,7 @@ from flowsched_gym.packets.schedulers.parameters import (
     NUM_QUEUES,
     Dequeue,
     Disorder,
+    MessageScheduler,
     Pairs,
     SketchParameters,
     check_integer,
@@ -26,9 +28,10 @@ from flowsched_gym.packets.schedulers.parameters import (
 
 
 class _Tags(NamedTuple):
-    """The queue that each packet wants, (num_packets,) int64, and what avoids disorder."""
+    """The queue that each packet wants, or ``by_flow`` those of each flow, (num_packets or num_flows,) int64."""
 
     wanted: IntArray
+    by_flow: bool
     sketch: Sketch
     service: Service
 
@@ -79,9 +82,9 @@ class Tagged(Scheduler):
     @staticmethod
     def arrive(now: float, port: int, p: int, table: PacketTable, record: _Tags) -> Arrival:
         """Finds the queue by the tag, and by the flowlet."""
-        key = table.key[table.flow[p]]
+        key, named = table.key[table.flow[p]], table.flow[p] if record.by_flow else p
         _, weight, last_seen, new = count(now, port, key, table.size[p] - table.header, record.sketch)
-        queue = place(now, port, key, record.wanted[p], record.sketch)
+        queue = place(now, port, key, record.wanted[named], record.sketch)
         return Arrival(queue, 0.0, weight, last_seen, new)
 
     @staticmethod
@@ -100,7 +103,68 @@ class Tagged(Scheduler):
         if len(tags) != needed:
             raise ConfigError(f"tags has {len(tags)} entries: it must have one for each of {needed} {what}")
         return _Tags(
-            tags if per_flow is None else np.repeat(tags, per_flow),
+            tags,
+            per_flow is not None,
             self._sketch.new_sketch(traffic, num_ports),
             new_service(self._dequeue.way, self._quanta, num_ports),
         )
+
+
+class RankKind(StrEnum):
+    """Ranks that flows have of themselves."""
+
+    SIZE = "size"
+    DEADLINE = "deadline"
+
+
+class _Ranks(NamedTuple):
+    """The rank of each flow, (num_flows,) float64, and the bytes sent."""
+
+    rank: FloatArray
+    messages: Messages
+
+
+class Ranked(MessageScheduler):
+    """The flow with the smallest tag first, and of that flow the packet that arrived first; tags do not change.
+
+    By size it is the counterpart of the fluid's ``psjf``, by deadline that of ``edf``. Completion times of a replay in
+    the fluid are ranks too: so any of its orders, MERP's for instance, is played in packets. A full buffer drops the
+    packet of the largest rank, the last one of these.
+
+    Args:
+        ranks: ``size``, ``deadline``, or a number for each flow, (num_flows,), smaller first.
+        message_gap: Silence in s after which a key's next packet begins a new message; ``None`` for never.
+    """
+
+    record_type = _Ranks
+    order = Order.FLOW
+
+    def __init__(
+        self, ranks: str | Sequence[float] | FloatArray = RankKind.SIZE, message_gap: float | None = None
+    ) -> None:
+        is_named = isinstance(ranks, str)
+        self._kind = check_choice("ranks", ranks, RankKind) if is_named else None
+        self._ranks = np.zeros(0) if is_named else check_numbers("ranks", ranks)
+        super().__init__(message_gap)
+
+    @staticmethod
+    def arrive(now: float, port: int, p: int, table: PacketTable, record: _Ranks) -> Arrival:
+        """Ranks the packet by its flow."""
+        _, last_seen, new = count_bytes(now, port, p, table, record.messages)
+        rank = record.rank[table.flow[p]]
+        return Arrival(0, rank, rank, last_seen, new)
+
+    def new_record(self, traffic: Traffic, num_ports: int) -> _Ranks:
+        """Gives each flow its rank.
+
+        Raises:
+            ConfigError: There are not as many ranks as flows, or packets are given, whose flows have no size.
+        """
+        ranks = traffic.due if self._kind is RankKind.DEADLINE else self._ranks
+        if self._kind is RankKind.SIZE:
+            if traffic.size_of_flow is None:
+                raise ConfigError("ranks is 'size': flows of packets that are given have none, so give numbers")
+            ranks = traffic.size_of_flow
+        if len(ranks) != len(traffic.due):
+            raise ConfigError(f"ranks has {len(ranks)} entries: it must have one for each of {len(traffic.due)} flows")
+        return _Ranks(ranks, self.new_messages(traffic))

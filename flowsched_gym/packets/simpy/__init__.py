@@ -1,7 +1,16 @@
 """Packets beside the fluid in SimPy: ports, senders and what passes between them."""
 
-from flowsched_gym.packets.simpy.network import NetworkReplay
+from flowsched_gym.packets.simpy.detecting import DetectingReplay
+from flowsched_gym.packets.simpy.network import Network
 from flowsched_gym.packets.simpy.port import PacketLog, QueueCounter
-from flowsched_gym.packets.simpy.simulation import PacketReplay, PacketServing, PacketSimulation
+from flowsched_gym.packets.simpy.simulation import PacketServing, PacketSimulation, ToldReplay
 
-__all__ = ["NetworkReplay", "PacketLog", "PacketReplay", "PacketServing", "PacketSimulation", "QueueCounter"]
+__all__ = [
+    "DetectingReplay",
+    "Network",
+    "PacketLog",
+    "PacketServing",
+    "PacketSimulation",
+    "QueueCounter",
+    "ToldReplay",
+]

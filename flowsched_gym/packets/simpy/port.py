@@ -13,12 +13,11 @@ from simpy.events import ProcessGenerator
 from flowsched_gym.core.simpy_environment import NetworkEnvironment
 from flowsched_gym.packets.contract import BEYOND, Arrival, Order, PacketTable, Scheduler, hook_error
 from flowsched_gym.packets.rules.queues import count_arrival, count_drop, count_start, new_counts
-from flowsched_gym.packets.setup import PacketSetup
 from flowsched_gym.packets.state import TRACE_ROW, PacketEventKind
 
 PORT: Final = 0
 NAN: Final = float("nan")
-START, END, DROPPED = 6, 7, 8
+START, END, DROPPED = 7, 8, 9
 """Columns of ``TRACE_ROW``."""
 
 
@@ -29,10 +28,10 @@ class PacketLog:
         self._rows: list[list[float]] = []
         self._row: dict[int, list[float]] = {}
 
-    def arrive(self, now: float, p: int, arrival: Arrival, *, marked: bool) -> None:
+    def arrive(self, now: float, p: int, flow: int, size: float, arrival: Arrival, *, marked: bool) -> None:
         """Begins a row, in the order of ``TRACE_ROW``."""
         queue, _, weight, last_seen, new_message = arrival
-        self._row[p] = row = [p, now, queue, weight, last_seen, new_message, NAN, NAN, False, marked]
+        self._row[p] = row = [flow, size, now, queue, weight, last_seen, new_message, NAN, NAN, False, marked]
         self._rows.append(row)
 
     def send(self, now: float, p: int, end: float) -> None:
@@ -55,16 +54,15 @@ class PacketLog:
 class QueueCounter:
     """Counts, for an agent, what happens in the queues of a port."""
 
-    def __init__(self, table: PacketTable, num_queues: int) -> None:
+    def __init__(self, num_queues: int) -> None:
         self.counts = new_counts(1, num_queues, kept=True)
-        self._sizes = table.size.tolist()
         self._entered: dict[int, tuple[int, float]] = {}
 
-    def arrive(self, now: float, p: int, arrival: Arrival, *, marked: bool) -> None:
+    def arrive(self, now: float, p: int, flow: int, size: float, arrival: Arrival, *, marked: bool) -> None:
         """Counts a packet that enters a queue."""
         if arrival.queue != BEYOND:
             self._entered[p] = arrival.queue, now
-            count_arrival(PORT, arrival.queue, self._sizes[p], arrival.weight, marked, self.counts)
+            count_arrival(PORT, arrival.queue, size, arrival.weight, marked, self.counts)
 
     def send(self, now: float, p: int, end: float) -> None:
         """Counts a transmission, and how long its packet has waited."""
@@ -182,11 +180,6 @@ class Place(NamedTuple):
     by_bytes: bool
 
 
-def only_place(setup: PacketSetup) -> Place:
-    """Returns the place of the one port of a setup."""
-    return Place(PORT, setup.capacity, setup.port.room, setup.port.unmarked, False)
-
-
 class Port:
     """A port: a process that takes packets from its queues; observers note what arrives, is sent and is dropped.
 
@@ -206,16 +199,17 @@ class Port:
         observers: Sequence[PacketLog | QueueCounter] = (),
         on_departure: Callable[[int, int], None],
         on_drop: Callable[[int], None],
-        marked: set[int] | None = None,
+        marked: set[int],
     ) -> None:
         self.num_waiting = 0
         self.fill = 0.0
-        self.marked: set[int] = set() if marked is None else marked
+        self._marked = marked
         self._env = env
         self._scheduler = scheduler
         self._record = record
         self._table = table
         self._sizes = sizes
+        self._flow = flow
         self._place = place
         self._observers = observers
         self._on_departure = on_departure
@@ -235,12 +229,12 @@ class Port:
         size = self._counted(p)
         marked = self.fill + (0.0 if place.by_bytes else size) > place.unmarked
         for each in self._observers:
-            each.arrive(now, p, arrival, marked=marked)
+            each.arrive(now, p, self._flow[p], self._sizes[p], arrival, marked=marked)
         if arrival.queue == BEYOND:
             self._drop(p)
             return
         if marked:
-            self.marked.add(p)
+            self._marked.add(p)
         dropped = [p] if size > place.room else []
         while p not in dropped and self.fill + size > place.room:
             last = self._waiting.make_room(p, arrival)
@@ -290,7 +284,7 @@ class Port:
             self._on_departure(p, self._place.number)
 
     def _drop(self, p: int) -> None:
-        self.marked.discard(p)
+        self._marked.discard(p)
         for each in self._observers:
             each.drop(p)
         self._on_drop(p)

@@ -1,8 +1,7 @@
-"""One port in SimPy: packets that are given, flows whose senders wait for acknowledgements, or these with an agent."""
+"""Senders in SimPy that are told of losses: flows, or these with an agent at their port; and packets that are given."""
 
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from simpy import Event
@@ -11,136 +10,119 @@ from simpy.events import ProcessGenerator
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.errors import SimulationError
 from flowsched_gym.core.periods import Period, PeriodDecision
-from flowsched_gym.core.simpy_environment import NetworkEnvironment, Periods
+from flowsched_gym.core.simpy_environment import Periods
 from flowsched_gym.flows.records import Records
-from flowsched_gym.packets.contract import PacketTable
+from flowsched_gym.packets.network import PacketNetwork
 from flowsched_gym.packets.rules.queues import forget_counts
-from flowsched_gym.packets.rules.windows import Windows, acknowledge, may_send, note_sent, time_out
-from flowsched_gym.packets.schedulers import PacketSetup
-from flowsched_gym.packets.setup import PacketFlows
-from flowsched_gym.packets.simpy.port import PacketLog, Port, QueueCounter, only_place
+from flowsched_gym.packets.rules.windows import acknowledge, may_send, note_sent, time_out
+from flowsched_gym.packets.setup import PacketSetup
+from flowsched_gym.packets.simpy.network import Network, Paths
+from flowsched_gym.packets.simpy.port import PacketLog, QueueCounter
 from flowsched_gym.packets.state import FlowOutcomes, PacketEventKind
-from flowsched_gym.topology import Topology
 from flowsched_gym.workload import Workload
 
 
-class PacketServing:
-    """Packets at times in s that are given, (num_packets,), non-decreasing, into one port; ``log`` has their fates."""
+class PacketServing(Network):
+    """Packets at times that are given, which leave the network behind their last port."""
 
-    def __init__(self, arrival_time: FloatArray, table: PacketTable, setup: PacketSetup, record: Any) -> None:
-        self.env = NetworkEnvironment()
-        self.log = PacketLog()
-        self._port = Port(
-            self.env,
-            setup.scheduler,
-            only_place(setup),
-            record,
-            table,
-            sizes=table.size.tolist(),
-            flow=table.flow.tolist(),
-            observers=(self.log,),
-            on_departure=lambda p, port: None,
-            on_drop=lambda p: None,
-        )
-        self.env.process(self._arrive(arrival_time.tolist()))
+    def __init__(self, network: PacketNetwork, observers: Sequence[PacketLog]) -> None:
+        super().__init__(network, observers)
+        self._there = Paths(network, network.there)
 
-    def _arrive(self, times: list[float]) -> ProcessGenerator:
-        for p, time in enumerate(times):
-            yield self.env.at(time, PacketEventKind.ARRIVAL)
-            self._port.receive(p)
+    def begin(self, row: int) -> None:
+        """Sends the packet of that row."""
+        self.send(row, self._there.next_ports(row))
+
+    def leave(self, p: int, port: int) -> None:
+        """Forgets a packet that has been sent."""
+        self.num_delivered += 1
+        self.count_delivery()
+
+    def take(self, p: int) -> None:
+        """Takes no packet: none travels."""
+        raise NotImplementedError
+
+    def lose(self, p: int) -> None:
+        """Forgets a packet that was dropped."""
 
 
-class PacketReplay:
-    """Flows whose senders send packets into one port; ``order`` has those that are acknowledged, in that order."""
+class ToldReplay(Network):
+    """Flows whose senders are told of losses; ``order`` has those that are acknowledged, in that order."""
 
-    def __init__(
-        self, flows: PacketFlows, setup: PacketSetup, observers: Sequence[PacketLog | QueueCounter] = ()
-    ) -> None:
-        num_flows = flows.num_flows
-        self.env = NetworkEnvironment()
-        self.record = setup.new_record(flows)
+    def __init__(self, network: PacketNetwork, observers: Sequence[PacketLog | QueueCounter] = ()) -> None:
+        super().__init__(network, observers)
+        num_flows = network.flows.num_flows
         self.order: list[int] = []
-        self._first = flows.first_packet.tolist()
-        self._flow = flows.table.flow.tolist()
-        self._delay = setup.senders.delay
-        self._min_rto = setup.senders.min_rto
-        self._windows = setup.new_windows(flows)
+        self.windows = network.new_windows()
+        self._there = Paths(network, network.there)
+        self._first = network.flows.first_packet.tolist()
+        self._min_rto = network.parameters.min_rto
+        self._of_flow = self.delays.of_flow.tolist()
         self._senders: dict[int, _Sender] = {}
-        self._left = flows.packets.tolist()
+        self._packets_left = network.flows.packets.tolist()
         self._completion = [float("nan")] * num_flows
         self._drops = [0] * num_flows
         self._marks = [0] * num_flows
         self._disordered = [0] * num_flows
         self._latest = [-1] * num_flows
-        self.port = Port(
-            self.env,
-            setup.scheduler,
-            only_place(setup),
-            self.record,
-            flows.table,
-            sizes=flows.table.size.tolist(),
-            flow=self._flow,
-            observers=observers,
-            on_departure=self._depart,
-            on_drop=self._drop,
-        )
-        self.env.process(self._arrive(flows.arrival_time))
-
-    @property
-    def num_delivered(self) -> int:
-        """Flows acknowledged so far."""
-        return len(self.order)
-
-    def run(self, until: float | None = None) -> None:
-        """Runs until this time in s, or to the end."""
-        self.env.run(until)
 
     def outcomes(self) -> FlowOutcomes:
         """Returns what became of each flow."""
-        counts = (self._drops, self._marks, self._disordered, [0] * len(self._drops))
+        counts = (self._drops, self._marks, self._disordered, self._drops)
         return FlowOutcomes(np.array(self._completion), *map(np.array, counts))
 
-    def _arrive(self, times: FloatArray) -> ProcessGenerator:
-        """Starts the flows in the order of their arrival, and at one instant by id."""
-        for row in np.argsort(times, kind="stable").tolist():
-            yield self.env.at(float(times[row]), PacketEventKind.ARRIVAL)
-            packets = range(self._first[row], self._first[row + 1])
-            self._senders[row] = _Sender(
-                self.env, row, packets, self._windows, send=self.port.receive, on_end=self.order.append
-            )
+    def begin(self, row: int) -> None:
+        """Starts the sender of a flow."""
+        self._senders[row] = _Sender(self, row, range(self._first[row], self._first[row + 1]))
 
-    def _depart(self, p: int, port: int) -> None:
-        row = self._flow[p]
-        marked = p in self.port.marked
-        if marked:
-            self.port.marked.discard(p)
-            self._marks[row] += 1
+    def send_packet(self, p: int) -> None:
+        """Sends a packet, again or for the first time."""
+        self.send(p, self._there.next_ports(self.flow[p]))
+
+    def end(self, row: int) -> None:
+        """Notes that all packets of a flow are acknowledged."""
+        self.order.append(row)
+        self.num_delivered += 1
+
+    def leave(self, p: int, port: int) -> None:
+        """Delivers a packet that has left its last port, and lets its acknowledgement travel back."""
+        if not self.is_behind(p):
+            super().leave(p, port)
+            return
+        row = self.flow[p]
+        which = self._of_flow[row]
+        self.count_delivery()
+        self._marks[row] += p in self.marked
         if p < self._latest[row]:
             self._disordered[row] += 1
         else:
             self._latest[row] = p
-        delivery = self.env.now + self._delay
-        self._left[row] -= 1
-        if self._left[row] == 0:
-            self._completion[row] = delivery
-        self._senders[row].expect_acknowledgement(delivery + self._delay, marked=marked)
+        self._packets_left[row] -= 1
+        if self._packets_left[row] == 0:
+            self._completion[row] = self.env.now + float(self.delays.forth[which])
+        self.travel(p, which)
 
-    def _drop(self, p: int) -> None:
-        row = self._flow[p]
+    def take(self, p: int) -> None:
+        """Lets the sender take an acknowledgement."""
+        self._senders[self.flow[p]].acknowledge(marked=p in self.marked)
+
+    def lose(self, p: int) -> None:
+        """Lets the sender notice a loss later."""
+        row = self.flow[p]
         self._drops[row] += 1
-        self._senders[row].expect_timeout(self.env.now + self._min_rto, p)
+        loss = self.env.at(self.env.now + self._min_rto, PacketEventKind.TIMEOUT)
+        loss.callbacks.append(lambda _: self._senders[row].notice(p))
 
 
-class PacketSimulation(PacketReplay):
+class PacketSimulation(ToldReplay):
     """Flows into one port, whose agent acts at the beginning of each period; it is told the ``counts`` of queues."""
 
-    def __init__(self, workload: Workload, topology: Topology, setup: PacketSetup, period: Period) -> None:
-        packets = setup.cut(workload)
-        counter = QueueCounter(packets.table, setup.scheduler.num_queues)
-        super().__init__(packets, setup, (counter,))
+    def __init__(self, workload: Workload, setup: PacketSetup, period: Period) -> None:
+        counter = QueueCounter(setup.scheduler.num_queues)
+        super().__init__(setup.network(workload), (counter,))
         self.counts = counter.counts
         self.workload = workload
-        self.topology = topology
+        self.topology = setup.topology
         self.pending: PeriodDecision | None = None
         self._setup = setup
         self._periods = Periods(
@@ -180,7 +162,7 @@ class PacketSimulation(PacketReplay):
     @property
     def packets_left(self) -> IntArray:
         """Packets of each flow that are not delivered, (num_flows,)."""
-        return np.array(self._left, dtype=np.int64)
+        return np.array(self._packets_left, dtype=np.int64)
 
     def run(self, until: float | None = None) -> None:
         """Runs until an agent has to act, or all flows are acknowledged."""
@@ -197,7 +179,7 @@ class PacketSimulation(PacketReplay):
 
     def ideal_fct(self) -> FloatArray:
         """Returns what the flows take alone, in s, (num_flows,)."""
-        return self._setup.ideal_fct(self.workload)
+        return self.network.ideal_fct()
 
     def records(self) -> Records:
         """Returns what has become of every flow so far."""
@@ -212,54 +194,37 @@ class PacketSimulation(PacketReplay):
 class _Sender:
     """The sender of one flow: it waits for acknowledgements, and sends what its window has room for."""
 
-    def __init__(
-        self,
-        env: NetworkEnvironment,
-        row: int,
-        packets: range,
-        windows: Windows,
-        *,
-        send: Callable[[int], None],
-        on_end: Callable[[int], None],
-    ) -> None:
-        self._env = env
+    def __init__(self, replay: ToldReplay, row: int, packets: range) -> None:
+        self._replay = replay
         self._row = row
-        self._windows = windows
-        self._send = send
-        self._on_end = on_end
+        self._windows = replay.windows
         self._unsent = deque(packets)
         self._num_left = len(packets)
         self._lost: deque[int] = deque()
         self._news: Event
-        env.process(self._run())
+        replay.env.process(self._run())
 
-    def expect_acknowledgement(self, time: float, *, marked: bool) -> None:
-        """Lets an acknowledgement arrive at this time."""
-        arrival = self._env.at(time, PacketEventKind.ACKNOWLEDGEMENT)
-        arrival.callbacks.append(lambda _: self._acknowledge(marked))
+    def acknowledge(self, *, marked: bool) -> None:
+        """Takes an acknowledgement."""
+        self._num_left -= 1
+        acknowledge(self._replay.env.now, self._row, marked, self._windows)
+        if not self._num_left:
+            self._replay.end(self._row)
+        self._news.succeed()
 
-    def expect_timeout(self, time: float, p: int) -> None:
-        """Lets the sender notice at this time that a packet is lost."""
-        self._env.at(time, PacketEventKind.TIMEOUT).callbacks.append(lambda _: self._time_out(p))
+    def notice(self, p: int) -> None:
+        """Notices that a packet is lost."""
+        self._lost.append(p)
+        time_out(self._replay.env.now, self._row, self._windows)
+        self._news.succeed()
 
     def _run(self) -> ProcessGenerator:
+        replay = self._replay
         while True:
             while (self._lost or self._unsent) and may_send(self._row, self._windows):
                 note_sent(self._row, self._windows)
-                self._send((self._lost or self._unsent).popleft())
+                replay.send_packet((self._lost or self._unsent).popleft())
             if not self._num_left:
                 return
-            self._news = Event(self._env)
+            self._news = Event(replay.env)
             yield self._news
-
-    def _acknowledge(self, marked: bool) -> None:
-        self._num_left -= 1
-        acknowledge(self._env.now, self._row, marked, self._windows)
-        if not self._num_left:
-            self._on_end(self._row)
-        self._news.succeed()
-
-    def _time_out(self, p: int) -> None:
-        self._lost.append(p)
-        time_out(self._env.now, self._row, self._windows)
-        self._news.succeed()

@@ -18,10 +18,17 @@ from flowsched_gym.envs.arguments import (
     load_argument,
 )
 from flowsched_gym.envs.arrivals import change_arrivals
+from flowsched_gym.packets.parameters import (
+    Losses,
+    MessageRule,
+    NetworkParameters,
+    PacketTransport,
+    PortParameters,
+)
 from flowsched_gym.packets.schedulers import PacketSetup, make_scheduler
 from flowsched_gym.packets.schedulers.parameters import Disorder
 from flowsched_gym.packets.schedulers.qcluster import Goal
-from flowsched_gym.packets.state import MessageRule, PacketTransport, PortParameters, SenderParameters
+from flowsched_gym.topology import one_link
 from flowsched_gym.workload import (
     ClusterWorkload,
     PoissonWorkload,
@@ -136,13 +143,13 @@ class QClusterConfig(EnvConfig):
         scheduler = make_scheduler("qcluster", {**parameters, "message_gap": gap, "flowlet_gap": gap})
         return PacketSetup(
             scheduler=scheduler,
-            capacity=self.capacity,
+            topology=one_link(capacity=self.capacity, delay=self.delay_us * SECONDS_PER_MICROSECOND),
             port=PortParameters(buffer=self.buffer, mark_at=self.mark_at),
-            senders=SenderParameters(
-                window=self.window,
+            parameters=NetworkParameters(
+                initial_window=self.window,
                 transport=self.transport,
+                losses=Losses.TOLD,
                 min_rto=self.min_rto_us * SECONDS_PER_MICROSECOND,
-                delay=self.delay_us * SECONDS_PER_MICROSECOND,
                 messages=self.messages,
             ),
         )

@@ -8,7 +8,6 @@ from flowsched_gym.envs.drawing import View
 from flowsched_gym.systems.qcluster.config import QClusterConfig, qcluster_source
 from flowsched_gym.systems.qcluster.panels import qcluster_panels
 from flowsched_gym.systems.qcluster.rules import QClusterControl, port_layout
-from flowsched_gym.topology import one_link
 from flowsched_gym.workload import WorkloadLike, offered_traffic
 
 if TYPE_CHECKING:
@@ -99,7 +98,7 @@ class QClusterEnv(PeriodEnv[Any]):
             control,
             source=source,
             network=PortsSetup(
-                topology=one_link(capacity=port.capacity, delay=port.senders.delay),
+                topology=port.topology,
                 port=port,
                 period=config.period,
                 episode_fields=control.episode_fields,

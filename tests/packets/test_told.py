@@ -1,4 +1,4 @@
-"""Holds the compiled leaf-spine to a plain simulation, to times by hand, and to the conservation of packets."""
+"""Holds senders that are told of losses, on a leaf-spine, to a plain simulation and to times by hand."""
 
 import heapq
 from collections import deque
@@ -8,12 +8,9 @@ import numpy as np
 import pytest
 
 import flowsched_gym
-from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.packets.compiled.engine import new_fabric_network
-from flowsched_gym.packets.compiled.fabric import PacketFabric, replay_fabric
-from flowsched_gym.packets.compiled.state import NONE, TRAVELLING, Tables
-from flowsched_gym.packets.schedulers import PacketSetup, Scheduler, make_scheduler
-from flowsched_gym.packets.state import PacketRecords, PortParameters, SenderParameters
+from flowsched_gym.packets.schedulers import Scheduler
+from flowsched_gym.packets.state import PacketRecords
+from flowsched_gym.topology import leaf_spine
 from flowsched_gym.workload import Workload
 from tests.simulate import make_flows
 
@@ -21,8 +18,15 @@ RATE, LINK, HOST = 1.25e9, 1e-7, 2e-5
 LEAVES, SPINES, RACK = 2, 4, 16
 HOSTS = LEAVES * RACK
 THRESHOLDS = (1_460.0, 10_000.0, 40_000.0)
-TOLD = {"losses": "told"}
-LOSSES = {"buffer": 5, "mark_at": 2, "window": 12, "min_rto": 1e-4}
+LOSSES = {"buffer": 7_000, "mark_at": 1_600, "initial_window": 12, "min_rto": 1e-4}
+FABRIC = leaf_spine(
+    num_leaves=LEAVES,
+    num_spines=SPINES,
+    hosts_per_leaf=RACK,
+    capacity=RATE * np.repeat([1.0, 4.0], [2 * HOSTS, 2 * LEAVES * SPINES]),
+    delay=LINK + HOST * np.repeat([0.0, 1.0, 0.0], [HOSTS, HOSTS, 2 * LEAVES * SPINES]),
+)
+"""Hosts delay what they receive."""
 
 
 def columns(seed: int, count: int = 60) -> dict[str, Any]:
@@ -42,16 +46,15 @@ def columns(seed: int, count: int = 60) -> dict[str, Any]:
 def replay(
     flows: dict[str, Any] | Workload, *, scheduler: str | Scheduler = "pias", **parameters: object
 ) -> PacketRecords:
-    """Replays flows by PIAS, where nothing else is said: each other scheduler compiles a fabric of its own."""
+    """Replays flows by PIAS, where nothing else is said, whose packets take the spines in turns."""
     if scheduler == "pias":
         parameters = {"thresholds": (), **parameters}
     return flowsched_gym.replay_packets(
         flows,
         scheduler=scheduler,
-        topology="leaf-spine",
-        num_hosts=HOSTS,
+        topology=FABRIC,
         engine="compiled",
-        parameters={**TOLD, **parameters},
+        parameters={"losses": "told", "paths": "packet", **parameters},
     )
 
 
@@ -65,11 +68,11 @@ class Reference:
     def __init__(self, flows: dict[str, Any], thresholds: tuple[float, ...], **options: Any) -> None:
         self.flows, self.thresholds = flows, thresholds
         self.room, self.mark_at = options.get("buffer", 10**9), options.get("mark_at", 10**9)
-        self.window, self.min_rto = options.get("window", 64), options.get("min_rto", 2e-3)
+        self.turn = spines_of(flows)
+        self.window, self.min_rto = options.get("initial_window", 64), options.get("min_rto", 2e-3)
         self.queues: dict[Any, list[deque[Any]]] = {}
         self.sending: set[Any] = set()
         self.events: list[Any] = []
-        self.spine = [0] * LEAVES
         self.number = 0
         count = len(flows["size_bytes"])
         self.unsent = [deque(enumerate(self.cut(float(size)))) for size in flows["size_bytes"]]
@@ -99,7 +102,7 @@ class Reference:
                 packet = next(queue for queue in self.queues[port] if queue).popleft()
                 rate = RATE if port[0] in ("host", "down") else 4 * RATE
                 self.sending.add(port)
-                order = ("host", "up", "spine", "down").index(port[0]) * 10_000 + port[1] * 100 + port[2]
+                order = ("host", "down", "up", "spine").index(port[0]) * 10_000 + port[1] * 100 + port[2]
                 self.later(now + (packet["payload"] + 40) / rate, 0, order, (port, packet))
 
     def send(self, now: float, row: int) -> None:
@@ -107,6 +110,8 @@ class Reference:
             index, payload = (self.lost[row] or self.unsent[row]).popleft()
             self.outstanding[row] += 1
             packet = {"row": row, "index": index, "payload": payload, "marked": False, "tag": self.tag(row)}
+            packet["spine"] = self.turn[row]
+            self.turn[row] = (self.turn[row] + 1) % SPINES
             self.sent[row] += payload
             self.enter(now, ("host", 0, int(self.flows["source"][row])), packet)
 
@@ -116,9 +121,9 @@ class Reference:
 
     def enter(self, now: float, port: Any, packet: Any) -> None:
         queues = self.queues.setdefault(port, [deque() for _ in range(len(self.thresholds) + 1)])
-        waiting = sum(map(len, queues))
-        packet["marked"] |= waiting >= self.mark_at
-        if waiting >= self.room:
+        waiting = sum(each["payload"] + 40 for queue in queues for each in queue)
+        packet["marked"] |= waiting > self.mark_at
+        if waiting + packet["payload"] + 40 > self.room:
             self.drops[packet["row"]] += 1
             self.later(now + self.min_rto, 4, 0, packet)
             return
@@ -133,12 +138,13 @@ class Reference:
             return
         source, destination = self.flows["source"][row], self.flows["destination"][row]
         links = 4 if source // RACK != destination // RACK else 2
-        delivery = now + LINK + HOST
+        delivery = now + (LINK + HOST)
         self.marks[row] += packet["marked"]
         self.left[row] -= 1
         if not self.left[row]:
             self.completion[row] = delivery
-        self.later(delivery + (links * LINK + HOST), 2 if links == 2 else 3, 0, packet)
+        back = sum([LINK] * (links - 1)) + (LINK + HOST)
+        self.later(delivery + back, 2 if links == 2 else 3, 0, packet)
 
     def arrive(self, now: float, what: Any) -> None:
         port, packet = what
@@ -146,8 +152,7 @@ class Reference:
         leaf = destination // RACK
         if port[0] == "host" and port[2] // RACK != leaf:
             here = port[2] // RACK
-            self.enter(now, ("up", here, self.spine[here]), packet)
-            self.spine[here] = (self.spine[here] + 1) % SPINES
+            self.enter(now, ("up", here, packet["spine"]), packet)
         elif port[0] == "up":
             self.enter(now, ("spine", port[2], leaf), packet)
         else:
@@ -160,6 +165,12 @@ class Reference:
     def time_out(self, now: float, packet: Any) -> None:
         self.lost[packet["row"]].append((packet["index"], packet["payload"]))
         self.acknowledge(now, packet)
+
+
+def spines_of(flows: dict[str, Any]) -> list[int]:
+    """Returns the spine of the first packet of each flow, by the hash of the fluid."""
+    hosts = flows["source"], flows["destination"]
+    return (FABRIC.ecmp(*hosts, flows["flow_id"], seed=0) - FABRIC.candidates(*hosts)[0]).tolist()
 
 
 @pytest.mark.parametrize("options", [{}, LOSSES], ids=["lossless", "losses"])
@@ -185,77 +196,19 @@ def test_a_fabric_is_as_a_plain_simulation_has_it(
 def test_a_flow_alone_takes_its_transmissions_and_delays(destination: int, hops: float, links: int) -> None:
     single = replay(one_flow(destination, 1_460.0))
     assert single.fct[0] == pytest.approx(hops * 1_500 / RATE + links * LINK + HOST, rel=1e-12)
-    many = replay(one_flow(destination, 100_100.0), window=1_000)
+    many = replay(one_flow(destination, 100_100.0), initial_window=1_000)
     assert many.slowdown[0] == pytest.approx(1.0, rel=1e-12)
     assert many.disordered[0] == 0
 
 
 def test_a_round_trip_across_the_spines_takes_the_papers_time() -> None:
     # With a window of one packet of next to nothing, each packet but the last takes a round trip.
-    records = replay(one_flow(20, 11.0), payload=1.0, header=0.0, window=1)
+    records = replay(one_flow(20, 11.0), payload=1.0, header=0.0, initial_window=1)
     assert records.fct[0] == pytest.approx(10 * 40.8e-6 + 4 * LINK + HOST, rel=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("scheduler", "parameters"),
-    [
-        ("pias", {"thresholds": THRESHOLDS}),
-        pytest.param("qcluster", {"buckets": 64}, marks=pytest.mark.exhaustive),
-        *(pytest.param(name, {}, marks=pytest.mark.exhaustive) for name in ("pfabric", "fifo", "fq", "afq")),
-    ],
-)
-def test_no_packet_is_lost_sight_of(scheduler: str, parameters: dict[str, object]) -> None:
-    flows = columns(2)
-    workload = make_flows(
-        flows["arrival_s"], flows["size_bytes"], source=flows["source"], destination=flows["destination"]
-    )
-    setup = PacketSetup(
-        scheduler=make_scheduler(scheduler, parameters),
-        capacity=RATE,
-        port=PortParameters(buffer=5, mark_at=2),
-        senders=SenderParameters(delay=HOST, min_rto=1e-4, transport="dctcp"),
-    )
-    packets = setup.cut(workload)
-    fabric = PacketFabric(num_hosts=HOSTS, capacity=RATE)
-    (sent, tables), ways = new_fabric_network(packets, setup, fabric, (workload.source, workload.destination))
-    most = 0
-    for step in range(1, 2_000):
-        replay_fabric(sent, tables, ways, packets.num_flows, step * 7e-6)
-        begun = (sent.next_packet - packets.first_packet[:-1]).sum()
-        delivered = (packets.packets - sent.left).sum()
-        on_links = length(tables, sent.lists[TRAVELLING])
-        queued = tables.ports.waiting.sum() + (tables.ports.sending != NONE).sum()
-        lost = sum(length(tables, first) for first in (sent.lists[2], *sent.lost_head[: packets.num_flows]))
-        assert begun == delivered + queued + on_links + lost
-        most = max(most, on_links)
-    assert np.isfinite(sent.completion_time).all()
-    assert most > 1
-    assert sent.drops.sum() > 0
-
-
-def length(tables: Tables, p: int) -> int:
-    """Counts the packets of a list from its first one on."""
-    count = 0
-    while p != NONE:
-        count, p = count + 1, int(tables.packets.after[p])
-    return count
 
 
 def test_spraying_is_even() -> None:
     # Each uplink of 4 has a fourth of the packets: 16 hosts at full rate fit into 4 links of four times the rate.
     flows = make_flows([0.0] * RACK, [1_460_000.0] * RACK, source=range(RACK), destination=range(RACK, 2 * RACK))
-    records = replay(flows, window=1_000)
+    records = replay(flows, initial_window=1_000)
     assert records.slowdown.max() < 1.01
-
-
-def test_what_a_fabric_cannot_do_is_an_error() -> None:
-    for change, named in (
-        ({"engine": "simpy"}, "needs 'compiled'"),
-        ({"num_hosts": 40}, "leaves of 16 hosts"),
-        ({"num_hosts": 32, "destination": 40}, "hosts up to 40"),
-        ({"keep_trace": True}, "no trace"),
-    ):
-        flows = one_flow(change.pop("destination", 20), 1.0)
-        options: dict[str, Any] = {"engine": "compiled", "parameters": TOLD, **change}
-        with pytest.raises(ConfigError, match=named):
-            flowsched_gym.replay_packets(flows, scheduler="fifo", topology="leaf-spine", **options)

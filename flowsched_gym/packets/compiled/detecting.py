@@ -1,0 +1,220 @@
+"""Senders in compiled code that detect losses, as TCP does; see ``rules.tcp``."""
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
+from flowsched_gym.machine_code.decorators import inlined_part
+from flowsched_gym.packets.compiled.heaps import Heap, new_heap, next_time, set_time
+from flowsched_gym.packets.compiled.links import KINDS, send, travel
+from flowsched_gym.packets.compiled.state import COMPLETED, DELIVERED, SENT, Tables, Underway, whole
+from flowsched_gym.packets.network import ACK, DATA, READY, SYN, SYN_ACK, Acks, PacketNetwork, Ways
+from flowsched_gym.packets.rules import tcp
+from flowsched_gym.packets.rules.tcp import Segments
+
+FREE, FRESH = range(2)
+"""Indices of ``DetectingSenders.slots``."""
+NO_SLOT: Final = 2
+"""``Ports.fault[1]`` where there are more packets on their way than slots."""
+
+
+class DetectingSenders(NamedTuple):
+    """The senders, and what they send: see ``NetworkParameters`` and ``PacketNetwork`` for what is not named here.
+
+    Attributes:
+        rows: State of each, (num_flows,) of type ``tcp.SENDER``.
+        size: Bytes on the wire of each segment, (num_segments,).
+        completion_time: When the last byte is delivered, in s, (num_flows,); NaN for not yet.
+        timers: Flows, by when their timer is looked at.
+        kind: What the packet of each slot is, such as ``DATA``, (num_slots,); ``number`` is its segment, or of an
+            acknowledgement what had been delivered, ``echo`` whether that answers a packet with a mark.
+        free: Slots that are free, the last of the first ``slots[FREE]`` is taken next; then fresh ones.
+    """
+
+    rows: npt.NDArray[Any]
+    segments: Segments
+    size: FloatArray
+    completion_time: FloatArray
+    there: Ways
+    back: Ways
+    timers: Heap
+    min_rto: float
+    ack_size: float
+    transport: int
+    handshake: bool
+    acks_are_packets: bool
+    kind: npt.NDArray[np.int8]
+    number: IntArray
+    echo: BoolArray
+    free: IntArray
+    slots: IntArray
+    behind: int
+
+
+def new_detecting(network: PacketNetwork) -> DetectingSenders:
+    """Makes senders that have sent nothing."""
+    parameters, num_slots = network.parameters, len(network.table.flow)
+    return DetectingSenders(
+        rows=network.new_senders(),
+        segments=network.new_segments(),
+        size=network.flows.table.size,
+        completion_time=np.full(network.flows.num_flows, np.nan),
+        there=network.there._replace(turn=network.there.turn.copy()),
+        back=network.back._replace(turn=network.back.turn.copy()),
+        timers=new_heap(network.flows.num_flows),
+        min_rto=float(parameters.min_rto),
+        ack_size=parameters.ack_size,
+        transport=network.transport,
+        handshake=bool(parameters.handshake),
+        acks_are_packets=parameters.acks == Acks.PACKETS,
+        kind=np.zeros(num_slots, dtype=np.int8),
+        number=whole(num_slots),
+        echo=np.zeros(num_slots, dtype=np.bool_),
+        free=whole(num_slots),
+        slots=whole(2),
+        behind=len(network.path_ports) - 1,
+    )
+
+
+@inlined_part
+def _begin(now: float, row: int, t: Tables, u: Underway, s: DetectingSenders) -> None:
+    sender = s.rows[row]
+    if s.handshake:
+        sender.syn_time = now
+        sender.deadline = now + sender.rto
+        set_time(row, sender.deadline, s.timers)
+        send(now, _new_slot(row, SYN, 0, False, t, s), row, s.there, t, u, s)
+    else:
+        tcp.connect(now, sender)
+        _send(now, row, t, u, s)
+
+
+@inlined_part
+def _send(now: float, row: int, t: Tables, u: Underway, s: DetectingSenders) -> None:
+    """Sends the segments that a flow's window has room for."""
+    sender = s.rows[row]
+    while True:
+        q = tcp.next_segment(sender, s.segments)
+        if q == tcp.NO_SEGMENT:
+            break
+        tcp.note_segment(now, q, sender, s.segments)
+        send(now, _new_slot(row, DATA, q, False, t, s), row, s.there, t, u, s)
+    if sender.deadline < s.timers.time[row]:
+        set_time(row, sender.deadline, s.timers)
+
+
+@inlined_part
+def _new_slot(row: int, kind: int, number: int, echo: bool, t: Tables, s: DetectingSenders) -> int:
+    """Makes a packet, in the slot that became free last."""
+    p: int
+    if s.slots[FREE] > 0:
+        s.slots[FREE] -= 1
+        p = s.free[s.slots[FREE]]
+    else:
+        p = s.slots[FRESH]
+        if p == len(s.free):
+            t.ports.fault[1] = NO_SLOT
+            raise IndexError
+        s.slots[FRESH] += 1
+    s.kind[p] = kind
+    s.number[p] = number
+    s.echo[p] = echo
+    t.table.flow[p] = row
+    t.table.size[p] = s.size[number] if kind == DATA else s.ack_size
+    if len(t.table.remaining) > 0:
+        left = tcp.left_to_send(number, s.rows[row].last - 1, s.size, t.table.header) if kind == DATA else 0.0
+        t.table.remaining[p] = left
+    return p
+
+
+@inlined_part
+def _free(p: int, s: DetectingSenders) -> None:
+    s.free[s.slots[FREE]] = p
+    s.slots[FREE] += 1
+
+
+@inlined_part
+def _lose(now: float, p: int, t: Tables, u: Underway, s: DetectingSenders) -> None:
+    s.rows[t.table.flow[p]].drops += 1
+    _free(p, s)
+
+
+@inlined_part
+def _leave(now: float, port: int, p: int, t: Tables, u: Underway, s: DetectingSenders) -> None:
+    travel(now, p, u.delays.of_port[port], t, u)
+
+
+@inlined_part
+def _take(now: float, p: int, t: Tables, u: Underway, s: DetectingSenders) -> None:
+    """Takes a packet at its host, and sends what answers it."""
+    row, kind, number, marked, echo = t.table.flow[p], s.kind[p], s.number[p], t.packets.marked[p], s.echo[p]
+    sender = s.rows[row]
+    u.counts[DELIVERED] += 1
+    _free(p, s)
+    if kind == DATA:
+        tcp.receive(number, marked, sender, s.segments)
+        if sender.received == sender.last - sender.first and np.isnan(s.completion_time[row]):
+            s.completion_time[row] = now
+        _answer(now, row, ACK, sender.received, marked, t, u, s)
+    elif kind == ACK:
+        was_done = sender.una == sender.last
+        tcp.acknowledge(now, number, echo, s.min_rto, s.transport, sender, s.segments)
+        if sender.una == sender.last and not was_done:
+            t.counts[COMPLETED] += 1
+        _send(now, row, t, u, s)
+    elif kind == SYN:
+        _answer(now, row, SYN_ACK, 0, False, t, u, s)
+    elif kind == SYN_ACK and sender.connected == 0:
+        tcp.connect(now, sender)
+        send(now, _new_slot(row, READY, 0, False, t, s), row, s.there, t, u, s)
+        _send(now, row, t, u, s)
+
+
+@inlined_part
+def _answer(
+    now: float, row: int, kind: int, number: int, echo: bool, t: Tables, u: Underway, s: DetectingSenders
+) -> None:
+    """Sends a packet back, which queues or takes the propagation delay alone."""
+    p = _new_slot(row, kind, number, echo, t, s)
+    if s.acks_are_packets:
+        send(now, p, row, s.back, t, u, s)
+    else:
+        u.counts[SENT] += 1
+        t.packets.hop[p] = s.behind
+        travel(now, p, u.delays.of_flow[row], t, u)
+
+
+@inlined_part
+def _timer_time(t: Tables, u: Underway, s: DetectingSenders) -> float:
+    return next_time(s.timers)
+
+
+@inlined_part
+def _end_timer(now: float, t: Tables, u: Underway, s: DetectingSenders) -> None:
+    """Looks at the first timer: it may have been set to a later time meanwhile."""
+    row = s.timers.items[0]
+    sender = s.rows[row]
+    expired = sender.deadline <= now
+    if expired:
+        if sender.connected == 0:
+            tcp.repeat_syn(now, sender)
+        else:
+            tcp.expire(now, s.transport, sender, s.segments)
+    set_time(row, sender.deadline, s.timers)
+    if expired:
+        if sender.connected == 0:
+            send(now, _new_slot(row, SYN, 0, False, t, s), row, s.there, t, u, s)
+        else:
+            _send(now, row, t, u, s)
+
+
+KINDS[DetectingSenders] = {
+    "begin": _begin,
+    "lose": _lose,
+    "leave": _leave,
+    "take": _take,
+    "timer_time": _timer_time,
+    "end_timer": _end_timer,
+}

@@ -1,0 +1,113 @@
+"""Ports and links in compiled code: packets wait at the next port of their path, and travel from port to port."""
+
+from typing import Any, Final
+
+import numpy as np
+from numba.extending import overload
+
+from flowsched_gym.machine_code.decorators import INLINED, OPTIONS, inlined_part
+from flowsched_gym.packets.compiled.heaps import set_time
+from flowsched_gym.packets.compiled.ports import begin_transmission, end_transmission, receive
+from flowsched_gym.packets.compiled.state import DROPPED, HOPS, IDLE, NONE, SENT, Tables, Underway
+from flowsched_gym.packets.network import BEHIND, Ways
+
+KINDS: Final[dict[type, dict[str, Any]]] = {}
+"""What senders of each kind do: functions by name, found by the type of their record."""
+
+
+def of_senders(function: Any) -> Any:
+    """Calls, in place of a function, the one of that name that fits the kind of its last argument: the senders."""
+
+    def call(*arguments: Any) -> Any:
+        return KINDS[type(arguments[-1])][function.__name__](*arguments)
+
+    def find(*types: Any) -> Any:
+        return KINDS[types[-1].instance_class][function.__name__]
+
+    overload(call, strict=False, jit_options={**OPTIONS, **INLINED})(find)
+    return call
+
+
+@of_senders
+def lose(now: float, p: int, t: Tables, u: Underway, s: Any) -> None:
+    """Notes that a port has dropped a packet."""
+
+
+@of_senders
+def leave(now: float, port: int, p: int, t: Tables, u: Underway, s: Any) -> None:
+    """Lets a packet that has left a port travel on; ``Packets.hop`` is where its next port is."""
+
+
+@inlined_part
+def enter(now: float, p: int, t: Tables, u: Underway, s: Any) -> None:
+    """Lets a packet wait at the next port of its path."""
+    port = u.path_ports[t.packets.hop[p]]
+    dropped = receive(now, port, p, t)
+    while dropped != NONE:
+        follower = t.packets.after[dropped]
+        u.counts[DROPPED] += 1
+        lose(now, dropped, t, u, s)
+        dropped = follower
+    _note_idle(port, t, u)
+
+
+@inlined_part
+def send(now: float, p: int, row: int, ways: Ways, t: Tables, u: Underway, s: Any) -> None:
+    """Lets a packet of a flow wait at the first port of its path."""
+    path = ways.first[row] + ways.turn[row]
+    if ways.step > 0:
+        ways.turn[row] = (ways.turn[row] + ways.step) % ways.number[row]
+    t.packets.hop[p] = u.path_start[path]
+    t.packets.marked[p] = False
+    u.counts[SENT] += 1
+    enter(now, p, t, u, s)
+
+
+@inlined_part
+def depart(now: float, t: Tables, u: Underway, s: Any) -> None:
+    """Ends the first transmission."""
+    port = u.busy.items[0]
+    set_time(port, np.inf, u.busy)
+    u.counts[HOPS] += 1
+    p = end_transmission(port, t)
+    t.packets.hop[p] += 1
+    leave(now, port, p, t, u, s)
+    _note_idle(port, t, u)
+
+
+@inlined_part
+def travel(now: float, p: int, which: int, t: Tables, u: Underway) -> None:
+    """Sends a packet on one of the ways."""
+    t.packets.time[p] = now + u.delays.forth[which] + u.delays.back[which]
+    t.packets.after[p] = NONE
+    if u.lists[0, which] == NONE:
+        u.lists[0, which] = p
+    else:
+        t.packets.after[u.lists[1, which]] = p
+    u.lists[1, which] = p
+
+
+@inlined_part
+def is_behind(p: int, t: Tables, u: Underway) -> bool:
+    """Returns whether a packet is behind the last port of its path."""
+    behind: bool = u.path_ports[t.packets.hop[p]] == BEHIND
+    return behind
+
+
+@inlined_part
+def choose(now: float, t: Tables, u: Underway) -> None:
+    """Lets idle ports choose: each by itself, so that their order is of no matter."""
+    for index in range(u.counts[IDLE]):
+        port = u.idle[index]
+        u.is_idle[port] = False
+        set_time(port, begin_transmission(now, port, t), u.busy)
+    u.counts[IDLE] = 0
+
+
+@inlined_part
+def _note_idle(port: int, t: Tables, u: Underway) -> None:
+    """Notes a port that is to choose when all else of this instant has happened."""
+    if t.ports.waiting[port] > 0 and t.ports.sending[port] == NONE and not u.is_idle[port]:
+        u.is_idle[port] = True
+        u.idle[u.counts[IDLE]] = port
+        u.counts[IDLE] += 1

@@ -1,0 +1,231 @@
+"""The parameters of ports and senders of packets, checked."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from typing import Any, Final
+
+import numpy as np
+
+from flowsched_gym.core.arrays import BoolArray
+from flowsched_gym.core.checks import check_between, check_choice, check_flag, check_number
+from flowsched_gym.core.errors import ConfigError, listed, shown
+from flowsched_gym.packets.rules.tcp_windows import CUBIC, D2TCP, DCTCP, FIXED, MOST_WINDOW, NEWRENO, TAFE
+from flowsched_gym.packets.state import PortLimits
+from flowsched_gym.workload.empirical import PACKET_PAYLOAD
+
+__all__ = [
+    "NETWORK_PARAMETERS",
+    "PORT_PARAMETERS",
+    "Acks",
+    "Losses",
+    "MessageRule",
+    "NetworkParameters",
+    "PacketTransport",
+    "Paths",
+    "PortParameters",
+]
+UNLIMITED: Final = 2**62
+"""In place of a number of packets: so many never wait."""
+MOST_FIXED_WINDOW: Final = 2**31 - 1
+HEADER: Final = 40.0
+"""Bytes around a packet's payload (QCluster's public ns-2 scripts)."""
+FIXED_WINDOW: Final = 64
+INITIAL_WINDOW: Final = 10
+"""Packets of the first window (RFC 6928)."""
+CLASSES: Final = ("host", "core")
+BY_TASK: Final = "task"
+"""Messages of the flows of a task, beside those of ``MessageRule``."""
+
+
+class PacketTransport(StrEnum):
+    """Windows of senders that are told of their losses: fixed ones, or DCTCP's, D2TCP's and TAFE's."""
+
+    FIXED = "fixed"
+    DCTCP = "dctcp"
+    D2TCP = "d2tcp"
+    TAFE = "tafe"
+
+
+TRANSPORTS: Final[Mapping[str, int]] = {
+    **{"fixed": FIXED, "dctcp": DCTCP, "newreno": NEWRENO, "cubic": CUBIC},
+    **{"d2tcp": D2TCP, "tafe": TAFE},
+}
+"""Windows of senders that detect losses, as rules know them."""
+
+
+class Losses(StrEnum):
+    """Senders are told of each loss, ``min_rto`` after it, or detect it as TCP does."""
+
+    TOLD = "told"
+    DETECTED = "detected"
+
+
+class Acks(StrEnum):
+    """Acknowledgements take no bandwidth, or are packets on the way back."""
+
+    FREE = "free"
+    PACKETS = "packets"
+
+
+class Paths(StrEnum):
+    """All packets of a flow take one path, or they take those of its pair of hosts in turns."""
+
+    FLOW = "flow"
+    PACKET = "packet"
+
+
+class MessageRule(StrEnum):
+    """What counts as a message: each flow, as if its packets named it, or what a host pair sends without a long gap."""
+
+    IDEAL = "ideal"
+    TIME = "time"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortParameters:
+    """Parameters of a port that counts packets: that of given ones, and that of QCluster's environment.
+
+    Attributes:
+        buffer: Packets that may wait, in all queues; one more is dropped. ``None``: unlimited. The packet that is being
+            sent does not wait.
+        mark_at: A packet is marked if with it more packets wait than this (DCTCP's K). ``None``: no marks.
+    """
+
+    buffer: int | None = None
+    mark_at: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, least in (("buffer", 1), ("mark_at", 0)):
+            if getattr(self, name) is not None:
+                check_between(name, getattr(self, name), least, UNLIMITED - 1, what="a whole number")
+
+    def limits(self, num_ports: int) -> PortLimits:
+        """Returns what may wait at so many ports."""
+        room, unmarked = (
+            np.full(num_ports, float(UNLIMITED if each is None else each)) for each in (self.buffer, self.mark_at)
+        )
+        return PortLimits(room, unmarked, by_bytes=False)
+
+
+ByClass = float | Mapping[str, float | None] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkParameters:
+    """Parameters of senders, and of the ports and links that they send across.
+
+    Attributes:
+        transport: ``fixed`` windows, ``dctcp`` (RFC 8257), ``newreno`` (RFC 5681), ``cubic`` with HyStart (RFC 8312),
+            or two that are as ``dctcp``, but marks cut a window by other parts: ``d2tcp`` by alpha ** d / 2, where d
+            is the time that a flow needs over the time to its deadline, from 0.5 to 2, and 1 without one; ``tafe`` by
+            alpha S_c / S_max (TAFE, Eq. 3 to 5), where S_c are the bytes not acknowledged.
+        losses: ``detected``: by selective acknowledgements and timers, as TCP does. ``told``: a sender knows
+            ``min_rto`` after each loss that its packet may be sent again, and sends nothing again needlessly; such
+            senders have no handshake, free acknowledgements, and windows other than ``newreno`` and ``cubic``.
+            ``None``: told where windows are fixed and data alone can be lost; detected otherwise.
+        payload: Bytes of payload of a full packet, > 0; the last packet of a flow has the rest.
+        header: Bytes around it on the wire, >= 0.
+        initial_window: Packets of the first window, 1 to 4,096, or of a fixed one of senders that are told, to 2**31 -
+            1; ``None`` for 10, or 64 where it is fixed.
+        largest: Upper bound of flow sizes in B (S_max of ``tafe``), > 0; larger flows back off like one of it.
+            ``None``: the largest flow, at least a full packet.
+        min_rto: Shortest time in s after which a timer expires, > 0, the first time of a SYN too.
+        handshake: Whether a flow begins with a SYN, its answer and a third packet, of ``ack_bytes`` each.
+        acks: ``free``: acknowledgements take the propagation delay back, no bandwidth; ``packets``: they queue too.
+        ack_bytes: Bytes of an acknowledgement on the wire, > 0; ``None`` for those of a header, or 40 without one.
+        paths: ``flow``: the path that the fluid takes (the hash of ``Topology.ecmp``), the same one back; ``packet``:
+            the packets of a flow take the paths of its pair in turns, from that one on.
+        mark_at: A packet is marked if more bytes wait when it arrives at a port (K of DCTCP). One number, or a mapping
+            by class of link, ``{"host": ..., "core": ...}``: a link of the class ``host`` begins or ends at a host.
+            ``None``: no marks.
+        buffer: Bytes that may wait at a port, in all queues, by class too; a packet beyond is dropped. The packet that
+            is being sent does not wait. ``None``: unlimited.
+        messages: ``ideal``: each flow is a message; ``time``: each pair of hosts is a connection, whose messages are
+            told apart by silence alone; ``task``: the flows of a task are one, whose bytes all of its senders know.
+        delay: Propagation delay in s of each link of a topology that is given by name, >= 0.
+    """
+
+    transport: str = "fixed"
+    losses: str | None = None
+    payload: float = PACKET_PAYLOAD
+    header: float = HEADER
+    initial_window: int | None = None
+    largest: float | None = None
+    min_rto: float = 2e-3
+    handshake: bool = False
+    acks: str = Acks.FREE
+    ack_bytes: float | None = None
+    paths: str = Paths.FLOW
+    mark_at: ByClass = None
+    buffer: ByClass = None
+    messages: str = MessageRule.IDEAL
+    delay: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_choice("transport", self.transport, TRANSPORTS)
+        check_choice("acks", self.acks, Acks)
+        check_choice("paths", self.paths, Paths)
+        check_choice("messages", self.messages, (*MessageRule, BY_TASK))
+        check_flag("handshake", self.handshake)
+        for name in ("payload", "min_rto"):
+            check_number(name, getattr(self, name), above=0)
+        for name in ("header", "delay"):
+            check_number(name, getattr(self, name), at_least=0)
+        for name in ("largest", "ack_bytes"):
+            if getattr(self, name) is not None:
+                check_number(name, getattr(self, name), above=0)
+        if self.losses is not None:
+            check_choice("losses", self.losses, Losses)
+        if self.losses == Losses.TOLD:
+            check_choice("transport", self.transport, PacketTransport)
+            if not self._has_data_alone:
+                raise ConfigError(
+                    f"handshake is {self.handshake} and acks is {self.acks!r}: senders that are told of losses have no "
+                    "handshake and free acknowledgements"
+                )
+        if self.initial_window is not None:
+            most = MOST_FIXED_WINDOW if self.are_told else int(MOST_WINDOW)
+            check_between("initial_window", self.initial_window, 1, most, what="a whole number")
+        for name in ("mark_at", "buffer"):
+            self._by_class(name)
+
+    @property
+    def are_told(self) -> bool:
+        """Whether senders are told of their losses."""
+        if self.losses is None:
+            return TRANSPORTS[self.transport] == FIXED and self._has_data_alone
+        return self.losses == Losses.TOLD
+
+    @property
+    def _has_data_alone(self) -> bool:
+        return self.acks == Acks.FREE and not self.handshake
+
+    @property
+    def window(self) -> float:
+        """Packets of the first window."""
+        default = FIXED_WINDOW if TRANSPORTS[self.transport] == FIXED else INITIAL_WINDOW
+        return float(default if self.initial_window is None else self.initial_window)
+
+    @property
+    def ack_size(self) -> float:
+        """Bytes of an acknowledgement on the wire."""
+        return float((self.header or HEADER) if self.ack_bytes is None else self.ack_bytes)
+
+    def limits(self, at_host: BoolArray) -> PortLimits:
+        """Returns what may wait at each port, whose link begins or ends at a host or not, (num_ports,)."""
+        room, unmarked = (np.where(at_host, *self._by_class(name)) for name in ("buffer", "mark_at"))
+        return PortLimits(room, unmarked, True)
+
+    def _by_class(self, name: str) -> list[float]:
+        given: Any = getattr(self, name)
+        for each in given if isinstance(given, Mapping) else ():
+            if each not in CLASSES:
+                raise ConfigError(f"{name} has the class {shown(each)}: it must be one of {listed(each, CLASSES)}")
+        values = [given.get(each) if isinstance(given, Mapping) else given for each in CLASSES]
+        least: dict[str, int] = {"at_least": 0} if name == "mark_at" else {"above": 0}
+        return [np.inf if value is None else check_number(name, value, **least) for value in values]
+
+
+PORT_PARAMETERS: Final = tuple(field.name for field in fields(PortParameters))
+NETWORK_PARAMETERS: Final = tuple(field.name for field in fields(NetworkParameters))
