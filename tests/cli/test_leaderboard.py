@@ -22,7 +22,7 @@ from tests.processes import check_refusal, run
 from tests.repository import ROOT
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-SUITE = load_suite("standard-v1")
+SUITE = load_suite("standard")
 
 
 @pytest.fixture
@@ -247,7 +247,7 @@ def test_an_episode_is_animated_once_and_small(flowsched, tiny: Path) -> None:
 def test_only_settings_that_were_played_are_animated_unless_asked_for(flowsched, tmp_path: Path, monkeypatch) -> None:
     own = tmp_path / "own"
     own.mkdir()
-    shutil.copy(ROOT / "benchmarks" / "results" / "artemis-heavy_edf.json", own)
+    shutil.copy(ROOT / "benchmarks" / "results" / SUITE.name / "artemis-heavy_edf.json", own)
     monkeypatch.setattr(leaderboard_command, "write_film", lambda *_, **__: None)
     monkeypatch.setattr(leaderboard_command, "write_site", lambda _, site, **__: site)
     page = ("leaderboard", "page", "--suite", SUITE.name, "--out", tmp_path / "site")
