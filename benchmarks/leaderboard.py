@@ -53,7 +53,7 @@ may do and know. All policies of a setting meet the same {count} test episodes (
 which no agent was trained and nothing was chosen. A **score** is (agent - random) / (reference - random) by the
 setting's own measure: 0 is choosing at random, and 1 is the reference, which is search with the same actions, a bound
 that no scheduler exceeds, or the best rule or constant action that is known. Above is the interquartile mean over all
-trainings in the *headline* settings. Those where random is within 2 % of the best known are for *calibration*, shown
+trainings in the *headline* settings, which weigh alike. Those where random is within 2 % of the best known are for *calibration*, shown
 and not counted; *shift* has traffic that no agent was trained on. Brackets hold 95 % intervals over trainings and
 episodes (Agarwal et al., NeurIPS 2021).
 """
@@ -71,7 +71,7 @@ LEARNED: Final = """
 Each agent stands beside the best rule with no other actions or information than the setting allows: *difference* is
 the agent minus the rule in the same episodes. It is called better or worse where the p-value, adjusted for all rows
 (Holm), is below 0.05. A training collapsed if its score is 0.25 below the agent's median, or not above random.
-Counted are agents with all actions and information of their setting.
+Counted are agents with all actions and information of their setting, but not a reference that was trained itself.
 
 """
 LOSSES: Final = """
