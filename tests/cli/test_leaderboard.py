@@ -15,7 +15,7 @@ from tests.processes import check_refusal
 from tests.repository import ROOT
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-SUITE = load_suite("standard-v1")
+SUITE = load_suite("standard")
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def test_bad_input_ends_with_status_2_and_a_clear_line(flowsched, folder: Path) 
 
 def test_a_page_films_what_was_played_beside_the_best_rule_unless_told_not_to(flowsched, tiny: Path) -> None:
     (tiny / "own").mkdir()
-    shutil.copy(ROOT / "benchmarks" / "results" / "artemis-heavy_lifo.json", tiny / "own")
+    shutil.copy(ROOT / "benchmarks" / "results" / SUITE.name / "artemis-heavy_lifo.json", tiny / "own")
     command = ("leaderboard", "page", "own", "--suite", SUITE.name, "--env", "artemis-heavy", "--out", "site")
 
     pages = []
