@@ -20,6 +20,8 @@ TICKS: Final = 4
 STEPS: Final = (1.0, 2.0, 2.5, 5.0, 10.0)
 NAME_HEIGHT: Final = 15.0
 """Distance between names."""
+MARGIN: Final = 0.15
+"""Part of the range of curves that is shown beyond it, where there are others around them."""
 LONGEST_NAME: Final = 16
 """Characters of a name for which there is room."""
 SCORES: Final = (-0.25, 1.5)
@@ -57,16 +59,22 @@ class ScoreRow:
 def draw_chart(
     curves: Sequence[Curve], *, title: str, x_label: str, level: tuple[str, float] | None = None, digits: int = 1
 ) -> str:
-    """Draws curves, one at least, and a named ``level``, as an ``<svg>`` whose colours are classes of the page."""
+    """Draws curves, one at least, and a named ``level``, as an ``<svg>`` whose colours are classes of the page.
+
+    The curves around another one run along the edge where they leave its range, a little enlarged: trainings that
+    collapsed would squeeze all that matters.
+    """
     x_low, x_high = _range([curve.x for curve in curves])
     levels = [np.array([level[1]])] if level else []
-    y_low, y_high = _range([*(values.ravel() for curve in curves for values in (curve.y, curve.others)), *levels])
+    y_low, y_high = _range([*(curve.y for curve in curves), *levels])
+    if any(len(curve.others) for curve in curves):
+        y_low, y_high = y_low - MARGIN * (y_high - y_low), y_high + MARGIN * (y_high - y_low)
 
     def across(x: float) -> float:
         return LEFT + (WIDTH - LEFT - RIGHT) * (x - x_low) / (x_high - x_low)
 
     def down(y: float) -> float:
-        return TOP + (HEIGHT - TOP - BOTTOM) * (y_high - y) / (y_high - y_low)
+        return TOP + (HEIGHT - TOP - BOTTOM) * (y_high - min(max(y, y_low), y_high)) / (y_high - y_low)
 
     def points(xs: FloatArray, ys: FloatArray) -> str:
         known = np.isfinite(ys)

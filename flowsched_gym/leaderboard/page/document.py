@@ -29,13 +29,15 @@ from flowsched_gym.leaderboard.claims import (
 )
 from flowsched_gym.leaderboard.comparison import ComparedSetting, ComparisonRow
 from flowsched_gym.leaderboard.page.charts import Curve, ScoreRow, draw_chart, draw_scores
-from flowsched_gym.leaderboard.page.episodes import Player, draw_film, lead, outcome_of, typical_episode
+from flowsched_gym.leaderboard.page.episodes import COMPARED, Player, draw_film, lead, outcome_of, typical_episode
 from flowsched_gym.leaderboard.suite import HEADLINE, SHIFT, Groups, Setting
 
 WORDS: Final = ("actions", "information")
 """Columns without numbers."""
 HEADS: Final = ("setting", "measure", "best rule", "difference", "score", "verdict")
 """Columns of the lists of agents."""
+OPEN_LISTS: Final = ("better", "worse", "shift")
+"""Lists that are unfolded from the start."""
 ESCAPES: Final = re.compile(r"\\(?=\W)|\*\*")
 """Marks of Markdown in the cells of `learned_table`."""
 VERDICTS: Final = {
@@ -67,6 +69,8 @@ OTHER_FILM: Final = (
     "The same {what} under both, one a line, from arrival to end: blue if it ends sooner than under the other, where "
     "it ends at the tick, red if later{pale}."
 )
+CURVE_POINTS: Final = 300
+"""Points of the curve of who is ahead: more would not show."""
 Learning = Mapping[str, Sequence[Curve]]
 """Learning curves of agents, by setting."""
 
@@ -131,7 +135,7 @@ def _summary(compared: Sequence[ComparedSetting], claims: Sequence[Claim], names
     figure = f"<strong>{number}</strong> <small>{interval}, 95 % interval</small><br>" if score else ""
     words = f"{before.rstrip(': ')}{after}" if score else before
     told = [
-        f'<li class="{kind}"><b>{count}</b> {escape(title[0].lower() + title[1:])}</li>'
+        f'<li class="{kind}"><a href="#{kind}"><b>{count}</b> {title[0].lower()}{title[1:]}</a></li>'
         for verdict, (kind, title) in VERDICTS.items()
         if (count := sum(claim.verdict == verdict for claim in counted))
     ]
@@ -161,7 +165,10 @@ def _verdicts(
         (kind, title, [claim for claim in headline if claim.verdict == verdict])
         for verdict, (kind, title) in VERDICTS.items()
     ]
-    groups += [("", "On traffic that no agent was trained on", shift), ("", "Not counted in the score", others)]
+    groups += [
+        ("shift", "On traffic that no agent was trained on", shift),
+        ("rest", "Not counted in the score", others),
+    ]
     parts = []
     for kind, title, members in groups:
         lines = []
@@ -175,8 +182,9 @@ def _verdicts(
         if lines:
             note = f"<p>{escape(score_line(compared, claims, SHIFT).replace('**', ''))}</p>" if members is shift else ""
             parts.append(
-                f'<section class="cards {kind}"><h3>{title} <small>{len(lines)}</small></h3>{note}'
-                f"{_table(HEADS, lines, title)}</section>\n"
+                f'<section class="cards {kind}" id="{kind}"><details{" open" * (kind in OPEN_LISTS)}>'
+                f"<summary><h3>{title} <small>{len(lines)}</small></h3></summary>{note}"
+                f"{_table(HEADS, lines, title)}</details></section>\n"
             )
     return "".join(parts)
 
@@ -250,9 +258,9 @@ def _level(compared: ComparedSetting, played: Collection[range | None]) -> tuple
 
 
 def _episode(compared: ComparedSetting, row: ComparisonRow) -> list[str]:
-    """Draws the first test episode of a policy and the best rule; nothing where one of them cannot be played again."""
+    """Draws the first test episode of a policy and the best rule; nothing where one cannot be played again."""
     metric, rule, shown = compared.setting.metric, compared.row(row.reference) or compared.best_rule, compared.column
-    if rule is None:
+    if rule is None or metric not in COMPARED:
         return []
     ours, theirs = compared.result(row.policy), compared.result(rule.policy)
     run, number = typical_episode(ours, theirs, metric)
@@ -267,7 +275,8 @@ def _episode(compared: ComparedSetting, row: ComparisonRow) -> list[str]:
     title = f"{row.policy} and {rule.policy} on {_name(compared.setting)}"
     film = draw_film(players, metric, title=title)
     ahead = shown.scale * lead(players[0].outcome, players[1].outcome, metric)
-    curve = Curve(name=row.policy, x=np.arange(1.0, len(ahead) + 1), y=ahead, others=np.empty((0, len(ahead))))
+    at = np.unique(np.linspace(0, len(ahead) - 1, CURVE_POINTS).round().astype(np.int64))
+    curve = Curve(name=row.policy, x=np.add(at, 1.0, dtype=np.float64), y=ahead[at], others=np.empty((0, len(at))))
     better = "below" if metric in SMALLER_IS_BETTER else "above"
     what = "tasks" if metric.endswith("tct") else "flows"
     chart = draw_chart([curve], title=f"Lead of {title}", x_label=f"{what} of the episode", level=(rule.policy, 0.0))

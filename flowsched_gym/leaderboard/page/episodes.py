@@ -20,6 +20,8 @@ from flowsched_gym.evaluation.player import compiled_where_ready
 from flowsched_gym.flows.records import Records
 from flowsched_gym.leaderboard.page.charts import WIDTH
 
+COMPARED: Final = ("deadline_hit_ratio", "mean_fct", "mean_tct", "mean_slowdown", "max_slowdown")
+"""Metrics to which each flow or task adds a value of its own."""
 SHOWN: Final = 20
 """Flows or tasks of a film."""
 LEFT, RIGHT, HEAD, ROW, FOOT = 8, 392, 26, 6, 20
