@@ -53,9 +53,9 @@ may do and know. All policies of a setting meet the same {count} test episodes (
 which no agent was trained and nothing was chosen. A **score** is (agent - random) / (reference - random) by the
 setting's own measure: 0 is choosing at random, and 1 is the reference, which is search with the same actions, a bound
 that no scheduler exceeds, or the best rule or constant action that is known. Above is the interquartile mean over all
-trainings in the *headline* settings, which weigh alike. Those where random is within 2 % of the best known are for *calibration*, shown
-and not counted; *shift* has traffic that no agent was trained on. Brackets hold 95 % intervals over trainings and
-episodes (Agarwal et al., NeurIPS 2021).
+trainings in the *headline* settings, which weigh alike. Those where random is within 2 % of the best known are for
+*calibration*, shown and not counted; *shift* has traffic that no agent was trained on. Brackets hold 95 % intervals
+over trainings and episodes (Agarwal et al., NeurIPS 2021).
 """
 PICTURES: Final = """
 ![Scores of all trainings in the headline settings](scores.png)
@@ -81,9 +81,9 @@ Of headline and shift settings, and of agents with all actions and information t
 
 """
 REASONS: Final = {
-    "no room": "the reference is at most 1 % better than the best rule",
+    "no room": "the best rule is at most 1 % better than the agent, and the reference at most 1 % better than the rule",
     "no information": "all that is known to be more than 1 % better than the best rule knows more than the agents",
-    "not found": "there is more to win with the same actions and information",
+    "not found": "the best rule, or what has the same actions and information, shows that there is more to win",
     "not measured": "the reference has not played",
 }
 """Why an agent loses, and what that means."""
@@ -175,7 +175,7 @@ def pages(folder: Path) -> dict[Path, str]:
 
 
 def losses_table(claims: Sequence[Claim]) -> Table:
-    """Says of the agents that are worse than the best rule how much there was to win, and why they lose.
+    """Says of the agents that are worse than the best rule by how much, what there was to win, and why they lose.
 
     Left out are settings for calibration, those without a reference, and agents with less than their setting allows.
     """
@@ -187,11 +187,16 @@ def losses_table(claims: Sequence[Claim]) -> Table:
             continue
         compared, rule = each.compared, each.compared.best_rule
         reference = compared.row(compared.setting.reference)
-        room = None if reference is None or rule is None else 100 * gain(compared, reference, rule)
+        loss = "" if rule is None else _percent(gain(compared, rule, each.row))
+        room = "" if reference is None or rule is None else _percent(gain(compared, reference, rule))
         names = (compared.setting.name, each.row.policy, compared.setting.reference)
-        # Adding zero after rounding turns -0.0 into 0.0.
-        lines.append((*map(escaped, names), "" if room is None else f"{round(room, 1) + 0.0} %", each.reason))
-    return Table(columns=("setting", "agent", "reference", "room over the best rule", "why"), rows=tuple(lines))
+        lines.append((*map(escaped, names), loss, room, each.reason))
+    columns = ("setting", "agent", "reference", "best rule over the agent", "reference over the best rule", "why")
+    return Table(columns=columns, rows=tuple(lines))
+
+
+def _percent(share: float) -> str:
+    return f"{round(100 * share, 1) + 0.0} %"  # adding zero after rounding turns -0.0 into 0.0
 
 
 def made_by(results: Sequence[EvaluationResult]) -> str:

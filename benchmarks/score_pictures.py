@@ -18,7 +18,7 @@ WIDTH: Final = 5.0
 """Width in inches: on a phone, letters of these sizes are as large as those of the text."""
 ROW: Final = 0.3
 """Height of a setting in inches."""
-SHOWN: Final = (-0.5, 1.5)
+SHOWN: Final = (-0.5, 1.75)
 """Scores within which dots are drawn; those beyond lie at the edge, as triangles."""
 PROFILE: Final = np.linspace(0.0, 1.2, 49)
 LETTERS: Final = 9
@@ -67,21 +67,25 @@ def draw_scores(settings: Sequence[ComparedSetting], claims: Sequence[Claim]) ->
     dress(axes)
     for at, colour in ((0.0, FAINT), (1.0, INK)):
         axes.axvline(at, color=colour, linewidth=1)
-    for index, each in enumerate(rows):
-        drawn = counted_of(each, claims)
+    for index, compared in enumerate(rows):
+        drawn = counted_of(compared, claims)
         for claim in drawn:
             scores = claim.scores
             inside = (scores >= SHOWN[0]) & (scores <= SHOWN[1])
             # Dots are spread a little, so that equal ones are told apart.
             spread = index + np.linspace(-0.22, 0.22, len(scores))
             axes.plot(scores[inside], spread[inside], "o", color=MET, markersize=3.5, alpha=0.75, linewidth=0)
-            edges = (scores < SHOWN[0], "<", SHOWN[0]), (scores > SHOWN[1], ">", SHOWN[1])
-            for beyond, mark, at in (each for each in edges if each[0].any()):
-                axes.plot(np.full(beyond.sum(), at), spread[beyond], mark, color=MISSED, markersize=5, clip_on=False)
+            edges = (scores < SHOWN[0], "<", SHOWN[0], MISSED), (scores > SHOWN[1], ">", SHOWN[1], MET)
+            for beyond, mark, at, color in (each for each in edges if each[0].any()):
+                axes.plot(np.full(beyond.sum(), at), spread[beyond], mark, color=color, markersize=5, clip_on=False)
         if drawn:
-            axes.plot(rule_score(each, drawn[0]), index, "|", color=INK, markersize=13, markeredgewidth=2)
+            axes.plot(rule_score(compared, drawn[0]), index, "|", color=INK, markersize=13, markeredgewidth=2)
         else:
-            axes.text(0.5, index, "no agent counts", ha="center", va="center", color=FAINT, fontsize=LETTERS)
+            trained = any(
+                each.compared is compared and each.row.policy == compared.setting.reference for each in claims
+            )
+            text = "the agent is the reference" if trained else "no agent counts"
+            axes.text(0.5, index, text, ha="center", va="center", color=FAINT, fontsize=LETTERS)
     axes.set_yticks(range(len(rows)), [each.setting.name for each in rows], fontsize=LETTERS)
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.set_xlim(*SHOWN)

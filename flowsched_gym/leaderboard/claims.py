@@ -77,12 +77,15 @@ class Claim:
     def reason(self) -> str:
         """Why the agent is not better than the rule.
 
-        There is *no room*: the reference is at most 1 % better than the rule; *no information*: all that is known to be
-        better knows more than the agents; the better is *not found*; or the reference has not played (*not measured*).
+        There is *no room*: the rule and the reference are at most 1 % better; *no information*: all that is known to be
+        better knows more than the agents; the better is *not found*, as where the rule itself is; or the reference has
+        not played (*not measured*).
         """
         reference, rule = self.compared.row(self.compared.setting.reference), self.compared.best_rule
         if reference is None or rule is None:
             return "not measured"
+        if gain(self.compared, rule, self.row) > LEAST_ROOM:
+            return "not found"
         if gain(self.compared, reference, rule) <= LEAST_ROOM:
             return "no room"
         knows = not reference.apart and reference.policy != BOUND_POLICY

@@ -124,20 +124,22 @@ def test_p_values_are_adjusted_for_all_claims_of_a_table():
 @pytest.mark.parametrize(
     ("gains", "reference", "reason"),
     [
-        ({"edf": 0.05, "search": 0.055}, "search", "no room"),
-        ({"edf": 0.05, "search": 0.15}, "search", "not found"),
-        ({"edf": 0.05, "clairvoyant-bound": 0.2}, "clairvoyant-bound", "no information"),
-        ({"edf": 0.05, "search": 0.15, "clairvoyant-bound": 0.2}, "clairvoyant-bound", "not found"),
-        ({"edf": 0.05}, "search", "not measured"),
+        ({"edf": 0.008, "search": 0.013}, "search", "no room"),
+        ({"edf": 0.008, "search": 0.1}, "search", "not found"),
+        ({"edf": 0.05, "search": 0.055}, "search", "not found"),
+        ({"edf": 0.008, "clairvoyant-bound": 0.2}, "clairvoyant-bound", "no information"),
+        ({"edf": 0.008, "search": 0.1, "clairvoyant-bound": 0.2}, "clairvoyant-bound", "not found"),
+        ({"edf": 0.008}, "search", "not measured"),
     ],
 )
 def test_why_an_agent_loses_is_told_from_the_room_that_the_reference_shows(gains, reference, reason):
-    setting = replace(GRANT, reference=reference)
-    _, claims = judged(setting, trained("ppo", 0.0), rules={"random": -0.1} | gains)
+    setting, rules = replace(GRANT, reference=reference), {"random": -0.1} | gains
+    agent = make_result("ppo", *(SPREAD + each / 10 for each in TRAININGS), learned=True)
+    _, claims = judged(setting, agent, rules=rules)
     (row,) = losses_table(list(claims.values())).rows
-    assert (row[1], row[-1]) == ("ppo", reason)
+    assert (row[1], row[3], row[-1]) == ("ppo", f"{100 * gains['edf']:.1f} %", reason)
     assert row[-1] in REASONS
-    small = judged(replace(setting, ability=POSTPONE.ability), trained("ppo", 0.0), rules={"random": -0.1} | gains)
+    small = judged(replace(setting, ability=POSTPONE.ability), agent, rules=rules)
     assert losses_table(list(small[1].values())).rows == (), "it does not use what the setting allows"
 
 
