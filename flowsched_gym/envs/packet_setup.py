@@ -21,8 +21,8 @@ from flowsched_gym.workload import Workload
 
 BYTES_OF_ROW: Final = 300
 """Memory that a flow of the fluid takes."""
-PACKETS_OF_ROW: Final = 7
-"""Packets that take as much: some 40 B each."""
+PACKETS_OF_ROW: Final = 6
+"""Packets that take as much: some 50 B each."""
 
 
 @dataclass(kw_only=True, eq=False)

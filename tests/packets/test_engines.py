@@ -78,10 +78,15 @@ def on_both(given: Any, scheduler: Any, *, keep_trace: bool = False, **parameter
     return simpy
 
 
-SENDERS = {"lossless": {"delay": 1e-5}, "losses": LOSSES, "told dctcp": DCTCP, "dctcp": DETECTED}
-
-
-@pytest.mark.parametrize("senders", SENDERS.values(), ids=SENDERS)
+@pytest.mark.parametrize(
+    "senders",
+    [
+        pytest.param({"delay": 1e-5}, id="lossless"),
+        pytest.param(LOSSES, id="losses"),
+        pytest.param(DCTCP, id="told dctcp"),
+        pytest.param(DETECTED, id="dctcp", marks=pytest.mark.exhaustive),
+    ],
+)
 @pytest.mark.parametrize(("scheduler", "parameters"), CASES)
 def test_both_engines_deliver_the_same_packets(
     scheduler: str, parameters: dict[str, object], senders: dict[str, object]

@@ -71,7 +71,14 @@ def test_both_engines_lose_mark_and_deliver_the_same_packets(transport: str, cha
 
 @pytest.mark.parametrize(
     ("scheduler", "parameters"),
-    [("pias", {"thresholds": [3_000, 20_000]}), ("pfabric", {}), ("fq", {}), (SmallFirst(), {})],
+    [
+        ("pias", {"thresholds": [3_000, 20_000]}),
+        ("qcluster", {"buckets": 64, "interval": 20, "disorder": "las"}),
+        ("tagged", {"tags": [row % 3 for row in range(60)], "buckets": 64, "disorder": "las"}),
+        ("pfabric", {}),
+        ("fq", {}),
+        (SmallFirst(), {}),
+    ],
 )
 def test_both_engines_agree_with_every_kind_of_queue(scheduler: Any, parameters: dict[str, object]) -> None:
     records = on_both(mixed_flows(8), SMALL, scheduler, transport="dctcp", **parameters, **HARSH)

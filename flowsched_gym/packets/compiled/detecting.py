@@ -10,7 +10,8 @@ from flowsched_gym.machine_code.decorators import inlined_part
 from flowsched_gym.packets.compiled.heaps import Heap, new_heap, next_time, set_time
 from flowsched_gym.packets.compiled.links import KINDS, send, travel
 from flowsched_gym.packets.compiled.state import COMPLETED, DELIVERED, SENT, Tables, Underway, whole
-from flowsched_gym.packets.network import ACK, DATA, READY, SYN, SYN_ACK, Acks, PacketNetwork, Ways
+from flowsched_gym.packets.network import ACK, DATA, READY, SYN, SYN_ACK, PacketNetwork, Ways
+from flowsched_gym.packets.parameters import Acks
 from flowsched_gym.packets.rules import tcp
 from flowsched_gym.packets.rules.tcp import Segments
 

@@ -280,12 +280,14 @@ class CompiledPackets:
     @property
     def delivery_order(self) -> IntArray:
         """Rows of the flows that have been acknowledged, in that order, in its first ``num_delivered`` indices."""
-        return self.batch.network(0).senders.order
+        order: IntArray = self.batch.network(0).senders.order
+        return order
 
     @property
     def packets_left(self) -> IntArray:
         """Packets of each flow that are not delivered, (num_flows,)."""
-        return self.batch.network(0).senders.left
+        left: IntArray = self.batch.network(0).senders.left
+        return left
 
     def run(self) -> None:
         """Runs to the beginning of the next period, or until all flows are acknowledged."""

@@ -24,7 +24,8 @@ def of_senders(function: Any) -> Any:
     def find(*types: Any) -> Any:
         return KINDS[types[-1].instance_class][function.__name__]
 
-    overload(call, strict=False, jit_options={**OPTIONS, **INLINED})(find)
+    options: Any = {**OPTIONS, **INLINED}
+    overload(call, strict=False, jit_options=options)(find)
     return call
 
 

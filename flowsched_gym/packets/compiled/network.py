@@ -38,6 +38,7 @@ def take(now: float, p: int, t: Tables, u: Underway, s: Any) -> None:
 @of_senders
 def timer_time(t: Tables, u: Underway, s: Any) -> float:
     """Returns when the next timer is to be looked at, in s, or inf."""
+    raise NotImplementedError
 
 
 @of_senders

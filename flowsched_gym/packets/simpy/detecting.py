@@ -6,7 +6,8 @@ import numpy as np
 from simpy import Event
 from simpy.events import ProcessGenerator
 
-from flowsched_gym.packets.network import ACK, DATA, READY, SYN, SYN_ACK, Acks, PacketNetwork, too_many_underway
+from flowsched_gym.packets.network import ACK, DATA, READY, SYN, SYN_ACK, PacketNetwork, too_many_underway
+from flowsched_gym.packets.parameters import Acks
 from flowsched_gym.packets.rules import tcp
 from flowsched_gym.packets.simpy.network import Network, Paths
 from flowsched_gym.packets.simpy.port import PacketLog

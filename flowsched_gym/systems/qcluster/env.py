@@ -73,7 +73,7 @@ class QClusterEnv(PeriodEnv[Any]):
 
     ## Vectorized environment
     ``gym.make_vec(id, num_envs=n)`` makes n of these in compiled code, to the bits of ``SyncVectorEnv``; see
-    ``ArtemisEnv`` for autoreset, infos and states. A packet takes some 40 bytes of memory, for this episode and the
+    ``ArtemisEnv`` for autoreset, infos and states. A packet takes some 50 bytes of memory, for this episode and the
     next one.
 
     ## Version History
