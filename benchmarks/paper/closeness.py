@@ -5,6 +5,7 @@ marks, as it does the environments and what a learned agent wins on the leaderbo
 """
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +20,7 @@ from benchmarks.paper.thesis import read_thesis
 from benchmarks.registry_tables import with_part
 from flowsched_gym.core.files import write_text
 from flowsched_gym.evaluation import write_json
-from flowsched_gym.leaderboard import ComparisonRow, Table, compare, format_interval, read_results
+from flowsched_gym.leaderboard import ComparisonRow, Table, compare, format_interval, load_suite, read_results
 from flowsched_gym.topology import big_switch, one_link
 from flowsched_gym.workload import Workload
 
@@ -27,15 +28,18 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 README: Final = ROOT / "README.md"
 EXACT: Final = ROOT / "tests" / "data" / "exact"
 FIGURES: Final = DATA / "closeness.json"
-RESULTS: Final = ROOT / "benchmarks" / "paper" / "results"
+RESULTS: Final = ROOT / "benchmarks" / "results" / load_suite("standard").name
 LEARNED_ON: Final = "artemis-heavy"
-"""The setting of the leaderboard whose learned agent the README shows."""
+"""The setting of the leaderboard that the README shows."""
+ALSO_POSTPONE: Final = f"{LEARNED_ON}-postpone"
+"""The same traffic and episodes, where agents may also send a request to the back of the queue."""
 SHOWN: Final = {
     "clairvoyant-bound": "what no scheduler can exceed, even one that knows the future",
-    "ppo-defer": "**learned**: PPO that may send a request to the back of the queue",
+    "cmaes-postpone": "**learned**: few weights, evolved; may send a request to the back of the queue",
     "postpone-late": "requests with less than 5 ms of slack go to the back, of the others the oldest",
+    "search": "tries each choice on drawn futures before it takes one",
+    "cmaes": "**learned**: few weights, evolved; grants one of the requests",
     "skip-late": "the oldest request that has 5 ms of slack, else the smallest",
-    "ppo": "**learned**: PPO that grants one of the requests",
     "feasible-first": "earliest deadline among those that can still be met",
     "sjf": "smallest flow first",
     "edf": "earliest deadline first",
@@ -137,8 +141,12 @@ def readme() -> str:
 
 def learned_rows() -> list[ComparisonRow]:
     """Reads the rows of the leaderboard that the README shows, best first."""
-    results = [
-        result for result in read_results(RESULTS) if result.reference and result.reference.setting == LEARNED_ON
+    found = [(result, result.reference.setting) for result in read_results(RESULTS) if result.reference]
+    results = [result for result, setting in found if setting == LEARNED_ON]
+    results += [
+        replace(result, policy=f"{result.policy}-postpone")
+        for result, setting in found
+        if setting == ALSO_POSTPONE and result.learned
     ]
     return [row for row in compare(results) if row.policy in SHOWN]
 
