@@ -89,12 +89,12 @@ class Network(ABC):
         self._sent += 1
         self._left[p] = []
 
-    def travel(self, p: int, which: int) -> None:
-        """Lets a packet travel on one of the ways."""
+    def travel(self, p: int, which: int, *, is_packet: bool = True) -> None:
+        """Lets a packet travel on one of the ways, or an acknowledgement that is none."""
         forth, back = self._times[which]
-        self._travelling += 1
+        self._travelling += is_packet
         arrival = self.env.at(self.env.now + forth + back, PacketEventKind.ACKNOWLEDGEMENT, which)
-        arrival.callbacks.append(lambda _: self._end_travel(p))
+        arrival.callbacks.append(lambda _: self._end_travel(p, is_packet=is_packet))
 
     def leave(self, p: int, port: int) -> None:
         """Lets a packet that has left a port travel on the link behind it."""
@@ -127,8 +127,8 @@ class Network(ABC):
             yield self.env.at(float(times[row]), PacketEventKind.ARRIVAL)
             self.begin(row)
 
-    def _end_travel(self, p: int) -> None:
-        self._travelling -= 1
+    def _end_travel(self, p: int, *, is_packet: bool) -> None:
+        self._travelling -= is_packet
         left = self._left[p]
         if left:
             self.ports[left.pop()].receive(p)

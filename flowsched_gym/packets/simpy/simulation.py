@@ -100,7 +100,7 @@ class ToldReplay(Network):
         self._packets_left[row] -= 1
         if self._packets_left[row] == 0:
             self._completion[row] = self.env.now + float(self.delays.forth[which])
-        self.travel(p, which)
+        self.travel(p, which, is_packet=False)
 
     def take(self, p: int) -> None:
         """Lets the sender take an acknowledgement."""
