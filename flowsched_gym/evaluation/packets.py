@@ -34,7 +34,7 @@ from flowsched_gym.packets.state import (
     SenderParameters,
     trace_of,
 )
-from flowsched_gym.topology import DEFAULT_CAPACITY, Topology, make_topology
+from flowsched_gym.topology import DEFAULT_CAPACITY, Topology, TopologyLike, make_topology
 from flowsched_gym.workload import Workload
 
 FABRIC: Final = "leaf-spine"
@@ -115,7 +115,7 @@ def replay_packets(
     flows: str | PathLike[str] | Workload | Columns,
     *,
     scheduler: str | Scheduler,
-    topology: str | Topology = "one-link",
+    topology: TopologyLike | Topology = "one-link",
     capacity: float | None = None,
     parameters: Mapping[str, object] | None = None,
     seed: int = 0,
@@ -146,9 +146,9 @@ def replay_packets(
             file's columns.
         scheduler: Name of a scheduler (``flowsched list``), or your own (see ``docs/packets.md``). It counts bytes of
             payload.
-        topology: Name of a topology, or one built before. On ``one-link`` all flows share one port, whatever their
-            hosts, and acknowledgements that are packets share one on the way back.
-        capacity: Capacity of every link in B/s; ``None`` for 1 Gbps.
+        topology: Name of a topology, a network of your own (see ``replay``), or one built before. On ``one-link`` all
+            flows share one port, whatever their hosts, and acknowledgements that are packets share one on the way back.
+        capacity: Capacity of every link in B/s, in a network of your own of those that give none; ``None`` for 1 Gbps.
         parameters: Parameters of the scheduler (see its class in ``flowsched_gym.packets.schedulers``), of ports and
             senders (see ``NetworkParameters`` in ``flowsched_gym/packets/network.py``), and ``losses``.
         seed: Seed of the hash by which flows choose among equal paths, of the sketch's hash, and of the flows of a
@@ -204,7 +204,7 @@ def replay_packets(
     return _packet_records(records, packets, outcomes, trace)
 
 
-def _are_told(topology: str | Topology, options: dict[str, object]) -> bool:
+def _are_told(topology: TopologyLike | Topology, options: dict[str, object]) -> bool:
     """Takes ``losses`` from the parameters, and returns whether senders are told of theirs."""
     given = options.pop(LOSSES, None)
     if given is not None:
@@ -217,7 +217,7 @@ def _are_told(topology: str | Topology, options: dict[str, object]) -> bool:
 def _replay_network(
     flows: Any,
     scheduler: str | Scheduler,
-    topology: str | Topology,
+    topology: TopologyLike | Topology,
     capacity: float | None,
     options: dict[str, object],
     seed: int,
