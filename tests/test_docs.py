@@ -58,6 +58,13 @@ SHORTER: Final = {
 """What shortens commands, by how they begin."""
 FILES: Final = {
     "docs/leaderboard.md": {"my_agent.py": r"```python\n(.*?)\n# Not in the module"},
+    "docs/networks.md": {"racks.yaml": r"```yaml\n# racks.yaml\n(.*?)```"},
+    "docs/own-traffic.md": {
+        "records.csv": r"```text\n(.*?)```",
+        "racks.graphml": r"```xml\n(.*?)```",
+        "like.yaml": r"```yaml\n(.*?)```",
+        "racks-v1.json": r"```json\n(.*?)```",
+    },
     "docs/workloads.md": {"own/workload/two-pods.yaml": r"```yaml\n(.*?)```"},
 }
 """Files that a reader of a page writes, and where the page has them."""

@@ -48,6 +48,7 @@ from flowsched_gym.core.errors import ConfigError, similar
 from flowsched_gym.envs.arguments import types_kept
 from flowsched_gym.registration import SYSTEMS, load_target
 from flowsched_gym.systems import EnvironmentSpec
+from flowsched_gym.topology import OwnNetwork
 
 __all__ = [
     "environment_arguments",
@@ -137,6 +138,8 @@ def _make_schema(environment: EnvironmentSpec) -> type:
         kind, default = hints[argument.name], argument.default
         if any(typing.get_origin(option) is not None for option in typing.get_args(kind)):
             kind = Any  # OmegaConf knows no choice between a list and something else; the dataclass checks it.
+        if OwnNetwork in typing.get_args(kind):
+            kind, default = Any, str(default)  # A name, a path or a mapping.
         if argument.name == WORKLOAD_FIELD:
             kind = Any  # A mapping as well as a name.
         if isinstance(kind, type) and issubclass(kind, Enum):

@@ -1,8 +1,10 @@
-"""Commands on files of flows and packets: ``workload``, ``replay``, ``replay-packets`` and ``serve-packets``."""
+"""Commands on files of flows, packets and networks: ``workload``, ``import-flows``, ``replay``, ``network``, ..."""
 
 import argparse
+import math
 from collections.abc import Mapping
 from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import numpy as np
@@ -15,17 +17,20 @@ from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.files import check_target
 from flowsched_gym.core.units import BYTES_PER_MEGABYTE, gbps_to_capacity
 from flowsched_gym.evaluation import replay, replay_packets, serve_packets
+from flowsched_gym.evaluation.network_plot import plot_network
 from flowsched_gym.evaluation.plots import check_plot, plot_records
 from flowsched_gym.evaluation.replay import workload_of
 from flowsched_gym.flows.metrics import summary
 from flowsched_gym.fluid import Records
 from flowsched_gym.packets.state import PacketTrace
-from flowsched_gym.topology import DEFAULT_CAPACITY
+from flowsched_gym.topology import DEFAULT_CAPACITY, is_own_network, make_topology, read_network
 from flowsched_gym.workload import Workload
 from flowsched_gym.workload.flow_file import TableColumn, flow_columns, write_table
+from flowsched_gym.workload.imported import import_flows, write_sizes
 
 COUNTS: Final = ("packets", "drops", "marks", "disordered", "timeouts")
 """Columns that records of packets have besides."""
+ADDRESSES_SHOWN: Final = 16
 
 
 def run_workload(options: argparse.Namespace) -> None:
@@ -52,6 +57,63 @@ def run_workload(options: argparse.Namespace) -> None:
     if workload.link_changes is not None:
         count = workload.link_changes.num_changes
         print(f"{options.out}: a flow file holds flows alone: {count} link changes left out")
+
+
+def run_import_flows(options: argparse.Namespace) -> None:
+    """Makes a flow file of what others recorded, and tells what was guessed and left out."""
+    for target in filter(None, (options.out, options.sizes)):
+        check_target(target)
+    imported = import_flows(options.file, format=options.format, num_hosts=options.hosts)
+    workload, addresses = imported.workload, imported.addresses
+    workloads.write_flows(workload, options.out)
+    hosts = options.hosts or len(addresses)
+    if options.sizes is not None:
+        write_sizes(workload, options.sizes)
+    if options.json:
+        facts = {"num_flows": workload.num_flows, "num_hosts": hosts, "addresses": addresses, "begin": imported.begin}
+        print_json({**facts, "left_out": imported.left_out, "guessed": imported.guessed})
+        return
+    megabytes, last = workload.size.sum() / BYTES_PER_MEGABYTE, workload.arrival_time.max()
+    print(f"{options.out}: {workload.num_flows} flows, {megabytes:.4g} MB, arriving from 0 s to {last:.6g} s")
+    begin = datetime.fromtimestamp(imported.begin, UTC)
+    print(f"0 s is {begin:%Y-%m-%d %H:%M:%S.%f}, as the file has it")
+    shown = [f"{number % hosts} {address}" for number, address in enumerate(addresses[:ADDRESSES_SHOWN])]
+    more = f", and {len(addresses) - len(shown)} more (--json has all)" if len(addresses) > len(shown) else ""
+    print(f"hosts: {', '.join(shown)}{more}")
+    for sentence in imported.guessed:
+        print(f"guessed: {sentence}")
+    for reason, count in imported.left_out.items():
+        print(f"left out: {count} {reason}")
+    if options.sizes is not None:
+        rate = f", of which {(workload.num_flows - 1) / last:.4g} arrive per s" if last > 0 else ""
+        print(f"{options.sizes}: the sizes of the flows{rate}")
+
+
+def run_network(options: argparse.Namespace) -> None:
+    """Checks a network file, tells what it has, and draws it."""
+    network = read_network(options.file).filled(capacity=DEFAULT_CAPACITY, delay=0.0)
+    topology = make_topology(network, num_hosts=2)
+    if options.plot is not None:
+        plot_network(network, options.plot)
+    links = np.diff(topology.path_start)
+    facts = {
+        "hosts": len(network.hosts),
+        "switches": len({end for each in network.cables for end in each.ends} - set(network.hosts)),
+        "links": topology.num_links,
+        "paths": len(topology.path_start) - 1,
+        "longest_path": int(links.max()),
+        "smallest_capacity": float(topology.capacity.min()),
+        "largest_capacity": float(topology.capacity.max()),
+    }
+    if options.json:
+        print_json({**facts, "name": network.name, "host_names": network.hosts, "link_names": topology.link_names})
+        return
+    print(
+        f"{options.file}: {facts['hosts']} hosts, {facts['switches']} switches, {facts['links']} links (each direction "
+        f"counted) of {facts['smallest_capacity']:g} to {facts['largest_capacity']:g} B/s, {facts['paths']} shortest "
+        f"paths of at most {facts['longest_path']} links"
+    )
+    print(f"hosts: {', '.join(f'{number} {name}' for number, name in enumerate(network.hosts))}")
 
 
 def run_replay(options: argparse.Namespace) -> None:
@@ -117,7 +179,14 @@ def print_metrics(metrics: Mapping[str, float], *, as_json: bool) -> None:
 
 
 def measure(records: Records, *, topology: str, capacity: float) -> dict[str, float]:
-    """Sums the records up. On one link it is that link that is utilised, whatever the destinations."""
+    """Sums the records up. On one link it is that link that is utilised, whatever the destinations.
+
+    In a network of one's own, whose hosts have other links than one of one capacity each, utilisation is not defined.
+    """
+    if is_own_network(topology):
+        of_hosts = read_network(topology).filled(capacity=capacity, delay=0.0).host_capacity
+        metrics = asdict(summary(records, capacity=of_hosts or capacity))
+        return metrics if of_hosts else metrics | {"utilisation": math.nan}
     metrics = asdict(summary(records, capacity=capacity))
     return metrics | {"utilisation": metrics["goodput"] / capacity} if topology == DEFAULT_TOPOLOGY else metrics
 

@@ -47,6 +47,21 @@ def _add_workload(parser: argparse.ArgumentParser) -> None:
     add("--out", required=True, metavar="FILE", help="flow file to write (.csv, or .parquet)")
 
 
+def _add_import_flows(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = (
+        "nfdump: what nfdump -o csv or -o long prints. zeek: conn.log, with #fields or as JSON. pcap: pcap or pcapng. "
+        "Prints what was guessed and what was left out. docs/own-traffic.md goes on from there."
+    )
+    add = parser.add_argument
+    add("file", metavar="FILE", help="flow records, or a packet capture")
+    add("--format", required=True, metavar="NAME", help="nfdump, zeek or pcap")
+    add("--out", required=True, metavar="FILE", help="flow file to write (.csv, or .parquet)")
+    add("--sizes", metavar="FILE", help="distribution of the sizes to write (.csv), for workloads that draw like flows")
+    hosts = "hosts of the network: addresses share them in turns (a host for each address)"
+    add("--hosts", type=positive_integer, metavar="N", help=hosts)
+    _add_json(parser, "what was read as ")
+
+
 def _add_replay(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "Columns of a flow file: arrival_s is an absolute time, deadline_s the time allowed after it, and due_s, in "
@@ -60,6 +75,16 @@ def _add_replay(parser: argparse.ArgumentParser) -> None:
     _add_seed(parser, "seed of a workload's draw, and of the hash that chooses among equal paths")
     _add_outcome(parser, "records")
     _add_plot(parser)
+
+
+def _add_network(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = (
+        "Checks a network file as `--topology FILE` and `gym.make(..., topology=FILE)` do, and tells what it has: "
+        "docs/networks.md describes the files. Links without a capacity have 1 Gbps, those without a delay none."
+    )
+    parser.add_argument("file", metavar="FILE", help="network file (.graphml, .yaml)")
+    parser.add_argument("--plot", metavar="FILE", help="picture to write (.png, .svg, ...)")
+    _add_json(parser)
 
 
 def _add_serve_packets(parser: argparse.ArgumentParser) -> None:
@@ -201,7 +226,8 @@ def _add_flows(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_topology(parser: argparse.ArgumentParser, meaning: str) -> None:
-    parser.add_argument("--topology", default=DEFAULT_TOPOLOGY, metavar="NAME", help=f"{meaning} ({DEFAULT_TOPOLOGY})")
+    own = f"{meaning}, or a network file (.graphml, .yaml) ({DEFAULT_TOPOLOGY})"
+    parser.add_argument("--topology", default=DEFAULT_TOPOLOGY, metavar="NAME", help=own)
     hosts = "number of hosts, where the topology leaves it free"
     parser.add_argument("--hosts", type=positive_integer, metavar="N", help=hosts)
 
@@ -259,6 +285,11 @@ COMMANDS: Final[Mapping[str, Command]] = {
         "package_commands:run_list",
     ),
     "workload": Command("draw a workload into a flow file", _add_workload, "flow_commands:run_workload"),
+    "import-flows": Command(
+        "make a flow file of records of nfdump or Zeek, or of captured packets",
+        _add_import_flows,
+        "flow_commands:run_import_flows",
+    ),
     "replay": Command("run a discipline on the flows of a file", _add_replay, "flow_commands:run_replay"),
     "serve-packets": Command(
         "run a scheduler on the packets of a file, at one port", _add_serve_packets, "flow_commands:run_serve_packets"
@@ -268,6 +299,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
         _add_replay_packets,
         "flow_commands:run_replay_packets",
     ),
+    "network": Command("check a network file, and draw it", _add_network, "flow_commands:run_network"),
     "evaluate": Command("play episodes of an environment with policies", _add_evaluate, "evaluate_command:run"),
     "compile": Command(
         "compile the engine of vector environments beforehand", _add_compile, "package_commands:run_compile"

@@ -1,4 +1,4 @@
-"""JSON files, and files written whole or not at all: under a temporary name first, so that nobody reads half of one.
+"""JSON, YAML, and files written whole or not at all: under a temporary name first, so that nobody reads half of one.
 
 Whatever goes wrong on the way, an error, an interrupt or a request to end (SIGTERM, SIGHUP), the file stays what it was
 and nothing else is left. An error names the file, which a full disk does not do by itself.
@@ -19,7 +19,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final, NoReturn
 
-from flowsched_gym.core.errors import ConfigError, FlowSchedError, shown
+from flowsched_gym.core.errors import ConfigError, FlowSchedError, MissingDependencyError, shown
 
 Progress = Callable[[int, int], None]
 """Called with how much is done, and of how much."""
@@ -122,6 +122,24 @@ def read_json(path: str | PathLike[str]) -> Any:
         raise ConfigError(f"{path}: this JSON is nested too deeply") from None
     except ValueError as error:  # among them text that is not UTF-8, and numbers of thousands of digits
         raise ConfigError(f"{path}: this is not JSON: {error}") from None
+
+
+def read_yaml(path: Path, *, extra: str) -> Any:
+    """Reads a YAML document, with OmegaConf's interpolations resolved; the extra is one that brings OmegaConf.
+
+    Raises:
+        ConfigError: It is none.
+        MissingDependencyError: OmegaConf is not installed.
+    """
+    try:
+        from omegaconf import OmegaConf  # noqa: PLC0415 - optional
+    except ImportError:
+        raise MissingDependencyError("omegaconf", extra=extra, purpose="read YAML files") from None
+    with path.open(encoding="utf-8") as file:
+        try:
+            return OmegaConf.to_container(OmegaConf.load(file), resolve=True)
+        except Exception as error:  # noqa: BLE001 - PyYAML raises KeyError, IndexError and more for values such as !!bool x
+            raise ConfigError(f"{path}: this is not YAML: {error}") from None
 
 
 def _refuse_constant(name: str) -> NoReturn:

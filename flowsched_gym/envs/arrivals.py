@@ -4,7 +4,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.topology import Topology, crossing_shares
 from flowsched_gym.workload import (
     ClusterWorkload,
     PoissonWorkload,
@@ -51,13 +54,36 @@ def change_arrivals(
 
 
 @found_for_each
-def poisson_source(workload: WorkloadLike, *, load: float | None, flows: int | None, capacity: float) -> WorkloadSource:
+def poisson_source(
+    workload: WorkloadLike,
+    *,
+    load: float | None,
+    flows: int | None,
+    capacity: float,
+    topology: Topology | None = None,
+) -> WorkloadSource:
     """Finds where an environment draws its flows from whose workloads are Poisson arrivals, or are not changed.
 
-    A load, given here or with the name of a workload, is one of links with the environment's capacity in B/s.
+    A load, given here or with the name of a workload, is one of links with the environment's capacity in B/s. On a
+    network of one's own, a workload between all hosts that leaves their number open is one between all of its hosts,
+    and its load that of the busiest link.
     """
     source = find_source(workload)
+    meshed = isinstance(source, PoissonWorkload) and source.pattern == "all-to-all"
+    own: dict[str, object] = {}
+    if topology is not None and meshed and leaves_open(workload, "num_hosts"):
+        shares = crossing_shares(topology)
+        busiest = int(np.argmax(shares / topology.capacity))
+        capacity = float(topology.capacity[busiest])
+        own = {"num_hosts": topology.num_hosts, "busiest_share": float(shares[busiest])}
     is_open = isinstance(source, PoissonWorkload) and source.load is not None and leaves_open(workload, "capacity")
-    own = {"capacity": capacity} if is_open else {}
+    if is_open:
+        own["capacity"] = capacity
     kinds = (PoissonWorkload,)
-    return change_arrivals(source, workload, own, load=load, flows=flows, capacity=capacity, kinds=kinds)
+    source = change_arrivals(source, workload, own, load=load, flows=flows, capacity=capacity, kinds=kinds)
+    if topology is not None and source.num_hosts > topology.num_hosts:
+        raise ConfigError(
+            f"workload {shown(workload_label(workload))} has {source.num_hosts} hosts: network {topology.name} has "
+            f"{topology.num_hosts}"
+        )
+    return source

@@ -24,7 +24,7 @@ from flowsched_gym.packets.parameters import NETWORK_PARAMETERS, PORT_PARAMETERS
 from flowsched_gym.packets.schedulers import PacketSetup, Scheduler, find_scheduler
 from flowsched_gym.packets.simpy import DetectingReplay, Network, PacketLog, PacketServing, ToldReplay
 from flowsched_gym.packets.state import FlowOutcomes, PacketRecords, PacketTrace, trace_of
-from flowsched_gym.topology import DEFAULT_CAPACITY, Topology, make_topology, one_link
+from flowsched_gym.topology import DEFAULT_CAPACITY, Topology, TopologyLike, make_topology, one_link
 from flowsched_gym.workload import Workload
 
 DENSE: Final = 4
@@ -97,7 +97,7 @@ def replay_packets(
     flows: str | PathLike[str] | Workload | Columns,
     *,
     scheduler: str | Scheduler,
-    topology: str | Topology = "one-link",
+    topology: TopologyLike | Topology = "one-link",
     capacity: float | None = None,
     parameters: Mapping[str, object] | None = None,
     seed: int = 0,
@@ -121,9 +121,9 @@ def replay_packets(
             file's columns.
         scheduler: Name of a scheduler (``flowsched list``), or your own (see ``docs/packets.md``). It counts bytes of
             payload.
-        topology: Name of a topology, or one built before. On ``one-link`` all flows share one port, whatever their
-            hosts, and acknowledgements that are packets share one on the way back.
-        capacity: Capacity of every link in B/s; ``None`` for 1 Gbps.
+        topology: Name of a topology, a network of your own (see ``replay``), or one built before. On ``one-link`` all
+            flows share one port, whatever their hosts, and acknowledgements that are packets share one on the way back.
+        capacity: Capacity of every link in B/s, in a network of your own of those that give none; ``None`` for 1 Gbps.
         parameters: Parameters of the scheduler (see its class in ``flowsched_gym.packets.schedulers``), of ports and
             senders (see ``NetworkParameters`` in ``flowsched_gym/packets/parameters.py``).
         seed: Seed of the hash by which flows choose among equal paths, of the sketch's hash, and of the flows of a

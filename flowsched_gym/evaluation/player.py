@@ -37,6 +37,7 @@ from flowsched_gym.fluid.compiled.stepping import step
 from flowsched_gym.machine_code.decorators import compiles, is_compiled
 from flowsched_gym.registration import check_arguments, find_environment, is_named, load_target, make_policy
 from flowsched_gym.systems import EnvironmentSpec
+from flowsched_gym.topology import is_own_network, read_network
 from flowsched_gym.workload import FixedWorkload, with_workload_read
 
 OnRecords = Callable[[int, Records], None]
@@ -211,7 +212,7 @@ def evaluate(
     """
     begun = time.monotonic()
     episodes, seed = check_episodes(episodes, seed)
-    kwargs = with_workload_read(kwargs or {})
+    kwargs = _with_topology_read(with_workload_read(kwargs or {}))
     source = policy if isinstance(policy, str) else None
     spec = find_environment(environment)
     if label is None:
@@ -242,6 +243,12 @@ def evaluate(
         runs=(Run(episodes=results),),
         made=Provenance.here(command=command, seconds=time.monotonic() - begun),
     )
+
+
+def _with_topology_read(kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns arguments of an environment, with the content of a network file in its place: results keep that."""
+    given = kwargs.get("topology")
+    return {**kwargs, "topology": read_network(given).plain()} if is_own_network(given) else dict(kwargs)
 
 
 def plays_the_same(policy: Policy, env: gymnasium.Env[Any, Any]) -> bool:

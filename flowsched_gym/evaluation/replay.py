@@ -20,7 +20,15 @@ from flowsched_gym.fluid.compiled import run_compiled
 from flowsched_gym.fluid.disciplines import make_discipline
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.fluid.stages import Barrier
-from flowsched_gym.topology import DEFAULT_CAPACITY, Routing, Topology, add_cpus, make_routing, make_topology
+from flowsched_gym.topology import (
+    DEFAULT_CAPACITY,
+    Routing,
+    Topology,
+    TopologyLike,
+    add_cpus,
+    make_routing,
+    make_topology,
+)
 from flowsched_gym.workload import Workload
 
 ENGINES: Final = ("simpy", "compiled")
@@ -36,7 +44,7 @@ def replay(
     flows: str | PathLike[str] | Workload | Mapping[str, Sequence[object] | npt.NDArray[np.generic]],
     *,
     discipline: str | Discipline,
-    topology: str | Topology = "one-link",
+    topology: TopologyLike | Topology = "one-link",
     capacity: float | None = None,
     parameters: Mapping[str, object] | None = None,
     seed: int = 0,
@@ -50,9 +58,10 @@ def replay(
         flows: Path of a flow file or of a workload file, name of a workload, a ``Workload``, or a mapping of equally
             long sequences with the flow file's column names.
         discipline: Name of a discipline (``flowsched list``), or one of your own, which serves this replay.
-        topology: Name of a topology, or one built before. On ``one-link`` all flows share one link, whatever their
-            hosts; on many links ``ps`` is max-min fair and ordered disciplines are greedy in their order.
-        capacity: Capacity of every link in B/s; ``None`` for 1 Gbps.
+        topology: Name of a topology, a network of your own (a file, ``.graphml`` or ``.yaml``, or a mapping; see
+            ``docs/networks.md``), or one built before. On ``one-link`` all flows share one link, whatever their hosts;
+            on many links ``ps`` is max-min fair and ordered disciplines are greedy in their order.
+        capacity: Capacity of every link in B/s, in a network of your own of those that give none; ``None`` for 1 Gbps.
         parameters: Parameters of the discipline (``thresholds``, ``within``, ``queue``, ``weights``); ``delay``, the
             propagation delay of every link in s (0); ``routing``, how flows choose among equal paths (``ecmp``;
             ``flowsched list``) with its ``flowlet_gap``; ``link_changes``, rows (time in s, link, whether it comes up),

@@ -3,6 +3,7 @@
 from flowsched_gym.topology.cpus import add_cpus, cpu_path, machine_mix
 from flowsched_gym.topology.fabrics import (
     TOPOLOGIES,
+    TopologyLike,
     big_switch,
     fat_tree,
     leaf_spine,
@@ -11,6 +12,7 @@ from flowsched_gym.topology.fabrics import (
     one_link,
     tree9,
 )
+from flowsched_gym.topology.own import OwnNetwork, is_own_network, read_network
 from flowsched_gym.topology.routing import DEFAULT_FLOWLET_GAP, ROUTINGS, Routing, RoutingKind, make_routing
 from flowsched_gym.topology.topology import DEFAULT_CAPACITY, Topology, crossing_shares
 
@@ -19,19 +21,23 @@ __all__ = [
     "DEFAULT_FLOWLET_GAP",
     "ROUTINGS",
     "TOPOLOGIES",
+    "OwnNetwork",
     "Routing",
     "RoutingKind",
     "Topology",
+    "TopologyLike",
     "add_cpus",
     "big_switch",
     "cpu_path",
     "crossing_shares",
     "fat_tree",
+    "is_own_network",
     "leaf_spine",
     "machine_mix",
     "make_routing",
     "make_topology",
     "multi_plane",
     "one_link",
+    "read_network",
     "tree9",
 ]

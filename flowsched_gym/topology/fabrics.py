@@ -7,7 +7,8 @@ of one value per link is given. Counts that are too small or too large, capaciti
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from os import PathLike
 from typing import Any, Final
 
 import numpy as np
@@ -15,9 +16,12 @@ import numpy as np
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.checks import check_between, check_choice, check_integer
 from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.topology.own import OwnNetwork, is_own_network, read_network
 from flowsched_gym.topology.topology import DEFAULT_CAPACITY, Topology
 
 PerLink = float | FloatArray
+TopologyLike = str | PathLike[str] | Mapping[str, object] | OwnNetwork
+"""Forms in which a topology may be given."""
 
 MOST_SWITCH_HOSTS: Final = 4096
 """Hosts of a big switch; its path table, of one row for each pair, then takes 0.4 GB."""
@@ -51,15 +55,24 @@ MOST_HOSTS: Final = {
 """Hosts of each topology at most; ``one-link`` has room for any number, and ``tree9`` says itself how many it has."""
 
 
-def make_topology(name: str, *, num_hosts: int, capacity: float | None = None, delay: float = 0.0) -> Topology:
-    """Builds a topology by name.
+def make_topology(name: TopologyLike, *, num_hosts: int, capacity: float | None = None, delay: float = 0.0) -> Topology:
+    """Builds a topology by name, or the network of a file or mapping (``topology.own``).
 
     Args:
-        name: One of ``TOPOLOGIES``.
+        name: One of ``TOPOLOGIES``, path of a network file (``.graphml``, ``.yaml``), or a mapping.
         num_hosts: Hosts that it must have at least; ``one-link`` has room for any, ``tree9`` for nine.
-        capacity: Capacity of every link in B/s; ``None`` for 1 Gbps.
-        delay: Propagation delay of every link in s.
+        capacity: Capacity of every link in B/s, of a file's links those that give none; ``None`` for 1 Gbps.
+        delay: Propagation delay of every link in s, of a file's links those that give none.
+
+    Raises:
+        ConfigError: There is no such topology, or something of it is not allowed.
+        MissingDependencyError: What reads the file is not installed.
     """
+    if is_own_network(name):
+        own, usual = read_network(name), DEFAULT_CAPACITY if capacity is None else capacity
+        if len(own.hosts) < num_hosts:
+            raise ConfigError(f"network {own.name} has {len(own.hosts)} hosts: {shown(num_hosts)} are needed")
+        return own.topology(capacity=usual, delay=delay)
     check_choice("topology", name, TOPOLOGIES)
     if name in MOST_HOSTS:
         num_hosts = check_between(f"topology {name}: num_hosts", num_hosts, 1, MOST_HOSTS[name])

@@ -26,8 +26,8 @@ from typing import Any, Final, NamedTuple, TypeGuard, TypeVar, cast
 
 from flowsched_gym.core.arrays import is_sequence
 from flowsched_gym.core.checks import check_choice
-from flowsched_gym.core.errors import ConfigError, MissingDependencyError, shown
-from flowsched_gym.core.files import open_to_read, read_json
+from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.core.files import open_to_read, read_json, read_yaml
 from flowsched_gym.flows.workload import Workload
 from flowsched_gym.workload.flow_file import is_parquet, read_flows
 from flowsched_gym.workload.gather import GatherWorkload, Mix
@@ -182,7 +182,7 @@ def read_workload_file(path: str | PathLike[str], changes: Mapping[str, object] 
         MissingDependencyError: It is YAML and omegaconf is not installed.
     """
     with open_to_read(path, "workload", "a workload file") as file:
-        content = read_json(file) if file.suffix.lower() == JSON_SUFFIX else _read_yaml(file)
+        content = read_json(file) if file.suffix.lower() == JSON_SUFFIX else read_yaml(file, extra="train")
     if not isinstance(content, dict):
         raise ConfigError(f"{file}: it must be a mapping with a base or a kind, and fields of the workload")
     try:
@@ -385,15 +385,3 @@ def _changed(config: NamedConfig, values: Mapping[str, Any]) -> NamedConfig:
 def _read_file(workload: Any) -> Any:
     """Reads a workload file; all else stays what it is."""
     return read_workload_file(workload) if is_workload_file(workload) else workload
-
-
-def _read_yaml(path: Path) -> Any:
-    try:
-        from omegaconf import OmegaConf  # noqa: PLC0415 - optional
-    except ImportError:
-        raise MissingDependencyError("omegaconf", extra="train", purpose="read YAML files") from None
-    with path.open(encoding="utf-8") as file:
-        try:
-            return OmegaConf.to_container(OmegaConf.load(file), resolve=True)
-        except Exception as error:  # noqa: BLE001 - PyYAML raises KeyError, IndexError and more for values such as !!bool x
-            raise ConfigError(f"{path}: this is not YAML: {error}") from None

@@ -15,7 +15,7 @@ from flowsched_gym.envs.drawing import Scene, View
 from flowsched_gym.envs.drawing.formats import count_text, duration_text, ratio_text, shortened, size_share, size_text
 from flowsched_gym.envs.drawing.panels import Bar, Column, Fabric, Key, Row, Rows, Stack, Table, Text, Tier, Tone
 from flowsched_gym.fluid.decision import OrderDecision, PathDecision
-from flowsched_gym.systems.merp.order.config import DEFAULT_WORKLOADS, MERPOrderConfig, OrderTopology
+from flowsched_gym.systems.merp.order.config import MERPOrderConfig, OrderTopology, default_workload
 from flowsched_gym.systems.merp.order.rules import LARGEST_KEPT
 from flowsched_gym.systems.merp.route.config import MERPRouteConfig
 
@@ -27,11 +27,11 @@ COLUMNS = ("live", "num_flows", "bytes_left", "expansion_ratio", "expected_rate"
 def order_panels(config: MERPOrderConfig, scene: Scene, pending: object) -> View:
     """Lists what a picture shows; what waits for a decision is an ``OrderDecision``, or nothing."""
     competing = pending.rows if isinstance(pending, OrderDecision) else np.zeros(0, dtype=np.int64)
-    workload = DEFAULT_WORKLOADS[config.topology] if config.workload is None else config.workload
+    workload = default_workload(config) if config.workload is None else config.workload
     load = "" if config.load is None else f", load {config.load:g}"
     largest = np.sort(scene.records.slowdown[scene.delivered])[::-1][:LARGEST_KEPT].tolist()
     _, mean, slowdown = scene.results(scene.delivered)
-    links = scene.links(height=164 if config.topology is OrderTopology.TREE9 else 0)
+    links = scene.links(height=0 if config.topology is OrderTopology.ONE_LINK else 164)
     finished = scene.finished(note=f"mean {mean}, x {slowdown}" if largest else "")
     return View(
         banner=scene.banner(

@@ -23,6 +23,7 @@ from flowsched_gym.envs.arguments import (
     limit_argument,
     link_argument,
 )
+from flowsched_gym.envs.own_network import OwnOr, settle_network, topology_argument
 from flowsched_gym.flows.fields import index_tasks
 from flowsched_gym.fluid.stages import Barrier
 from flowsched_gym.topology import Topology, add_cpus, make_topology
@@ -66,7 +67,7 @@ class TAFEConfig(LinkConfig):
         None, none=OWN, between=LOADS, meaning="Poisson arrivals: offered bytes per s over the capacity of one link"
     )
     tasks: int | None = argument(None, none=OWN, at_least=1, meaning="tasks of an episode")
-    topology: Choice[TAFETopology] = argument(TAFETopology.ONE_LINK, meaning="network on which tasks compete")
+    topology: OwnOr[TAFETopology] = topology_argument(TAFETopology.ONE_LINK, "network on which tasks compete")
     cpus: Converted[float | Sequence[float] | None, tuple[float, ...] | None] = argument(
         None,
         convert=_shares,
@@ -82,6 +83,10 @@ class TAFEConfig(LinkConfig):
     link_delay_us: float = delay_argument(0.0)
     reward_scale_ms: float = argument(10.0, above=0, unit="ms", meaning="task time that is a reward of -1")
     max_decisions: int | None = limit_argument()
+
+    def check(self) -> None:
+        """Takes the capacity of hosts from a network of one's own."""
+        settle_network(self)
 
     @property
     def reward_scale(self) -> float:

@@ -22,7 +22,7 @@ def tasks_panels(config: TAFETasksConfig, scene: Scene, pending: object) -> View
     """Lists what a picture shows; what waits for a decision is an ``OrderDecision``, or nothing."""
     competing = pending.rows if isinstance(pending, OrderDecision) else np.zeros(0, dtype=np.int64)
     on_cpu = len(competing) > 0 and bool(scene.path[competing[0]] >= first_cpu_path(scene.network))
-    links = scene.links(height=164 if config.topology is TAFETopology.BIG_SWITCH else 0)
+    links = scene.links(height=0 if config.topology is TAFETopology.ONE_LINK else 164)
     return View(
         banner=scene.banner(
             "TAFE tasks",

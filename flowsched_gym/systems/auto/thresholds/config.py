@@ -22,10 +22,12 @@ from flowsched_gym.envs.arguments import (
     link_argument,
     load_argument,
 )
+from flowsched_gym.envs.own_network import OwnOr, settle_network, topology_argument
 from flowsched_gym.envs.thresholds import ThresholdScale, check_num_thresholds, read_thresholds
 from flowsched_gym.fluid.disciplines.queues import Within
 from flowsched_gym.queueing.thresholds import NUM_QUEUES
 from flowsched_gym.systems.auto.flows import flow_source
+from flowsched_gym.topology import OwnNetwork
 from flowsched_gym.topology.fabrics import MOST_SWITCH_HOSTS
 from flowsched_gym.workload import ClusterWorkload, PoissonWorkload, WorkloadLike, WorkloadSource, found_for_each
 
@@ -73,8 +75,8 @@ class AuTOThresholdsConfig(LinkConfig):
     """The arguments of AuTO's environment of thresholds."""
 
     workload: WorkloadLike = field(default="auto-web-search", kw_only=False, metadata=about_workload())
-    topology: Choice[ThresholdsTopology] = argument(
-        ThresholdsTopology.BIG_SWITCH, meaning="network on which flows compete"
+    topology: OwnOr[ThresholdsTopology] = topology_argument(
+        ThresholdsTopology.BIG_SWITCH, "network on which flows compete"
     )
     load: float | None = load_argument("the hosts' links, or of the one link")
     flows: int | None = flows_argument()
@@ -114,6 +116,11 @@ class AuTOThresholdsConfig(LinkConfig):
 
     def check(self) -> None:
         """Refuses two periods, clusters of different sizes, and too many or too few thresholds."""
+        settle_network(self)
+        if isinstance(self.topology, OwnNetwork) and len(self.topology.hosts) != self.hosts:
+            raise ConfigError(
+                f"hosts is {self.hosts}: network {self.topology} has {len(self.topology.hosts)}, give that"
+            )
         check_one_of_two("period_flows", self.period_flows, "period_ms", self.period_ms)
         if self.hosts % self.clusters:
             raise ConfigError(f"clusters is {self.clusters}: it must divide the number of hosts, {self.hosts}")
@@ -148,7 +155,7 @@ class AuTOThresholdsConfig(LinkConfig):
 def thresholds_source(config: AuTOThresholdsConfig, workload: WorkloadLike) -> WorkloadSource:
     """Finds where an environment draws its flows from; on one link, its load is that of all hosts together."""
     source = flow_source(workload, load=config.load, flows=config.flows, hosts=config.hosts, capacity=config.capacity)
-    if config.topology is ThresholdsTopology.BIG_SWITCH:
+    if config.topology is not ThresholdsTopology.ONE_LINK:
         return source
     if isinstance(source, ClusterWorkload):
         return replace(source, capacity=source.capacity / source.num_hosts)

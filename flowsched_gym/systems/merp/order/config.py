@@ -16,6 +16,8 @@ from flowsched_gym.envs.arguments import (
     link_argument,
     load_argument,
 )
+from flowsched_gym.envs.own_network import OwnOr, settle_network, topology_argument
+from flowsched_gym.topology import OwnNetwork
 from flowsched_gym.workload import WorkloadLike
 
 
@@ -42,7 +44,7 @@ class OrderReward(StrEnum):
 
 
 DEFAULT_WORKLOADS: Final = {OrderTopology.ONE_LINK: "poisson-pareto", OrderTopology.TREE9: "poisson-tree"}
-"""What is drawn where no workload is given."""
+"""What is drawn where no workload is given; on a network of one's own, that of the tree."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +56,7 @@ class MERPOrderConfig(LinkConfig):
         kw_only=False,
         metadata=about_workload(none="MERP's sizes on the topology, ``poisson-pareto`` or ``poisson-tree``"),
     )
-    topology: Choice[OrderTopology] = argument(OrderTopology.ONE_LINK, meaning="network on which flows compete")
+    topology: OwnOr[OrderTopology] = topology_argument(OrderTopology.ONE_LINK, "network on which flows compete")
     load: float | None = load_argument("the busiest link")
     flows: int | None = flows_argument()
     f: int = argument(16, at_least=1, at_most=MOST_SLOTS, unit="slots", meaning="flows that the agent sees")
@@ -62,3 +64,13 @@ class MERPOrderConfig(LinkConfig):
     link_gbps: float = link_argument(1.0, "MERP, section 6.1: 1")
     link_delay_us: float = delay_argument(0.0)
     max_decisions: int | None = limit_argument()
+
+    def check(self) -> None:
+        """Takes the capacity of hosts from a network of one's own."""
+        settle_network(self)
+
+
+def default_workload(config: MERPOrderConfig) -> str:
+    """Returns the name of the workload that is drawn where none is given."""
+    topology = OrderTopology.TREE9 if isinstance(config.topology, OwnNetwork) else config.topology
+    return DEFAULT_WORKLOADS[topology]

@@ -4,9 +4,10 @@ from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
 from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.arrivals import poisson_source
 from flowsched_gym.envs.drawing import View
+from flowsched_gym.envs.own_network import own_topology
 from flowsched_gym.fluid.decision import DecisionKind
 from flowsched_gym.fluid.disciplines import Ranked
-from flowsched_gym.systems.merp.order.config import DEFAULT_WORKLOADS, MERPOrderConfig
+from flowsched_gym.systems.merp.order.config import MERPOrderConfig, default_workload
 from flowsched_gym.systems.merp.order.rules import EPISODE_FIELDS, FLOW_FIELDS, TERMS, OrderRules, order_layout
 from flowsched_gym.systems.merp.panels import order_panels
 from flowsched_gym.topology import make_topology
@@ -80,14 +81,15 @@ class MERPOrderEnv(DecisionEnv[OrderRules]):
     def __init__(
         self, config: MERPOrderConfig, workload: WorkloadLike | None, render_mode: str | None, engine: str
     ) -> None:
-        drawn = DEFAULT_WORKLOADS[config.topology] if workload is None else workload
-        source = poisson_source(drawn, load=config.load, flows=config.flows, capacity=config.capacity)
+        drawn, own = default_workload(config) if workload is None else workload, own_topology(config)
+        source = poisson_source(drawn, load=config.load, flows=config.flows, capacity=config.capacity, topology=own)
         super().__init__(
             OrderRules(config.f, TERMS.index(config.reward)),
             config.f,
             source=source,
             network=NetworkSetup(
-                topology=make_topology(
+                topology=own
+                or make_topology(
                     config.topology, num_hosts=source.num_hosts, capacity=config.capacity, delay=config.delay
                 ),
                 new_discipline=Ranked,

@@ -9,6 +9,7 @@ from flowsched_gym.core.checks import check_one_of_two
 from flowsched_gym.core.periods import Period
 from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
 from flowsched_gym.envs.arguments import PERIODS_MS, Choice, Converted, argument
+from flowsched_gym.envs.own_network import settle_network
 from flowsched_gym.envs.thresholds import check_num_thresholds, read_thresholds
 from flowsched_gym.fluid.disciplines import Demotion
 from flowsched_gym.fluid.disciplines.task_queues import WITHIN
@@ -47,6 +48,7 @@ class TAFEThresholdsConfig(TAFEConfig):
 
     def check(self) -> None:
         """Refuses two periods, and too many or too few thresholds."""
+        settle_network(self)
         check_one_of_two("period_flows", self.period_flows, "period_ms", self.period_ms)
         if self.initial_thresholds is not None:
             check_num_thresholds("initial_thresholds", self.initial_thresholds, self.queues)

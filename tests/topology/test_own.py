@@ -1,0 +1,175 @@
+"""Holds networks of one's own, from GraphML, YAML and mappings, to what their files say, and to clear refusals."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import flowsched_gym
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.topology import crossing_shares, leaf_spine, make_topology, read_network
+from flowsched_gym.workload import make_workload
+
+RACKS = {
+    "name": "racks",
+    "hosts": ["a", "b", "c"],
+    "capacity": 1e9,
+    "links": [
+        {"ends": ["a", "left"]},
+        {"ends": ["b", "left"], "delay_us": 3},
+        {"ends": ["left", "right"], "capacity_gbps": 4, "delay_ms": 0.002},
+        {"ends": ["right", "c"]},
+    ],
+}
+
+
+def graphml(edges: str, nodes: str = "", directed: bool = False) -> str:
+    keys = (
+        '<key id="h" for="node" attr.name="host" attr.type="boolean"/>'
+        '<key id="t" for="node" attr.name="role" attr.type="string"/>'
+        '<key id="c" for="edge" attr.name="capacity_gbps" attr.type="double"><default>10</default></key>'
+        '<key id="d" for="edge" attr.name="delay_us" attr.type="double"/>'
+    )
+    kind = "directed" if directed else "undirected"
+    return (
+        '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
+        f'{keys}<graph edgedefault="{kind}">{nodes}{edges}</graph></graphml>'
+    )
+
+
+def nodes_of(*hosts: str) -> str:
+    return "".join(f'<node id="{host}"><data key="h">true</data></node>' for host in hosts)
+
+
+def edge(source: str, target: str, data: str = "") -> str:
+    return f'<edge source="{source}" target="{target}">{data}</edge>'
+
+
+def test_links_have_the_values_of_the_file_and_the_usual_ones_elsewhere() -> None:
+    network = make_topology(RACKS, num_hosts=3, capacity=7.0, delay=0.5)
+    assert network.name == "racks"
+    links = ("a to left", "b to left", "c to right", "left to a", "left to b", "right to c")
+    assert network.link_names == (*links, "left to right", "right to left")
+    assert network.capacity.tolist() == [1e9] * 6 + [5e8] * 2
+    assert network.delay.tolist() == pytest.approx([0.5, 3e-6, 0.5, 0.5, 3e-6, 0.5, 2e-6, 2e-6])
+
+
+def test_flows_take_every_shortest_path_and_no_other() -> None:
+    cables = [("h0", "s0"), ("h1", "s1"), ("s0", "up"), ("up", "s1"), ("s0", "down"), ("down", "s1")]
+    around = [("s0", "x"), ("x", "y"), ("y", "s1")]
+    links = [{"ends": list(ends)} for ends in cables + around]
+    network = make_topology({"hosts": ["h0", "h1"], "links": links}, num_hosts=2)
+    first, last = network.candidates(np.array([0]), np.array([1]))
+    paths = [
+        [network.link_names[link] for link in network.path_links[start:end]]
+        for start, end in zip(network.path_start[first[0] : last[0]], network.path_start[first[0] + 1 :], strict=False)
+    ]
+    middles = (["s0 to up", "up to s1"], ["s0 to down", "down to s1"])
+    assert paths == [["h0 to s0", *middle, "s1 to h1"] for middle in middles]
+
+
+def test_the_shares_and_completion_times_of_a_leaf_spine_from_a_file_are_those_of_the_package(tmp_path: Path) -> None:
+    hosts = [f"h{number}" for number in range(6)]
+    edges = [edge(host, f"leaf{number // 3}") for number, host in enumerate(hosts)]
+    edges += [edge(f"leaf{leaf}", f"spine{spine}") for leaf in range(2) for spine in range(2)]
+    file = tmp_path / "fabric.graphml"
+    file.write_text(graphml("".join(edges), nodes_of(*hosts)))
+    own, ours = make_topology(file, num_hosts=6), leaf_spine(num_leaves=2, num_spines=2, hosts_per_leaf=3)
+    assert set(own.capacity) == {1.25e9}
+    assert sorted(crossing_shares(own)) == pytest.approx(sorted(crossing_shares(ours)))
+    flows = make_workload("poisson-tree", num_hosts=6, num_flows=60, capacity=1.25e9).draw(3)
+    fabric = leaf_spine(num_leaves=2, num_spines=2, hosts_per_leaf=3, capacity=1.25e9)
+    for discipline in ("ps", "srpt"):
+        expected = flowsched_gym.replay(flows, discipline=discipline, topology=fabric)
+        # Sums of shares are added in the order of the links, which differs.
+        assert flowsched_gym.replay(flows, discipline=discipline, topology=file).fct == pytest.approx(expected.fct)
+
+
+def test_a_directed_graph_has_links_of_one_direction_and_parallel_edges_are_paths_of_their_own(tmp_path: Path) -> None:
+    file = tmp_path / "ring.graphml"
+    ways = [edge("a", "s"), edge("s", "b"), edge("s", "b", '<data key="d">5</data>'), edge("b", "s"), edge("s", "a")]
+    file.write_text(graphml("".join(ways), nodes_of("a", "b"), directed=True))
+    network = make_topology(file, num_hosts=2)
+    assert network.num_links == 5
+    first, last = network.candidates(np.array([0, 1]), np.array([1, 0]))
+    assert (last - first).tolist() == [2, 1]
+    assert network.path_delay(np.arange(first[0], last[0])).tolist() == pytest.approx([0.0, 5e-6])
+
+
+@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+def test_packets_cross_a_network_whose_hosts_have_several_links(engine: str) -> None:
+    links = [{"ends": [host, switch]} for host in ("a", "b", "c") for switch in ("s", "t")]
+    network = {"hosts": ["a", "b", "c"], "links": links, "capacity_gbps": 1, "delay_us": 2}
+    flows = {
+        "flow_id": [0, 1, 2],
+        "source": [0, 1, 2],
+        "destination": [1, 2, 0],
+        "size_bytes": [14600.0, 29200.0, 1460.0],
+        "arrival_s": [0.0, 1e-5, 2e-5],
+    }
+    records = flowsched_gym.replay_packets(flows, scheduler="fifo", topology=network, engine=engine)
+    # No two flows share a link: 1 and 10 packets of 1500 B over two links, with twice the delay.
+    alone = [(packets + 1) * 1500 / 1.25e8 + 4e-6 for packets in (10, 20, 1)]
+    assert records.fct[[0, 2]] == pytest.approx([alone[0], alone[2]])
+
+
+def test_what_a_network_is_written_down_as_is_the_same_network() -> None:
+    network = read_network(RACKS)
+    assert read_network(network.plain()) == network
+
+
+def changed(**changes: object) -> dict:
+    return {**RACKS, **changes}
+
+
+def with_link(**link: object) -> dict:
+    return changed(links=[*RACKS["links"], {"ends": ["left", "b"], **link}])
+
+
+@pytest.mark.parametrize(
+    ("network", "message"),
+    [
+        (with_link(capacity=0), r"link 4 \(left to b\): capacity is 0: it must be a finite number > 0"),
+        (with_link(delay_us=-1), r"link 4 \(left to b\): delay_us is -1: it must be a finite number >= 0"),
+        (with_link(capacity="fast"), "capacity is 'fast'"),
+        (with_link(capacity=1, capacity_gbps=1), "gives capacity and capacity_gbps: give one of them"),
+        (with_link(speed=1), "has the key 'speed': it must be one of ends, capacity"),
+        (with_link(ends=["b", "b"]), "begins and ends at one node"),
+        (with_link(ends=["b"]), "it must be a mapping with its two ends"),
+        (changed(hosts=["a"]), "number of hosts is 1: it must be an integer from 2 to 512"),
+        (changed(hosts=["a", "b", "b"]), "host b is listed twice"),
+        (changed(hosts=["a", "b", "d"]), "host d has no link"),
+        (changed(host=["a"]), "has the key 'host': it must be one of name, hosts"),
+        (changed(links=[]), "links is .*: it must be a list, and not empty"),
+        (changed(directed=True), "no path leads from host a to host c"),
+    ],
+)
+def test_what_is_not_allowed_is_named_with_its_link_and_value(network: dict, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        make_topology(network, num_hosts=3)
+
+
+def test_a_faulty_file_is_named(tmp_path: Path) -> None:
+    early = edge("a", "b", '<data key="d">-2</data>')
+    cases = (
+        ("none.graphml", None, "none.graphml does not exist"),
+        ("text.graphml", "hosts", "text.graphml: this is not GraphML"),
+        ("switches.graphml", graphml(edge("a", "b")), "switches.graphml: no node is a host"),
+        ("edge.graphml", graphml(early, nodes_of("a", "b")), "edge.graphml, link 0 .a to b.: delay_us is -2"),
+        ("list.yaml", "- 1", "list.yaml: it must be a mapping"),
+        ("open.yaml", "hosts: [", "open.yaml: this is not YAML"),
+        (
+            "value.yml",
+            "hosts: [a, b]\nlinks: [{ends: [a, b], delay: .nan}]",
+            "value.yml, link 0 .a to b.: delay is nan",
+        ),
+    )
+    for name, text, message in cases:
+        if text is not None:
+            (tmp_path / name).write_text(text)
+        with pytest.raises(ConfigError, match=message):
+            make_topology(tmp_path / name, num_hosts=2)
+    with pytest.raises(ConfigError, match=r"it must end in \.graphml, \.yaml, \.yml"):
+        make_topology(tmp_path / "value.txt", num_hosts=2)
+    with pytest.raises(ConfigError, match="network racks has 3 hosts: 5 are needed"):
+        make_topology(RACKS, num_hosts=5)
