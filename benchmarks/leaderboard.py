@@ -1,8 +1,8 @@
 """Writes the published leaderboard from its result files: ``python -m benchmarks.leaderboard``.
 
 It writes the page beside this file, its pictures, a page of tables for each environment, the line about the score in
-the README of the project, and the published results in the wheel. The results are those of the newest suite that has a
-folder of its own below ``results/``; those of standard-v1 lie there themselves.
+the README of the project, and the published results in the wheel. The results of the newest suite lie in a folder of
+its name below ``results/``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,6 @@ from flowsched_gym.evaluation.results import check_printable
 from flowsched_gym.leaderboard import (
     Claim,
     ComparedSetting,
-    Suite,
     Table,
     claims_of,
     compare_settings,
@@ -38,13 +37,10 @@ HERE: Final = Path(__file__).resolve().parent
 README: Final = HERE.parent / "README.md"
 START, END = "<!-- score -->", "<!-- /score -->"
 """Marks of the line about the score in the README of the project."""
-RESULTS: Final = "results"
+SUITE: Final = load_suite("standard")
+RESULTS: Final = Path("results") / SUITE.name
 TABLES: Final = "tables"
 SPEED: Final = "speed/results.json"
-OLD_SUITE: Final = "standard-v1"
-OLD_FIT: Final = """
-The agents of `artemis-thesis*` were trained in an earlier fit of the transport, and play in the present one.
-"""
 
 HEAD: Final = """# Leaderboard
 
@@ -117,24 +113,16 @@ of a result file again.
 
 def main() -> None:
     """Writes all of it."""
-    suite, folder = current(HERE)
-    compared, claims = comparison(suite, folder)
+    compared, claims = comparison(HERE / RESULTS)
     for path, text in pages(HERE).items():
         write_text(text, path)
         print(path)
     write_text(readme(score_line(compared, claims)), README)
     score_pictures.write(HERE, compared, claims)
-    print(write_published(read_results(folder), suite))
+    print(write_published(read_results(HERE / RESULTS), SUITE))
 
 
-def current(folder: Path) -> tuple[Suite, Path]:
-    """Returns the newest suite with results below a folder, and where these lie."""
-    suite = load_suite("standard")
-    own = folder / RESULTS / suite.name
-    return (suite, own) if own.is_dir() else (load_suite(OLD_SUITE), folder / RESULTS)
-
-
-def comparison(suite: Suite, folder: Path) -> tuple[list[ComparedSetting], list[Claim]]:
+def comparison(folder: Path) -> tuple[list[ComparedSetting], list[Claim]]:
     """Compares the results of a folder, and judges the learned agents.
 
     Raises:
@@ -143,7 +131,7 @@ def comparison(suite: Suite, folder: Path) -> tuple[list[ComparedSetting], list[
     results = read_results(folder)
     if not results:
         raise ConfigError(f"{folder} holds no result")
-    compared = compare_settings(group_results(results, list(suite.settings.values())))
+    compared = compare_settings(group_results(results, list(SUITE.settings.values())))
     return compared, claims_of(compared)
 
 
@@ -160,10 +148,9 @@ def pages(folder: Path) -> dict[Path, str]:
         ConfigError: A file is not what it should be, or there is none.
         OSError: A file cannot be read.
     """
-    suite, where = current(folder)
-    compared, claims = comparison(suite, where)
+    compared, claims = comparison(folder / RESULTS)
     seeds = compared[0].results[0].seeds
-    words = {"suite": suite.name, "count": len(seeds), "first": seeds[0], "bound": BOUND_POLICY}
+    words = {"suite": SUITE.name, "count": len(seeds), "first": seeds[0], "bound": BOUND_POLICY}
     found: dict[Path, str] = {}
     for spec in dict.fromkeys(each.setting.spec.id for each in compared):
         settings = [each for each in compared if each.setting.spec.id == spec]
@@ -179,7 +166,6 @@ def pages(folder: Path) -> dict[Path, str]:
     parts = [HEAD.format(score="\n\n".join(scores), **words)]
     parts += [PICTURES] * any(claim.counted and tier_of(claim.compared) == HEADLINE for claim in claims)
     parts += [LEARNED, learned_table(claims).markdown(numbers=False)] if claims else []
-    parts += [OLD_FIT] * (suite.name == OLD_SUITE)
     losses = losses_table(claims)
     if losses.rows:
         given = {row[-1] for row in losses.rows}

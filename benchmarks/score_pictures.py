@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from flowsched_gym.core.files import replace_when_written
 from flowsched_gym.evaluation.plots import DOTS_PER_INCH, FAINT, INK, MET, MISSED, dress
 from flowsched_gym.leaderboard import Claim, ComparedSetting, tier_of
-from flowsched_gym.leaderboard.claims import counted_in
+from flowsched_gym.leaderboard.claims import counted_in, pooled
 from flowsched_gym.leaderboard.scores import performance_profile
 from flowsched_gym.leaderboard.suite import HEADLINE
 
@@ -92,8 +92,7 @@ def draw_scores(settings: Sequence[ComparedSetting], claims: Sequence[Claim]) ->
 
 def draw_profile(claims: Sequence[Claim]) -> Figure:
     """Draws the share of trainings with a score above each value, with 95 % intervals."""
-    counted = [each.scored for each in counted_in(claims) if each.scored]
-    shares = performance_profile(counted, PROFILE, num_resamples=1000)
+    shares = performance_profile(pooled(counted_in(claims)), PROFILE, num_resamples=1000)
     mean, low, high = (100 * np.array([getattr(each, end) for each in shares]) for end in ("mean", "low", "high"))
     figure = Figure(figsize=(WIDTH, 2.6), layout="constrained")
     axes = figure.add_subplot()

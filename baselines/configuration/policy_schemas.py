@@ -80,9 +80,11 @@ class WeightsConfig(PolicyConfig):
         constant: Whether actions of numbers are constants, whatever is observed.
         start: Where the search begins: as for perceptrons, or weights of columns in a score, ``{size: -20}``, with
             the action before those of another kind than the first, ``postpone.slack``; ``None`` for zeros.
+        rule: Rule of the environment whose choice is one more column of slots, ``rule``; ``None`` for none.
     """
 
     width: int = bounded(0, 0)
+    rule: str | None = None
     constant: bool = False
     start: Any = None
 

@@ -26,7 +26,7 @@ from flowsched_gym.integrations.weighted import WeightedModel
 from flowsched_gym.registration import find_environment
 from flowsched_gym.systems import EnvironmentSpec
 
-__all__ = ["CmaEs"]
+__all__ = ["CmaEs", "native"]
 
 LAST_MEANS: Final = 10
 """Means among which one is kept."""
@@ -78,7 +78,7 @@ class CmaEs(BaseAlgorithm):
             supported_action_spaces=(spaces.Discrete, spaces.MultiDiscrete, spaces.Box),
             **kwargs,
         )
-        self._envs = _native(self.env)
+        self._envs = native(self.env)
         if self.n_envs % population:
             raise ConfigError(f"population is {population}: it must divide the number of environments, {self.n_envs}")
         self.population = population
@@ -223,7 +223,7 @@ def _environment(envs: FlowSchedVectorEnv) -> EnvironmentSpec:
     return find_environment(envs.spec.id)
 
 
-def _native(env: VecEnv | None) -> FlowSchedVectorEnv:
+def native(env: VecEnv | None) -> FlowSchedVectorEnv:
     """Finds the native vector environment under wrappers of Stable-Baselines3."""
     found: Any = env
     while hasattr(found, "venv"):

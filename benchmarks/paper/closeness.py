@@ -27,7 +27,7 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 README: Final = ROOT / "README.md"
 EXACT: Final = ROOT / "tests" / "data" / "exact"
 FIGURES: Final = DATA / "closeness.json"
-RESULTS: Final = ROOT / "benchmarks" / "results"
+RESULTS: Final = ROOT / "benchmarks" / "paper" / "results"
 LEARNED_ON: Final = "artemis-heavy"
 """The setting of the leaderboard whose learned agent the README shows."""
 SHOWN: Final = {

@@ -50,7 +50,7 @@ FIGURE_EPISODES: Final = 10
 COLOURS: Final = {"fifo": GREY, "edf": CURVES[1], "ssdf": CURVES[2], "lsdf": CURVES[0], "a2c-thesis": LEARNED}
 PERCENTS: Final = range(99)
 """Percentiles of completion times that are drawn."""
-RESULTS: Final = HERE.parent / "results"
+RESULTS: Final = HERE / "results"
 NUM_TOKENS: Final = 10
 WINDOW: Final = 5
 POINTS_ALLOWED: Final = 3.0

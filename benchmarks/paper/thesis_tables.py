@@ -272,7 +272,7 @@ def agreement_text(played: dict[str, Any]) -> str:
 def outlook_text() -> str:
     """Tells what was met where several hosts gather, or scatter."""
     suite = load_suite("standard-v1")
-    results = read_results(HERE.parent / "results")
+    results = read_results(HERE / "results")
     rows = []
     for setting, members in group_results(results, list(suite.settings.values())):
         if setting.name not in SETTINGS:

@@ -13,7 +13,11 @@ from flowsched_gym.core.arrays import BoolArray, FloatArray
 from flowsched_gym.core.errors import ConfigError, MissingDependencyError
 from flowsched_gym.envs.columns import Layout
 from flowsched_gym.envs.policies.scores import KINDS, ONE, Feature, LinearScores, Weighted, choose_for_all
+from flowsched_gym.envs.policies.slots import SlotColumn, SmallestRecord
 from flowsched_gym.integrations.sb3 import load_policy
+from flowsched_gym.systems.artemis.policies import FeasibleRecord
+from flowsched_gym.systems.merp.order.policies import VirtualDeadlineRecord
+from flowsched_gym.systems.merp.route.policies import LeastPairRecord
 
 try:
     import torch
@@ -23,6 +27,10 @@ except ImportError as error:
     raise MissingDependencyError(missing, extra="train", purpose="train or load a model of few weights") from None
 
 
+RULES: Final[Mapping[str, type]] = MappingProxyType(
+    {rule.__name__: rule for rule in (SmallestRecord, FeasibleRecord, VirtualDeadlineRecord, LeastPairRecord)}
+)
+"""Rules that a policy may have as a feature, by the names that model files have."""
 LOOKED_AT: Final = 500
 """Decisions after which a column that has not varied counts as constant."""
 
@@ -43,10 +51,19 @@ class Term(NamedTuple):
     square: float | None
 
 
+def plain_shape(shape: Weighted) -> dict[str, Any]:
+    """Returns the arguments of ``WeightedModel`` for a shape: names and numbers, as a model file has them."""
+    sizes = shape._asdict()
+    if sizes.get("rule") is not None:
+        rule = sizes["rule"]
+        sizes["rule"] = [type(rule).__name__, *(list(each) if isinstance(each, tuple) else each for each in rule)]
+    return {"kind": type(shape).__name__, "sizes": sizes}
+
+
 class WeightedModel(BasePolicy):
     """A policy of few weights, (num_weights,) float64, which begins with zeros; nothing here has a gradient.
 
-    Its shape is one of ``KINDS``, by name, with these sizes as fields.
+    Its shape is one of ``KINDS``, by name, with these sizes as fields (``plain_shape``).
     """
 
     pure: ClassVar[bool] = True
@@ -61,6 +78,10 @@ class WeightedModel(BasePolicy):
         sizes: dict[str, Any],
     ) -> None:
         super().__init__(observation_space, action_space)
+        if sizes.get("rule") is not None:
+            name, *fields = sizes["rule"]
+            rule = RULES[name](*(SlotColumn(*each) if isinstance(each, (list, tuple)) else each for each in fields))
+            sizes = {**sizes, "rule": rule}
         self.shape: Weighted = KINDS[kind](**sizes)
         self.weights = torch.nn.Parameter(torch.zeros(self.shape.num_weights, dtype=torch.float64), requires_grad=False)
         self._scratch = np.zeros(self.shape.scratch_size)

@@ -5,7 +5,8 @@ where the p-value of their difference is below 0.05 after it was adjusted for al
 that stands apart claims nothing, and none is called better where no rule takes all of its actions.
 
 The score of a suite is made of the headline settings; those of shift have one of their own. Counted are all learned
-agents with exactly the actions and the information of their setting: nothing is chosen by the test episodes.
+agents with exactly the actions and the information of their setting: nothing is chosen by the test episodes. Each
+setting weighs the same, and in it each training of its agents.
 """
 
 from collections.abc import Sequence
@@ -43,7 +44,8 @@ class Claim:
     Attributes:
         p_value: How probable a difference from the rule as large is where there is none, adjusted for all claims.
         scored: What its scores are made of; ``None`` where nothing has the score 0 or 1.
-        counted: Whether it has exactly the actions and the information of its setting, and a score.
+        counted: Whether it has exactly the actions and the information of its setting, and a score; the reference, as
+            the best constant action may be, does not count.
     """
 
     compared: ComparedSetting
@@ -97,9 +99,9 @@ def claims_of(settings: Sequence[ComparedSetting]) -> list[Claim]:
     claims = []
     for (compared, row), p_value in zip(found, adjusted.tolist(), strict=True):
         setting, rule = compared.setting, compared.row(row.reference)
-        scored = compared.scored(row.policy, setting.reference or row.reference)
+        scored = compared.scored(row.policy, reference=setting.reference or row.reference)
         own = setting.ability is None or row.ability.covers(setting.ability)
-        counted = own and scored is not None
+        counted = own and scored is not None and row.policy != setting.reference
         claims.append(Claim(compared=compared, row=row, rule=rule, p_value=p_value, scored=scored, counted=counted))
     return claims
 
@@ -151,8 +153,21 @@ def counted_in(claims: Sequence[Claim], tier: str = HEADLINE) -> list[Claim]:
 
 def score_of(claims: Sequence[Claim], tier: str = HEADLINE) -> Interval | None:
     """Returns the score of the settings of a tier, the interquartile mean of all trainings that count, if there are."""
-    counted = [each.scored for each in counted_in(claims, tier) if each.scored]
+    counted = pooled(counted_in(claims, tier))
     return suite_score(counted) if counted else None
+
+
+def pooled(claims: Sequence[Claim]) -> list[Compared]:
+    """Returns what the scores of each setting are made of, with the trainings of all agents of the claims."""
+    agents: dict[int, list[Claim]] = {}
+    for each in claims:
+        agents.setdefault(id(each.compared), []).append(each)
+    groups = ((group[0], [each.row.policy for each in group]) for group in agents.values())
+    found = (
+        first.compared.scored(*names, reference=first.compared.setting.reference or first.row.reference)
+        for first, names in groups
+    )
+    return [each for each in found if each is not None]
 
 
 def score_line(settings: Sequence[ComparedSetting], claims: Sequence[Claim], tier: str = HEADLINE) -> str:
@@ -183,7 +198,7 @@ def learned_table(claims: Sequence[Claim]) -> Table:
             (
                 escaped(setting.name or setting.title),
                 tier_of(each.compared),
-                escaped(row.policy),
+                escaped(row.policy) + " (the reference)" * (row.policy == setting.reference),
                 f"{row.num_runs}, {collapsed} collapsed" if collapsed else f"{row.num_runs}",
                 f"{shown.label}: {_mean(shown, row)}",
                 rule,

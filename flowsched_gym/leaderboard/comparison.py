@@ -138,8 +138,8 @@ class ComparedSetting(NamedTuple):
 
     @property
     def agents(self) -> list[ComparisonRow]:
-        """The learned agents; the setting's reference, such as the best constant action that was found, is none."""
-        return [row for row in self.rows if row.learned and row.policy != self.setting.reference]
+        """The learned agents, among them the best constant action where it was found as agents are."""
+        return [row for row in self.rows if row.learned]
 
     def row(self, policy: str | None) -> ComparisonRow | None:
         """Returns the row of a policy."""
@@ -149,17 +149,18 @@ class ComparedSetting(NamedTuple):
         """Returns the result of a policy."""
         return next(result for result in self.results if result.policy == policy)
 
-    def scored(self, policy: str, reference: str | None = None) -> Compared | None:
-        """Returns what the scores of a policy are made of, in the episodes in which all have a value.
+    def scored(self, *policies: str, reference: str | None = None) -> Compared | None:
+        """Returns what the scores of policies are made of, runs of one after those of another, where all have a value.
 
         ``None`` where there is no scale: random or the reference, by default the setting's, has not played, or the
         reference is not better.
         """
-        names, metric = (policy, RANDOM, reference or self.setting.reference), self.setting.metric
+        names, metric = (*policies, RANDOM, reference or self.setting.reference), self.setting.metric
         found = [result for name in names for result in self.results if result.policy == name]
         if len(found) < len(names) or any(metric not in result.metric_names for result in found):
             return None
-        ours, random, best = (result.samples(metric) for result in found)
+        *played, random, best = (result.samples(metric) for result in found)
+        ours = np.concatenate(played)
         known = np.logical_and.reduce([~np.isnan(each).any(axis=0) for each in (ours, random, best)])
         compared = Compared(ours[:, known], random[:, known].mean(axis=0), best[:, known].mean(axis=0))
         better = known.any() and merit(metric, float(compared.reference.mean() - compared.random.mean())) > 0

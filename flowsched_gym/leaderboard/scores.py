@@ -1,11 +1,12 @@
 """Scores of trained agents over several settings, on one scale (Agarwal et al., NeurIPS 2021).
 
 The score of a training in a setting is 0 where it is as good as choosing at random, and 1 where it is as good as the
-reference: ``(agent - random) / (reference - random)``, each the mean of a metric over the same episodes. Intervals are
-made of draws of the trainings of each setting, and of its episodes, and widened as those of
-``flowsched_gym.evaluation.statistics``.
+reference: ``(agent - random) / (reference - random)``, each the mean of a metric over the same episodes. In statistics
+of all trainings each setting weighs the same, however many trainings it has. Intervals are made of draws of the
+trainings of each setting, and of its episodes, and widened as those of ``flowsched_gym.evaluation.statistics``.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final, NamedTuple, Unpack
@@ -66,7 +67,7 @@ def suite_score(
 ) -> Interval:
     """Estimates the interquartile mean of the scores of all trainings in all settings, or another statistic of them."""
     strata = [(each,) for each in settings]
-    return _estimate(strata, lambda drawn: statistic(np.concatenate([scores for (scores,) in drawn], -1)), **resampling)
+    return _estimate(strata, lambda drawn: statistic(_balanced([scores for (scores,) in drawn])), **resampling)
 
 
 def performance_profile(
@@ -109,6 +110,12 @@ Strata = Sequence[tuple[Compared, ...]]
 """Settings; of each, agents that played the same episodes."""
 Statistic = Callable[[Sequence[tuple[FloatArray, ...]]], FloatArray]
 """Computes a number of the scores of each agent in each setting, (..., num_runs) each, to (...)."""
+
+
+def _balanced(drawn: Sequence[FloatArray]) -> FloatArray:
+    """Joins the scores of settings, (..., num_runs) each; those of few trainings are repeated to weigh the same."""
+    count = math.lcm(*(scores.shape[-1] for scores in drawn))
+    return np.concatenate([scores.repeat(count // scores.shape[-1], axis=-1) for scores in drawn], axis=-1)
 
 
 def _share_above(least: float, scores: FloatArray) -> FloatArray:

@@ -38,7 +38,7 @@ from flowsched_gym.evaluation.results import check_name, check_printable
 from flowsched_gym.flows.metrics import METRIC_NAMES
 from flowsched_gym.registration import check_arguments, find_environment, heuristic_arguments, widest_ability
 from flowsched_gym.systems import Ability, EnvironmentSpec
-from flowsched_gym.workload import workload_label
+from flowsched_gym.workload import plain_variant, workload_label
 
 SCHEMAS: Final = ("flowsched-suite/1", "flowsched-suite/2")
 SUFFIX: Final = ".json"
@@ -240,11 +240,13 @@ def _setting(where: str, name: str, content: Any, more: tuple[str, ...]) -> Sett
     if (metric := content["metric"]) not in METRIC_NAMES:
         raise ConfigError(f"{where}: {name}, metric is {shown(metric)}: it must be {listed(metric, METRIC_NAMES)}")
     try:
-        spec = find_environment(str(content["environment"]))
-        check_arguments(spec, content["kwargs"])
+        spec, kwargs = find_environment(str(content["environment"])), content["kwargs"]
+        check_arguments(spec, kwargs)
+        if isinstance(kwargs.get("workload"), Mapping):  # in the form in which results keep it
+            kwargs = {**kwargs, "workload": plain_variant(kwargs["workload"])}
     except ConfigError as error:
         raise ConfigError(f"{where}: {name}: {error}") from None
-    setting = Setting(name=name, spec=spec, kwargs=content["kwargs"], metric=metric)
+    setting = Setting(name=name, spec=spec, kwargs=kwargs, metric=metric)
     if not more:
         return setting
     if (tier := content["tier"]) not in TIERS:

@@ -337,6 +337,20 @@ def test_a_search_begins_with_the_rule_that_compares_one_column_or_with_the_numb
     assert setter.predict(envs.reset())[0].tolist() == [numbers] * 4
 
 
+def test_a_model_file_has_the_rule_whose_choice_is_a_feature(tmp_path: Path) -> None:
+    words = "policy.rule=feasible-first", "policy.start={rule: 1}", "total_timesteps=300"
+    train(*compose_training(*EVOLUTION, *words), tmp_path, compare=False)
+    model: Any = load_policy(tmp_path / "model.zip", gym.make(ARTEMIS, workload="gather-a1", bursts=4, k=3, f=4))
+    model.set_weights(np.eye(len(model.weights))[-1])
+    begun, rule = (
+        evaluate(ARTEMIS, policy, episodes=2, seed=5, kwargs={**CONTENDED, "f": 4}, label="begun").values("mean_fct")
+        for policy in (model, "feasible-first")
+    )
+    assert begun.tolist() == rule.tolist()
+    with pytest.raises(ConfigError, match=r"policy\.rule is 'lifo': machine code knows no rule of that name"):
+        train(*compose_training(*EVOLUTION, "policy.rule=lifo"), tmp_path / "lifo", compare=False)
+
+
 def test_what_cannot_be_evolved_or_explained_is_refused(tmp_path: Path, capsys) -> None:
     with pytest.raises(ConfigError, match="population is 12: it must divide the number of environments, 10"):
         evolution_of(num_envs=10)

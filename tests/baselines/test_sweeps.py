@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from omegaconf import OmegaConf
 
+from benchmarks import agents
 from flowsched_gym.baselines.applications import comparison, kept_results
 from flowsched_gym.baselines.applications.comparison import Comparison, heuristics_of, play_all
 from flowsched_gym.baselines.applications.comparison_report import write_comparison
@@ -77,7 +78,7 @@ def failures_of(folder: Path) -> list[tuple[str, str]]:
 
 
 def log_of(folder: Path, seed: int) -> str:
-    (log,) = folder.glob(f"sweep/*-seed{seed}-*/train.log")
+    log = sorted(folder.glob(f"sweep/*-seed{seed}-*/train.log"))[0]
     return log.read_text(encoding="utf-8")
 
 
@@ -108,6 +109,34 @@ def test_a_killed_sweep_goes_on_where_it_stopped_and_runs_nothing_twice(tmp_path
     assert len(list(tmp_path.glob("sweep/*/result.json"))) == 3
     lines = [line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("a2c ")]
     assert lines[-1][:2] == ["a2c", "3"]
+
+
+def test_the_agents_of_the_suite_are_one_sweep_that_can_be_interrupted_and_leaves_models(tmp_path, monkeypatch) -> None:
+    """The sweep loses its process at the second of four trainings, and what keeps the models goes on with it."""
+    small = (
+        *("algorithm.num_envs=40", "workload.bursts=4", "total_timesteps=3000", "checkpoints.interval=1000"),
+        *("evaluation.interval=1500", "evaluation.interim_episodes=1", "evaluation.episodes=1"),
+        *("evaluation.baselines=[edf]", "progress_bar=false"),
+    )
+    both = "agent=artemis-heavy-cmaes,artemis-heavy-postpone-cmaes"
+    words = ("-m", both, "seed=range(2)", "sweep_dir=sweep", *small)
+    run(sys.executable, "-c", LOSING, *words, folder=tmp_path, status=-signal.SIGKILL)
+    (finished,) = tmp_path.glob("sweep/*/result.json")
+    written = finished.stat().st_mtime_ns
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(agents, "MODELS", tmp_path / "models")
+    only = ("--only", "artemis-heavy", "--only", "artemis-heavy-postpone", "--seeds", "2", "--folder", "sweep")
+    monkeypatch.setattr(sys, "argv", ["agents", *only, *small])
+    agents.main()
+
+    assert finished.stat().st_mtime_ns == written
+    assert "resuming from" in log_of(tmp_path, 1)
+    for setting in ("artemis-heavy", "artemis-heavy-postpone"):
+        kept = tmp_path / "models" / setting / "cmaes"
+        assert sorted(path.name for path in kept.glob("*.zip")) == ["seed0.zip", "seed1.zip"]
+        assert {row["seed"] for row in rows_of(kept / "curve.csv")} == {"0", "1"}
+        assert {row["metric"] for row in rows_of(kept / "curve.csv")} == {METRIC}
 
 
 @pytest.mark.exhaustive  # four processes that import torch

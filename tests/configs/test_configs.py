@@ -26,7 +26,7 @@ from flowsched_gym.baselines.run_heuristics import main
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation import EvaluationResult, evaluate, read_result
 from flowsched_gym.flows.metrics import METRIC_NAMES
-from flowsched_gym.registration import find_environment, load_target
+from flowsched_gym.registration import agent_ability, find_environment, load_target
 from flowsched_gym.workload import WORKLOADS
 from tests.baselines.small_training import compose_words
 from tests.envs.episodes import each_environment
@@ -129,14 +129,21 @@ def test_the_thresholds_are_learned_by_other_algorithms_too(algorithm, policy) -
     assert (config.algorithm.gamma, config.policy.start, config.env.clusters) == (0.0, "mismatched", 4)
 
 
-@pytest.mark.parametrize(("setting", "agent"), AGENTS)
-def test_the_agents_of_the_leaderboard_are_trained_in_their_settings(setting, agent) -> None:
-    config = composed(*AGENTS[setting, agent].split(), own=())
+@pytest.mark.parametrize("name", AGENTS)
+def test_the_agents_of_the_leaderboard_are_trained_in_their_settings(name) -> None:
+    config = composed(f"agent={name}", own=())
     environment, kwargs = environment_arguments(config.env)
-    played = SimpleNamespace(environment=environment.removeprefix("flowsched_gym:"), kwargs=kwargs)
-
-    assert SUITE.settings[setting].holds(played), (SUITE.settings[setting].kwargs, kwargs)  # type: ignore[arg-type]
-    assert config.evaluation.metric in (None, SUITE.settings[setting].metric)
+    setting, _, agent = name.rpartition("-")
+    assert config.evaluation.seed == SUITE.validation[0]
+    assert (agent == "static") == (config.algorithm.name == "cmaes" and config.policy.constant)
+    if setting.endswith("generalist"):
+        assert len(kwargs["workload"]["one_of"]) == 4
+        return
+    played: Any = SimpleNamespace(environment=environment.removeprefix("flowsched_gym:"), kwargs=kwargs)
+    assert SUITE.settings[setting].holds(played), (SUITE.settings[setting].kwargs, kwargs)
+    assert config.evaluation.metric == SUITE.settings[setting].metric
+    ability = agent_ability(SUITE.settings[setting].spec, kwargs)
+    assert SUITE.settings[setting].ability.covers(ability)
 
 
 def test_unknown_keys_and_wrong_types_are_refused() -> None:

@@ -10,7 +10,9 @@ import pytest
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.envs.columns import Column, Layout
 from flowsched_gym.envs.policies import Policy, RandomSlot
-from flowsched_gym.envs.policies.scores import LinearScores, choose_for_all, weighted_policy
+from flowsched_gym.envs.policies.policy import record_of
+from flowsched_gym.envs.policies.scores import RULE, LinearScores, choose_for_all, weighted_policy
+from flowsched_gym.evaluation import evaluate
 from flowsched_gym.flows.metrics import summary
 from flowsched_gym.leaderboard import load_suite
 from flowsched_gym.registration import find_environment, heuristic_arguments, make_policy
@@ -154,6 +156,21 @@ def test_a_weight_on_one_column_is_the_rule_that_compares_it() -> None:
             observation, _, _, _, infos = envs.step(expected)
 
 
+@pytest.mark.parametrize(
+    ("env_id", "name"), [("flowsched/Artemis-v0", "feasible-first"), ("flowsched/MERPOrder-v0", "vdg")]
+)
+def test_a_weight_on_what_a_rule_chooses_is_that_rule(env_id: str, name: str) -> None:
+    envs, _, _ = made(env_id, {}, {})
+    policy = weighted_policy(envs.layout, envs.single_action_space, rule=record_of(make_policy(name, envs)))
+    assert policy.features(envs.layout)[-1].name == RULE
+    weights, metric = np.zeros((len(SEEDS), policy.num_weights)), find_environment(env_id).metric
+    weights[:, -1] = 1.0
+    played, _ = envs.play(policy, weights, seeds=SEEDS, metric=metric)
+    rule = [evaluate(env_id, name, episodes=1, seed=seed, kwargs=SHORT[env_id]).values(metric)[0] for seed in SEEDS]
+    assert played.tolist() == rule
+    assert envs.play(policy, 0.0 * weights, seeds=SEEDS, metric=metric)[0].tolist() != rule
+
+
 def test_hidden_units_see_the_slot_and_the_mean_of_all() -> None:
     """Two slots of one column, one unit: its inputs, by hand, and what is added to the linear score."""
     policy = LinearScores(num_context=0, num_slots=2, num_columns=1, num_kinds=1, num_others=0, width=1)
@@ -187,6 +204,8 @@ def test_what_cannot_be_played_is_refused() -> None:
             envs.play(policy, **arguments)
     with pytest.raises(ConfigError, match="width is 3: hidden units score slots"):
         weighted_policy(envs.layout, gym.spaces.Box(-1, 1, (2,)), width=3)
+    with pytest.raises(ConfigError, match="rule is given: rules name slots"):
+        weighted_policy(envs.layout, gym.spaces.Box(-1, 1, (2,)), rule=record_of(make_policy("edf", envs)))
     with pytest.raises(ConfigError, match="no policy of few weights is known for it"):
         weighted_policy(envs.layout, gym.spaces.Discrete(2))
 

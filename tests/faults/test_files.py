@@ -17,6 +17,7 @@ import pytest
 import torch
 
 import flowsched_gym
+from benchmarks.leaderboard import RESULTS as FOLDER
 from benchmarks.leaderboard import pages
 from flowsched_gym.core.errors import FlowSchedError, FlowSchedWarning
 from flowsched_gym.evaluation import make_environment
@@ -218,13 +219,13 @@ def test_a_damaged_model_is_refused_by_name_or_acts(chunk: int, tmp_path: Path) 
         assert [each.name for each in tmp_path.iterdir()] == ["model.zip"], number
 
 
-RESULTS = sorted((ROOT / "benchmarks" / "results").glob("*.json"))
+RESULTS = sorted((ROOT / "benchmarks" / FOLDER).glob("*.json"))
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_a_damaged_result_file_is_refused_by_name_or_is_a_result_that_can_be_shown(chunk: int, tmp_path: Path) -> None:
-    folder = tmp_path / "results"
-    folder.mkdir()
+    folder = tmp_path / FOLDER
+    folder.mkdir(parents=True)
     refused = 0
     for number in share(500, 40)[chunk::CHUNKS]:
         source = RESULTS[number % len(RESULTS)]

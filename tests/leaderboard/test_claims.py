@@ -167,11 +167,22 @@ def test_a_reference_that_no_row_has_gives_no_scores():
     assert leaderboard.learned_table(list(claims.values())).rows[0][7] == ""
 
 
-def test_a_reference_that_was_searched_for_as_agents_are_claims_nothing_and_is_not_counted():
+def test_a_reference_that_was_searched_for_as_agents_are_has_a_row_and_is_not_counted():
     found = make_result("static", SPREAD + 0.2, learned=True)
     compared, claims = judged(replace(GRANT, reference="static"), trained("ppo", 0.05), found)
-    assert (compared.row("static").score, list(claims)) == (pytest.approx(1.0), ["ppo"])
+    assert (compared.row("static").score, list(claims)) == (pytest.approx(1.0), ["static", "ppo"])
+    assert [each.counted for each in claims.values()] == [False, True]
+    rows = leaderboard.learned_table(list(claims.values())).rows
+    assert [row[2] for row in rows] == ["static (the reference)", "ppo"]
     assert leaderboard.score_of(list(claims.values())).mean == pytest.approx(0.5)
+
+
+def test_a_setting_weighs_once_however_many_agents_and_trainings_it_has():
+    few, many = trained("few", 0.15), make_result("many", *([SPREAD - 0.1] * 15), learned=True)
+    _, first = judged(GRANT, few)
+    _, second = judged(GRANT, many, trained("more", -0.1))
+    every = [*first.values(), *second.values()]
+    assert leaderboard.score_of(every).mean == pytest.approx(0.5, abs=0.02)
 
 
 def test_a_result_belongs_to_the_setting_that_it_names_where_two_differ_in_what_agents_may_do():

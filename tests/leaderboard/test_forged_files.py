@@ -209,7 +209,7 @@ def test_a_file_of_a_policy_of_ones_own_is_verified_without_its_code_and_few_epi
 
 
 def test_a_row_in_the_name_of_a_published_one_does_not_take_its_place():
-    suite = load_suite("standard-v1")
+    suite = load_suite("standard-v2")
     published = next(each for each in published_results(suite) if each.policy == "edf")
     assert published.reference is not None
     setting = published.reference.setting
@@ -228,6 +228,7 @@ def test_the_standard_suite_is_what_it_was_when_it_was_published() -> None:
     # Its results mean nothing under another content: what changes becomes the next version, the newest by default.
     assert load_suite("standard") == load_suite("standard-v2")
     assert suite.digest == "2a43f7951b145fad1804480386116250"
+    assert load_suite("standard-v2").digest == "69d10ce4a6c185a300343cee4d3d1ed0"
     assert (suite.test, suite.validation) == (range(10_000, 10_030), range(20_000, 20_030))
     assert [each.name for each in suite.select(["merp-route", "flowsched/QCluster-v0"])] == [
         *("merp-route", "qcluster-w4", "qcluster-changing", "qcluster-w6-fq")
@@ -269,6 +270,8 @@ def test_a_setting_of_the_second_schema_says_what_its_agents_may_do_and_what_has
     waiting = load(actions=["grant", "wait"])
     assert waiting.heuristic_kwargs("search")["defer"] == "wait"
     assert "defer" not in waiting.heuristic_kwargs("fifo")
+    short = load(kwargs={"workload": {"base": "gather-a1", "mix": [[5e5, 0.04, 5]], "bursts": 2}})
+    assert short.kwargs["workload"]["mix"] == [{"size": 5e5, "deadline": 0.04, "count": 5}], "as results keep it"
     for changes, message in (
         ({"tier": "hard"}, "tier is 'hard': it must be one of calibration, headline, shift"),
         ({"actions": ["fly"]}, r"actions is \['fly'\]: it must be a list of some of grant, wait, postpone"),

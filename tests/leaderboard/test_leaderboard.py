@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from benchmarks import score_pictures
-from benchmarks.leaderboard import README, comparison, current, pages, readme, speed_table
+from benchmarks.leaderboard import README, RESULTS, SUITE, comparison, pages, readme, speed_table
 from benchmarks.paper.run import DOCUMENT as PAPER_DOCUMENT
 from benchmarks.paper.run import FIGURE as PAPER_FIGURE
 from benchmarks.paper.run import paper_markdown
@@ -26,7 +26,6 @@ from tests.repository import ROOT
 
 ARTEMIS = "flowsched/Artemis-v0"
 BENCHMARKS = ROOT / "benchmarks"
-SUITE, RESULTS = current(BENCHMARKS)
 ACTION = {"num_decisions": 1, "actions": np.zeros(1, dtype=np.uint8)}
 SPREAD = np.linspace(0.3, 0.7, 12)
 
@@ -165,7 +164,7 @@ def test_results_that_cannot_be_compared_are_refused(tmp_path):
             leaderboard.compare(results, reference=reference)
     with pytest.raises(ConfigError, match="there is no such folder"):
         pages(tmp_path)
-    (tmp_path / "results").mkdir()
+    (tmp_path / RESULTS).mkdir(parents=True)
     with pytest.raises(ConfigError, match="holds no result"):
         pages(tmp_path)
 
@@ -226,14 +225,14 @@ def test_markdown_shows_a_text_as_it_is(tmp_path):
         assert escaped(text) == shown
     made = evaluation.Provenance(command="flowsched `x` <b>", versions={"flowsched-gym": "0.1.0"})
     result = replace(make_result("edf", [0.5, 0.5], kwargs={"workload": "<b>[x](http://y)"}), made=made)
-    evaluation.write_result(result, tmp_path / "results" / "edf.json")
+    evaluation.write_result(result, tmp_path / RESULTS / "edf.json")
     page = pages(tmp_path)[tmp_path / "tables" / "artemis.md"]
     assert r"### \<b\>\[x\](http\://y)" in page
     assert "- `` flowsched `x` <b> ``, flowsched-gym 0.1.0" in page
 
 
 def test_figures_of_speed_that_are_none_are_one_clear_error(tmp_path):
-    evaluation.write_result(make_result("edf", [0.5, 0.5]), tmp_path / "results" / "edf.json")
+    evaluation.write_result(make_result("edf", [0.5, 0.5]), tmp_path / RESULTS / "edf.json")
     content = json.loads((BENCHMARKS / "speed" / "results.json").read_text(encoding="utf-8"))
     (tmp_path / "speed").mkdir()
     for change in ({"memory": 3}, {"rates": []}, {"rates": {"a": {"median": "x"}}}, {"command": 5}):
@@ -244,7 +243,7 @@ def test_figures_of_speed_that_are_none_are_one_clear_error(tmp_path):
 
 @pytest.fixture(scope="module")
 def committed():
-    return leaderboard.read_results(RESULTS)
+    return leaderboard.read_results(BENCHMARKS / RESULTS)
 
 
 def test_the_committed_leaderboard_is_what_its_result_files_give_on_a_short_first_page(committed):
@@ -259,7 +258,7 @@ def test_the_committed_leaderboard_is_what_its_result_files_give_on_a_short_firs
 
 
 def test_the_score_in_the_readme_and_the_pictures_are_those_of_the_result_files():
-    compared, claims = comparison(SUITE, RESULTS)
+    compared, claims = comparison(BENCHMARKS / RESULTS)
     assert README.read_text(encoding="utf-8") == readme(leaderboard.score_line(compared, claims)), "the same"
     assert README.read_text(encoding="utf-8") != readme("another score")
     for name in ("scores.png", "profile.png"):
@@ -268,7 +267,7 @@ def test_the_score_in_the_readme_and_the_pictures_are_those_of_the_result_files(
 
 
 def test_tiers_are_those_of_the_measured_ranges():
-    compared, _ = comparison(SUITE, RESULTS)
+    compared, _ = comparison(BENCHMARKS / RESULTS)
     assert [misfit for each in compared if (misfit := leaderboard.tier_misfit(each))] == []
 
 

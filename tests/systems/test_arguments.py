@@ -60,6 +60,16 @@ WRONG: Final[dict[str, list[tuple[dict[str, Any], str]]]] = {
         ({"failures": -1}, "failures is -1: it must be an integer >= 0"),
         ({"failures": 4}, "failures is 4: it must be from 0 to 3, so that each pair of hosts keeps a path"),
         ({"failures": 16, "arity": 8}, "failures is 16: it must be from 0 to 15"),
+        *(
+            (
+                {"slow_links": value},
+                r"slow_links is .*: it must have pairs of a link's number and a share, 0 < share <= 1",
+            )
+            for value in (64, [64], [[64, 0.0]], [[64, 2]], [[64, NAN]], [[6.5, 0.1]], [[64, "1"]], {64: 0.1}, [[64]])
+        ),
+        ({"slow_links": [[64, 0.1], [64, 0.2]]}, r"slow_links is .*: it must name each link once"),
+        ({"slow_links": [[96, 0.1]]}, "slow_links has link 96: a fat-tree of this arity has 0 to 95"),
+        ({"slow_links": [[-1, 0.1]]}, "slow_links has link -1: a fat-tree"),
         ({"rerouting": "best"}, f"rerouting is 'best': {ONE_OF} ecmp, least-loaded, conga, memr, memr-hop-by-hop"),
         ({"workload": "gather-a1", "flows": 5}, f"load and flows {POISSON}"),
         ({"workload": "gather-a1", "failures": 1}, "failures changes Poisson arrivals: workload 'gather-a1' has none"),

@@ -9,7 +9,7 @@ layout. ``features`` lists them, so that a person can read the rule that was fou
 """
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from types import MappingProxyType, NoneType
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
@@ -27,6 +27,8 @@ POSITION: Final = "position"
 """Feature of a slot beside its columns: its index over the number of slots."""
 ONE: Final = "1"
 """Feature that is always 1."""
+RULE: Final = "rule"
+"""Feature that is 1 in the slot that a rule names, and 0 in the others."""
 
 
 class Feature(NamedTuple):
@@ -82,12 +84,16 @@ class LinearScores(NamedTuple):
     slot's columns and the mean of those of all slots whose first action is allowed, by weights, and gives
     ``x / (1 + |x|)``; each kind weighs the units by itself.
 
+    Where a rule is given, its choice is a feature too: one weight is added to the first action about the slot that it
+    names. So a search that begins with this weight alone begins as the rule, and finds where to depart from it.
+
     Attributes:
         num_context: Columns of the context, which come first in an observation.
         num_columns: Columns of a slot.
         num_kinds: Kinds of actions about slots, >= 1; action ``kind * num_slots + slot`` is about that slot.
         num_others: Actions about no slot, >= 0, which come last.
         width: Hidden units; 0 for a linear score.
+        rule: The rule as machine code asks it (``record_of``); ``None`` for none.
     """
 
     num_context: int
@@ -96,12 +102,13 @@ class LinearScores(NamedTuple):
     num_kinds: int
     num_others: int
     width: int
+    rule: Any = None
 
     @property
     def num_weights(self) -> int:
         """Number of weights."""
         linear = self.num_kinds * (2 * self.num_columns + 3) + self.num_others * (2 * self.num_context + 1)
-        return linear + self.width * (2 * self.num_columns + 1 + self.num_kinds)
+        return linear + self.width * (2 * self.num_columns + 1 + self.num_kinds) + (self.rule is not None)
 
     @property
     def scratch_size(self) -> int:
@@ -112,9 +119,11 @@ class LinearScores(NamedTuple):
         self, weights: FloatArray, observation: ObservationArray, mask: BoolArray, scratch: FloatArray, action: Actions
     ) -> None:
         """Writes the allowed action with the highest score; see ``WeightedPolicy``."""
-        hidden = len(weights) - self.width * (2 * self.num_columns + 1 + self.num_kinds)
+        hidden = len(weights) - (self.rule is not None) - self.width * (2 * self.num_columns + 1 + self.num_kinds)
         if self.width:
             _sum_means(self, weights, hidden, observation, mask, scratch)
+        _ask(self.rule, weights, observation, mask, scratch, action)
+        named = action[0]
         best, action[0] = -np.inf, 0
         first_weight = 0
         for kind in range(self.num_kinds):
@@ -127,6 +136,8 @@ class LinearScores(NamedTuple):
                     score += _quadratic(weights, first_weight, observation, first, self.num_columns)
                     if self.width:
                         score += _network(self, weights, hidden, observation, first, kind, scratch)
+                    if kind == 0 and slot == named:
+                        score += weights[-1]
                     if score > best:
                         best, action[0] = score, kind * self.num_slots + slot
             first_weight = end + 3
@@ -153,7 +164,7 @@ class LinearScores(NamedTuple):
             seen = (*columns, *(f"mean {name}" for name in columns), ONE)
             found += [Feature(f"unit {unit}", name) for name in seen]
             found += [Feature(action, f"unit {unit}") for action in actions[: self.num_kinds]]
-        return found
+        return found + [Feature(actions[0], RULE)] * (self.rule is not None)
 
 
 class LinearOptions(NamedTuple):
@@ -253,19 +264,22 @@ KINDS: Final[Mapping[str, type[Weighted]]] = MappingProxyType(
 """Their classes, by the names that model files have."""
 
 
-def weighted_policy(layout: Layout, space: spaces.Space[Any], *, width: int = 0, constant: bool = False) -> Weighted:
+def weighted_policy(
+    layout: Layout, space: spaces.Space[Any], *, width: int = 0, constant: bool = False, rule: Any = None
+) -> Weighted:
     """Makes the shape of the policy that suits the observations and actions of an environment; refuses if none does.
 
-    ``width`` counts the hidden units of a network beside the linear score of slots. With ``constant``, actions of
-    numbers are the same whatever is observed.
+    ``width`` counts the hidden units of a network beside the linear score of slots, ``rule`` is the rule whose choice
+    is a feature of them (``record_of``). With ``constant``, actions of numbers are the same whatever is observed.
     """
     sizes = layout.num_context, layout.num_slots, layout.num_slot_features
     if isinstance(space, spaces.Discrete) and not constant:
         num_kinds, num_others = divmod(int(space.n), layout.num_slots)
         if num_kinds:
-            return LinearScores(*sizes, num_kinds, num_others, width)
-    if width:
-        raise ConfigError(f"width is {width}: hidden units score slots (Discrete), the environment has {space}")
+            return LinearScores(*sizes, num_kinds, num_others, width, rule)
+    if width or rule is not None:
+        what = f"width is {width}: hidden units score" if width else "rule is given: rules name"
+        raise ConfigError(f"{what} slots (Discrete), the environment has {space}")
     if isinstance(space, spaces.MultiDiscrete) and not constant and len(space.nvec) % layout.num_slots == 0:
         options = tuple(space.nvec.tolist())
         per_slot = options[: len(options) // layout.num_slots]
@@ -350,6 +364,24 @@ def _network(
             x += weights[w + column] * np.float64(observation[first + column])
         total += weights[w + 2 * shape.num_columns + 1 + kind] * (x / (1.0 + abs(x)))
     return total
+
+
+def _name_none(
+    rule: None,
+    weights: FloatArray,
+    observation: ObservationArray,
+    mask: BoolArray,
+    scratch: FloatArray,
+    action: Actions,
+) -> None:
+    action[0] = -1
+
+
+@chosen_by_type(lambda _, record: _name_none if record is NoneType else record.choose, index=0)
+def _ask(
+    rule: Any, weights: FloatArray, observation: ObservationArray, mask: BoolArray, scratch: FloatArray, action: Actions
+) -> None:
+    """Writes the slot that a rule names, -1 without one."""
 
 
 def _method(name: str, record: type) -> Any:

@@ -55,6 +55,17 @@ def with_failures(workload: Workload, rows: list[tuple[float, int, bool]]) -> Wo
     return replace(workload, link_changes=LinkChanges.of(rows))
 
 
+@pytest.mark.parametrize(("path", "milliseconds"), [(0, 10.0), (1, 1.0)])
+def test_a_slow_link_has_a_share_of_the_rate_of_others_and_alone_a_flow_would_not_take_it(
+    path: int, milliseconds: float
+) -> None:
+    flow = make_flows([0.0], [MILLISECOND], source=[0], destination=[4])
+    env = by_hand(flow, slow_links=[[core_cables(16)[0][0], 0.1]], reward="both")
+    *_, terminated, _, info = env.step(path)
+    assert terminated
+    assert info["reward_terms"]["slowdown"] == pytest.approx(-milliseconds, rel=NEAR)
+
+
 @pytest.mark.parametrize(("paths", "milliseconds"), [((0, 0), 2.0), ((0, 1), 2.0), ((0, 2), 1.0), ((3, 1), 1.0)])
 def test_the_path_decides_what_flows_share(paths: tuple[int, int], milliseconds: float) -> None:
     env = by_hand(two_flows(), reward="both")

@@ -1,12 +1,16 @@
 """The arguments of MERP's routing environment."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Final
 
+from flowsched_gym.core.arrays import as_numbers, is_sequence, is_whole
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.envs.arguments import (
     OWN,
     Choice,
+    Converted,
     LinkConfig,
     about_workload,
     argument,
@@ -28,6 +32,9 @@ from flowsched_gym.workload import (
     leaves_open,
     workload_label,
 )
+
+LINKS_PER_HOST: Final = 6
+"""Links of a fat-tree over its hosts: up and down in three tiers."""
 
 
 class RouteDiscipline(StrEnum):
@@ -52,6 +59,19 @@ class RouteReward(StrEnum):
     """Completion times."""
     BOTH = "both"
     """The sum of both."""
+
+
+def _slow_links(name: str, given: object) -> tuple[tuple[int, float], ...]:
+    for pair in given if is_sequence(given) else (given,):
+        share = as_numbers(pair[1:]) if is_sequence(pair) and len(pair) == 2 and is_whole(pair[0]) else None
+        if share is None or not 0 < share[0] <= 1:
+            raise ConfigError(
+                f"{name} is {shown(given)}: it must have pairs of a link's number and a share, 0 < share <= 1"
+            )
+    pairs = tuple((int(link), float(share)) for link, share in given)
+    if len(dict(pairs)) < len(pairs):
+        raise ConfigError(f"{name} is {shown(given)}: it must name each link once")
+    return pairs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,13 +102,19 @@ class MERPRouteConfig(LinkConfig):
         meaning="cables between aggregation and core switches that are down from the start, fewer than "
         "(arity / 2) ** 2, so that each pair of hosts keeps a path",
     )
+    slow_links: Converted[Sequence[Sequence[float]] | None, tuple[tuple[int, float], ...] | None] = argument(
+        None,
+        convert=_slow_links,
+        meaning="links that have a share of link_gbps alone: pairs of a number (``docs/networks.md``) and that share",
+        none="all links are alike",
+    )
     reward: Choice[RouteReward] = argument(RouteReward.SLOWDOWN, meaning="reward for flows that finish")
     link_gbps: float = link_argument(1.0, "MERP, section 6.2: 1")
     link_delay_us: float = delay_argument(0.0, "MERP, section 6.2: 10")
     max_decisions: int | None = limit_argument()
 
     def check(self) -> None:
-        """Refuses odd arities, and failures that part hosts."""
+        """Refuses odd arities, failures that part hosts, and slow links that are not there."""
         if self.arity % 2:
             raise ConfigError(f"arity is {shown(self.arity)}: it must be even")
         if self.failures is not None and self.failures >= self.num_paths:
@@ -96,6 +122,10 @@ class MERPRouteConfig(LinkConfig):
                 f"failures is {shown(self.failures)}: it must be from 0 to {self.num_paths - 1}, "
                 "so that each pair of hosts keeps a path"
             )
+        for link, _ in self.slow_links or ():
+            if not 0 <= link < LINKS_PER_HOST * self.num_hosts:
+                most = LINKS_PER_HOST * self.num_hosts - 1
+                raise ConfigError(f"slow_links has link {shown(link)}: a fat-tree of this arity has 0 to {most}")
 
     @property
     def num_hosts(self) -> int:

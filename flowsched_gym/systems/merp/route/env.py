@@ -91,7 +91,7 @@ class MERPRouteEnv(DecisionEnv[RouteRules]):
             config.num_paths,
             source=route_source(config, workload),
             network=NetworkSetup(
-                topology=_fabric(config.arity, config.capacity, config.delay),
+                topology=_fabric(config.arity, config.capacity, config.delay, config.slow_links or ()),
                 new_discipline=functools.partial(make_discipline, config.discipline),
                 routing=make_routing(config.rerouting),
                 asks=DecisionKind.PATH,
@@ -119,5 +119,9 @@ class MERPRouteVectorEnv(DecisionVectorEnv):
 
 
 @functools.lru_cache(maxsize=8)
-def _fabric(arity: int, capacity: float, delay: float) -> Topology:
-    return fat_tree(arity=arity, capacity=capacity, delay=delay)
+def _fabric(arity: int, capacity: float, delay: float, slow_links: tuple[tuple[int, float], ...]) -> Topology:
+    topology = fat_tree(arity=arity, capacity=capacity, delay=delay)
+    capacities = topology.capacity.copy()
+    for link, share in slow_links:
+        capacities[link] *= share
+    return fat_tree(arity=arity, capacity=capacities, delay=delay) if slow_links else topology
