@@ -11,7 +11,10 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 import flowsched_gym
+from benchmarks.leaderboard import RESULTS, SUITE
 from docs.catalogue_pages.writing import write_catalogue
+from flowsched_gym.leaderboard import group_results, read_results
+from flowsched_gym.leaderboard.page import write_site
 
 project = "flowsched-gym"
 copyright = "the flowsched-gym contributors"
@@ -64,8 +67,16 @@ def skip_fields(app: Sphinx, what: str, name: str, member: object, skip: bool, o
     return True if (getattr(member, "__doc__", None) or "").startswith("Alias for field number") else None
 
 
+def write_leaderboard(app: Sphinx, exception: Exception | None) -> None:
+    """Writes the page of the published results beside the others."""
+    if exception is None and app.config.complete:
+        groups = group_results(read_results(ROOT / "benchmarks" / RESULTS), list(SUITE.settings.values()))
+        write_site(groups, Path(app.outdir) / "leaderboard", suite=SUITE.name, models=ROOT / "benchmarks" / "models")
+
+
 def setup(app: Sphinx) -> None:
-    """Writes the pages that are made from the code before Sphinx looks for pages."""
+    """Has the pages that are made from the code written before Sphinx looks for pages, and the leaderboard after."""
     app.add_config_value("complete", True, "")
     app.connect("builder-inited", lambda app: write_catalogue(complete=app.config.complete))
+    app.connect("build-finished", write_leaderboard)
     app.connect("autodoc-skip-member", skip_fields)

@@ -13,7 +13,7 @@ from flowsched_gym.cli.output import ProgressBar, print_json, standard_output_ke
 from flowsched_gym.core.errors import ConfigError, FlowSchedError
 from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, read_result, result_content, write_result
 from flowsched_gym.leaderboard import Entrant, Setting, Suite
-from flowsched_gym.leaderboard.page import film_path, players_to_film, write_film, write_site
+from flowsched_gym.leaderboard.page import write_site
 
 YOURS: Final = "yours:"
 """What stands before the name of a result of yours where a published one has that name too."""
@@ -73,7 +73,7 @@ def _table(options: argparse.Namespace) -> None:
 
 
 def _page(options: argparse.Namespace) -> None:
-    """Writes a page of the results in a folder, the published ones beside them, and animates episodes."""
+    """Writes a page of the results in a folder, the published ones beside them, with films of episodes."""
     suite = leaderboard.load_suite(options.suite)
     names = {setting.name for setting in suite.select(options.env)}
     results, yours = _with_published([] if options.folder is None else _results_of(options.folder, suite), suite, names)
@@ -81,22 +81,11 @@ def _page(options: argparse.Namespace) -> None:
         raise ConfigError(f"nothing was published for suite {suite.name}: name a FOLDER with results")
     groups = leaderboard.group_results(results, list(suite.settings.values()))
     site, models = Path(options.out), None if options.models is None else Path(options.models)
-    played = {name for name, _ in yours}
-    everywhere = options.all_episodes or options.episodes_of
-    filmed = groups if everywhere else [group for group in groups if group[0].name in played]
-    films = [] if options.no_episodes else list(players_to_film(filmed, models, options.episodes_of))
     marked = yours if len(yours) < len(results) else set()
-    site.mkdir(parents=True, exist_ok=True)
-    with standard_output_kept_clean():
-        for number, (setting, entrant) in enumerate(films, start=1):
-            path = film_path(site, setting, entrant)
-            if path.exists():
-                continue
-            with ProgressBar(f"{number}/{len(films)} animating {entrant.label} on {setting.name}") as progress:
-                write_film(setting, entrant, path, seed=suite.test[0], trust=options.trust, progress=progress)
-        with ProgressBar("comparing") as bar:
-            path = write_site(groups, site, suite=suite.name, yours=marked, models=models, films=films, progress=bar)
-    print(f"{path}: {len(results)} results in {len(groups)} settings, {len(films)} animated episodes")
+    how: Any = {"suite": suite.name, "yours": marked, "models": models, "with_films": not options.no_episodes}
+    with standard_output_kept_clean(), ProgressBar("comparing") as bar:
+        path = write_site(groups, site, progress=bar, **how)
+    print(f"{path}: {len(results)} results in {len(groups)} settings")
 
 
 def _verify(options: argparse.Namespace) -> None:

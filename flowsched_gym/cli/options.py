@@ -150,21 +150,14 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
 
 def _add_page(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
-        "Writes index.html, which any browser shows without a network, and its animations beside it. What is there "
-        "already is kept: an interrupted command goes on where it stopped. In each setting the best rule has an "
-        "animation, and the best learned agent whose models are in --models."
+        "Writes index.html, which any browser shows without a network. In each setting an agent, or else a policy of "
+        "yours, has a film of its first test episode beside the best rule, taken from the actions in FOLDER."
     )
     add = parser.add_argument
     add("folder", nargs="?", metavar="FOLDER", help="results, beside the published ones (default: none)")
     add("--out", required=True, metavar="SITE", help="folder of the page")
-    models = "models and learning curves: SETTING/AGENT/*.zip and SETTING/AGENT/curve.csv"
-    add("--models", metavar="FOLDER", help=models)
-    add = parser.add_mutually_exclusive_group().add_argument
-    whose = "policy or agent whose episodes are animated in all settings, instead of the best; may be repeated"
-    add("--episodes-of", **MANY, metavar="POLICY", help=whose)
-    add("--all-episodes", **FLAG, help="animate episodes in all settings")
-    add("--no-episodes", **FLAG, help="animate no episodes")
-    _add_trust(parser)
+    add("--models", metavar="FOLDER", help="learning curves: SETTING/AGENT/curve.csv")
+    add("--no-episodes", **FLAG, help="film no episodes")
 
 
 def _add_verify(parser: argparse.ArgumentParser) -> None:

@@ -1,6 +1,6 @@
-"""A page of a leaderboard: tables, curves and animated episodes, in a folder that needs no network and no server."""
+"""A page of a leaderboard: scores, films of episodes, curves and tables, in one file that needs no network."""
 
-from flowsched_gym.leaderboard.page.document import Film, page_html
-from flowsched_gym.leaderboard.page.site import film_path, players_to_film, read_learning_curves, write_film, write_site
+from flowsched_gym.leaderboard.page.document import page_html
+from flowsched_gym.leaderboard.page.site import read_learning_curves, write_site
 
-__all__ = ["Film", "film_path", "page_html", "players_to_film", "read_learning_curves", "write_film", "write_site"]
+__all__ = ["page_html", "read_learning_curves", "write_site"]

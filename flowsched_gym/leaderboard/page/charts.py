@@ -1,4 +1,4 @@
-"""Curves as SVG, each with its band and its name beside it."""
+"""Curves, each with its name beside it, and scores, a dot for each training, as SVG."""
 
 import math
 from collections.abc import Sequence
@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.leaderboard.scores import num_collapsed
 
 WIDTH: Final = 400
 HEIGHT: Final = 250
@@ -19,42 +20,61 @@ TICKS: Final = 4
 STEPS: Final = (1.0, 2.0, 2.5, 5.0, 10.0)
 NAME_HEIGHT: Final = 15.0
 """Distance between names."""
+MARGIN: Final = 0.15
+"""Part of the range of curves that is shown beyond it, where there are others around them."""
 LONGEST_NAME: Final = 16
 """Characters of a name for which there is room."""
-HEURISTIC_COLOURS: Final = 5
+SCORES: Final = (-0.25, 1.5)
+"""Scores that are drawn; those beyond lie at the edge, as triangles."""
+SCORES_LEFT: Final = 176
+"""Where scores begin, to the right of the names of settings."""
+SCORES_ROW: Final = 15
+LONGEST_SETTING: Final = 28
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """A curve with a band around it; a line leads from its point ``named_at`` to its name."""
+    """A curve, (num_points,), with thin ``others`` around it, (num_others, num_points).
+
+    ``episodes`` are the seeds of those in which it was measured, where they are known.
+    """
 
     name: str
-    learned: bool
     x: FloatArray
     y: FloatArray
-    low: FloatArray
-    high: FloatArray
-    named_at: int = -1
+    others: FloatArray
+    episodes: range | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreRow:
+    """The scores of all trainings of the agents of a setting, (num_runs,) each, and the best rule's, NaN for none."""
+
+    name: str
+    address: str
+    scores: Sequence[FloatArray]
+    rule: float
 
 
 def draw_chart(
-    curves: Sequence[Curve],
-    *,
-    title: str,
-    x_label: str,
-    y_range: tuple[float, float] | None = None,
-    level: tuple[str, float] | None = None,
+    curves: Sequence[Curve], *, title: str, x_label: str, level: tuple[str, float] | None = None, digits: int = 1
 ) -> str:
-    """Draws curves, one at least, and a named ``level``, as an ``<svg>`` whose colours are classes of the page."""
+    """Draws curves, one at least, and a named ``level``, as an ``<svg>`` whose colours are classes of the page.
+
+    The curves around another one run along the edge where they leave its range, a little enlarged: trainings that
+    collapsed would squeeze all that matters.
+    """
     x_low, x_high = _range([curve.x for curve in curves])
-    values = [end for curve in curves for end in (curve.low, curve.high, curve.y)]
-    y_low, y_high = y_range or _range([*values, *([np.array([level[1]])] if level else [])])
+    levels = [np.array([level[1]])] if level else []
+    y_low, y_high = _range([*(curve.y for curve in curves), *levels])
+    if any(len(curve.others) for curve in curves):
+        y_low, y_high = y_low - MARGIN * (y_high - y_low), y_high + MARGIN * (y_high - y_low)
 
     def across(x: float) -> float:
         return LEFT + (WIDTH - LEFT - RIGHT) * (x - x_low) / (x_high - x_low)
 
     def down(y: float) -> float:
-        return TOP + (HEIGHT - TOP - BOTTOM) * (y_high - y) / (y_high - y_low)
+        return TOP + (HEIGHT - TOP - BOTTOM) * (y_high - min(max(y, y_low), y_high)) / (y_high - y_low)
 
     def points(xs: FloatArray, ys: FloatArray) -> str:
         known = np.isfinite(ys)
@@ -73,24 +93,59 @@ def draw_chart(
     if level is not None:
         parts.append(f'<path class="level" d="M{LEFT} {down(level[1]):.1f}H{WIDTH - RIGHT}"/>')
         names.append((down(level[1]), across(x_high), down(level[1]), level[0], "level"))
-    number = 0
     for curve in curves:
-        colour = "learned" if curve.learned else f"c{number % HEURISTIC_COLOURS}"
-        number += not curve.learned
-        if np.isfinite(curve.low).any():
-            band = points(np.concatenate([curve.x, curve.x[::-1]]), np.concatenate([curve.high, curve.low[::-1]]))
-            parts.append(f'<polygon class="band {colour}" points="{band}"/>')
-        parts.append(f'<polyline class="curve {colour}" points="{points(curve.x, curve.y)}"/>')
-        at = across(float(curve.x[curve.named_at])), down(float(curve.y[curve.named_at]))
-        parts.append(f'<circle class="dot {colour}" cx="{at[0]:.1f}" cy="{at[1]:.1f}" r="2.6"/>')
-        names.append((at[1], *at, curve.name, colour))
+        parts += [f'<polyline class="curve thin learned" points="{points(curve.x, each)}"/>' for each in curve.others]
+        parts.append(f'<polyline class="curve learned" points="{points(curve.x, curve.y)}"/>')
+        end = across(float(curve.x[-1])), down(float(curve.y[-1]))
+        names.append((end[1], *end, curve.name, "learned"))
     names.sort()
     for (_, x, y, name, colour), place in zip(names, _spread([each[0] for each in names]), strict=True):
-        short = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+        short = _short(name, LONGEST_NAME)
         edge = WIDTH - RIGHT + 6
         parts.append(f'<path class="lead {colour}" d="M{x:.1f} {y:.1f}L{edge - 3} {place:.1f}"/>')
         parts.append(f'<text class="name {colour}" x="{edge}" y="{place + 4:.1f}">{escape(short)}</text>')
     return "".join([*parts, "</svg>"])
+
+
+def draw_scores(rows: Sequence[ScoreRow]) -> str:
+    """Draws a row for each setting as an ``<svg>``: dots of trainings, and a bar for the best rule."""
+    low, high = SCORES
+    right, height = WIDTH - 8, SCORES_ROW * len(rows) + 34
+
+    def across(score: float) -> float:
+        return SCORES_LEFT + (right - SCORES_LEFT) * (min(max(score, low), high) - low) / (high - low)
+
+    parts = [f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="Scores of all trainings">']
+    for score, label in ((0.0, "random: 0"), (0.5, "0.5"), (1.0, "reference: 1")):
+        kind = "grid" if score == 0.5 else "axis"
+        parts.append(f'<path class="{kind}" d="M{across(score):.1f} 16V{height - 14}"/>')
+        for place in (11, height - 3):
+            parts.append(f'<text class="middle" x="{across(score):.1f}" y="{place}">{label}</text>')
+    for number, row in enumerate(rows):
+        y = 16 + SCORES_ROW * (number + 0.5)
+        name = (
+            f'<text class="end" x="{SCORES_LEFT - 8}" y="{y + 4:g}">{escape(_short(row.name, LONGEST_SETTING))}</text>'
+        )
+        parts.append(f'<a href="{escape(row.address)}">{name}</a>')
+        if not math.isnan(row.rule):
+            parts.append(f'<path class="rule" d="M{across(row.rule):.1f} {y - 6:g}v12"/>')
+        if not row.scores:
+            parts.append(f'<text x="{across(0.04):.1f}" y="{y + 4:g}">no agent yet</text>')
+        for scores in row.scores:
+            # The lowest scores are those of the trainings that collapsed.
+            collapsed = num_collapsed(scores)
+            for rank, score in enumerate(np.sort(scores).tolist()):
+                kind = "missed" if rank < collapsed else "learned"
+                x = across(score)
+                dot = f'<circle class="dot {kind}" cx="{x:.1f}" cy="{y:g}" r="3.2"/>'
+                out = 5 if score > high else -5
+                edge = f'<path class="dot {kind}" d="M{x:.1f} {y - 4:g}v8l{out} -4z"/>'
+                parts.append(dot if low <= score <= high else edge)
+    return "".join([*parts, "</svg>"])
+
+
+def _short(name: str, most: int) -> str:
+    return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
 def _range(arrays: Sequence[FloatArray]) -> tuple[float, float]:

@@ -1,50 +1,78 @@
-"""The page: a table for each setting, which sorts, the curves below it, and an overview on top.
+"""The page: what agents score, who wins and why others lose, then each setting with a film, curves and its table.
 
 What comes from result files is escaped: their labels may come from anybody. The page shows all there is without its
-script, which only sorts, filters and opens animations in place.
+script, which only sorts, filters and lets films be stopped.
 """
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from html import escape
 from importlib import resources
 from typing import Final
 
 import numpy as np
 
-from flowsched_gym.core.arrays import FloatArray
-from flowsched_gym.evaluation import BOUND_POLICY, Interval, Progress, bootstrap_intervals
-from flowsched_gym.flows.metrics import SMALLER_IS_BETTER, merit
+from flowsched_gym.evaluation import BOUND_POLICY, Progress, evaluate
+from flowsched_gym.flows.metrics import SMALLER_IS_BETTER
 from flowsched_gym.leaderboard import comparison
-from flowsched_gym.leaderboard.claims import BETTER, NO_RULE, WORSE, claims_of
-from flowsched_gym.leaderboard.comparison import RANDOM, ComparedSetting, ComparisonRow, MetricColumn
-from flowsched_gym.leaderboard.page.charts import Curve, draw_chart
-from flowsched_gym.leaderboard.suite import Groups, Setting
-
-OVERVIEW_HEADS: Final = (
-    *("setting", "best rule with the agent's actions and information", "best learned agent", "difference"),
-    *("the agent", "search"),
+from flowsched_gym.leaderboard.claims import (
+    BETTER,
+    NO_RULE,
+    OPEN,
+    WORSE,
+    Claim,
+    claims_of,
+    counted_in,
+    learned_table,
+    score_line,
+    tier_of,
 )
-PROFILE_POINTS: Final = 33
-PROFILE_RESAMPLES: Final = 500
+from flowsched_gym.leaderboard.comparison import ComparedSetting, ComparisonRow
+from flowsched_gym.leaderboard.page.charts import Curve, ScoreRow, draw_chart, draw_scores
+from flowsched_gym.leaderboard.page.episodes import COMPARED, Player, draw_film, lead, outcome_of, typical_episode
+from flowsched_gym.leaderboard.suite import HEADLINE, SHIFT, Groups, Setting
+
 WORDS: Final = ("actions", "information")
 """Columns without numbers."""
-UNSIGNED: Final = re.compile(r"\+0\.0+(?!\d)")
-"""A difference of nothing, which has no sign."""
-MOST_DIGITS: Final = 6
-MIN_TRAININGS: Final = 2
-NAMED_BETWEEN: Final = (0.88, 0.12)
-"""Shares at which lines lead from the curves of a profile to their names."""
-
-
-@dataclass(frozen=True, slots=True)
-class Film:
-    """An animated episode of a policy in a setting, both by their names, and its address from the page."""
-
-    setting: str
-    policy: str
-    address: str
+HEADS: Final = ("setting", "measure", "best rule", "difference", "score", "verdict")
+"""Columns of the lists of agents."""
+OPEN_LISTS: Final = ("better", "worse", "shift")
+"""Lists that are unfolded from the start."""
+ESCAPES: Final = re.compile(r"\\(?=\W)|\*\*")
+"""Marks of Markdown in the cells of `learned_table`."""
+VERDICTS: Final = {
+    BETTER: ("better", "Better than the best rule"),
+    OPEN: ("open", "Not told apart from the best rule"),
+    WORSE: ("worse", "Worse than the best rule"),
+    NO_RULE: ("alone", "Without a rule that has the same actions"),
+}
+"""Verdicts by their class on the page, and what stands above their agents."""
+REASONS: Final = {
+    "no room": "at most 1 % is known to be possible beyond the rule",
+    "no information": "all that is known to be better knows more than the agent may",
+    "not found": "more is possible with the same actions and information, but training did not find it",
+    "not measured": "how much more is possible was not measured",
+}
+"""Why an agent does not win."""
+REFERENCE: Final = (
+    "A reference is the best rule, a search that takes thousands of times longer, or a bound that nothing exceeds."
+)
+SCORES_CAPTION: Final = (
+    "Each dot is one training of an agent, further right is better; the bar is the best hand-written rule. Red: the "
+    "training collapsed, by 0.25 below the middle one of its agent or not above random."
+)
+DEADLINE_FILM: Final = (
+    "The same requests under both, one a line: grey while one waits, blue while it sends if it will be in time, red if "
+    "it will be late; the tick is its deadline."
+)
+OTHER_FILM: Final = (
+    "The same {what} under both, one a line, from arrival to end: blue if it ends sooner than under the other, where "
+    "it ends at the tick, red if later{pale}."
+)
+CURVE_POINTS: Final = 300
+"""Points of the curve of who is ahead: more would not show."""
+Learning = Mapping[str, Sequence[Curve]]
+"""Learning curves of agents, by setting."""
 
 
 def page_html(
@@ -52,8 +80,8 @@ def page_html(
     *,
     suite: str,
     yours: Collection[tuple[str, str]] = (),
-    films: Sequence[Film] = (),
-    learning: Mapping[str, Sequence[Curve]] | None = None,
+    with_films: bool = True,
+    learning: Learning | None = None,
     progress: Progress | None = None,
 ) -> str:
     """Returns the page of settings and their results, each policy once.
@@ -62,196 +90,221 @@ def page_html(
     agents by setting; ``progress`` is called with the number of settings that have been compared, and of all.
     """
     compared = comparison.compare_settings(groups, progress)
-    verdicts = {id(claim.row): claim.verdict for claim in claims_of(compared)}
-    body = [_overview(compared, verdicts)]
-    for number, each in enumerate(compared):
+    claims = claims_of(compared)
+    claimed = dict(zip(map(id, claims), _cells_of(claims), strict=True))
+    names = {id(each): f"setting-{number}" for number, each in enumerate(compared)}
+    sections = []
+    for each in compared:
         name = each.setting.name
-        played = {film.policy: film.address for film in films if film.setting == name}
         mine = {policy for setting, policy in yours if setting == name}
-        body.append(_section(number, each, played=played, mine=mine, learning=(learning or {}).get(name, ())))
+        own = [(claim, claimed[id(claim)]) for claim in claims if claim.compared is each]
+        curves = (learning or {}).get(name, ())
+        sections.append(_section(names[id(each)], each, own, mine=mine, learning=curves, with_films=with_films))
     environments = sorted({escape(setting.spec.id) for setting, _ in groups})
     folder = resources.files("flowsched_gym.leaderboard.page")
     template, style, script = ((folder / f"page.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js"))
     return template.format(
         suite=escape(suite),
         style=style,
-        count=sum(len(members) for _, members in groups),
+        results=sum(len(members) for _, members in groups),
         settings=len(groups),
+        episodes=len(groups[0][1][0].seeds),
         bound=BOUND_POLICY,
+        summary=_summary(compared, claims, names),
+        verdicts=_verdicts(compared, claims, claimed, names),
         options="".join(f'<option value="{name}">{name}</option>' for name in environments),
-        body="".join(body),
+        body="".join(sections),
         script=script,
     )
 
 
-def _overview(settings: Sequence[ComparedSetting], verdicts: Mapping[int, str]) -> str:
-    """Sets the best learned agent of each setting beside its reference, a rule with its actions and information."""
-    lines = []
-    for number, compared in enumerate(settings):
-        setting, shown = compared.setting, compared.column
-        agent = next(iter(compared.agents), None)
-        search = next((row for row in compared.rows if row.searches), None)
-        rule = compared.best_rule if agent is None else compared.row(agent.reference)
-        difference = None if agent is None else agent.difference
-        written = shown.write(difference, digits=_telling_digits(difference, shown), signed=True)
-        link = f'<a href="#setting-{number}">{escape(_name(setting))}</a>'
-        cells = [
-            f'<th scope="row">{link} <small>{escape(shown.label)}: {_direction(setting.metric)}</small></th>',
-            _best(rule, shown),
-            _best(agent, shown, "" if agent is None else _range_of_trainings(compared, agent)),
-            _cell(UNSIGNED.sub("0.0", written)),
-            _verdict(compared, agent, verdicts.get(id(agent))),
-            _best(search, shown),
-        ]
-        # A narrow screen shows the row as a list, with these names.
-        heads = (f'<td data-head="{escape(head)}"' for head in OVERVIEW_HEADS)
-        named = [cell.replace("<td", head, 1) for head, cell in zip(heads, cells, strict=True)]
-        lines.append(_line(named, environment=setting.spec.id, learned=agent is not None))
-    return f'<section id="overview"><h2>Overview</h2>{_table(OVERVIEW_HEADS, lines, "Overview")}</section>\n'
+def _cells_of(claims: Sequence[Claim]) -> list[dict[str, str]]:
+    """Returns the cells of the table of claims, by column, as plain text, and why an agent does not win."""
+    table = learned_table(claims)
+    rows = [dict(zip(table.columns, (ESCAPES.sub("", cell) for cell in row), strict=True)) for row in table.rows]
+    for claim, row in zip(claims, rows, strict=True):
+        row["why"] = f"{claim.reason}: {REASONS[claim.reason]}" if claim.verdict in (WORSE, OPEN) else ""
+    return rows
 
 
-def _direction(metric: str) -> str:
-    return "less is better ↓" if metric in SMALLER_IS_BETTER else "more is better ↑"
+def _summary(compared: Sequence[ComparedSetting], claims: Sequence[Claim], names: Mapping[int, str]) -> str:
+    """Writes the score, how many agents are better and worse, and draws all trainings of the headline settings."""
+    before, score, after = ([*score_line(compared, claims).split("**"), "", ""])[:3]
+    number, _, interval = score.partition(" ")
+    counted = counted_in(claims, HEADLINE)
+    figure = f"<strong>{number}</strong> <small>{interval}, 95 % interval</small><br>" if score else ""
+    words = f"{before.rstrip(': ')}{after}" if score else before
+    told = [
+        f'<li class="{kind}"><a href="#{kind}"><b>{count}</b> {title[0].lower()}{title[1:]}</a></li>'
+        for verdict, (kind, title) in VERDICTS.items()
+        if (count := sum(claim.verdict == verdict for claim in counted))
+    ]
+    rows = []
+    for each in compared:
+        if tier_of(each) == HEADLINE:
+            of_setting = [claim for claim in counted if claim.compared is each]
+            rule = np.nan if each.best_rule is None or each.best_rule.score is None else each.best_rule.score
+            scores = [claim.scores for claim in of_setting]
+            rows.append(ScoreRow(name=_name(each.setting), address=f"#{names[id(each)]}", scores=scores, rule=rule))
+    picture = _figure(draw_scores(rows), SCORES_CAPTION) if counted else ""
+    tally = f'<ul class="tally">{"".join(told)}</ul>' if told else ""
+    return f'<div><p class="score">{figure}{escape(words)} {REFERENCE}</p>{tally}</div>{picture}'
 
 
-def _telling_digits(difference: Interval | None, shown: MetricColumn) -> int:
-    """Returns as many digits as it takes that what is not 0 does not look like it, but at most ``MOST_DIGITS``."""
-    if difference is None:
-        return shown.digits
-    sizes = [abs(end) * shown.scale for end in (difference.mean, difference.low, difference.high)]
-    smallest, digits = min((size for size in sizes if size > 0.0), default=1.0), shown.digits
-    while digits < MOST_DIGITS and round(smallest, digits) == 0.0:
-        digits += 1
-    return digits
-
-
-def _range_of_trainings(compared: ComparedSetting, agent: ComparisonRow) -> str:
-    """Writes the means of the worst and the best training; nothing where there is one."""
-    means, shown = _means_of_trainings(compared, agent), compared.column
-    low, high = (f"{shown.scale * end:.{shown.digits}f}" for end in (min(means), max(means)))
-    return f"{low} to {high} in {len(means)} trainings" if len(means) >= MIN_TRAININGS else ""
-
-
-def _num_collapsed(compared: ComparedSetting, agent: ComparisonRow) -> int:
-    """Counts the trainings of an agent that are worse than a policy that chooses at random."""
-    metric, chance = compared.setting.metric, compared.row(RANDOM)
-    value = -np.inf if chance is None else merit(metric, chance.estimate.mean)
-    return sum(merit(metric, mean) < value for mean in _means_of_trainings(compared, agent))
-
-
-def _means_of_trainings(compared: ComparedSetting, agent: ComparisonRow) -> FloatArray:
-    means: FloatArray = compared.result(agent.policy).samples(compared.setting.metric).mean(axis=1)
-    return means
+def _verdicts(
+    compared: Sequence[ComparedSetting],
+    claims: Sequence[Claim],
+    claimed: Mapping[int, Mapping[str, str]],
+    names: Mapping[int, str],
+) -> str:
+    """Lists the agents of headline settings by their verdicts, then those on new traffic, then all others."""
+    headline, shift = counted_in(claims, HEADLINE), counted_in(claims, SHIFT)
+    counted = set(map(id, headline + shift))
+    others = [claim for claim in claims if id(claim) not in counted]
+    groups = [
+        (kind, title, [claim for claim in headline if claim.verdict == verdict])
+        for verdict, (kind, title) in VERDICTS.items()
+    ]
+    groups += [
+        ("shift", "On traffic that no agent was trained on", shift),
+        ("rest", "Not counted in the score", others),
+    ]
+    parts = []
+    for kind, title, members in groups:
+        lines = []
+        for claim in members:
+            row = claimed[id(claim)]
+            link = f'<a href="#{names[id(claim.compared)]}">{escape(row["setting"])}</a>'
+            first = f"{link} <small>{escape(row['agent'])}, trainings: {escape(row['trainings'])}</small>"
+            why = f" <small>{escape(row['why'])}</small>" * bool(row["why"])
+            cells = [first, *(_cell(row[name]) for name in HEADS[1:])]
+            lines.append(_line([*cells[:-1], cells[-1] + why], heads=HEADS))
+        if lines:
+            note = f"<p>{escape(score_line(compared, claims, SHIFT).replace('**', ''))}</p>" if members is shift else ""
+            parts.append(
+                f'<section class="cards {kind}" id="{kind}"><details{" open" * (kind in OPEN_LISTS)}>'
+                f"<summary><h3>{title} <small>{len(lines)}</small></h3></summary>{note}"
+                f"{_table(HEADS, lines, title)}</details></section>\n"
+            )
+    return "".join(parts)
 
 
 def _section(
-    number: int, compared: ComparedSetting, played: Mapping[str, str], mine: Collection[str], learning: Sequence[Curve]
+    name: str,
+    compared: ComparedSetting,
+    claims: Sequence[tuple[Claim, Mapping[str, str]]],
+    *,
+    mine: Collection[str],
+    learning: Sequence[Curve],
+    with_films: bool,
 ) -> str:
-    """Lays out a setting: its table, then its curves."""
+    """Lays out a setting: what is said of its agents, an episode, its curves and its table."""
     setting, members, rows = compared
     shown = compared.column
+    said = [
+        f'<p class="{VERDICTS[claim.verdict][0]}"><b>{escape(of["agent"])}</b> (trainings: {escape(of["trainings"])}): '
+        f"{escape(of['measure'])}; {escape(of['best rule'] or 'no rule')}; difference {escape(of['difference'])}: "
+        f"<b>{escape(of['verdict'])}</b>{escape(of['why'] and ' - ' + of['why'])}.</p>"
+        for claim, of in claims
+    ]
+    figures = []
+    agents = [claim.row for claim, _ in sorted(claims, key=lambda each: not each[0].counted)]
+    foreign = {member.policy for member in members if member.source and not setting.spec.names(member.source)}
+    others = (row for row in rows if row.policy in {*mine, *foreign} and row.is_rule and row is not compared.best_rule)
+    filmed = [*others, *agents]
+    if with_films:
+        figures += next(filter(None, (_episode(compared, row) for row in filmed)), [])
+    learning = [curve for curve in learning if curve.name in {row.policy for row in compared.agents}]
+    if learning:
+        level = _level(compared, {curve.episodes for curve in learning})
+        title = f"Learning curves on {_name(setting)}"
+        chart = draw_chart(learning, title=title, x_label="decisions in training", level=level)
+        caption = (
+            f"While it learned: {shown.label} in episodes other than those of the test. Thin: each training; thick: "
+        )
+        caption += f"the median{'; dashed: the best rule in these episodes' * bool(level)}."
+        figures.append(_figure(chart, caption, title="Learning"))
     table = comparison.comparison_table(members, metric=setting.metric, rows=rows)
     # Numbers first: a narrow screen has no room for words before them.
     order = sorted(range(1, len(table.columns)), key=lambda column: table.columns[column] in WORDS)
     lines = []
     for row, texts in zip(rows, table.rows, strict=True):
-        notes = [row.training] * row.learned
-        if row.learned and (collapsed := _num_collapsed(compared, row)):
-            notes.append(f"{collapsed} worse than {RANDOM}")
-        notes += ["with more actions or information"] * row.apart
+        notes = [row.training] * row.learned + ["with more actions or information"] * row.apart
         notes += ["yours"] * (row.policy in mine)
         note = f" <small>{', '.join(notes)}</small>" if notes else ""
-        film = ""
-        if row.policy in played:
-            title = escape(f"{row.policy} on {_name(setting)}")
-            film = f'<a class="film" href="{escape(played[row.policy])}" data-title="{title}">watch</a>'
-        cells = [f'<th scope="row">{escape(row.policy)}{note}</th>', *(_cell(texts[column]) for column in order)]
-        cells += [f"<td>{film}</td>"] * bool(played)
-        lines.append(_line(cells, learned=row.learned, bound=row.policy == BOUND_POLICY))
-    heads = ("policy", *(table.columns[column] for column in order), *["episode"] * bool(played))
-    reach = "at most" if setting.metric in SMALLER_IS_BETTER else "at least"
-    caption = f"Performance profiles: episodes (%) with {reach} the value on the axis; shaded: 95 % intervals."
-    figures = [_figure(_profile(compared), caption)]
-    if learning:
-        reference, title = compared.best_rule, f"Learning curves on {_name(setting)}"
-        level = None if reference is None else (reference.policy, shown.scale * reference.estimate.mean)
-        chart = draw_chart(learning, title=title, x_label="decisions in training", level=level)
-        caption = f"Learning curves: {shown.label} in validation episodes, mean and range of the training seeds"
-        figures.append(_figure(chart, caption + ("; dashed: the best rule, in the test episodes." if level else ".")))
-    learned = any(row.learned for row in rows)
+        cells = [f"{escape(row.policy)}{note}", *(_cell(texts[column]) for column in order)]
+        lines.append(_line(cells, kind="learned" if row.learned else "bound" if row.policy == BOUND_POLICY else ""))
+    heads = ("policy", *(table.columns[column] for column in order))
+    direction = "less is better" if setting.metric in SMALLER_IS_BETTER else "more is better"
+    names = () if setting.ability is None else zip(("Actions", "Told"), setting.ability, strict=True)
+    about = [f"What is decided: {setting.spec.description}."]
+    about += [f"{word}: {', '.join(words) or 'nothing'}." for word, words in names]
+    about.append(f"Measure: {shown.label}; {direction}.")
     return (
-        f'<section class="setting" id="setting-{number}" data-environment="{escape(setting.spec.id)}" '
-        f'data-learned="{int(learned)}">\n<h2>{escape(_name(setting))}</h2>\n'
-        f"<p>{escape(setting.spec.id)}: {escape(setting.title)}; {len(members[0].seeds)} episodes, ordered by "
-        f"{escape(shown.label)} ({_direction(setting.metric)})</p>\n{_table(heads, lines, _name(setting))}"
-        f'<div class="charts">{"".join(figures)}</div>\n</section>\n'
+        f'<section class="setting" id="{name}" data-environment="{escape(setting.spec.id)}" '
+        f'data-learned="{int(bool(claims))}">\n<h2>{escape(_name(setting))} <small>{tier_of(compared)}</small></h2>\n'
+        f"<p>{escape(' '.join(about))} <small>{escape(f'{setting.spec.id}: {setting.title}')}</small></p>\n"
+        f'{"".join(said)}<div class="charts">{"".join(figures)}</div>\n<details><summary>All policies</summary>\n'
+        f"{_table(heads, lines, _name(setting))}</details></section>\n"
     )
 
 
-def _profile(compared: ComparedSetting) -> str:
-    """Draws the share of episodes in which each policy reaches a value (Agarwal et al., section 4)."""
-    setting, members, rows = compared
-    shown, smaller = compared.column, setting.metric in SMALLER_IS_BETTER
-    learned = {row.policy for row in rows if row.learned}
-    names = comparison.curves_of([row.policy for row in rows if row.policy != BOUND_POLICY], learned)
-    samples = {member.policy: member.samples(setting.metric) for member in members if member.policy in names}
-    samples = {name: values[:, np.isfinite(values).all(axis=0)] for name, values in samples.items()}
-    samples = {name: shown.scale * values for name, values in samples.items() if values.size}
-    if not samples:
-        return ""
-    every = np.concatenate([values.ravel() for values in samples.values()])
-    # Two per cent of the values lie outside the axis, so that outliers of one policy do not squeeze all curves.
-    low_end, high_end = np.quantile(every, (0.0, 0.98) if smaller else (0.02, 1.0)).tolist()
-    thresholds = np.linspace(low_end, high_end, PROFILE_POINTS)
-    ordered = sorted(samples, key=lambda name: float(np.median(samples[name])), reverse=not smaller)
-    levels = dict(zip(ordered, np.linspace(*NAMED_BETWEEN, max(len(ordered), 2)).tolist(), strict=False))
-    curves = []
-    for name in (name for name in names if name in samples):
-        values = samples[name]
-        reached = {
-            str(at): (values <= each if smaller else values >= each).astype(np.float64)
-            for at, each in enumerate(thresholds.tolist())
-        }
-        shares = bootstrap_intervals(reached, num_resamples=PROFILE_RESAMPLES).values()
-        mean, low, high = (100 * np.array([getattr(each, end) for each in shares]) for end in ("mean", "low", "high"))
-        at = int(np.argmin(np.abs(mean - 100 * levels[name])))
-        curves.append(Curve(name=name, learned=name in learned, x=thresholds, y=mean, low=low, high=high, named_at=at))
-    title = f"Performance profiles on {_name(setting)}"
-    return draw_chart(curves, title=title, x_label=shown.label, y_range=(0.0, 100.0))
+def _level(compared: ComparedSetting, played: Collection[range | None]) -> tuple[str, float] | None:
+    """Returns the best rule and its mean in the episodes of learning curves, where these are known and the same."""
+    best, (episodes, *others) = compared.best_rule, played
+    result = None if best is None else compared.result(best.policy)
+    if result is None or result.source is None or not result.spec.names(result.source) or episodes is None or others:
+        return None
+    again = evaluate(result.spec, result.source, episodes=len(episodes), seed=episodes[0], kwargs=result.kwargs)
+    return result.policy, compared.column.scale * float(again.samples(compared.setting.metric).mean())
 
 
-def _verdict(compared: ComparedSetting, row: ComparisonRow | None, said: str | None) -> str:
-    """Writes whether the best learned agent ``wins``, ``loses`` or ``collapses``, or ``open``; empty if unknown."""
-    if row is None or row.difference is None or not row.difference.known or said in (None, NO_RULE):
-        return "<td></td>"
-    num_collapsed = _num_collapsed(compared, row)
-    verdict = {BETTER: "wins", WORSE: "loses"}.get(said or "", "collapses" if num_collapsed else "open")
-    if not num_collapsed:
-        return f"<td>{verdict}</td>"
-    return f"<td>{verdict} <small>{num_collapsed} of {row.num_runs} trainings worse than {RANDOM}</small></td>"
-
-
-def _best(row: ComparisonRow | None, shown: MetricColumn, note: str = "") -> str:
-    if row is None:
-        return "<td></td>"
-    value = shown.write(row.estimate).partition(" ")[0]
-    names = "".join(f" <small>{escape(text)}</small>" for text in (row.policy, note) if text)
-    return f'<td data-value="{value}">{value}{names}</td>'
+def _episode(compared: ComparedSetting, row: ComparisonRow) -> list[str]:
+    """Draws the first test episode of a policy and the best rule; nothing where one cannot be played again."""
+    metric, rule, shown = compared.setting.metric, compared.row(row.reference) or compared.best_rule, compared.column
+    if rule is None or metric not in COMPARED:
+        return []
+    ours, theirs = compared.result(row.policy), compared.result(rule.policy)
+    run, number = typical_episode(ours, theirs, metric)
+    found = [outcome_of(each, metric, run=at, number=number) for each, at in ((ours, run), (theirs, 0))]
+    players = [
+        Player(name=each.policy, learned=each.learned, outcome=outcome)
+        for each, outcome in zip((row, rule), found, strict=True)
+        if outcome is not None
+    ]
+    if len(players) < len(found):
+        return []
+    title = f"{row.policy} and {rule.policy} on {_name(compared.setting)}"
+    film = draw_film(players, metric, title=title)
+    ahead = shown.scale * lead(players[0].outcome, players[1].outcome, metric)
+    at = np.unique(np.linspace(0, len(ahead) - 1, CURVE_POINTS).round().astype(np.int64))
+    curve = Curve(name=row.policy, x=np.add(at, 1.0, dtype=np.float64), y=ahead[at], others=np.empty((0, len(at))))
+    better = "below" if metric in SMALLER_IS_BETTER else "above"
+    what = "tasks" if metric.endswith("tct") else "flows"
+    chart = draw_chart([curve], title=f"Lead of {title}", x_label=f"{what} of the episode", level=(rule.policy, 0.0))
+    caption = f"Test episode {ours.seeds[number]}, so far: {shown.label}, {row.policy} minus {rule.policy}; "
+    pale = "; pale: beyond what it would take alone" * (what == "flows")
+    told = DEADLINE_FILM if metric == "deadline_hit_ratio" else OTHER_FILM.format(what=what, pale=pale)
+    worse = ahead[-1] < 0 if better == "above" else ahead[-1] > 0
+    names = (rule.policy, row.policy) if worse else (row.policy, rule.policy)
+    gained = f"with which {names[0]} gains most on {names[1]}"
+    told = f"{told} Shown are {what} in a row, {'around the largest slowdown' if metric.startswith('max') else gained}."
+    caption += f"{better} the dashed line {row.policy} is ahead. Of all, its difference is nearest the mean."
+    return [_figure(film, told, title="An episode", kind="film"), _figure(chart, caption, title="Who is ahead in it")]
 
 
 def _cell(text: str) -> str:
-    """Writes an estimate with its interval smaller, and a value to sort by; words as they are."""
+    """Writes an estimate with its interval smaller; words as they are."""
     value, _, interval = text.partition(" [")
-    small = f" <small>[{escape(interval)}</small>" if interval else ""
-    return f'<td data-value="{escape(value)}">{escape(value)}{small}</td>'
+    return f"{escape(value)} <small>[{escape(interval)}</small>" if interval else escape(value)
 
 
-def _line(cells: Sequence[str], *, environment: str = "", learned: bool = False, bound: bool = False) -> str:
-    kind = "learned" if learned and not environment else "bound" if bound else ""
-    marks = f' class="{kind}"' if kind else ""
-    if environment:
-        marks += f' data-environment="{escape(environment)}" data-learned="{int(learned)}"'
-    return f"<tr{marks}>{''.join(cells)}</tr>\n"
+def _line(cells: Sequence[str], *, heads: Sequence[str] = (), kind: str = "") -> str:
+    """Writes a row; on a narrow screen, the ``heads`` name its cells."""
+    first, *others = cells
+    named = [f' data-head="{escape(head)}"' for head in heads[1:]] or [""] * len(others)
+    columns = "".join(f"<td{head}>{cell}</td>" for head, cell in zip(named, others, strict=True))
+    return f'<tr class="{kind}"><th scope="row">{first}</th>{columns}</tr>\n'
 
 
 def _table(heads: Sequence[str], lines: Sequence[str], name: str) -> str:
@@ -262,8 +315,9 @@ def _table(heads: Sequence[str], lines: Sequence[str], name: str) -> str:
     )
 
 
-def _figure(chart: str, caption: str) -> str:
-    return f"<figure>{chart}<figcaption>{escape(caption)}</figcaption></figure>" if chart else ""
+def _figure(chart: str, caption: str, *, title: str = "", kind: str = "") -> str:
+    head = f"<h3>{title}</h3>" if title else ""
+    return f'<figure class="{kind}">{head}{chart}<figcaption>{escape(caption)}</figcaption></figure>'
 
 
 def _name(setting: Setting) -> str:

@@ -3,7 +3,7 @@ const all = (selector, from = document) => [...from.querySelectorAll(selector)];
 
 const valueOf = (row, column) => {
   const cell = row.cells[column];
-  const text = cell.dataset.value ?? cell.textContent.trim();
+  const text = (cell.dataset.value ?? cell.textContent).trim().split(" [")[0];
   const number = Number(text);
   return { text, number, empty: text === "", numeric: text !== "" && !Number.isNaN(number) };
 };
@@ -49,17 +49,31 @@ agents.addEventListener("change", filter);
 document.getElementById("filters").hidden = false;
 filter();
 
-const player = document.getElementById("player");
-const picture = player.querySelector("img");
-for (const link of all("a.film")) {
-  link.addEventListener("click", (event) => {
-    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-    event.preventDefault();
-    document.getElementById("playing").textContent = link.dataset.title;
-    picture.alt = `Animated episode: ${link.dataset.title}`;
-    picture.src = link.getAttribute("href");
-    player.showModal();
+for (const film of all(".film")) {
+  // Where a section was hidden and is shown again, its animation is another one.
+  const passing = () => film.querySelector(".sweep").getAnimations()[0];
+  if (!passing()) continue;
+  const { duration } = passing().effect.getTiming();
+  const bar = document.createElement("div");
+  const button = document.createElement("button");
+  const time = document.createElement("input");
+  Object.assign(time, { type: "range", max: duration, ariaLabel: "time" });
+  const show = () => {
+    button.textContent = passing().playState === "paused" ? "Play" : "Stop";
+    time.value = passing().currentTime % duration;
+  };
+  button.addEventListener("click", () => {
+    passing()[passing().playState === "paused" ? "play" : "pause"]();
+    show();
   });
+  time.addEventListener("input", () => {
+    const at = Number(time.value);
+    passing().pause();
+    passing().currentTime = at;
+    show();
+  });
+  setInterval(() => passing()?.playState === "running" && show(), 250);
+  bar.append(button, time);
+  film.querySelector("svg").after(bar);
+  show();
 }
-player.addEventListener("close", () => picture.removeAttribute("src"));
-player.addEventListener("click", (event) => event.target === player && player.close());
