@@ -84,7 +84,11 @@ def test_bad_input_ends_with_status_2_and_a_clear_line(flowsched, folder: Path) 
     listed = flowsched(
         "leaderboard", "run", "--list", "--suite", SUITE.name, "--env", "flowsched/MERPRoute-v0"
     ).out.splitlines()
-    assert [line.split()[0] for line in listed] == ["merp-route", "merp-route-failures"]
+    assert [line.split()[0] for line in listed] == [
+        "merp-route",
+        "merp-route-failures-repaired",
+        "merp-route-slow-link",
+    ]
     untrained().save(folder / "foreign.zip")
     for words, message in (
         ("run --suite tiny-v1.json --policy foreign.zip", "foreign.zip was not written by flowsched-gym"),
