@@ -28,7 +28,9 @@ SUITE: Final = load_suite("standard-v2")
 AGENTS: Final = tuple(sorted(path.stem for path in (HERE.parent / "configs" / "agent").glob("*.yaml")))
 """Names of the agents' files: that of the setting, and that of the agent, which has no hyphen."""
 NUM_SEEDS: Final = 10
-CURVE: Final = ("seed", "decisions", "metric", "mean")
+CURVE: Final = ("seed", "decisions", "metric", "mean", "first_seed", "episodes")
+INTERIM: Final = (str(SUITE.validation[0]), "10")
+"""First and number of the episodes in which ``configs/agent`` has agents looked at while they learn."""
 
 
 def main() -> None:
@@ -80,11 +82,13 @@ def add_to_curve(progress: Path, folder: Path, setting: str, seed: int) -> None:
     path, rows = folder / "curve.csv", []
     if path.exists():
         with path.open(encoding="utf-8") as file:
-            rows = [tuple(row) for row in list(csv.reader(file))[1:] if row[0] != str(seed)]
+            rows = [(*row[:4], *INTERIM) for row in list(csv.reader(file))[1:] if row[0] != str(seed)]
     with progress.open(encoding="utf-8") as file:
         for row in csv.DictReader(file):
             if row[f"evaluation/{metric}"]:
-                rows.append((str(seed), str(int(float(row["timesteps"]))), metric, row[f"evaluation/{metric}"]))
+                rows.append(
+                    (str(seed), str(int(float(row["timesteps"]))), metric, row[f"evaluation/{metric}"], *INTERIM)
+                )
     with replace_when_written(path) as temporary, temporary.open("w", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerows([CURVE, *sorted(rows, key=lambda row: int(row[0]))])

@@ -11,7 +11,7 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 import flowsched_gym
-from benchmarks.leaderboard import current
+from benchmarks.leaderboard import RESULTS, SUITE
 from docs.catalogue_pages.writing import write_catalogue
 from flowsched_gym.leaderboard import group_results, read_results
 from flowsched_gym.leaderboard.page import write_site
@@ -70,9 +70,8 @@ def skip_fields(app: Sphinx, what: str, name: str, member: object, skip: bool, o
 def write_leaderboard(app: Sphinx, exception: Exception | None) -> None:
     """Writes the page of the published results beside the others."""
     if exception is None and app.config.complete:
-        suite, folder = current(ROOT / "benchmarks")
-        groups = group_results(read_results(folder), list(suite.settings.values()))
-        write_site(groups, Path(app.outdir) / "leaderboard", suite=suite.name, models=ROOT / "benchmarks" / "models")
+        groups = group_results(read_results(ROOT / "benchmarks" / RESULTS), list(SUITE.settings.values()))
+        write_site(groups, Path(app.outdir) / "leaderboard", suite=SUITE.name, models=ROOT / "benchmarks" / "models")
 
 
 def setup(app: Sphinx) -> None:

@@ -44,15 +44,13 @@ from flowsched_gym.baselines.configuration.policy_schemas import (
 from flowsched_gym.baselines.networks.auto_networks import LateActionPolicy
 from flowsched_gym.baselines.networks.mixture import MixturePolicy, SetwiseMixturePolicy
 from flowsched_gym.baselines.networks.pathwise import PathwisePolicy, PathwiseShape
-from flowsched_gym.baselines.training.evolution import CmaEs, native
+from flowsched_gym.baselines.training.evolution import CmaEs
 from flowsched_gym.baselines.training.reinforce import Reinforce
 from flowsched_gym.baselines.training.updates import counting_updates
 from flowsched_gym.core.errors import ConfigError, listed
-from flowsched_gym.envs.policies.policy import record_of
 from flowsched_gym.envs.policies.scores import weighted_policy
-from flowsched_gym.evaluation import resolve_policy
 from flowsched_gym.integrations.setwise import MaskableSetwisePolicy, SetwisePolicy, setwise_policy
-from flowsched_gym.integrations.weighted import WeightedModel, plain_shape
+from flowsched_gym.integrations.weighted import WeightedModel
 
 __all__ = ["SharedLayers", "build_model"]
 
@@ -125,8 +123,7 @@ def _evolution(algorithm: CmaEsConfig, policy: PolicyConfig, envs: VecEnv, seed:
     """Makes a model of few weights."""
     assert isinstance(policy, WeightsConfig)
     layout = envs.get_attr("layout", 0)[0]
-    rule = None if policy.rule is None else _record(policy.rule, envs)
-    shape = weighted_policy(layout, envs.action_space, width=policy.width, constant=policy.constant, rule=rule)
+    shape = weighted_policy(layout, envs.action_space, width=policy.width, constant=policy.constant)
     return CmaEs(
         WeightedModel,
         envs,
@@ -135,16 +132,8 @@ def _evolution(algorithm: CmaEsConfig, policy: PolicyConfig, envs: VecEnv, seed:
         metric=algorithm.metric,
         last_episodes=algorithm.last_episodes,
         seed=seed,
-        policy_kwargs=plain_shape(shape),
+        policy_kwargs={"kind": type(shape).__name__, "sizes": shape._asdict(), "rule": policy.rule},
     )
-
-
-def _record(name: str, envs: VecEnv) -> Any:
-    """Finds a rule of the environment as machine code asks it."""
-    record = record_of(resolve_policy(name, native(envs), seed=0))
-    if record is None:
-        raise ConfigError(f"policy.rule is {name!r}: machine code knows no rule of that name")
-    return record
 
 
 def _model_class(algorithm: AlgorithmConfig) -> Callable[..., BaseAlgorithm]:

@@ -26,7 +26,7 @@ from flowsched_gym.integrations.weighted import WeightedModel
 from flowsched_gym.registration import find_environment
 from flowsched_gym.systems import EnvironmentSpec
 
-__all__ = ["CmaEs", "native"]
+__all__ = ["CmaEs"]
 
 LAST_MEANS: Final = 10
 """Means among which one is kept."""
@@ -78,7 +78,7 @@ class CmaEs(BaseAlgorithm):
             supported_action_spaces=(spaces.Discrete, spaces.MultiDiscrete, spaces.Box),
             **kwargs,
         )
-        self._envs = native(self.env)
+        self._envs = _native(self.env)
         if self.n_envs % population:
             raise ConfigError(f"population is {population}: it must divide the number of environments, {self.n_envs}")
         self.population = population
@@ -97,6 +97,7 @@ class CmaEs(BaseAlgorithm):
         """Makes the policy and the search."""
         self.set_random_seed(self.seed)
         self.policy = self.policy_class(self.observation_space, self.action_space, None, **self.policy_kwargs)  # type: ignore[assignment]
+        self.policy.play_in(self._envs)
         self._search = self._new_search()
 
     def begin_at(self, weights: FloatArray) -> None:
@@ -223,7 +224,7 @@ def _environment(envs: FlowSchedVectorEnv) -> EnvironmentSpec:
     return find_environment(envs.spec.id)
 
 
-def native(env: VecEnv | None) -> FlowSchedVectorEnv:
+def _native(env: VecEnv | None) -> FlowSchedVectorEnv:
     """Finds the native vector environment under wrappers of Stable-Baselines3."""
     found: Any = env
     while hasattr(found, "venv"):

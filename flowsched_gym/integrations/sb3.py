@@ -95,9 +95,13 @@ def load_policy(path: str | PathLike[str], env: Environment, *, trust: bool = Fa
         raise ConfigError(f"model is {str(path)!r}: there is no such file")
     if is_archive(path):
         own = read_model(path)
-        check_spaces(path, own["observation_space"], own["action_space"], env)
+        if not _scores_like_slots(own, env):
+            check_spaces(path, own["observation_space"], own["action_space"], env)
         torch.set_num_threads(1)
-        return cast(Policy, build_policy(path, own))
+        built: Any = build_policy(path, own)
+        if hasattr(built, "play_in"):
+            built.play_in(env)
+        return cast(Policy, built)
     if not zipfile.is_zipfile(path):
         raise ConfigError(f"model {path} cannot be read: it is no zip file, or it is cut off")
     if not trust:
@@ -116,6 +120,17 @@ def load_policy(path: str | PathLike[str], env: Environment, *, trust: bool = Fa
     except Exception as error:
         reason = first_sentence(error)
         raise ConfigError(f"model {path} cannot be rebuilt as {algorithm.__name__}: {reason}") from error
+
+
+def _scores_like_slots(content: Mapping[str, Any], env: Environment) -> bool:
+    """Returns whether a model of few weights scores slots with the columns of an environment, however many it has."""
+    sizes, names = content["arguments"].get("sizes", {}), content["origin"].get("columns")
+    if "num_kinds" not in sizes or not names or not hasattr(env.unwrapped, "layout"):
+        return False
+    layout, action_space = env.unwrapped.layout, getattr(env, "single_action_space", env.action_space)
+    num_actions = sizes["num_kinds"] * layout.num_slots + sizes["num_others"]
+    same = [list(dict.fromkeys(name.partition("[")[0] for name in each)) for each in (names, layout.column_names)]
+    return same[0] == same[1] and isinstance(action_space, spaces.Discrete) and action_space.n == num_actions
 
 
 def check_spaces(

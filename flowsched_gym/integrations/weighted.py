@@ -12,12 +12,10 @@ from gymnasium import spaces
 from flowsched_gym.core.arrays import BoolArray, FloatArray
 from flowsched_gym.core.errors import ConfigError, MissingDependencyError
 from flowsched_gym.envs.columns import Layout
+from flowsched_gym.envs.policies.policy import attribute_of, record_of
 from flowsched_gym.envs.policies.scores import KINDS, ONE, Feature, LinearScores, Weighted, choose_for_all
-from flowsched_gym.envs.policies.slots import SlotColumn, SmallestRecord
 from flowsched_gym.integrations.sb3 import load_policy
-from flowsched_gym.systems.artemis.policies import FeasibleRecord
-from flowsched_gym.systems.merp.order.policies import VirtualDeadlineRecord
-from flowsched_gym.systems.merp.route.policies import LeastPairRecord
+from flowsched_gym.registration import make_policy
 
 try:
     import torch
@@ -27,10 +25,6 @@ except ImportError as error:
     raise MissingDependencyError(missing, extra="train", purpose="train or load a model of few weights") from None
 
 
-RULES: Final[Mapping[str, type]] = MappingProxyType(
-    {rule.__name__: rule for rule in (SmallestRecord, FeasibleRecord, VirtualDeadlineRecord, LeastPairRecord)}
-)
-"""Rules that a policy may have as a feature, by the names that model files have."""
 LOOKED_AT: Final = 500
 """Decisions after which a column that has not varied counts as constant."""
 
@@ -51,19 +45,11 @@ class Term(NamedTuple):
     square: float | None
 
 
-def plain_shape(shape: Weighted) -> dict[str, Any]:
-    """Returns the arguments of ``WeightedModel`` for a shape: names and numbers, as a model file has them."""
-    sizes = shape._asdict()
-    if sizes.get("rule") is not None:
-        rule = sizes["rule"]
-        sizes["rule"] = [type(rule).__name__, *(list(each) if isinstance(each, tuple) else each for each in rule)]
-    return {"kind": type(shape).__name__, "sizes": sizes}
-
-
 class WeightedModel(BasePolicy):
     """A policy of few weights, (num_weights,) float64, which begins with zeros; nothing here has a gradient.
 
-    Its shape is one of ``KINDS``, by name, with these sizes as fields (``plain_shape``).
+    Its shape is one of ``KINDS``, by name, with these sizes as fields. ``rule`` names the rule of the environment whose
+    choice is a feature; ``play_in`` finds it.
     """
 
     pure: ClassVar[bool] = True
@@ -76,14 +62,13 @@ class WeightedModel(BasePolicy):
         *,
         kind: str,
         sizes: dict[str, Any],
+        rule: str | None = None,
     ) -> None:
         super().__init__(observation_space, action_space)
-        if sizes.get("rule") is not None:
-            name, *fields = sizes["rule"]
-            rule = RULES[name](*(SlotColumn(*each) if isinstance(each, (list, tuple)) else each for each in fields))
-            sizes = {**sizes, "rule": rule}
         self.shape: Weighted = KINDS[kind](**sizes)
-        self.weights = torch.nn.Parameter(torch.zeros(self.shape.num_weights, dtype=torch.float64), requires_grad=False)
+        self.rule = rule
+        num_weights = self.shape.num_weights + (rule is not None)
+        self.weights = torch.nn.Parameter(torch.zeros(num_weights, dtype=torch.float64), requires_grad=False)
         self._scratch = np.zeros(self.shape.scratch_size)
 
     def predict(
@@ -111,6 +96,24 @@ class WeightedModel(BasePolicy):
         weights = np.broadcast_to(self.weights.numpy(), (len(batch), self.shape.num_weights))
         choose_for_all(self.shape, np.ascontiguousarray(weights), batch, masks, self._scratch, actions)
         return actions.reshape((*seen.shape[:-1], *(space.shape or ()))), state
+
+    def play_in(self, env: Any) -> None:
+        """Prepares to play in an environment: with its number of slots, and its rule, which may know of its network.
+
+        Args:
+            env: The environment, or the vector environment, whose columns are those of the training.
+
+        Raises:
+            ConfigError: It has no rule of this name, or none that machine code knows.
+        """
+        if not isinstance(self.shape, LinearScores):
+            return
+        record = None if self.rule is None else record_of(make_policy(self.rule, env, seed=0))
+        if record is None and self.rule is not None:
+            raise ConfigError(f"policy.rule is {self.rule!r}: machine code knows no rule of that name")
+        self.shape = self.shape._replace(num_slots=attribute_of(env, "layout").num_slots, rule=record)
+        self.observation_space = getattr(env, "single_observation_space", env.observation_space)
+        self.action_space = getattr(env, "single_action_space", env.action_space)
 
     def set_weights(self, weights: FloatArray) -> None:
         """Sets the weights, (num_weights,)."""

@@ -23,7 +23,7 @@ from flowsched_gym.baselines.training.starting import first_action, start_at, st
 from flowsched_gym.baselines.training.trainer import train
 from flowsched_gym.baselines.training.training_envs import make_training_envs
 from flowsched_gym.cli.app import main
-from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError, SpaceMismatchError
 from flowsched_gym.envs.policies.scores import weighted_policy
 from flowsched_gym.evaluation import evaluate
 from flowsched_gym.integrations.models import read_model
@@ -337,7 +337,9 @@ def test_a_search_begins_with_the_rule_that_compares_one_column_or_with_the_numb
     assert setter.predict(envs.reset())[0].tolist() == [numbers] * 4
 
 
-def test_a_model_file_has_the_rule_whose_choice_is_a_feature(tmp_path: Path) -> None:
+def test_a_model_file_has_the_rule_whose_choice_is_a_feature_and_plays_in_other_networks(
+    tmp_path: Path,
+) -> None:
     words = "policy.rule=feasible-first", "policy.start={rule: 1}", "total_timesteps=300"
     train(*compose_training(*EVOLUTION, *words), tmp_path, compare=False)
     model: Any = load_policy(tmp_path / "model.zip", gym.make(ARTEMIS, workload="gather-a1", bursts=4, k=3, f=4))
@@ -347,6 +349,16 @@ def test_a_model_file_has_the_rule_whose_choice_is_a_feature(tmp_path: Path) -> 
         for policy in (model, "feasible-first")
     )
     assert begun.tolist() == rule.tolist()
+    other = {**CONTENDED, "k": 10, "f": 9}
+    elsewhere: Any = load_policy(tmp_path / "model.zip", gym.make(ARTEMIS, **other))
+    elsewhere.set_weights(np.eye(len(model.weights))[-1])
+    begun, rule = (
+        evaluate(ARTEMIS, policy, episodes=2, seed=5, kwargs=other, label="begun").values("mean_fct")
+        for policy in (elsewhere, "feasible-first")
+    )
+    assert begun.tolist() == rule.tolist()  # which knows of other tokens, and sees other slots
+    with pytest.raises(SpaceMismatchError, match="was trained with observations"):
+        load_policy(tmp_path / "model.zip", gym.make(ARTEMIS, observation="paper"))
     with pytest.raises(ConfigError, match=r"policy\.rule is 'lifo': machine code knows no rule of that name"):
         train(*compose_training(*EVOLUTION, "policy.rule=lifo"), tmp_path / "lifo", compare=False)
 

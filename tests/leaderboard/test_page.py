@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.evaluation import evaluate, read_result
+from flowsched_gym.evaluation import ModelFile, evaluate, read_result
 from flowsched_gym.leaderboard import claims_of, compare, compare_settings, group_results, load_suite, score_line
 from flowsched_gym.leaderboard.page import page_html, read_learning_curves, write_site
 from flowsched_gym.leaderboard.page.episodes import Player, draw_film, lead, outcome_of, typical_episode
@@ -22,7 +22,7 @@ from tests.processes import run
 from tests.repository import ROOT
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-SUITE = load_suite("standard-v1")
+SUITE = load_suite("standard")
 USE = """
 const table = document.querySelector(".setting table");
 const heads = all("thead th", table);
@@ -51,15 +51,17 @@ onmessage = (event) => { found.push(event.data); document.body.dataset.found = J
 
 
 def group_of(name: str, *policies: str):
-    """Reads results of a setting, with their actions."""
-    found = [read_result(ROOT / "benchmarks" / "results" / f"{name}_{policy}.json") for policy in policies]
+    """Reads results of a setting, with their actions; the last one stands for a trained agent."""
+    found = [read_result(ROOT / "benchmarks" / "results" / SUITE.name / f"{name}_{policy}.json") for policy in policies]
+    runs = (replace(found[-1].runs[0], model=ModelFile(name="seed0.zip", digest="", seed=0)),)
+    found[-1] = replace(found[-1], policy="agent", source="models/agent", runs=runs)
     return group_results(found, [SUITE.settings[name]])[0]
 
 
 @pytest.fixture(scope="module")
 def groups():
     return [
-        group_of("artemis-heavy", "clairvoyant-bound", "random", "edf", "skip-late", "ppo"),
+        group_of("artemis-heavy", "clairvoyant-bound", "random", "edf", "skip-late", "lifo"),
         group_of("merp-route", "random", "memr", "ecmp"),
     ]
 
@@ -135,7 +137,7 @@ def test_a_collapsed_training_is_drawn_and_counted_as_the_scores_count_it() -> N
 
 
 def test_a_page_has_every_result_with_its_number_and_no_link_outside(tmp_path: Path, groups) -> None:
-    text = write_site(groups, tmp_path, suite=SUITE.name, yours={("merp-route", "ecmp")}).read_text()
+    text = write_site(groups, tmp_path, suite=SUITE.name, yours={("merp-route", "random")}).read_text()
 
     page = Reader(text)
     for setting, members in groups:
@@ -144,15 +146,15 @@ def test_a_page_has_every_result_with_its_number_and_no_link_outside(tmp_path: P
             assert re.search(rf">{row.policy}\b.*?</th><td>{scale * row.estimate.mean:.{digits}f}\b", text)
     assert all(link.startswith("#") and link[1:] in page.ids for link in page.links)
     assert "http" not in text
-    assert text.count('class="film"') == 2, "an agent, and what is yours, beside the best rule"
-    assert "ecmp yours" in page.text
+    assert text.count('class="film"') == 2, "an agent and what is yours, beside the best rule"
+    assert "random yours" in page.text
 
 
 def test_names_from_files_stay_text(groups) -> None:
     setting, members = groups[1]
     evil = '"><script>alert(1)</script>'
 
-    text = page_html([(replace(setting, name=evil), members)], suite=evil, yours={(evil, "ecmp")})
+    text = page_html([(replace(setting, name=evil), members)], suite=evil, yours={(evil, "random")})
 
     assert Reader(text).tags.count("script") == 1
     assert "<script>alert" not in text
@@ -200,7 +202,7 @@ def test_who_is_ahead_at_the_end_of_an_episode_is_the_difference_of_its_measure(
 
 
 def test_a_rule_without_actions_is_played_again_and_an_agent_is_not(groups) -> None:
-    rule, agent = (next(each for each in groups[0][1] if each.policy == name) for name in ("edf", "ppo"))
+    rule, agent = (next(each for each in groups[0][1] if each.policy == name) for name in ("edf", "agent"))
     published = [
         replace(
             each,
@@ -218,7 +220,7 @@ def test_a_rule_without_actions_is_played_again_and_an_agent_is_not(groups) -> N
 
 
 def test_learning_curves_are_the_median_of_trainings_up_to_where_the_first_ends(tmp_path: Path, groups) -> None:
-    agent = tmp_path / "artemis-heavy" / "ppo"
+    agent = tmp_path / "artemis-heavy" / "agent"
     agent.mkdir(parents=True)
     curve = agent / "curve.csv"
     heads, rows = "seed,decisions,metric,mean", [(0, 0, 0.4), (0, 100, 0.5), (1, 0, 0.4), (1, 50, 0.7), (1, 200, 0.9)]

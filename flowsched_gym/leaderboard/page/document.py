@@ -209,7 +209,9 @@ def _section(
     ]
     figures = []
     agents = [claim.row for claim, _ in sorted(claims, key=lambda each: not each[0].counted)]
-    filmed = [*(row for row in rows if row.policy in mine and row is not compared.best_rule), *agents]
+    foreign = {member.policy for member in members if member.source and not setting.spec.names(member.source)}
+    others = (row for row in rows if row.policy in {*mine, *foreign} and row.is_rule and row is not compared.best_rule)
+    filmed = [*others, *agents]
     if with_films:
         figures += next(filter(None, (_episode(compared, row) for row in filmed)), [])
     learning = [curve for curve in learning if curve.name in {row.policy for row in compared.agents}]
