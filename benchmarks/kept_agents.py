@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from benchmarks.agents import MODELS
-from benchmarks.leaderboard import HERE, comparison
+from benchmarks.leaderboard import HERE, RESULTS, SUITE, comparison
 from flowsched_gym.core.files import read_json, replace_when_written, write_text
 from flowsched_gym.flows.metrics import merit
-from flowsched_gym.leaderboard import Claim, load_suite
+from flowsched_gym.leaderboard import Claim
 from flowsched_gym.leaderboard.claims import counted_in
 from flowsched_gym.leaderboard.kept import CARDS, SCHEMA, folder_of_agents
 
@@ -24,8 +24,7 @@ MOST_BYTES: Final = 3 << 20
 
 def main() -> None:
     """Writes them, and says how large they are."""
-    suite = load_suite("standard")
-    _, claims = comparison(suite, HERE / "results" / suite.name)
+    _, claims = comparison(HERE / RESULTS)
     folder = folder_of_agents()
     cards: dict[str, Any] = {}
     for name in dict.fromkeys(each.compared.setting.name for each in counted_in(claims)):
@@ -36,7 +35,7 @@ def main() -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         with replace_when_written(target) as temporary:
             shutil.copyfile(model, temporary)
-        cards[f"{name}/{agent}"] = card(claim, seed, suite.name, read_json(model.with_suffix(".json")))
+        cards[f"{name}/{agent}"] = card(claim, seed, SUITE.name, read_json(model.with_suffix(".json")))
     for path in folder.glob("*/*.zip"):
         if f"{path.parent.name}/{path.stem}" not in cards:
             path.unlink()

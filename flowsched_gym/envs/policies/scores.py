@@ -10,7 +10,7 @@ layout. ``features`` lists them, so that a person can read the rule that was fou
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType, NoneType
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -377,7 +377,7 @@ def _name_none(
     action[0] = -1
 
 
-@chosen_by_type(lambda _, record: _name_none if record is NoneType else record.choose, index=0)
+@chosen_by_type(lambda _, record: _name_none if record is NoneType else cast(Any, record).choose, index=0)
 def _ask(
     rule: Any, weights: FloatArray, observation: ObservationArray, mask: BoolArray, scratch: FloatArray, action: Actions
 ) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from flowsched_gym.core.arrays import as_numbers, is_sequence, is_whole
 from flowsched_gym.core.errors import ConfigError, shown
@@ -61,7 +61,7 @@ class RouteReward(StrEnum):
     """The sum of both."""
 
 
-def _slow_links(name: str, given: object) -> tuple[tuple[int, float], ...]:
+def _slow_links(name: str, given: Any) -> tuple[tuple[int, float], ...]:
     for pair in given if is_sequence(given) else (given,):
         share = as_numbers(pair[1:]) if is_sequence(pair) and len(pair) == 2 and is_whole(pair[0]) else None
         if share is None or not 0 < share[0] <= 1:
