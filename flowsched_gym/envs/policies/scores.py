@@ -10,7 +10,7 @@ layout. ``features`` lists them, so that a person can read the rule that was fou
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType, NoneType
-from typing import Any, Final, NamedTuple, Protocol, cast
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -84,8 +84,8 @@ class LinearScores(NamedTuple):
     slot's columns and the mean of those of all slots whose first action is allowed, by weights, and gives
     ``x / (1 + |x|)``; each kind weighs the units by itself.
 
-    Where a rule is given, its choice is a feature too: one weight is added to the first action about the slot that it
-    names. So a search that begins with this weight alone begins as the rule, and finds where to depart from it.
+    Where a rule is given, one weight is added to the first action about the slot that it names: a search that begins
+    with this weight alone begins as the rule.
 
     Attributes:
         num_context: Columns of the context, which come first in an observation.
@@ -366,52 +366,35 @@ def _network(
     return total
 
 
-def _name_none(
-    rule: None,
-    weights: FloatArray,
-    observation: ObservationArray,
-    mask: BoolArray,
-    scratch: FloatArray,
-    action: Actions,
-) -> None:
+def _method(name: str, record: type) -> Any:
+    return getattr(record, name.removeprefix("_"))
+
+
+def _name_none(_: None, w: FloatArray, o: ObservationArray, m: BoolArray, s: FloatArray, action: Actions) -> None:
     action[0] = -1
 
 
-@chosen_by_type(lambda _, record: _name_none if record is NoneType else cast(Any, record).choose, index=0)
+@chosen_by_type(lambda _, record: _name_none if record is NoneType else _method("choose", record), index=0)
 def _ask(
     rule: Any, weights: FloatArray, observation: ObservationArray, mask: BoolArray, scratch: FloatArray, action: Actions
 ) -> None:
     """Writes the slot that a rule names, -1 without one."""
 
 
-def _method(name: str, record: type) -> Any:
-    return getattr(record, name.removeprefix("_"))
-
-
 @chosen_by_type(_method, index=0)
 def _choose(
-    policy: Any,
-    weights: FloatArray,
-    observation: ObservationArray,
-    mask: BoolArray,
-    scratch: FloatArray,
-    action: Actions,
+    policy: Any, weights: FloatArray, seen: ObservationArray, mask: BoolArray, scratch: FloatArray, action: Actions
 ) -> None:
     """Writes an action; see ``WeightedPolicy``."""
 
 
 @rule
 def choose_for_all(
-    policy: Any,
-    weights: FloatArray,
-    observations: ObservationArray,
-    masks: BoolArray,
-    scratch: FloatArray,
-    actions: Actions,
+    policy: Any, weights: FloatArray, seen: ObservationArray, masks: BoolArray, scratch: FloatArray, actions: Actions
 ) -> None:
     """Writes the actions of many observations, each by weights of its own; see ``WeightedPolicy.choose``.
 
-    Weights, observations, masks and actions have a first axis over these, (batch, ...).
+    Weights, observations (``seen``), masks and actions have a first axis over these, (batch, ...).
     """
-    for row in range(len(observations)):
-        _choose(policy, weights[row], observations[row], masks[row], scratch, actions[row])
+    for row in range(len(seen)):
+        _choose(policy, weights[row], seen[row], masks[row], scratch, actions[row])
