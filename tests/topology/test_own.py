@@ -141,7 +141,7 @@ def with_link(**link: object) -> dict:
         (changed(hosts=["a", "b", "d"]), "host d has no link"),
         (changed(host=["a"]), "has the key 'host': it must be one of name, hosts"),
         (changed(links=[]), "links is .*: it must be a list, and not empty"),
-        (changed(directed=True), "no path leads from host a to host c"),
+        (changed(directed=True), "no path leads from host a to host b"),
     ],
 )
 def test_what_is_not_allowed_is_named_with_its_link_and_value(network: dict, message: str) -> None:
