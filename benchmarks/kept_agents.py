@@ -1,11 +1,9 @@
 """Puts one trained agent of each headline setting into the package: ``python -m benchmarks.kept_agents``.
 
-It is the training with the best mean in the last validation episodes of its learning curve (``curve.csv`` beside the
-models), of all agents that the setting counts: the test episodes choose nothing. Cards say what the leaderboard says of
-all trainings of that agent.
+It is the training with the best mean in ten validation episodes, of all agents that the setting counts: the test
+episodes choose nothing. Cards say what the leaderboard says of all trainings of that agent.
 """
 
-import csv
 import json
 import shutil
 from collections.abc import Sequence
@@ -15,11 +13,12 @@ from benchmarks.agents import MODELS
 from benchmarks.leaderboard import HERE, RESULTS, SUITE, comparison
 from flowsched_gym.core.files import read_json, replace_when_written, write_text
 from flowsched_gym.flows.metrics import merit
-from flowsched_gym.leaderboard import Claim
+from flowsched_gym.leaderboard import Claim, entrants_of, play
 from flowsched_gym.leaderboard.claims import counted_in
 from flowsched_gym.leaderboard.kept import CARDS, SCHEMA, folder_of_agents
 
 MOST_BYTES: Final = 3 << 20
+NUM_EPISODES: Final = 10
 
 
 def main() -> None:
@@ -30,6 +29,7 @@ def main() -> None:
     for name in dict.fromkeys(each.compared.setting.name for each in counted_in(claims)):
         claim, seed = best_training([each for each in counted_in(claims) if each.compared.setting.name == name])
         agent = claim.row.policy
+        print(f"{name}: {agent}, training {seed}", flush=True)
         model = MODELS / name / agent / f"seed{seed}.zip"
         target = folder / name / f"{agent}.zip"
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -45,13 +45,18 @@ def main() -> None:
 
 
 def best_training(claims: Sequence[Claim]) -> tuple[Claim, int]:
-    """Returns the agent and the training seed with the best mean in the last validation episodes."""
+    """Returns the agent and the training seed with the best mean in validation episodes."""
+    seeds = range(SUITE.validation[0], SUITE.validation[0] + NUM_EPISODES)
     found = []
     for number, claim in enumerate(claims):
-        metric, name = claim.compared.setting.metric, claim.compared.setting.name
-        with (MODELS / name / claim.row.policy / "curve.csv").open(encoding="utf-8") as file:
-            last = {int(row["seed"]): merit(metric, float(row["mean"])) for row in csv.DictReader(file)}
-        found += [(mean, -seed, number) for seed, mean in last.items()]
+        setting = claim.compared.setting
+        (entrant,) = entrants_of([str(MODELS / setting.name / claim.row.policy)])
+        result = play(SUITE, setting, entrant, seeds=seeds)
+        means = result.samples(setting.metric).mean(axis=1).tolist()
+        for run, mean in zip(result.runs, means, strict=True):
+            assert run.model is not None
+            assert run.model.seed is not None
+            found.append((merit(setting.metric, mean), -run.model.seed, number))
     _, seed, number = max(found)
     return claims[number], -seed
 
