@@ -1,7 +1,7 @@
 """Draws a network of one's own: hosts below, switches above them by their distance from the hosts."""
 
 from os import PathLike
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from flowsched_gym.core.files import replace_when_written
 from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS, SECONDS_PER_MICROSECOND
@@ -62,8 +62,8 @@ def _draw(network: OwnNetwork) -> "Figure":
             axes.plot(*place[node], "o" if is_host else "s", markersize=9, color=MET if is_host else PLAIN, zorder=2)
             if len(tier) <= NAMED_NODES:
                 label = f"{node}\n{network.hosts.index(node)}" if is_host else node
-                below = {"textcoords": "offset points", "ha": "center", "va": "top", "fontsize": LABEL_SIZE}
-                axes.annotate(label, place[node], (0, -8), color=INK, **below)
+                below: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "top"}
+                axes.annotate(label, place[node], (0, -8), color=INK, fontsize=LABEL_SIZE, **below)
     for (capacity, delay), width in sorted(kinds.items()):
         text = f"{capacity / BYTES_PER_SECOND_PER_GBPS:g} Gbps, {delay / SECONDS_PER_MICROSECOND:g} us"
         axes.plot([], [], color=FAINT, linewidth=width, label=text)

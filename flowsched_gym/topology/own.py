@@ -115,7 +115,7 @@ class OwnNetwork:
         cables = self.filled(capacity=capacity, delay=delay).cables
         number = {host: index for index, host in enumerate(self.hosts)}
         ways = (slice(None),) if self.directed else (slice(None), slice(None, None, -1))
-        directions = [(each.ends[way], each) for each in cables for way in ways]
+        directions = [((each.ends[way][0], each.ends[way][1]), each) for each in cables for way in ways]
 
         def tier(link: tuple[tuple[str, str], Cable]) -> tuple[int, int]:
             source, target = link[0]
@@ -272,7 +272,7 @@ def _read_graphml(path: Path) -> dict[str, object]:
     except OSError:
         raise
     except Exception as error:  # noqa: BLE001 - of what is no GraphML it raises ParseError, KeyError, ValueError and more
-        raise ConfigError(f"{path}: this is not GraphML: {error or type(error).__name__}") from None
+        raise ConfigError(f"{path}: this is not GraphML: {str(error) or type(error).__name__}") from None
     usual = {**graph.graph.get("edge_default", {}), **graph.graph}
     hosts = []
     for node, data in graph.nodes(data=True):

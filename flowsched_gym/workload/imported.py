@@ -175,7 +175,8 @@ def _nfdump_rows(path: Path, rows: Any, heads: list[str], columns: list[int]) ->
         for way, column, cell in zip((1, -1), columns[3:], cells[3:], strict=False):
             size = _size(cell, f"{path}, line {line}, column {heads[column]}")
             if way == 1 or size > 0:
-                yield Record(time, *cells[1:3][::way], size)
+                source, destination = cells[1:3][::way]
+                yield Record(time, source, destination, size)
 
 
 def _nfdump_lines(path: Path, lines: Any) -> Iterator[Record]:

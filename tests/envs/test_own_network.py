@@ -1,6 +1,7 @@
 """Environments on networks of one's own: their load and capacity, both engines, and results that keep the network."""
 
 from pathlib import Path
+from typing import Any
 
 import gymnasium as gym
 import pytest
@@ -41,7 +42,7 @@ def network(tmp_path: Path) -> str:
 def test_both_engines_give_the_same_rewards(env_id: str, network: str) -> None:
     rewards = []
     for engine in ("simpy", "compiled"):
-        env = gym.make(env_id, topology=network, engine=engine, **ARGUMENTS[env_id])
+        env: Any = gym.make(env_id, topology=network, engine=engine, **ARGUMENTS[env_id])
         env.reset(seed=3)
         env.action_space.seed(0)
         rewards.append([env.step(env.action_space.sample())[1] for _ in range(2)])
@@ -50,7 +51,7 @@ def test_both_engines_give_the_same_rewards(env_id: str, network: str) -> None:
 
 
 def test_the_load_is_that_of_the_busiest_link_and_all_hosts_send(network: str) -> None:
-    env = gym.make("flowsched/MERPOrder-v0", topology=network, load=0.5)
+    env: Any = gym.make("flowsched/MERPOrder-v0", topology=network, load=0.5)
     source = env.unwrapped.source
     # Of 12 pairs, 4 cross each direction of the one cable between the racks.
     assert (source.num_hosts, source.busiest_share) == (4, pytest.approx(1 / 3))

@@ -1,6 +1,7 @@
 """Holds networks of one's own, from GraphML, YAML and mappings, to what their files say, and to clear refusals."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -123,7 +124,8 @@ def changed(**changes: object) -> dict:
 
 
 def with_link(**link: object) -> dict:
-    return changed(links=[*RACKS["links"], {"ends": ["left", "b"], **link}])
+    links: Any = RACKS["links"]
+    return changed(links=[*links, {"ends": ["left", "b"], **link}])
 
 
 @pytest.mark.parametrize(
