@@ -1,7 +1,7 @@
 """Puts one trained agent of each headline setting into the package: ``python -m benchmarks.kept_agents``.
 
-It is the training with the best mean in ten validation episodes, of all agents that the setting counts: the test
-episodes choose nothing. Cards say what the leaderboard says of all trainings of that agent.
+It is the training with the best mean in ten validation episodes, of all agents that play there: the test episodes
+choose nothing. Cards say what the leaderboard says of all trainings of that agent.
 """
 
 import json
@@ -13,9 +13,10 @@ from benchmarks.agents import MODELS
 from benchmarks.leaderboard import HERE, RESULTS, SUITE, comparison
 from flowsched_gym.core.files import read_json, replace_when_written, write_text
 from flowsched_gym.flows.metrics import merit
-from flowsched_gym.leaderboard import Claim, entrants_of, play
-from flowsched_gym.leaderboard.claims import counted_in
+from flowsched_gym.leaderboard import entrants_of, play, tier_of
+from flowsched_gym.leaderboard.claims import Claim
 from flowsched_gym.leaderboard.kept import CARDS, SCHEMA, folder_of_agents
+from flowsched_gym.leaderboard.suite import HEADLINE
 
 MOST_BYTES: Final = 3 << 20
 NUM_EPISODES: Final = 10
@@ -26,8 +27,9 @@ def main() -> None:
     _, claims = comparison(HERE / RESULTS)
     folder = folder_of_agents()
     cards: dict[str, Any] = {}
-    for name in dict.fromkeys(each.compared.setting.name for each in counted_in(claims)):
-        claim, seed = best_training([each for each in counted_in(claims) if each.compared.setting.name == name])
+    headline = [each for each in claims if tier_of(each.compared) == HEADLINE]
+    for name in dict.fromkeys(each.compared.setting.name for each in headline):
+        claim, seed = best_training([each for each in headline if each.compared.setting.name == name])
         agent = claim.row.policy
         print(f"{name}: {agent}, training {seed}", flush=True)
         model = MODELS / name / agent / f"seed{seed}.zip"
