@@ -287,7 +287,8 @@ def _payload(packet: Any, dpkt: Any) -> tuple[tuple[object, ...] | None, int]:
     if isinstance(packet, dpkt.ip.IP):
         length = packet.len - 4 * packet.hl if packet.len else len(inner)  # 0: left to the network card
     else:
-        length = packet.plen - sum(map(len, packet.all_extension_headers)) if packet.plen else len(inner)
+        headers = b"".join(bytes(each) for each in packet.all_extension_headers)
+        length = packet.plen - len(headers) if packet.plen else len(inner)
     return key, max(length - 4 * inner.off, 0)
 
 
