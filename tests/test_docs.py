@@ -41,7 +41,7 @@ PROGRAMS: Final = ("flowsched", "python", "ray", "wandb")
 """What begins a command; other lines of these blocks are what a command prints."""
 ELSEWHERE: Final = re.compile(r"^ray |^wandb |launcher=(ray|slurm)|^flowsched leaderboard verify")
 """What takes a cluster or an account; and verifying, which plays for as long as ``leaderboard run`` before it."""
-LONG: Final = re.compile(r"^python |-train|-tune|-evaluate|-heuristics|search|QCluster|model\.zip|leaderboard")
+LONG: Final = re.compile(r"^python | score |-train|-tune|-evaluate|-heuristics|search|QCluster|model\.zip|leaderboard")
 """Commands that take more than seconds, or the files of one that does."""
 
 TRAINING: Final = "total_timesteps=20000 evaluation.episodes=2 progress_bar=false"

@@ -131,6 +131,27 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
     add("--out", metavar="FILE", help="results to write: all of them (.json), or the table (.csv)")
 
 
+def _add_score(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = (
+        "The file has one class with predict, as `flowsched leaderboard run --policy module:Class` takes. It plays the "
+        "validation seeds of the suite in a process of its own, never those of the test. A score is 0 where it is as "
+        "good as random, and 1 where it is as good as the reference. What goes wrong in the file is an error of its "
+        "settings, without a score, and no failure of the command. The process is no sandbox: it has your rights."
+    )
+    add = parser.add_argument
+    add("file", metavar="FILE", help="policy file (.py)")
+    add("--suite", default=DEFAULT_SUITE, metavar="SUITE", help=f"name or file ({DEFAULT_SUITE})")
+    add("--env", **MANY, metavar="NAME", help="setting or environment; may be repeated (all)")
+    add("--episodes", type=positive_integer, metavar="N", help="the first validation episodes alone")
+    seconds = "time that the policy may compute in each setting, in s (10)"
+    add("--seconds", type=positive_number, default=10.0, metavar="S", help=seconds)
+    memory = "memory that its process may use, in MiB (4096)"
+    add("--memory-mb", type=positive_integer, default=4096, metavar="M", help=memory)
+    add("--cache", metavar="FOLDER", help="folder that keeps what random and the reference reached")
+    _add_pairs(parser, "--kwarg", "what the policy sees and may do, such as defer=to-back")
+    parser.add_argument("--json", **FLAG, help="print one line of JSON: score, settings, and errors as text")
+
+
 def _add_compile(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "Machine code is kept beside the package, or in the folder that NUMBA_CACHE_DIR names, and found there by all "
@@ -301,6 +322,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     ),
     "network": Command("check a network file, and draw it", _add_network, "flow_commands:run_network"),
     "evaluate": Command("play episodes of an environment with policies", _add_evaluate, "evaluate_command:run"),
+    "score": Command("score a policy file apart, with limits: for searches", _add_score, "score_command:run"),
     "compile": Command(
         "compile the engine of vector environments beforehand", _add_compile, "package_commands:run_compile"
     ),

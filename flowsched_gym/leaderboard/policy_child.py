@@ -4,8 +4,10 @@ It has an environment of its own, with the arguments of the judge's. Whatever th
 changes nothing where the episodes are played.
 """
 
+import math
 import os
 import pickle
+import random
 import secrets
 import signal
 import sys
@@ -91,6 +93,23 @@ class _Answering:
             self.policy.enter(self._env)
         action, self._state = self.policy.predict(observation.copy(), **arguments)
         return action
+
+
+def limit(seconds: float, memory: int, folder: str) -> None:
+    """Limits this process to some seconds of computing from now on, and to memory in B, and seeds what draws.
+
+    Modules of the policy are found in the folder. Where the system knows no limits (Windows), the judge's clock is one.
+    """
+    sys.path.insert(0, folder)
+    random.seed(POLICY_SEED)
+    np.random.seed(POLICY_SEED)  # noqa: NPY002 - the generator that a policy may use
+    try:
+        import resource  # noqa: PLC0415 - Unix has it
+    except ImportError:
+        return
+    end = math.ceil(time.process_time() + seconds)
+    resource.setrlimit(resource.RLIMIT_CPU, (end, end + 1))  # SIGXCPU, and SIGKILL where that is ignored
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, BinaryIO, Final, cast
+from typing import Any, BinaryIO, Final, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,15 @@ PROGRAM: Final = (
     "import sys; sys.path[:] = sys.argv[1:]; from flowsched_gym.leaderboard.policy_child import main; main()"
 )
 """Run with the judge's path and, at its end, the folder where the user is: there lies ``module:Class``."""
+LIMITED_PROGRAM: Final = (
+    "import sys; sys.path[:] = sys.argv[4:]; from flowsched_gym.leaderboard.policy_child import limit, main; "
+    "limit(float(sys.argv[1]), int(sys.argv[2]), sys.argv[3]); main()"
+)
+"""The same with limits of time and memory, and the folder of a policy's file."""
+WALL_FACTOR: Final = 20.0
+WALL_START: Final = 120.0
+"""A policy that sleeps ends after so many seconds for each that it may compute, and these, in which its process starts:
+long, since others may use the machine too."""
 MOST_LINES: Final = 20
 """Lines of what a policy prints that are shown."""
 MOST_LETTERS: Final = 200
@@ -47,6 +56,20 @@ KINDS: Final = "biuf"
 Array = npt.NDArray[Any]
 
 
+class Limits(NamedTuple):
+    """What a policy may use.
+
+    Attributes:
+        seconds: Time in s that its process may compute, once the package is imported.
+        memory: Address space of its process in B.
+        folder: Folder of its file.
+    """
+
+    seconds: float
+    memory: int
+    folder: str
+
+
 @contextlib.contextmanager
 def played_apart(
     label: str,
@@ -56,19 +79,25 @@ def played_apart(
     *,
     is_model: bool = False,
     trust: bool = False,
+    limits: Limits | None = None,
 ) -> Iterator[Policy]:
     """Makes a policy in a process of its own, which ends with the ``with`` block, however that ends.
 
     The source is ``module:Class``, or the path of a model (``is_model``), which may bring code where ``trust`` says so;
-    the label is for messages, and JSON can hold the arguments of the environment.
+    the label is for messages, and JSON can hold the arguments of the environment. With limits, a policy that goes
+    beyond ends, and Python's and NumPy's global generators and hashes are seeded.
 
     Raises:
         ConfigError: There is no such policy, or it does not act in this environment.
         PolicyError: The policy fails.
     """
     variables = {"OMP_NUM_THREADS": "1", **os.environ}  # small networks are several times slower on more threads
+    program = [PROGRAM]
+    if limits is not None:
+        variables["PYTHONHASHSEED"] = "0"
+        program = [LIMITED_PROGRAM, str(limits.seconds), str(limits.memory), limits.folder]
     process = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, *sys.path, os.getcwd()],
+        [sys.executable, "-c", *program, *sys.path, os.getcwd()],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -78,12 +107,18 @@ def played_apart(
     printed = threading.Thread(target=_show_lines, args=(process.stderr, label), daemon=True)
     printed.start()
     talk = _Talk(process, label)
+    wall = threading.TIMEOUT_MAX if limits is None else WALL_START + WALL_FACTOR * limits.seconds
+    watch = threading.Timer(wall, _kill, args=(process,))
+    watch.daemon = True
+    if limits is not None:
+        watch.start()
     try:
         with done_at_last(partial(_kill, process)):
             request = {"environment": spec.id, "kwargs": dict(kwargs), "source": source}
             promises, _ = talk.ask(request | {"is_model": is_model, "trust": trust})
             yield _PlannerApart(talk, promises) if promises.get("plans") is True else _PolicyApart(talk, promises)
     finally:
+        watch.cancel()
         process.wait()
         printed.join(timeout=1.0)  # a process that the policy started may keep its output open
         for stream in (talk.requests, talk.answers):

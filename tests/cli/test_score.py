@@ -1,0 +1,67 @@
+"""Holds ``flowsched score`` to its line of JSON, for policies that work and for those that fail, loop or eat memory."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+RULE = """\
+class Rule:
+    def __init__(self, layout):
+        self.layout = layout
+
+    @classmethod
+    def for_env(cls, env, *, seed):
+        {made}
+        return cls(env.unwrapped.layout)
+
+    def predict(self, observation, state=None, episode_start=None, deterministic=False):
+        {acts}
+        return self.layout.slot_column(observation, "remaining").argmin(), state
+"""
+
+
+def score(flowsched, folder: Path, made: str = "pass", acts: str = "pass", *words: object) -> dict:
+    (folder / "rule.py").write_text(RULE.format(made=made, acts=acts))
+    return told(flowsched("score", "rule.py", "--suite", "tiny-v1.json", "--cache", "kept", "--json", *words))
+
+
+def told(outcome) -> dict:
+    assert outcome.status == 0
+    assert outcome.out.count("\n") == 1
+    return json.loads(outcome.out)
+
+
+def test_a_policy_has_a_score_beside_random_and_the_best_rule(flowsched, tiny: Path) -> None:
+    first = score(flowsched, tiny, "pass", "return 0, state")
+    assert first["seeds"] == [100, 109]
+    assert first["settings"]["short"]["error"] is None
+    assert first["settings"]["short"]["score"] == first["score"]
+    (kept,) = (tiny / "kept").iterdir()
+    means = {name: sum(values) / 10 for name, values in json.loads(kept.read_text()).items() if name != "policy"}
+    scale = means["reference"] - means["random"]
+    assert first["score"] == pytest.approx((first["settings"]["short"]["mean"] - means["random"]) / scale)
+    assert score(flowsched, tiny, "pass", "return 0, state") == first
+
+
+def test_what_fails_in_the_file_is_text_and_the_command_goes_on(flowsched, tiny: Path) -> None:
+    cases = (
+        ("pass", "raise KeyError('slots')", "raised KeyError: 'slots'"),
+        ("import os; os._exit(3)", "pass", "ended its process with exit status 3"),
+        ("while True: pass", "pass", "by signal 24 (it may compute for 1 s and use 4096 MiB)"),
+        ("x = bytearray(1 << 40)", "pass", "raised MemoryError"),
+        ("pass", "return 10**6, state", "action is 1000000"),
+    )
+    for made, acts, message in cases:
+        answer = score(flowsched, tiny, made, acts, "--seconds", 1, "--episodes", 1)
+        assert answer["score"] is None
+        assert message in answer["settings"]["short"]["error"]
+    (tiny / "rule.py").write_text("def predict(:")
+    answer = told(flowsched("score", "rule.py", "--suite", "tiny-v1.json", "--json"))
+    assert "rule.py is not Python" in answer["settings"]["short"]["error"]
+
+
+def test_bad_usage_is_status_2(flowsched, tiny: Path) -> None:
+    (tiny / "rule.py").write_text("")
+    outcome = flowsched("score", "rule.py", "--suite", "tiny-v1.json", "--episodes", 11)
+    assert (outcome.status, outcome.err.count("\n")) == (2, 1)
