@@ -23,6 +23,7 @@ SMALL: Final = {
     "FLOWSCHED_NOTEBOOK_EPISODES": "10",
     "FLOWSCHED_NOTEBOOK_BURSTS": "10",
     "FLOWSCHED_NOTEBOOK_FLOWS": "100",
+    "FLOWSCHED_NOTEBOOK_CANDIDATES": "3",
     "FLOWSCHED_NOTEBOOK_STEPS": "128",
     "FLOWSCHED_NOTEBOOK_TRAINING": (
         "seed=0 env.bursts=5 vectorization=dummy algorithm.num_envs=2 algorithm.batch_size=64 progress_bar=false"
