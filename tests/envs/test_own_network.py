@@ -71,6 +71,6 @@ def test_hosts_of_different_capacities_or_number_are_refused(network: str) -> No
     with pytest.raises(ConfigError, match="hosts is 32: network racks has 4"):
         gym.make("flowsched/AuTOThresholds-v0", topology=network)
     with pytest.raises(ConfigError, match="has 9 hosts: network racks has 4"):
-        gym.make("flowsched/MERPOrder-v0", {"base": "poisson-tree", "num_hosts": 9}, topology=network)
+        gym.make("flowsched/MERPOrder-v0", workload={"base": "poisson-tree", "num_hosts": 9}, topology=network)
     with pytest.raises(ConfigError, match="topology is 'tree': it must be one of one-link, tree9"):
         gym.make("flowsched/MERPOrder-v0", topology="tree")
