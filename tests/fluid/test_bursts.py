@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from flowsched_gym.fluid.compiled import BatchSimulation
-from flowsched_gym.fluid.compiled.bursts import bursts_of
-from flowsched_gym.fluid.compiled.simulation import load_bursts
+from flowsched_gym.fluid.compiled.bursts import bursts_of, load_bursts
 from flowsched_gym.fluid.disciplines import Ps
 from flowsched_gym.topology import big_switch
 from flowsched_gym.workload import ARTEMIS_A1, GatherWorkload, Mix, Uniform
