@@ -89,12 +89,14 @@ SENDERS: Final = {
     name: Scheme("fifo", transport=transport)
     for name, transport in (("DCTCP", "dctcp"), ("D2TCP", "d2tcp"), ("TAFE", "tafe"))
 }
+PACKET, MARK_AT, BUFFER = 1_500, 20, 100
+"""Bytes of a packet on the wire; packets that wait when the next one is marked, and for which there is room."""
 PACKETS: Final[Mapping[str, object]] = {
     "losses": "told",
     "delay": 2e-5,
     "initial_window": 10,
-    "mark_at": 20 * 1_500 - 1,
-    "buffer": 100 * 1_500,
+    "mark_at": MARK_AT * PACKET - 1,
+    "buffer": BUFFER * PACKET,
     "min_rto": 1e-2,
 }
 """Senders, and the port between them: the paper has no settings."""

@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.paper import coflows, tafe
 from benchmarks.paper.merp import Runs
 from benchmarks.paper.merp_tables import change
-from benchmarks.paper.tafe import AT_ONCE, CLOSED, EXAMPLE, PACKETS, QUEUES, SEEDS, TASKS
+from benchmarks.paper.tafe import AT_ONCE, BUFFER, CLOSED, EXAMPLE, MARK_AT, QUEUES, SEEDS, TASKS
 from flowsched_gym.evaluation import Interval, bootstrap_interval
 from flowsched_gym.leaderboard import Table, format_interval
 
@@ -194,7 +194,7 @@ def tafe_markdown(results: dict[str, Any]) -> str:
     studies: dict[str, Runs] = found["studies"]
     parts: list[str | Table] = [HEAD, example_table(found["example"]), THRESHOLDS, thresholds_table(studies), NUMBERS]
     parts += [queues_table(studies), TIMES, statements_table(studies), PICTURES, LOG, log_table(studies["log"])]
-    parts += [WINDOWS.format(**PACKETS), windows_table(studies)]
+    parts += [WINDOWS.format(mark_at=MARK_AT, buffer=BUFFER), windows_table(studies)]
     trace = results["coflows"]
     parts += [DIFFERENCES, TRACE.format(**trace), trace_table(trace), TRACE_NOTES]
     parts += [FIRST.format(flows=trace["first"]["SEBF"]["flows"]), first_table(trace["first"])]

@@ -118,6 +118,12 @@ SCHEDULER_FACTS: Final = {
         "between packets",
     ),
     "tagged": Facts("the queue that a tag names", "the tag", "QCluster, section 3.5", "between packets"),
+    "ranked": Facts(
+        "the flow with the smallest rank first",
+        "by `ranks`: sizes, deadlines, or any order",
+        "textbook",
+        "between packets",
+    ),
     "pfabric": Facts(
         "fewest bytes left of the flow first", "bytes left", "pFabric: Alizadeh et al., SIGCOMM 2013", "between packets"
     ),

@@ -51,6 +51,7 @@ PACKETS: Final = {
 """Nine packets of three flows that meet at a port of 1 Gbps."""
 PACKET_PARAMETERS: Final[Mapping[str, dict[str, Any]]] = {
     "pias": {"thresholds": [1500, 4500]},
+    "ranked": {"ranks": [2, 1, 0]},
     "tagged": {"tags": [1, 1, 1, 0, 1, 0, 0, 1, 0], "queues": 2},
     "qcluster": {"queues": 4},
     "afq": {"queues": 8, "weights": [1500]},

@@ -57,4 +57,4 @@ def orders(rng: np.random.Generator, shape: tuple[int, ...]) -> IntArray:
 
 def draw_episode_seed(rng: np.random.Generator) -> int:
     """Draws the seed of an episode, from 0 to ``MOST_CHOICES - 1``."""
-    return int(integers(rng, MOST_CHOICES, 1)[0])
+    return int(rng.random() * MOST_CHOICES)

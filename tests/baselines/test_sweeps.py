@@ -118,7 +118,7 @@ def test_the_agents_of_the_suite_are_one_sweep_that_can_be_interrupted_and_leave
         *("evaluation.interval=1500", "evaluation.interim_episodes=1", "evaluation.episodes=1"),
         *("evaluation.baselines=[edf]", "progress_bar=false"),
     )
-    both = "agent=artemis-heavy-cmaes,artemis-heavy-postpone-cmaes"
+    both = "agent=artemis-heavy-postpone-cmaes,artemis-uniform-postpone-cmaes"
     words = ("-m", both, "seed=range(2)", "sweep_dir=sweep", *small)
     run(sys.executable, "-c", LOSING, *words, folder=tmp_path, status=-signal.SIGKILL)
     (finished,) = tmp_path.glob("sweep/*/result.json")
@@ -126,13 +126,22 @@ def test_the_agents_of_the_suite_are_one_sweep_that_can_be_interrupted_and_leave
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(agents, "MODELS", tmp_path / "models")
-    only = ("--only", "artemis-heavy", "--only", "artemis-heavy-postpone", "--seeds", "2", "--folder", "sweep")
+    only = (
+        "--only",
+        "artemis-heavy-postpone",
+        "--only",
+        "artemis-uniform-postpone",
+        "--seeds",
+        "2",
+        "--folder",
+        "sweep",
+    )
     monkeypatch.setattr(sys, "argv", ["agents", *only, *small])
     agents.main()
 
     assert finished.stat().st_mtime_ns == written
     assert "resuming from" in log_of(tmp_path, 1)
-    for setting in ("artemis-heavy", "artemis-heavy-postpone"):
+    for setting in ("artemis-heavy-postpone", "artemis-uniform-postpone"):
         kept = tmp_path / "models" / setting / "cmaes"
         assert sorted(path.name for path in kept.glob("*.zip")) == ["seed0.zip", "seed1.zip"]
         assert {row["seed"] for row in rows_of(kept / "curve.csv")} == {"0", "1"}
