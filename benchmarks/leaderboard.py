@@ -110,11 +110,13 @@ of a result file again.
 
 """
 
+Judged = tuple[list[ComparedSetting], list[Claim]]
+
 
 def main() -> None:
     """Writes all of it."""
-    compared, claims = comparison(HERE / RESULTS)
-    for path, text in pages(HERE).items():
+    compared, claims = judged = comparison(HERE / RESULTS)
+    for path, text in pages(HERE, judged).items():
         write_text(text, path)
         print(path)
     write_text(readme(score_line(compared, claims)), README)
@@ -122,7 +124,7 @@ def main() -> None:
     print(write_published(read_results(HERE / RESULTS), SUITE))
 
 
-def comparison(folder: Path) -> tuple[list[ComparedSetting], list[Claim]]:
+def comparison(folder: Path) -> Judged:
     """Compares the results of a folder, and judges the learned agents.
 
     Raises:
@@ -141,14 +143,18 @@ def readme(line: str) -> str:
     return f"{before}{START}{line}{END}{rest.partition(END)[2]}"
 
 
-def pages(folder: Path) -> dict[Path, str]:
+def pages(folder: Path, judged: Judged | None = None) -> dict[Path, str]:
     """Returns the page of the leaderboard below a folder, and those of tables, by their paths.
+
+    Args:
+        folder: Holds the results, and the figures of speed.
+        judged: The `comparison` of the results, if there is one already: it takes seconds.
 
     Raises:
         ConfigError: A file is not what it should be, or there is none.
         OSError: A file cannot be read.
     """
-    compared, claims = comparison(folder / RESULTS)
+    compared, claims = judged or comparison(folder / RESULTS)
     seeds = compared[0].results[0].seeds
     words = {"suite": SUITE.name, "count": len(seeds), "first": seeds[0], "bound": BOUND_POLICY}
     found: dict[Path, str] = {}
