@@ -29,7 +29,7 @@ from flowsched_gym.leaderboard import (
     tier_of,
     write_published,
 )
-from flowsched_gym.leaderboard.claims import WORSE, gain
+from flowsched_gym.leaderboard.claims import REASONS, WORSE, gain
 from flowsched_gym.leaderboard.suite import CALIBRATION, HEADLINE, SHIFT
 from flowsched_gym.leaderboard.table import code_span, escaped
 
@@ -78,13 +78,6 @@ LOSSES: Final = """
 Headline and shift settings; agents with all actions and information that these allow.
 
 """
-REASONS: Final = {
-    "no room": "the best rule is at most 1 % better than the agent, and the reference at most 1 % better than the rule",
-    "no information": "every policy more than 1 % better than the best rule has more information than the agents",
-    "not found": "the best rule, or another policy with the same actions and information, does better",
-    "not measured": "there is no result of the reference",
-}
-"""Why an agent loses, and what that means."""
 FOOT: Final = """
 ## More
 

@@ -19,6 +19,7 @@ from flowsched_gym.leaderboard.claims import (
     BETTER,
     NO_RULE,
     OPEN,
+    REASONS,
     WORSE,
     Claim,
     claims_of,
@@ -47,13 +48,6 @@ VERDICTS: Final = {
     NO_RULE: ("alone", "Without a rule that has the same actions"),
 }
 """Verdicts by their class on the page, and what stands above their agents."""
-REASONS: Final = {
-    "no room": "at most 1 % is known to be possible beyond the rule",
-    "no information": "all that is known to be better knows more than the agent may",
-    "not found": "more is possible with the same actions and information, but training did not find it",
-    "not measured": "how much more is possible was not measured",
-}
-"""Why an agent does not win."""
 REFERENCE: Final = (
     "A reference is the best rule, a search that tries each choice before it takes one, constants that evolution found "
     "(static), or a bound that nothing exceeds."
