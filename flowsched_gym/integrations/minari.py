@@ -83,7 +83,8 @@ class DatasetWriter:
         self._id = find_environment(environment).id
         self._kwargs = dict(kwargs)
         with closing(gymnasium.make(self._id, **self._kwargs)) as env:
-            self._storage = MinariStorage.new(folder, env.observation_space, env.action_space, env.spec)
+            # Minari measures the size of a dataset at a relative path wrongly.
+            self._storage = MinariStorage.new(folder.absolute(), env.observation_space, env.action_space, env.spec)
             self._observation_bytes = env.observation_space.sample().nbytes
         system = self._id.removeprefix("flowsched/").rpartition("-v")[0]
         self._storage.update_metadata(

@@ -67,8 +67,9 @@ def test_episodes_of_different_lengths_are_whole_and_rules_may_see_more_than_is_
     check_equal_to_the_environment(dataset)
 
 
-def test_what_exists_is_refused_and_what_fails_leaves_nothing(flowsched, tmp_path) -> None:
-    words, out = ("collect", *ARTEMIS, "--episodes", 2, "--out"), tmp_path / "dataset"
+def test_what_exists_is_refused_and_what_fails_leaves_nothing(flowsched, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    words, out = ("collect", *ARTEMIS, "--episodes", 2, "--out"), "dataset"
     failed = flowsched(*words, out, "--policy", "fifo", "--policy", "postpone-late")
     assert failed.status == 2
     assert "policy postpone-late needs the actions" in failed.err
