@@ -2,6 +2,7 @@
 # Options: PYTHON=python3.12 (interpreter), VENV=.venv (where), WORKERS=2 (test processes), PIP_OPTIONS=... (for pip install).
 
 VENV ?= .venv
+RLLIB ?= .venv-rllib
 WORKERS ?= 2
 PYTHON ?=
 PIP_OPTIONS ?=
@@ -18,7 +19,7 @@ TREE := build/tree
 export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all coverage compiled lint format-check spelling notebooks-stripped types-and-imports check bench paper docs format clean
+.PHONY: help demo test test-all rllib coverage compiled lint format-check spelling notebooks-stripped types-and-imports check bench paper docs format clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' Makefile | awk -F '\t' '{ printf "make %-8s %s\n", $$1, $$2 }'
@@ -31,6 +32,11 @@ test: compiled  ## run the tests
 
 test-all: compiled  ## run the tests, and those that are exhaustive
 	$(PYTEST) -m ''
+
+rllib: $(RLLIB)/.made  ## run the examples on RLlib and TorchRL, in an environment of their own
+	$(RLLIB)/bin/python -m flowsched_gym.baselines.ppo_on_rllib --iterations 2 --episodes 2
+	$(RLLIB)/bin/python -m flowsched_gym.baselines.ppo_on_torchrl --iterations 2 --episodes 2
+	$(RLLIB)/bin/python -m pytest -n 0 -m '' tests/baselines/test_other_trainers.py
 
 # Rules run as plain functions until they are compiled; machine code that is on disk already would hide them.
 coverage: $(VENV)/.dev  ## run the tests, and tell which statements of the package Python ran
@@ -106,6 +112,14 @@ $(VENV)/.created:
 
 $(VENV)/.train: $(VENV)/.created pyproject.toml constraints.txt
 	$(INSTALL) -e '.[train]'
+	@touch $@
+
+# RLlib asks for another Gymnasium than the one that everything else is tested with.
+$(RLLIB)/.made: pyproject.toml constraints.txt
+	$(MAKE) VENV=$(RLLIB) $(RLLIB)/.created
+	grep -v '^gymnasium==' constraints.txt > $(RLLIB)/constraints.txt
+	$(RLLIB)/bin/python -m pip install --disable-pip-version-check $(PIP_OPTIONS) -c $(RLLIB)/constraints.txt \
+		torch==2.13.0 -e '.[rllib,torchrl]' pytest pytest-timeout
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.created pyproject.toml constraints.txt

@@ -39,9 +39,11 @@ FILE: Final = re.compile(r"`((?:flowsched_gym|tests|docs|baselines|benchmarks|co
 BLOCK: Final = re.compile(r"^```(?:bash|console|sh)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 PROGRAMS: Final = ("flowsched", "python", "ray", "wandb")
 """What begins a command; other lines of these blocks are what a command prints."""
-ELSEWHERE: Final = re.compile(r"^ray |^wandb |launcher=(ray|slurm)|^flowsched leaderboard verify")
-"""What takes a cluster or an account; and verifying, which plays for as long as ``leaderboard run`` before it."""
-LONG: Final = re.compile(r"^python | score |-train|-tune|-evaluate|-heuristics|search|QCluster|model\.zip|leaderboard")
+ELSEWHERE: Final = re.compile(r"^ray |^wandb |launcher=(ray|slurm)|ppo_on_|^flowsched leaderboard verify")
+"""What takes a cluster, an account or other packages; and verifying, which plays as long as ``leaderboard run`` did."""
+LONG: Final = re.compile(
+    r"^python | score | collect |-train|-tune|-evaluate|-heuristics|search|QCluster|model\.zip|leaderboard"
+)
 """Commands that take more than seconds, or the files of one that does."""
 
 TRAINING: Final = "total_timesteps=20000 evaluation.episodes=2 progress_bar=false"
@@ -52,6 +54,7 @@ SHORTER: Final = {
     "flowsched-heuristics": COMPARING,
     "flowsched-evaluate": COMPARING,
     "python -m flowsched_gym.baselines.train_auto": "--decisions 600",
+    "python -m flowsched_gym.baselines.offline": "--updates 50 --episodes 2",
     "python -m flowsched_gym.baselines.ppo_without_sb3": "--total-steps 20000",
     "flowsched evaluate": "--episodes 2",
 }

@@ -24,6 +24,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import flowsched_gym
+from flowsched_gym.core.errors import MissingDependencyError
 from tests import processes
 from tests.processes import Outcome, run, run_python
 from tests.repository import FOLDERS, ROOT, SOURCES, Source
@@ -207,7 +208,11 @@ def test_a_training_command_without_its_extra_names_the_pip_command(command: str
 
 def test_every_public_name_can_be_imported() -> None:
     for source in SOURCES:
-        module = importlib.import_module(source.module)
+        try:
+            module = importlib.import_module(source.module)
+        except MissingDependencyError:
+            assert source.module.startswith("flowsched_gym.baselines.ppo_on_"), "make rllib runs these"
+            continue
         declared = list(getattr(module, "__all__", ()))
         assert len(declared) == len(set(declared)), source.relative_path
         assert [name for name in declared if not hasattr(module, name)] == [], source.relative_path

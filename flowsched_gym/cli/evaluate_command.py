@@ -42,10 +42,11 @@ def run(options: argparse.Namespace) -> None:
         if not options.out.endswith(OUT_SUFFIXES):
             raise ConfigError(f"--out is {options.out!r}: its extension must be one of {', '.join(OUT_SUFFIXES)}")
         check_target(options.out)
+    check_printable("the command", _command(options))
     rules = _rules(options, spec, kwargs) if options.explain else {}
     with standard_output_kept_clean(), ExitStack() as processes, ProgressBar("playing episodes") as progress:
         # All of them before the first one plays: what is wrong with the last one is known at once.
-        policies = _policies(options, spec, kwargs, processes)
+        policies = policies_of(options, spec, kwargs, processes, see_all=any(map(is_model, options.policy)))
         results: list[EvaluationResult] = []
         tell: Progress = lambda done, each: progress(len(results) * each + done, len(policies) * each)  # noqa: E731
         played = partial(evaluate, spec, episodes=options.episodes, seed=options.seed, progress=tell)
@@ -70,12 +71,18 @@ def run(options: argparse.Namespace) -> None:
         print(f"Intervals need at least {MIN_EPISODES} episodes.")
 
 
-def _policies(
-    options: argparse.Namespace, spec: EnvironmentSpec, kwargs: Mapping[str, object], processes: ExitStack
+def policies_of(
+    options: argparse.Namespace,
+    spec: EnvironmentSpec,
+    kwargs: Mapping[str, object],
+    processes: ExitStack,
+    *,
+    see_all: bool,
 ) -> list[tuple[str, Policy, Mapping[str, object]]]:
-    """Makes all policies, with labels and arguments; those not of the package act in processes of their own."""
-    beside_models = any(map(is_model, options.policy))
-    check_printable("the command", _command(options))
+    """Makes all policies, with labels and arguments; those not of the package act in processes of their own.
+
+    Heuristics have the actions and columns of an agent with these arguments, or ``see_all`` that they need.
+    """
     made: list[tuple[str, Policy, Mapping[str, object]]] = []
     for label, source in zip(_labels(options.policy), options.policy, strict=True):
         check_label("--policy", label)
@@ -84,7 +91,7 @@ def _policies(
             apart = played_apart(label, found, spec, kwargs, is_model=is_model(source), trust=options.trust)
             made.append((label, processes.enter_context(apart), kwargs))
             continue
-        arguments = heuristic_arguments(spec, kwargs, source) if beside_models and spec.names(source) else kwargs
+        arguments = heuristic_arguments(spec, kwargs, source) if see_all and spec.names(source) else kwargs
         with closing(evaluation.make_environment(spec, arguments)) as env:
             made.append((label, evaluation.resolve_policy(source, env, seed=options.seed), arguments))
     return made

@@ -131,6 +131,23 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
     add("--out", metavar="FILE", help="file for all results (.json) or the table (.csv)")
 
 
+def _add_collect(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = (
+        "Episodes have the seeds S, S + 1, ..., those of the first policy first. Heuristics see all that they need; "
+        "the dataset holds what an agent with the arguments of --kwarg sees, and is allowed. "
+        "minari.MinariDataset(DIR) reads it: docs/offline.md."
+    )
+    add = parser.add_argument
+    add("environment", metavar="ENV_ID", help="environment, such as flowsched/Artemis-v0")
+    policies = "name of a policy, module:Class, a trained model (.zip) or model:NAME of `flowsched models`; repeatable"
+    add("--policy", action="append", required=True, metavar="POLICY", help=policies)
+    add("--episodes", type=positive_integer, required=True, metavar="N", help="number of episodes of each policy")
+    _add_seed(parser, "seed of the first episode")
+    _add_pairs(parser, "--kwarg", f"argument of the environment, such as workload=gather-heavy or k=3 {SEE_LIST}")
+    _add_trust(parser)
+    add("--out", required=True, metavar="DIR", help="folder of the dataset, which must not exist")
+
+
 def _add_score(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "The file must have one class with predict, as for `flowsched leaderboard run --policy module:Class`. It "
@@ -338,6 +355,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     ),
     "network": Command("check a network file and draw it", _add_network, "flow_commands:run_network"),
     "evaluate": Command("run policies in an environment and compare them", _add_evaluate, "evaluate_command:run"),
+    "collect": Command("store episodes of policies as a Minari dataset", _add_collect, "collect_command:run"),
     "score": Command("score a policy file in a separate process with limits", _add_score, "score_command:run"),
     "compile": Command(
         "compile the engine of vector environments in advance", _add_compile, "package_commands:run_compile"

@@ -212,7 +212,7 @@ def evaluate(
     """
     begun = time.monotonic()
     episodes, seed = check_episodes(episodes, seed)
-    kwargs = _with_topology_read(with_workload_read(kwargs or {}))
+    kwargs = with_networks_read(with_workload_read(kwargs or {}))
     source = policy if isinstance(policy, str) else None
     spec = find_environment(environment)
     if label is None:
@@ -245,7 +245,7 @@ def evaluate(
     )
 
 
-def _with_topology_read(kwargs: Mapping[str, Any]) -> dict[str, Any]:
+def with_networks_read(kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """Returns arguments of an environment, with the content of a network file in its place: results keep that."""
     given = kwargs.get("topology")
     return {**kwargs, "topology": read_network(given).plain()} if is_own_network(given) else dict(kwargs)
