@@ -196,6 +196,28 @@ def test_windows_fill_the_link_that_two_flows_share() -> None:
             assert records.fct.min() > 0.9 * records.fct.max()
 
 
+@pytest.mark.parametrize(
+    ("scheduler", "parameters"),
+    [("pias", {"thresholds": [20_000]}), ("pifo-las", {}), ("ranked", {}), ("pfabric", {}), ("pfabric-edf", {})],
+)
+def test_acknowledgements_do_not_wait_for_the_data_of_others(scheduler: str, parameters: dict[str, object]) -> None:
+    # The receiver of a long flow sends short ones, which fill its link and go before what a long flow has to send.
+    short, count = 14_600.0, 80
+    flows = make_flows(
+        [0.0, *np.arange(count) * 10 * 1_500 / RATE],
+        [1e6, *[short] * count],
+        source=[0, *[1] * count],
+        destination=[1, *[2] * count],
+        span=[1.0, *[1e-3] * count],
+    )
+    switch = big_switch(num_hosts=3, capacity=RATE, delay=LINK)
+    senders = {"transport": "dctcp", "initial_window": 10, "acks": "packets", "header": 40, "ack_bytes": 58}
+    records = flowsched_gym.replay_packets(
+        flows, scheduler=scheduler, topology=switch, parameters={**senders, **parameters}
+    )
+    assert records.fct[0] < 1.1 * records.ideal_fct[0]
+
+
 @pytest.mark.parametrize("topology", ["one-link", SMALL], ids=["one-link", "leaf-spine"])
 def test_fixed_windows_are_told_of_losses_where_data_alone_can_be_lost(topology: Any) -> None:
     flows = mixed_flows(4)
