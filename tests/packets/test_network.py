@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import fields
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from flowsched_gym.packets.compiled.network import new_network, run_network
 from flowsched_gym.packets.compiled.state import DELIVERED, DROPPED, NONE, SENT
 from flowsched_gym.packets.network import PacketNetwork
 from flowsched_gym.packets.parameters import NetworkParameters
+from flowsched_gym.packets.rules.tcp_windows import DCTCP, reduce_window
 from flowsched_gym.packets.schedulers import PacketSetup, Pias, make_scheduler
 from flowsched_gym.packets.simpy import DetectingReplay, ToldReplay
 from flowsched_gym.packets.state import PacketRecords
@@ -178,6 +180,18 @@ def test_a_timer_waits_twice_as_long_each_time_a_syn_is_lost() -> None:
 
     for sender in (replay.states[0], senders.rows[["timeouts", "drops"]].view(np.recarray)[0]):
         assert (sender.timeouts, sender.drops) == (4, 5)
+
+
+def test_a_window_that_is_halved_sends_for_every_second_packet_delivered_from_the_first_on() -> None:
+    sender = SimpleNamespace(prior_window=10.0, slow_start_end=5.0, prr_delivered=0, prr_out=0, pipe=10)
+    sent = []
+    for _ in range(6):
+        sender.pipe -= 1
+        reduce_window(1, 0, True, DCTCP, sender)
+        sent.append(int(sender.window) - sender.pipe)
+        sender.pipe += sent[-1]
+        sender.prr_out += sent[-1]
+    assert sent == [1, 0, 1, 0, 1, 0]  # rounded up, RFC 6937
 
 
 def test_windows_fill_the_link_that_two_flows_share() -> None:
