@@ -290,7 +290,7 @@ def _add_scheduler(parser: argparse.ArgumentParser, written: str) -> None:
     parser.add_argument("--scheduler", required=True, metavar="NAME", help="name of the scheduler")
     _add_capacity(parser)
     _add_pairs(parser, "--param", "parameter, such as thresholds=1e4,1e5, buffer=3e5, transport=dctcp or delay=2e-5")
-    _add_seed(parser, "seed of the sketch's hash")
+    _add_seed(parser, "seed of a workload's draw, and of the hashes that choose paths and buckets of a sketch")
     _add_outcome(parser, written)
 
 

@@ -45,6 +45,8 @@ class PacketTable(NamedTuple):
         due: Absolute deadline of each flow in s, (num_flows,) float64, inf where there is none.
         num_senders: Ports at which packets begin, the first ones; 0: there is but one port.
         tag: Weight that a packet was given there, (num_packets,) float64, or (0,); this alone changes.
+        bare_size: Bytes on the wire up to which a packet counts as one without payload, an acknowledgement or part of a
+            handshake; 0: there are none.
     """
 
     flow: IntArray
@@ -55,6 +57,7 @@ class PacketTable(NamedTuple):
     due: FloatArray
     num_senders: int = 0
     tag: FloatArray = np.zeros(0)
+    bare_size: float = 0.0
 
 
 class Arrival(NamedTuple):

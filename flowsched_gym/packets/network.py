@@ -281,11 +281,13 @@ def new_packet_network(
     table = flows.table._replace(num_senders=num_senders, tag=np.zeros(num_packets if num_senders else 0))
     if not (parameters.are_told or are_given):
         slots = min(4 * num_packets + 4 * flows.num_flows + 64, MOST_SLOTS)
+        has_bare = parameters.handshake or parameters.acks == Acks.PACKETS
         table = table._replace(
             flow=np.zeros(slots, dtype=np.int64),
             size=np.zeros(slots),
             remaining=np.zeros(slots if scheduler.needs_remaining else 0),
             tag=np.zeros(slots if num_senders else 0),
+            bare_size=parameters.ack_size if has_bare else 0.0,
         )
     return PacketNetwork(
         flows=flows,

@@ -244,6 +244,8 @@ def test_packets_cross_the_topology_of_a_replay_from_the_shell_on_both_engines(f
 
     simpy, compiled = (json.loads(flowsched(*command, *by_class, engine).out) for engine in ("simpy", "compiled"))
 
+    fluid = "replay", path, "--discipline", "mlfq", "--param", "thresholds=[1e4]", *network[:-1], "--json"
+    assert json.loads(flowsched(*fluid).out)["mean_fct"] == pytest.approx(1_460 / 1.25e9 + 4e-6)
     # A packet and a SYN of 40 B cross four ports and links, the answer four links; the third packet goes first.
     assert simpy["mean_fct"] == pytest.approx((4 * 1_500 + 5 * 40) / 1.25e9 + 12e-6)
     assert compiled == simpy

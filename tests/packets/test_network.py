@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import fields
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from flowsched_gym.packets.compiled.network import new_network, run_network
 from flowsched_gym.packets.compiled.state import DELIVERED, DROPPED, NONE, SENT
 from flowsched_gym.packets.network import PacketNetwork
 from flowsched_gym.packets.parameters import NetworkParameters
+from flowsched_gym.packets.rules.tcp_windows import DCTCP, reduce_window
 from flowsched_gym.packets.schedulers import PacketSetup, Pias, make_scheduler
 from flowsched_gym.packets.simpy import DetectingReplay, ToldReplay
 from flowsched_gym.packets.state import PacketRecords
@@ -180,6 +182,18 @@ def test_a_timer_waits_twice_as_long_each_time_a_syn_is_lost() -> None:
         assert (sender.timeouts, sender.drops) == (4, 5)
 
 
+def test_a_window_that_is_halved_sends_for_every_second_packet_delivered_from_the_first_on() -> None:
+    sender = SimpleNamespace(prior_window=10.0, slow_start_end=5.0, prr_delivered=0, prr_out=0, pipe=10)
+    sent = []
+    for _ in range(6):
+        sender.pipe -= 1
+        reduce_window(1, 0, True, DCTCP, sender)
+        sent.append(int(sender.window) - sender.pipe)
+        sender.pipe += sent[-1]
+        sender.prr_out += sent[-1]
+    assert sent == [1, 0, 1, 0, 1, 0]  # rounded up, RFC 6937
+
+
 def test_windows_fill_the_link_that_two_flows_share() -> None:
     flows = make_flows([0.0, 0.0], [5e6, 5e6], source=[0, 1], destination=[2, 2])
     switch = big_switch(num_hosts=3, capacity=RATE, delay=LINK)
@@ -194,6 +208,28 @@ def test_windows_fill_the_link_that_two_flows_share() -> None:
         assert records.fct.max() == pytest.approx(10e6 * 1_500 / 1_460 / RATE, rel=0.05)
         if transport == "dctcp":
             assert records.fct.min() > 0.9 * records.fct.max()
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "parameters"),
+    [("pias", {"thresholds": [20_000]}), ("pifo-las", {}), ("ranked", {}), ("pfabric", {}), ("pfabric-edf", {})],
+)
+def test_acknowledgements_do_not_wait_for_the_data_of_others(scheduler: str, parameters: dict[str, object]) -> None:
+    # The receiver of a long flow sends short ones, which fill its link and go before what a long flow has to send.
+    short, count = 14_600.0, 80
+    flows = make_flows(
+        [0.0, *np.arange(count) * 10 * 1_500 / RATE],
+        [1e6, *[short] * count],
+        source=[0, *[1] * count],
+        destination=[1, *[2] * count],
+        span=[1.0, *[1e-3] * count],
+    )
+    switch = big_switch(num_hosts=3, capacity=RATE, delay=LINK)
+    senders = {"transport": "dctcp", "initial_window": 10, "acks": "packets", "header": 40, "ack_bytes": 58}
+    records = flowsched_gym.replay_packets(
+        flows, scheduler=scheduler, topology=switch, parameters={**senders, **parameters}
+    )
+    assert records.fct[0] < 1.1 * records.ideal_fct[0]
 
 
 @pytest.mark.parametrize("topology", ["one-link", SMALL], ids=["one-link", "leaf-spine"])

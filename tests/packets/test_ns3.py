@@ -5,77 +5,34 @@ arrivals moved by up to 1 us, for how far it repeats itself). No number is fitte
 rule, the one that comes closer was taken.
 """
 
-import csv
-import gzip
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 
-import flowsched_gym
+from benchmarks.packets.against_ns3 import SETTINGS, play, read_columns
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.packets.state import PacketRecords
-from flowsched_gym.topology import Topology, big_switch, leaf_spine
 from tests.repository import ROOT
 
-FULL = 1_502
-"""Bytes of a full packet on the wire."""
-SETTINGS: dict[str, tuple[str, float, float, float, tuple[int, int] | None, tuple[int, int]]] = {
-    "d11": ("dctcp", 1, 2, 5e-6, (20, 40), (200, 400)),
-    "d50": ("dctcp", 1, 2, 5e-5, (20, 40), (200, 400)),
-    "dg": ("dctcp", 10, 20, 5e-6, (65, 130), (300, 600)),
-    "c11": ("cubic", 1, 2, 5e-6, None, (100, 200)),
-    "swd": ("dctcp", 1, 1, 5e-6, (20, 20), (200, 200)),
-}
-"""Transport; capacity of hosts' and core links in Gbps; delay of a link in s; K and buffers of both in packets."""
 CLASSES = (0, 1e4, 1e5, 1e6, np.inf)
 
 
 def columns(name: str) -> dict[str, FloatArray]:
-    with gzip.open(ROOT / "tests" / "data" / "ns3" / f"{name}.csv.gz", "rt") as file:
-        rows = list(csv.DictReader(file))
-    return {key: np.array([float(row[key]) for row in rows]) for key in rows[0]}
+    return read_columns(ROOT / "tests" / "data" / "ns3" / f"{name}.csv.gz")
 
 
-def topology_of(setting: str) -> Topology:
-    _, host, core, delay, _, _ = SETTINGS[setting]
-    if setting == "swd":
-        return big_switch(num_hosts=16, capacity=host * 1.25e8, delay=delay)
-    capacity = np.repeat([host * 1.25e8, core * 1.25e8], [32, 16])
-    return leaf_spine(num_leaves=4, num_spines=2, hosts_per_leaf=4, capacity=capacity, delay=delay)
-
-
-def play(setting: str, flows: dict[str, Any]) -> PacketRecords:
-    transport, _, _, _, mark_at, buffer = SETTINGS[setting]
-    parameters: dict[str, object] = {
-        "transport": transport,
-        "header": 42,
-        "ack_bytes": 58,
-        "initial_window": 10,
-        "min_rto": 0.01,
-        "handshake": True,
-        "acks": "packets",
-        "buffer": {"host": FULL * buffer[0], "core": FULL * buffer[1]},
-    }
-    if mark_at is not None:
-        parameters["mark_at"] = {"host": FULL * mark_at[0], "core": FULL * mark_at[1]}
-    whole = {"source", "destination"}
-    given = {name: values.astype(int) if name in whole else values for name, values in flows.items()}
-    return flowsched_gym.replay_packets(
-        {"flow_id": np.arange(len(flows["source"])), **given},
-        scheduler="fifo",
-        topology=topology_of(setting),
-        parameters=parameters,
-        engine="compiled",
-    )
+def flow_columns(found: dict[str, FloatArray]) -> dict[str, Any]:
+    whole = {name: found[name].astype(int) for name in ("source", "destination")}
+    numbers = {name: found[name] for name in ("size_bytes", "arrival_s")}
+    return {"flow_id": np.arange(len(found["source"])), **whole, **numbers}
 
 
 def compared(setting: str, name: str) -> tuple[PacketRecords, dict[str, FloatArray], FloatArray]:
     """Returns our records, ns-3's columns, and the time that each flow takes alone in ns-3, in s."""
     found, lone = columns(name), columns("lone")
-    flows = {key: found[key] for key in ("source", "destination", "size_bytes", "arrival_s")}
-    records = play(setting, flows)
+    records = play(SETTINGS[setting], flow_columns(found))
     alone = np.interp(np.log(found["size_bytes"]), np.log(lone["size_bytes"]), lone["d11_x_us"]) / 1e6
     return records, found, alone
 
@@ -91,7 +48,7 @@ def test_a_lone_flow_takes_as_long_as_in_ns3(run: str) -> None:
         "size_bytes": lone["size_bytes"],
         "arrival_s": np.arange(count) + 0.01,
     }
-    assert play(setting, flows).fct * 1e6 == pytest.approx(lone[f"{run}_us"], rel=0.02)
+    assert play(SETTINGS[setting], flow_columns(flows)).fct * 1e6 == pytest.approx(lone[f"{run}_us"], rel=0.02)
 
 
 def test_dctcp_delays_flows_of_each_size_as_in_ns3() -> None:

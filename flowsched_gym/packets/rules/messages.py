@@ -68,13 +68,23 @@ class Sketch(NamedTuple):
 
 
 @inlined_part
+def is_bare(p: int, table: PacketTable) -> bool:
+    """Returns whether a packet has no payload; one of no more bytes than an acknowledgement counts as one."""
+    bare: bool = table.size[p] <= table.bare_size
+    return bare
+
+
+@inlined_part
 def count_bytes(now: float, port: int, p: int, table: PacketTable, messages: Messages) -> tuple[float, float, bool]:
     """Counts a packet at the port of its sender, which tags it for those behind.
 
-    Returns bytes sent before it, or with it; when the packet before it arrived; whether it begins a message.
+    Returns bytes sent before it, or with it; when the packet before it arrived; whether it begins a message. What goes
+    back is not of the message, and has sent nothing: hosts count each direction by itself.
     """
     key = table.key[table.flow[p]]
     last_seen = messages.last_seen[key]
+    if is_bare(p, table):
+        return 0.0, last_seen, False
     if 0 < table.num_senders <= port:
         return table.tag[p], last_seen, False
     new = not last_seen >= now - messages.gap

@@ -7,6 +7,8 @@ the window at which that is flat (``origin``) and after how many s (``climb``), 
 
 from typing import Any, Final
 
+import numpy as np
+
 from flowsched_gym.flows.windows import HALF, average_share, cut_window, penalty
 from flowsched_gym.machine_code.decorators import inlined_part
 from flowsched_gym.machine_code.numerics import power
@@ -114,7 +116,7 @@ def reduce_window(delivered: int, lost: int, advanced: bool, transport: int, s: 
     s.prr_delivered += delivered
     room = s.slow_start_end - s.pipe
     if room < 0.0:
-        allowed = s.slow_start_end * s.prr_delivered / s.prior_window - s.prr_out
+        allowed = float(np.ceil(s.slow_start_end * s.prr_delivered / s.prior_window)) - s.prr_out
     else:
         allowed = float(max(s.prr_delivered - s.prr_out, delivered))
         if advanced and lost == 0:

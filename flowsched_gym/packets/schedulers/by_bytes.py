@@ -12,7 +12,7 @@ from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.checks import check_choice
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.packets.contract import Arrival, Order, PacketTable, Traffic
-from flowsched_gym.packets.rules.messages import Messages, count_bytes
+from flowsched_gym.packets.rules.messages import Messages, count_bytes, is_bare
 from flowsched_gym.packets.rules.queues import Service, first_within, new_service, next_queue
 from flowsched_gym.packets.schedulers.parameters import (
     BytesSent,
@@ -50,6 +50,7 @@ class Pias(MessageScheduler):
     """Queues by bytes sent: a packet enters the first queue with ``bytes sent <= threshold``; queue 0 is the highest.
 
     Bytes are counted without error, as senders that tag their packets do; a packet that is sent again counts again.
+    Acknowledgements and handshakes have sent nothing.
 
     Args:
         thresholds: Thresholds in B, (queues - 1,), non-decreasing.
@@ -181,7 +182,7 @@ class PfabricEdf(MessageScheduler):
     def arrive(now: float, port: int, p: int, table: PacketTable, record: BytesSent) -> Arrival:
         """Ranks the packet by its deadline, or behind all of these by what its flow has left."""
         _, last_seen, new = count_bytes(now, port, p, table, record.messages)
-        due = table.due[table.flow[p]]
+        due = -np.inf if is_bare(p, table) else table.due[table.flow[p]]
         if due < np.inf:
             return Arrival(0, due, due, last_seen, new)
         left = table.remaining[p]

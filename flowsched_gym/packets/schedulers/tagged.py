@@ -10,7 +10,7 @@ from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.checks import check_choice, check_numbers
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.packets.contract import Arrival, Order, PacketTable, Scheduler, Traffic
-from flowsched_gym.packets.rules.messages import Messages, Sketch, count, count_bytes, place
+from flowsched_gym.packets.rules.messages import Messages, Sketch, count, count_bytes, is_bare, place
 from flowsched_gym.packets.rules.queues import Service, new_service, next_queue
 from flowsched_gym.packets.schedulers.parameters import (
     BUCKETS,
@@ -127,6 +127,8 @@ class _Ranks(NamedTuple):
 class Ranked(MessageScheduler):
     """The flow with the smallest tag first, and of that flow the packet that arrived first; tags do not change.
 
+    Packets without payload, such as acknowledgements, go before all.
+
     By size it is the counterpart of the fluid's ``psjf``, by deadline that of ``edf``. Completion times of a replay in
     the fluid are ranks too: so any of its orders, MERP's for instance, is played in packets. A full buffer drops the
     packet of the largest rank, the last one of these.
@@ -151,7 +153,7 @@ class Ranked(MessageScheduler):
     def arrive(now: float, port: int, p: int, table: PacketTable, record: _Ranks) -> Arrival:
         """Ranks the packet by its flow."""
         _, last_seen, new = count_bytes(now, port, p, table, record.messages)
-        rank = record.rank[table.flow[p]]
+        rank = -np.inf if is_bare(p, table) else record.rank[table.flow[p]]
         return Arrival(0, rank, rank, last_seen, new)
 
     def new_record(self, traffic: Traffic, num_ports: int) -> _Ranks:
