@@ -55,7 +55,8 @@ REASONS: Final = {
 }
 """Why an agent does not win."""
 REFERENCE: Final = (
-    "A reference is the best rule, a search that takes thousands of times longer, or a bound that nothing exceeds."
+    "A reference is the best rule, a search that tries each choice before it takes one, constants that evolution found "
+    "(static), or a bound that nothing exceeds."
 )
 SCORES_CAPTION: Final = (
     "Each dot is one training of an agent, further right is better; the bar is the best hand-written rule. Red: the "
@@ -145,7 +146,10 @@ def _summary(compared: Sequence[ComparedSetting], claims: Sequence[Claim], names
             of_setting = [claim for claim in counted if claim.compared is each]
             rule = np.nan if each.best_rule is None or each.best_rule.score is None else each.best_rule.score
             scores = [claim.scores for claim in of_setting]
-            rows.append(ScoreRow(name=_name(each.setting), address=f"#{names[id(each)]}", scores=scores, rule=rule))
+            learned = any(claim.compared is each for claim in claims)
+            instead = f"{each.setting.reference}: reference" if learned else "no agent yet"
+            name, address = _name(each.setting), f"#{names[id(each)]}"
+            rows.append(ScoreRow(name=name, address=address, scores=scores, rule=rule, instead=instead))
     picture = _figure(draw_scores(rows), SCORES_CAPTION) if counted else ""
     tally = f'<ul class="tally">{"".join(told)}</ul>' if told else ""
     return f'<div><p class="score">{figure}{escape(words)} {REFERENCE}</p>{tally}</div>{picture}'
