@@ -47,24 +47,34 @@ ROUTE: Final = EnvironmentSpec(
     baselines=("ecmp", "memr"),
     planners=SEARCH,
     ability=Ability(("path",), ("sizes", "link loads")),
-    policies=policies_of(
-        "flowsched_gym.systems.merp.route.policies",
-        {
-            "random": ("RandomPath", "any path that is up", ()),
-            "ecmp": ("HashedPath", "equal-cost multi-path: a path that is up, by a hash", ()),
-            "least-loaded": (
-                "LeastLoadedPath",
-                "fewest bytes left on the most loaded link of the path",
-                ("link loads",),
-            ),
-            "conga": ("CongaPath", "least utilised path, any of these by a hash, chosen once", ("link loads",)),
-            "memr": (
-                "MemrPath",
-                "smallest expansion ratio, then the largest rate to expect (MERP, Algorithms 4 to 6)",
-                ("sizes", "link loads"),
-            ),
-        },
-        actions=("path",),
+    abilities={"observation": {"forecast": Ability(information=("forecasts",))}},
+    policies=(
+        *policies_of(
+            "flowsched_gym.systems.merp.route.policies",
+            {
+                "random": ("RandomPath", "any path that is up", ()),
+                "ecmp": ("HashedPath", "equal-cost multi-path: a path that is up, by a hash", ()),
+                "least-loaded": (
+                    "LeastLoadedPath",
+                    "fewest bytes left on the most loaded link of the path",
+                    ("link loads",),
+                ),
+                "conga": ("CongaPath", "least utilised path, any of these by a hash, chosen once", ("link loads",)),
+                "memr": (
+                    "MemrPath",
+                    "smallest expansion ratio, then the largest rate to expect (MERP, Algorithms 4 to 6)",
+                    ("sizes", "link loads"),
+                ),
+            },
+            actions=("path",),
+        ),
+        PolicySpec(
+            name="least-added",
+            description="least sum of the flow's slowdown and what it adds to those of others, if no more flows came",
+            target="flowsched_gym.systems.merp.route.policies:LeastAdded",
+            requires={"observation": "forecast"},
+            ability=Ability(("path",), ("sizes", "link loads", "forecasts")),
+        ),
     ),
 )
 

@@ -61,7 +61,7 @@ CASES: Final = {
             {"load": 0.9},
             {"link_gbps": 10.0, "link_delay_us": 10.0},
             {"arity": 6, "failures": 8},
-            {"slow_links": [[64, 0.1], [80, 0.25]]},
+            {"slow_links": [[64, 0.1], [80, 0.25]], "observation": "forecast"},
             {"workload": "poisson-web-search"},
             {"workload": "gather-a1", "flows": None},
         ),

@@ -22,6 +22,7 @@ from flowsched_gym.systems.merp.route.env import MERPRouteEnv
 from flowsched_gym.systems.merp.route.policies import (
     CongaPath,
     HashedPath,
+    LeastAdded,
     LeastLoadedPath,
     MemrPath,
     PathPolicy,
@@ -169,13 +170,46 @@ def flows_on(simulation: Simulation, link: int) -> list[int]:
     return [row for row in live.tolist() if link in links[starts[paths[row]] : starts[paths[row] + 1]]]
 
 
+def forecast(simulation: Simulation, path_links: dict[int, list[int]]) -> dict[int, float]:
+    """Returns the slowdowns of all flows that send, and of those with these paths, if no more came."""
+    network, state, now = simulation.network, simulation.state, simulation.now
+    links_of, left = dict(path_links), {}
+    for row in simulation.links.active[: simulation.links.num_active].tolist():
+        path = int(simulation.controls.path[row])
+        links = network.path_links[network.path_start[path] : network.path_start[path + 1]].tolist()
+        if row not in links_of and all(network.capacity[link] > 0 for link in links):
+            links_of[row] = links
+    deadline = dict.fromkeys(links_of, 0.0)
+    for link in set().union(*links_of.values()):
+        capacity, waiting = float(network.capacity[link]), {row for row, links in links_of.items() if link in links}
+        while waiting:
+            total = sum(float(state.remaining[row]) for row in waiting)
+            ratio = {row: ((now - state.arrival_time[row]) * capacity + total) / state.size[row] for row in waiting}
+            last = min(waiting, key=ratio.__getitem__)
+            deadline[last] = max(deadline[last], now + total / capacity)
+            waiting.remove(last)
+    left, slowdowns = {row: float(state.remaining[row]) for row in sorted(deadline, key=deadline.__getitem__)}, {}
+    while left:
+        free, rate = dict(enumerate(network.capacity.tolist())), {}
+        for row in left:
+            rate[row] = min(free[link] for link in links_of[row])
+            for link in links_of[row]:
+                free[link] -= rate[row]
+        first = min(left, key=lambda row: left[row] / rate[row] if rate[row] else np.inf)
+        step = left.pop(first) / rate[first]
+        now += step
+        slowdowns[first] = (now - state.arrival_time[first]) / simulation.ideal_fct()[first]
+        left = {row: max(remaining - rate[row] * step, 0.0) for row, remaining in left.items()}
+    return slowdowns
+
+
 @pytest.mark.parametrize(
     ("discipline", "arguments"),
     [("merp", {}), ("ps", {"failures": 3}), ("srpt", {"arity": 6, "flows": 60, "link_gbps": 10.0}), ("fifo", {})],
     ids=str,
 )
 def test_the_observation_says_what_the_simulation_knows(discipline: str, arguments: dict[str, Any]) -> None:
-    env = MERPRouteEnv(discipline=discipline, **({"flows": 120} | arguments))
+    env = MERPRouteEnv(discipline=discipline, observation="forecast", **({"flows": 120} | arguments))
     layout, line_rate, num_checked = env.layout, env.config.capacity, 0
 
     def check_and_choose(wrapped: gym.Env, observation: np.ndarray, _: Any) -> int:
@@ -213,8 +247,13 @@ def test_the_observation_says_what_the_simulation_knows(discipline: str, argumen
                     [(waited[other], state.size[other], state.remaining[other]) for other in on[link]] for link in links
                 ]
                 expected["expansion_ratio"] = max(expansion_ratio(line_rate, size, each) for each in others)
+                after = forecast(simulation, path_links={row: links})
+                expected["own_slowdown"] = after.pop(row)
+                added = sum(after.values()) - sum(forecast(simulation, path_links={}).values())
+                expected["total_slowdown"] = max(expected["own_slowdown"] + added, 0.0)
             else:
-                expected |= {"expansion_ratio": np.inf, "expected_rate": 0.0}
+                expected |= {"expansion_ratio": np.inf, "own_slowdown": np.inf, "total_slowdown": np.inf}
+                expected["expected_rate"] = 0.0
             roles = ROLES if not same_pod else (ROLES[0], ROLES[3])
             for role, link in zip(roles, links[1:-1], strict=True):
                 expected[f"{role}_flows"] = len(on[link])
@@ -281,6 +320,59 @@ def expected(simulation: Simulation, pending: PathDecision) -> list[tuple[float,
     scene = NetworkState(simulation.now, *active, simulation.state, simulation.controls, network, simulation.routes)
     expect_on_links(pending.row, scene, ratio, rate)
     return [expect_on_path(path, network, ratio, rate) for path in range(pending.first, pending.last)]
+
+
+def test_a_flow_sees_its_own_slowdown_and_what_it_adds_to_those_of_others() -> None:
+    # Path 0 leads over a link with a tenth of the rate, which the first flow of 20 ms crosses for 200 ms.
+    sizes = [20 * MILLISECOND, 2 * MILLISECOND, 40 * MILLISECOND]
+    flows = make_flows([0.0] * 3, sizes, source=[0, 1, 1], destination=[4, 5, 5])
+    slow = [[core_cables(16)[0][0], 0.1]]
+    env = by_hand(flows, discipline="merp", observation="forecast", slow_links=slow)
+    small = env.step(0)[0]
+    large = env.step(2)[0]
+
+    # The small flow goes first. On path 0 it takes 20 ms, by which the first one is late; on path 1, where they share
+    # the link that leaves the edge, 2 ms. On path 2 they do not meet.
+    own = env.layout.slot_column(small, "own_slowdown")[:3]
+    assert own == pytest.approx([10, 1, 1], rel=NEAR)
+    assert env.layout.slot_column(small, "total_slowdown")[:3] == pytest.approx(np.add(own, [1, 2 / 20, 0]), rel=NEAR)
+    # The large one waits for the small one. On path 0 it goes last, after 200 ms, and takes 400; on path 1 it goes
+    # before the first one, whose virtual deadline the slow link makes late, and which is late by 40 ms.
+    own = env.layout.slot_column(large, "own_slowdown")[:3]
+    assert own == pytest.approx([600 / 40, 42 / 40, 42 / 40], rel=NEAR)
+    assert env.layout.slot_column(large, "total_slowdown")[:3] == pytest.approx(np.add(own, [0, 40 / 20, 0]), rel=NEAR)
+
+
+def test_the_forecast_is_what_happens_if_no_more_flows_come() -> None:
+    rng = np.random.default_rng(7)
+    ends = rng.integers(8, size=24), 8 + rng.integers(8, size=24)  # 0 to 7 are in other pods than 8 to 15
+    flows = make_flows([0.0] * 24, MILLISECOND * rng.uniform(1, 40, size=24), source=ends[0], destination=ends[1])
+    before = rng.integers(4, size=23)
+    happened, shown = [], None
+    for path in range(4):
+        env = by_hand(flows, discipline="merp", observation="forecast")
+        for action in before:
+            shown = env.step(int(action))[0]
+        env.step(path)
+        slowdown = env.records().slowdown
+        happened.append((slowdown[-1], slowdown.sum()))
+
+    own, total = np.transpose(happened)
+    assert env.layout.slot_column(shown, "own_slowdown") == pytest.approx(own, rel=NEAR)
+    forecast = env.layout.slot_column(shown, "total_slowdown")
+    assert forecast - forecast[0] == pytest.approx(total - total[0], rel=1e-3)
+    assert np.ptp(total) > 1
+
+
+def test_least_added_takes_the_path_that_costs_all_flows_least_and_memr_the_one_that_costs_the_flow_least() -> None:
+    layout = route_layout(MERPRouteConfig(observation="forecast"))
+    observation = np.zeros(layout.size, dtype=np.float32)
+    for name, values in {"expansion_ratio": [2.0, 3.0, 1.0], "total_slowdown": [5.0, 4.0, 1.0]}.items():
+        observation[layout.slot_slice(name)][:3] = [value / (value + 4.0) for value in values]
+    observation[layout.slot_slice("live")][:2] = 1.0  # not the third
+
+    assert int(LeastAdded(layout).predict(observation)[0]) == 1
+    assert int(MemrPath(layout).predict(observation)[0]) == 0
 
 
 @pytest.mark.parametrize("failures", [0, 3])

@@ -50,6 +50,15 @@ class RouteDiscipline(StrEnum):
     """In the order of arrival."""
 
 
+class RouteObservation(StrEnum):
+    """What the agent sees of each path."""
+
+    LINKS = "links"
+    """Its links and their flows."""
+    FORECAST = "forecast"
+    """These, and what it would cost the flow, and all others, if no more flows came."""
+
+
 class RouteReward(StrEnum):
     """What is rewarded when flows finish."""
 
@@ -108,6 +117,7 @@ class MERPRouteConfig(LinkConfig):
         meaning="links that have a share of link_gbps alone: pairs of a number (``docs/networks.md``) and that share",
         none="all links are alike",
     )
+    observation: Choice[RouteObservation] = argument(RouteObservation.LINKS, meaning="what the agent sees of paths")
     reward: Choice[RouteReward] = argument(RouteReward.SLOWDOWN, meaning="reward for flows that finish")
     link_gbps: float = link_argument(1.0, "MERP, section 6.2: 1")
     link_delay_us: float = delay_argument(0.0, "MERP, section 6.2: 10")

@@ -8,7 +8,7 @@ from flowsched_gym.envs.drawing import View
 from flowsched_gym.fluid.decision import DecisionKind, PathDecision
 from flowsched_gym.fluid.disciplines import make_discipline
 from flowsched_gym.systems.merp.panels import route_panels
-from flowsched_gym.systems.merp.route.config import MERPRouteConfig, route_source
+from flowsched_gym.systems.merp.route.config import MERPRouteConfig, RouteObservation, route_source
 from flowsched_gym.systems.merp.route.rules import FLOW_FIELDS, RouteRules, reward_terms, route_layout
 from flowsched_gym.topology import Topology, fat_tree, make_routing
 from flowsched_gym.workload import WorkloadLike
@@ -39,6 +39,12 @@ class MERPRouteEnv(DecisionEnv[RouteRules]):
     links that all paths that are up share. A path that is down has the utilisation 1 and an infinite expansion ratio.
 
     {columns}
+
+    ``observation="forecast"`` adds to each path what it would cost if no more flows came and all were served in the
+    order of their virtual deadlines as they are now, whatever the discipline, (4 + 25 (arity / 2) ** 2,). Delays of
+    links are left out; both are infinite where the path is down.
+
+    {columns: observation="forecast"}
 
     ## Rewards
     Given to the action after which flows finish; those before the first decision to the first action. ``slowdown``:
@@ -87,7 +93,13 @@ class MERPRouteEnv(DecisionEnv[RouteRules]):
     def __init__(self, config: MERPRouteConfig, workload: WorkloadLike, render_mode: str | None, engine: str) -> None:
         terms = reward_terms(config.reward)
         super().__init__(
-            RouteRules(config.num_paths, "fct" in terms, "slowdown" in terms, config.capacity),
+            RouteRules(
+                config.num_paths,
+                "fct" in terms,
+                "slowdown" in terms,
+                config.observation is RouteObservation.FORECAST,
+                config.capacity,
+            ),
             config.num_paths,
             source=route_source(config, workload),
             network=NetworkSetup(

@@ -129,6 +129,14 @@ class MemrPath(_LeastPair):
     signs = (1.0, -1.0)
 
 
+class LeastAdded(_LeastPair):
+    """Least sum of the flow's slowdown and what it adds to those of others, then the largest rate to expect."""
+
+    pure: ClassVar[bool] = True
+    needs = ("total_slowdown", "expected_rate")
+    signs = (1.0, -1.0)
+
+
 def _part_of_the_way(candidate: BoolArray, share: npt.NDArray[np.float64]) -> IntArray:
     """Returns candidates, (batch,): shares in [0, 1), (batch,), are parts of the way from the first to the last."""
     index = (share * candidate.sum(axis=1)).astype(np.int64)

@@ -17,7 +17,8 @@ from flowsched_gym.fluid.routes import NetworkState, path_is_up, shared_ends
 from flowsched_gym.fluid.rules.routing.memr import expect_on_links, expect_on_path
 from flowsched_gym.machine_code.decorators import allocating_part, inlined_part
 from flowsched_gym.machine_code.numerics import squash
-from flowsched_gym.systems.merp.route.config import MERPRouteConfig, RouteReward
+from flowsched_gym.systems.merp.route.config import MERPRouteConfig, RouteObservation, RouteReward
+from flowsched_gym.systems.merp.route.forecast import forecast_slowdowns
 
 SIZE_SCALE: Final = 1500 * BYTES_PER_KILOBYTE
 """Size in B that becomes one half: the mean of MERP's flows (section 6.1.1)."""
@@ -34,6 +35,7 @@ NUM_CONTEXT_COLUMNS: Final = 4
 NUM_PATH_COLUMNS: Final = 7
 NUM_ROLES: Final = 4
 NUM_LINK_COLUMNS: Final = 4
+NUM_FORECAST_COLUMNS: Final = 2
 CONTEXT: Final = (
     Column.squashed("size", "bytes to deliver", "B", SIZE_SCALE),
     Column.squashed("ideal_fct", "completion time alone on the empty network", "s", TIME_SCALE),
@@ -69,6 +71,12 @@ LINKS: Final = tuple(
     )
 )
 
+FORECAST: Final = (
+    Column.squashed("own_slowdown", "slowdown of the flow if no more flows came", "1", RATIO_SCALE),
+    Column.squashed("total_slowdown", "the same, and what it would add to the slowdowns of others", "1", RATIO_SCALE),
+)
+"""Columns of a path with ``observation="forecast"`` alone."""
+
 
 def reward_terms(reward: RouteReward) -> tuple[str, ...]:
     """Names the terms of a reward."""
@@ -81,6 +89,7 @@ class RouteRules(NamedTuple):
     num_slots: int
     rewards_fct: bool
     rewards_slowdown: bool
+    shows_forecast: bool
     line_rate: float
 
     def act(self, decision: Decision, action: int) -> tuple[int, int, bool]:
@@ -103,7 +112,7 @@ class RouteRules(NamedTuple):
         """Writes the columns of ``route_layout``; zeros at the end."""
         observation[:] = 0.0
         if decision.is_due:
-            _show(decision, self.line_rate, observation)
+            _show(decision, self.line_rate, self.shows_forecast, observation)
 
     def reward(self, decision: Decision, num_before: int, terms: FloatArray) -> float:
         """Rewards minus the completion times, or slowdowns, of the flows delivered since the last action."""
@@ -128,7 +137,8 @@ class RouteRules(NamedTuple):
 
 def route_layout(config: MERPRouteConfig) -> Layout:
     """Lists the columns that the agent sees."""
-    return Layout(context=CONTEXT, slot=(*PATH, *LINKS), num_slots=config.num_paths)
+    forecast = FORECAST if config.observation is RouteObservation.FORECAST else ()
+    return Layout(context=CONTEXT, slot=(*PATH, *LINKS, *forecast), num_slots=config.num_paths)
 
 
 @inlined_part
@@ -141,7 +151,7 @@ def _is_up(decision: Decision, index: int) -> bool:
 
 
 @allocating_part
-def _show(decision: Decision, line_rate: float, observation: ObservationArray) -> None:
+def _show(decision: Decision, line_rate: float, shows_forecast: bool, observation: ObservationArray) -> None:
     """Writes the flow that needs a path, its paths and their links; 0 stays where there are none."""
     routes: Any = decision.routes
     now, state, controls, network = decision.now, decision.state, decision.controls, decision.network
@@ -159,7 +169,11 @@ def _show(decision: Decision, line_rate: float, observation: ObservationArray) -
             used[path_links[step]] += state.rate[other]
             num_flows[path_links[step]] += 1.0
     ratio, rate = np.zeros(num_links), np.zeros(num_links)
-    expect_on_links(row, NetworkState(now, active, count, state, controls, network, routes), ratio, rate)
+    scene = NetworkState(now, active, count, state, controls, network, routes)
+    expect_on_links(row, scene, ratio, rate)
+    alone, together = np.zeros(last - first), np.zeros(last - first)
+    if shows_forecast:
+        forecast_slowdowns(row, scene, decision.flows["ideal_fct"], alone, together)
     head, tail = shared_ends(first, last, network)
     num_own = np.int64(path_start[first + 1]) - np.int64(path_start[first]) - 2
     observation[0] = squash(state.size[row], SIZE_SCALE)
@@ -194,3 +208,7 @@ def _show(decision: Decision, line_rate: float, observation: ObservationArray) -
             observation[to + 2] = min(rate[link] / line_rate, 1.0)
             observation[to + 3] = 1.0 if network.capacity[link] > 0.0 else 0.0
         at += NUM_PATH_COLUMNS + NUM_ROLES * NUM_LINK_COLUMNS
+        if shows_forecast:
+            observation[at] = squash(alone[path - first], RATIO_SCALE) if is_up else 1.0
+            observation[at + 1] = squash(together[path - first], RATIO_SCALE) if is_up else 1.0
+            at += NUM_FORECAST_COLUMNS
