@@ -11,7 +11,14 @@ import numpy.typing as npt
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.errors import ConfigError, SimulationError
 from flowsched_gym.packets.contract import PacketTable, Scheduler, Traffic
-from flowsched_gym.packets.parameters import TRANSPORTS, Acks, NetworkParameters, PacketTransport, Paths
+from flowsched_gym.packets.parameters import (
+    TRANSPORTS,
+    UNLIMITED,
+    Acks,
+    NetworkParameters,
+    PacketTransport,
+    Paths,
+)
 from flowsched_gym.packets.rules.tcp import SENDER, Segments, new_sender
 from flowsched_gym.packets.rules.windows import FIRST_SHARE, Deadlines, Windows
 from flowsched_gym.packets.state import PortLimits
@@ -150,12 +157,16 @@ class PacketNetwork(NamedTuple):
 
     def new_senders(self) -> npt.NDArray[Any]:
         """Makes senders that detect losses, (num_flows,) of type ``SENDER``."""
-        window, min_rto = self.parameters.window, float(self.parameters.min_rto)
+        window, min_rto, room = (
+            self.parameters.window,
+            float(self.parameters.min_rto),
+            self.parameters.receive_window or UNLIMITED,
+        )
         ends = zip(self.flows.first_packet[:-1].tolist(), self.flows.first_packet[1:].tolist(), strict=True)
         part, packet_part = self._parts(by_size=self.transport == TRANSPORTS["tafe"])
         rest = zip(part.tolist(), self.flows.table.due.tolist(), strict=True)
         rows = [
-            new_sender(*end, window=window, min_rto=min_rto, due=due, part=each, packet_part=packet_part)
+            new_sender(*end, window=window, min_rto=min_rto, due=due, part=each, packet_part=packet_part, room=room)
             for end, (each, due) in zip(ends, rest, strict=True)
         ]
         return np.array(rows, dtype=SENDER)

@@ -10,7 +10,17 @@ import numpy as np
 from flowsched_gym.core.arrays import BoolArray
 from flowsched_gym.core.checks import check_between, check_choice, check_flag, check_number
 from flowsched_gym.core.errors import ConfigError, listed, shown
-from flowsched_gym.packets.rules.tcp_windows import CUBIC, D2TCP, DCTCP, FIXED, MOST_WINDOW, NEWRENO, TAFE
+from flowsched_gym.packets.rules.tcp_windows import (
+    CUBIC,
+    D2TCP,
+    DCTCP,
+    FIXED,
+    MOST_WINDOW,
+    NEWRENO,
+    RENO,
+    TAFE,
+    reacts_to_marks,
+)
 from flowsched_gym.packets.state import PortLimits
 from flowsched_gym.workload.empirical import PACKET_PAYLOAD
 
@@ -49,7 +59,7 @@ class PacketTransport(StrEnum):
 
 TRANSPORTS: Final[Mapping[str, int]] = {
     **{"fixed": FIXED, "dctcp": DCTCP, "newreno": NEWRENO, "cubic": CUBIC},
-    **{"d2tcp": D2TCP, "tafe": TAFE},
+    **{"d2tcp": D2TCP, "tafe": TAFE, "reno": RENO},
 }
 """Windows of senders that detect losses, as rules know them."""
 
@@ -116,9 +126,10 @@ class NetworkParameters:
     """Parameters of senders, and of the ports and links that they send across.
 
     Attributes:
-        transport: ``fixed`` windows, ``dctcp`` (RFC 8257), ``newreno`` (RFC 5681), ``cubic`` with HyStart (RFC 8312),
-            or two that are as ``dctcp``, but marks cut a window by other parts: ``d2tcp`` by alpha ** d / 2, where d
-            is the time that a flow needs over the time to its deadline, from 0.5 to 2, and 1 without one; ``tafe`` by
+        transport: ``fixed`` windows, ``dctcp`` (RFC 8257), ``newreno`` (RFC 5681), ``cubic`` with HyStart (RFC 8312);
+            ``reno``: NewReno whose acknowledgements tell the first missing packet and no more (RFC 6582); or two that
+            are as ``dctcp``, but marks cut a window by other parts: ``d2tcp`` by alpha ** d / 2, where d is the time
+            that a flow needs over the time to its deadline, from 0.5 to 2, and 1 without one; ``tafe`` by
             alpha S_c / S_max (TAFE, Eq. 3 to 5), where S_c are the bytes not acknowledged.
         losses: ``detected``: by selective acknowledgements and timers, as TCP does. ``told``: a sender knows
             ``min_rto`` after each loss that its packet may be sent again, and sends nothing again needlessly; such
@@ -134,6 +145,9 @@ class NetworkParameters:
         handshake: Whether a flow begins with a SYN, its answer and a third packet, of ``ack_bytes`` each.
         acks: ``free``: acknowledgements take the propagation delay back, no bandwidth; ``packets``: they queue too.
         ack_bytes: Bytes of an acknowledgement on the wire, > 0; ``None`` for those of a header, or 40 without one.
+        ack_every: Packets in order that a receiver acknowledges together, >= 1; 1 where marks cut windows.
+        ack_delay: Time in s after which it acknowledges them if fewer come, > 0.
+        receive_window: Packets that a receiver has room for, from the first missing one on, >= 1; ``None``: unlimited.
         paths: ``flow``: the path that the fluid takes (the hash of ``Topology.ecmp``), the same one back; ``packet``:
             the packets of a flow take the paths of its pair in turns, from that one on.
         mark_at: A packet is marked if more bytes wait when it arrives at a port (K of DCTCP). One number, or a mapping
@@ -156,6 +170,9 @@ class NetworkParameters:
     handshake: bool = False
     acks: str = Acks.FREE
     ack_bytes: float | None = None
+    ack_every: int = 1
+    ack_delay: float = 0.2
+    receive_window: int | None = None
     paths: str = Paths.FLOW
     mark_at: ByClass = None
     buffer: ByClass = None
@@ -168,7 +185,7 @@ class NetworkParameters:
         check_choice("paths", self.paths, Paths)
         check_choice("messages", self.messages, (*MessageRule, BY_TASK))
         check_flag("handshake", self.handshake)
-        for name in ("payload", "min_rto"):
+        for name in ("payload", "min_rto", "ack_delay"):
             check_number(name, getattr(self, name), above=0)
         for name in ("header", "delay"):
             check_number(name, getattr(self, name), at_least=0)
@@ -189,6 +206,17 @@ class NetworkParameters:
             check_between("initial_window", self.initial_window, 1, most, what="a whole number")
         for name in ("mark_at", "buffer"):
             self._by_class(name)
+        for name in ("ack_every", "receive_window"):
+            if getattr(self, name) is not None:
+                check_between(name, getattr(self, name), 1, UNLIMITED, what="a whole number")
+        if self.ack_every > 1 and reacts_to_marks(TRANSPORTS[self.transport]):
+            raise ConfigError(
+                f"ack_every is {self.ack_every}: transport {self.transport!r} needs to be told each mark: 1"
+            )
+        if self.are_told and (self.ack_every > 1 or self.receive_window is not None):
+            raise ConfigError(
+                "ack_every and receive_window are for senders that detect losses, not for those told of them"
+            )
 
     @property
     def are_told(self) -> bool:

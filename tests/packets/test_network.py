@@ -14,9 +14,11 @@ from flowsched_gym.packets.compiled.network import new_network, run_network
 from flowsched_gym.packets.compiled.state import DELIVERED, DROPPED, NONE, SENT
 from flowsched_gym.packets.network import PacketNetwork
 from flowsched_gym.packets.parameters import NetworkParameters
-from flowsched_gym.packets.rules.tcp_windows import DCTCP, reduce_window
+from flowsched_gym.packets.rules import tcp
+from flowsched_gym.packets.rules.tcp_windows import DCTCP, OPEN, RECOVERY, RENO, reduce_window
 from flowsched_gym.packets.schedulers import PacketSetup, Pias, make_scheduler
 from flowsched_gym.packets.simpy import DetectingReplay, ToldReplay
+from flowsched_gym.packets.simpy.detecting import SenderState
 from flowsched_gym.packets.state import PacketRecords
 from flowsched_gym.topology import Topology, add_cpus, big_switch, fat_tree, leaf_spine, make_topology
 from flowsched_gym.workload import Workload
@@ -62,13 +64,21 @@ def network_of(
     return PacketSetup(scheduler=rule, topology=topology, parameters=parameters, seed=seed).network(flows)
 
 
-@pytest.mark.parametrize("transport", ["fixed", "dctcp", "newreno", "cubic", "d2tcp", "tafe"])
+@pytest.mark.parametrize("transport", ["fixed", "dctcp", "newreno", "reno", "cubic", "d2tcp", "tafe"])
 @pytest.mark.parametrize("change", [{}, {"acks": "free"}, {"paths": "packet", "handshake": False}], ids=str)
 def test_both_engines_lose_mark_and_deliver_the_same_packets(transport: str, change: dict[str, object]) -> None:
     records = on_both(mixed_flows(8), SMALL, transport=transport, **{**HARSH, **change})
     assert np.isfinite(records.fct).all()
     assert min(records.drops.sum(), records.marks.sum(), records.timeouts.sum()) > 0
     assert records.slowdown.min() > 1 - 1e-9
+
+
+def test_both_engines_delay_acknowledgements_to_small_windows_alike() -> None:
+    for transport in ("reno", "newreno"):
+        late = {"ack_every": 2, "ack_delay": 5e-4, "receive_window": 12, "transport": transport}
+        records = on_both(mixed_flows(8), SMALL, **{**HARSH, **late})
+        assert np.isfinite(records.fct).all()
+        assert min(records.drops.sum(), records.timeouts.sum()) > 0
 
 
 @pytest.mark.parametrize(
@@ -115,6 +125,69 @@ def test_a_lone_flow_takes_the_time_by_hand() -> None:
     assert shaken.fct[0] == pytest.approx(without + (4 + 4 + 1) * ack / RATE + 8 * LINK, abs=1e-12)
 
 
+def test_a_receiver_acknowledges_several_packets_together_and_keeps_as_many_as_it_has_room_for() -> None:
+    packet, delay = 1_500 / RATE, 1e-3
+    round_trip = 2 * delay
+    how: dict[str, Any] = {"transport": "reno", "delay": delay, "initial_window": 2, "min_rto": 1.0}
+
+    def fct(packets: int, **parameters: object) -> float:
+        flows = make_flows([0.0], [packets * 1_460.0])
+        return float(on_both(flows, "one-link", **{**how, **parameters}).fct[0])
+
+    # Two packets; those that the first acknowledgement brings, three or, after the first packet, two.
+    assert fct(5, ack_every=2) == pytest.approx(2 * packet + round_trip + 3 * packet + delay, abs=1e-12)
+    assert fct(4) == pytest.approx(packet + round_trip + 2 * packet + delay, abs=1e-12)
+    # One packet is not enough for an acknowledgement before its time; then there are two.
+    late = fct(3, ack_every=2, ack_delay=0.2, initial_window=1)
+    assert late == pytest.approx(packet + round_trip + 0.2 + 2 * packet + delay, abs=1e-12)
+    assert fct(4, receive_window=1) == pytest.approx(4 * packet + 3 * round_trip + delay, abs=1e-12)
+
+
+def test_without_selective_acknowledgements_one_loss_is_repaired_in_each_round_trip() -> None:
+    size, window = 30, 10
+    values = tcp.new_sender(0, size, window=10.0, min_rto=1.0, due=np.inf, part=1.0, packet_part=0.1, room=window + 5)
+    s = SenderState(values)
+    segments = tcp.Segments(*([0] * size for _ in range(4)))
+    now = 0.0
+
+    def sent() -> list[int]:
+        found = []
+        while (q := tcp.next_segment(s, segments)) != tcp.NO_SEGMENT:
+            tcp.note_segment(now, q, s, segments)
+            found.append(q)
+        return found
+
+    def after(*arriving: int) -> list[list[int]]:
+        """Lets segments arrive; returns what each acknowledgement lets the sender send."""
+        found = []
+        for q in arriving:
+            tcp.receive(q, False, 1, s, segments)
+            missing = tcp.told(RENO, s)
+            tcp.acknowledge(now, missing, False, 1.0, RENO, s, segments)
+            found.append(sent())
+        return found
+
+    tcp.connect(now, s)
+    assert sent() == list(range(window))
+    # The segments 0 and 4 are lost: two equal acknowledgements let new ones go, the third repairs the first loss.
+    now = 1.0
+    assert after(1, 2, 3) == [[10], [11], [0]]
+    assert (s.state, s.slow_start_end) == (RECOVERY, 4.5)  # half of the nine that are thought to be on their way
+    # Each that leaves the network makes room for another, until the receiver has none.
+    assert after(5, 6, 7, 8, 9) == [[12], [13], [14], [], []]
+    deadline = s.deadline
+    # The first loss is filled, which shows the second one and restarts the timer; what arrives lets new ones go.
+    now = 2.0
+    assert after(0) == [[4]]
+    assert s.deadline > deadline
+    assert after(10, 11, 12, 13, 14) == [[15], [16], [17], [18], []]
+    now = 3.0
+    assert after(4) == [[]]
+    assert (s.una, s.state, s.window, s.recoveries, s.timeouts) == (15, OPEN, 4.5, 1, 0)
+    # Of four on their way each lets one more go; when as many are delivered as the window has, one more besides.
+    assert after(15, 16, 17, 18) == [[19], [20], [21], [22, 23]]
+
+
 def test_marks_and_losses_count_the_bytes_that_wait_by_class_of_link() -> None:
     # Two packets of each of two senders meet at the port of the third host. The first two come at one instant, before
     # it sends one of them; the other two when it has sent that, so that one waits.
@@ -136,6 +209,7 @@ def test_marks_and_losses_count_the_bytes_that_wait_by_class_of_link() -> None:
     [
         {"transport": "dctcp"},
         {"transport": "cubic", "acks": "free"},
+        {"transport": "reno", "ack_every": 2, "ack_delay": 1e-4, "receive_window": 20},
         {"transport": "fixed", "handshake": False, "acks": "free"},
         {"transport": "dctcp", "handshake": False, "acks": "free", "losses": "told", "paths": "packet"},
     ],
@@ -272,6 +346,10 @@ def test_what_a_network_cannot_do_is_an_error() -> None:
         ({"parameters": {"losses": "told", "handshake": True}}, "handshake is True"),
         ({"parameters": {"losses": "told", "transport": "cubic"}}, "transport"),
         ({"parameters": {"losses": "guessed"}}, "losses"),
+        ({"parameters": {"transport": "reno", "ack_every": 0}}, "ack_every"),
+        ({"parameters": {"transport": "dctcp", "ack_every": 2}}, "each mark"),
+        ({"parameters": {"transport": "reno", "receive_window": 1.5}}, "receive_window"),
+        ({"parameters": {"receive_window": 2}}, "told"),
         ({"capacity": 1.0, "topology": SMALL}, "capacity"),
         ({"keep_trace": True}, "no trace"),
     ):

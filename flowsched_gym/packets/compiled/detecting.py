@@ -28,7 +28,7 @@ class DetectingSenders(NamedTuple):
         rows: State of each, (num_flows,) of type ``tcp.SENDER``.
         size: Bytes on the wire of each segment, (num_segments,).
         completion_time: When the last byte is delivered, in s, (num_flows,); NaN for not yet.
-        timers: Flows, by when their timer is looked at.
+        timers: Flows, by when their timer is looked at; behind them, by when their receivers acknowledge what waits.
         kind: What the packet of each slot is, such as ``DATA``, (num_slots,); ``number`` is its segment, or of an
             acknowledgement what had been delivered, ``echo`` whether that answers a packet with a mark.
         free: Slots that are free, the last of the first ``slots[FREE]`` is taken next; then fresh ones.
@@ -43,6 +43,8 @@ class DetectingSenders(NamedTuple):
     timers: Heap
     min_rto: float
     ack_size: float
+    ack_every: int
+    ack_delay: float
     transport: int
     handshake: bool
     acks_are_packets: bool
@@ -64,9 +66,11 @@ def new_detecting(network: PacketNetwork) -> DetectingSenders:
         completion_time=np.full(network.flows.num_flows, np.nan),
         there=network.there._replace(turn=network.there.turn.copy()),
         back=network.back._replace(turn=network.back.turn.copy()),
-        timers=new_heap(network.flows.num_flows),
+        timers=new_heap(2 * network.flows.num_flows),
         min_rto=float(parameters.min_rto),
         ack_size=parameters.ack_size,
+        ack_every=parameters.ack_every,
+        ack_delay=float(parameters.ack_delay),
         transport=network.transport,
         handshake=bool(parameters.handshake),
         acks_are_packets=parameters.acks == Acks.PACKETS,
@@ -155,10 +159,15 @@ def _take(now: float, p: int, t: Tables, u: Underway, s: DetectingSenders) -> No
     u.counts[DELIVERED] += 1
     _free(p, s)
     if kind == DATA:
-        tcp.receive(number, marked, sender, s.segments)
+        at_once = tcp.receive(number, marked, s.ack_every, sender, s.segments)
         if sender.received == sender.last - sender.first and np.isnan(s.completion_time[row]):
             s.completion_time[row] = now
-        _answer(now, row, ACK, sender.received, marked, t, u, s)
+        receiver = len(s.rows) + row
+        if at_once:
+            set_time(receiver, np.inf, s.timers)
+            _answer(now, row, ACK, tcp.told(s.transport, sender), marked, t, u, s)
+        elif s.timers.time[receiver] == np.inf:
+            set_time(receiver, now + s.ack_delay, s.timers)
     elif kind == ACK:
         was_done = sender.una == sender.last
         tcp.acknowledge(now, number, echo, s.min_rto, s.transport, sender, s.segments)
@@ -196,6 +205,12 @@ def _timer_time(t: Tables, u: Underway, s: DetectingSenders) -> float:
 def _end_timer(now: float, t: Tables, u: Underway, s: DetectingSenders) -> None:
     """Looks at the first timer: it may have been set to a later time meanwhile."""
     row = s.timers.items[0]
+    if row >= len(s.rows):
+        set_time(row, np.inf, s.timers)
+        row -= len(s.rows)
+        s.rows[row].unanswered = 0
+        _answer(now, row, ACK, tcp.told(s.transport, s.rows[row]), False, t, u, s)
+        return
     sender = s.rows[row]
     expired = sender.deadline <= now
     if expired:

@@ -1,8 +1,9 @@
 """A TCP sender and its receiver: what is acknowledged, what is lost, when the timer expires, what is sent next.
 
 Loss detection is that of RFC 6675, reductions are proportional (PRR, RFC 6937), the timer is that of RFC 6298, as in
-ns-3 and much as in Linux. Each acknowledgement tells all that its receiver had (SACK with room for every block).
-Windows are in ``tcp_windows``.
+ns-3 and much as in Linux. Each acknowledgement tells all that its receiver had (SACK with room for every block). Those
+of ``RENO`` tell the first segment that is missing alone: its sender repairs one loss in each round trip (RFC 6582), and
+guesses by equal acknowledgements how many segments have left the network. Windows are in ``tcp_windows``.
 
 The state of a sender, ``s``, has the fields of ``SENDER``: a row of that type in machine code, an object in SimPy.
 """
@@ -19,6 +20,7 @@ from flowsched_gym.packets.rules.tcp_windows import (
     LOSS,
     OPEN,
     RECOVERY,
+    RENO,
     average_marks,
     begin_anew,
     begin_reduction,
@@ -50,7 +52,8 @@ SENDER: Final = np.dtype(
         *((name, "f8") for name in ("srtt", "variance", "rto", "deadline", "syn_time", "largest", "epoch", "origin")),
         *((name, "f8") for name in ("climb", "least_rtt", "train_begin", "train_last", "train_rtt")),
         *((name, "f8") for name in ("due", "part", "packet_part")),
-        *((name, "i8") for name in ("train_end", "train_samples", "connected", "received", "latest")),
+        *((name, "i8") for name in ("train_end", "train_samples", "connected", "received", "latest", "missing")),
+        *((name, "i8") for name in ("unanswered", "equal", "guessed", "room")),
         *((name, "i8") for name in ("timeouts", "recoveries", "cuts", "marks", "disordered", "drops")),
     ],
     align=True,
@@ -61,7 +64,10 @@ SENDER: Final = np.dtype(
 sent; ``pipe``: those thought to be on their way; ``known``: deliveries that it knows of; ``top1`` to ``top3``: the last
 three delivered. ``recover``: what ends a reduction. ``due``: its deadline; ``part`` and ``packet_part``: its bytes, and
 those of a full packet, over those of the largest flow. Windows are in packets, times in s. From ``largest`` to
-``train_samples``: see ``tcp_windows``. ``received``: deliveries; ``latest``: the last segment of these; then counts.
+``train_samples``: see ``tcp_windows``. ``received``: deliveries; ``latest``: the last segment of these; ``missing``:
+the first one that is not among them; ``unanswered``: those since the last acknowledgement. ``equal``: acknowledgements
+that told nothing new; ``guessed``: segments behind ``una`` that these stand for. ``room``: segments from ``una`` on for
+which the receiver has room. Then counts.
 """
 
 
@@ -82,10 +88,15 @@ class Segments(NamedTuple):
 
 
 @inlined_part
-def receive(q: int, marked: bool, s: Any, segments: Segments) -> None:
-    """Takes a segment at its receiver."""
+def receive(q: int, marked: bool, most: int, s: Any, segments: Segments) -> bool:
+    """Takes a segment at its receiver; returns whether it is acknowledged at once.
+
+    At the latest the one behind ``most`` - 1 others is, each that is there already, and each while one is missing or
+    that fills a gap (RFC 5681, section 4.2).
+    """
     if marked:
         s.marks += 1
+    expected = s.missing
     if segments.is_there[q] == 0:
         segments.is_there[q] = 1
         segments.delivery[s.first + s.received] = q
@@ -94,6 +105,20 @@ def receive(q: int, marked: bool, s: Any, segments: Segments) -> None:
             s.disordered += 1
         else:
             s.latest = q
+        while s.missing < s.last and segments.is_there[s.missing] != 0:
+            s.missing += 1
+    s.unanswered += 1
+    if s.unanswered < most and s.missing == expected + 1 and s.received == s.missing - s.first:
+        return False
+    s.unanswered = 0
+    return True
+
+
+@inlined_part
+def told(transport: int, s: Any) -> int:
+    """Returns what an acknowledgement tells: how many segments have been delivered, or of ``RENO`` which is missing."""
+    number: int = s.missing if transport == RENO else s.received
+    return number
 
 
 @inlined_part
@@ -125,7 +150,10 @@ def repeat_syn(now: float, s: Any) -> None:
 def acknowledge(
     now: float, count: int, marked: bool, min_rto: float, transport: int, s: Any, segments: Segments
 ) -> None:
-    """Takes an acknowledgement: so many segments had been delivered, and the newest had a mark or not."""
+    """Takes an acknowledgement: so many segments had been delivered, and the newest had a mark or not; see ``told``."""
+    if transport == RENO:
+        _acknowledge_first(now, count, min_rto, s, segments)
+        return
     before, delivered, rtt = s.una, 0, np.nan
     while s.known < count:
         q = segments.delivery[s.first + s.known]
@@ -166,8 +194,83 @@ def acknowledge(
     elif advanced:
         grow(now, delivered, rtt, transport, s)
     if advanced:
-        s.rto = _first_rto(min_rto, s)
-        s.deadline = now + s.rto if s.una < s.next else np.inf
+        _restart_timer(now, min_rto, s)
+
+
+@inlined_part
+def _acknowledge_first(now: float, missing: int, min_rto: float, s: Any, segments: Segments) -> None:
+    """Takes an acknowledgement of all segments before one that is missing (RFC 6582).
+
+    Each recovery restarts the timer once ("impatient", section 3.2), and sends while it lasts as ns-3 does: a segment
+    for each that has left the network, if there is room at the receiver, and by PRR when a hole is filled.
+    """
+    head, delivered, rtt = s.una, missing - s.una, np.nan
+    if delivered < 0:
+        return
+    for q in range(head, missing):
+        if segments.fate[q] == LOST:
+            s.num_lost -= 1
+        elif segments.fate[q] == SENT:
+            rtt = now - segments.sent_time[q]
+        segments.fate[q] = DELIVERED
+    s.una = missing
+    if rtt == rtt:
+        _sample(rtt, s)
+    if delivered == 0:
+        if s.una < s.next and s.state != LOSS:
+            s.equal += 1
+            s.guessed = min(s.guessed + 1, s.next - s.una - 1)
+            if s.state == RECOVERY:
+                s.window = float(s.pipe)
+            _count_pipe(s)
+            if s.equal == REORDERED and s.state == OPEN:
+                begin_reduction(cut_for_loss(RENO, s), RENO, s)
+                s.prior_window = float(s.next - s.una)
+                s.state, s.recover, s.edge = RECOVERY, s.next, s.una
+                s.recoveries += 1
+                _repair_first(s, segments)
+                s.window = s.pipe + 1.0
+        return
+    s.equal = 0
+    s.guessed = max(min(s.guessed - (delivered - 1), s.next - s.una - 1), 0)
+    _count_pipe(s)
+    restarts = True
+    if s.state == RECOVERY and s.una < s.recover:
+        restarts = head == s.edge
+        if s.guessed > 0:
+            _repair_first(s, segments)
+        reduce_window(delivered, 0, True, RENO, s)
+        _repair_first(s, segments)
+        s.window = max(s.window, s.pipe + 1.0)
+    else:
+        if s.state == RECOVERY:
+            s.window = s.slow_start_end
+        if s.una >= s.recover:
+            s.state = OPEN
+        grow(now, 1, rtt, RENO, s)
+    if restarts:
+        _restart_timer(now, min_rto, s)
+
+
+@inlined_part
+def _count_pipe(s: Any) -> None:
+    s.pipe = s.next - s.una - s.guessed - s.num_lost
+
+
+@inlined_part
+def _repair_first(s: Any, segments: Segments) -> None:
+    """Notes that the first segment that is not acknowledged is lost."""
+    if segments.fate[s.una] != LOST:
+        segments.fate[s.una] = LOST
+        s.num_lost += 1
+    s.lost_from = s.una
+    _count_pipe(s)
+
+
+@inlined_part
+def _restart_timer(now: float, min_rto: float, s: Any) -> None:
+    s.rto = _first_rto(min_rto, s)
+    s.deadline = now + s.rto if s.una < s.next else np.inf
 
 
 @inlined_part
@@ -179,7 +282,7 @@ def expire(now: float, transport: int, s: Any, segments: Segments) -> None:
         if segments.fate[q] != DELIVERED and segments.fate[q] != LOST:
             segments.fate[q] = LOST
             s.num_lost += 1
-    s.pipe = 0
+    s.pipe = s.equal = s.guessed = 0
     s.lost_from = s.una
     s.state, s.recover = LOSS, s.next
     s.rto = min(s.rto * BACKOFF, MAX_RTO)
@@ -199,7 +302,7 @@ def next_segment(s: Any, segments: Segments) -> int:
             s.lost_from += 1
         lost: int = s.lost_from
         return lost
-    if s.next < s.last:
+    if s.next < s.last and s.next - s.una < s.room:
         new: int = s.next
         return new
     if s.state == RECOVERY:
@@ -267,13 +370,13 @@ def _first_rto(min_rto: float, s: Any) -> float:
 
 
 def new_sender(
-    first: int, last: int, *, window: float, min_rto: float, due: float, part: float, packet_part: float
+    first: int, last: int, *, window: float, min_rto: float, due: float, part: float, packet_part: float, room: int
 ) -> tuple[Any, ...]:
     """Makes the state of a sender that has sent nothing, in the order of ``SENDER``."""
     values: dict[str, Any] = dict.fromkeys(SENDER.names or (), 0)
     values |= {"first": first, "last": last, "una": first, "next": first, "lost_from": first, "edge": first}
     values |= {"top1": NO_SEGMENT, "top2": NO_SEGMENT, "top3": NO_SEGMENT, "latest": NO_SEGMENT, "window": window}
-    values |= {"round_end": first, "train_end": first, "share": 1.0, "rto": min_rto}
+    values |= {"round_end": first, "train_end": first, "missing": first, "share": 1.0, "rto": min_rto, "room": room}
     values |= {"due": due, "part": part, "packet_part": packet_part}
     values |= dict.fromkeys(("slow_start_end", "deadline", "least_rtt", "train_rtt"), np.inf)
     values |= {"train_last": -np.inf}

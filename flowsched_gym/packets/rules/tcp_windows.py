@@ -16,7 +16,7 @@ from flowsched_gym.packets.rules.windows import GAIN, imminent_share
 
 OPEN, CWR, RECOVERY, LOSS = range(4)
 """States of a sender, as Linux names them: a window that is free, cut by marks, by losses, or by its timer."""
-FIXED, DCTCP, NEWRENO, CUBIC, D2TCP, TAFE = range(6)
+FIXED, DCTCP, NEWRENO, CUBIC, D2TCP, TAFE, RENO = range(7)
 LEAST_WINDOW: Final = 1.0
 LEAST_CUT: Final = 2.0
 """Least window that a cut leaves (RFC 5681, Eq. 4)."""
@@ -81,7 +81,8 @@ def cut_for_loss(transport: int, s: Any) -> float:
     if transport == FIXED:
         return float(s.window)
     if transport != CUBIC:
-        return cut_window(s.window, HALF, LEAST_CUT)
+        # The receiver's room may keep a window from being used (RFC 5681, Eq. 4).
+        return cut_window(s.pipe if transport == RENO else s.window, HALF, LEAST_CUT)
     # Fast convergence (RFC 8312, section 4.6): who has less than before the last loss makes room for others.
     s.largest = s.window * (1.0 + CUBIC_KEEPS) / 2.0 if s.window < s.largest else s.window
     s.epoch = float("nan")

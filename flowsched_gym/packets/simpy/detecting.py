@@ -50,6 +50,7 @@ class DetectingReplay(Network):
         self._there, self._back = Paths(network, network.there), Paths(network, network.back)
         self._of_flow = self.delays.of_flow.tolist()
         self._completion = [float("nan")] * network.flows.num_flows
+        self._ack_times = [NEVER] * network.flows.num_flows
         self._packets: list[Packet] = []
         self._free: list[int] = []
 
@@ -79,16 +80,33 @@ class DetectingReplay(Network):
         self._free.append(p)
         if kind == DATA:
             state = self.states[row]
-            tcp.receive(number, marked, state, self.segments)
+            at_once = tcp.receive(number, marked, self.network.parameters.ack_every, state, self.segments)
             if state.received == state.last - state.first and self._completion[row] != self._completion[row]:
                 self._completion[row] = self.env.now
-            self._answer(row, ACK, state.received, echo=marked)
+            if at_once:
+                self._ack_times[row] = NEVER
+                self._answer(row, ACK, tcp.told(self.network.transport, state), echo=marked)
+            elif self._ack_times[row] == NEVER:
+                self._acknowledge_later(row)
         elif kind == SYN:
             self._answer(row, SYN_ACK, 0, echo=False)
         elif kind == ACK:
             self.senders[row].acknowledge(number, marked=echo)
         elif kind == SYN_ACK:
             self.senders[row].connect()
+
+    def _acknowledge_later(self, row: int) -> None:
+        """Lets a receiver acknowledge what waits for it, unless that happens earlier."""
+        time = self._ack_times[row] = self.env.now + self.network.parameters.ack_delay
+
+        def acknowledge(_: Event) -> None:
+            if self._ack_times[row] == time:
+                self._ack_times[row] = NEVER
+                self.states[row].unanswered = 0
+                self._answer(row, ACK, tcp.told(self.network.transport, self.states[row]), echo=False)
+
+        event = self.env.at(time, PacketEventKind.TIMEOUT, len(self.states) + row)
+        event.callbacks.append(acknowledge)
 
     def _new(self, packet: Packet) -> int:
         """Gives a packet a slot, the one that became free last."""
