@@ -205,7 +205,8 @@ def lone_times(folder: Path, name: str, flows: Mapping[str, Any]) -> FloatArray:
         np.interp(flows["size_bytes"], LONE_SIZES, read_lone(folder, f"{LONE_OF.get(short, short)}.{where}"))
         for where in ("i", "i" if setting.is_switch else "x")
     )
-    return np.where(within_leaf(setting, flows), near, far)
+    alone: FloatArray = np.where(within_leaf(setting, flows), near, far)
+    return alone
 
 
 def read_lone(folder: Path, name: str) -> FloatArray:
@@ -286,7 +287,7 @@ def compare(folder: Path, name: str, flows: Mapping[str, Any], theirs: Mapping[s
 
 def by_class(size: FloatArray, alone: FloatArray, fct: Mapping[str, FloatArray]) -> dict[str, dict[str, Any]]:
     """Returns mean, p50 and p99 of slowdowns, and median errors of single flows, by class of size."""
-    found = {}
+    found: dict[str, dict[str, Any]] = {}
     for label, (low, high) in CLASSES.items():
         here = (size >= low) & (size < high)
         if here.any():
