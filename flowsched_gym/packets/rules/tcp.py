@@ -45,7 +45,7 @@ SENDER: Final = np.dtype(
     [
         *((name, "i8") for name in ("first", "last", "state", "una", "next", "pipe", "num_lost", "lost_from")),
         *((name, "i8") for name in ("known", "edge", "top1", "top2", "top3", "recover")),
-        *((name, "f8") for name in ("window", "slow_start_end", "credit", "share", "prior_window")),
+        *((name, "f8") for name in ("window", "slow_start_end", "credit", "share", "flight")),
         *((name, "i8") for name in ("round_end", "round_acknowledged", "round_marked", "prr_delivered", "prr_out")),
         *((name, "f8") for name in ("srtt", "variance", "rto", "deadline", "syn_time", "largest", "epoch", "origin")),
         *((name, "f8") for name in ("climb", "least_rtt", "train_begin", "train_last", "train_rtt")),
@@ -59,9 +59,10 @@ SENDER: Final = np.dtype(
 
 ``first`` and behind the last ``last``: its segments; ``una``: first one not acknowledged; ``next``: next one never
 sent; ``pipe``: those thought to be on their way; ``known``: deliveries that it knows of; ``top1`` to ``top3``: the last
-three delivered. ``recover``: what ends a reduction. ``due``: its deadline; ``part`` and ``packet_part``: its bytes, and
-those of a full packet, over those of the largest flow. Windows are in packets, times in s. From ``largest`` to
-``train_samples``: see ``tcp_windows``. ``received``: deliveries; ``latest``: the last segment of these; then counts.
+three delivered. ``recover``: what ends a reduction, ``flight``: packets on their way when it began. ``due``: its
+deadline; ``part`` and ``packet_part``: its bytes, and those of a full packet, over those of the largest flow. Windows
+are in packets, times in s. From ``largest`` to ``train_samples``: see ``tcp_windows``. ``received``: deliveries;
+``latest``: the last segment of these; then counts.
 """
 
 
