@@ -62,7 +62,7 @@ LONE_SIZES: Final = np.array(
 )
 TIMED: Final = ("d11.dm50s1", "d11.fx50s1", "d11.is30s1", "c11.dm50s1", "c11.is30s1")
 """Runs that are repeated in ns-3, for its CPU times."""
-HELD_OUT: Final = ("d11.ws40s9", "d21.dm40s9", "d11.is40s9", "c11.ws50s9", "c11.is40s9")
+HELD_OUT: Final = ("d11.ws40s8", "d21.dm40s8", "d11.is40s8", "c11.ws50s8", "c11.is40s8")
 """Runs with flows of our own, which no rule was chosen by."""
 HELD_OUT_FLOWS: Final = {"ws": 400, "dm": 600, "is": 1_500}
 LARGEST: Final = 1e7
@@ -205,7 +205,8 @@ def lone_times(folder: Path, name: str, flows: Mapping[str, Any]) -> FloatArray:
         np.interp(flows["size_bytes"], LONE_SIZES, read_lone(folder, f"{LONE_OF.get(short, short)}.{where}"))
         for where in ("i", "i" if setting.is_switch else "x")
     )
-    return np.where(within_leaf(setting, flows), near, far)
+    alone: FloatArray = np.where(within_leaf(setting, flows), near, far)
+    return alone
 
 
 def read_lone(folder: Path, name: str) -> FloatArray:
@@ -286,7 +287,7 @@ def compare(folder: Path, name: str, flows: Mapping[str, Any], theirs: Mapping[s
 
 def by_class(size: FloatArray, alone: FloatArray, fct: Mapping[str, FloatArray]) -> dict[str, dict[str, Any]]:
     """Returns mean, p50 and p99 of slowdowns, and median errors of single flows, by class of size."""
-    found = {}
+    found: dict[str, dict[str, Any]] = {}
     for label, (low, high) in CLASSES.items():
         here = (size >= low) & (size < high)
         if here.any():

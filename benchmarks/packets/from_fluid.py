@@ -43,7 +43,7 @@ SENDERS: Final[dict[str, object]] = {
     **{"transport": "dctcp", "initial_window": 10, "min_rto": 0.01, "handshake": True, "acks": "packets"},
     **{"mark_at": 30_000, "buffer": 300_000},
 }
-PATIENT: Final = {"min_rto": 10.0, "buffer": None}
+PATIENT: Final[dict[str, object]] = {"min_rto": 10.0, "buffer": None}
 """Nothing is lost, and no timer expires while a flow waits for others."""
 ONE_QUEUE: Final = "one queue"
 """No thresholds: flows share in the fluid, and queue in packets."""
@@ -193,7 +193,7 @@ def in_packets(env: Any, thresholds: FloatArray | None) -> dict[str, PacketRecor
     if thresholds is not None:
         group = workload.source * len(thresholds) // workload.num_hosts
         rank = np.argsort(np.lexsort((workload.flow_id, workload.task_id, workload.arrival_time))).astype(np.float64)
-        by_task = {"messages": "task"} if is_of_tasks(workload) else {}
+        by_task: dict[str, object] = {"messages": "task"} if is_of_tasks(workload) else {}
         ways["packets"] = Levels(thresholds, group, rank), by_task
         if by_task:
             ranked = RankedLevels(thresholds, group, rank)

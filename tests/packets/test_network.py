@@ -257,7 +257,7 @@ def test_a_timer_waits_twice_as_long_each_time_a_syn_is_lost() -> None:
 
 
 def test_a_window_that_is_halved_sends_for_every_second_packet_delivered_from_the_first_on() -> None:
-    sender = SimpleNamespace(prior_window=10.0, slow_start_end=5.0, prr_delivered=0, prr_out=0, pipe=10)
+    sender = SimpleNamespace(flight=10.0, slow_start_end=5.0, prr_delivered=0, prr_out=0, pipe=10)
     sent = []
     for _ in range(6):
         sender.pipe -= 1

@@ -47,7 +47,7 @@ SENDER: Final = np.dtype(
     [
         *((name, "i8") for name in ("first", "last", "state", "una", "next", "pipe", "num_lost", "lost_from")),
         *((name, "i8") for name in ("known", "edge", "top1", "top2", "top3", "recover")),
-        *((name, "f8") for name in ("window", "slow_start_end", "credit", "share", "prior_window")),
+        *((name, "f8") for name in ("window", "slow_start_end", "credit", "share", "flight")),
         *((name, "i8") for name in ("round_end", "round_acknowledged", "round_marked", "prr_delivered", "prr_out")),
         *((name, "f8") for name in ("srtt", "variance", "rto", "deadline", "syn_time", "largest", "epoch", "origin")),
         *((name, "f8") for name in ("climb", "least_rtt", "train_begin", "train_last", "train_rtt")),
@@ -62,12 +62,12 @@ SENDER: Final = np.dtype(
 
 ``first`` and behind the last ``last``: its segments; ``una``: first one not acknowledged; ``next``: next one never
 sent; ``pipe``: those thought to be on their way; ``known``: deliveries that it knows of; ``top1`` to ``top3``: the last
-three delivered. ``recover``: what ends a reduction. ``due``: its deadline; ``part`` and ``packet_part``: its bytes, and
-those of a full packet, over those of the largest flow. Windows are in packets, times in s. From ``largest`` to
-``train_samples``: see ``tcp_windows``. ``received``: deliveries; ``latest``: the last segment of these; ``missing``:
-the first one that is not among them; ``unanswered``: those since the last acknowledgement. ``equal``: acknowledgements
-that told nothing new; ``guessed``: segments behind ``una`` that these stand for. ``room``: segments from ``una`` on for
-which the receiver has room. Then counts.
+three delivered. ``recover``: what ends a reduction, ``flight``: packets on their way when it began. ``due``: its
+deadline; ``part`` and ``packet_part``: its bytes, and those of a full packet, over those of the largest flow. Windows
+are in packets, times in s. From ``largest`` to ``train_samples``: see ``tcp_windows``. ``received``: deliveries;
+``latest``: the last segment of these; ``missing``: the first one that is not among them; ``unanswered``: those since
+the last acknowledgement. ``equal``: acknowledgements that told nothing new; ``guessed``: segments behind ``una`` that
+these stand for. ``room``: segments from ``una`` on for which the receiver has room. Then counts.
 """
 
 
@@ -225,7 +225,6 @@ def _acknowledge_first(now: float, missing: int, min_rto: float, s: Any, segment
             _count_pipe(s)
             if s.equal == REORDERED and s.state == OPEN:
                 begin_reduction(cut_for_loss(RENO, s), RENO, s)
-                s.prior_window = float(s.next - s.una)
                 s.state, s.recover, s.edge = RECOVERY, s.next, s.una
                 s.recoveries += 1
                 _repair_first(s, segments)

@@ -102,7 +102,7 @@ def begin_anew(transport: int, s: Any) -> None:
 @inlined_part
 def begin_reduction(end: float, transport: int, s: Any) -> None:
     """Begins to bring a window down to this end."""
-    s.prior_window = s.window
+    s.flight = float(max(s.next - s.una, 1))
     s.prr_delivered = s.prr_out = 0
     s.credit = 0.0
     if transport != FIXED:
@@ -111,13 +111,16 @@ def begin_reduction(end: float, transport: int, s: Any) -> None:
 
 @inlined_part
 def reduce_window(delivered: int, lost: int, advanced: bool, transport: int, s: Any) -> None:
-    """Lets a sender send in proportion to what is delivered, until as much is on its way as the window is to be."""
+    """Lets a sender send in proportion to what is delivered, until as much is on its way as the window is to be.
+
+    The proportion is of what was on its way when the reduction began (RFC 6937, and ns-3); Linux takes the window.
+    """
     if transport == FIXED or delivered == 0:
         return
     s.prr_delivered += delivered
     room = s.slow_start_end - s.pipe
     if room < 0.0:
-        allowed = float(np.ceil(s.slow_start_end * s.prr_delivered / s.prior_window)) - s.prr_out
+        allowed = float(np.ceil(s.slow_start_end * s.prr_delivered / s.flight)) - s.prr_out
     else:
         allowed = float(max(s.prr_delivered - s.prr_out, delivered))
         if advanced and lost == 0:
