@@ -38,7 +38,7 @@ def print_help(command: str, config_name: str) -> None:
     print(
         "\noptions:\n"
         "  -m, --multirun  run all combinations, such as workload=gather-a1,gather-a2 seed=1,2\n"
-        "  --cfg job       print every value that can be set, such as env.k=3, and leave\n"
+        "  --cfg job       print every value that can be set, such as env.k=3, and exit\n"
         "  --hydra-help    print the options of Hydra\n"
-        "  -h, --help      print this"
+        "  -h, --help      print this help"
     )

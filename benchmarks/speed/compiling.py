@@ -76,10 +76,10 @@ def seconds(use: str) -> float:
 def table(figures: Mapping[str, Any]) -> str:
     """Lays the figures out."""
     machine = ", ".join(f"{name} {version}" for name, version in figures["machine"].items())
-    lines = [f"CPU seconds of the first use, with no machine code on disk, {machine}.", ""]
+    lines = [f"CPU seconds of the first use, without cached machine code, {machine}.", ""]
     lines += ["| first use | s |", "| --- | ---: |"]
     lines += [f"| {name} | {value:.1f} |" for name, value in figures["seconds"].items()]
-    return "\n".join([*lines, "", f"Made by: `{figures['command']}`", ""])
+    return "\n".join([*lines, "", f"Command: `{figures['command']}`", ""])
 
 
 if __name__ == "__main__":

@@ -186,10 +186,10 @@ def table(figures: Mapping[str, Any]) -> str:
     """Lays the figures out."""
     machine = ", ".join(f"{name} {value}" for name, value in figures["machine"].items() if name != "architecture")
     lines = [
-        f"ns of CPU time per decision on one core, {machine}; medians, and the least and most, of",
+        f"ns of CPU time per decision on one core, {machine}; median (minimum to maximum) of",
         f"{REPETITIONS} interleaved repetitions.",
         "",
-        "| environments | the program in C | Artemis |",
+        "| environments | C program | Artemis |",
         "| ---: | ---: | ---: |",
     ]
     for number in NUM_ENVS:
@@ -200,9 +200,9 @@ def table(figures: Mapping[str, Any]) -> str:
         lines.append(f"| {number:,} | {cells[0]} | {cells[1]} |")
     lines += [
         "",
-        f"Observations, rewards and ends were equal in {figures['checked_decisions']:,} decisions of whole episodes.",
+        f"Observations, rewards and episode ends matched in {figures['checked_decisions']:,} decisions.",
         "",
-        f"Made by: `{figures['command']}`",
+        f"Command: `{figures['command']}`",
         "",
     ]
     return "\n".join(lines)

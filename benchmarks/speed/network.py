@@ -285,8 +285,8 @@ def tables(figures: Mapping[str, Any]) -> str:
         lines.append(f"| {number // 2:,} | {' | '.join(f'{cost:,.2f}' for cost in costs)} |")
     lines += [
         "",
-        "One order of the flows of a link by Algorithm 2, in us. The engines compare up to some flows, and hold a",
-        "tournament among more:",
+        "One ordering of the flows of a link by Algorithm 2, in us. The engines use comparisons for few flows and a",
+        "tournament for more:",
         "",
         "| flows | as printed | compared, with the tie rules | tournament |",
         "| ---: | ---: | ---: | ---: |",
@@ -304,7 +304,7 @@ def tables(figures: Mapping[str, Any]) -> str:
     for env_id in (*ENVIRONMENTS, CARTPOLE):
         numbers = (f"{rates[f'{env_id} {size}']:,.0f}" for size in ("single", *NUM_ENVS))
         lines.append(f"| {env_id} | {' | '.join(numbers)} |")
-    lines += ["", f"Made by: `{figures['command']}`", ""]
+    lines += ["", f"Command: `{figures['command']}`", ""]
     return "\n".join(lines)
 
 

@@ -82,9 +82,9 @@ def table(figures: Mapping[str, Any]) -> str:
     machine = ", ".join(f"{name} {value}" for name, value in figures["machine"].items() if name != "architecture")
     lines = [
         f"Thousands of packets per CPU second on one core, {machine}; the best of {REPETITIONS} repetitions.",
-        "Load 0.9 at 10 Gbps. At one port senders have windows of 64 packets and a round trip of 40 us, or packets are",
-        f"given. On the leaf-spine it is hops, in thousands: {FABRIC_FLOWS:,} flows between random ones of {NUM_HOSTS}",
-        "hosts, with sketches of 4 x 6,401 buckets at each port.",
+        "Load 0.9 at 10 Gbps. One port: senders with windows of 64 packets and a round trip of 40 us, or given",
+        f"packets. Leaf-spine: thousands of hops, {FABRIC_FLOWS:,} flows between random pairs of {NUM_HOSTS} hosts,",
+        "with sketches of 4 x 6,401 buckets at each port.",
         "",
         "| scheduler | one port, SimPy | one port, compiled | given, SimPy | given, compiled | leaf-spine, hops |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",
@@ -93,7 +93,7 @@ def table(figures: Mapping[str, Any]) -> str:
         columns = ("replay simpy", "replay compiled", "serve simpy", "serve compiled", "hops")
         cells = [f"{rates[column] / 1e3:,.0f}" if column in rates else "" for column in columns]
         lines.append(f"| {name} | {' | '.join(cells)} |")
-    return "\n".join([*lines, "", f"Made by: `{figures['command']}`", ""])
+    return "\n".join([*lines, "", f"Command: `{figures['command']}`", ""])
 
 
 def hop_rate(scheduler: str, parameters: dict[str, object], num_flows: int) -> float:

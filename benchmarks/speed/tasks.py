@@ -72,15 +72,15 @@ def table(figures: Mapping[str, Any]) -> str:
     machine = ", ".join(f"{name} {value}" for name, value in figures["machine"].items() if name != "architecture")
     columns = [f"{where} {engine}" for where in TOPOLOGIES for engine in ("simpy", "compiled")]
     lines = [
-        f"Thousands of flows per CPU second on one core, {machine}; the best of {REPETITIONS} repetitions in turns.",
-        f"`tafe-log`, tasks of 2 to 8 flows, at load {LOAD} of one link, or of three clients' links behind a switch.",
+        f"Thousands of flows per CPU second on one core, {machine}; the best of {REPETITIONS} interleaved repetitions.",
+        f"`tafe-log`, tasks of 2 to 8 flows, at load {LOAD} on one link, or on three clients' links behind a switch.",
         "",
         "| discipline | one link, SimPy | one link, compiled | switch, SimPy | switch, compiled |",
         "| --- | ---: | ---: | ---: | ---: |",
     ]
     for name, rates in figures["rates"].items():
         lines.append(f"| {name} | {' | '.join(f'{rates[column] / 1e3:,.1f}' for column in columns)} |")
-    return "\n".join([*lines, "", f"Made by: `{figures['command']}`", ""])
+    return "\n".join([*lines, "", f"Command: `{figures['command']}`", ""])
 
 
 def measure(where: str, engine: str, num_tasks: int) -> dict[str, float]:

@@ -142,10 +142,10 @@ def table(figures: Mapping[str, Any]) -> str:
     """Lays the figures out."""
     machine = ", ".join(f"{name} {value}" for name, value in figures["machine"].items() if name != "architecture")
     lines = [
-        f"Seconds on {machine}; each seed has a row, the same agent on both engines.",
+        f"Seconds on {machine}; both engines train the same agent.",
         "",
-        "| seed | engine | whole command, s | of these CPU time | until the level, s | decisions until then "
-        f"| at the end, times {HEURISTIC} |",
+        "| seed | engine | whole command, s | its CPU time, s | time to level, s | decisions to level "
+        f"| final, relative to {HEURISTIC} |",
         "| ---: | --- | ---: | ---: | ---: | ---: | ---: |",
     ]
     for place, seed in enumerate(figures["seeds"]):
@@ -163,9 +163,9 @@ def table(figures: Mapping[str, Any]) -> str:
     ]
     lines += [
         "",
-        f"The whole command takes {' and '.join(medians)}, in the median.",
+        f"Median of the whole command: {' and '.join(medians)}.",
         "",
-        f"Made by: `{figures['command']}`",
+        f"Command: `{figures['command']}`",
         "",
     ]
     return "\n".join(lines)

@@ -54,16 +54,16 @@ def table(figures: Mapping[str, Any]) -> str:
     rates = figures["rates"]
     lines = [
         f"Decisions per CPU second on one core, {machine}; the best of",
-        f"{figures['repetitions']} repetitions in turns. `{ARGUMENTS['workload']}`, k = {ARGUMENTS['k']}, "
+        f"{figures['repetitions']} interleaved repetitions. `{ARGUMENTS['workload']}`, k = {ARGUMENTS['k']}, "
         f"f = {ARGUMENTS['f']}, FIFO.",
         "",
-        f"| transport | compiled, {NUM_ENVS:,} environments | of `{BASELINE}`'s | SimPy | of `{BASELINE}`'s |",
+        f"| transport | compiled, {NUM_ENVS:,} environments | over `{BASELINE}` | SimPy | over `{BASELINE}` |",
         "| --- | ---: | ---: | ---: | ---: |",
     ]
     for name, rate in rates.items():
         cells = (f"{rate[engine]:,.0f} | {rate[engine] / rates[BASELINE][engine]:.2f}" for engine in rate)
         lines.append(f"| `{name}` | {' | '.join(cells)} |")
-    return "\n".join([*lines, "", f"Made by: `{figures['command']}`", ""])
+    return "\n".join([*lines, "", f"Command: `{figures['command']}`", ""])
 
 
 def measure(share: int) -> dict[str, dict[str, float]]:

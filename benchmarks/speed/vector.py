@@ -186,7 +186,7 @@ def table(figures: Mapping[str, Any]) -> str:
         f"Decisions per CPU second on one core, {machine}; medians of {figures['repetitions']} interleaved",
         "repetitions.",
         "",
-        "| environments | Artemis | ns per decision | CartPole-v1, native | of CartPole's | of our SimPy engine |",
+        "| environments | Artemis | ns per decision | CartPole-v1, native | over CartPole | over our SimPy engine |",
         "| ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for number in NUM_ENVS:
@@ -196,16 +196,16 @@ def table(figures: Mapping[str, Any]) -> str:
             f"| {ours / rates['simpy']:.0f} x |"
         )
     gains = (
-        f"{rates[f'threads {number} 2'] / rates[f'threads {number} 1']:.2f} times with {number:,} environments"
+        f"{rates[f'threads {number} 2'] / rates[f'threads {number} 1']:.2f} with {number:,} environments"
         for number in THREADED_ENVS
     )
     lines += [
         "",
-        f"Two threads (`num_threads=2`) make, by the clock on the wall, {', '.join(gains)} what one makes.",
+        f"Rate of two threads (`num_threads=2`) over one, in wall-clock time: {', '.join(gains)}.",
         "",
-        f"The single environment on the SimPy engine makes {rates['simpy']:,.0f}.",
+        f"Single environment on the SimPy engine: {rates['simpy']:,.0f}.",
         "",
-        f"Cost of a decision at {VARIED_ENVS:,} environments; k = 10, f = 5 and 10 bursts/s where nothing is said:",
+        f"Cost of a decision at {VARIED_ENVS:,} environments; k = 10, f = 5 and 10 bursts/s unless varied:",
         "",
         "| varied | value | ns per decision |",
         "| --- | ---: | ---: |",
@@ -213,7 +213,7 @@ def table(figures: Mapping[str, Any]) -> str:
     for name, values in VARIED.items():
         lines += [f"| {name} | {value} | {1e9 / rates[f'{name} {value}']:,.0f} |" for value in values]
     memory = ", ".join(f"{size:,.0f} kB ({name})" for name, size in figures["kilobytes_per_environment"].items())
-    lines += ["", f"Memory of an environment: {memory}.", "", f"Made by: `{figures['command']}`", ""]
+    lines += ["", f"Memory of an environment: {memory}.", "", f"Command: `{figures['command']}`", ""]
     return "\n".join(lines)
 
 

@@ -103,9 +103,8 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="flowsched", description="Datacenter flow scheduling on one model of the network.", allow_abbrev=False
-    )
+    description = "Simulate, evaluate and compare schedulers of datacenter flows."
+    parser = _Parser(prog="flowsched", description=description, allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"flowsched-gym {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name, command in COMMANDS.items():

@@ -14,7 +14,7 @@ DEFAULT_SUITE: Final = "standard"
 LOCAL, RAY = "local", "ray"
 """Where policies of a leaderboard play: one after the other in this process, or at the same time on a Ray cluster."""
 LEADERBOARD_FOLDER: Final = "leaderboard"
-SEE_LIST: Final = "(`flowsched list --arguments ENV_ID` names all)"
+SEE_LIST: Final = "(all: `flowsched list --arguments ENV_ID`)"
 MANY: Final[Mapping[str, Any]] = {"action": "append", "default": []}
 """Of an option that may be repeated."""
 FLAG: Final[Mapping[str, Any]] = {"action": "store_true"}
@@ -29,68 +29,68 @@ class Command(NamedTuple):
 
 
 def _add_list(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--arguments", metavar="ENV_ID", help="list the arguments of an environment instead (--kwarg)")
-    _add_json(parser)
+    parser.add_argument("--arguments", metavar="ENV_ID", help="list the arguments of an environment (for --kwarg)")
+    _add_json(parser, "the lists")
 
 
 def _add_workload(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
-        "`flowsched list` names the workloads. In the file, arrival_s is an absolute time, and deadline_s the time "
-        "allowed after it."
+        "`flowsched list` lists the workloads. In the file, arrival_s is an absolute time and deadline_s the time "
+        "allowed after arrival."
     )
     add = parser.add_argument
-    add("name", metavar="NAME", help="name of the workload, or a file that describes one (.yaml, .json)")
+    add("name", metavar="NAME", help="name of a workload, or workload file (.yaml, .json)")
     add("--flows", type=positive_integer, required=True, metavar="N", help="number of flows")
-    _add_seed(parser, "seed of the draw")
-    add("--load", type=positive_number, metavar="L", help="offered bytes per second over a link's capacity")
-    _add_pairs(parser, "--param", "another field of the workload, such as burst_rate=20 or request_jitter=1e-4")
-    add("--out", required=True, metavar="FILE", help="flow file to write (.csv, or .parquet)")
+    _add_seed(parser, "random seed")
+    add("--load", type=positive_number, metavar="L", help="offered load as a share of the link capacity")
+    _add_pairs(parser, "--param", "parameter of the workload, such as burst_rate=20 or request_jitter=1e-4")
+    add("--out", required=True, metavar="FILE", help="flow file to write (.csv or .parquet)")
 
 
 def _add_import_flows(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
-        "nfdump: what nfdump -o csv or -o long prints. zeek: conn.log, with #fields or as JSON. pcap: pcap or pcapng. "
-        "Prints what was guessed and what was left out. docs/own-traffic.md goes on from there."
+        "nfdump: output of nfdump -o csv or -o long. zeek: conn.log, with #fields or as JSON. pcap: pcap or pcapng. "
+        "Prints assumptions and skipped records. Next steps: docs/own-traffic.md."
     )
     add = parser.add_argument
-    add("file", metavar="FILE", help="flow records, or a packet capture")
+    add("file", metavar="FILE", help="flow records or packet capture")
     add("--format", required=True, metavar="NAME", help="nfdump, zeek or pcap")
-    add("--out", required=True, metavar="FILE", help="flow file to write (.csv, or .parquet)")
-    add("--sizes", metavar="FILE", help="distribution of the sizes to write (.csv), for workloads that draw like flows")
-    hosts = "hosts of the network: addresses share them in turns (a host for each address)"
+    add("--out", required=True, metavar="FILE", help="flow file to write (.csv or .parquet)")
+    add("--sizes", metavar="FILE", help="file for the size distribution of the flows (.csv), for use in workloads")
+    hosts = "number of hosts, to which addresses are assigned in turn (default: one host per address)"
     add("--hosts", type=positive_integer, metavar="N", help=hosts)
-    _add_json(parser, "what was read as ")
+    _add_json(parser, "the summary")
 
 
 def _add_replay(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
-        "Columns of a flow file: arrival_s is an absolute time, deadline_s the time allowed after it, and due_s, in "
-        "place of deadline_s, an absolute time. `flowsched list` names workloads, disciplines and topologies."
+        "In a flow file, arrival_s is an absolute time and deadline_s the time allowed after arrival; due_s, an "
+        "absolute deadline, can replace deadline_s. `flowsched list` lists workloads, disciplines and topologies."
     )
     _add_flows(parser)
     parser.add_argument("--discipline", required=True, metavar="NAME", help="name of the discipline")
     _add_topology(parser, "name of the topology")
     _add_capacity(parser)
     _add_pairs(parser, "--param", "parameter of the discipline, such as thresholds=1e5,1e6 or within=fifo")
-    _add_seed(parser, "seed of a workload's draw, and of the hash that chooses among equal paths")
+    _add_seed(parser, "seed of the workload and of the hash that chooses among equal paths")
     _add_outcome(parser, "records")
     _add_plot(parser)
 
 
 def _add_network(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
-        "Checks a network file as `--topology FILE` and `gym.make(..., topology=FILE)` do, and tells what it has: "
-        "docs/networks.md describes the files. Links without a capacity have 1 Gbps, those without a delay none."
+        "Applies the checks of `--topology FILE` and `gym.make(..., topology=FILE)` and prints a summary. "
+        "File format: docs/networks.md. Default capacity: 1 Gbps; default delay: 0."
     )
     parser.add_argument("file", metavar="FILE", help="network file (.graphml, .yaml)")
-    parser.add_argument("--plot", metavar="FILE", help="picture to write (.png, .svg, ...)")
-    _add_json(parser)
+    parser.add_argument("--plot", metavar="FILE", help="file for the picture (.png, .svg, ...)")
+    _add_json(parser, "the summary")
 
 
 def _add_serve_packets(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
-        "A packet file has the columns flow_id, size_bytes (on the wire) and arrival_s, in the order of arrival. The "
-        "trace has a row for each packet. `flowsched list` names schedulers."
+        "A packet file has the columns flow_id, size_bytes (on the wire) and arrival_s, in order of arrival. The trace "
+        "has a row per packet. `flowsched list` lists schedulers."
     )
     parser.add_argument("packets", metavar="PACKETS", help="packet file (.csv)")
     _add_scheduler(parser, "trace")
@@ -98,82 +98,80 @@ def _add_serve_packets(parser: argparse.ArgumentParser) -> None:
 
 def _add_replay_packets(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
-        "Flows are sent in packets of 1,460 B and a header of 40 B, by senders that wait for acknowledgements, across "
-        "a port for each link. Columns of a flow file and topologies are those of `flowsched replay`. `flowsched list` "
-        'names schedulers. By class of link: --param \'buffer={"host": 3e5, "core": 6e5}\'.'
+        "Flows are sent in packets of 1,460 B plus a header of 40 B, by senders that wait for acknowledgements, with "
+        "a port for each link. Flow files and topologies are those of `flowsched replay`. `flowsched list` lists "
+        'schedulers. Values per class of link: --param \'buffer={"host": 3e5, "core": 6e5}\'.'
     )
     _add_flows(parser)
     _add_scheduler(parser, "records")
     _add_topology(parser, "topology")
-    parser.add_argument("--trace", metavar="FILE", help="trace of the packets to write (.csv, or .parquet)")
+    parser.add_argument("--trace", metavar="FILE", help="file for the packet trace (.csv or .parquet)")
     _add_plot(parser)
 
 
 def _add_evaluate(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
-        "Episode e has the seed S + e, so that all policies meet the same flows. Beside a model, heuristics see all "
-        "that they need. A class that promises pure = True (see flowsched_gym.envs.policies.Policy) plays many "
-        "episodes at once, with the same result. Where all episodes would be the same, one is played. JSON is the "
-        "result file of a policy; of several, an object with a list `results`."
+        "Episode e has the seed S + e, so all policies meet the same flows. When compared with a model, heuristics "
+        "still observe all they need. A class with pure = True (see flowsched_gym.envs.policies.Policy) plays many "
+        "episodes at once, with the same result. If all episodes would be identical, only one is played. JSON output "
+        "is the result file of a policy, or an object with a list `results` for several."
     )
+    _add_players(parser)
     add = parser.add_argument
-    add("environment", metavar="ENV_ID", help="environment, such as flowsched/Artemis-v0")
-    policies = "name of a policy, module:Class, a trained model (.zip) or model:NAME of `flowsched models`; repeatable"
-    add("--policy", action="append", required=True, metavar="POLICY", help=policies)
-    count = f"number of episodes of each policy ({DEFAULT_EPISODES})"
+    count = f"episodes per policy ({DEFAULT_EPISODES})"
     add("--episodes", type=positive_integer, default=DEFAULT_EPISODES, metavar="N", help=count)
-    _add_seed(parser, "seed of the first episode")
-    _add_pairs(parser, "--kwarg", f"argument of the environment, such as workload=gather-heavy or k=3 {SEE_LIST}")
-    _add_trust(parser)
-    add("--all", **FLAG, help="print all metrics, instead of the four that tell most")
-    add("--explain", **FLAG, help="print the rule that a model of few weights (algorithm=cmaes) is")
-    _add_json(parser, "the results as ")
-    add("--out", metavar="FILE", help="results to write: all of them (.json), or the table (.csv)")
+    add("--all", **FLAG, help="print all metrics, not only the main four")
+    add("--explain", **FLAG, help="print the weights of a model trained by algorithm=cmaes as a rule")
+    _add_json(parser, "the results")
+    add("--out", metavar="FILE", help="file for all results (.json) or the table (.csv)")
 
 
 def _add_collect(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
-        "Episodes have the seeds S, S + 1, ..., those of the first policy first. Heuristics see all that they need; "
-        "the dataset holds what an agent with the arguments of --kwarg sees, and is allowed. "
-        "minari.MinariDataset(DIR) reads it: docs/offline.md."
+        "Episodes have the seeds S, S + 1, ..., starting with those of the first policy. Heuristics observe all they "
+        "need; the dataset holds what an agent with the arguments of --kwarg observes, and its action masks. Read it "
+        "by minari.MinariDataset(DIR); docs/offline.md describes it."
     )
-    add = parser.add_argument
-    add("environment", metavar="ENV_ID", help="environment, such as flowsched/Artemis-v0")
-    policies = "name of a policy, module:Class, a trained model (.zip) or model:NAME of `flowsched models`; repeatable"
-    add("--policy", action="append", required=True, metavar="POLICY", help=policies)
-    add("--episodes", type=positive_integer, required=True, metavar="N", help="number of episodes of each policy")
+    _add_players(parser)
+    parser.add_argument("--episodes", type=positive_integer, required=True, metavar="N", help="episodes per policy")
+    parser.add_argument("--out", required=True, metavar="DIR", help="folder of the dataset; must not exist")
+
+
+def _add_players(parser: argparse.ArgumentParser) -> None:
+    """Adds which policies play in which environment."""
+    parser.add_argument("environment", metavar="ENV_ID", help="environment, such as flowsched/Artemis-v0")
+    policies = "policy name, module:Class, trained model (.zip) or model:NAME (see `flowsched models`); may be repeated"
+    parser.add_argument("--policy", action="append", required=True, metavar="POLICY", help=policies)
     _add_seed(parser, "seed of the first episode")
     _add_pairs(parser, "--kwarg", f"argument of the environment, such as workload=gather-heavy or k=3 {SEE_LIST}")
     _add_trust(parser)
-    add("--out", required=True, metavar="DIR", help="folder of the dataset, which must not exist")
 
 
 def _add_score(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
-        "The file has one class with predict, as `flowsched leaderboard run --policy module:Class` takes. It plays the "
-        "validation seeds of the suite in a process of its own, never those of the test. A score is 0 where it is as "
-        "good as random, and 1 where it is as good as the reference. What goes wrong in the file is an error of its "
-        "settings, without a score, and no failure of the command. The process is no sandbox: it has your rights."
+        "The file must have one class with predict, as for `flowsched leaderboard run --policy module:Class`. It "
+        "plays the validation seeds of the suite in a separate process, never the test seeds. Score 0: as good as "
+        "random; 1: as good as the reference. If the file fails, the command still succeeds: the settings have an "
+        "error and no score. The process is not a sandbox: it has your permissions."
     )
     add = parser.add_argument
     add("file", metavar="FILE", help="policy file (.py)")
-    add("--suite", default=DEFAULT_SUITE, metavar="SUITE", help=f"name or file ({DEFAULT_SUITE})")
+    add("--suite", default=DEFAULT_SUITE, metavar="SUITE", help=f"suite name or file ({DEFAULT_SUITE})")
     add("--env", **MANY, metavar="NAME", help="setting or environment; may be repeated (all)")
-    add("--episodes", type=positive_integer, metavar="N", help="the first validation episodes alone")
-    seconds = "time that the policy may compute in each setting, in s (10)"
+    add("--episodes", type=positive_integer, metavar="N", help="number of validation episodes (all)")
+    seconds = "CPU time limit of the policy in each setting, in s (10)"
     add("--seconds", type=positive_number, default=10.0, metavar="S", help=seconds)
-    memory = "memory that its process may use, in MiB (4096)"
+    memory = "memory limit of its process in MiB (4096)"
     add("--memory-mb", type=positive_integer, default=4096, metavar="M", help=memory)
-    add("--cache", metavar="FOLDER", help="folder that keeps what random and the reference reached")
-    _add_pairs(parser, "--kwarg", "what the policy sees and may do, such as defer=to-back")
-    parser.add_argument("--json", **FLAG, help="print one line of JSON: score, settings, and errors as text")
+    add("--cache", metavar="FOLDER", help="folder that stores the results of random and the reference")
+    _add_pairs(parser, "--kwarg", "observation or action argument, such as defer=to-back")
+    parser.add_argument("--json", **FLAG, help="print one line of JSON: score, settings and errors")
 
 
 def _add_compile(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
-        "Machine code is kept beside the package, or in the folder that NUMBA_CACHE_DIR names, and found there by all "
-        "processes. Other disciplines, routings or numbers of links than the default ones have code of "
-        "their own."
+        "Machine code is cached beside the package, or in NUMBA_CACHE_DIR, for all processes. Disciplines, routings "
+        "and numbers of links other than the defaults are compiled separately."
     )
     environments = "environment, such as flowsched/Artemis-v0 (default: all)"
     parser.add_argument("environments", nargs="*", metavar="ENV_ID", help=environments)
@@ -182,80 +180,89 @@ def _add_compile(parser: argparse.ArgumentParser) -> None:
 
 def _add_leaderboard(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True, dest="action")
-    run = actions.add_parser("run", help="play policies in the settings of a suite", allow_abbrev=False)
-    table = actions.add_parser("table", help="print the tables of a folder of results", allow_abbrev=False)
-    page = actions.add_parser("page", help="write a page of tables, curves and animated episodes", allow_abbrev=False)
-    verify = actions.add_parser("verify", help="take the actions of result files again", allow_abbrev=False)
+    run = actions.add_parser("run", help="run policies in the settings of a suite", allow_abbrev=False)
+    table = actions.add_parser("table", help="print the tables for a folder of results", allow_abbrev=False)
+    page = actions.add_parser("page", help="write a web page with tables, curves and animations", allow_abbrev=False)
+    verify = actions.add_parser("verify", help="recompute result files from their actions", allow_abbrev=False)
     _add_run(run)
-    table.add_argument("folder", nargs="?", default=LEADERBOARD_FOLDER, metavar="FOLDER", help="results")
+    table.add_argument(
+        "folder", nargs="?", default=LEADERBOARD_FOLDER, metavar="FOLDER", help=f"results ({LEADERBOARD_FOLDER})"
+    )
     _add_page(page)
     for action in (run, table, page):
-        action.add_argument("--suite", default=DEFAULT_SUITE, metavar="SUITE", help=f"name or file ({DEFAULT_SUITE})")
-        action.add_argument("--env", **MANY, metavar="NAME", help="setting or environment; may be repeated")
+        action.add_argument(
+            "--suite", default=DEFAULT_SUITE, metavar="SUITE", help=f"suite name or file ({DEFAULT_SUITE})"
+        )
+        action.add_argument("--env", **MANY, metavar="NAME", help="setting or environment; may be repeated (all)")
     for action in (run, table):
         action.add_argument("--markdown", **FLAG, help="print the tables as Markdown")
-        _add_json(action, "the results as ")
+        _add_json(action, "the results")
     _add_verify(verify)
 
 
 def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
-        "Writes one result file for each setting and policy, and prints the tables, the published results beside "
-        "them. What is there already is not played again. Without --policy all heuristics play."
+        "Writes one result file per setting and policy, and prints tables that include the published results. "
+        "Existing results are not played again. Without --policy, all heuristics play."
     )
     add = parser.add_argument
-    policies = "name of a policy, module:Class, a trained model (.zip), or a folder with a model for each training"
+    policies = "policy name, module:Class, trained model (.zip), or folder with one model per training"
     add("--policy", **MANY, metavar="POLICY", help=f"{policies}; may be repeated")
     add("--label", metavar="NAME", help="name of the policy on the leaderboard")
-    _add_pairs(parser, "--kwarg", "what the agent sees and may do, such as defer=to-back")
-    add("--out", default=LEADERBOARD_FOLDER, metavar="FOLDER", help=f"results ({LEADERBOARD_FOLDER})")
-    add("--again", **FLAG, help="play anew what was played already")
-    add("--list", **FLAG, help="list the settings, and play nothing")
-    add("--launcher", choices=(LOCAL, RAY), default=LOCAL, help=f"one after the other, or on a Ray cluster ({LOCAL})")
-    add("--ray-address", metavar="ADDRESS", help="auto or HOST:PORT of a cluster (default: start Ray on this machine)")
+    _add_pairs(parser, "--kwarg", "observation or action argument, such as defer=to-back")
+    add("--out", default=LEADERBOARD_FOLDER, metavar="FOLDER", help=f"folder for the results ({LEADERBOARD_FOLDER})")
+    add("--again", **FLAG, help="replace existing results")
+    add("--list", **FLAG, help="list the settings and exit")
+    add(
+        "--launcher",
+        choices=(LOCAL, RAY),
+        default=LOCAL,
+        help=f"run policies one after the other, or on a Ray cluster ({LOCAL})",
+    )
+    add("--ray-address", metavar="ADDRESS", help="auto or HOST:PORT of a cluster (default: start Ray locally)")
     _add_trust(parser)
 
 
 def _add_page(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
-        "Writes index.html, which any browser shows without a network. In each setting an agent, or else a policy of "
-        "yours, has a film of its first test episode beside the best rule, taken from the actions in FOLDER."
+        "Writes index.html, which any browser opens offline. Each setting has an animation of the first test episode "
+        "of an agent, or else of your policy, next to the best rule, from the actions in FOLDER."
     )
     add = parser.add_argument
-    add("folder", nargs="?", metavar="FOLDER", help="results, beside the published ones (default: none)")
-    add("--out", required=True, metavar="SITE", help="folder of the page")
-    add("--models", metavar="FOLDER", help="learning curves: SETTING/AGENT/curve.csv")
-    add("--no-episodes", **FLAG, help="film no episodes")
+    add("folder", nargs="?", metavar="FOLDER", help="results to show with the published ones (default: none)")
+    add("--out", required=True, metavar="SITE", help="folder for the page")
+    add("--models", metavar="FOLDER", help="folder with learning curves, SETTING/AGENT/curve.csv")
+    add("--no-episodes", **FLAG, help="omit the animations")
 
 
 def _add_verify(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
-        "Computes every number anew from the actions in the file; nothing that the file names is loaded. A policy of "
-        "the package, or one that --policy names, then plays episodes with seeds that no file names."
+        "Recomputes every number from the actions in the file; nothing that the file names is loaded. A policy of "
+        "the package, or the one given by --policy, then plays episodes with fresh seeds."
     )
     add = parser.add_argument
     add("file", nargs="+", metavar="FILE", help="result file")
-    add("--policy", metavar="POLICY", help="policy that is said to have played")
-    fresh = "episodes that it plays besides (as many as the suite has)"
+    add("--policy", metavar="POLICY", help="policy that the file claims to be from")
+    fresh = "number of fresh episodes (as many as the suite has)"
     add("--fresh", type=natural_number, metavar="N", help=fresh)
-    add("--suite", metavar="FILE", help="suite file, for a suite that is not the package's")
+    add("--suite", metavar="FILE", help="suite file, for a suite outside the package")
     _add_trust(parser)
 
 
 def _add_models(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
-        "Each plays by `flowsched evaluate ENV_ID --policy model:NAME`, with the arguments of its training where "
-        "--kwarg gives no others. With a NAME, its card is printed."
+        "To run one: `flowsched evaluate ENV_ID --policy model:NAME`, which uses the arguments of its training unless "
+        "--kwarg overrides them."
     )
-    parser.add_argument("name", nargs="?", metavar="NAME", help="name of an agent: print its card")
-    _add_json(parser)
+    parser.add_argument("name", nargs="?", metavar="NAME", help="agent whose card to print")
+    _add_json(parser, "the list or the card")
 
 
 def _add_export_card(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "model", metavar="MODEL", help="name of an agent, or a model file (.zip) with its .json beside it"
+        "model", metavar="MODEL", help="name of an agent, or model file (.zip) with its .json beside it"
     )
-    parser.add_argument("folder", metavar="DIR", help="folder to write model.zip, README.md and config.json into")
+    parser.add_argument("folder", metavar="DIR", help="folder for model.zip, README.md and config.json")
 
 
 def _add_flows(parser: argparse.ArgumentParser) -> None:
@@ -264,9 +271,9 @@ def _add_flows(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_topology(parser: argparse.ArgumentParser, meaning: str) -> None:
-    own = f"{meaning}, or a network file (.graphml, .yaml) ({DEFAULT_TOPOLOGY})"
+    own = f"{meaning} or network file (.graphml, .yaml) ({DEFAULT_TOPOLOGY})"
     parser.add_argument("--topology", default=DEFAULT_TOPOLOGY, metavar="NAME", help=own)
-    hosts = "number of hosts, where the topology leaves it free"
+    hosts = "number of hosts, if the topology does not fix it"
     parser.add_argument("--hosts", type=positive_integer, metavar="N", help=hosts)
 
 
@@ -287,32 +294,34 @@ def _add_scheduler(parser: argparse.ArgumentParser, written: str) -> None:
 
 
 def _add_outcome(parser: argparse.ArgumentParser, written: str) -> None:
-    """Adds by which engine a simulation runs, and where its outcome goes."""
-    engines = f"simpy, the reference, or compiled: the same {written} sooner"
+    """Adds the options for the engine and the output of a simulation."""
+    engines = f"simpy (default, the reference) or compiled: the same {written}, faster"
     parser.add_argument("--engine", default="simpy", metavar="NAME", help=engines)
-    parser.add_argument("--out", metavar="FILE", help=f"{written} to write (.csv, or .parquet)")
-    _add_json(parser, "the metrics as ")
+    parser.add_argument("--out", metavar="FILE", help=f"file for the {written} (.csv or .parquet)")
+    _add_json(parser, "the metrics")
 
 
 def _add_plot(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--plot", metavar="FILE", help="figure to write: completion times and a timeline (.png, ...)")
+    parser.add_argument(
+        "--plot", metavar="FILE", help="file for a figure of completion times and a timeline (.png, ...)"
+    )
 
 
 def _add_seed(parser: argparse.ArgumentParser, meaning: str) -> None:
     parser.add_argument("--seed", type=seed, default=DEFAULT_SEED, metavar="S", help=f"{meaning} ({DEFAULT_SEED})")
 
 
-def _add_json(parser: argparse.ArgumentParser, what: str = "") -> None:
-    parser.add_argument("--json", **FLAG, help=f"print {what}one JSON document")
+def _add_json(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument("--json", **FLAG, help=f"print {what} as JSON")
 
 
 def _add_trust(parser: argparse.ArgumentParser) -> None:
-    trust = "load models that Stable-Baselines3 wrote too: loading one runs any code that the file brings"
+    trust = "also load models saved by Stable-Baselines3, which can run any code that they contain"
     parser.add_argument("--trust", **FLAG, help=trust)
 
 
 def _add_pairs(parser: argparse.ArgumentParser, option: str, meaning: str) -> None:
-    """Adds an option of the form key=value that may come many times."""
+    """Adds an option of the form key=value that may be repeated."""
     parser.add_argument(option, **MANY, metavar="KEY=VALUE", help=f"{meaning}; may be repeated")
 
 
@@ -322,38 +331,42 @@ COMMANDS: Final[Mapping[str, Command]] = {
         _add_list,
         "package_commands:run_list",
     ),
-    "workload": Command("draw a workload into a flow file", _add_workload, "flow_commands:run_workload"),
+    "workload": Command(
+        "draw the flows of a workload and write them to a file", _add_workload, "flow_commands:run_workload"
+    ),
     "import-flows": Command(
-        "make a flow file of records of nfdump or Zeek, or of captured packets",
+        "convert nfdump or Zeek records, or a packet capture, to a flow file",
         _add_import_flows,
         "flow_commands:run_import_flows",
     ),
-    "replay": Command("run a discipline on the flows of a file", _add_replay, "flow_commands:run_replay"),
+    "replay": Command(
+        "simulate the flows of a file or workload under a discipline", _add_replay, "flow_commands:run_replay"
+    ),
     "serve-packets": Command(
-        "run a scheduler on the packets of a file, at one port", _add_serve_packets, "flow_commands:run_serve_packets"
+        "simulate the packets of a file at one port under a scheduler",
+        _add_serve_packets,
+        "flow_commands:run_serve_packets",
     ),
     "replay-packets": Command(
-        "run a scheduler on the flows of a file, sent in packets",
+        "simulate flows packet by packet under a scheduler",
         _add_replay_packets,
         "flow_commands:run_replay_packets",
     ),
-    "network": Command("check a network file, and draw it", _add_network, "flow_commands:run_network"),
-    "evaluate": Command("play episodes of an environment with policies", _add_evaluate, "evaluate_command:run"),
-    "collect": Command(
-        "keep the episodes of policies as a Minari dataset, for offline learning", _add_collect, "collect_command:run"
-    ),
-    "score": Command("score a policy file apart, with limits: for searches", _add_score, "score_command:run"),
+    "network": Command("check a network file and draw it", _add_network, "flow_commands:run_network"),
+    "evaluate": Command("run policies in an environment and compare them", _add_evaluate, "evaluate_command:run"),
+    "collect": Command("record the episodes of policies as a Minari dataset", _add_collect, "collect_command:run"),
+    "score": Command("score a policy file in a separate process with limits", _add_score, "score_command:run"),
     "compile": Command(
-        "compile the engine of vector environments beforehand", _add_compile, "package_commands:run_compile"
+        "compile the engine of vector environments in advance", _add_compile, "package_commands:run_compile"
     ),
     "models": Command("list the trained agents that come with the package", _add_models, "model_commands:run_models"),
     "export-card": Command(
-        "write a model, its card and its configuration as model hubs expect them",
+        "export a model, its card and its configuration for model hubs",
         _add_export_card,
         "model_commands:run_export_card",
     ),
     "leaderboard": Command(
-        "play policies in a suite, set them beside the published results, play results again",
+        "compare policies with the published results, and verify results",
         _add_leaderboard,
         "leaderboard_command:run",
     ),

@@ -35,6 +35,13 @@ BETTER: Final = "**better**"
 WORSE: Final = "worse"
 OPEN: Final = "not told apart"
 NO_RULE: Final = "no rule has its actions"
+REASONS: Final = {
+    "no room": "neither the best rule nor the reference is more than 1 % better",
+    "no information": "every policy that is more than 1 % better than the best rule has more information",
+    "not found": "a policy with the same actions and information is better, but training did not find it",
+    "not measured": "the reference has no result",
+}
+"""Why an agent is not better than the best rule, and what that means."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,12 +82,7 @@ class Claim:
 
     @property
     def reason(self) -> str:
-        """Why the agent is not better than the rule.
-
-        There is *no room*: the rule and the reference are at most 1 % better; *no information*: all that is known to be
-        better knows more than the agents; the better is *not found*, as where the rule itself is; or the reference has
-        not played (*not measured*).
-        """
+        """Why the agent is not better than the rule, one of ``REASONS``."""
         reference, rule = self.compared.row(self.compared.setting.reference), self.compared.best_rule
         if reference is None or rule is None:
             return "not measured"
@@ -181,7 +183,7 @@ def score_line(settings: Sequence[ComparedSetting], claims: Sequence[Claim], tie
         return f"No learned agent counts in the {len(of_tier)} {tier} settings."
     return (
         f"Score of the learned agents: **{format_interval(score, digits=2)}** in {len(names)} of {len(of_tier)} {tier} "
-        "settings; 0 is choosing at random, 1 the reference of each setting."
+        "settings (0: random choice, 1: the reference of each setting)."
     )
 
 

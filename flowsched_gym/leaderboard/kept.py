@@ -184,7 +184,7 @@ def results_text(agent: KeptAgent) -> str:
     score = found["score"]
     text = (
         f"In the test episodes of {found['suite']}, {found['label']} of {found['trainings']} trainings of this agent: "
-        f"{found['shown']}. Their score is {score:.2f} (0: choosing at random, 1: {found['reference']})."
+        f"{found['shown']}. Their score is {score:.2f} (0: random choice, 1: {found['reference']})."
     )
     if found["rule"]:
         text += f" Minus the best rule, {found['rule']}: {found['difference']}, {found['verdict']}."

@@ -1,6 +1,6 @@
 """Scores of trained agents over several settings, on one scale (Agarwal et al., NeurIPS 2021).
 
-The score of a training in a setting is 0 where it is as good as choosing at random, and 1 where it is as good as the
+The score of a training in a setting is 0 where it is as good as a random choice, and 1 where it is as good as the
 reference: ``(agent - random) / (reference - random)``, each the mean of a metric over the same episodes. In statistics
 of all trainings each setting weighs the same, however many trainings it has. Intervals are made of draws of the
 trainings of each setting, and of its episodes, and widened as those of ``flowsched_gym.evaluation.statistics``.

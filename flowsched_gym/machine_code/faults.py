@@ -18,6 +18,8 @@ NUMBA: Final = Path(numba.__file__).parent
 LOCATION: Final = re.compile(r'^( *)File "(.+)", line (\d+):$', re.MULTILINE)
 FAILURE: Final = re.compile(r"Failed in nopython mode pipeline.*\n(?=( *)\S)")
 """Above what Numba says is wrong, which is indented as the place where it is."""
+COLOUR: Final = re.compile(r"\x1b\[[\d;]*m")
+"""With colorama installed, Numba colours what it says."""
 MAKES_ARRAYS: Final = ("NRT required", "Only accept returning of array passed")
 """What Numba says of code that makes an array or list, where it counts no references."""
 RETURNED: Final = {float: types.Number, int: types.Integer, bool: types.Boolean}
@@ -47,7 +49,8 @@ def explain(error: Exception, engine: Callable[..., object], hooks: Iterable[Hoo
 
 
 def _told(function: Callable[..., object], fault: Exception) -> ConfigError:
-    text, path, line = str(fault), Path(function.__code__.co_filename), function.__code__.co_firstlineno
+    text = COLOUR.sub("", str(fault))
+    path, line = Path(function.__code__.co_filename), function.__code__.co_firstlineno
     begin = 0
     places = (each for each in LOCATION.finditer(text) if not Path(each[2]).resolve().is_relative_to(NUMBA))
     if place := next(places, None):

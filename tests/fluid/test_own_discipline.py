@@ -98,7 +98,9 @@ def test_a_discipline_that_changes_a_hook_of_another_does_not_change_the_other()
     assert flat == ps != sjf
 
 
-def test_a_hook_that_cannot_be_compiled_is_named_with_its_line_and_what_is_wrong() -> None:
+@pytest.mark.parametrize("colour", ["", "\x1b[1m"], ids=["plain", "coloured"])
+def test_a_hook_that_cannot_be_compiled_is_named_with_its_line_and_what_is_wrong(colour: str, monkeypatch) -> None:
+    monkeypatch.setattr(NumbaError, "__str__", lambda fault: "\n".join(colour + line for line in fault.msg.split("\n")))
     line = Misspelt.control.__code__.co_firstlineno + 2
     told = (
         rf"^Misspelt.control cannot be compiled: {__file__}, line {line}: Unknown attribute 'length' of type FlowState"

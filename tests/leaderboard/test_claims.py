@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.leaderboard import REASONS, losses_table, readme
+from benchmarks.leaderboard import losses_table, readme
 from flowsched_gym import leaderboard
 from flowsched_gym.evaluation import SuiteReference
 from flowsched_gym.leaderboard import claims as judging
@@ -138,7 +138,7 @@ def test_why_an_agent_loses_is_told_from_the_room_that_the_reference_shows(gains
     _, claims = judged(setting, agent, rules=rules)
     (row,) = losses_table(list(claims.values())).rows
     assert (row[1], row[3], row[-1]) == ("ppo", f"{100 * gains['edf']:.1f} %", reason)
-    assert row[-1] in REASONS
+    assert row[-1] in judging.REASONS
     small = judged(replace(setting, ability=POSTPONE.ability), agent, rules=rules)
     assert losses_table(list(small[1].values())).rows == (), "it does not use what the setting allows"
 

@@ -21,7 +21,7 @@ MODELS = Path(__file__).resolve().parents[2] / "benchmarks" / "models"
 
 def test_agents_are_those_of_headline_settings_and_act():
     headline = {name for name, each in load_suite("standard").settings.items() if each.tier == HEADLINE}
-    assert {name.partition("/")[0] for name in AGENTS} <= headline
+    assert {name.partition("/")[0] for name in AGENTS} == headline
     assert sum(path.stat().st_size for path in folder_of_agents().rglob("*") if path.is_file()) <= MOST_BYTES
     for name, agent in AGENTS.items():
         assert agent.path.read_bytes() == (MODELS / name / f"seed{agent.results['seed']}.zip").read_bytes()

@@ -246,8 +246,13 @@ def committed():
     return leaderboard.read_results(BENCHMARKS / RESULTS)
 
 
-def test_the_committed_leaderboard_is_what_its_result_files_give_on_a_short_first_page(committed):
-    found = pages(BENCHMARKS)
+@pytest.fixture(scope="module")
+def judged():
+    return comparison(BENCHMARKS / RESULTS)
+
+
+def test_the_committed_leaderboard_is_what_its_result_files_give_on_a_short_first_page(committed, judged):
+    found = pages(BENCHMARKS, judged)
     for path, text in found.items():
         assert path.read_text(encoding="utf-8") == text, f"{path} is stale: python -m benchmarks.leaderboard"
     assert set((BENCHMARKS / "tables").iterdir()) == found.keys() - {BENCHMARKS / "README.md"}
@@ -257,8 +262,8 @@ def test_the_committed_leaderboard_is_what_its_result_files_give_on_a_short_firs
     assert published == published_content(committed, SUITE), "the same"
 
 
-def test_the_score_in_the_readme_and_the_pictures_are_those_of_the_result_files():
-    compared, claims = comparison(BENCHMARKS / RESULTS)
+def test_the_score_in_the_readme_and_the_pictures_are_those_of_the_result_files(judged):
+    compared, claims = judged
     assert README.read_text(encoding="utf-8") == readme(leaderboard.score_line(compared, claims)), "the same"
     assert README.read_text(encoding="utf-8") != readme("another score")
     for name in ("scores.png", "profile.png"):
@@ -266,9 +271,8 @@ def test_the_score_in_the_readme_and_the_pictures_are_those_of_the_result_files(
             assert picture.info["Description"] == score_pictures.description(compared, claims), "the same"
 
 
-def test_tiers_are_those_of_the_measured_ranges():
-    compared, _ = comparison(BENCHMARKS / RESULTS)
-    assert [misfit for each in compared if (misfit := leaderboard.tier_misfit(each))] == []
+def test_tiers_are_those_of_the_measured_ranges(judged):
+    assert [misfit for each in judged[0] if (misfit := leaderboard.tier_misfit(each))] == []
 
 
 def test_the_published_results_give_the_tables_of_the_whole_result_files(committed):

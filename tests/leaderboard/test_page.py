@@ -109,7 +109,7 @@ def test_the_first_screen_has_the_score_of_the_tables_and_how_many_agents_win() 
     score, interval = re.search(r"\*\*(\S+) (\[.+?\])\*\*", line).groups()
     top = Reader(page.partition("<details>")[0]).text
     assert f"{score} {interval}, 95 % interval" in top
-    assert "in 1 of 1 headline settings; 0 is choosing at random" in top
+    assert "in 1 of 1 headline settings (0: random choice" in top
     assert "1 better than the best rule 1 worse than the best rule" in top
     text = Reader(page).text
     better, worse = text.index("Better than the best rule 1"), text.index("Worse than the best rule 1")

@@ -74,9 +74,9 @@ def test_both_engines_lose_mark_and_deliver_the_same_packets(transport: str, cha
     [
         ("pias", {"thresholds": [3_000, 20_000]}),
         ("qcluster", {"buckets": 64, "interval": 20, "disorder": "las"}),
-        ("tagged", {"tags": [row % 3 for row in range(60)], "buckets": 64, "disorder": "las"}),
+        pytest.param("tagged", {"tags": [row % 3 for row in range(60)], "buckets": 64}, marks=pytest.mark.exhaustive),
         ("pfabric", {}),
-        ("fq", {}),
+        pytest.param("fq", {}, marks=pytest.mark.exhaustive),
         (SmallFirst(), {}),
     ],
 )

@@ -93,26 +93,35 @@ def test_parameters_of_a_scheduler_that_is_made_and_a_class_in_its_place_are_err
         flowsched_gym.replay_packets(flows(seed=3), scheduler=other)
 
 
+REMAINING, OUTSIDE = 1, 2
+
+
 class Few(NamedTuple):
     answer: int
+    reads: int
     numbers: np.ndarray
 
 
 class Faulty(Scheduler):
-    """Two queues; it answers what it is told to answer."""
+    """Two queues; it answers what it is told to answer, and reads what it is told to read."""
 
     record_type = Few
     num_queues = 2
 
-    def __init__(self, answer: int = 0) -> None:
-        self.answer = answer
+    def __init__(self, answer: int = 0, reads: int = 0) -> None:
+        self.answer, self.reads = answer, reads
 
     @staticmethod
     def arrive(now: float, port: int, p: int, table: PacketTable, record: Few) -> Arrival:
-        return Arrival(record.answer, 0.0, 0.0, np.nan, False)
+        read = 0.0
+        if record.reads == REMAINING:
+            read = table.remaining[p]
+        elif record.reads == OUTSIDE:
+            read = record.numbers[p]
+        return Arrival(record.answer, 0.0, read, np.nan, False)
 
     def new_record(self, traffic: Traffic, num_ports: int) -> Few:
-        return Few(self.answer, np.zeros(2))
+        return Few(self.answer, self.reads, np.zeros(2))
 
 
 class FaultyByRank(Faulty):
@@ -126,27 +135,11 @@ class FaultyChoice(Faulty):
 
     @staticmethod
     def choose(port: int, head_size: np.ndarray, record: Few) -> int:
-        return record.answer
+        return int(record.numbers[port + 2]) if record.reads == OUTSIDE else record.answer
 
 
-class ReadsRemaining(Faulty):
-    @staticmethod
-    def arrive(now: float, port: int, p: int, table: PacketTable, record: Few) -> Arrival:
-        return Arrival(0, 0.0, table.remaining[p], np.nan, False)
-
-
-class ReadsBeyond(Faulty):
+class ReadsOutside(Faulty):
     needs_remaining = True
-
-    @staticmethod
-    def arrive(now: float, port: int, p: int, table: PacketTable, record: Few) -> Arrival:
-        return Arrival(0, 0.0, record.numbers[p], np.nan, False)
-
-
-class ChoosesBeyond(FaultyChoice):
-    @staticmethod
-    def choose(port: int, head_size: np.ndarray, record: Few) -> int:
-        return int(record.numbers[port + 2])
 
 
 CASES = [
@@ -156,9 +149,9 @@ CASES = [
     (FaultyChoice(1), "FaultyChoice: choose returned queue 1: it must be from 0 to 1, and hold a packet"),
     (FaultyChoice(2), "FaultyChoice: choose returned queue 2: it must be from 0 to 1, and hold a packet"),
     (FaultyChoice(-2), "FaultyChoice: choose returned queue -2: it must be from 0 to 1, and hold a packet"),
-    (ReadsRemaining(), "ReadsRemaining: arrive .* .table.remaining is empty where, as here, needs_remaining is False"),
-    (ReadsBeyond(), "ReadsBeyond: arrive reads or writes beyond the end of an array$"),
-    (ChoosesBeyond(), "ChoosesBeyond: choose reads or writes beyond the end of an array$"),
+    (Faulty(reads=REMAINING), "Faulty: arrive .* .table.remaining is empty where, as here, needs_remaining is False"),
+    (ReadsOutside(reads=OUTSIDE), "ReadsOutside: arrive reads or writes beyond the end of an array$"),
+    (FaultyChoice(reads=OUTSIDE), "FaultyChoice: choose reads or writes beyond the end of an array$"),
 ]
 
 

@@ -48,12 +48,16 @@ class Curve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreRow:
-    """The scores of all trainings of the agents of a setting, (num_runs,) each, and the best rule's, NaN for none."""
+    """The scores of all trainings of the agents of a setting, (num_runs,) each, and the best rule's, NaN for none.
+
+    ``instead`` stands in the place of the dots where there are none.
+    """
 
     name: str
     address: str
     scores: Sequence[FloatArray]
     rule: float
+    instead: str
 
 
 def draw_chart(
@@ -130,7 +134,7 @@ def draw_scores(rows: Sequence[ScoreRow]) -> str:
         if not math.isnan(row.rule):
             parts.append(f'<path class="rule" d="M{across(row.rule):.1f} {y - 6:g}v12"/>')
         if not row.scores:
-            parts.append(f'<text x="{across(0.04):.1f}" y="{y + 4:g}">no agent yet</text>')
+            parts.append(f'<text x="{across(0.04):.1f}" y="{y + 4:g}">{escape(row.instead)}</text>')
         for scores in row.scores:
             # The lowest scores are those of the trainings that collapsed.
             collapsed = num_collapsed(scores)

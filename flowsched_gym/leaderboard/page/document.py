@@ -19,6 +19,7 @@ from flowsched_gym.leaderboard.claims import (
     BETTER,
     NO_RULE,
     OPEN,
+    REASONS,
     WORSE,
     Claim,
     claims_of,
@@ -47,15 +48,9 @@ VERDICTS: Final = {
     NO_RULE: ("alone", "Without a rule that has the same actions"),
 }
 """Verdicts by their class on the page, and what stands above their agents."""
-REASONS: Final = {
-    "no room": "at most 1 % is known to be possible beyond the rule",
-    "no information": "all that is known to be better knows more than the agent may",
-    "not found": "more is possible with the same actions and information, but training did not find it",
-    "not measured": "how much more is possible was not measured",
-}
-"""Why an agent does not win."""
 REFERENCE: Final = (
-    "A reference is the best rule, a search that takes thousands of times longer, or a bound that nothing exceeds."
+    "A reference is the best rule, a search that tries each choice before it takes one, constants that evolution found "
+    "(static), or a bound that nothing exceeds."
 )
 SCORES_CAPTION: Final = (
     "Each dot is one training of an agent, further right is better; the bar is the best hand-written rule. Red: the "
@@ -145,7 +140,10 @@ def _summary(compared: Sequence[ComparedSetting], claims: Sequence[Claim], names
             of_setting = [claim for claim in counted if claim.compared is each]
             rule = np.nan if each.best_rule is None or each.best_rule.score is None else each.best_rule.score
             scores = [claim.scores for claim in of_setting]
-            rows.append(ScoreRow(name=_name(each.setting), address=f"#{names[id(each)]}", scores=scores, rule=rule))
+            learned = any(claim.compared is each for claim in claims)
+            instead = f"{each.setting.reference}: reference" if learned else "no agent yet"
+            name, address = _name(each.setting), f"#{names[id(each)]}"
+            rows.append(ScoreRow(name=name, address=address, scores=scores, rule=rule, instead=instead))
     picture = _figure(draw_scores(rows), SCORES_CAPTION) if counted else ""
     tally = f'<ul class="tally">{"".join(told)}</ul>' if told else ""
     return f'<div><p class="score">{figure}{escape(words)} {REFERENCE}</p>{tally}</div>{picture}'
