@@ -116,15 +116,10 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
         "episodes at once, with the same result. If all episodes would be identical, only one is played. JSON output "
         "is the result file of a policy, or an object with a list `results` for several."
     )
+    _add_players(parser)
     add = parser.add_argument
-    add("environment", metavar="ENV_ID", help="environment, such as flowsched/Artemis-v0")
-    policies = "policy name, module:Class, trained model (.zip) or model:NAME (see `flowsched models`); may be repeated"
-    add("--policy", action="append", required=True, metavar="POLICY", help=policies)
     count = f"episodes per policy ({DEFAULT_EPISODES})"
     add("--episodes", type=positive_integer, default=DEFAULT_EPISODES, metavar="N", help=count)
-    _add_seed(parser, "seed of the first episode")
-    _add_pairs(parser, "--kwarg", f"argument of the environment, such as workload=gather-heavy or k=3 {SEE_LIST}")
-    _add_trust(parser)
     add("--all", **FLAG, help="print all metrics, not only the main four")
     add("--explain", **FLAG, help="print the weights of a model trained by algorithm=cmaes as a rule")
     _add_json(parser, "the results")
@@ -133,19 +128,23 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
 
 def _add_collect(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
-        "Episodes have the seeds S, S + 1, ..., those of the first policy first. Heuristics see all that they need; "
-        "the dataset holds what an agent with the arguments of --kwarg sees, and is allowed. "
-        "minari.MinariDataset(DIR) reads it: docs/offline.md."
+        "Episodes have the seeds S, S + 1, ..., starting with those of the first policy. Heuristics observe all they "
+        "need; the dataset holds what an agent with the arguments of --kwarg observes, and its action masks. Read it "
+        "by minari.MinariDataset(DIR); docs/offline.md describes it."
     )
-    add = parser.add_argument
-    add("environment", metavar="ENV_ID", help="environment, such as flowsched/Artemis-v0")
-    policies = "name of a policy, module:Class, a trained model (.zip) or model:NAME of `flowsched models`; repeatable"
-    add("--policy", action="append", required=True, metavar="POLICY", help=policies)
-    add("--episodes", type=positive_integer, required=True, metavar="N", help="number of episodes of each policy")
+    _add_players(parser)
+    parser.add_argument("--episodes", type=positive_integer, required=True, metavar="N", help="episodes per policy")
+    parser.add_argument("--out", required=True, metavar="DIR", help="folder of the dataset; must not exist")
+
+
+def _add_players(parser: argparse.ArgumentParser) -> None:
+    """Adds which policies play in which environment."""
+    parser.add_argument("environment", metavar="ENV_ID", help="environment, such as flowsched/Artemis-v0")
+    policies = "policy name, module:Class, trained model (.zip) or model:NAME (see `flowsched models`); may be repeated"
+    parser.add_argument("--policy", action="append", required=True, metavar="POLICY", help=policies)
     _add_seed(parser, "seed of the first episode")
     _add_pairs(parser, "--kwarg", f"argument of the environment, such as workload=gather-heavy or k=3 {SEE_LIST}")
     _add_trust(parser)
-    add("--out", required=True, metavar="DIR", help="folder of the dataset, which must not exist")
 
 
 def _add_score(parser: argparse.ArgumentParser) -> None:
@@ -355,7 +354,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     ),
     "network": Command("check a network file and draw it", _add_network, "flow_commands:run_network"),
     "evaluate": Command("run policies in an environment and compare them", _add_evaluate, "evaluate_command:run"),
-    "collect": Command("store episodes of policies as a Minari dataset", _add_collect, "collect_command:run"),
+    "collect": Command("record the episodes of policies as a Minari dataset", _add_collect, "collect_command:run"),
     "score": Command("score a policy file in a separate process with limits", _add_score, "score_command:run"),
     "compile": Command(
         "compile the engine of vector environments in advance", _add_compile, "package_commands:run_compile"

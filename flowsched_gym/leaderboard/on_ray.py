@@ -32,7 +32,8 @@ def play_on_ray(
     except ImportError:
         raise MissingDependencyError("ray", extra="cluster", purpose="play on a Ray cluster") from None
     try:
-        ray.init(address=address, include_dashboard=None if address else False, log_to_driver=False)
+        # Without an address Ray would join a cluster whose address it found in a file, even one that is gone.
+        ray.init(address=address or "local", include_dashboard=None if address else False, log_to_driver=False)
     except ConnectionError as error:
         raise ConfigError(f"no Ray cluster answers at {address!r}: {error}") from None
     remote = ray.remote(num_cpus=1, max_retries=MAX_RETRIES)(_played)
