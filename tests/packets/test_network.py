@@ -146,7 +146,7 @@ def test_a_receiver_acknowledges_several_packets_together_and_keeps_as_many_as_i
 def test_without_selective_acknowledgements_one_loss_is_repaired_in_each_round_trip() -> None:
     size, window = 30, 10
     values = tcp.new_sender(0, size, window=10.0, min_rto=1.0, due=np.inf, part=1.0, packet_part=0.1, room=window + 5)
-    s = SenderState(values)
+    s: Any = SenderState(values)
     segments = tcp.Segments(*([0] * size for _ in range(4)))
     now = 0.0
 
