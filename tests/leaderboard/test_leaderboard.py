@@ -19,6 +19,7 @@ from benchmarks.speed.run import alternating, cases, measure, play
 from flowsched_gym import evaluation, leaderboard
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation import BOUND_POLICY, EpisodeResult, EvaluationResult, Interval, ModelFile, Run
+from flowsched_gym.leaderboard.play import model_digest
 from flowsched_gym.leaderboard.published import published_content, published_path
 from flowsched_gym.leaderboard.table import escaped
 from flowsched_gym.registration import ENVIRONMENTS, agent_ability, find_environment, policy_ability, widest_ability
@@ -273,6 +274,13 @@ def test_the_score_in_the_readme_and_the_pictures_are_those_of_the_result_files(
 
 def test_tiers_are_those_of_the_measured_ranges(judged):
     assert [misfit for each in judged[0] if (misfit := leaderboard.tier_misfit(each))] == []
+
+
+def test_trained_agents_were_played_by_the_models_that_are_kept(committed):
+    kept = {model_digest(path) for path in (BENCHMARKS / "models").glob("*/*/*.zip")}
+    played = {run.model.digest: result.source for result in committed for run in result.runs if run.model}
+    assert {source for digest, source in played.items() if digest not in kept} == set()
+    assert len(played) >= 10 * 28
 
 
 def test_the_published_results_give_the_tables_of_the_whole_result_files(committed):
