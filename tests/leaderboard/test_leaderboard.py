@@ -355,7 +355,7 @@ def test_the_level_is_read_from_what_the_command_prints_and_each_training_has_a_
     runs = {"native": [RUN._asdict()], "dummy": [RUN._replace(wall_s=97.6, reached_s=None)._asdict()]}
     how = {"command": "a command", "machine": {"system": "Linux", "cores": 2}, "seeds": [3]}
     text = training.table(how | {"runs": runs})
-    assert "41.3 s on compiled and 97.6 s on SimPy, in the median" in text
+    assert "Median of the whole command: 41.3 s on compiled and 97.6 s on SimPy" in text
     assert text.count("not reached") == 1
 
 

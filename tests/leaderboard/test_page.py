@@ -121,7 +121,7 @@ def test_the_first_screen_has_the_score_of_the_tables_and_how_many_agents_win() 
             in lists
         )
     assert claims["w"].reason == "not found"
-    assert "not found: more is possible with the same actions and information" in text[worse:]
+    assert "not found: a policy with the same actions and information is better" in text[worse:]
 
 
 def test_a_collapsed_training_is_drawn_and_counted_as_the_scores_count_it() -> None:
