@@ -119,7 +119,7 @@ $(RLLIB)/.made: pyproject.toml constraints.txt
 	$(MAKE) VENV=$(RLLIB) $(RLLIB)/.created
 	grep -v '^gymnasium==' constraints.txt > $(RLLIB)/constraints.txt
 	$(RLLIB)/bin/python -m pip install --disable-pip-version-check $(PIP_OPTIONS) -c $(RLLIB)/constraints.txt \
-		torch==2.13.0 -e '.[rllib,torchrl]' pytest pytest-timeout
+		torch==2.13.0 -e '.[rllib,torchrl]' hypothesis pytest pytest-timeout pytest-xdist
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.created pyproject.toml constraints.txt
