@@ -179,7 +179,7 @@ def card_text(agent: KeptAgent) -> str:
 
 
 def results_text(agent: KeptAgent) -> str:
-    """Says in a few lines how an agent does on the leaderboard."""
+    """Describes in a few lines how an agent does on the leaderboard."""
     found = agent.results
     score = found["score"]
     text = (
