@@ -114,7 +114,7 @@ def _run_content(run: Run) -> dict[str, object]:
 
 def result_name(environment: str, kwargs: Mapping[str, object], policy: str) -> str:
     """Returns the file name of a result, such as ``artemis-v0_k-3_workload-gather-heavy_edf.json``."""
-    parts = [environment.rpartition("/")[2], *(f"{key}-{_short(kwargs[key])}" for key in sorted(kwargs)), policy]
+    parts = [environment.rpartition("/")[2], *(f"{key}-{_short(key, kwargs[key])}" for key in sorted(kwargs)), policy]
     return file_name(*parts)
 
 
@@ -253,11 +253,14 @@ def _writable(key: str, value: object) -> object:
     )
 
 
-def _short(value: object) -> object:
-    """Returns a user's own workload as its name and a digest, other arguments unchanged."""
+def _short(key: str, value: object) -> object:
+    """Returns a user's own workload or network as its name and a digest, other arguments unchanged."""
     if not isinstance(value, Mapping):
         return value
-    return f"{workload_label(value)}-{digest_of(plain_variant(value), NAME_DIGEST_BYTES)}"
+    is_workload = key == "workload"
+    label = workload_label(value) if is_workload else value.get("name", "")
+    digest = digest_of(plain_variant(value) if is_workload else dict(value), NAME_DIGEST_BYTES)
+    return f"{label}-{digest}" if label else digest
 
 
 def _nan_to_null(value: float) -> float | None:

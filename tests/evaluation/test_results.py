@@ -88,6 +88,16 @@ def test_a_name_says_environment_arguments_and_policy_and_is_that_of_one_workloa
     assert all(re.fullmatch(r"artemis-v0_workload-gather-heavy-with-load-[0-9a-f]{8}_edf.json", name) for name in names)
 
 
+def test_the_file_name_has_a_network_by_its_name_and_other_mappings_by_a_digest() -> None:
+    racks = {"name": "racks", "hosts": ["a", "b"], "links": [{"ends": ["a", "b"]}]}
+    named = evaluation.result_name("flowsched/MERPOrder-v0", {"topology": racks}, "srpt")
+    other = evaluation.result_name("flowsched/MERPOrder-v0", {"topology": racks | {"hosts": ["b", "a"]}}, "srpt")
+    assert named.startswith("merporder-v0_topology-racks-")
+    assert named != other
+    figures = evaluation.result_name("flowsched/Artemis-v0", {"transport_figures": {"buffer": 550}}, "edf")
+    assert figures.startswith("artemis-v0_transport_figures-")
+
+
 def put(*place, value):
     """Returns an edit that sets a value somewhere."""
 
