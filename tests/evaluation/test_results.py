@@ -95,7 +95,7 @@ def test_the_file_name_has_a_network_by_its_name_and_other_mappings_by_a_digest(
     assert named.startswith("merporder-v0_topology-racks-")
     assert named != other
     figures = evaluation.result_name("flowsched/Artemis-v0", {"transport_figures": {"buffer": 550}}, "edf")
-    assert figures.startswith("artemis-v0_transport_figures-")
+    assert figures.startswith("artemis-v0_transport-figures-")
 
 
 def put(*place, value):
