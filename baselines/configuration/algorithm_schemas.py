@@ -15,6 +15,7 @@ __all__ = [
     "AlgorithmConfig",
     "CmaEsConfig",
     "DDPGConfig",
+    "DistilConfig",
     "GradientConfig",
     "MaskablePPOConfig",
     "OffPolicyConfig",
@@ -80,6 +81,33 @@ class CmaEsConfig(AlgorithmConfig):
 
     def decisions(self, total_timesteps: int) -> int:
         """Returns the decisions asked for; the generation in which they are reached is played to its end."""
+        return total_timesteps
+
+
+@dataclass(frozen=True, kw_only=True)
+class DistilConfig(AlgorithmConfig):
+    """Settings of distilling search into a network (`distillation`), which makes whole episodes.
+
+    Attributes:
+        learning_rate: Learning rate at the start of each round; it falls to 0 in each.
+        rounds: Rounds of about equally many decisions, each followed by a fit to all decisions so far; in the first one
+            the base of the search plays, later the network.
+        base: Who goes on after a choice: a heuristic or a model (``.zip``); ``None`` for that of the environment.
+        lookahead: Flows to come that each future has.
+        n_epochs: Times that each decision is used in a round.
+        batch_size: Decisions of an update.
+    """
+
+    num_envs: int = bounded(1, 1, 1)
+    learning_rate: float = bounded(2e-3, 0)
+    rounds: int = bounded(3, 1)
+    base: str | None = None
+    lookahead: int = bounded(30, 0)
+    n_epochs: int = bounded(8, 1)
+    batch_size: int = bounded(512, 2)
+
+    def decisions(self, total_timesteps: int) -> int:
+        """Returns the decisions asked for; the episode in which they are reached is played to its end."""
         return total_timesteps
 
 

@@ -38,6 +38,9 @@ OF_EVOLUTION: Final[Mapping[type[spaces.Space[Any]], int]] = {
 }
 """Decisions of evolution, by the actions of an environment: tens of seconds where each event asks, minutes where each
 period does, whose flows all have to be simulated."""
+DISTILLATION: Final = "distil"
+OF_DISTILLATION: Final = 150_000
+"""Decisions of distilling search, a minute for each 50,000."""
 PARTS: Final = 10
 """Comparisons and checkpoints of a long training."""
 
@@ -111,7 +114,9 @@ def _episodes(*, _root_: DictConfig) -> int:
 
 def _decisions(*, _root_: DictConfig) -> int:
     """Returns how many decisions a training makes by default."""
-    return OF_EVOLUTION[_actions(_spec(_root_))] if _root_.algorithm.name == EVOLUTION else DECISIONS
+    if _root_.algorithm.name == EVOLUTION:
+        return OF_EVOLUTION[_actions(_spec(_root_))]
+    return OF_DISTILLATION if _root_.algorithm.name == DISTILLATION else DECISIONS
 
 
 def _interval(*, _root_: DictConfig) -> int:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final
 
 from omegaconf import MISSING
 
-from flowsched_gym.baselines.configuration.algorithm_schemas import CmaEsConfig
+from flowsched_gym.baselines.configuration.algorithm_schemas import CmaEsConfig, DistilConfig
 from flowsched_gym.baselines.configuration.schema_checks import CheckedConfig, bounded, check_member
 from flowsched_gym.core.errors import ConfigError
 
@@ -178,6 +178,8 @@ class TrainConfig(CheckedConfig):
                 f"start is {self.start!r}: cmaes begins without a rule, as most rules are no weighted sum of columns, "
                 "and its first generations take less time than a fit"
             )
+        if self.start is not None and isinstance(self.algorithm, DistilConfig):
+            raise ConfigError(f"start is {self.start!r}: distil begins with its base; algorithm.base names another one")
         self.algorithm.decisions(self.total_timesteps)
 
     @property

@@ -24,6 +24,7 @@ from flowsched_gym.baselines.configuration.algorithm_schemas import (
     AlgorithmConfig,
     CmaEsConfig,
     DDPGConfig,
+    DistilConfig,
     GradientConfig,
     MaskablePPOConfig,
     OffPolicyConfig,
@@ -44,6 +45,7 @@ from flowsched_gym.baselines.configuration.policy_schemas import (
 from flowsched_gym.baselines.networks.auto_networks import LateActionPolicy
 from flowsched_gym.baselines.networks.mixture import MixturePolicy, SetwiseMixturePolicy
 from flowsched_gym.baselines.networks.pathwise import PathwisePolicy, PathwiseShape
+from flowsched_gym.baselines.training.distillation import Distil
 from flowsched_gym.baselines.training.evolution import CmaEs
 from flowsched_gym.baselines.training.reinforce import Reinforce
 from flowsched_gym.baselines.training.updates import counting_updates
@@ -51,6 +53,7 @@ from flowsched_gym.core.errors import ConfigError, listed
 from flowsched_gym.envs.policies.scores import weighted_policy
 from flowsched_gym.integrations.setwise import MaskableSetwisePolicy, SetwisePolicy, setwise_policy
 from flowsched_gym.integrations.weighted import WeightedModel
+from flowsched_gym.search.search import SEARCHED
 
 __all__ = ["SharedLayers", "build_model"]
 
@@ -95,6 +98,8 @@ def build_model(algorithm: AlgorithmConfig, policy: PolicyConfig, envs: VecEnv, 
     _check_suits(algorithm, policy, envs)
     if isinstance(algorithm, CmaEsConfig):
         return _evolution(algorithm, policy, envs, seed)
+    if isinstance(algorithm, DistilConfig):
+        return _distillation(algorithm, policy, envs, seed)
     assert isinstance(algorithm, GradientConfig)
     policy_class, policy_kwargs = _policy(algorithm, policy, envs)
     settings: dict[str, Any] = {
@@ -136,6 +141,24 @@ def _evolution(algorithm: CmaEsConfig, policy: PolicyConfig, envs: VecEnv, seed:
     )
 
 
+def _distillation(algorithm: DistilConfig, policy: PolicyConfig, envs: VecEnv, seed: int) -> Distil:
+    """Makes a model that learns what search finds."""
+    policy_class, policy_kwargs = _policy(algorithm, policy, envs)
+    return Distil(
+        policy_class,
+        envs,
+        policy_kwargs=policy_kwargs,
+        learning_rate=LinearSchedule(algorithm.learning_rate, 0.0, 1.0),
+        rounds=algorithm.rounds,
+        base=algorithm.base,
+        lookahead=algorithm.lookahead,
+        n_epochs=algorithm.n_epochs,
+        batch_size=algorithm.batch_size,
+        seed=seed,
+        device="cpu",
+    )
+
+
 def _model_class(algorithm: AlgorithmConfig) -> Callable[..., BaseAlgorithm]:
     for config, model in ALGORITHMS.items():
         if isinstance(algorithm, config):
@@ -154,6 +177,9 @@ ALGORITHMS: Final[Mapping[type[AlgorithmConfig], Any]] = {
 }
 """Models by configuration, the more special ones first."""
 
+MASKED: Final = (MaskablePPOConfig, ReinforceConfig, DistilConfig)
+"""Algorithms whose networks take masks."""
+
 OWN_SETTINGS: Final = frozenset(
     {
         *("name", "num_envs", "reward_scale", "learning_rate", "final_learning_rate", "final_ent_coef"),
@@ -171,14 +197,16 @@ def _check_suits(algorithm: AlgorithmConfig, policy: PolicyConfig, envs: VecEnv)
     name = f"algorithm is {algorithm.name}"
     if off_policy and not numbers:
         raise ConfigError(f"{name}: it needs actions of numbers (Box), {described}")
-    if isinstance(algorithm, (MaskablePPOConfig, ReinforceConfig)) and not is_masking_supported(envs):
+    if isinstance(algorithm, MASKED) and not is_masking_supported(envs):
         raise ConfigError(f"{name}: it needs an environment with action masks; {described} without masks")
+    if isinstance(algorithm, DistilConfig) and envs.get_attr("spec", [0])[0].id not in SEARCHED:
+        raise ConfigError(f"{name}: it needs an environment that search plays in, {listed('', SEARCHED)}")
     if isinstance(policy, WeightsConfig) is not isinstance(algorithm, CmaEsConfig):
         raise ConfigError(f"policy weights learns by cmaes, and cmaes learns it alone: {name}")
     if isinstance(policy, SetwiseConfig) and not isinstance(space, spaces.Discrete):
         raise ConfigError(f"policy is setwise: it chooses one slot (Discrete), {described}")
-    if isinstance(policy, PathwiseConfig) and not isinstance(algorithm, (MaskablePPOConfig, ReinforceConfig)):
-        raise ConfigError(f"policy is pathwise: it learns by maskable_ppo or reinforce; {name}")
+    if isinstance(policy, PathwiseConfig) and not isinstance(algorithm, MASKED):
+        raise ConfigError(f"policy is pathwise: it learns by maskable_ppo, reinforce or distil; {name}")
     if isinstance(policy, AutoConfig) and not isinstance(algorithm, DDPGConfig):
         raise ConfigError(f"policy is auto: its critic reads actions, as those of ddpg and td3 do; {name}")
     if isinstance(policy, FlatConfig):
@@ -230,4 +258,4 @@ def _policy(algorithm: AlgorithmConfig, policy: PolicyConfig, envs: VecEnv) -> t
     if isinstance(algorithm, ThesisA2CConfig):
         names = ("initial_epsilon", "final_epsilon", "epsilon_fraction")
         return classes[2], kwargs | {name: getattr(algorithm, name) for name in names}
-    return (classes[1] if isinstance(algorithm, (MaskablePPOConfig, ReinforceConfig)) else classes[0]), kwargs
+    return (classes[1] if isinstance(algorithm, MASKED) else classes[0]), kwargs

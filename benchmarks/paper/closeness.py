@@ -38,6 +38,7 @@ SHOWN: Final = {
     "cmaes-postpone": "**learned**: few weights, evolved; may send a request to the back of the queue",
     "postpone-late": "requests with less than 5 ms of slack go to the back, of the others the oldest",
     "search": "tries each choice on drawn futures before it takes one",
+    "distilled": "**learned**: a network fitted to what search finds; grants one of the requests",
     "cmaes": "**learned**: few weights, evolved; grants one of the requests",
     "skip-late": "the oldest request that has 5 ms of slack, else the smallest",
     "feasible-first": "earliest deadline among those that can still be met",

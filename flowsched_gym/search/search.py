@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, Self, cast
+from typing import Any, Final, NamedTuple, Self, cast
 
 import gymnasium as gym
 import numpy as np
@@ -76,6 +76,20 @@ class SearchConfig:
         return (1,) if self.clairvoyant else tuple(self.futures << number for number in range(self.rounds))
 
 
+class Tried(NamedTuple):
+    """What a search knows of a decision.
+
+    Attributes:
+        choices: Allowed actions, (num_choices,), rising.
+        preferred: The base's action.
+        values: Mean sums of rewards, (num_choices,) float64; 0 where there is one choice.
+    """
+
+    choices: IntArray
+    preferred: int
+    values: FloatArray
+
+
 class Search:
     """Rollouts over sampled futures: each choice is followed by a base policy, and the best choice is taken.
 
@@ -144,15 +158,27 @@ class Search:
         choices = np.flatnonzero(self._env.action_masks())
         if len(choices) == 1:
             return choices[0], state
+        best = sequential_halving(choices, self._begin(), self.config.counts, self._rollouts.values)
+        return np.int64(best), state  # type: ignore[return-value]  # an array without axes
+
+    def tried(self) -> Tried:
+        """Tries all choices of the next action on the futures of the first round; drops none, and takes none."""
+        choices = np.flatnonzero(self._env.action_masks())
+        preferred = self._begin()
+        if len(choices) == 1:
+            return Tried(choices, preferred, np.zeros(1))
+        values = self._rollouts.values(choices, np.arange(self.config.counts[0]))
+        return Tried(choices, preferred, values.mean(axis=0))
+
+    def _begin(self) -> int:
+        """Copies the episode up to now, and gives it futures; returns the base's action."""
         past, now = self._env.workload, self._env.simulation.now
         actions = self._env._decisions
         if self.config.clairvoyant:
             workloads = [self._futures.joined(past, past, now)]
         else:
             workloads = self._futures.sample(past, now, len(actions), sum(self.config.counts))
-        preferred = self._rollouts.begin(past, actions, workloads)
-        best = sequential_halving(choices, preferred, self.config.counts, self._rollouts.values)
-        return np.int64(best), state  # type: ignore[return-value]  # an array without axes
+        return self._rollouts.begin(past, actions, workloads)
 
     def _prepare(self, spec: EnvironmentSpec, kwargs: Mapping[str, Any]) -> None:
         """Makes the copies and the base policy for an environment."""

@@ -86,7 +86,7 @@ def test_every_environment_has_a_schema_of_its_own_arguments_and_a_file_of_what_
     assert composed(f"env={name}", name="heuristics").metric == spec.metric
 
 
-def test_a_short_training_has_fewer_episodes_and_evolution_its_own_policy_and_decisions() -> None:
+def test_a_short_training_has_fewer_episodes_and_some_algorithms_their_own_policy_and_decisions() -> None:
     assert [composed(f"total_timesteps={n}").evaluation.episodes for n in (8192, 99_999, 100_000)] == [10, 10, 20]
     assert composed("total_timesteps=8192", "evaluation.episodes=7").evaluation.episodes == 7
     slots, numbers = composed("algorithm=cmaes"), composed("env=tafe_thresholds", "algorithm=cmaes", own=())
@@ -94,6 +94,8 @@ def test_a_short_training_has_fewer_episodes_and_evolution_its_own_policy_and_de
     assert [each.decisions for each in (slots, numbers)] == [20_000_000, 40_000]
     assert [each.evaluation.interval for each in (slots, numbers)] == [2_000_000, 4_000]
     assert composed("total_timesteps=500000").evaluation.interval == 100_000
+    distilled = composed("algorithm=distil")
+    assert (type(distilled.policy), distilled.decisions) == (SetwiseConfig, 150_000)
 
 
 def test_the_thesis_is_configured_as_it_says() -> None:

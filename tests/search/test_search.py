@@ -193,3 +193,17 @@ def test_a_search_plays_in_one_environment() -> None:
         search.predict(np.tile(observation, (2, 1)))
     with pytest.raises(ConfigError, match=r"search plays in single environments of gym\.make"):
         search.enter(gym.make_vec(ARTEMIS, num_envs=2, vectorization_mode="sync", **HEAVY))
+
+
+def test_all_choices_are_tried_on_the_futures_of_the_first_round_which_leaves_the_episode_as_it_is() -> None:
+    env = gym.make(ARTEMIS, engine="compiled", **HEAVY)
+    one_round, search = (make_policy(f"search:futures=4,rounds={rounds}", env, seed=5) for rounds in (1, 2))
+    observation, _ = env.reset(seed=3)
+    for _ in range(8):
+        tried = one_round.tried()
+        assert tried.choices.tolist() == np.flatnonzero(core(env).action_masks()).tolist()
+        assert search.tried().values.tolist() == tried.values.tolist()
+        best = tried.choices[tried.values == tried.values.max()]
+        chosen = int(one_round.predict(observation)[0])
+        assert chosen == (tried.preferred if tried.preferred in best else best[0])
+        observation = env.step(chosen)[0]
