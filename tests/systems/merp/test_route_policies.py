@@ -155,11 +155,10 @@ def test_the_hash_depends_on_the_seed_alone() -> None:
 def test_the_ratio_leaves_out_a_slow_link_that_the_pair_does_not() -> None:
     layout = route_layout(MERPRouteConfig())
     observation = np.zeros(layout.size, dtype=np.float32)
-    paths = {"live": [1, 1, 1], "expansion_ratio": [1.0, 1.1, 1.0], "expected_rate": [0.1, 1.0, 0.05]}
-    for name, values in paths.items():
-        scale = {"expansion_ratio": RATIO_SCALE}.get(name)
-        shown = [value / (value + scale) if scale else value for value in values]
-        observation[layout.slot_slice(name)][:3] = shown
+    observation[layout.slot_slice("live")][:3] = 1.0
+    observation[layout.slot_slice("expected_rate")][:3] = 0.1, 1.0, 0.05
+    for path, ratio in enumerate([1.0, 1.1, 1.0]):
+        observation[layout.slot_slice("expansion_ratio")][path] = ratio / (ratio + RATIO_SCALE)
     assert MemrPath(layout).predict(observation)[0] == 0
     assert SmallestRatioPath(layout).predict(observation)[0] == 1
 

@@ -62,8 +62,8 @@ class LeastWork(SlotPolicy):
     def choose(self, batch: ObservationArray) -> IntArray:
         """Adds up what is left, in usual flows: what one takes at line rate is the scale of times."""
         layout = self.layout
-        left = sum(layout.slot_column(batch, name) / layout.slot_scale(name) for name in self.needs)
-        return _smallest(left, layout.slot_column(batch, "present") > 0)
+        sent, served = (layout.slot_column(batch, name) / layout.slot_scale(name) for name in self.needs)
+        return _smallest(sent + served, layout.slot_column(batch, "present") > 0)
 
 
 class EstimatedTask(SlotPolicy):
