@@ -49,11 +49,13 @@ HEAD: Final = """# Leaderboard
 Each setting of the suite `{suite}` is an environment, its traffic, and the actions and information of the agents. All
 policies of a setting play the same {count} test episodes (from `reset(seed={first})` on), which were not used for
 training or for any choice. A **score** is (agent - random) / (reference - random) in the setting's measure: 0 is
-random, 1 is the reference, that is search with the same actions, a bound that no scheduler exceeds, or the best known
-rule or constant action. The score above is the interquartile mean over all trainings in the *headline* settings, with
-equal weight for each setting. *Calibration* settings, where random is within 2 % of the best known, are not counted;
-*shift* settings have traffic that no agent was trained on. Brackets are 95 % intervals over trainings and episodes
-(Agarwal et al., NeurIPS 2021). This page is generated from `results/` by `python -m benchmarks.leaderboard`.
+random, 1 is the setting's reference: search with the same actions, or a rule or constant action. References were fixed
+with the suite, by validation episodes, and some rules were written later, so agents and rules may score more than 1.
+The score above is the interquartile mean over all trainings in the *headline* settings, with equal weight for each
+setting: the lowest and the highest quarter of the trainings do not enter it. *Calibration* settings, where random is
+within 2 % of the best known, are not counted; *shift* settings have traffic, tokens or numbers of visible requests with
+which no agent was trained. Brackets are 95 % intervals over trainings and episodes (Agarwal et al., NeurIPS 2021). This
+page is generated from `results/` by `python -m benchmarks.leaderboard`.
 """
 PICTURES: Final = """
 ![Scores of all trainings in the headline settings](scores.png)
@@ -90,9 +92,10 @@ For each setting of `{suite}`, in the {count} test episodes from `reset(seed={fi
 over episodes and, for trained agents, over trainings. *Middle half* is the mean without the best and the worst quarter.
 A policy is compared with its *reference*, the best other rule with no other actions and information than its own, or
 than the setting allows: by the difference in the same episodes, and by the probability that it is better in one of
-them. *Traffic* is the size distribution and the load. `{bound}` is what no scheduler can exceed, even with all flows
-known in advance. FCT is the flow completion time, waiting included; a slowdown is FCT over that of the flow alone; TCT
-is the completion time of a task. Generated from result files by `python -m benchmarks.leaderboard`. Back to the
+them. The policy with the score 1 stands above each table. *Traffic* is the size distribution and the load. `{bound}` is
+what no scheduler can exceed, even with all flows known in advance. FCT is the flow completion time, waiting included; a
+slowdown is FCT over that of the flow alone; TCT is the completion time of a task. Generated from result files by
+`python -m benchmarks.leaderboard`. Back to the
 [leaderboard](../README.md).
 """
 AGAIN: Final = """

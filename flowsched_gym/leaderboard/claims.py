@@ -31,6 +31,8 @@ LEAST_RANGE: Final = 0.02
 """Range between random and the best known below which a setting calibrates: of a share, or relative to a mean."""
 LEAST_ROOM: Final = 0.01
 """Room between the best rule and the reference up to which there is none, likewise."""
+MOST_DIGITS: Final = 3
+"""Digits that a difference has at most beyond those of its metric."""
 BETTER: Final = "**better**"
 WORSE: Final = "worse"
 OPEN: Final = "not told apart"
@@ -195,9 +197,13 @@ def learned_table(claims: Sequence[Claim]) -> Table:
         scores, difference = each.scores, row.difference
         ends = () if difference is None else (difference.mean, difference.low, difference.high)
         # A number must not lose its sign where it is rounded.
-        digits = shown.digits + any(round(shown.scale * end, shown.digits) == 0 != end for end in ends)
+        digits, told = shown.digits, each.verdict in (BETTER, WORSE)
+        while digits < shown.digits + (MOST_DIGITS if told else 1) and any(
+            round(shown.scale * end, digits) == 0 != end for end in ends
+        ):
+            digits += 1
         collapsed = num_collapsed(scores) if len(scores) else 0
-        told = difference is not None and each.verdict != NO_RULE
+        judged = difference is not None and each.verdict != NO_RULE
         rule = "" if each.rule is None else f"{escaped(each.rule.policy)} {_mean(shown, each.rule)}"
         lines.append(
             (
@@ -209,7 +215,7 @@ def learned_table(claims: Sequence[Claim]) -> Table:
                 rule,
                 shown.write(difference, digits=digits, signed=True),
                 written_score(float(scores.mean())) if len(scores) else "",
-                f"{each.verdict}, {_written_p(each.p_value)}" if told else each.verdict,
+                f"{each.verdict}, {_written_p(each.p_value)}" if judged else each.verdict,
             )
         )
     columns = ("setting", "tier", "agent", "trainings", "measure", "best rule", "difference", "score", "verdict")

@@ -49,8 +49,8 @@ VERDICTS: Final = {
 }
 """Verdicts by their class on the page, and what stands above their agents."""
 REFERENCE: Final = (
-    "A reference is the best rule, a search that tries each choice before it takes one, constants that evolution found "
-    "(static), or a bound that nothing exceeds."
+    "A reference is a rule, a search that tries each choice before it takes one, or constants that evolution found "
+    "(static)."
 )
 SCORES_CAPTION: Final = (
     "Each dot is one training of an agent, further right is better; the bar is the best hand-written rule. Red: the "
@@ -164,7 +164,7 @@ def _verdicts(
         for verdict, (kind, title) in VERDICTS.items()
     ]
     groups += [
-        ("shift", "On traffic that no agent was trained on", shift),
+        ("shift", "With traffic, tokens or visible requests unlike those of training", shift),
         ("rest", "Not counted in the score", others),
     ]
     parts = []

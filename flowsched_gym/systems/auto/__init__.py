@@ -27,6 +27,11 @@ LONG_FLOWS: Final = EnvironmentSpec(
                 "the path with the fewest long flows on its busier link, the lowest queue",
                 ("active flows", "paths"),
             ),
+            "least-crowded": (
+                "LeastCrowdedPath",
+                "the path with the fewest flows, long or short, on its busier link, the lowest queue",
+                ("active flows", "paths"),
+            ),
             "least-attained": (
                 "LeastAttained",
                 "that path, and a higher queue for long flows that have sent less",

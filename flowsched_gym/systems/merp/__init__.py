@@ -65,6 +65,11 @@ ROUTE: Final = EnvironmentSpec(
                     "smallest expansion ratio, then the largest rate to expect (MERP, Algorithms 4 to 6)",
                     ("sizes", "link loads"),
                 ),
+                "memr-ratio": (
+                    "SmallestRatioPath",
+                    "smallest expansion ratio over the rate to expect",
+                    ("sizes", "link loads"),
+                ),
             },
             actions=("path",),
         ),

@@ -31,12 +31,22 @@ TASKS: Final = EnvironmentSpec(
                     ("ages", "bytes sent"),
                 ),
                 "las": ("LeastSent", "the task that has sent the least", ("bytes sent",)),
+                "stf-estimated": (
+                    "EstimatedTask",
+                    "shortest task first, estimated by the flows that have finished",
+                    ("bytes sent",),
+                ),
                 "tafe-shortest": (
                     "TafeShortest",
                     "TAFE's levels, and of the first task its shortest stage",
                     ("ages", "bytes sent", "bytes left"),
                 ),
                 "stf": ("ShortestTask", "shortest task first: the fewest bytes left", ("bytes left",)),
+                "least-work": (
+                    "LeastWork",
+                    "the task with the least left to do, bytes at line rate and time on CPUs",
+                    ("bytes left",),
+                ),
                 "stf-longest": (
                     "ShortestByLongest",
                     "the task first whose longest flow has the least left",

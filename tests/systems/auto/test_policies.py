@@ -12,7 +12,13 @@ from flowsched_gym.queueing import optimal_thresholds, pias_thresholds
 from flowsched_gym.registration import make_policy
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig
 from flowsched_gym.systems.auto.long_flows.observation import COUNT_SCALE, long_flows_layout
-from flowsched_gym.systems.auto.long_flows.policies import KeepPath, LeastAttained, LeastLoadedPath, RandomSteering
+from flowsched_gym.systems.auto.long_flows.policies import (
+    KeepPath,
+    LeastAttained,
+    LeastCrowdedPath,
+    LeastLoadedPath,
+    RandomSteering,
+)
 from flowsched_gym.systems.auto.thresholds.config import SCALE
 from tests.simulate import make_flows
 
@@ -49,6 +55,12 @@ def test_the_path_whose_busier_link_has_the_fewest_long_flows_is_taken() -> None
     stays = seen({"long_up_0": 1, "long_up_1": 1, "long_down_2": 2})
     assert chosen(LeastLoadedPath(LAYOUT, CONFIG), one)[0] == [3, 2, 2]
     assert chosen(LeastLoadedPath(LAYOUT, CONFIG), stays)[0] == [3, 2, 0]
+
+
+def test_short_flows_count_where_all_flows_do() -> None:
+    observation = seen({"long_up_0": 1, "all_up_0": 1, "all_up_1": 5, "all_down_2": 2})
+    assert chosen(LeastLoadedPath(LAYOUT, CONFIG), observation)[0] == [3, 2, 1]
+    assert chosen(LeastCrowdedPath(LAYOUT, CONFIG), observation)[0] == [3, 2, 0]
 
 
 def test_flows_that_are_asked_about_together_do_not_all_take_the_same_free_path() -> None:

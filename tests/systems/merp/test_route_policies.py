@@ -21,8 +21,9 @@ from flowsched_gym.systems.merp.route.policies import (
     MemrPath,
     PathPolicy,
     RandomPath,
+    SmallestRatioPath,
 )
-from flowsched_gym.systems.merp.route.rules import route_layout
+from flowsched_gym.systems.merp.route.rules import RATIO_SCALE, route_layout
 from flowsched_gym.topology import fat_tree, make_routing
 from tests.envs.episodes import following, play
 
@@ -149,3 +150,22 @@ def test_the_hash_depends_on_the_seed_alone() -> None:
     assert first.tolist() == again.tolist()
     assert 0.1 < (first == other).mean() < 0.4
     assert first.tolist() == [int(HashedPath(layout, seed=1).predict(row)[0]) for row in batch]
+
+
+def test_the_ratio_leaves_out_a_slow_link_that_the_pair_does_not() -> None:
+    layout = route_layout(MERPRouteConfig())
+    observation = np.zeros(layout.size, dtype=np.float32)
+    observation[layout.slot_slice("live")][:3] = 1.0
+    observation[layout.slot_slice("expected_rate")][:3] = 0.1, 1.0, 0.05
+    for path, ratio in enumerate([1.0, 1.1, 1.0]):
+        observation[layout.slot_slice("expansion_ratio")][path] = ratio / (ratio + RATIO_SCALE)
+    assert MemrPath(layout).predict(observation)[0] == 0
+    assert SmallestRatioPath(layout).predict(observation)[0] == 1
+
+
+def test_the_ratio_takes_a_path_that_is_up_where_no_ratio_is_finite() -> None:
+    layout = route_layout(MERPRouteConfig())
+    observation = np.zeros(layout.size, dtype=np.float32)
+    observation[layout.slot_slice("expansion_ratio")] = 1.0
+    observation[layout.slot_slice("live")][2] = 1.0
+    assert SmallestRatioPath(layout).predict(observation)[0] == 2

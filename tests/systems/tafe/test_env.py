@@ -15,7 +15,10 @@ from flowsched_gym import replay
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.flows.metrics import task_completion_times
 from flowsched_gym.registration import find_environment, load_target
+from flowsched_gym.systems.tafe.tasks.config import Information, TAFETasksConfig
 from flowsched_gym.systems.tafe.tasks.env import TAFETasksEnv
+from flowsched_gym.systems.tafe.tasks.policies import EstimatedTask, LeastSent, LeastWork, ShortestTask
+from flowsched_gym.systems.tafe.tasks.rules import tasks_layout
 from flowsched_gym.systems.tafe.thresholds.env import TAFEThresholdsEnv
 from flowsched_gym.systems.tafe.thresholds.rules import SCALE
 from flowsched_gym.workload import Precedence, make_workload, workload_from_columns
@@ -134,6 +137,31 @@ def test_policies_are_the_disciplines_that_they_are_named_after(
     expected = replay(env.workload, discipline=discipline, parameters=parameters)
 
     np.testing.assert_allclose(env.records().completion_time, expected.completion_time, rtol=1e-9)
+
+
+def shown(config: TAFETasksConfig, **slots: list[float]) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """Makes an observation with these values, in usual flows or in flows, in its first slots."""
+    layout = tasks_layout(config)
+    observation = np.zeros(layout.size, dtype=np.float32)
+    for name, values in {"present": [1.0] * len(next(iter(slots.values()))), **slots}.items():
+        flows = 4.0 if name in ("task_active", "task_finished") else 1.0
+        encoded = values if name == "present" else [value / (value + flows) for value in values]
+        observation[layout.slot_slice(name)][: len(values)] = encoded
+    return observation
+
+
+def test_the_least_work_counts_time_on_cpus_where_the_fewest_bytes_do_not() -> None:
+    config = TAFETasksConfig(f=4, information=Information.FULL)
+    observation = shown(config, task_left=[3.0, 2.0, 2.5], task_cpu_left=[1.0, 4.0, 0.5])
+    assert ShortestTask(tasks_layout(config)).predict(observation)[0] == 1
+    assert LeastWork(tasks_layout(config)).predict(observation)[0] == 2
+
+
+def test_a_task_is_as_short_as_its_finished_flows_say() -> None:
+    config = TAFETasksConfig(f=4)
+    observation = shown(config, task_sent=[1.0, 4.0, 4.0], task_finished=[0.0, 4.0, 4.0], task_active=[2.0, 3.0, 2.0])
+    assert LeastSent(tasks_layout(config)).predict(observation)[0] == 0
+    assert EstimatedTask(tasks_layout(config)).predict(observation)[0] == 2
 
 
 def test_columns_say_how_flows_and_their_tasks_stand() -> None:

@@ -83,6 +83,7 @@ class LeastLoadedPath(KeepPath):
     """
 
     pure: ClassVar[bool] = True
+    counted: ClassVar[str] = "long"
 
     def path(self, batch: ObservationArray) -> IntArray:
         """Chooses paths, (batch, slots)."""
@@ -90,8 +91,8 @@ class LeastLoadedPath(KeepPath):
         before = super().path(batch)
         path = before.copy()
         up, down = (
-            np.rint(np.stack([layout.slot_column(batch, f"{name}_{plane}") for plane in planes], axis=2))
-            for name in ("long_up", "long_down")
+            np.rint(np.stack([layout.slot_column(batch, f"{self.counted}_{name}_{plane}") for plane in planes], axis=2))
+            for name in ("up", "down")
         )
         ends = [(up, layout.slot_column(batch, "source")), (down, layout.slot_column(batch, "destination"))]
         for slot in range(layout.num_slots):
@@ -103,6 +104,13 @@ class LeastLoadedPath(KeepPath):
                 shared = host[:, slot + 1 :] == host[:, slot, None]
                 others[:, slot + 1 :] += shared[:, :, None] * moved[:, None]
         return path
+
+
+class LeastCrowdedPath(LeastLoadedPath):
+    """The same by all flows, short ones too."""
+
+    pure: ClassVar[bool] = True
+    counted = "all"
 
 
 class LeastAttained(LeastLoadedPath):

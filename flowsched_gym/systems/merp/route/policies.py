@@ -10,6 +10,9 @@ from flowsched_gym.envs.columns import Layout
 from flowsched_gym.envs.policies import SlotPolicy
 
 HALF_WORD: Final = np.uint64(32)
+LEAST_RATE: Final = 1e-6
+"""Rate over the capacity of a link below which a path counts as having this one."""
+LARGEST: Final = np.finfo(np.float64).max
 
 
 class PathPolicy(SlotPolicy):
@@ -127,6 +130,20 @@ class MemrPath(_LeastPair):
     pure: ClassVar[bool] = True
     needs = ("expansion_ratio", "expected_rate")
     signs = (1.0, -1.0)
+
+
+class SmallestRatioPath(PathPolicy):
+    """Smallest expansion ratio over the rate to expect: MEMR's two numbers as one, so that slow links are left out."""
+
+    pure: ClassVar[bool] = True
+    needs = ("expansion_ratio", "expected_rate")
+
+    def choose(self, batch: ObservationArray) -> IntArray:
+        """Divides the two."""
+        expansion, rate = (self.layout.slot_column(batch, name) for name in self.needs)
+        ratio = np.minimum(expansion / np.maximum(rate, LEAST_RATE), LARGEST)
+        paths: IntArray = np.argmin(np.where(self.up(batch), ratio, np.inf), axis=1)
+        return paths
 
 
 class LeastAdded(_LeastPair):
