@@ -8,6 +8,8 @@ import numpy.typing as npt
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray, ObservationArray
 from flowsched_gym.envs.columns import Layout
 from flowsched_gym.envs.policies import SlotPolicy
+from flowsched_gym.envs.policies.slots import SlotColumn, decoded
+from flowsched_gym.machine_code.decorators import rule
 
 HALF_WORD: Final = np.uint64(32)
 LEAST_RATE: Final = 1e-6
@@ -138,12 +140,47 @@ class SmallestRatioPath(PathPolicy):
     pure: ClassVar[bool] = True
     needs = ("expansion_ratio", "expected_rate")
 
+    def record(self) -> "SmallestRatioRecord":
+        """Returns the rule with its columns."""
+        return SmallestRatioRecord(self.size_at, self.slot_column("expansion_ratio"), self.needed_at[1], self.stride)
+
     def choose(self, batch: ObservationArray) -> IntArray:
         """Divides the two."""
-        expansion, rate = (self.layout.slot_column(batch, name) for name in self.needs)
-        ratio = np.minimum(expansion / np.maximum(rate, LEAST_RATE), LARGEST)
-        paths: IntArray = np.argmin(np.where(self.up(batch), ratio, np.inf), axis=1)
+        paths = np.empty(len(batch), dtype=np.int64)
+        smallest_ratio_path(batch, *self.record(), paths)
         return paths
+
+
+class SmallestRatioRecord(NamedTuple):
+    """The rule ``smallest_ratio_path`` of one observation, as machine code asks it; see ``WeightedPolicy``."""
+
+    live_at: int
+    expansion: SlotColumn
+    rate_at: int
+    stride: int
+
+    def choose(
+        self, weights: FloatArray, observation: ObservationArray, mask: BoolArray, scratch: FloatArray, action: IntArray
+    ) -> None:
+        """Writes the path."""
+        smallest_ratio_path(
+            observation.reshape((1, -1)), self.live_at, self.expansion, self.rate_at, self.stride, action
+        )
+
+
+@rule
+def smallest_ratio_path(
+    observation: ObservationArray, live_at: int, expansion: SlotColumn, rate_at: int, stride: int, path: IntArray
+) -> None:
+    """Chooses the path that is up with the smallest expansion ratio over the rate to expect."""
+    for row in range(len(observation)):
+        least, path[row] = np.inf, 0
+        for slot, offset in enumerate(range(0, observation.shape[1] - live_at, stride)):
+            if observation[row, live_at + offset] > 0.0:
+                rate = max(np.float64(observation[row, rate_at + offset]), LEAST_RATE)
+                ratio = min(decoded(observation, row, offset, expansion) / rate, LARGEST)
+                if ratio < least:
+                    least, path[row] = ratio, slot
 
 
 class LeastAdded(_LeastPair):

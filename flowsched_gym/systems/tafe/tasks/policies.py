@@ -1,6 +1,6 @@
 """Heuristics that order the flows of tasks by what is seen of them; ties go to the flow that was ready first."""
 
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final, NamedTuple, Self
 
 import numpy as np
 
@@ -8,6 +8,8 @@ from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray, Observati
 from flowsched_gym.envs.columns import Layout
 from flowsched_gym.envs.policies import RandomSlot, SlotPolicy, SmallestColumn, SmallestRemaining
 from flowsched_gym.envs.policies.policy import attribute_of
+from flowsched_gym.envs.policies.slots import SlotColumn, decoded
+from flowsched_gym.machine_code.decorators import rule
 from flowsched_gym.machine_code.numerics import squash
 
 PRIOR_BYTES: Final = 0.05
@@ -59,11 +61,45 @@ class LeastWork(SlotPolicy):
     occupied: ClassVar[str] = "present"
     needs = ("task_left", "task_cpu_left")
 
+    def record(self) -> "LeastWorkRecord":
+        """Returns the rule with its columns."""
+        return LeastWorkRecord(self.size_at, *map(self.slot_column, self.needs), self.stride)
+
     def choose(self, batch: ObservationArray) -> IntArray:
-        """Adds up what is left, in usual flows: what one takes at line rate is the scale of times."""
-        layout = self.layout
-        sent, served = (layout.slot_column(batch, name) / layout.slot_scale(name) for name in self.needs)
-        return _smallest(sent + served, layout.slot_column(batch, "present") > 0)
+        """Compares the sums."""
+        action = np.empty(len(batch), dtype=np.int64)
+        least_work_slot(batch, *self.record(), action)
+        return action
+
+
+class LeastWorkRecord(NamedTuple):
+    """The rule ``least_work_slot`` of one observation, as machine code asks it; see ``WeightedPolicy``."""
+
+    size_at: int
+    left: SlotColumn
+    cpu_left: SlotColumn
+    stride: int
+
+    def choose(
+        self, weights: FloatArray, observation: ObservationArray, mask: BoolArray, scratch: FloatArray, action: IntArray
+    ) -> None:
+        """Writes the slot."""
+        least_work_slot(observation.reshape((1, -1)), self.size_at, self.left, self.cpu_left, self.stride, action)
+
+
+@rule
+def least_work_slot(
+    observation: ObservationArray, size_at: int, left: SlotColumn, cpu_left: SlotColumn, stride: int, action: IntArray
+) -> None:
+    """Chooses the flow with the least sum, in usual flows: what one takes at line rate is the scale of times."""
+    for row in range(len(observation)):
+        least, action[row] = np.inf, 0
+        for slot, offset in enumerate(range(0, observation.shape[1] - size_at, stride)):
+            if observation[row, size_at + offset] > 0.0:
+                work = decoded(observation, row, offset, left) / left.scale
+                work += decoded(observation, row, offset, cpu_left) / cpu_left.scale
+                if work < least:
+                    least, action[row] = work, slot
 
 
 class EstimatedTask(SlotPolicy):
@@ -81,7 +117,8 @@ class EstimatedTask(SlotPolicy):
         sent, finished, active = (self.layout.slot_column(batch, name) for name in self.needs)
         sent = sent / self.layout.slot_scale("task_sent")
         estimate = (sent + PRIOR_BYTES) / (finished + PRIOR_FLOWS) * active
-        return _smallest(estimate, self.layout.slot_column(batch, "present") > 0)
+        slots: IntArray = np.argmin(np.where(self.layout.slot_column(batch, "present") > 0, estimate, np.inf), axis=1)
+        return slots
 
 
 class Tafe(SlotPolicy):
@@ -143,9 +180,3 @@ class TafeShortest(Tafe):
         left = slots[:, :, self.needed_at[3] - self.size_at]
         slots_with_least: IntArray = np.argmin(np.where(self.first_tasks(batch), left, np.inf), axis=1)
         return slots_with_least
-
-
-def _smallest(values: FloatArray, present: BoolArray) -> IntArray:
-    """Returns the slots with the smallest values, (batch,), of those that hold a flow, (batch, f)."""
-    slots: IntArray = np.argmin(np.where(present, values, np.inf), axis=1)
-    return slots
