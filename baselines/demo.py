@@ -29,8 +29,6 @@ from flowsched_gym.evaluation import make_environment
 from flowsched_gym.evaluation.rollout import takes_masks
 from flowsched_gym.integrations.sb3 import load_policy
 
-__all__ = ["main"]
-
 FOLDER: Final = "demo"
 ANIMATION_FILE: Final = "episode.gif"
 FRAMES: Final = 150

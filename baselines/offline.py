@@ -30,8 +30,6 @@ from flowsched_gym.integrations.sb3 import MaskableSetwisePolicy, batched, save_
 from flowsched_gym.integrations.setwise import SetwiseShape
 from flowsched_gym.registration import find_environment, heuristic_arguments
 
-__all__ = ["Data", "compare", "learn", "main", "make_model", "read_dataset"]
-
 ALGORITHMS: Final = ("awr", "cloning")
 EVALUATION_SEED: Final = 10_000
 REWARD_SCALE: Final = 0.1

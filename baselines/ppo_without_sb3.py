@@ -23,8 +23,6 @@ from flowsched_gym.envs.columns import Layout
 from flowsched_gym.envs.policies.policy import attribute_of
 from flowsched_gym.registration import make_policy
 
-__all__ = ["Agent", "Options", "advantages_of", "improve", "main", "play", "train"]
-
 ENV_ID: Final = "flowsched_gym:flowsched/Artemis-v0"
 EVALUATION_SEED: Final = 10_000
 TRAINING_SEED: Final = 2**32

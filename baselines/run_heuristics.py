@@ -17,8 +17,6 @@ from flowsched_gym.baselines.configuration.hydra_schemas import HeuristicsConfig
 from flowsched_gym.baselines.configuration.hydra_store import environment_arguments
 from flowsched_gym.workload import workload_label
 
-__all__ = ["compare_and_report", "main"]
-
 
 def main() -> None:
     """Runs the command."""

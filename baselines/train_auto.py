@@ -32,8 +32,6 @@ from flowsched_gym.registration import make_policy
 from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig
 from flowsched_gym.systems.auto.thresholds.rules import ThresholdsControl
 
-__all__ = ["Options", "ThresholdsBeside", "ThresholdsLearner", "main", "play", "train"]
-
 LONG_FLOWS: Final = "flowsched_gym:flowsched/AuTOLongFlows-v0"
 THRESHOLDS: Final = "flowsched_gym:flowsched/AuTOThresholds-v0"
 PATHS: Final = 3

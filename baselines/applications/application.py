@@ -36,8 +36,6 @@ from flowsched_gym.baselines.configuration.workload_files import own_folders, re
 from flowsched_gym.core.errors import ConfigError, FlowSchedError
 from flowsched_gym.machine_code.messages import announced_by
 
-__all__ = ["Job", "run_application"]
-
 LOGGER: Final = logging.getLogger(__name__)
 
 CONFIGS: Final = "flowsched_gym.configs"

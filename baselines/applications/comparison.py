@@ -28,8 +28,6 @@ from flowsched_gym.integrations.sb3 import batched, load_policy
 from flowsched_gym.leaderboard.play import model_digest
 from flowsched_gym.registration import find_environment, heuristic_arguments, is_named
 
-__all__ = ["Comparison", "Contestant", "heuristics_of", "play_all", "sooner"]
-
 logger = logging.getLogger(__name__)
 
 

@@ -18,8 +18,6 @@ from flowsched_gym.leaderboard import ComparisonRow, column_of, compare, compari
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["FIGURE_FILE", "TABLE_FILE", "decisions_text", "draw_comparison", "verdicts", "write_comparison"]
-
 RESULTS_FOLDER: Final = "results"
 TABLE_FILE: Final = "comparison.md"
 FIGURE_FILE: Final = "comparison.png"

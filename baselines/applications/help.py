@@ -5,8 +5,6 @@ import re
 import textwrap
 from typing import Final
 
-__all__ = ["print_help"]
-
 CONFIGS: Final = importlib.resources.files("flowsched_gym.configs")
 SUFFIX: Final = ".yaml"
 CHOICE: Final = re.compile(r"^  - (\w+): ([\w-]+|\$.*)$", re.MULTILINE)

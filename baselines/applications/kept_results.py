@@ -21,8 +21,6 @@ from flowsched_gym.core.files import replace_when_written
 from flowsched_gym.evaluation import EvaluationResult, Provenance, read_result, write_result
 from flowsched_gym.workload import WORKLOADS
 
-__all__ = ["KeptResults"]
-
 LOGGER: Final = logging.getLogger(__name__)
 
 DIGITS: Final = 16

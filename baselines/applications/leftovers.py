@@ -12,8 +12,6 @@ from omegaconf import DictConfig, OmegaConf
 
 from flowsched_gym.evaluation import write_json
 
-__all__ = ["MultirunsBegun", "begun_sweep", "has_failures", "remember_folder", "remove_leftovers", "write_failure"]
-
 FAILURE_FILE: Final = "failure.json"
 
 BOOKKEEPING: Final = frozenset(

@@ -23,8 +23,6 @@ from flowsched_gym.evaluation import BOUND_POLICY, bootstrap_interval, paired_di
 from flowsched_gym.flows.metrics import merit
 from flowsched_gym.leaderboard import Table
 
-__all__ = ["JobOutcome", "SweepTables", "read_jobs", "scores_by_setting", "table_of_jobs"]
-
 RESULT_FILE: Final = "result.json"
 RESULTS_FOLDER: Final = "results"
 OVERRIDES_FILE: Final = ".hydra/overrides.yaml"

@@ -7,8 +7,6 @@ from hydra._internal.utils import get_args_parser
 
 from flowsched_gym.core.errors import ConfigError, similar
 
-__all__ = ["options_first"]
-
 SETTING: Final = "="
 
 

@@ -7,8 +7,6 @@ from typing import Any, Final
 
 from tqdm import tqdm
 
-__all__ = ["ProgressLines", "progress_bar"]
-
 SECONDS_BEFORE_SHOWING: Final = 2.0
 SECONDS_BETWEEN_LINES: Final = 30.0
 

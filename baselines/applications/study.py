@@ -32,8 +32,6 @@ from flowsched_gym.core.seeding import SeedStreams
 from flowsched_gym.evaluation import write_json
 from flowsched_gym.flows.metrics import merit
 
-__all__ = ["run_study"]
-
 LOGGER: Final = logging.getLogger(__name__)
 
 STORAGE_FILE: Final = "study.db"

@@ -12,8 +12,6 @@ from flowsched_gym.evaluation.plots import DOTS_PER_INCH, INK, dress
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw_sweep"]
-
 HEURISTIC: Final = "#7d8794"
 PANEL_WIDTH: Final = 5.4
 ROW_HEIGHT: Final = 0.3

@@ -22,8 +22,6 @@ try:
 except ImportError:  # where there is none, nothing guards against two processes in one folder
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["IDENTITY", "job_folder", "register_sweep_resolvers", "sole_worker"]
-
 LOGGER: Final = logging.getLogger(__name__)
 
 IDENTITY: Final = ("env", "policy", "algorithm", "seed", "total_timesteps", "evaluation", "vectorization")

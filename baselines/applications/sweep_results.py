@@ -8,8 +8,6 @@ from flowsched_gym.evaluation import BOUND_POLICY, Interval
 from flowsched_gym.flows.metrics import unit_of
 from flowsched_gym.leaderboard import Table, format_interval
 
-__all__ = ["PolicyScore", "SettingScores", "score_column"]
-
 PERCENT: Final = 100.0
 DIGITS_OF_SCALED: Final = 1
 DIGITS: Final = 3

@@ -11,8 +11,6 @@ from omegaconf import OmegaConf
 
 from flowsched_gym.core.errors import ConfigError
 
-__all__ = ["experiment_text", "name_experiment_file", "problem_overrides"]
-
 EXPERIMENT: Final = "experiment"
 SUFFIX: Final = ".yaml"
 GROUPS: Final = ("env", "workload", "policy", "algorithm")

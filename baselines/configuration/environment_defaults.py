@@ -17,8 +17,6 @@ from flowsched_gym.envs import PeriodEnv
 from flowsched_gym.registration import ENVIRONMENTS, SYSTEMS, find_environment, load_target
 from flowsched_gym.systems import EnvironmentSpec
 
-__all__ = ["default_of", "register_environment_defaults", "schema_name"]
-
 LEARNERS: Final[Mapping[type[spaces.Space[Any]], Mapping[str, str]]] = {
     spaces.Discrete: {"policy": "setwise", "algorithm": "ppo"},
     spaces.Box: {"policy": "thresholds", "algorithm": "ppo_auto"},

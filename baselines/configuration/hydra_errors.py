@@ -13,8 +13,6 @@ from omegaconf.errors import OmegaConfBaseException
 
 from flowsched_gym.core.errors import MissingDependencyError, listed
 
-__all__ = ["explain"]
-
 UNKNOWN: Final = re.compile(r"Could not override '(?P<key>[^']+)'")
 ADVICE: Final = re.compile(r"\s*(To append to your|Either remove \+|Or add a second).*", re.DOTALL)
 SCHEMA: Final = "_schema"

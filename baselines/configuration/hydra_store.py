@@ -50,15 +50,6 @@ from flowsched_gym.registration import SYSTEMS, load_target
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.topology import OwnNetwork
 
-__all__ = [
-    "environment_arguments",
-    "environment_schema",
-    "plain_values",
-    "read_config",
-    "register_schemas",
-    "schema_name",
-]
-
 ID_PREFIX: Final = "flowsched_gym:"
 """Makes Gymnasium import the package first, in fresh processes too."""
 ID_FIELD: Final = "environment_id"

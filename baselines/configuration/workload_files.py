@@ -15,8 +15,6 @@ from omegaconf import DictConfig, OmegaConf
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.workload import plain_variant
 
-__all__ = ["own_folders", "refuse_hidden_files", "register_resolvers"]
-
 GROUP: Final = "workload"
 ENVIRONMENT_ARGUMENTS: Final = frozenset({"burst_rate", "load", "destinations", "bursts", "seconds", "flows", "tasks"})
 """Keys of a workload file that environments may take as arguments of their own."""

@@ -15,8 +15,6 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.td3.policies import TD3Policy
 from torch import nn
 
-__all__ = ["LateActionCritic", "LateActionNetwork", "LateActionPolicy"]
-
 
 class LateActionNetwork(nn.Module):
     """A critic that reads the action before its last hidden layer.

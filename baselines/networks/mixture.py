@@ -17,8 +17,6 @@ from stable_baselines3.common.type_aliases import PyTorchObs, Schedule
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.integrations.setwise import SetwisePolicy
 
-__all__ = ["EpsilonMixture", "MixturePolicy", "SetwiseMixturePolicy", "mix_with_uniform"]
-
 
 def mix_with_uniform(logits: torch.Tensor, epsilon: torch.Tensor) -> torch.Tensor:
     """Returns the logarithms of the mixture's probabilities, (batch, num_actions).

@@ -26,8 +26,6 @@ from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.envs.columns import Layout
 from flowsched_gym.integrations.setwise import ACTOR_GAIN, FORBIDDEN
 
-__all__ = ["Flows", "PathwiseNetwork", "PathwisePolicy", "PathwiseShape"]
-
 Masks = BoolArray | torch.Tensor | None
 
 OWN: Final = ("priority", "attained", "waiting", "rate", "rate_cap")

@@ -52,8 +52,6 @@ from flowsched_gym.envs.policies.scores import weighted_policy
 from flowsched_gym.integrations.setwise import MaskableSetwisePolicy, SetwisePolicy, setwise_policy
 from flowsched_gym.integrations.weighted import WeightedModel
 
-__all__ = ["SharedLayers", "build_model"]
-
 ACTIVATIONS: Final[Mapping[str, type[nn.Module]]] = {"tanh": nn.Tanh, "relu": nn.ReLU}
 
 

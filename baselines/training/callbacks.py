@@ -26,8 +26,6 @@ from flowsched_gym.evaluation import Player, paired_ratio, resolve_policy
 from flowsched_gym.integrations.sb3 import batched
 from flowsched_gym.registration import find_environment, heuristic_arguments
 
-__all__ = ["Checkpoints", "Comparisons", "Curves", "Interruption", "ProgressBar", "Schedules", "TrainingInterrupted"]
-
 LOGGER: Final = logging.getLogger(__name__)
 EVALUATION: Final = "evaluation/"
 

@@ -26,8 +26,6 @@ from flowsched_gym.baselines.training.training_envs import environment_states, r
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.integrations.archive import first_sentence, read_archive, write_archive
 
-__all__ = ["Checkpoint", "latest_checkpoint", "load_checkpoint", "restore_generators", "save_checkpoint"]
-
 FORMAT: Final = "flowsched-checkpoint/1"
 SUFFIX: Final = ".zip"
 DIGITS: Final = 12

@@ -30,8 +30,6 @@ from flowsched_gym.evaluation import Player, make_environment, resolve_policy
 from flowsched_gym.integrations.sb3 import make_sb3_vec_env
 from flowsched_gym.registration import find_environment, heuristic_arguments
 
-__all__ = ["clone"]
-
 LOGGER: Final = logging.getLogger(__name__)
 
 MOST_DECISIONS: Final = 8192

@@ -17,8 +17,6 @@ from flowsched_gym.baselines.configuration.hydra_schemas import LoggerConfig
 from flowsched_gym.core.errors import MissingDependencyError
 from flowsched_gym.core.files import naming_file, write_text
 
-__all__ = ["CsvCurves", "TensorBoardCurves", "WandbCurves", "make_logger"]
-
 STEP: Final = "timesteps"
 CSV_FILE: Final = "progress.csv"
 TENSORBOARD_FOLDER: Final = "tensorboard"

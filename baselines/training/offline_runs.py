@@ -14,8 +14,6 @@ from typing import Final, Protocol
 
 from flowsched_gym.core.errors import ConfigError, MissingDependencyError
 
-__all__ = ["OfflineRun", "read_offline_run"]
-
 FILE_HEADER: Final = 7
 BLOCK: Final = 32_768
 RECORD_HEADER: Final = 7

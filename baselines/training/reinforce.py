@@ -12,8 +12,6 @@ import torch
 from gymnasium import spaces
 from sb3_contrib import MaskablePPO
 
-__all__ = ["Reinforce", "RunningAverages", "discounted_returns"]
-
 FloatArray = npt.NDArray[np.floating]
 
 

@@ -21,8 +21,6 @@ from flowsched_gym.envs.policies.scores import ONE
 from flowsched_gym.evaluation import make_environment, resolve_policy
 from flowsched_gym.registration import find_environment, heuristic_arguments
 
-__all__ = ["first_action", "start_at", "start_with_std", "start_with_weights"]
-
 GAIN: Final = 0.01
 """Gain of the last layer, as Stable-Baselines3 gives that of PPO's actor: observations hardly change the action."""
 NEAREST: Final = 0.99

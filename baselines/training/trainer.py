@@ -56,8 +56,6 @@ from flowsched_gym.leaderboard import reference_of
 from flowsched_gym.registration import agent_ability, find_environment
 from flowsched_gym.workload import workload_label
 
-__all__ = ["DECISIVE", "MODEL_FILE", "RESULT_FILE", "RUN_FILE", "differences", "train"]
-
 LOGGER: Final = logging.getLogger(__name__)
 
 RUN_FILE: Final = "run.json"

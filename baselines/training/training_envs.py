@@ -26,16 +26,6 @@ from flowsched_gym.envs import VectorState
 from flowsched_gym.integrations.sb3 import SB3VecEnv, make_sb3_vec_env
 from flowsched_gym.registration import find_environment
 
-__all__ = [
-    "Episode",
-    "RepeatableEpisode",
-    "ScoredVecEnv",
-    "environment_states",
-    "make_training_envs",
-    "restore_environments",
-    "training_seed",
-]
-
 LOGGER: Final = logging.getLogger(__name__)
 
 FIRST_TRAINING_SEED: Final = 2**32

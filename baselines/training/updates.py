@@ -13,8 +13,6 @@ from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.type_aliases import RolloutReturn, TrainFreq
 from stable_baselines3.common.vec_env import VecEnv
 
-__all__ = ["counting_updates", "num_updates"]
-
 
 def num_updates(decisions: int, *, every: int, after: int = 0) -> int:
     """Counts the updates of a training.

@@ -19,8 +19,6 @@ from flowsched_gym.fluid import TRANSPORTS, TransportName
 from flowsched_gym.leaderboard import Table
 from flowsched_gym.workload import Workload
 
-__all__ = ["cell_points", "losses_markdown", "measure_cell", "measure_isolated", "measure_policy"]
-
 FIGURES: Final = DATA / "losses.json"
 NS3: Final[dict[str, Any]] = json.loads((DATA / "ns3_2018.json").read_text(encoding="utf-8"))
 TOKENS: Final[dict[str, Any]] = json.loads((DATA / "ns3_2018_tokens.json").read_text(encoding="utf-8"))

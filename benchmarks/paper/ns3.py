@@ -11,8 +11,6 @@ from flowsched_gym.core.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
 from flowsched_gym.evaluation import make_environment, resolve_policy, rollout
 from flowsched_gym.workload import Workload
 
-__all__ = ["ARTEMIS", "DATA", "gather", "play", "read_bursts", "start_together"]
-
 ARTEMIS: Final = "flowsched/Artemis-v0"
 DATA: Final = Path(__file__).resolve().parent / "data"
 NUM_SOURCES: Final = 10

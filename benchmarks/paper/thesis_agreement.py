@@ -9,8 +9,6 @@ import numpy as np
 from flowsched_gym.evaluation import make_environment, resolve_policy
 from flowsched_gym.integrations.sb3 import load_policy
 
-__all__ = ["RULES", "STATES", "agreement"]
-
 ARTEMIS: Final = "flowsched/Artemis-v0"
 
 RULES: Final = ("ssdf", "lsdf", "edf", "feasible-first", "fifo", "lifo")

@@ -8,8 +8,6 @@ import numpy as np
 from benchmarks.paper.thesis import PERCENTS
 from flowsched_gym.leaderboard import Table
 
-__all__ = ["COMPARATORS", "matches_table", "nearest"]
-
 COMPARATORS: Final = ("edf", "ssdf", "lsdf")
 
 PARTS: Final[Mapping[str, tuple[str, int, int]]] = {

@@ -27,8 +27,6 @@ from flowsched_gym.leaderboard.comparison import OF_SEARCH
 from flowsched_gym.registration import agent_ability, find_environment, policy_ability
 from flowsched_gym.systems import Ability
 
-__all__ = ["DOCUMENT", "thesis_markdown"]
-
 HERE: Final = Path(__file__).resolve().parent
 DOCUMENT: Final = HERE / "thesis.md"
 PRINTED: Final[dict[str, Any]] = json.loads((HERE / "data" / "artemis_thesis.json").read_text(encoding="utf-8"))

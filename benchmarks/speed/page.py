@@ -8,8 +8,6 @@ from typing import Any, Final
 from flowsched_gym.core.files import write_text
 from flowsched_gym.evaluation import write_json
 
-__all__ = ["README", "page_with", "publish"]
-
 README: Final = Path(__file__).with_name("README.md")
 
 

@@ -13,13 +13,12 @@ from omegaconf.errors import OmegaConfBaseException
 from benchmarks.agents import AGENTS, SUITE
 from flowsched_gym.baselines.configuration import environment_defaults
 from flowsched_gym.baselines.configuration.algorithm_schemas import PPOConfig
-from flowsched_gym.baselines.configuration.environment_defaults import default_of
+from flowsched_gym.baselines.configuration.environment_defaults import default_of, schema_name
 from flowsched_gym.baselines.configuration.hydra_schemas import TrainConfig
 from flowsched_gym.baselines.configuration.hydra_store import (
     environment_arguments,
     environment_schema,
     read_config,
-    schema_name,
 )
 from flowsched_gym.baselines.configuration.policy_schemas import SetwiseConfig, WeightsConfig
 from flowsched_gym.baselines.run_heuristics import main
