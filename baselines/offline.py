@@ -94,15 +94,10 @@ def make_model(env_spec: EnvSpec, data: Data, *, width: int = 32, seed: int = 0)
 
 
 def learn(model: MaskablePPO, data: Data, *, updates: int, learning_rate: float, temperature: float | None) -> None:
-    """Fits the model to a dataset.
+    """Fits the model to a dataset by updates of ``BATCH`` decisions each; the learning rate falls to zero.
 
-    Args:
-        model: The model.
-        data: The dataset.
-        updates: Updates of ``BATCH`` decisions each.
-        learning_rate: That of the first update; it falls to zero.
-        temperature: Advantage, in standard deviations, that multiplies the weight of a decision by e; ``None`` for
-            cloning, where all weigh the same.
+    The temperature is the advantage, in standard deviations, that multiplies the weight of a decision by e; ``None``
+    for cloning, where all weigh the same.
     """
     policy: Any = model.policy
     optimiser = torch.optim.Adam(policy.parameters(), lr=learning_rate)

@@ -159,11 +159,7 @@ class ThresholdsLearner:
 def train(options: Options) -> dict[str, float]:
     """Trains both agents, keeps their models, and compares them.
 
-    Args:
-        options: What to train on, and how long.
-
-    Returns:
-        Mean completion time of all flows in s, by who steers the long flows and who sets thresholds.
+    Returns the mean completion time of all flows in s, by who steers the long flows and who sets thresholds.
 
     Raises:
         ConfigError: An option is not allowed.
@@ -213,15 +209,9 @@ def train(options: Options) -> dict[str, float]:
 
 
 def play(env: gym.Env[Any, Any], policy: Policy, *, episodes: int) -> float:
-    """Plays episodes that training never sees, the same in every call.
+    """Plays episodes that training never sees, the same in every call, with a policy that steers the long flows.
 
-    Args:
-        env: The environment, with masks.
-        policy: Who steers the long flows.
-        episodes: How many.
-
-    Returns:
-        Mean completion time of all flows in s, averaged over the episodes.
+    Returns the mean completion time of all flows in s, averaged over the episodes.
     """
     means = []
     for episode in range(episodes):

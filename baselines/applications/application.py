@@ -55,13 +55,8 @@ Job = Callable[[Any, Mapping[str, Any], Path, str], None]
 def run_application(command: str, config_name: str, job: Job) -> None:
     """Composes the configuration from the command line and runs the job, or each job of a multirun.
 
-    Leaves by ``SystemExit`` with status 2 for bad usage or input, 1 when a sweep lost a worker, 130 when stopped by
-    the user.
-
-    Args:
-        command: Name of the command, for the command line that is kept.
-        config_name: Name of the primary configuration file.
-        job: What to do.
+    Leaves by ``SystemExit`` with status 2 for bad usage or input, 1 when a sweep lost a worker, 130 when stopped by the
+    user. The name of the command is for the command line that is kept.
     """
     # Numerical libraries that spin on busy cores are several times slower; their threads begin with their first use.
     os.environ.setdefault("OMP_NUM_THREADS", "1")

@@ -104,9 +104,7 @@ def play_all(
     show_progress: bool = False,
     kept: Path | None = None,
 ) -> Comparison:
-    """Plays every contestant on the same episodes.
-
-    Heuristics see what they need, whatever the models see.
+    """Plays every contestant on the same episodes; heuristics see what they need, whatever the models see.
 
     Args:
         env_id: Id of the environment.

@@ -46,12 +46,7 @@ def decisions_text(made: int, asked: int) -> str:
 
 
 def verdicts(rows: Sequence[ComparisonRow], metric: str) -> list[str]:
-    """Tells for each trained model whether it is better than the best rule with its actions and information.
-
-    Args:
-        rows: What `compare` gave.
-        metric: What is compared.
-    """
+    """Tells for each trained model whether it is better than the best rule with its actions and information."""
     shown, found = column_of(metric), []
     for row in rows:
         difference = row.difference
@@ -74,15 +69,8 @@ def write_comparison(
 ) -> tuple[str, list[ComparisonRow]]:
     """Writes result files, the table and the figure into a folder.
 
-    Args:
-        comparison: What the policies did.
-        folder: Where to.
-        metric: Metric that the table is ordered by, and of the figure's intervals.
-        title: What was played, for the figure.
-        notes: Lines below the table, before those that tell models and heuristics apart.
-
-    Returns:
-        The table and the lines below it as text, and what it was made of.
+    The metric orders the table and has its intervals in the figure; the title says what was played; notes are lines
+    below the table. Returns the table and the lines below it as text, and what it was made of.
 
     Raises:
         ConfigError: There is no such metric.
@@ -103,12 +91,6 @@ def write_comparison(
 
 def draw_comparison(comparison: Comparison, path: Path, *, metric: str, title: str) -> None:
     """Draws the distribution of completion times, and the metric with its intervals.
-
-    Args:
-        comparison: What the policies did.
-        path: The picture.
-        metric: Metric of the intervals.
-        title: What was played.
 
     Raises:
         ConfigError: There is no such metric.

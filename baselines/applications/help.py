@@ -15,12 +15,7 @@ WIDTH: Final = 100
 
 
 def print_help(command: str, config_name: str) -> None:
-    """Prints what a command does, what there is to choose from, and its options.
-
-    Args:
-        command: Name of the command.
-        config_name: Name of its primary configuration file, whose first line says what it does.
-    """
+    """Prints what a command does, by the first line of its configuration file, its choices and its options."""
     primary = CONFIGS.joinpath(config_name + SUFFIX).read_text(encoding="utf-8")
     does = primary.partition("\n")[0].partition(": ")[2]
     print(f"usage: {command} [-m] [NAME=VALUE ...]\n\n{does[:1].upper()}{does[1:]}\n\nchoices, the default first:")

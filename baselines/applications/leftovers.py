@@ -61,12 +61,9 @@ def has_failures() -> bool:
 
 
 def remove_leftovers(*, ended: bool) -> None:
-    """Forgets the folders that were begun, and removes those in which all went wrong.
+    """Forgets the folders that were begun, and, unless somebody stopped the run, removes those in which all went wrong.
 
     Folders above them that are empty then are removed as well, up to the working folder.
-
-    Args:
-        ended: Whether nobody stopped the run, which could then be resumed.
     """
     here = Path.cwd()
     for folder in _begun if ended else ():

@@ -11,11 +11,7 @@ SETTING: Final = "="
 
 
 def options_first(words: Sequence[str], settings: Collection[str]) -> list[str]:
-    """Moves the options of a command line, with their values, before its settings.
-
-    Args:
-        words: The command line without the program's name.
-        settings: Names of settings that there are, for a word that takes one for an option.
+    """Moves the options of a command line, with their values, before its settings, whose names are known.
 
     Raises:
         ConfigError: There is no such option.

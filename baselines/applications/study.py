@@ -45,15 +45,7 @@ FAILURE: Final = "failure"
 
 
 def run_study(config: TuneConfig, content: Mapping[str, Any], folder: Path) -> Path:
-    """Runs the trials that are left of a study, and writes the best settings.
-
-    Args:
-        config: The configuration.
-        content: The same as plain values.
-        folder: Folder of the study.
-
-    Returns:
-        The experiment file.
+    """Runs the trials that are left of a study, and writes the best settings; returns the experiment file.
 
     Raises:
         ConfigError: The configuration is not allowed, the folder holds another study, no trial has succeeded, or

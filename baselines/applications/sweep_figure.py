@@ -27,10 +27,6 @@ LONGEST_TITLE: Final = 44
 def draw_sweep(settings: Sequence[SettingScores], path: Path) -> None:
     """Draws the policies of every workload with their intervals, best on top, and the bound as a line.
 
-    Args:
-        settings: The workloads, at least one.
-        path: The picture.
-
     Raises:
         OSError: The file cannot be written.
     """

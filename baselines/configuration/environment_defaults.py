@@ -56,11 +56,7 @@ def register_environment_defaults() -> None:
 
 
 def schema_name(environment: EnvironmentSpec) -> str:
-    """Returns the name of an environment's schema.
-
-    It is ``artemis_schema`` for ``flowsched/Artemis-v0`` and ``merp_order_schema`` for ``flowsched/MERPOrder-v0``: an
-    underscore follows the name of the system.
-    """
+    """Returns the name of an environment's schema: ``merp_order_schema`` for ``flowsched/MERPOrder-v0``."""
     return f"{_file_name(environment)}_schema"
 
 

@@ -146,13 +146,9 @@ def _make_schema(environment: EnvironmentSpec) -> type:
 
 
 def environment_arguments(env: Any) -> tuple[str, dict[str, Any]]:
-    """Separates the id of an environment from its arguments, those with their default values left out.
+    """Separates the id of an environment, with ``flowsched_gym:`` before it, from its arguments for ``gym.make``.
 
-    Args:
-        env: An object of an environment's schema.
-
-    Returns:
-        Id with ``flowsched_gym:`` before it, and arguments for ``gym.make``, enumerations as text.
+    Arguments with their default values are left out; enumerations are text.
 
     Raises:
         ConfigError: An argument is not allowed.

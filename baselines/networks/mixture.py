@@ -19,12 +19,7 @@ from flowsched_gym.integrations.setwise import SetwisePolicy
 
 
 def mix_with_uniform(logits: torch.Tensor, epsilon: torch.Tensor) -> torch.Tensor:
-    """Returns the logarithms of the mixture's probabilities, (batch, num_actions).
-
-    Args:
-        logits: Scores of the actions by the actor, (batch, num_actions).
-        epsilon: Share of the uniform distribution, a scalar in [0, 1].
-    """
+    """Returns the logarithms of the mixture's probabilities, (batch, num_actions), for the actor's logits."""
     uniform = torch.log(epsilon) - torch.log(torch.tensor(float(logits.shape[-1])))
     return torch.logaddexp(torch.log1p(-epsilon) + torch.log_softmax(logits, dim=-1), uniform)
 

@@ -79,13 +79,7 @@ class SharedLayers(BaseFeaturesExtractor):
 
 
 def build_model(algorithm: AlgorithmConfig, policy: PolicyConfig, envs: VecEnv, *, seed: int) -> BaseAlgorithm:
-    """Makes an untrained model.
-
-    Args:
-        algorithm: Settings of the algorithm.
-        policy: Settings of the network.
-        envs: Training environments, as many as the algorithm wants.
-        seed: Seed of weights, draws and minibatches.
+    """Makes an untrained model; the seed is that of weights, draws and minibatches.
 
     Raises:
         ConfigError: The algorithm or the network does not suit the environment, or they do not suit each other.

@@ -62,10 +62,10 @@ class _Examples(NamedTuple):
 def clone(
     model: BaseAlgorithm, rule: str, env_id: str, kwargs: dict[str, Any], *, decisions: int, reward_scale: float
 ) -> None:
-    """Fits a new model to a rule.
+    """Fits a new model of Stable-Baselines3 or sb3-contrib that follows gradients to a rule.
 
     Args:
-        model: A model of Stable-Baselines3 or sb3-contrib that follows gradients.
+        model: The model.
         rule: A heuristic of the environment, with its options, or ``search``.
         env_id: Id of the environment.
         kwargs: The agent's arguments of it.

@@ -121,14 +121,7 @@ class WandbCurves(KVWriter):
     def keep(
         self, *, figures: Mapping[str, Path], model: Path, sidecar: Path, summary: Mapping[str, float | str]
     ) -> None:
-        """Logs figures, the model as an artifact, and the final numbers.
-
-        Args:
-            figures: Pictures by name.
-            model: The model file.
-            sidecar: What describes it.
-            summary: Final numbers and names, by name.
-        """
+        """Logs pictures by name, the model and its sidecar as an artifact, and the final numbers and names."""
         for name, path in figures.items():
             self._run.log({name: self._wandb.Image(str(path))})
         for key, value in summary.items():
@@ -146,14 +139,7 @@ class WandbCurves(KVWriter):
 def make_logger(
     config: LoggerConfig, folder: Path, *, name: str, content: Mapping[str, Any], first_step: int
 ) -> Logger:
-    """Opens everything that curves go to.
-
-    Args:
-        config: Where they go.
-        folder: Folder of the training run.
-        name: Name of the run.
-        content: Configuration to keep with the curves.
-        first_step: Decisions made before; 0 for a run that begins.
+    """Opens everything that curves of a run go to, from the decision ``first_step`` on; the content is kept with them.
 
     Raises:
         MissingDependencyError: The client of Weights & Biases is not installed.

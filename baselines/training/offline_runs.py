@@ -48,10 +48,7 @@ class OfflineRun:
 
 
 def read_offline_run(folder: str | PathLike[str]) -> OfflineRun:
-    """Reads the newest offline run in the folder of a training.
-
-    Args:
-        folder: Folder of the training, in which ``wandb`` is.
+    """Reads the newest offline run in ``wandb`` below the folder of a training.
 
     Raises:
         ConfigError: There is no offline run.

@@ -28,12 +28,7 @@ NEAREST: Final = 0.99
 
 
 def first_action(start: str | Sequence[float], env_id: str, kwargs: dict[str, Any]) -> npt.NDArray[np.float32]:
-    """Returns the action that ``policy.start`` means.
-
-    Args:
-        start: Numbers, or the name of a heuristic, which is asked at the beginning of an episode.
-        env_id: Id of the environment.
-        kwargs: Its arguments.
+    """Returns the action that ``policy.start`` means: numbers, or what a heuristic does at the beginning of an episode.
 
     Raises:
         ConfigError: Actions of the environment are no numbers, or these are none of its actions, or there is no such
@@ -60,11 +55,9 @@ def first_action(start: str | Sequence[float], env_id: str, kwargs: dict[str, An
 
 
 def start_at(model: BaseAlgorithm, action: npt.NDArray[np.float32]) -> None:
-    """Initialises a new model of PPO, A2C, DDPG, TD3, SAC or evolution so that it starts with an action.
+    """Initialises a new model of PPO, A2C, DDPG, TD3, SAC or evolution so that it starts with an action of a box.
 
-    Args:
-        model: The model; its actions are a box.
-        action: The action; where outputs are squashed, 0.99 stands for all that is nearer to the end of the range.
+    Where outputs are squashed, 0.99 stands for all that is nearer to the end of the range.
     """
     policy: Any = model.policy
     if isinstance(model, CmaEs):
@@ -109,12 +102,7 @@ def start_with_weights(model: CmaEs, weights: Mapping[str, float], kinds: Sequen
 
 
 def start_with_std(model: BaseAlgorithm, std: float) -> None:
-    """Sets the first standard deviation of the actions of PPO, A2C or SAC, before they are squashed, if they are.
-
-    Args:
-        model: The model; its actions are a box.
-        std: The standard deviation, > 0.
-    """
+    """Sets the first standard deviation, > 0, of the actions of PPO, A2C or SAC, before they may be squashed."""
     policy: Any = model.policy
     if isinstance(policy, SACPolicy):
         _answer(policy.actor.log_std, np.full(get_action_dim(policy.action_space), math.log(std)))

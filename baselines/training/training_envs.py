@@ -143,15 +143,9 @@ class ScoredVecEnv(VecEnvWrapper):
 def make_training_envs(
     env_id: str, kwargs: dict[str, Any], *, num_envs: int, seed: int, reward_scale: float, vectorization: Vectorization
 ) -> VecEnv:
-    """Makes environments that are stepped together and begin from seeds of their own.
+    """Makes environments that are stepped together and begin from seeds of their own, which follow from the run's.
 
-    Args:
-        env_id: Id with ``flowsched_gym:`` before it.
-        kwargs: Arguments of the environment.
-        num_envs: How many.
-        seed: Seed of the training run.
-        reward_scale: What each reward is multiplied by.
-        vectorization: How they are stepped together.
+    The id has ``flowsched_gym:`` before it; rewards are multiplied by ``reward_scale``.
     """
     envs: VecEnv
     if vectorization is Vectorization.native and _has_native(env_id):
@@ -178,12 +172,7 @@ def environment_states(envs: VecEnv) -> dict[str, Any]:
 
 
 def restore_environments(envs: VecEnv, states: Mapping[str, Any], observations: npt.NDArray[np.floating]) -> None:
-    """Restores training environments.
-
-    Args:
-        envs: The environments.
-        states: What `environment_states` returned.
-        observations: What they showed last, (num_envs, size).
+    """Restores training environments to what `environment_states` returned and they showed last, (num_envs, size).
 
     Raises:
         ConfigError: The environments are stepped in another way than those of the run, or one of them arrives at

@@ -93,17 +93,7 @@ def measure(
     models: Path = MODELS,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> dict[str, Any]:
-    """Runs all experiments.
-
-    Args:
-        num_flows: Flows of a run, but where traffic changes.
-        seeds: Seeds of the flows.
-        models: Folder of the trained agents.
-        progress: Called with the number of parts done and of all.
-
-    Returns:
-        The content of the result file.
-    """
+    """Runs all experiments; returns the content of the result file. Runs of changing traffic have their own length."""
     parts = studies(num_flows)
     total = len(parts) + len(SIZES) + len(auto_long_flows.THRESHOLDS) + 1
     done = 0

@@ -59,14 +59,7 @@ class Episode(NamedTuple):
 def run(
     thresholds: Sequence[float], num_flows: int, seeds: Sequence[int], models: Path
 ) -> tuple[dict[str, dict[str, list[float]]], Imbalance]:
-    """Runs all policies and agents on the same flows; returns metrics by seed, and the differences of the first seed.
-
-    Args:
-        thresholds: Thresholds in B.
-        num_flows: Flows of a run.
-        seeds: Seeds of the flows.
-        models: Folder of the trained agents.
-    """
+    """Runs all policies and agents on the same flows; returns metrics by seed, and the imbalance of the first."""
     workload = workload_of(num_flows)
     policies: dict[str, str | Path] = {name: name for name in POLICIES} | learned(models)
     found: dict[str, dict[str, list[float]]] = {name: {} for name in policies}

@@ -55,12 +55,7 @@ def replayed(discipline: str, **parameters: object) -> Scheme:
 
 
 def told_of_changes(workload: ClusterWorkload, thresholds: Thresholds) -> Scheme:
-    """Returns feedback queues whose thresholds are set anew for each cluster whenever its traffic changes.
-
-    Args:
-        workload: Traffic that changes.
-        thresholds: Thresholds of all clusters, given what they send.
-    """
+    """Returns feedback queues whose thresholds are set anew for each cluster, by what all send, when that changes."""
 
     def run(flows: Workload, seed: int) -> Records:
         assert workload.change_every is not None
@@ -111,12 +106,7 @@ def learned(models: Path, workload: str) -> dict[str, Scheme]:
 
 
 def acting(kwargs: dict[str, object], make: Callable[[dict[str, object]], Policy]) -> Scheme:
-    """Returns a policy that sets thresholds in the environment as a scheme.
-
-    Args:
-        kwargs: Arguments of the environment; its flows are those that the scheme is given.
-        make: Makes the policy for an environment with such arguments.
-    """
+    """Returns a policy that sets thresholds in the environment as a scheme, whose flows the environment has."""
     arguments = {name: value for name, value in kwargs.items() if name not in ("workload", "load", "flows")}
 
     def run(flows: Workload, seed: int) -> Records:

@@ -133,12 +133,7 @@ def measure(
 
 
 def measure_isolated(printed: dict[str, Any], num_starts: int) -> dict[str, float]:
-    """Starts flows together; returns the mean time in ms of those that do not stall, and how many do.
-
-    Args:
-        printed: What the packet simulator did.
-        num_starts: How often they start.
-    """
+    """Starts flows together, so often; returns the mean time in ms of those that do not stall, and how many do."""
     workload, chosen = start_together(printed)
     times = np.concatenate(
         [play_lossy(workload, "fifo", TransportName.TCP_LOSSY, seed)[0][chosen] for seed in range(num_starts)]

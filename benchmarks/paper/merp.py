@@ -251,17 +251,7 @@ def measure(
     engine: str = "compiled",
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> dict[str, Any]:
-    """Runs studies.
-
-    Args:
-        studies: The studies by name.
-        seeds: Seeds of the flows.
-        engine: Engine of the runs.
-        progress: Called with the number of points and seeds done and of all.
-
-    Returns:
-        The content of the result file.
-    """
+    """Runs studies, by name; returns the content of the result file. Progress is in points and seeds."""
     total = len(seeds) * sum(len(study.points) for study in studies.values())
     done = 0
     found: dict[str, Runs] = {}

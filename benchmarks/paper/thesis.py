@@ -78,13 +78,7 @@ def main() -> None:
 def measure(
     policy: str, workload: str, arguments: Mapping[str, object] | None = None, *, num_runs: int = NUM_RUNS
 ) -> dict[str, Any]:
-    """Plays a policy, or each training of an agent, in runs of unseen flows.
-
-    Args:
-        policy: Name of a heuristic policy, of a search or of an agent.
-        workload: Name of the workload.
-        arguments: Other arguments of the environment than the thesis's.
-        num_runs: Runs, of each training.
+    """Plays a policy, or each training of an agent, in runs of unseen flows; arguments are those beside the thesis's.
 
     Returns:
         ``played``, who did; ``runs``, what came of each run; percentiles of all flows: ``fct_ms``, and ``gaps_ms``
@@ -145,13 +139,7 @@ def trainings(workload: str, agent: str) -> list[Path]:
 def figures_of(
     arrival: npt.NDArray[np.float64], fct: npt.NDArray[np.float64], span: npt.NDArray[np.float64]
 ) -> dict[str, float]:
-    """Returns the figures of the thesis's tables for one run.
-
-    Args:
-        arrival: Arrival times in s, in order, (num_flows,).
-        fct: Flow completion times in s, (num_flows,).
-        span: Times that were allowed, in s, (num_flows,).
-    """
+    """Returns the figures of the thesis's tables for a run, of arrival, completion and allowed times in s."""
     met, ends = fct <= span, np.sort(arrival + fct)
     gap = float(np.diff(ends).mean())
     return {
@@ -170,11 +158,7 @@ def figures_of(
 
 
 def met_so_far(met: npt.NDArray[np.bool_]) -> list[float]:
-    """Returns the shares of deadlines met among the flows of the first 10, 20, ... bursts.
-
-    Args:
-        met: Whether each flow met its deadline, in the order of arrival, (num_flows,).
-    """
+    """Returns the shares of deadlines met among the flows of the first 10, 20, ... bursts, in the order of arrival."""
     shares = np.cumsum(met) / np.arange(1, len(met) + 1)
     return [round(float(share), 4) for share in shares[FLOWS_PER_POINT - 1 :: FLOWS_PER_POINT]]
 

@@ -23,12 +23,7 @@ STALLED: Final = 0.15
 
 
 def agreement(models: list[Path], kwargs: dict[str, object], seeds: range) -> dict[str, Any]:
-    """Plays an agent, and asks the rules what they would have granted, where there was a choice.
-
-    Args:
-        models: Its trainings.
-        kwargs: Arguments of its environment.
-        seeds: Seeds of the episodes.
+    """Plays the trainings of an agent, and asks the rules what they would have granted, where there was a choice.
 
     Returns:
         ``decisions``, how many there were; ``waits``, how often it let the destination wait; by rule, how often it

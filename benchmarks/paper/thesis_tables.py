@@ -159,11 +159,7 @@ DIFFERENCES: Final = """
 
 
 def thesis_markdown(found: dict[str, Any]) -> str:
-    """Returns the document.
-
-    Args:
-        found: What ``thesis.py`` played.
-    """
+    """Returns the document about what ``thesis.py`` played."""
     variants = found["variants"]
     noise = 100 * float(np.std(variants["1"]["edf"]["runs"]["deadline_hit_ratio"], ddof=1))
     parts = [HEAD.format(transport=TRANSPORT, runs=NUM_RUNS, noise=noise, findings=findings(variants))]

@@ -76,11 +76,7 @@ def main() -> None:
 
 
 def measure(seeds: Sequence[int], overrides: Sequence[str] = ()) -> dict[str, list[Run]]:
-    """Trains from each seed on each engine.
-
-    Args:
-        seeds: Seeds of the trainings.
-        overrides: Changes of the configuration, for a look.
+    """Trains from each seed on each engine; overrides are changes of the configuration, for a look.
 
     Raises:
         RuntimeError: A command failed, or the engines have not trained the same agent.
