@@ -7,7 +7,6 @@ fills the table of ``README.md`` here.
 """
 
 import argparse
-import json
 import os
 import re
 import resource
@@ -21,8 +20,9 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import flowsched_gym
-from benchmarks.speed.page import publish
+from benchmarks.speed.page import machine_of, publish
 from benchmarks.speed.run import describe_machine, say
+from flowsched_gym.core.files import read_json
 from flowsched_gym.evaluation import paired_ratio, read_result
 
 FIGURES: Final = Path(__file__).with_name("training.json")
@@ -121,7 +121,7 @@ def train(engine: str, seed: int, overrides: Sequence[str]) -> Run:
         if process.returncode:
             raise RuntimeError(f"{' '.join(command)} failed:\n{''.join(lines)}")
         results = {result.policy: result for result in map(read_result, (Path(folder) / "results").iterdir())}
-        summary = json.loads((Path(folder) / "result.json").read_text(encoding="utf-8"))
+        summary = read_json(Path(folder) / "result.json")
     ratio = paired_ratio(results[AGENT].values(METRIC), results[HEURISTIC].values(METRIC))
     return Run(
         wall_s=wall_s,
@@ -136,9 +136,8 @@ def train(engine: str, seed: int, overrides: Sequence[str]) -> Run:
 
 def table(figures: Mapping[str, Any]) -> str:
     """Lays the figures out."""
-    machine = ", ".join(f"{name} {value}" for name, value in figures["machine"].items() if name != "architecture")
     lines = [
-        f"Seconds on {machine}; both engines train the same agent.",
+        f"Seconds on {machine_of(figures)}; both engines train the same agent.",
         "",
         "| seed | engine | whole command, s | its CPU time, s | time to level, s | decisions to level "
         f"| final, relative to {HEURISTIC} |",
