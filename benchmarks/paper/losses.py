@@ -5,7 +5,6 @@ times with other luck, and writes what came of them to ``data/losses.json``, wit
 ``make paper`` lays it out.
 """
 
-import json
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -13,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.paper.ns3 import DATA, gather, play, read_bursts, start_together
+from flowsched_gym.core.files import read_json
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
 from flowsched_gym.evaluation import write_json
 from flowsched_gym.fluid import TRANSPORTS, TransportName
@@ -20,8 +20,8 @@ from flowsched_gym.leaderboard import Table
 from flowsched_gym.workload import Workload
 
 FIGURES: Final = DATA / "losses.json"
-NS3: Final[dict[str, Any]] = json.loads((DATA / "ns3_2018.json").read_text(encoding="utf-8"))
-TOKENS: Final[dict[str, Any]] = json.loads((DATA / "ns3_2018_tokens.json").read_text(encoding="utf-8"))
+NS3: Final[dict[str, Any]] = read_json(DATA / "ns3_2018.json")
+TOKENS: Final[dict[str, Any]] = read_json(DATA / "ns3_2018_tokens.json")
 """Later runs: several seeds for each *cell*, which is a setting, a policy and a number of tokens."""
 TRANSPORT_OF: Final = {
     "2018_v1": TransportName.TCP_LOSSY,
@@ -155,7 +155,7 @@ def play_lossy(
 
 def read_figures() -> dict[str, Any]:
     """Reads what was measured."""
-    found: dict[str, Any] = json.loads(FIGURES.read_text(encoding="utf-8"))
+    found: dict[str, Any] = read_json(FIGURES)
     return found
 
 

@@ -13,6 +13,8 @@ from flowsched_gym.workload import Workload
 
 ARTEMIS: Final = "flowsched/Artemis-v0"
 DATA: Final = Path(__file__).resolve().parent / "data"
+THESIS: Final = DATA / "artemis_thesis.json"
+"""Figures of the Artemis thesis."""
 NUM_SOURCES: Final = 10
 LARGE: Final = (350 * BYTES_PER_KILOBYTE, 40 * SECONDS_PER_MILLISECOND)
 SMALL: Final = (250 * BYTES_PER_KILOBYTE, 50 * SECONDS_PER_MILLISECOND)

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 import flowsched_gym
-from benchmarks.paper.merp import DIGITS, Runs
+from benchmarks.paper.merp import Runs, rounded
 from flowsched_gym.cli.output import ProgressBar
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS
@@ -173,11 +173,6 @@ def measure(
         for name, each in times.items()
     }
     return found, percentiles
-
-
-def rounded(value: float) -> float:
-    """Rounds to the digits that are kept."""
-    return float(f"{value:.{DIGITS}g}")
 
 
 def replay(tasks: Workload, scheme: Scheme) -> Records:

@@ -5,7 +5,6 @@ thesis's own length, 100 bursts, and FIFO and EDF with other numbers of tokens. 
 each run; ``make paper`` lays it out beside the thesis's figures.
 """
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -167,12 +166,6 @@ def percentiles(samples: list[npt.NDArray[np.float64]]) -> list[float]:
     """Returns percentiles in ms of all samples together, at ``PERCENTS``."""
     found: list[float] = (np.percentile(np.concatenate(samples), PERCENTS) / SECONDS_PER_MILLISECOND).tolist()
     return [round(value, 3) for value in found]
-
-
-def read_thesis() -> dict[str, Any]:
-    """Reads what was played."""
-    found: dict[str, Any] = json.loads(FIGURES.read_text(encoding="utf-8"))
-    return found
 
 
 if __name__ == "__main__":

@@ -24,9 +24,8 @@ def tables_markdown(settings: Sequence[ComparedSetting]) -> str:
             heading = ": ".join(escaped(name) for name in (setting.name, setting.title) if name)
             parts.append(f"\n### {heading}\n")
             if setting.ability is not None:
-                allowed = (", ".join(words) or "none" for words in setting.ability)
                 named = "Tier: {}. Actions: {}. Information: {}. Score 1: {}."
-                parts.append(f"\n{named.format(setting.tier, *allowed, escaped(setting.reference))}\n")
+                parts.append(f"\n{named.format(setting.tier, *setting.ability.words, escaped(setting.reference))}\n")
             ranked = [row for row in compared.rows if not row.apart]
             apart = [row for row in compared.rows if row.apart]
             for words, rows in (("", ranked), (f"\n{APART}:\n", apart)):
