@@ -204,19 +204,13 @@ def sooner(env_id: str, kwargs: Mapping[str, Any]) -> dict[str, Any]:
 
 def _plays_the_same(env_id: str, policy: str | Policy, kwargs: dict[str, Any], *, seed: int) -> bool:
     """Returns whether all episodes of a policy are equal."""
-    env = make_environment(env_id, kwargs)
-    try:
+    with closing(make_environment(env_id, kwargs)) as env:
         return plays_the_same(resolve_policy(policy, env, seed=seed) if isinstance(policy, str) else policy, env)
-    finally:
-        env.close()
 
 
 def _policy_of(contestant: Contestant, env_id: str, kwargs: dict[str, Any]) -> str | Policy:
     """Loads a model that fits the environment; a heuristic goes by its name."""
     if not contestant.learned:
         return contestant.source
-    env = make_environment(env_id, kwargs)
-    try:
+    with closing(make_environment(env_id, kwargs)) as env:
         return batched(load_policy(contestant.source, env, trust=contestant.trust))
-    finally:
-        env.close()

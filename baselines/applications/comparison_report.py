@@ -11,6 +11,7 @@ from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.files import replace_when_written, write_text
 from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
 from flowsched_gym.evaluation import BOUND_POLICY, result_name, write_result
+from flowsched_gym.evaluation.figures import draw_intervals
 from flowsched_gym.evaluation.plots import DOTS_PER_INCH, INK, dress
 from flowsched_gym.flows.metrics import merit
 from flowsched_gym.leaderboard import ComparisonRow, column_of, compare, comparison_table, curves_of, format_interval
@@ -167,41 +168,17 @@ def _draw_intervals(
     axes: "Axes", comparison: Comparison, order: Sequence[str], colours: dict[str, str], metric: str
 ) -> None:
     """Draws the metric of every policy with its interval, best on top, and the bound as a line."""
-    shown = column_of(metric)
-    scale, digits = shown.scale, shown.digits
-    for row, name in enumerate(order):
-        interval = comparison.result(name).interval(metric)
-        mean = interval.mean * scale
-        if interval.known:
-            axes.plot([interval.low * scale, interval.high * scale], [row, row], color=colours[name], linewidth=2)
-        axes.plot(mean, row, "o", color=colours[name], markersize=8 if name in comparison.learned else 6)
-        axes.annotate(
-            f"{mean:.{digits}f}",
-            (mean, row),
-            xytext=(0, 7),
-            textcoords="offset points",
-            ha="center",
-            fontsize=8,
-            color=INK,
-        )
-    bounds = [result for result in comparison.results if result.policy == BOUND_POLICY]
-    if bounds and metric in bounds[0].metric_names:
-        value = bounds[0].interval(metric).mean * scale
-        axes.axvline(value, color=INK, linestyle=(0, (4, 3)), linewidth=1)
-        axes.annotate(
-            f"no scheduler exceeds {value:.{digits}f}",
-            (value, len(order) - 0.6),
-            xytext=(-4, 0),
-            textcoords="offset points",
-            ha="right",
-            fontsize=8,
-            color=INK,
-        )
-    axes.set_yticks(range(len(order)), order)
-    dress(axes)
+    shown, bounds = column_of(metric), [each for each in comparison.results if each.policy == BOUND_POLICY]
+    draw_intervals(
+        axes,
+        {name: comparison.result(name).interval(metric) for name in order},
+        colours=colours,
+        bound=bounds[0].interval(metric) if bounds and metric in bounds[0].metric_names else None,
+        scale=shown.scale,
+        digits=shown.digits,
+    )
     for label, name in zip(axes.get_yticklabels(), order, strict=True):
         label.set(color=colours[name], fontweight="bold" if name in comparison.learned else "normal")
-    axes.set_ylim(len(order) - 0.4, -0.7)
     axes.margins(x=0.08)
     episodes = len(comparison.results[0].episodes)
     axes.set_xlabel(f"{shown.label}: mean and 95 % interval, {episodes} episodes", color=INK)

@@ -6,6 +6,7 @@ short trainings (``${final_episodes:}``).
 """
 
 from collections.abc import Mapping
+from contextlib import closing
 from typing import Any, Final
 
 import gymnasium
@@ -116,11 +117,8 @@ def _interval(*, _root_: DictConfig) -> int:
 
 def _actions(spec: EnvironmentSpec) -> type[spaces.Space[Any]]:
     """Returns the kind of the actions of an environment."""
-    made = gymnasium.make(spec.id)
-    try:
+    with closing(gymnasium.make(spec.id)) as made:
         return type(made.action_space)
-    finally:
-        made.close()
 
 
 def _spec(root: DictConfig) -> EnvironmentSpec:

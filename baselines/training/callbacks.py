@@ -4,7 +4,7 @@ import logging
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -157,12 +157,9 @@ class Comparisons(_BetweenUpdates):
         spec = find_environment(env_id)
         if compiled:
             kwargs = sooner(env_id, kwargs)
-        self._player = Player(spec, heuristic_arguments(spec, kwargs))
-        try:
+        with closing(Player(spec, heuristic_arguments(spec, kwargs))) as self._player:
             policies = {name: resolve_policy(name, self._player.env, seed=config.seed) for name in config.baselines}
             self._baselines = {name: self._play(policy) for name, policy in policies.items()}
-        finally:
-            self._player.close()
         self._player = Player(spec, kwargs)
 
     def _on_rollout_start(self) -> None:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from typing import Any, Final
 
 import numpy as np
@@ -36,8 +37,7 @@ def first_action(start: str | Sequence[float], env_id: str, kwargs: dict[str, An
     """
     named = isinstance(start, str)
     spec = find_environment(env_id)
-    env = make_environment(spec, heuristic_arguments(spec, kwargs) if named else kwargs)
-    try:
+    with closing(make_environment(spec, heuristic_arguments(spec, kwargs) if named else kwargs)) as env:
         space = env.action_space
         if not isinstance(space, spaces.Box):
             raise ConfigError(f"policy.start is {start!r}: actions of {env_id} are {space}, not numbers")
@@ -50,8 +50,6 @@ def first_action(start: str | Sequence[float], env_id: str, kwargs: dict[str, An
             count, low, high = math.prod(space.shape), space.low.min(), space.high.max()
             raise ConfigError(f"policy.start is {start!r}: it must be {count} numbers in [{low:g}, {high:g}]")
         return action
-    finally:
-        env.close()
 
 
 def start_at(model: BaseAlgorithm, action: npt.NDArray[np.float32]) -> None:

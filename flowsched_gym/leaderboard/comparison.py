@@ -18,7 +18,7 @@ import numpy as np
 
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, Interval, Progress, statistics
-from flowsched_gym.flows.metrics import SMALLER_IS_BETTER, merit
+from flowsched_gym.flows.metrics import SMALLER_IS_BETTER, merit, unit_of
 from flowsched_gym.leaderboard.scores import Compared, training_scores
 from flowsched_gym.leaderboard.suite import Groups, Setting
 from flowsched_gym.leaderboard.table import Table, format_interval
@@ -183,7 +183,10 @@ def compare_settings(groups: Groups, progress: Progress | None = None) -> list[C
 
 def column_of(metric: str) -> MetricColumn:
     """Returns how a metric is shown."""
-    return COLUMNS.get(metric, MetricColumn(label=metric.replace("_", " ")))
+    label = metric.replace("_", " ").replace("fct", "FCT").replace("tct", "TCT")
+    if metric not in COLUMNS and unit_of(metric) == "s":
+        return MetricColumn(label=f"{label}, ms", unit="ms", scale=MILLISECONDS, digits=1)
+    return COLUMNS.get(metric, MetricColumn(label=label))
 
 
 def written_score(score: float | None) -> str:
