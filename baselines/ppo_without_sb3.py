@@ -58,12 +58,7 @@ class Options:
 
 
 class Agent(nn.Module):
-    """Actor and critic that read each slot by a shared network and compare it with the average of all.
-
-    Args:
-        layout: Columns of the observation: the context, then a row for each slot.
-        width: Width of all hidden layers.
-    """
+    """Actor and critic that read each slot by a shared network and compare it with the average of all."""
 
     def __init__(self, layout: Layout, width: int) -> None:
         super().__init__()

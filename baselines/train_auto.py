@@ -119,15 +119,7 @@ class ThresholdsBeside(gym.Wrapper[Any, Any, Any, Any]):
 
 
 class ThresholdsLearner:
-    """DDPG with AuTO's networks, trained on one transition after the other.
-
-    Args:
-        config: The thresholds' part of the environment.
-        seed: Seed of weights and noise.
-
-    Attributes:
-        model: The model.
-    """
+    """DDPG with AuTO's networks, trained on one transition after the other."""
 
     def __init__(self, config: AuTOThresholdsConfig, *, seed: int) -> None:
         self._settings = DDPGConfig(name="ddpg", num_envs=1, learning_rate=1e-4, gamma=0.0, batch_size=64)

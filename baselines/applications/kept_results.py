@@ -31,11 +31,7 @@ Played = tuple[EvaluationResult, tuple[FloatArray, ...]]
 
 
 class KeptResults:
-    """Results of rules in a folder.
-
-    Args:
-        folder: The folder; it is made with the first result. ``None`` keeps nothing.
-    """
+    """Results of rules in a folder, which is made with the first one; without a folder nothing is kept."""
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder

@@ -38,14 +38,7 @@ COLUMNS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobOutcome:
-    """The outcome of a job of a sweep.
-
-    Attributes:
-        folder: Its folder.
-        overrides: What was changed on its command line.
-        content: Content of its result file; empty where there is none.
-        failure: Why there is no result; empty where there is one.
-    """
+    """The outcome of a job of a sweep: what its result file holds, empty where there is none, or why there is none."""
 
     folder: Path
     overrides: tuple[str, ...]

@@ -27,8 +27,6 @@ class PolicyScore:
     """The score of a policy.
 
     Attributes:
-        name: Its name.
-        learned: Whether it was trained in this sweep.
         runs: Its trainings; 0 for a heuristic.
         decisions: Decisions that each of them made, and those asked for where they differ; empty for a heuristic.
         estimate: The metric, with an interval over episodes and training seeds.
@@ -45,14 +43,12 @@ class PolicyScore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingScores:
-    """The scores of all policies on one workload.
+    """The scores of all policies on one workload, best first.
 
     Attributes:
         workload: Its name, and what of the environment was swept over.
-        metric: The metric that is compared.
         best: The best rule with the actions and the information of the agents.
         episodes: Episodes that each policy and each training played.
-        scores: The policies, best first.
         bound: The metric of the clairvoyant bound; ``None`` where there is none.
     """
 

@@ -17,14 +17,7 @@ from torch import nn
 
 
 class LateActionNetwork(nn.Module):
-    """A critic that reads the action before its last hidden layer.
-
-    Args:
-        num_features: Length of an observation.
-        num_actions: Numbers of an action.
-        widths: Widths of the hidden layers, at least one.
-        activation: Class of the activation.
-    """
+    """A critic that reads the action before the last of its hidden layers, at least one."""
 
     def __init__(self, num_features: int, num_actions: int, widths: list[int], activation: type[nn.Module]) -> None:
         super().__init__()

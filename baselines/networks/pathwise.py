@@ -144,11 +144,7 @@ class Flows(NamedTuple):
 
 
 class PathwiseNetwork(nn.Module):
-    """Scores of paths, queues and rates of flows, and values.
-
-    Args:
-        shape: Columns and sizes.
-    """
+    """Scores of paths, queues and rates of flows, and values."""
 
     def __init__(self, shape: PathwiseShape) -> None:
         super().__init__()
@@ -247,15 +243,7 @@ class PathwiseNetwork(nn.Module):
 
 
 class PathwisePolicy(MaskableActorCriticPolicy):
-    """Path-wise policy of MaskablePPO and REINFORCE.
-
-    Args:
-        observation_space: A one-dimensional box.
-        action_space: (queue, rate step, path) for each slot.
-        lr_schedule: Learning rate by the share of training that is left.
-        shape: Fields of ``PathwiseShape``.
-        **kwargs: Passed on to the policy of sb3-contrib.
-    """
+    """Path-wise policy of MaskablePPO and REINFORCE; ``shape`` has the fields of ``PathwiseShape``."""
 
     optimizer_class: Any
 

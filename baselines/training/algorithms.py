@@ -56,13 +56,7 @@ ACTIVATIONS: Final[Mapping[str, type[nn.Module]]] = {"tanh": nn.Tanh, "relu": nn
 
 
 class SharedLayers(BaseFeaturesExtractor):
-    """Hidden layers that actor and critic share.
-
-    Args:
-        observation_space: A one-dimensional box.
-        widths: Widths of the layers, at least one.
-        activation: Name of the activation.
-    """
+    """Hidden layers, at least one, that actor and critic share."""
 
     def __init__(self, observation_space: Any, widths: list[int], activation: str) -> None:
         super().__init__(observation_space, features_dim=widths[-1])

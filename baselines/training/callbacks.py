@@ -35,11 +35,7 @@ class TrainingInterrupted(Exception):  # noqa: N818 - an interruption is no erro
 
 
 class Interruption:
-    """Handler of Ctrl-C and SIGTERM: the first asks the training to stop, the second stops it at once.
-
-    Attributes:
-        asked: Whether it was asked to stop.
-    """
+    """Handler of Ctrl-C and SIGTERM: the first asks the training to stop (``asked``), the second stops it at once."""
 
     def __init__(self) -> None:
         self.asked = False
@@ -76,11 +72,7 @@ class _BetweenUpdates(BaseCallback):
 
 
 class Schedules(_BetweenUpdates):
-    """Schedules of the entropy bonus's weight and of the epsilon of a mixture.
-
-    Args:
-        algorithm: Settings of an algorithm that learns from rollouts.
-    """
+    """Schedules of the entropy bonus's weight and of the epsilon of a mixture."""
 
     def __init__(self, algorithm: RolloutConfig) -> None:
         super().__init__()
@@ -98,11 +90,7 @@ class Schedules(_BetweenUpdates):
 
 
 class Curves(_BetweenUpdates):
-    """Learning curves: a row every so many decisions, whatever the length of a rollout, and one for each comparison.
-
-    Args:
-        interval: Decisions between two rows.
-    """
+    """Learning curves: a row every so many decisions, whatever the length of a rollout, and one for each comparison."""
 
     def __init__(self, interval: int) -> None:
         super().__init__()
@@ -201,15 +189,7 @@ class Comparisons(_BetweenUpdates):
 
 
 class Checkpoints(_BetweenUpdates):
-    """Checkpoints at intervals, and one when training is interrupted.
-
-    Args:
-        folder: Folder of the checkpoints.
-        config: How often, and how many to keep.
-        interruption: Whether the training was asked to stop.
-        comparisons: Whose next time is remembered.
-        resumed: The checkpoint that the run is taken up from, if it is.
-    """
+    """Checkpoints at intervals, and one when training is interrupted; with the time of the next comparison."""
 
     def __init__(
         self,
@@ -255,14 +235,7 @@ class Checkpoints(_BetweenUpdates):
 
 
 class ProgressBar(_BetweenUpdates):
-    """A progress bar of the training.
-
-    Args:
-        total: Decisions of the whole training.
-        asked: Decisions asked for.
-        comparisons: Whose last figure is shown.
-        shown: Whether there is a bar.
-    """
+    """A progress bar of the training: its decisions, those asked for where they differ, and the last comparison."""
 
     def __init__(self, total: int, asked: int, comparisons: Comparisons, *, shown: bool) -> None:
         super().__init__()

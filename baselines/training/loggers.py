@@ -26,9 +26,7 @@ WANDB_ID_FILE: Final = "wandb_id.txt"
 class CsvCurves(KVWriter):
     """A CSV file with one row for each time that curves are written, and a column for each curve.
 
-    Args:
-        path: The file; its rows up to ``first_step`` are kept.
-        first_step: Decisions made before.
+    Of a file that is there, the rows up to the decision ``first_step`` are kept.
     """
 
     def __init__(self, path: Path, first_step: int) -> None:
@@ -67,12 +65,7 @@ class CsvCurves(KVWriter):
 
 
 class TensorBoardCurves(TensorBoardOutputFormat):
-    """Event files of TensorBoard; what was written after the checkpoint is hidden.
-
-    Args:
-        folder: Where they go.
-        first_step: Decisions made before.
-    """
+    """Event files of TensorBoard; what was written after the decision ``first_step`` is hidden."""
 
     def __init__(self, folder: Path, first_step: int) -> None:
         self.writer = SummaryWriter(str(folder), purge_step=first_step + 1 if first_step else None)
@@ -80,13 +73,7 @@ class TensorBoardCurves(TensorBoardOutputFormat):
 
 
 class WandbCurves(KVWriter):
-    """A run of Weights & Biases.
-
-    Args:
-        config: Mode, project and group.
-        folder: Folder of the training run, which also remembers the id of the run.
-        name: Name of the run.
-        content: Configuration to keep with it.
+    """A run of Weights & Biases, whose id the folder of the training remembers, with the configuration as its content.
 
     Raises:
         MissingDependencyError: The client is not installed.

@@ -20,9 +20,6 @@ class RunningAverages:
 
     Args:
         rate: How far an average moves towards the mean of new values, 0 to 1; the first values are one as they are.
-
-    Attributes:
-        averages: Average by group.
     """
 
     def __init__(self, rate: float) -> None:

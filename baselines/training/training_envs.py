@@ -37,9 +37,7 @@ DIGITS: Final = 6
 class Episode(NamedTuple):
     """The start of an episode and the actions taken since.
 
-    Attributes:
-        origin: Seed of its reset, or the state of the environment's generator before a reset without seed.
-        actions: Actions since then.
+    The origin is the seed of its reset, or the state of the environment's generator before a reset without seed.
     """
 
     origin: Any
@@ -47,12 +45,7 @@ class Episode(NamedTuple):
 
 
 class RepeatableEpisode(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """An environment with scaled rewards whose current episode can be played again.
-
-    Args:
-        env: The environment.
-        reward_scale: What each reward is multiplied by.
-    """
+    """An environment with scaled rewards whose current episode can be played again."""
 
     def __init__(self, env: gymnasium.Env[Any, Any], reward_scale: float) -> None:
         super().__init__(env)
@@ -90,12 +83,7 @@ class RepeatableEpisode(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 class ScoredVecEnv(VecEnvWrapper):
-    """A vector environment with scaled rewards, returns of episodes as ``Monitor`` reports them, and states.
-
-    Args:
-        envs: A native vector environment.
-        reward_scale: What each reward is multiplied by.
-    """
+    """A native vector environment with scaled rewards, returns of episodes as ``Monitor`` reports them, and states."""
 
     venv: SB3VecEnv
 

@@ -58,11 +58,9 @@ PHASE_LENGTHS: Final = (2.0, 10.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
-    """Describes runs on traffic of one kind.
+    """Schemes on traffic of one kind, by the names of the tables.
 
     Attributes:
-        workload: Draws the flows.
-        schemes: What is compared, by the names of the tables.
         models: Name of the workload for which trained agents are looked up; ``None`` for none.
         phase: Length in s of the phases by whose arrivals metrics are kept as well; ``None`` for none.
     """

@@ -81,12 +81,7 @@ def distribution_of(records: Records) -> dict[str, float]:
 
 
 class Scheme(NamedTuple):
-    """Says who is served and on which path.
-
-    Attributes:
-        discipline: Name of the discipline.
-        parameters: Its parameters, and those of the routing.
-    """
+    """Who is served and on which path: a discipline, its parameters, and those of the routing."""
 
     discipline: str
     parameters: Mapping[str, object] = {}
@@ -94,11 +89,9 @@ class Scheme(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
-    """Describes runs along the axis of a figure.
+    """Runs along the axis of a figure.
 
     Attributes:
-        topology: Name of the network.
-        workload: Name of the workload.
         num_flows: Flows of a run, where a point does not say otherwise.
         points: Fields of the workload at each point of the axis.
         schemes: What is compared, by the names of the tables; the second is the one that the first is held against.

@@ -109,17 +109,7 @@ that size; `mix`: half of them, rounded up, have 350 KB, the others 250 KB.
 
 
 class PolicyComparison(NamedTuple):
-    """Sets the environment beside the packet simulator under one policy.
-
-    Attributes:
-        policy: Name of the policy.
-        bursts: Bursts in the run.
-        hit_ratio: Share of deadlines met here.
-        ideal_hit_ratio: The same with the transport ``ideal``.
-        ns3_hit_ratio: The same in the packet simulator.
-        quartiles: Quartiles of the flow completion time here, s, (3,).
-        ns3_quartiles: Those of the packet simulator, s, (3,).
-    """
+    """The environment beside the packet simulator under a policy: deadlines met, quartiles of the FCT in s, (3,)."""
 
     policy: str
     bursts: int
@@ -141,15 +131,7 @@ class PolicyComparison(NamedTuple):
 
 
 class IsolatedComparison(NamedTuple):
-    """Sets flows that start together beside the packet simulator.
-
-    Attributes:
-        flows: How many start.
-        kind: ``same`` or ``mix``.
-        size: Size of the flows whose time is given, B.
-        mean_fct: Their mean completion time here, s.
-        ns3_mean_fct: The same in the packet simulator, s.
-    """
+    """Flows that start together beside the packet simulator: those of one size in B, and their mean FCT in s."""
 
     flows: int
     kind: str

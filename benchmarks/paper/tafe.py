@@ -50,7 +50,6 @@ class Scheme(NamedTuple):
         discipline: Its name; that of the port's scheduler with packets.
         within: How ``tafe`` serves the flows of a task; None for other disciplines.
         thresholds: Kind of the thresholds, see ``thresholds_of``; None for one queue.
-        queues: Number of queues.
         transport: Windows of the senders of packets; None for flows.
     """
 
@@ -62,14 +61,7 @@ class Scheme(NamedTuple):
 
 
 class Point(NamedTuple):
-    """A point on the axis of a figure.
-
-    Attributes:
-        workload: Name of the tasks.
-        num_tasks: How many.
-        given: What is changed of the workload.
-        schemes: What is compared.
-    """
+    """A point on the axis of a figure: named tasks, how many, what is changed of them, and what is compared."""
 
     workload: str
     num_tasks: int

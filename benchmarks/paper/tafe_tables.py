@@ -22,15 +22,7 @@ LOG_SCHEMES: Final = ("TAFE", "TAFE, serial", "TAFE, 3 queues", "FIFO-LM", "STF"
 
 
 class Statement(NamedTuple):
-    """A number of the paper, and the runs that stand for it.
-
-    Attributes:
-        figure: Number of the figure.
-        paper: The paper's number in %, as printed; empty where it only draws curves.
-        study: Name of the study.
-        metric: Metric.
-        other: What TAFE is held against.
-    """
+    """A number of the paper in %, as printed, empty where it only draws curves; and the runs that stand for it."""
 
     figure: str
     paper: str

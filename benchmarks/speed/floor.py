@@ -43,10 +43,6 @@ class Shared(ctypes.Structure):
 class Floor:
     """Plays the first episode of environments with the seeds 0, 1, ..., over and over.
 
-    Args:
-        library: The program.
-        num_envs: Environments.
-
     Attributes:
         observation: What they show, (num_envs, NUM_COLUMNS).
         mask: Which actions do what they say, (num_envs, slots).

@@ -37,14 +37,9 @@ TINY: Final = ("total_timesteps=8192", "evaluation.episodes=1", "evaluation.inte
 
 
 class Run(NamedTuple):
-    """Tells how a training went.
+    """A training: seconds of the wall clock and the processor, and when it reached the heuristic's level, if it did.
 
     Attributes:
-        wall_s: Seconds from the start of the command to its end.
-        cpu_s: Seconds of processor time that it took.
-        reached_s: Seconds from its start to the first comparison that finds the heuristic's level, if any does.
-        reached_at: Decisions until then.
-        decisions: Decisions of the whole training.
         ratio: Times the heuristic's metric on the unseen episodes at the end: mean, low, high.
         values: Metric of each of these episodes.
     """
