@@ -29,8 +29,6 @@ from flowsched_gym.evaluation import make_environment
 from flowsched_gym.evaluation.rollout import takes_masks
 from flowsched_gym.integrations.sb3 import load_policy
 
-__all__ = ["main"]
-
 FOLDER: Final = "demo"
 ANIMATION_FILE: Final = "episode.gif"
 FRAMES: Final = 150
@@ -44,11 +42,7 @@ INTERRUPTED: Final = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs the demonstration; leaves by ``SystemExit`` with status 2 where an input is wrong.
-
-    Args:
-        arguments: Command line without the program's name. Default: that of the process.
-    """
+    """Runs the demonstration; leaves by ``SystemExit`` with status 2 where an input is wrong."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, default=Path(FOLDER), help="where everything goes (default: demo)")
     parser.add_argument("overrides", nargs="*", help="changes of the configuration, such as total_timesteps=100000")

@@ -12,8 +12,6 @@ from typing import Final
 from flowsched_gym.baselines.applications.help import print_help
 from flowsched_gym.core.errors import MissingDependencyError
 
-__all__ = ["evaluate", "heuristics", "train", "tune"]
-
 REQUIRED: Final = ("hydra", "omegaconf", "torch", "stable_baselines3", "sb3_contrib", "matplotlib")
 """Import names that the training commands need, in the order of the report; the extra `train` brings them."""
 

@@ -19,8 +19,6 @@ from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.leaderboard.kept import model_path
 from flowsched_gym.registration import MODEL_PREFIX, MODEL_SUFFIX
 
-__all__ = ["main"]
-
 
 def main() -> None:
     """Runs the command."""

@@ -30,8 +30,6 @@ from flowsched_gym.integrations.sb3 import MaskableSetwisePolicy, batched, save_
 from flowsched_gym.integrations.setwise import SetwiseShape
 from flowsched_gym.registration import find_environment, heuristic_arguments
 
-__all__ = ["Data", "compare", "learn", "main", "make_model", "read_dataset"]
-
 ALGORITHMS: Final = ("awr", "cloning")
 EVALUATION_SEED: Final = 10_000
 REWARD_SCALE: Final = 0.1
@@ -96,15 +94,10 @@ def make_model(env_spec: EnvSpec, data: Data, *, width: int = 32, seed: int = 0)
 
 
 def learn(model: MaskablePPO, data: Data, *, updates: int, learning_rate: float, temperature: float | None) -> None:
-    """Fits the model to a dataset.
+    """Fits the model to a dataset by updates of ``BATCH`` decisions each; the learning rate falls to zero.
 
-    Args:
-        model: The model.
-        data: The dataset.
-        updates: Updates of ``BATCH`` decisions each.
-        learning_rate: That of the first update; it falls to zero.
-        temperature: Advantage, in standard deviations, that multiplies the weight of a decision by e; ``None`` for
-            cloning, where all weigh the same.
+    The temperature is the advantage, in standard deviations, that multiplies the weight of a decision by e; ``None``
+    for cloning, where all weigh the same.
     """
     policy: Any = model.policy
     optimiser = torch.optim.Adam(policy.parameters(), lr=learning_rate)

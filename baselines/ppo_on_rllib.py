@@ -31,8 +31,6 @@ try:
 except ImportError as error:
     raise MissingDependencyError(error.name or "ray", extra="rllib", purpose="train by RLlib") from None
 
-__all__ = ["SetwiseModule", "as_model", "main", "make_config", "train"]
-
 ENV_ID: Final = "flowsched_gym:flowsched/Artemis-v0"
 EVALUATION_SEED: Final = 10_000
 NUM_ENVS: Final = 32

@@ -33,8 +33,6 @@ try:
 except ImportError as error:
     raise MissingDependencyError(error.name or "torchrl", extra="torchrl", purpose="train by TorchRL") from None
 
-__all__ = ["as_model", "main", "make_env", "make_policy", "train"]
-
 ENV_ID: Final = "flowsched_gym:flowsched/Artemis-v0"
 EVALUATION_SEED: Final = 10_000
 NUM_ENVS: Final = 8

@@ -23,8 +23,6 @@ from flowsched_gym.envs.columns import Layout
 from flowsched_gym.envs.policies.policy import attribute_of
 from flowsched_gym.registration import make_policy
 
-__all__ = ["Agent", "Options", "advantages_of", "improve", "main", "play", "train"]
-
 ENV_ID: Final = "flowsched_gym:flowsched/Artemis-v0"
 EVALUATION_SEED: Final = 10_000
 TRAINING_SEED: Final = 2**32
@@ -60,12 +58,7 @@ class Options:
 
 
 class Agent(nn.Module):
-    """Actor and critic that read each slot by a shared network and compare it with the average of all.
-
-    Args:
-        layout: Columns of the observation: the context, then a row for each slot.
-        width: Width of all hidden layers.
-    """
+    """Actor and critic that read each slot by a shared network and compare it with the average of all."""
 
     def __init__(self, layout: Layout, width: int) -> None:
         super().__init__()
@@ -78,9 +71,7 @@ class Agent(nn.Module):
     def forward(self, observations: torch.Tensor, masks: torch.Tensor) -> tuple[Categorical, torch.Tensor]:
         """Returns the distribution of the actions and the values, (batch,).
 
-        Args:
-            observations: (batch, size) float32.
-            masks: Slots where a request waits, (batch, num_slots) bool.
+        Observations are (batch, size) float32, masks the slots where a request waits, (batch, num_slots) bool.
         """
         context = observations[:, None, : self.num_context].expand(-1, self.num_slots, -1)
         slots = observations[:, self.num_context :].reshape(-1, self.num_slots, self.num_columns)
@@ -93,12 +84,9 @@ class Agent(nn.Module):
 
 
 def train(options: Options, envs: VectorEnv[Any, Any, Any], report: Callable[[Agent, int], None]) -> Agent:
-    """Trains an agent.
+    """Trains an agent; between updates, ``report`` gets it and the number of its decisions so far.
 
-    Args:
-        options: The options.
-        envs: Environments with ``AutoresetMode.NEXT_STEP``, which is Gymnasium's default.
-        report: Called between updates with the agent and the number of its decisions so far.
+    Environments have ``AutoresetMode.NEXT_STEP``, which is Gymnasium's default.
     """
     agent = Agent(attribute_of(envs, "layout"), options.width)
     optimiser = torch.optim.Adam(agent.parameters(), lr=options.learning_rate, eps=1e-5)

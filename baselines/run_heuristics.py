@@ -17,8 +17,6 @@ from flowsched_gym.baselines.configuration.hydra_schemas import HeuristicsConfig
 from flowsched_gym.baselines.configuration.hydra_store import environment_arguments
 from flowsched_gym.workload import workload_label
 
-__all__ = ["compare_and_report", "main"]
-
 
 def main() -> None:
     """Runs the command."""
@@ -28,14 +26,7 @@ def main() -> None:
 def compare_and_report(
     config: HeuristicsConfig, folder: Path, command: str, *, models: tuple[Contestant, ...] = ()
 ) -> None:
-    """Plays models and heuristics on the same episodes, writes the results and prints the table.
-
-    Args:
-        config: What to play.
-        folder: Where results, table and figure go.
-        command: Command line, to be kept with the results.
-        models: Models beside the heuristics.
-    """
+    """Plays models and heuristics on the same episodes, writes results, table and figure, and prints the table."""
     env_id, kwargs = environment_arguments(config.env)
     comparison = play_all(
         env_id,

@@ -24,8 +24,6 @@ from flowsched_gym.baselines.configuration.hydra_schemas import TrainConfig
 from flowsched_gym.baselines.training.callbacks import TrainingInterrupted
 from flowsched_gym.baselines.training.trainer import MODEL_FILE, RESULT_FILE, RUN_FILE, train
 
-__all__ = ["job", "main"]
-
 LOGGER: Final = logging.getLogger(__name__)
 
 

@@ -32,8 +32,6 @@ from flowsched_gym.registration import make_policy
 from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig
 from flowsched_gym.systems.auto.thresholds.rules import ThresholdsControl
 
-__all__ = ["Options", "ThresholdsBeside", "ThresholdsLearner", "main", "play", "train"]
-
 LONG_FLOWS: Final = "flowsched_gym:flowsched/AuTOLongFlows-v0"
 THRESHOLDS: Final = "flowsched_gym:flowsched/AuTOThresholds-v0"
 PATHS: Final = 3
@@ -121,15 +119,7 @@ class ThresholdsBeside(gym.Wrapper[Any, Any, Any, Any]):
 
 
 class ThresholdsLearner:
-    """DDPG with AuTO's networks, trained on one transition after the other.
-
-    Args:
-        config: The thresholds' part of the environment.
-        seed: Seed of weights and noise.
-
-    Attributes:
-        model: The model.
-    """
+    """DDPG with AuTO's networks, trained on one transition after the other."""
 
     def __init__(self, config: AuTOThresholdsConfig, *, seed: int) -> None:
         self._settings = DDPGConfig(name="ddpg", num_envs=1, learning_rate=1e-4, gamma=0.0, batch_size=64)
@@ -161,11 +151,7 @@ class ThresholdsLearner:
 def train(options: Options) -> dict[str, float]:
     """Trains both agents, keeps their models, and compares them.
 
-    Args:
-        options: What to train on, and how long.
-
-    Returns:
-        Mean completion time of all flows in s, by who steers the long flows and who sets thresholds.
+    Returns the mean completion time of all flows in s, by who steers the long flows and who sets thresholds.
 
     Raises:
         ConfigError: An option is not allowed.
@@ -215,15 +201,9 @@ def train(options: Options) -> dict[str, float]:
 
 
 def play(env: gym.Env[Any, Any], policy: Policy, *, episodes: int) -> float:
-    """Plays episodes that training never sees, the same in every call.
+    """Plays episodes that training never sees, the same in every call, with a policy that steers the long flows.
 
-    Args:
-        env: The environment, with masks.
-        policy: Who steers the long flows.
-        episodes: How many.
-
-    Returns:
-        Mean completion time of all flows in s, averaged over the episodes.
+    Returns the mean completion time of all flows in s, averaged over the episodes.
     """
     means = []
     for episode in range(episodes):

@@ -24,8 +24,6 @@ from flowsched_gym.baselines.applications.study import run_study
 from flowsched_gym.baselines.configuration.hydra_schemas import TuneConfig
 from flowsched_gym.baselines.training.callbacks import TrainingInterrupted
 
-__all__ = ["main"]
-
 
 def main() -> None:
     """Runs the command."""

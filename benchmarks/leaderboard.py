@@ -138,11 +138,9 @@ def readme(line: str) -> str:
 
 
 def pages(folder: Path, judged: Judged | None = None) -> dict[Path, str]:
-    """Returns the page of the leaderboard below a folder, and those of tables, by their paths.
+    """Returns the page of the leaderboard below a folder of results, and those of tables, by their paths.
 
-    Args:
-        folder: Holds the results, and the figures of speed.
-        judged: The `comparison` of the results, if there is one already: it takes seconds.
+    Where the results have been compared already, ``judged`` saves seconds.
 
     Raises:
         ConfigError: A file is not what it should be, or there is none.

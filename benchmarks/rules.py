@@ -7,7 +7,6 @@ agents may.
 """
 
 import argparse
-import json
 import shlex
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from flowsched_gym.core.files import read_json
 from flowsched_gym.evaluation import evaluate, write_json
 from flowsched_gym.leaderboard import Setting, load_suite
 from flowsched_gym.leaderboard.suite import CALIBRATION
@@ -39,7 +39,7 @@ def main() -> None:
     parser.add_argument("--only", action="append", default=[], metavar="SETTING", help="setting; may be repeated")
     parser.add_argument("--run", action="store_true", help="play the best ones in the test episodes")
     options = parser.parse_args()
-    found = json.loads(FOUND.read_text(encoding="utf-8")) if FOUND.exists() else {}
+    found = read_json(FOUND) if FOUND.exists() else {}
     names = [each.name for each in SUITE.select([ARTEMIS]) if each.tier != CALIBRATION]
     for name in options.only or names:
         if options.run:
@@ -70,7 +70,7 @@ def tune(setting: Setting, rule: str) -> dict[str, object]:
 
 def tuned(setting: str, rule: str) -> str:
     """Returns the rule with the options that were found for a setting."""
-    return str(json.loads(FOUND.read_text(encoding="utf-8"))[setting][rule]["policy"])
+    return str(read_json(FOUND)[setting][rule]["policy"])
 
 
 def share_met(setting: Setting, policy: str) -> float:

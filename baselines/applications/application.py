@@ -7,7 +7,8 @@ import re
 import shlex
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from functools import partial
 from importlib import resources
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import hydra
+from hydra._internal.utils import get_args_parser
 from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
 from hydra.types import RunMode
@@ -28,15 +30,12 @@ from flowsched_gym.baselines.applications.leftovers import (
     remove_leftovers,
     write_failure,
 )
-from flowsched_gym.baselines.applications.options import options_first
 from flowsched_gym.baselines.applications.tuned_experiment import name_experiment_file
 from flowsched_gym.baselines.configuration.hydra_errors import explain
 from flowsched_gym.baselines.configuration.hydra_store import SCHEMAS, plain_values, read_config, register_schemas
 from flowsched_gym.baselines.configuration.workload_files import own_folders, refuse_hidden_files
-from flowsched_gym.core.errors import ConfigError, FlowSchedError
+from flowsched_gym.core.errors import ConfigError, FlowSchedError, similar
 from flowsched_gym.machine_code.messages import announced_by
-
-__all__ = ["Job", "run_application"]
 
 LOGGER: Final = logging.getLogger(__name__)
 
@@ -50,6 +49,8 @@ GROUP: Final = re.compile(r"^  - (\w+): ", re.MULTILINE)
 LAUNCHERS: Final = frozenset({"ray", "submitit"})
 """Packages that run the jobs of a sweep elsewhere."""
 
+SETTING: Final = "="
+
 Job = Callable[[Any, Mapping[str, Any], Path, str], None]
 """Takes the configuration, as its frozen object and as plain values, the output folder and the command line."""
 
@@ -57,13 +58,8 @@ Job = Callable[[Any, Mapping[str, Any], Path, str], None]
 def run_application(command: str, config_name: str, job: Job) -> None:
     """Composes the configuration from the command line and runs the job, or each job of a multirun.
 
-    Leaves by ``SystemExit`` with status 2 for bad usage or input, 1 when a sweep lost a worker, 130 when stopped by
-    the user.
-
-    Args:
-        command: Name of the command, for the command line that is kept.
-        config_name: Name of the primary configuration file.
-        job: What to do.
+    Leaves by ``SystemExit`` with status 2 for bad usage or input, 1 when a sweep lost a worker, 130 when stopped by the
+    user. The name of the command is for the command line that is kept.
     """
     # Numerical libraries that spin on busy cores are several times slower; their threads begin with their first use.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -81,6 +77,8 @@ def run_application(command: str, config_name: str, job: Job) -> None:
 
     # Hydra would print its own messages, with advice that does not help here, and leave.
     os.environ["HYDRA_FULL_ERROR"] = "1"
+    # That a user's file is called as a workload of the package is told by `refuse_hidden_files`.
+    warnings.filterwarnings("ignore", "\n'workload/")
     application = hydra.main(version_base="1.3", config_path=CONFIG_PATH, config_name=config_name)(task)
     status: int | str | None = BAD_USAGE
     try:
@@ -111,6 +109,32 @@ def run_application(command: str, config_name: str, job: Job) -> None:
         remove_leftovers(ended=status not in (INTERRUPTED, LOST_WORKER))
     if status:
         raise SystemExit(status)
+
+
+def options_first(words: Sequence[str], settings: Collection[str]) -> list[str]:
+    """Moves the options of a command line, with their values, before its settings: Hydra takes them there alone.
+
+    Raises:
+        ConfigError: There is no such option.
+    """
+    known = get_args_parser()._option_string_actions
+    options: list[str] = []
+    overrides: list[str] = []
+    left = list(words)
+    while left:
+        word = left.pop(0)
+        if not word.startswith("-"):
+            overrides.append(word)
+            continue
+        name, given, _ = word.partition(SETTING)
+        action = known.get(name) or next((known[each] for each in known if each.startswith(name)), None)
+        if action is None:
+            raise ConfigError(_no_option(word, left, settings))
+        options.append(word)
+        takes_one = action.nargs is None or (action.nargs == "?" and bool(left) and left[0] in (action.choices or ()))
+        if takes_one and not given and left:
+            options.append(left.pop(0))
+    return options + overrides
 
 
 def _run_job(command: str, config: DictConfig, job: Job) -> bool:
@@ -168,3 +192,12 @@ def _known_keys(config_name: str) -> list[str]:
         if dataclasses.is_dataclass(column.type):
             known += [f"{column.name}.{part.name}" for part in dataclasses.fields(column.type)]
     return known
+
+
+def _no_option(word: str, following: Sequence[str], settings: Collection[str]) -> str:
+    """Tells that there is no such option, and how the setting is written that may have been meant."""
+    name, given, value = word.lstrip("-").partition(SETTING)
+    if not given and following and not following[0].startswith("-") and SETTING not in following[0]:
+        value = following[0]
+    near = similar(name, settings) if name not in settings else ""
+    return f"there is no option {word.partition(SETTING)[0]}: settings have no dashes, {name}={value or '...'}{near}"

@@ -28,8 +28,6 @@ from flowsched_gym.integrations.sb3 import batched, load_policy
 from flowsched_gym.leaderboard.play import model_digest
 from flowsched_gym.registration import find_environment, heuristic_arguments, is_named
 
-__all__ = ["Comparison", "Contestant", "heuristics_of", "play_all", "sooner"]
-
 logger = logging.getLogger(__name__)
 
 
@@ -106,9 +104,7 @@ def play_all(
     show_progress: bool = False,
     kept: Path | None = None,
 ) -> Comparison:
-    """Plays every contestant on the same episodes.
-
-    Heuristics see what they need, whatever the models see.
+    """Plays every contestant on the same episodes; heuristics see what they need, whatever the models see.
 
     Args:
         env_id: Id of the environment.
@@ -208,19 +204,13 @@ def sooner(env_id: str, kwargs: Mapping[str, Any]) -> dict[str, Any]:
 
 def _plays_the_same(env_id: str, policy: str | Policy, kwargs: dict[str, Any], *, seed: int) -> bool:
     """Returns whether all episodes of a policy are equal."""
-    env = make_environment(env_id, kwargs)
-    try:
+    with closing(make_environment(env_id, kwargs)) as env:
         return plays_the_same(resolve_policy(policy, env, seed=seed) if isinstance(policy, str) else policy, env)
-    finally:
-        env.close()
 
 
 def _policy_of(contestant: Contestant, env_id: str, kwargs: dict[str, Any]) -> str | Policy:
     """Loads a model that fits the environment; a heuristic goes by its name."""
     if not contestant.learned:
         return contestant.source
-    env = make_environment(env_id, kwargs)
-    try:
+    with closing(make_environment(env_id, kwargs)) as env:
         return batched(load_policy(contestant.source, env, trust=contestant.trust))
-    finally:
-        env.close()

@@ -11,14 +11,13 @@ from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.files import replace_when_written, write_text
 from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
 from flowsched_gym.evaluation import BOUND_POLICY, result_name, write_result
+from flowsched_gym.evaluation.figures import draw_intervals
 from flowsched_gym.evaluation.plots import DOTS_PER_INCH, INK, dress
 from flowsched_gym.flows.metrics import merit
 from flowsched_gym.leaderboard import ComparisonRow, column_of, compare, comparison_table, curves_of, format_interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["FIGURE_FILE", "TABLE_FILE", "decisions_text", "draw_comparison", "verdicts", "write_comparison"]
 
 RESULTS_FOLDER: Final = "results"
 TABLE_FILE: Final = "comparison.md"
@@ -48,12 +47,7 @@ def decisions_text(made: int, asked: int) -> str:
 
 
 def verdicts(rows: Sequence[ComparisonRow], metric: str) -> list[str]:
-    """Tells for each trained model whether it is better than the best rule with its actions and information.
-
-    Args:
-        rows: What `compare` gave.
-        metric: What is compared.
-    """
+    """Tells for each trained model whether it is better than the best rule with its actions and information."""
     shown, found = column_of(metric), []
     for row in rows:
         difference = row.difference
@@ -76,15 +70,8 @@ def write_comparison(
 ) -> tuple[str, list[ComparisonRow]]:
     """Writes result files, the table and the figure into a folder.
 
-    Args:
-        comparison: What the policies did.
-        folder: Where to.
-        metric: Metric that the table is ordered by, and of the figure's intervals.
-        title: What was played, for the figure.
-        notes: Lines below the table, before those that tell models and heuristics apart.
-
-    Returns:
-        The table and the lines below it as text, and what it was made of.
+    The metric orders the table and has its intervals in the figure; the title says what was played; notes are lines
+    below the table. Returns the table and the lines below it as text, and what it was made of.
 
     Raises:
         ConfigError: There is no such metric.
@@ -105,12 +92,6 @@ def write_comparison(
 
 def draw_comparison(comparison: Comparison, path: Path, *, metric: str, title: str) -> None:
     """Draws the distribution of completion times, and the metric with its intervals.
-
-    Args:
-        comparison: What the policies did.
-        path: The picture.
-        metric: Metric of the intervals.
-        title: What was played.
 
     Raises:
         ConfigError: There is no such metric.
@@ -187,41 +168,17 @@ def _draw_intervals(
     axes: "Axes", comparison: Comparison, order: Sequence[str], colours: dict[str, str], metric: str
 ) -> None:
     """Draws the metric of every policy with its interval, best on top, and the bound as a line."""
-    shown = column_of(metric)
-    scale, digits = shown.scale, shown.digits
-    for row, name in enumerate(order):
-        interval = comparison.result(name).interval(metric)
-        mean = interval.mean * scale
-        if interval.known:
-            axes.plot([interval.low * scale, interval.high * scale], [row, row], color=colours[name], linewidth=2)
-        axes.plot(mean, row, "o", color=colours[name], markersize=8 if name in comparison.learned else 6)
-        axes.annotate(
-            f"{mean:.{digits}f}",
-            (mean, row),
-            xytext=(0, 7),
-            textcoords="offset points",
-            ha="center",
-            fontsize=8,
-            color=INK,
-        )
-    bounds = [result for result in comparison.results if result.policy == BOUND_POLICY]
-    if bounds and metric in bounds[0].metric_names:
-        value = bounds[0].interval(metric).mean * scale
-        axes.axvline(value, color=INK, linestyle=(0, (4, 3)), linewidth=1)
-        axes.annotate(
-            f"no scheduler exceeds {value:.{digits}f}",
-            (value, len(order) - 0.6),
-            xytext=(-4, 0),
-            textcoords="offset points",
-            ha="right",
-            fontsize=8,
-            color=INK,
-        )
-    axes.set_yticks(range(len(order)), order)
-    dress(axes)
+    shown, bounds = column_of(metric), [each for each in comparison.results if each.policy == BOUND_POLICY]
+    draw_intervals(
+        axes,
+        {name: comparison.result(name).interval(metric) for name in order},
+        colours=colours,
+        bound=bounds[0].interval(metric) if bounds and metric in bounds[0].metric_names else None,
+        scale=shown.scale,
+        digits=shown.digits,
+    )
     for label, name in zip(axes.get_yticklabels(), order, strict=True):
         label.set(color=colours[name], fontweight="bold" if name in comparison.learned else "normal")
-    axes.set_ylim(len(order) - 0.4, -0.7)
     axes.margins(x=0.08)
     episodes = len(comparison.results[0].episodes)
     axes.set_xlabel(f"{shown.label}: mean and 95 % interval, {episodes} episodes", color=INK)

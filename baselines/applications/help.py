@@ -5,10 +5,12 @@ import re
 import textwrap
 from typing import Final
 
-__all__ = ["print_help"]
+from flowsched_gym.workload import WORKLOADS
 
 CONFIGS: Final = importlib.resources.files("flowsched_gym.configs")
 SUFFIX: Final = ".yaml"
+WORKLOAD: Final = "workload"
+"""Group of the named workloads, which have no files."""
 CHOICE: Final = re.compile(r"^  - (\w+): ([\w-]+|\$.*)$", re.MULTILINE)
 """A line of a list of defaults: a group of configuration files, and which of them is taken, or how it is found."""
 BY_ENVIRONMENT: Final = "by env"
@@ -17,19 +19,17 @@ WIDTH: Final = 100
 
 
 def print_help(command: str, config_name: str) -> None:
-    """Prints what a command does, what there is to choose from, and its options.
-
-    Args:
-        command: Name of the command.
-        config_name: Name of its primary configuration file, whose first line says what it does.
-    """
+    """Prints what a command does, by the first line of its configuration file, its choices and its options."""
     primary = CONFIGS.joinpath(config_name + SUFFIX).read_text(encoding="utf-8")
     does = primary.partition("\n")[0].partition(": ")[2]
     print(f"usage: {command} [-m] [NAME=VALUE ...]\n\n{does[:1].upper()}{does[1:]}\n\nchoices, the default first:")
     for group, choice in CHOICE.findall(primary):
         default = BY_ENVIRONMENT if choice.startswith("$") else choice
-        files = (file.name for file in CONFIGS.joinpath(group).iterdir() if file.name.endswith(SUFFIX))
-        others = sorted({name.removesuffix(SUFFIX) for name in files} - {default})
+        names = set(WORKLOADS)
+        if group != WORKLOAD:
+            files = (file.name for file in CONFIGS.joinpath(group).iterdir() if file.name.endswith(SUFFIX))
+            names = {name.removesuffix(SUFFIX) for name in files}
+        others = sorted(names - {default})
         print(
             textwrap.fill(
                 ", ".join([default, *others]), WIDTH, initial_indent=f"  {group:<12}", subsequent_indent=" " * 14

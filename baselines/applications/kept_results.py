@@ -21,8 +21,6 @@ from flowsched_gym.core.files import replace_when_written
 from flowsched_gym.evaluation import EvaluationResult, Provenance, read_result, write_result
 from flowsched_gym.workload import WORKLOADS
 
-__all__ = ["KeptResults"]
-
 LOGGER: Final = logging.getLogger(__name__)
 
 DIGITS: Final = 16
@@ -33,11 +31,7 @@ Played = tuple[EvaluationResult, tuple[FloatArray, ...]]
 
 
 class KeptResults:
-    """Results of rules in a folder.
-
-    Args:
-        folder: The folder; it is made with the first result. ``None`` keeps nothing.
-    """
+    """Results of rules in a folder, which is made with the first one; without a folder nothing is kept."""
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder

@@ -12,8 +12,6 @@ from omegaconf import DictConfig, OmegaConf
 
 from flowsched_gym.evaluation import write_json
 
-__all__ = ["MultirunsBegun", "begun_sweep", "has_failures", "remember_folder", "remove_leftovers", "write_failure"]
-
 FAILURE_FILE: Final = "failure.json"
 
 BOOKKEEPING: Final = frozenset(
@@ -63,12 +61,9 @@ def has_failures() -> bool:
 
 
 def remove_leftovers(*, ended: bool) -> None:
-    """Forgets the folders that were begun, and removes those in which all went wrong.
+    """Forgets the folders that were begun, and, unless somebody stopped the run, removes those in which all went wrong.
 
     Folders above them that are empty then are removed as well, up to the working folder.
-
-    Args:
-        ended: Whether nobody stopped the run, which could then be resumed.
     """
     here = Path.cwd()
     for folder in _begun if ended else ():

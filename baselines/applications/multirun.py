@@ -16,14 +16,11 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 
 from flowsched_gym.baselines.applications.leftovers import FAILURE_FILE
-from flowsched_gym.baselines.applications.sweep_figure import draw_sweep
-from flowsched_gym.baselines.applications.sweep_results import PolicyScore, SettingScores
+from flowsched_gym.baselines.applications.sweep_results import PolicyScore, SettingScores, draw_sweep
 from flowsched_gym.core.files import read_json, write_text
 from flowsched_gym.evaluation import BOUND_POLICY, bootstrap_interval, paired_difference, read_result
 from flowsched_gym.flows.metrics import merit
 from flowsched_gym.leaderboard import Table
-
-__all__ = ["JobOutcome", "SweepTables", "read_jobs", "scores_by_setting", "table_of_jobs"]
 
 RESULT_FILE: Final = "result.json"
 RESULTS_FOLDER: Final = "results"
@@ -41,18 +38,11 @@ COLUMNS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobOutcome:
-    """The outcome of a job of a sweep.
-
-    Attributes:
-        folder: Its folder.
-        overrides: What was changed on its command line.
-        content: Content of its result file; ``None`` where there is none.
-        failure: Why there is no result; empty where there is one.
-    """
+    """The outcome of a job of a sweep: what its result file holds, empty where there is none, or why there is none."""
 
     folder: Path
     overrides: tuple[str, ...]
-    content: Mapping[str, Any] | None
+    content: Mapping[str, Any]
     failure: str = ""
 
 
@@ -67,7 +57,7 @@ class SweepTables(Callback):
         if not scores:
             return
         tables = [(setting.title, setting.table()) for setting in scores]
-        failed = [f"{_name(job, jobs)}: {job.failure}" for job in jobs if job.content is None]
+        failed = [f"{_name(job, jobs)}: {job.failure}" for job in jobs if not job.content]
         markdown = [f"## {title}\n\n{table.markdown()}" for title, table in tables]
         markdown += ["## Jobs without a result\n\n" + "".join(f"- {line}\n" for line in failed)] if failed else []
         write_text("\n".join(markdown), folder / f"{TABLE_NAME}.md")
@@ -87,7 +77,7 @@ def read_jobs(folder: Path) -> list[JobOutcome]:
     found = []
     for overrides in sorted(folder.glob(f"*/{OVERRIDES_FILE}")):
         job = overrides.parents[1]
-        content, failure = None, NOT_FINISHED
+        content, failure = {}, NOT_FINISHED
         if (job / FAILURE_FILE).exists():
             failure = str(read_json(job / FAILURE_FILE)["error"])
         elif (job / RESULT_FILE).exists():
@@ -104,7 +94,7 @@ def scores_by_setting(jobs: Sequence[JobOutcome]) -> list[SettingScores]:
     """
     settings: dict[str, list[JobOutcome]] = {}
     for job in jobs:
-        if job.content is not None:
+        if job.content:
             key = ("environment", "kwargs", "metric", "evaluation")
             settings.setdefault(json.dumps([job.content[name] for name in key], sort_keys=True), []).append(job)
     return [_scores(members, jobs) for _, members in sorted(settings.items(), key=lambda item: _workload(item[1][0]))]
@@ -112,16 +102,15 @@ def scores_by_setting(jobs: Sequence[JobOutcome]) -> list[SettingScores]:
 
 def table_of_jobs(jobs: Sequence[JobOutcome]) -> Table:
     """Lays jobs out, one row each, by workload and algorithm; those without a result come last with the reason."""
-    done = sorted((job for job in jobs if job.content is not None), key=_order)
+    done = sorted((job for job in jobs if job.content), key=_order)
     rows = [_row(job, jobs) for job in done]
     blank = ("",) * (len(COLUMNS) - 3)
-    rows += [(_name(job, jobs), *blank, job.folder.name, job.failure) for job in jobs if job.content is None]
+    rows += [(_name(job, jobs), *blank, job.folder.name, job.failure) for job in jobs if not job.content]
     return Table(columns=COLUMNS, rows=tuple(rows))
 
 
 def _scores(members: Sequence[JobOutcome], jobs: Sequence[JobOutcome]) -> SettingScores:
     first = members[0].content
-    assert first is not None
     metric = first["metric"]
     agents: dict[str, list[JobOutcome]] = {}
     for job in members:
@@ -158,7 +147,6 @@ def _scores(members: Sequence[JobOutcome], jobs: Sequence[JobOutcome]) -> Settin
 
 def _episodes(job: JobOutcome, metric: str) -> Any:
     """Returns the metric of every episode that the agent of a job played, (num_episodes,)."""
-    assert job.content is not None
     for result in map(read_result, (job.folder / RESULTS_FOLDER).iterdir()):
         if result.policy == job.content["algorithm"]:
             return result.values(metric)
@@ -167,7 +155,6 @@ def _episodes(job: JobOutcome, metric: str) -> Any:
 
 def _decisions(job: JobOutcome) -> str:
     """Writes the decisions that a job made, and those asked for where they differ."""
-    assert job.content is not None
     made, asked = int(job.content["num_timesteps"]), int(job.content["total_timesteps"])
     return f"{made:,}" + f" ({asked:,} asked for)" * (made != asked)
 
@@ -179,7 +166,6 @@ def _name(job: JobOutcome, jobs: Sequence[JobOutcome]) -> str:
 
 def _agent(job: JobOutcome, jobs: Sequence[JobOutcome]) -> str:
     """Names the agent of a job: its algorithm, and what sets it apart beside workload and seed."""
-    assert job.content is not None
     algorithm = str(job.content["algorithm"])
     own = [word for word in _own(job, jobs) if _group(word) not in OF_SETTING and word != f"algorithm={algorithm}"]
     return " ".join([algorithm, *own])
@@ -201,18 +187,15 @@ def _group(override: str) -> str:
 
 
 def _workload(job: JobOutcome) -> str:
-    assert job.content is not None
     return str(job.content["workload"])
 
 
 def _order(job: JobOutcome) -> tuple[str, str, int]:
-    assert job.content is not None
     return (_workload(job), str(job.content["algorithm"]), int(job.content["seed"]))
 
 
 def _row(job: JobOutcome, jobs: Sequence[JobOutcome]) -> tuple[str, ...]:
     content = job.content
-    assert content is not None
     estimate = content["estimate"]
     numbers = (estimate["mean"], estimate["low"], estimate["high"])
     return (

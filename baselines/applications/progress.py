@@ -7,24 +7,12 @@ from typing import Any, Final
 
 from tqdm import tqdm
 
-__all__ = ["ProgressLines", "progress_bar"]
-
 SECONDS_BEFORE_SHOWING: Final = 2.0
 SECONDS_BETWEEN_LINES: Final = 30.0
 
 
 class ProgressLines:
-    """Progress in lines, in the place of a bar of tqdm where there is no terminal.
-
-    Args:
-        total: What 100 % are.
-        unit: What is counted.
-        initial: What is done already.
-        say: Takes a line.
-
-    Attributes:
-        n: What is done.
-    """
+    """Progress in lines, in the place of a bar of tqdm where there is no terminal; ``n`` is what is done."""
 
     def __init__(self, *, total: int, unit: str, initial: int = 0, say: Callable[[str], object]) -> None:
         self.n = initial

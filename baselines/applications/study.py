@@ -7,7 +7,6 @@ that was killed runs the trial that was under way again, from its last checkpoin
 import csv
 import io
 import logging
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,14 +24,11 @@ from flowsched_gym.baselines.applications.tuned_experiment import experiment_tex
 from flowsched_gym.baselines.configuration.hydra_schemas import TrainConfig, TuneConfig
 from flowsched_gym.baselines.configuration.hydra_store import environment_arguments, plain_values, read_config
 from flowsched_gym.baselines.configuration.study_schema import Dimension, StudySpace, read_study
-from flowsched_gym.baselines.training.trainer import DECISIVE, MODEL_FILE, RUN_FILE, differences, train
+from flowsched_gym.baselines.training.trainer import DECISIVE, MODEL_FILE, RUN_FILE, begin_folder, train
 from flowsched_gym.core.errors import ConfigError, FlowSchedError
-from flowsched_gym.core.files import read_json, write_text
+from flowsched_gym.core.files import write_text
 from flowsched_gym.core.seeding import SeedStreams
-from flowsched_gym.evaluation import write_json
 from flowsched_gym.flows.metrics import merit
-
-__all__ = ["run_study"]
 
 LOGGER: Final = logging.getLogger(__name__)
 
@@ -47,15 +43,7 @@ FAILURE: Final = "failure"
 
 
 def run_study(config: TuneConfig, content: Mapping[str, Any], folder: Path) -> Path:
-    """Runs the trials that are left of a study, and writes the best settings.
-
-    Args:
-        config: The configuration.
-        content: The same as plain values.
-        folder: Folder of the study.
-
-    Returns:
-        The experiment file.
+    """Runs the trials that are left of a study, and writes the best settings; returns the experiment file.
 
     Raises:
         ConfigError: The configuration is not allowed, the folder holds another study, no trial has succeeded, or
@@ -66,7 +54,9 @@ def run_study(config: TuneConfig, content: Mapping[str, Any], folder: Path) -> P
     overrides = problem_overrides(list(HydraConfig.get().overrides.task))
     # Composed once before anything is written, for a setting that is none.
     _compose(config, overrides, {each.key: each.values[0] if each.values else each.low for each in space.space})
-    _prepare_folder(config, content, space, overrides, folder)
+    identity = {name: content[name] for name in (*DECISIVE, "total_timesteps", "evaluation")}
+    identity |= {"overrides": overrides, "space": repr(space)}
+    begin_folder("study", folder / IDENTITY_FILE, identity, config, (TRIALS_FOLDER, STORAGE_FILE, TRIALS_FILE))
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     larger = merit(config.evaluation.metric, 1.0) > 0
     with _storage(folder) as storage:
@@ -113,30 +103,6 @@ def _storage(folder: Path) -> Iterator[RDBStorage]:
     finally:
         storage.remove_session()
         storage.engine.dispose()
-
-
-def _prepare_folder(
-    config: TuneConfig, content: Mapping[str, Any], space: StudySpace, overrides: Sequence[str], folder: Path
-) -> None:
-    """Begins a new study in the folder, or checks that the folder's study is this one."""
-    path = folder / IDENTITY_FILE
-    identity = {name: content[name] for name in (*DECISIVE, "total_timesteps", "evaluation")}
-    identity |= {"overrides": list(overrides), "space": repr(space)}
-    if path.exists() and config.overwrite:
-        shutil.rmtree(folder / TRIALS_FOLDER, ignore_errors=True)
-        for name in (IDENTITY_FILE, STORAGE_FILE, TRIALS_FILE):
-            (folder / name).unlink(missing_ok=True)
-    if not path.exists():
-        write_json(identity, path)
-        return
-    if not config.resume:
-        raise ConfigError(
-            f"{folder} holds a study already: resume=true continues it, overwrite=true throws it away, "
-            "run_name=... begins another"
-        )
-    differing = differences(read_json(path), identity)
-    if differing:
-        raise ConfigError(f"{folder} holds another study; it differs in {', '.join(differing)}")
 
 
 def _trial(study: optuna.Study, space: StudySpace, seed: int, number: int) -> Trial | None:

@@ -22,8 +22,6 @@ try:
 except ImportError:  # where there is none, nothing guards against two processes in one folder
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["IDENTITY", "job_folder", "register_sweep_resolvers", "sole_worker"]
-
 LOGGER: Final = logging.getLogger(__name__)
 
 IDENTITY: Final = ("env", "policy", "algorithm", "seed", "total_timesteps", "evaluation", "vectorization")
@@ -41,12 +39,7 @@ def register_sweep_resolvers() -> None:
 
 
 def job_folder(run_name: str, identity: dict[str, Any]) -> str:
-    """Names the folder of a job: the name of its run, and a digest of what it computes.
-
-    Args:
-        run_name: Name of the run.
-        identity: Its settings, as plain values.
-    """
+    """Names the folder of a job: the name of its run, and a digest of its settings."""
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
     return f"{run_name.replace('/', '-')}-{digest[:DIGITS]}"
 

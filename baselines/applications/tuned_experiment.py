@@ -11,8 +11,6 @@ from omegaconf import OmegaConf
 
 from flowsched_gym.core.errors import ConfigError
 
-__all__ = ["experiment_text", "name_experiment_file", "problem_overrides"]
-
 EXPERIMENT: Final = "experiment"
 SUFFIX: Final = ".yaml"
 GROUPS: Final = ("env", "workload", "policy", "algorithm")
@@ -44,14 +42,7 @@ def problem_overrides(overrides: Sequence[str]) -> list[str]:
 def experiment_text(
     overrides: Sequence[str], settings: Mapping[str, Any], choices: Mapping[str, Any], *, note: str
 ) -> str:
-    """Writes an experiment file.
-
-    Args:
-        overrides: Overrides of the study's command line, as `problem_overrides` returns them.
-        settings: What was found, by the names of the settings.
-        choices: The chosen file of each group.
-        note: First line, about the study.
-    """
+    """Writes an experiment file: overrides, settings that were found, the chosen file of each group, a note on top."""
     found = [f"{key}={value}" for key, value in settings.items()]
     parsed: list[Override] = OverridesParser.create().parse_overrides([*overrides, *found])
     chosen = dict(choices) | {each.key_or_group: each.value() for each in parsed if each.key_or_group in choices}

@@ -9,24 +9,6 @@ from omegaconf import MISSING
 from flowsched_gym.baselines.configuration.schema_checks import CheckedConfig, bounded
 from flowsched_gym.core.errors import ConfigError
 
-__all__ = [
-    "A2CConfig",
-    "ActorCriticConfig",
-    "AlgorithmConfig",
-    "CmaEsConfig",
-    "DDPGConfig",
-    "DistilConfig",
-    "GradientConfig",
-    "MaskablePPOConfig",
-    "OffPolicyConfig",
-    "PPOConfig",
-    "ReinforceConfig",
-    "RolloutConfig",
-    "SACConfig",
-    "TD3Config",
-    "ThesisA2CConfig",
-]
-
 WHOLE: Final = 64
 """Decisions that trainings are multiples of, so that algorithms whose environments divide it make equally many."""
 

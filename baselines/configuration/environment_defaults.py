@@ -6,6 +6,7 @@ short trainings (``${final_episodes:}``).
 """
 
 from collections.abc import Mapping
+from contextlib import closing
 from typing import Any, Final
 
 import gymnasium
@@ -16,8 +17,6 @@ from flowsched_gym.core.errors import ConfigError, listed
 from flowsched_gym.envs import PeriodEnv
 from flowsched_gym.registration import ENVIRONMENTS, SYSTEMS, find_environment, load_target
 from flowsched_gym.systems import EnvironmentSpec
-
-__all__ = ["default_of", "register_environment_defaults", "schema_name"]
 
 LEARNERS: Final[Mapping[type[spaces.Space[Any]], Mapping[str, str]]] = {
     spaces.Discrete: {"policy": "setwise", "algorithm": "ppo"},
@@ -61,11 +60,7 @@ def register_environment_defaults() -> None:
 
 
 def schema_name(environment: EnvironmentSpec) -> str:
-    """Returns the name of an environment's schema.
-
-    It is ``artemis_schema`` for ``flowsched/Artemis-v0`` and ``merp_order_schema`` for ``flowsched/MERPOrder-v0``: an
-    underscore follows the name of the system.
-    """
+    """Returns the name of an environment's schema: ``merp_order_schema`` for ``flowsched/MERPOrder-v0``."""
     return f"{_file_name(environment)}_schema"
 
 
@@ -127,11 +122,8 @@ def _interval(*, _root_: DictConfig) -> int:
 
 def _actions(spec: EnvironmentSpec) -> type[spaces.Space[Any]]:
     """Returns the kind of the actions of an environment."""
-    made = gymnasium.make(spec.id)
-    try:
+    with closing(gymnasium.make(spec.id)) as made:
         return type(made.action_space)
-    finally:
-        made.close()
 
 
 def _spec(root: DictConfig) -> EnvironmentSpec:

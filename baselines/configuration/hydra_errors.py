@@ -13,8 +13,6 @@ from omegaconf.errors import OmegaConfBaseException
 
 from flowsched_gym.core.errors import MissingDependencyError, listed
 
-__all__ = ["explain"]
-
 UNKNOWN: Final = re.compile(r"Could not override '(?P<key>[^']+)'")
 ADVICE: Final = re.compile(r"\s*(To append to your|Either remove \+|Or add a second).*", re.DOTALL)
 SCHEMA: Final = "_schema"
@@ -26,12 +24,7 @@ PACKAGES: Final = {"ray": "hydra-ray-launcher", "submitit": "hydra-submitit-laun
 
 
 def explain(error: HydraException, known: Collection[str]) -> str:
-    """Writes a fault of the command line or of a configuration file in one line.
-
-    Args:
-        error: What Hydra raised.
-        known: Keys and groups of the configuration, those of its parts with dots.
-    """
+    """Writes a fault in one line; known are the keys and groups of the configuration, those of its parts with dots."""
     if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options is not None:
         group, _, option = error.missing_cfg_file.rpartition("/")
         if group == LAUNCHERS and option.startswith(tuple(PACKAGES)):

@@ -15,18 +15,6 @@ from flowsched_gym.baselines.configuration.algorithm_schemas import CmaEsConfig,
 from flowsched_gym.baselines.configuration.schema_checks import CheckedConfig, bounded, check_member
 from flowsched_gym.core.errors import ConfigError
 
-__all__ = [
-    "CheckpointConfig",
-    "EvaluateConfig",
-    "EvaluationConfig",
-    "HeuristicsConfig",
-    "LoggerConfig",
-    "TrainConfig",
-    "TuneConfig",
-    "Vectorization",
-    "run_folder",
-]
-
 FIRST_VALIDATION_SEED: Final = 20_000
 """First seed of the episodes that settings are chosen by."""
 

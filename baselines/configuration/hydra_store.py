@@ -44,21 +44,12 @@ from flowsched_gym.baselines.configuration.policy_schemas import (
     SetwiseConfig,
     WeightsConfig,
 )
-from flowsched_gym.baselines.configuration.workload_files import register_resolvers
+from flowsched_gym.baselines.configuration.workload_files import register_resolvers, register_workloads
 from flowsched_gym.core.errors import ConfigError, similar
 from flowsched_gym.envs.arguments import types_kept
 from flowsched_gym.registration import SYSTEMS, load_target
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.topology import OwnNetwork
-
-__all__ = [
-    "environment_arguments",
-    "environment_schema",
-    "plain_values",
-    "read_config",
-    "register_schemas",
-    "schema_name",
-]
 
 ID_PREFIX: Final = "flowsched_gym:"
 """Makes Gymnasium import the package first, in fresh processes too."""
@@ -100,8 +91,9 @@ _environment_schemas: dict[str, type] = {}
 
 
 def register_schemas() -> None:
-    """Stores all schemas where configuration files find them by name; a second call changes nothing."""
+    """Stores schemas and named workloads where configurations find them by name; a second call changes nothing."""
     register_resolvers()
+    register_workloads()
     register_environment_defaults()
     register_sweep_resolvers()
     OmegaConf.register_new_resolver("run_folder", run_folder, replace=True)
@@ -157,13 +149,9 @@ def _make_schema(environment: EnvironmentSpec) -> type:
 
 
 def environment_arguments(env: Any) -> tuple[str, dict[str, Any]]:
-    """Separates the id of an environment from its arguments, those with their default values left out.
+    """Separates the id of an environment, with ``flowsched_gym:`` before it, from its arguments for ``gym.make``.
 
-    Args:
-        env: An object of an environment's schema.
-
-    Returns:
-        Id with ``flowsched_gym:`` before it, and arguments for ``gym.make``, enumerations as text.
+    Arguments with their default values are left out; enumerations are text.
 
     Raises:
         ConfigError: An argument is not allowed.

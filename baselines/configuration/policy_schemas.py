@@ -7,8 +7,6 @@ from typing import Any, ClassVar
 from flowsched_gym.baselines.configuration.schema_checks import CheckedConfig, bounded, check_member
 from flowsched_gym.core.errors import ConfigError
 
-__all__ = ["AutoConfig", "FlatConfig", "PathwiseConfig", "PolicyConfig", "SetwiseConfig", "WeightsConfig"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class PolicyConfig(CheckedConfig):

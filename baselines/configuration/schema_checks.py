@@ -5,8 +5,6 @@ from typing import Any, ClassVar
 
 from flowsched_gym.core.errors import ConfigError, listed
 
-__all__ = ["CheckedConfig", "bounded", "check_member"]
-
 
 def bounded(default: float | None, least: float, most: float | None = None) -> Any:
     """Returns a field of a ``CheckedConfig`` with a lower and, unless None, an upper bound, both inclusive."""

@@ -21,8 +21,6 @@ import yaml
 
 from flowsched_gym.core.errors import ConfigError, listed, shown
 
-__all__ = ["Dimension", "StudySpace", "read_study"]
-
 STUDIES: Final = resources.files("flowsched_gym.configs").joinpath("sweep/study")
 SUFFIX: Final = ".yaml"
 Choice = bool | int | float | str

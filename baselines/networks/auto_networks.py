@@ -15,18 +15,9 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.td3.policies import TD3Policy
 from torch import nn
 
-__all__ = ["LateActionCritic", "LateActionNetwork", "LateActionPolicy"]
-
 
 class LateActionNetwork(nn.Module):
-    """A critic that reads the action before its last hidden layer.
-
-    Args:
-        num_features: Length of an observation.
-        num_actions: Numbers of an action.
-        widths: Widths of the hidden layers, at least one.
-        activation: Class of the activation.
-    """
+    """A critic that reads the action before the last of its hidden layers, at least one."""
 
     def __init__(self, num_features: int, num_actions: int, widths: list[int], activation: type[nn.Module]) -> None:
         super().__init__()

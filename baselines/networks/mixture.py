@@ -17,16 +17,9 @@ from stable_baselines3.common.type_aliases import PyTorchObs, Schedule
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.integrations.setwise import SetwisePolicy
 
-__all__ = ["EpsilonMixture", "MixturePolicy", "SetwiseMixturePolicy", "mix_with_uniform"]
-
 
 def mix_with_uniform(logits: torch.Tensor, epsilon: torch.Tensor) -> torch.Tensor:
-    """Returns the logarithms of the mixture's probabilities, (batch, num_actions).
-
-    Args:
-        logits: Scores of the actions by the actor, (batch, num_actions).
-        epsilon: Share of the uniform distribution, a scalar in [0, 1].
-    """
+    """Returns the logarithms of the mixture's probabilities, (batch, num_actions), for the actor's logits."""
     uniform = torch.log(epsilon) - torch.log(torch.tensor(float(logits.shape[-1])))
     return torch.logaddexp(torch.log1p(-epsilon) + torch.log_softmax(logits, dim=-1), uniform)
 

@@ -26,8 +26,6 @@ from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.envs.columns import Layout
 from flowsched_gym.integrations.setwise import ACTOR_GAIN, FORBIDDEN
 
-__all__ = ["Flows", "PathwiseNetwork", "PathwisePolicy", "PathwiseShape"]
-
 Masks = BoolArray | torch.Tensor | None
 
 OWN: Final = ("priority", "attained", "waiting", "rate", "rate_cap")
@@ -83,13 +81,8 @@ class PathwiseShape:
     def of_layout(cls, layout: Layout, action_space: spaces.Space[Any], *, width: int) -> "PathwiseShape":
         """Finds the columns of an observation.
 
-        Args:
-            layout: The columns.
-            action_space: (queue, rate step, path) for each slot.
-            width: Width of all layers.
-
         Raises:
-            ConfigError: A column is missing, or the actions are other ones.
+            ConfigError: A column is missing, or the actions are not (queue, rate step, path) for each slot.
         """
         choices = cls._choices(layout, action_space)
         up, down = ([f"{kind}_{path}" for path in range(choices[-1]) for kind in kinds] for kinds in (UP, DOWN))
@@ -151,11 +144,7 @@ class Flows(NamedTuple):
 
 
 class PathwiseNetwork(nn.Module):
-    """Scores of paths, queues and rates of flows, and values.
-
-    Args:
-        shape: Columns and sizes.
-    """
+    """Scores of paths, queues and rates of flows, and values."""
 
     def __init__(self, shape: PathwiseShape) -> None:
         super().__init__()
@@ -193,16 +182,13 @@ class PathwiseNetwork(nn.Module):
         )
 
     def walk(self, flows: Flows, allowed: torch.Tensor, noise: torch.Tensor) -> torch.Tensor:
-        """Chooses paths, slot by slot.
+        """Chooses paths, slot by slot; returns them, (batch, slots) int64, 0 of empty slots.
 
         Args:
             flows: What observations tell.
             allowed: Paths that may be taken, (batch, slots, paths) bool.
             noise: Added to the logits, (batch, slots, paths): zeros for the likeliest path of each flow when those
                 before it have taken theirs, Gumbel noise to draw.
-
-        Returns:
-            Paths, (batch, slots) int64; 0 of empty slots.
         """
         moves, own = torch.zeros_like(flows.path), self.read_flow(flows.own)
         chosen = torch.zeros(flows.active.shape, dtype=torch.int64)
@@ -215,11 +201,7 @@ class PathwiseNetwork(nn.Module):
         return chosen
 
     def logits(self, flows: Flows, paths: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Scores all choices, given the paths that flows take.
-
-        Args:
-            flows: What observations tell.
-            paths: Paths taken, (batch, slots).
+        """Scores all choices, given the paths that flows take, (batch, slots).
 
         Returns:
             Logits of queues and rate steps, (batch, slots, queues + rates), and of paths, (batch, slots, paths), each
@@ -261,15 +243,7 @@ class PathwiseNetwork(nn.Module):
 
 
 class PathwisePolicy(MaskableActorCriticPolicy):
-    """Path-wise policy of MaskablePPO and REINFORCE.
-
-    Args:
-        observation_space: A one-dimensional box.
-        action_space: (queue, rate step, path) for each slot.
-        lr_schedule: Learning rate by the share of training that is left.
-        shape: Fields of ``PathwiseShape``.
-        **kwargs: Passed on to the policy of sb3-contrib.
-    """
+    """Path-wise policy of MaskablePPO and REINFORCE; ``shape`` has the fields of ``PathwiseShape``."""
 
     optimizer_class: Any
 

@@ -55,19 +55,11 @@ from flowsched_gym.integrations.setwise import MaskableSetwisePolicy, SetwisePol
 from flowsched_gym.integrations.weighted import WeightedModel
 from flowsched_gym.search.search import SEARCHED
 
-__all__ = ["SharedLayers", "build_model"]
-
 ACTIVATIONS: Final[Mapping[str, type[nn.Module]]] = {"tanh": nn.Tanh, "relu": nn.ReLU}
 
 
 class SharedLayers(BaseFeaturesExtractor):
-    """Hidden layers that actor and critic share.
-
-    Args:
-        observation_space: A one-dimensional box.
-        widths: Widths of the layers, at least one.
-        activation: Name of the activation.
-    """
+    """Hidden layers, at least one, that actor and critic share."""
 
     def __init__(self, observation_space: Any, widths: list[int], activation: str) -> None:
         super().__init__(observation_space, features_dim=widths[-1])
@@ -84,13 +76,7 @@ class SharedLayers(BaseFeaturesExtractor):
 
 
 def build_model(algorithm: AlgorithmConfig, policy: PolicyConfig, envs: VecEnv, *, seed: int) -> BaseAlgorithm:
-    """Makes an untrained model.
-
-    Args:
-        algorithm: Settings of the algorithm.
-        policy: Settings of the network.
-        envs: Training environments, as many as the algorithm wants.
-        seed: Seed of weights, draws and minibatches.
+    """Makes an untrained model; the seed is that of weights, draws and minibatches.
 
     Raises:
         ConfigError: The algorithm or the network does not suit the environment, or they do not suit each other.

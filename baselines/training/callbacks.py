@@ -4,7 +4,7 @@ import logging
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,8 +26,6 @@ from flowsched_gym.evaluation import Player, paired_ratio, resolve_policy
 from flowsched_gym.integrations.sb3 import batched
 from flowsched_gym.registration import find_environment, heuristic_arguments
 
-__all__ = ["Checkpoints", "Comparisons", "Curves", "Interruption", "ProgressBar", "Schedules", "TrainingInterrupted"]
-
 LOGGER: Final = logging.getLogger(__name__)
 EVALUATION: Final = "evaluation/"
 
@@ -37,11 +35,7 @@ class TrainingInterrupted(Exception):  # noqa: N818 - an interruption is no erro
 
 
 class Interruption:
-    """Handler of Ctrl-C and SIGTERM: the first asks the training to stop, the second stops it at once.
-
-    Attributes:
-        asked: Whether it was asked to stop.
-    """
+    """Handler of Ctrl-C and SIGTERM: the first asks the training to stop (``asked``), the second stops it at once."""
 
     def __init__(self) -> None:
         self.asked = False
@@ -78,11 +72,7 @@ class _BetweenUpdates(BaseCallback):
 
 
 class Schedules(_BetweenUpdates):
-    """Schedules of the entropy bonus's weight and of the epsilon of a mixture.
-
-    Args:
-        algorithm: Settings of an algorithm that learns from rollouts.
-    """
+    """Schedules of the entropy bonus's weight and of the epsilon of a mixture."""
 
     def __init__(self, algorithm: RolloutConfig) -> None:
         super().__init__()
@@ -100,11 +90,7 @@ class Schedules(_BetweenUpdates):
 
 
 class Curves(_BetweenUpdates):
-    """Learning curves: a row every so many decisions, whatever the length of a rollout, and one for each comparison.
-
-    Args:
-        interval: Decisions between two rows.
-    """
+    """Learning curves: a row every so many decisions, whatever the length of a rollout, and one for each comparison."""
 
     def __init__(self, interval: int) -> None:
         super().__init__()
@@ -159,12 +145,9 @@ class Comparisons(_BetweenUpdates):
         spec = find_environment(env_id)
         if compiled:
             kwargs = sooner(env_id, kwargs)
-        self._player = Player(spec, heuristic_arguments(spec, kwargs))
-        try:
+        with closing(Player(spec, heuristic_arguments(spec, kwargs))) as self._player:
             policies = {name: resolve_policy(name, self._player.env, seed=config.seed) for name in config.baselines}
             self._baselines = {name: self._play(policy) for name, policy in policies.items()}
-        finally:
-            self._player.close()
         self._player = Player(spec, kwargs)
 
     def _on_rollout_start(self) -> None:
@@ -206,15 +189,7 @@ class Comparisons(_BetweenUpdates):
 
 
 class Checkpoints(_BetweenUpdates):
-    """Checkpoints at intervals, and one when training is interrupted.
-
-    Args:
-        folder: Folder of the checkpoints.
-        config: How often, and how many to keep.
-        interruption: Whether the training was asked to stop.
-        comparisons: Whose next time is remembered.
-        resumed: The checkpoint that the run is taken up from, if it is.
-    """
+    """Checkpoints at intervals, and one when training is interrupted; with the time of the next comparison."""
 
     def __init__(
         self,
@@ -260,14 +235,7 @@ class Checkpoints(_BetweenUpdates):
 
 
 class ProgressBar(_BetweenUpdates):
-    """A progress bar of the training.
-
-    Args:
-        total: Decisions of the whole training.
-        asked: Decisions asked for.
-        comparisons: Whose last figure is shown.
-        shown: Whether there is a bar.
-    """
+    """A progress bar of the training: its decisions, those asked for where they differ, and the last comparison."""
 
     def __init__(self, total: int, asked: int, comparisons: Comparisons, *, shown: bool) -> None:
         super().__init__()

@@ -26,8 +26,6 @@ from flowsched_gym.baselines.training.training_envs import environment_states, r
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.integrations.archive import first_sentence, read_archive, write_archive
 
-__all__ = ["Checkpoint", "latest_checkpoint", "load_checkpoint", "restore_generators", "save_checkpoint"]
-
 FORMAT: Final = "flowsched-checkpoint/1"
 SUFFIX: Final = ".zip"
 DIGITS: Final = 12
@@ -52,16 +50,9 @@ class Checkpoint:
 
 
 def save_checkpoint(folder: Path, model: BaseAlgorithm, *, memory: dict[str, Any], keep: int) -> Path:
-    """Saves a run between two updates and removes older checkpoints.
+    """Saves a run between two updates, with what the callbacks remember, and removes older checkpoints but ``keep``.
 
-    Args:
-        folder: Folder of the checkpoints.
-        model: The model; nothing is drawn or changed.
-        memory: What the callbacks remember, by name.
-        keep: Checkpoints to keep, this one included.
-
-    Returns:
-        The checkpoint.
+    Nothing is drawn or changed.
     """
     envs = model.get_env()
     assert envs is not None
@@ -92,15 +83,9 @@ def latest_checkpoint(folder: Path) -> Path | None:
 
 
 def load_checkpoint(path: Path, model: BaseAlgorithm) -> Checkpoint:
-    """Restores a model and its environments.
+    """Restores a new model and its environments, made as those of the run were; returns what is restored later.
 
-    Args:
-        path: The checkpoint.
-        model: A new model, made as that of the run was, with environments made as those of the run were.
-
-    Returns:
-        What is restored later. The generators are not touched: `restore_generators` comes last, right before the
-        training goes on.
+    The generators are not touched: `restore_generators` comes last, right before the training goes on.
 
     Raises:
         ConfigError: The checkpoint is damaged, or model or environments are not those of the run.

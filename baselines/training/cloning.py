@@ -7,6 +7,7 @@ critics of PPO and A2C to the returns that followed.
 
 import logging
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -29,8 +30,6 @@ from flowsched_gym.core.seeding import SeedStreams
 from flowsched_gym.evaluation import Player, make_environment, resolve_policy
 from flowsched_gym.integrations.sb3 import make_sb3_vec_env
 from flowsched_gym.registration import find_environment, heuristic_arguments
-
-__all__ = ["clone"]
 
 LOGGER: Final = logging.getLogger(__name__)
 
@@ -64,10 +63,10 @@ class _Examples(NamedTuple):
 def clone(
     model: BaseAlgorithm, rule: str, env_id: str, kwargs: dict[str, Any], *, decisions: int, reward_scale: float
 ) -> None:
-    """Fits a new model to a rule.
+    """Fits a new model of Stable-Baselines3 or sb3-contrib that follows gradients to a rule.
 
     Args:
-        model: A model of Stable-Baselines3 or sb3-contrib that follows gradients.
+        model: The model.
         rule: A heuristic of the environment, with its options, or ``search``.
         env_id: Id of the environment.
         kwargs: The agent's arguments of it.
@@ -98,9 +97,10 @@ def _examples(
     spec = find_environment(env_id)
     if not spec.names(rule):
         raise ConfigError(f"start is {rule!r}: it must be one of {listed(rule, spec.named_policies)}, or null")
-    own = make_environment(spec, kwargs)
-    player = Player(spec, heuristic_arguments(spec, kwargs, rule))
-    try:
+    with (
+        closing(make_environment(spec, kwargs)) as own,
+        closing(Player(spec, heuristic_arguments(spec, kwargs, rule))) as player,
+    ):
         if player.env.action_space != own.action_space:
             raise ConfigError(
                 f"start is {rule!r}: it needs the actions {player.env.action_space}, the agent has {own.action_space}"
@@ -109,15 +109,11 @@ def _examples(
         more = -(-count // played[0].num_decisions) - 1
         if more:
             played += player.play(resolve_policy(rule, player.env, seed=0), episodes=more, seed=first + 1)
-    finally:
-        player.close()
-        own.close()
     lengths = np.array([episode.num_decisions for episode in played])
     actions = np.array(
         [np.resize(episode.actions, (lengths.max(), *np.shape(episode.actions)[1:])) for episode in played]  # type: ignore[arg-type]
     ).swapaxes(0, 1)
-    envs = make_sb3_vec_env(env_id, len(played), seed=first, **kwargs)
-    try:
+    with closing(make_sb3_vec_env(env_id, len(played), seed=first, **kwargs)) as envs:
         with_masks = envs.has_attr("action_masks")
         seen, allowed, rewards = [envs.reset()], [], []
         for step in range(lengths.max()):
@@ -126,8 +122,6 @@ def _examples(
             observation, reward, _, _ = envs.step(actions[step])
             seen.append(observation)
             rewards.append(reward_scale * reward)
-    finally:
-        envs.close()
     # An environment whose episode has ended plays on, which counts for nothing.
     taken = np.arange(lengths.max())[:, np.newaxis] < lengths
     returns = discounted_returns(np.where(taken, rewards, 0.0), np.zeros(taken.shape), gamma)

@@ -22,8 +22,6 @@ from flowsched_gym.core.seeding import SeedStreams
 from flowsched_gym.registration import check_arguments, find_environment
 from flowsched_gym.search import Search, SearchConfig
 
-__all__ = ["Distil"]
-
 
 class Distil(MaskablePPO):
     """Fits a network to the values that search finds for the choices of decisions; see the module.

@@ -26,8 +26,6 @@ from flowsched_gym.integrations.weighted import WeightedModel
 from flowsched_gym.registration import find_environment
 from flowsched_gym.systems import EnvironmentSpec
 
-__all__ = ["CmaEs"]
-
 LAST_MEANS: Final = 10
 """Means among which one is kept."""
 RARE: Final = "max_slowdown"

@@ -17,8 +17,6 @@ from flowsched_gym.baselines.configuration.hydra_schemas import LoggerConfig
 from flowsched_gym.core.errors import MissingDependencyError
 from flowsched_gym.core.files import naming_file, write_text
 
-__all__ = ["CsvCurves", "TensorBoardCurves", "WandbCurves", "make_logger"]
-
 STEP: Final = "timesteps"
 CSV_FILE: Final = "progress.csv"
 TENSORBOARD_FOLDER: Final = "tensorboard"
@@ -28,9 +26,7 @@ WANDB_ID_FILE: Final = "wandb_id.txt"
 class CsvCurves(KVWriter):
     """A CSV file with one row for each time that curves are written, and a column for each curve.
 
-    Args:
-        path: The file; its rows up to ``first_step`` are kept.
-        first_step: Decisions made before.
+    Of a file that is there, the rows up to the decision ``first_step`` are kept.
     """
 
     def __init__(self, path: Path, first_step: int) -> None:
@@ -69,12 +65,7 @@ class CsvCurves(KVWriter):
 
 
 class TensorBoardCurves(TensorBoardOutputFormat):
-    """Event files of TensorBoard; what was written after the checkpoint is hidden.
-
-    Args:
-        folder: Where they go.
-        first_step: Decisions made before.
-    """
+    """Event files of TensorBoard; what was written after the decision ``first_step`` is hidden."""
 
     def __init__(self, folder: Path, first_step: int) -> None:
         self.writer = SummaryWriter(str(folder), purge_step=first_step + 1 if first_step else None)
@@ -82,13 +73,7 @@ class TensorBoardCurves(TensorBoardOutputFormat):
 
 
 class WandbCurves(KVWriter):
-    """A run of Weights & Biases.
-
-    Args:
-        config: Mode, project and group.
-        folder: Folder of the training run, which also remembers the id of the run.
-        name: Name of the run.
-        content: Configuration to keep with it.
+    """A run of Weights & Biases, whose id the folder of the training remembers, with the configuration as its content.
 
     Raises:
         MissingDependencyError: The client is not installed.
@@ -123,14 +108,7 @@ class WandbCurves(KVWriter):
     def keep(
         self, *, figures: Mapping[str, Path], model: Path, sidecar: Path, summary: Mapping[str, float | str]
     ) -> None:
-        """Logs figures, the model as an artifact, and the final numbers.
-
-        Args:
-            figures: Pictures by name.
-            model: The model file.
-            sidecar: What describes it.
-            summary: Final numbers and names, by name.
-        """
+        """Logs pictures by name, the model and its sidecar as an artifact, and the final numbers and names."""
         for name, path in figures.items():
             self._run.log({name: self._wandb.Image(str(path))})
         for key, value in summary.items():
@@ -148,14 +126,7 @@ class WandbCurves(KVWriter):
 def make_logger(
     config: LoggerConfig, folder: Path, *, name: str, content: Mapping[str, Any], first_step: int
 ) -> Logger:
-    """Opens everything that curves go to.
-
-    Args:
-        config: Where they go.
-        folder: Folder of the training run.
-        name: Name of the run.
-        content: Configuration to keep with the curves.
-        first_step: Decisions made before; 0 for a run that begins.
+    """Opens everything that curves of a run go to, from the decision ``first_step`` on; the content is kept with them.
 
     Raises:
         MissingDependencyError: The client of Weights & Biases is not installed.

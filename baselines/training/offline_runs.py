@@ -14,8 +14,6 @@ from typing import Final, Protocol
 
 from flowsched_gym.core.errors import ConfigError, MissingDependencyError
 
-__all__ = ["OfflineRun", "read_offline_run"]
-
 FILE_HEADER: Final = 7
 BLOCK: Final = 32_768
 RECORD_HEADER: Final = 7
@@ -50,10 +48,7 @@ class OfflineRun:
 
 
 def read_offline_run(folder: str | PathLike[str]) -> OfflineRun:
-    """Reads the newest offline run in the folder of a training.
-
-    Args:
-        folder: Folder of the training, in which ``wandb`` is.
+    """Reads the newest offline run in ``wandb`` below the folder of a training.
 
     Raises:
         ConfigError: There is no offline run.

@@ -12,8 +12,6 @@ import torch
 from gymnasium import spaces
 from sb3_contrib import MaskablePPO
 
-__all__ = ["Reinforce", "RunningAverages", "discounted_returns"]
-
 FloatArray = npt.NDArray[np.floating]
 
 
@@ -22,9 +20,6 @@ class RunningAverages:
 
     Args:
         rate: How far an average moves towards the mean of new values, 0 to 1; the first values are one as they are.
-
-    Attributes:
-        averages: Average by group.
     """
 
     def __init__(self, rate: float) -> None:
@@ -32,14 +27,9 @@ class RunningAverages:
         self.averages: dict[float, float] = {}
 
     def update(self, groups: FloatArray, values: FloatArray) -> FloatArray:
-        """Updates the averages.
+        """Updates the averages of groups by values of the same shape, each with its group.
 
-        Args:
-            groups: Group of each value.
-            values: The values, the same shape.
-
-        Returns:
-            The average of each value's group before these values, or their mean where there was none; the same shape.
+        Returns the average of each value's group before, or their mean where there was none; the same shape.
         """
         before = np.empty_like(values)
         for group in np.unique(groups).tolist():
@@ -104,15 +94,9 @@ class Reinforce(MaskablePPO):
 
 
 def discounted_returns(rewards: FloatArray, episode_starts: FloatArray, gamma: float) -> FloatArray:
-    """Sums rewards up to the end of each episode, or of the rollout, discounted.
+    """Sums rewards up to the end of each episode, or of the rollout, discounted for each decision.
 
-    Args:
-        rewards: Rewards, (n_steps, num_envs).
-        episode_starts: 1 where the step is the first of an episode, the same shape.
-        gamma: Discount for each decision.
-
-    Returns:
-        Returns, the same shape.
+    Rewards and returns are (n_steps, num_envs), as is ``episode_starts``, 1 where the step is the first of an episode.
     """
     returns = rewards.copy()
     for step in reversed(range(len(rewards) - 1)):

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from typing import Any, Final
 
 import numpy as np
@@ -21,8 +22,6 @@ from flowsched_gym.envs.policies.scores import ONE
 from flowsched_gym.evaluation import make_environment, resolve_policy
 from flowsched_gym.registration import find_environment, heuristic_arguments
 
-__all__ = ["first_action", "start_at", "start_with_std", "start_with_weights"]
-
 GAIN: Final = 0.01
 """Gain of the last layer, as Stable-Baselines3 gives that of PPO's actor: observations hardly change the action."""
 NEAREST: Final = 0.99
@@ -30,12 +29,7 @@ NEAREST: Final = 0.99
 
 
 def first_action(start: str | Sequence[float], env_id: str, kwargs: dict[str, Any]) -> npt.NDArray[np.float32]:
-    """Returns the action that ``policy.start`` means.
-
-    Args:
-        start: Numbers, or the name of a heuristic, which is asked at the beginning of an episode.
-        env_id: Id of the environment.
-        kwargs: Its arguments.
+    """Returns the action that ``policy.start`` means: numbers, or what a heuristic does at the beginning of an episode.
 
     Raises:
         ConfigError: Actions of the environment are no numbers, or these are none of its actions, or there is no such
@@ -43,8 +37,7 @@ def first_action(start: str | Sequence[float], env_id: str, kwargs: dict[str, An
     """
     named = isinstance(start, str)
     spec = find_environment(env_id)
-    env = make_environment(spec, heuristic_arguments(spec, kwargs) if named else kwargs)
-    try:
+    with closing(make_environment(spec, heuristic_arguments(spec, kwargs) if named else kwargs)) as env:
         space = env.action_space
         if not isinstance(space, spaces.Box):
             raise ConfigError(f"policy.start is {start!r}: actions of {env_id} are {space}, not numbers")
@@ -57,16 +50,12 @@ def first_action(start: str | Sequence[float], env_id: str, kwargs: dict[str, An
             count, low, high = math.prod(space.shape), space.low.min(), space.high.max()
             raise ConfigError(f"policy.start is {start!r}: it must be {count} numbers in [{low:g}, {high:g}]")
         return action
-    finally:
-        env.close()
 
 
 def start_at(model: BaseAlgorithm, action: npt.NDArray[np.float32]) -> None:
-    """Initialises a new model of PPO, A2C, DDPG, TD3, SAC or evolution so that it starts with an action.
+    """Initialises a new model of PPO, A2C, DDPG, TD3, SAC or evolution so that it starts with an action of a box.
 
-    Args:
-        model: The model; its actions are a box.
-        action: The action; where outputs are squashed, 0.99 stands for all that is nearer to the end of the range.
+    Where outputs are squashed, 0.99 stands for all that is nearer to the end of the range.
     """
     policy: Any = model.policy
     if isinstance(model, CmaEs):
@@ -111,12 +100,7 @@ def start_with_weights(model: CmaEs, weights: Mapping[str, float], kinds: Sequen
 
 
 def start_with_std(model: BaseAlgorithm, std: float) -> None:
-    """Sets the first standard deviation of the actions of PPO, A2C or SAC, before they are squashed, if they are.
-
-    Args:
-        model: The model; its actions are a box.
-        std: The standard deviation, > 0.
-    """
+    """Sets the first standard deviation, > 0, of the actions of PPO, A2C or SAC, before they may be squashed."""
     policy: Any = model.policy
     if isinstance(policy, SACPolicy):
         _answer(policy.actor.log_std, np.full(get_action_dim(policy.action_space), math.log(std)))

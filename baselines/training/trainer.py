@@ -16,7 +16,7 @@ import logging
 import platform
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -56,8 +56,6 @@ from flowsched_gym.leaderboard import reference_of
 from flowsched_gym.registration import agent_ability, find_environment
 from flowsched_gym.workload import workload_label
 
-__all__ = ["DECISIVE", "MODEL_FILE", "RESULT_FILE", "RUN_FILE", "differences", "train"]
-
 LOGGER: Final = logging.getLogger(__name__)
 
 RUN_FILE: Final = "run.json"
@@ -65,6 +63,11 @@ MODEL_FILE: Final = "model.zip"
 SIDECAR_FILE: Final = "model.json"
 RESULT_FILE: Final = "result.json"
 CHECKPOINTS_FOLDER: Final = "checkpoints"
+RESULTS: Final = (
+    *(CHECKPOINTS_FOLDER, "tensorboard", "wandb", "results"),
+    *(RESULT_FILE, MODEL_FILE, SIDECAR_FILE, "wandb_id.txt"),
+)
+"""What a run leaves in its folder."""
 KEPT_FOLDER: Final = ".rules"
 """Folder beside the runs with results of rules, which the next run of the same environment takes from there."""
 RUN_SCHEMA: Final = "flowsched-training/1"
@@ -105,7 +108,8 @@ def train(
     # Two threads on a busy machine are many times slower than one.
     torch.set_num_threads(1)
     env_id, kwargs = environment_arguments(config.env)
-    _prepare_folder(config, content, folder)
+    identity = {name: content[name] for name in DECISIVE} | {"total_timesteps": config.total_timesteps}
+    begin_folder("run", folder / RUN_FILE, identity, config, RESULTS)
     begun = time.monotonic()
     compiled = config.vectorization is Vectorization.native
     comparisons = Comparisons(env_id, kwargs, config.evaluation, report, compiled=compiled)
@@ -153,36 +157,41 @@ def train(
     return result
 
 
-def _prepare_folder(config: TrainConfig, content: Mapping[str, Any], folder: Path) -> None:
-    """Begins a new run in the folder, or checks that the folder's run is this one."""
-    path = folder / RUN_FILE
-    identity = {name: content[name] for name in DECISIVE} | {"total_timesteps": config.total_timesteps}
+def begin_folder(
+    kind: str, path: Path, identity: Mapping[str, Any], config: TrainConfig, results: Sequence[str]
+) -> None:
+    """Begins a new run, or study, in the folder of its identity, or checks that the folder's is this one.
+
+    Results are the files and folders that ``overwrite`` removes with it.
+    """
+    folder = path.parent
     if path.exists() and config.overwrite:
-        for name in (CHECKPOINTS_FOLDER, "tensorboard", "wandb", "results"):
-            shutil.rmtree(folder / name, ignore_errors=True)
-        for name in (RUN_FILE, RESULT_FILE, MODEL_FILE, SIDECAR_FILE, "wandb_id.txt"):
-            (folder / name).unlink(missing_ok=True)
+        for old in (path, *(folder / name for name in results)):
+            if old.is_dir():
+                shutil.rmtree(old, ignore_errors=True)
+            else:
+                old.unlink(missing_ok=True)
     if not path.exists():
         write_json(identity, path)
         return
     if not config.resume:
         raise ConfigError(
-            f"{folder} holds a run already: resume=true continues it, overwrite=true throws it away, "
+            f"{folder} holds a {kind} already: resume=true continues it, overwrite=true throws it away, "
             "run_name=... begins another"
         )
-    differing = differences(read_json(path), identity)
+    differing = _differences(read_json(path), identity)
     if differing:
-        raise ConfigError(f"{folder} holds another run; it differs in {', '.join(differing)}")
+        raise ConfigError(f"{folder} holds another {kind}; it differs in {', '.join(differing)}")
 
 
-def differences(before: Any, now: Any, name: str = "") -> list[str]:
+def _differences(before: Any, now: Any, name: str = "") -> list[str]:
     """Lists the values that differ, by their dotted names."""
     if isinstance(before, Mapping) and isinstance(now, Mapping):
         names = sorted({*before, *now})
         return [
             text
             for key in names
-            for text in differences(before.get(key), now.get(key), f"{name}.{key}" if name else str(key))
+            for text in _differences(before.get(key), now.get(key), f"{name}.{key}" if name else str(key))
         ]
     return [] if before == now else [f"{name} ({before!r} then, {now!r} now)"]
 

@@ -26,16 +26,6 @@ from flowsched_gym.envs import VectorState
 from flowsched_gym.integrations.sb3 import SB3VecEnv, make_sb3_vec_env
 from flowsched_gym.registration import find_environment
 
-__all__ = [
-    "Episode",
-    "RepeatableEpisode",
-    "ScoredVecEnv",
-    "environment_states",
-    "make_training_envs",
-    "restore_environments",
-    "training_seed",
-]
-
 LOGGER: Final = logging.getLogger(__name__)
 
 FIRST_TRAINING_SEED: Final = 2**32
@@ -47,9 +37,7 @@ DIGITS: Final = 6
 class Episode(NamedTuple):
     """The start of an episode and the actions taken since.
 
-    Attributes:
-        origin: Seed of its reset, or the state of the environment's generator before a reset without seed.
-        actions: Actions since then.
+    The origin is the seed of its reset, or the state of the environment's generator before a reset without seed.
     """
 
     origin: Any
@@ -57,12 +45,7 @@ class Episode(NamedTuple):
 
 
 class RepeatableEpisode(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """An environment with scaled rewards whose current episode can be played again.
-
-    Args:
-        env: The environment.
-        reward_scale: What each reward is multiplied by.
-    """
+    """An environment with scaled rewards whose current episode can be played again."""
 
     def __init__(self, env: gymnasium.Env[Any, Any], reward_scale: float) -> None:
         super().__init__(env)
@@ -100,12 +83,7 @@ class RepeatableEpisode(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 class ScoredVecEnv(VecEnvWrapper):
-    """A vector environment with scaled rewards, returns of episodes as ``Monitor`` reports them, and states.
-
-    Args:
-        envs: A native vector environment.
-        reward_scale: What each reward is multiplied by.
-    """
+    """A native vector environment with scaled rewards, returns of episodes as ``Monitor`` reports them, and states."""
 
     venv: SB3VecEnv
 
@@ -153,15 +131,9 @@ class ScoredVecEnv(VecEnvWrapper):
 def make_training_envs(
     env_id: str, kwargs: dict[str, Any], *, num_envs: int, seed: int, reward_scale: float, vectorization: Vectorization
 ) -> VecEnv:
-    """Makes environments that are stepped together and begin from seeds of their own.
+    """Makes environments that are stepped together and begin from seeds of their own, which follow from the run's.
 
-    Args:
-        env_id: Id with ``flowsched_gym:`` before it.
-        kwargs: Arguments of the environment.
-        num_envs: How many.
-        seed: Seed of the training run.
-        reward_scale: What each reward is multiplied by.
-        vectorization: How they are stepped together.
+    The id has ``flowsched_gym:`` before it; rewards are multiplied by ``reward_scale``.
     """
     envs: VecEnv
     if vectorization is Vectorization.native and _has_native(env_id):
@@ -188,12 +160,7 @@ def environment_states(envs: VecEnv) -> dict[str, Any]:
 
 
 def restore_environments(envs: VecEnv, states: Mapping[str, Any], observations: npt.NDArray[np.floating]) -> None:
-    """Restores training environments.
-
-    Args:
-        envs: The environments.
-        states: What `environment_states` returned.
-        observations: What they showed last, (num_envs, size).
+    """Restores training environments to what `environment_states` returned and they showed last, (num_envs, size).
 
     Raises:
         ConfigError: The environments are stepped in another way than those of the run, or one of them arrives at

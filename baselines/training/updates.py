@@ -13,17 +13,9 @@ from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.type_aliases import RolloutReturn, TrainFreq
 from stable_baselines3.common.vec_env import VecEnv
 
-__all__ = ["counting_updates", "num_updates"]
-
 
 def num_updates(decisions: int, *, every: int, after: int = 0) -> int:
-    """Counts the updates of a training.
-
-    Args:
-        decisions: Decisions of the training.
-        every: Decisions between two updates; the last one may follow on fewer.
-        after: Decisions that must have been made before.
-    """
+    """Counts the updates of a training: one ``every`` so many decisions, the last on fewer, none before ``after``."""
     return 0 if decisions <= after else -(-decisions // every) - after // every
 
 

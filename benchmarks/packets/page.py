@@ -20,7 +20,6 @@ DRAWN: Final = {
     "d11.ws50s1": "DCTCP, web search, load 0.5",
     "c11.dm50s1": "Cubic, data mining, load 0.5",
 }
-WAYS: Final = ("mean", "p50", "p99")
 GROUPS: Final = {
     "DCTCP, mixed sizes": ("ws", "dm"),
     "DCTCP, 20 KB and incast": ("fx", "is", "il"),

@@ -8,7 +8,6 @@ the same flows to all schemes and keeps one value for each seed. All goes to ``d
 
 import argparse
 import functools
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,8 +19,9 @@ import numpy.typing as npt
 import flowsched_gym
 from benchmarks.paper import auto_delay, auto_long_flows, auto_search
 from benchmarks.paper.auto_schemes import Scheme, clusters_of, learned, replayed, told_of_changes
-from benchmarks.paper.merp import DIGITS, SEEDS, Runs
+from benchmarks.paper.merp import SEEDS, Runs, rounded
 from flowsched_gym.cli.output import ProgressBar
+from flowsched_gym.core.files import read_json
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE
 from flowsched_gym.evaluation import write_json
 from flowsched_gym.fluid import Records
@@ -58,11 +58,9 @@ PHASE_LENGTHS: Final = (2.0, 10.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
-    """Describes runs on traffic of one kind.
+    """Schemes on traffic of one kind, by the names of the tables.
 
     Attributes:
-        workload: Draws the flows.
-        schemes: What is compared, by the names of the tables.
         models: Name of the workload for which trained agents are looked up; ``None`` for none.
         phase: Length in s of the phases by whose arrivals metrics are kept as well; ``None`` for none.
     """
@@ -78,8 +76,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog=COMMAND, description="Runs the experiments of AuTO, section 6.")
     parser.add_argument("--delays", action="store_true", help="time decisions (Figure 17) alone, and keep the rest")
     if parser.parse_args().delays:
-        kept = json.loads(RESULTS.read_text(encoding="utf-8"))
-        write_json({**kept, "delays": auto_delay.measure()}, RESULTS)
+        write_json({**read_json(RESULTS), "delays": auto_delay.measure()}, RESULTS)
     else:
         with ProgressBar("AuTO's experiments") as bar:
             write_json(measure(progress=bar), RESULTS)
@@ -93,17 +90,7 @@ def measure(
     models: Path = MODELS,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> dict[str, Any]:
-    """Runs all experiments.
-
-    Args:
-        num_flows: Flows of a run, but where traffic changes.
-        seeds: Seeds of the flows.
-        models: Folder of the trained agents.
-        progress: Called with the number of parts done and of all.
-
-    Returns:
-        The content of the result file.
-    """
+    """Runs all experiments; returns the content of the result file. Runs of changing traffic have their own length."""
     parts = studies(num_flows)
     total = len(parts) + len(SIZES) + len(auto_long_flows.THRESHOLDS) + 1
     done = 0
@@ -300,14 +287,9 @@ def metrics_of(records: Records, phase: float | None = None) -> dict[str, float]
         number = (records.arrival_time // phase).astype(np.int64)
         members |= {f"phase {k}": number == k for k in range(PHASES)}
     for name, chosen in members.items():
-        found[f"mean_fct, {name}"] = mean_of(fct[chosen])
+        found[f"mean_fct, {name}"] = fct[chosen].mean() if chosen.any() else np.nan
         found[f"p99_fct, {name}"] = np.percentile(fct[chosen], 99) if chosen.any() else np.nan
-    return {metric: float(f"{value:.{DIGITS}g}") for metric, value in found.items()}
-
-
-def mean_of(values: npt.NDArray[np.float64]) -> float:
-    """Returns the mean; NaN of nothing."""
-    return float(values.mean()) if len(values) else np.nan
+    return {metric: rounded(value) for metric, value in found.items()}
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 """Counts long flows on links under policies that steer them (AuTO, Figure 16), on 32 servers with three paths."""
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -8,7 +7,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.paper.merp import DIGITS
+from benchmarks.paper.auto_schemes import models_for
+from benchmarks.paper.merp import rounded
 from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS, SECONDS_PER_MILLISECOND
 from flowsched_gym.envs.policies import Policy
 from flowsched_gym.evaluation import make_environment, resolve_policy
@@ -59,16 +59,11 @@ class Episode(NamedTuple):
 def run(
     thresholds: Sequence[float], num_flows: int, seeds: Sequence[int], models: Path
 ) -> tuple[dict[str, dict[str, list[float]]], Imbalance]:
-    """Runs all policies and agents on the same flows; returns metrics by seed, and the differences of the first seed.
-
-    Args:
-        thresholds: Thresholds in B.
-        num_flows: Flows of a run.
-        seeds: Seeds of the flows.
-        models: Folder of the trained agents.
-    """
+    """Runs all policies and agents on the same flows; returns metrics by seed, and the imbalance of the first."""
     workload = workload_of(num_flows)
-    policies: dict[str, str | Path] = {name: name for name in POLICIES} | learned(models)
+    agents = models_for(ENVIRONMENT, models, "auto-long-flows")
+    policies: dict[str, str | Path] = {name: name for name in POLICIES}
+    policies |= {name: file for name, (file, _) in agents.items()}
     found: dict[str, dict[str, list[float]]] = {name: {} for name in policies}
     imbalance: Imbalance = {}
     for seed in seeds:
@@ -88,23 +83,6 @@ def workload_of(num_flows: int) -> ClusterWorkload:
     workload = make_workload(WORKLOAD, capacity=capacity, num_flows=min(num_flows, FLOWS))
     assert isinstance(workload, ClusterWorkload)
     return workload
-
-
-def learned(models: Path) -> dict[str, Path]:
-    """Finds the agents that were trained to steer long flows.
-
-    Args:
-        models: Folder of folders, named ``auto-long-flows`` or with more behind, of model files with sidecars.
-
-    Returns:
-        The model file of each, by name: ``learned`` and what the file is called.
-    """
-    found = {}
-    for file in sorted(models.glob("auto-long-flows*/*.zip")):
-        sidecar = json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))
-        if sidecar["environment"].endswith(ENVIRONMENT):
-            found[f"learned, {file.parent.name}/{file.stem}"] = file
-    return found
 
 
 def play(flows: Workload, policy: str | Path, thresholds: Sequence[float]) -> Episode:
@@ -154,4 +132,4 @@ def metrics_of(episode: Episode, flows: Workload, long_from: float) -> dict[str,
         "mean_fct": records.fct.mean(),
         "mean_fct_long": records.fct[long].mean() if long.any() else np.nan,
     }
-    return {metric: float(f"{value:.{DIGITS}g}") for metric, value in found.items()}
+    return {metric: rounded(value) for metric, value in found.items()}

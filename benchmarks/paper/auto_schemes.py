@@ -3,7 +3,6 @@
 Schedulers from the library of disciplines, thresholds that are told of each change of traffic, and trained agents.
 """
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -12,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 import flowsched_gym
+from flowsched_gym.core.files import read_json
 from flowsched_gym.core.periods import Period
 from flowsched_gym.core.units import SECONDS_PER_MICROSECOND
 from flowsched_gym.envs.policies import Policy
@@ -55,12 +55,7 @@ def replayed(discipline: str, **parameters: object) -> Scheme:
 
 
 def told_of_changes(workload: ClusterWorkload, thresholds: Thresholds) -> Scheme:
-    """Returns feedback queues whose thresholds are set anew for each cluster whenever its traffic changes.
-
-    Args:
-        workload: Traffic that changes.
-        thresholds: Thresholds of all clusters, given what they send.
-    """
+    """Returns feedback queues whose thresholds are set anew for each cluster, by what all send, when that changes."""
 
     def run(flows: Workload, seed: int) -> Records:
         assert workload.change_every is not None
@@ -92,31 +87,26 @@ def clusters_of(workload: ClusterWorkload) -> npt.NDArray[np.int64]:
 
 
 def learned(models: Path, workload: str) -> dict[str, Scheme]:
-    """Finds the agents that were trained to set thresholds for a workload.
-
-    Args:
-        models: Folder of folders, each named as a workload or with more behind, of model files with sidecars.
-        workload: Name of the workload.
-
-    Returns:
-        A scheme for each, named ``learned`` and what the file is called.
-    """
+    """Finds the agents that were trained to set thresholds for a workload, in folders named as it or with more."""
     found = {}
-    for file in sorted(models.glob(f"{workload}*/*.zip")):
-        sidecar = json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))
-        trained_on = sidecar["kwargs"].get("workload", AuTOThresholdsConfig().workload)
-        if sidecar["environment"].endswith(ENVIRONMENT) and trained_on == workload:
-            found[f"learned, {file.parent.name}/{file.stem}"] = _model(file, sidecar["kwargs"])
+    for name, (file, kwargs) in models_for(ENVIRONMENT, models, workload).items():
+        if kwargs.get("workload", AuTOThresholdsConfig().workload) == workload:
+            found[name] = _model(file, kwargs)
+    return found
+
+
+def models_for(environment: str, models: Path, beginning: str) -> dict[str, tuple[Path, dict[str, object]]]:
+    """Finds models for an environment in folders below one whose names begin so: file and arguments by name."""
+    found = {}
+    for file in sorted(models.glob(f"{beginning}*/*.zip")):
+        sidecar = read_json(file.with_suffix(".json"))
+        if sidecar["environment"].endswith(environment):
+            found[f"learned, {file.parent.name}/{file.stem}"] = file, sidecar["kwargs"]
     return found
 
 
 def acting(kwargs: dict[str, object], make: Callable[[dict[str, object]], Policy]) -> Scheme:
-    """Returns a policy that sets thresholds in the environment as a scheme.
-
-    Args:
-        kwargs: Arguments of the environment; its flows are those that the scheme is given.
-        make: Makes the policy for an environment with such arguments.
-    """
+    """Returns a policy that sets thresholds in the environment as a scheme, whose flows the environment has."""
     arguments = {name: value for name, value in kwargs.items() if name not in ("workload", "load", "flows")}
 
     def run(flows: Workload, seed: int) -> Records:

@@ -47,12 +47,7 @@ def thresholds_of(size: str, num_flows: int) -> dict[str, Thresholds]:
 def descend(cost: Callable[[Thresholds], float], start: Sequence[float]) -> Thresholds:
     """Moves one threshold at a time, by ever smaller factors, as long as the cost falls and their order holds.
 
-    Args:
-        cost: What is to be small.
-        start: Thresholds to begin with in B, increasing.
-
-    Returns:
-        Thresholds in whole B.
+    Begins with increasing thresholds in B; returns them in whole B.
     """
     here = list(start)
     least = cost(here)

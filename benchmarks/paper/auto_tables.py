@@ -1,7 +1,5 @@
 """Sets AuTO's statements beside what ``auto.py`` measured; ``run.py`` puts the text into the README of this folder."""
 
-import json
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -11,7 +9,6 @@ from benchmarks.paper.auto import (
     GROUPS,
     PHASE_LENGTHS,
     PHASES,
-    RESULTS,
     SEARCHED_TOLD,
     SIZES,
     TOLD,
@@ -157,12 +154,6 @@ What a flow-level model does not show, and why:
 """
 
 
-def read_results(path: Path = RESULTS) -> dict[str, Any]:
-    """Returns the result file that ``auto.py`` wrote."""
-    results: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return results
-
-
 def auto_markdown(results: dict[str, Any]) -> str:
     """Returns the part of the document on AuTO."""
     runs: Runs = results["studies"]["figures 9 to 12"]
@@ -208,11 +199,6 @@ def ability(scheme: str) -> Ability:
         return agent_ability(spec, {}, trained=True)
     found = next(ability for beginning, ability in ABILITIES if scheme.startswith(beginning))
     return sum((ability for ending, ability in ADDITIONS if scheme.endswith(ending)), start=found)
-
-
-def ability_cells(scheme: str) -> tuple[str, ...]:
-    """Writes what a scheme may do, and what it knows."""
-    return tuple(", ".join(kinds) or "none" for kinds in ability(scheme))
 
 
 def findings(runs: Runs, point: str, *, metric: str = "mean_fct", label: str | None = None) -> str:
@@ -294,7 +280,7 @@ def schemes_table(runs: Runs, point: str, against: str) -> Table:
     rows = tuple(
         (
             name,
-            *ability_cells(name),
+            *ability(name).words,
             *(plain(mean(runs, point, name, metric), scale=MS) for metric in ("mean_fct", "p99_fct")),
             *(plain(mean(runs, point, name, metric), digits=2) for metric in ("mean_slowdown", "p99_slowdown")),
             "" if name == against else in_percent(change(runs, point, "mean_fct", (name, against))),
@@ -312,7 +298,7 @@ def changing_table(runs: Runs) -> Table:
         columns += [f"{length:g} s: mean FCT, ms", "99th percentile", "mean slowdown", "change, %"]
     rows = []
     for name in runs[POINTS[0]]:
-        cells = [name, *ability_cells(name)]
+        cells = [name, *ability(name).words]
         for point in POINTS:
             cells += [plain(mean(runs, point, name, metric), scale=MS) for metric in ("mean_fct", "p99_fct")]
             cells += [plain(mean(runs, point, name, "mean_slowdown"), digits=2)]
@@ -366,7 +352,7 @@ def long_flows_table(runs: Runs) -> Table:
     rows = tuple(
         (
             f"{point}, {name}",
-            *ability_cells(name),
+            *ability(name).words,
             *(plain(mean(runs, point, name, f"{kind}_difference")) for kind in ("mean", "p99", "max")),
             f"{100 * np.mean(runs[point][name]['share_below_few']):.0f}",
             *(

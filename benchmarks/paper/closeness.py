@@ -4,7 +4,6 @@
 marks, as it does the environments and what a learned agent wins on the leaderboard; a test holds the README to them.
 """
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -14,11 +13,11 @@ import numpy as np
 import flowsched_gym
 from benchmarks.paper.losses import CELL_ALLOWED, cell_points, losses_points
 from benchmarks.paper.losses import POINTS_ALLOWED as LOSSY_POINTS_ALLOWED
-from benchmarks.paper.ns3 import DATA
+from benchmarks.paper.ns3 import DATA, THESIS
 from benchmarks.paper.run import compare_isolated, compare_policies
-from benchmarks.paper.thesis import read_thesis
+from benchmarks.paper.thesis import FIGURES as PLAYED
 from benchmarks.registry_tables import with_part
-from flowsched_gym.core.files import write_text
+from flowsched_gym.core.files import read_json, write_text
 from flowsched_gym.evaluation import write_json
 from flowsched_gym.leaderboard import ComparisonRow, Table, compare, format_interval, load_suite, read_results
 from flowsched_gym.topology import big_switch, one_link
@@ -85,12 +84,12 @@ def exact_gaps() -> list[tuple[str, float]]:
     """Finds for each exactly solved case its discipline and the largest relative difference of a finish time."""
     gaps = []
     for path in sorted(EXACT.glob("onelink_*.json")):
-        for case in json.loads(path.read_text(encoding="utf-8"))["cases"]:
+        for case in read_json(path)["cases"]:
             discipline, _, within = case["discipline"].partition("_")
             queues = {"within": within} if within in ("ps", "fifo") else {}
             link = one_link(capacity=case["capacity"])
             gaps.append((discipline, gap_of(case, discipline, case["params"] | queues, link, case["finish"])))
-    for case in json.loads((EXACT / "net_bigswitch.json").read_text(encoding="utf-8"))["cases"]:
+    for case in read_json(EXACT / "net_bigswitch.json")["cases"]:
         switch = big_switch(num_hosts=case["hosts"], capacity=np.array(case["caps"]))
         gaps.extend((rule, gap_of(case, rule, {}, switch, case["finish"][name])) for name, rule in ON_SWITCH.items())
     return gaps
@@ -135,9 +134,8 @@ def mean_over_service(discipline: str) -> float:
 def readme() -> str:
     """Returns the README with its tables of results made anew."""
     text = README.read_text(encoding="utf-8")
-    figures = json.loads(FIGURES.read_text(encoding="utf-8"))
     text = with_part(text, "learned", learned_table())
-    return with_part(text, "closeness", closeness_table(figures))
+    return with_part(text, "closeness", closeness_table(read_json(FIGURES)))
 
 
 def learned_rows() -> list[ComparisonRow]:
@@ -158,7 +156,7 @@ def learned_table() -> str:
         (
             f"`{row.policy}`",
             f"{SHOWN[row.policy]}; {row.num_runs} trainings" if row.learned else SHOWN[row.policy],
-            *(", ".join(each) or "none" for each in row.ability),
+            *row.ability.words,
             format_interval(row.estimate, scale=100.0),
             "" if row.reference is None else f"`{row.reference}`",
             format_interval(row.difference, scale=100.0, signed=True),
@@ -175,11 +173,11 @@ def learned_table() -> str:
 def closeness_table(figures: dict[str, Any]) -> str:
     """Lays the gaps out."""
     exact, ns3 = figures["exact"], figures["ns3"]
-    thesis = json.loads((DATA / "artemis_thesis.json").read_text(encoding="utf-8"))["gather-a1"]
+    thesis = read_json(THESIS)["gather-a1"]
     cells, lossy = cell_points(), losses_points()
     far = max(lossy, key=lambda name: abs(lossy[name]))
     others = max(abs(points) for name, points in lossy.items() if name != far)
-    edf = float(np.mean(read_thesis()["variants"]["1"]["edf"]["runs"]["deadline_hit_ratio"]))
+    edf = float(np.mean(read_json(PLAYED)["variants"]["1"]["edf"]["runs"]["deadline_hit_ratio"]))
     gaps = {name: 100 * abs(figures["theory"][name] / mean - 1) for name, mean in THEORY.items()}
     worst = max(gaps, key=lambda name: gaps[name])
     rows = (

@@ -5,7 +5,6 @@ off goes on where it was. ``tafe_tables.py`` makes the tables from there.
 """
 
 import argparse
-import json
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,8 +14,10 @@ import numpy as np
 
 import flowsched_gym
 from benchmarks.paper.coflow_rules import Coflows
+from benchmarks.paper.merp import rounded
 from flowsched_gym.cli.output import ProgressBar
 from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core.files import read_json
 from flowsched_gym.evaluation import write_json
 from flowsched_gym.flows.metrics import task_completion_times
 from flowsched_gym.flows.records import Records
@@ -27,7 +28,6 @@ COMMAND: Final = "python -m benchmarks.paper.coflows"
 PORTS: Final = 150
 CAPACITY: Final = 128 * 2**20
 """Capacity of a port in B/s."""
-DIGITS: Final = 6
 FIRST: Final = 60
 """Coflows that both engines replay."""
 SCHEMES: Final[Mapping[str, tuple[str, Mapping[str, object]]]] = {
@@ -58,14 +58,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog=COMMAND, description="Replays the public trace of coflows.")
     parser.add_argument("trace", type=Path, help="FB2010-1Hr-150-0.txt of coflow/coflow-benchmark")
     trace = parser.parse_args().trace
-    results = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+    results = read_json(RESULTS) if RESULTS.exists() else {}
     if results.get("complete") or results.get("version") != flowsched_gym.__version__:
         results = {}
-    head: dict[str, Any] = {
-        "command": f"{COMMAND} {trace.name}",
-        "version": flowsched_gym.__version__,
-        "complete": False,
-    }
+    head = {"command": f"{COMMAND} {trace.name}", "version": flowsched_gym.__version__, "complete": False}
     results = head | {"flows": 0, "schemes": {}, "rules": {}, "first": {}} | results
     coflows, first, one = (read_coflows(trace, coflows=number) for number in (None, FIRST, 1))
     results["flows"] = len(coflows.size)
@@ -100,11 +96,6 @@ def timed(coflows: Workload, scheme: str, *, engine: str) -> tuple[Records, floa
         engine=engine,
     )
     return records, time.process_time() - start
-
-
-def rounded(value: float) -> float:
-    """Rounds to the digits that are kept."""
-    return float(f"{value:.{DIGITS}g}")
 
 
 def summary(coflows: Workload, scheme: str) -> dict[str, float]:

@@ -5,7 +5,6 @@ times with other luck, and writes what came of them to ``data/losses.json``, wit
 ``make paper`` lays it out.
 """
 
-import json
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -13,17 +12,16 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.paper.ns3 import DATA, gather, play, read_bursts, start_together
+from flowsched_gym.core.files import read_json
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
 from flowsched_gym.evaluation import write_json
 from flowsched_gym.fluid import TRANSPORTS, TransportName
 from flowsched_gym.leaderboard import Table
 from flowsched_gym.workload import Workload
 
-__all__ = ["cell_points", "losses_markdown", "measure_cell", "measure_isolated", "measure_policy"]
-
 FIGURES: Final = DATA / "losses.json"
-NS3: Final[dict[str, Any]] = json.loads((DATA / "ns3_2018.json").read_text(encoding="utf-8"))
-TOKENS: Final[dict[str, Any]] = json.loads((DATA / "ns3_2018_tokens.json").read_text(encoding="utf-8"))
+NS3: Final[dict[str, Any]] = read_json(DATA / "ns3_2018.json")
+TOKENS: Final[dict[str, Any]] = read_json(DATA / "ns3_2018_tokens.json")
 """Later runs: several seeds for each *cell*, which is a setting, a policy and a number of tokens."""
 TRANSPORT_OF: Final = {
     "2018_v1": TransportName.TCP_LOSSY,
@@ -135,12 +133,7 @@ def measure(
 
 
 def measure_isolated(printed: dict[str, Any], num_starts: int) -> dict[str, float]:
-    """Starts flows together; returns the mean time in ms of those that do not stall, and how many do.
-
-    Args:
-        printed: What the packet simulator did.
-        num_starts: How often they start.
-    """
+    """Starts flows together, so often; returns the mean time in ms of those that do not stall, and how many do."""
     workload, chosen = start_together(printed)
     times = np.concatenate(
         [play_lossy(workload, "fifo", TransportName.TCP_LOSSY, seed)[0][chosen] for seed in range(num_starts)]
@@ -162,7 +155,7 @@ def play_lossy(
 
 def read_figures() -> dict[str, Any]:
     """Reads what was measured."""
-    found: dict[str, Any] = json.loads(FIGURES.read_text(encoding="utf-8"))
+    found: dict[str, Any] = read_json(FIGURES)
     return found
 
 

@@ -81,12 +81,7 @@ def distribution_of(records: Records) -> dict[str, float]:
 
 
 class Scheme(NamedTuple):
-    """Says who is served and on which path.
-
-    Attributes:
-        discipline: Name of the discipline.
-        parameters: Its parameters, and those of the routing.
-    """
+    """Who is served and on which path: a discipline, its parameters, and those of the routing."""
 
     discipline: str
     parameters: Mapping[str, object] = {}
@@ -94,11 +89,9 @@ class Scheme(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
-    """Describes runs along the axis of a figure.
+    """Runs along the axis of a figure.
 
     Attributes:
-        topology: Name of the network.
-        workload: Name of the workload.
         num_flows: Flows of a run, where a point does not say otherwise.
         points: Fields of the workload at each point of the axis.
         schemes: What is compared, by the names of the tables; the second is the one that the first is held against.
@@ -159,70 +152,34 @@ GAPS: Final = {"early start": 0.0} | {f"{rate} Gbps": PACKET / gbps_to_capacity(
 GAPS_AND_TRIP: Final = GAPS | {"0.8 Gbps and a round trip": GAPS["0.8 Gbps"] + ROUND_TRIP}
 """Detection gaps in s: none, a packet at the threshold's rate, and a round trip besides."""
 
+TREE: Final = Study(topology="tree9", workload="poisson-tree", num_flows=TREE_FLOWS, points=AT_LOADS, schemes=RATES)
+ONE_LINK: Final = replace(TREE, topology="one-link", workload="poisson-pareto")
+FAT_TREE: Final = Study(
+    topology="fat-tree", workload="poisson-fat-tree", num_flows=FAT_TREE_FLOWS, points=AT_LOADS, schemes=ROUTES
+)
 STUDIES: Final = {
-    "tree": Study(topology="tree9", workload="poisson-tree", num_flows=TREE_FLOWS, points=AT_LOADS, schemes=RATES),
-    "tree, 150 KB": Study(
-        topology="tree9", workload="poisson-tree-small", num_flows=TREE_FLOWS, points=AT_LOADS, schemes=RATES
+    "tree": TREE,
+    "tree, 150 KB": replace(TREE, workload="poisson-tree-small"),
+    "one link": ONE_LINK,
+    "shapes": replace(
+        TREE, points={"1.5": {}, "1.2": {"shape": 1.2}, "1.05, bounded": {"shape": 1.05, "maximum": LARGEST}}
     ),
-    "one link": Study(
-        topology="one-link", workload="poisson-pareto", num_flows=TREE_FLOWS, points=AT_LOADS, schemes=RATES
-    ),
-    "shapes": Study(
-        topology="tree9",
-        workload="poisson-tree",
-        num_flows=TREE_FLOWS,
-        points={"1.5": {}, "1.2": {"shape": 1.2}, "1.05, bounded": {"shape": 1.05, "maximum": LARGEST}},
-        schemes=RATES,
-    ),
-    "alpha": Study(
-        topology="tree9", workload="poisson-tree-small", num_flows=TREE_FLOWS, points=AT_LOADS, schemes=SHARES
-    ),
-    "theta": Study(
-        topology="one-link",
-        workload="poisson-pareto",
-        num_flows=TREE_FLOWS,
+    "alpha": replace(TREE, workload="poisson-tree-small", schemes=SHARES),
+    "theta": replace(
+        ONE_LINK,
         points={load: fields | {"mean": SMALL_MEAN} for load, fields in AT_LOADS.items()},
         schemes={name: merp(gap=gap, gap_preempt=gap) for name, gap in GAPS_AND_TRIP.items()},
     ),
-    "routes": Study(
-        topology="fat-tree", workload="poisson-fat-tree", num_flows=FAT_TREE_FLOWS, points=AT_LOADS, schemes=ROUTES
-    ),
-    "distribution": Study(
-        topology="fat-tree",
-        workload="poisson-fat-tree",
-        num_flows=FAT_TREE_FLOWS,
-        points={"0.6": {"load": 0.6}},
-        schemes=ROUTES,
-        summary=distribution_of,
-    ),
-    "failures": Study(
-        topology="fat-tree",
-        workload="poisson-fat-tree-failures",
-        num_flows=FAT_TREE_FLOWS,
-        points=failed_cables(),
-        schemes=AGAINST_ECMP,
-    ),
-    "length, tree at 0.8": Study(
-        topology="tree9",
-        workload="poisson-tree",
-        num_flows=TREE_FLOWS,
+    "routes": FAT_TREE,
+    "distribution": replace(FAT_TREE, points={"0.6": {"load": 0.6}}, summary=distribution_of),
+    "failures": replace(FAT_TREE, workload="poisson-fat-tree-failures", points=failed_cables(), schemes=AGAINST_ECMP),
+    "length, tree at 0.8": replace(
+        TREE,
         points=lengths(0.8, (12_500, 50_000, 200_000)),
         schemes={name: RATES[name] for name in ("MERP", "pFabric")},
     ),
-    "length, fat-tree at 0.6": Study(
-        topology="fat-tree",
-        workload="poisson-fat-tree",
-        num_flows=FAT_TREE_FLOWS,
-        points=lengths(0.6, (5_000, 20_000, 40_000)),
-        schemes=AGAINST_ECMP,
-    ),
-    "length, fat-tree at 0.8": Study(
-        topology="fat-tree",
-        workload="poisson-fat-tree",
-        num_flows=FAT_TREE_FLOWS,
-        points=lengths(0.8, (5_000, 20_000)),
-        schemes=AGAINST_ECMP,
-    ),
+    "length, fat-tree at 0.6": replace(FAT_TREE, points=lengths(0.6, (5_000, 20_000, 40_000)), schemes=AGAINST_ECMP),
+    "length, fat-tree at 0.8": replace(FAT_TREE, points=lengths(0.8, (5_000, 20_000)), schemes=AGAINST_ECMP),
 }
 """All studies by name."""
 
@@ -251,17 +208,7 @@ def measure(
     engine: str = "compiled",
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> dict[str, Any]:
-    """Runs studies.
-
-    Args:
-        studies: The studies by name.
-        seeds: Seeds of the flows.
-        engine: Engine of the runs.
-        progress: Called with the number of points and seeds done and of all.
-
-    Returns:
-        The content of the result file.
-    """
+    """Runs studies, by name; returns the content of the result file. Progress is in points and seeds."""
     total = len(seeds) * sum(len(study.points) for study in studies.values())
     done = 0
     found: dict[str, Runs] = {}
@@ -298,8 +245,13 @@ def run_schemes(study: Study, point: str, seed: int, engine: str) -> dict[str, d
             parameters={"delay": DELAY} | dict(scheme.parameters),
             engine=engine,
         )
-        found[name] = {metric: float(f"{value:.{DIGITS}g}") for metric, value in study.summary(records).items()}
+        found[name] = {metric: rounded(value) for metric, value in study.summary(records).items()}
     return found
+
+
+def rounded(value: float) -> float:
+    """Rounds to the digits that are kept."""
+    return float(f"{value:.{DIGITS}g}")
 
 
 def example(discipline: str) -> dict[str, object]:

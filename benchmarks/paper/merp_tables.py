@@ -1,14 +1,12 @@
 """Sets MERP's statements beside what ``merp.py`` measured; ``run.py`` puts the text into the README of this folder."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from benchmarks.paper.merp import FAT_TREE_FLOWS, LOADS, RESULTS, STUDIES, TREE_FLOWS, Runs
+from benchmarks.paper.merp import FAT_TREE_FLOWS, LOADS, STUDIES, TREE_FLOWS, Runs
 from flowsched_gym.evaluation import Interval, bootstrap_interval, paired_ratio
 from flowsched_gym.leaderboard import Table, format_interval
 
@@ -121,12 +119,6 @@ What a flow-level model does not show, and why:
   second choice (`CONGA once`) CONGA lies between ECMP and MEMR. Over fair sharing nobody waits, so nobody moves: its
   mean FCT is behind MEMR's below load 0.6 and ahead of it from there, its mean slowdown behind up to load 0.7.
 """
-
-
-def read_results(path: Path = RESULTS) -> dict[str, Any]:
-    """Returns the result file that ``merp.py`` wrote."""
-    results: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return results
 
 
 def merp_markdown(results: dict[str, Any]) -> str:

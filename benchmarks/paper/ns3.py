@@ -11,10 +11,10 @@ from flowsched_gym.core.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
 from flowsched_gym.evaluation import make_environment, resolve_policy, rollout
 from flowsched_gym.workload import Workload
 
-__all__ = ["ARTEMIS", "DATA", "gather", "play", "read_bursts", "start_together"]
-
 ARTEMIS: Final = "flowsched/Artemis-v0"
 DATA: Final = Path(__file__).resolve().parent / "data"
+THESIS: Final = DATA / "artemis_thesis.json"
+"""Figures of the Artemis thesis."""
 NUM_SOURCES: Final = 10
 LARGE: Final = (350 * BYTES_PER_KILOBYTE, 40 * SECONDS_PER_MILLISECOND)
 SMALL: Final = (250 * BYTES_PER_KILOBYTE, 50 * SECONDS_PER_MILLISECOND)

@@ -5,7 +5,6 @@ on where it was. ``qcluster_studies.py`` lists what is run; ``qcluster_tables.py
 page and its figures of the results.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -16,7 +15,7 @@ import numpy.typing as npt
 
 import flowsched_gym
 from benchmarks.paper.auto_search import descend
-from benchmarks.paper.merp import DIGITS
+from benchmarks.paper.merp import rounded
 from benchmarks.paper.qcluster_studies import (
     CAPACITY,
     FLOWS,
@@ -32,6 +31,7 @@ from benchmarks.paper.qcluster_studies import (
     studies,
 )
 from flowsched_gym.cli.output import ProgressBar
+from flowsched_gym.core.files import read_json
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE
 from flowsched_gym.evaluation import write_json
 from flowsched_gym.packets.state import PacketRecords
@@ -47,7 +47,7 @@ BINS: Final = 40
 
 def main() -> None:
     """Runs all that results which are not complete lack, otherwise everything anew, and says where the results are."""
-    results = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+    results = read_json(RESULTS) if RESULTS.exists() else {}
     if results.get("complete") or results.get("version") != flowsched_gym.__version__:
         results = {}
     head = {"command": COMMAND, "version": flowsched_gym.__version__, "complete": False}
@@ -84,7 +84,7 @@ def measure(point: Point) -> dict[str, dict[str, list[float]]]:
             records = replay(flows, scheduler, parameters, seed=seed, topology=point.topology)
             for metric, value in metrics_of(records, point.workload).items():
                 values = found.setdefault(name, {}).setdefault(metric, [])
-                values.append(float(f"{value:.{DIGITS}g}"))
+                values.append(rounded(value))
     return found
 
 

@@ -18,17 +18,7 @@ METRICS: Final = {
 
 
 class Statement(NamedTuple):
-    """A number of the paper, and the runs that stand for it.
-
-    Attributes:
-        figure: Number of the figure.
-        text: What is compared.
-        paper: The paper's number in %, as printed; or a word.
-        study: Name of the study.
-        metric: Metric.
-        schemes: What is held against what.
-        load: The load of the statement; None for all.
-    """
+    """A number of the paper in %, as printed, or a word, and the runs that stand for it, at one load or all (None)."""
 
     figure: str
     text: str

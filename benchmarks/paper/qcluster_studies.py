@@ -74,15 +74,9 @@ Scheme = tuple[str, Mapping[str, object]]
 
 
 class Point(NamedTuple):
-    """A point on the axis of a figure.
+    """A point on the axis of a figure: what is sent, and the schemes that are compared.
 
-    Attributes:
-        workload: What is sent; its name tells which messages are small.
-        load: Load of the port; None for the workload's own.
-        num_flows: Messages; None for the workload's own.
-        schemes: What is compared.
-        seeds: Seeds of the flows.
-        topology: ``one-link`` or ``leaf-spine``.
+    The name of the workload tells which messages are small; None for its own load of the port, or number of messages.
     """
 
     workload: str

@@ -1,6 +1,5 @@
 """Lays QCluster's numbers beside what ``qcluster.py`` measured."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -9,7 +8,7 @@ import numpy as np
 
 from benchmarks.paper.merp import Runs
 from benchmarks.paper.merp_tables import MS, change, in_percent
-from benchmarks.paper.qcluster import COMMAND, RESULTS
+from benchmarks.paper.qcluster import COMMAND
 from benchmarks.paper.qcluster_statements import ALL_STATEMENTS
 from benchmarks.paper.qcluster_studies import FABRIC_LOADS, MORE_SEEDS, QUEUES, SEEDS, TRANSPORTS
 from flowsched_gym.leaderboard import Table
@@ -134,12 +133,6 @@ SUPPORT: Final = (
     ("TSN", "in part", "`tagged`: queues that senders choose, no time windows"),
     ("Hybrid", "no", "one goal at a port"),
 )
-
-
-def read_results(path: Path = RESULTS) -> dict[str, Any]:
-    """Reads what was measured."""
-    results: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return results
 
 
 def qcluster_markdown(results: dict[str, Any]) -> str:

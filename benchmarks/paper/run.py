@@ -5,7 +5,6 @@ files of the leaderboard, and runs of the environment on the arrivals that the p
 files to what this script gives.
 """
 
-import json
 from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -13,28 +12,29 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.paper.auto import RESULTS as AUTO
 from benchmarks.paper.auto_figures import draw as draw_auto
 from benchmarks.paper.auto_tables import auto_markdown
-from benchmarks.paper.auto_tables import read_results as read_auto
 from benchmarks.paper.figures import GREY, headline, label_all, logarithmic, panel_title, panels, save
 from benchmarks.paper.losses import losses_markdown
+from benchmarks.paper.merp import RESULTS as MERP
 from benchmarks.paper.merp_figures import draw as draw_merp
 from benchmarks.paper.merp_tables import merp_markdown
-from benchmarks.paper.merp_tables import read_results as read_merp
 from benchmarks.paper.ns3 import ARTEMIS, DATA, gather, play, read_bursts, start_together
+from benchmarks.paper.ns3 import THESIS as THESIS_FIGURES
+from benchmarks.paper.qcluster import RESULTS as QCLUSTER
 from benchmarks.paper.qcluster_figures import draw as draw_qcluster
 from benchmarks.paper.qcluster_tables import DOCUMENT as QCLUSTER_DOCUMENT
 from benchmarks.paper.qcluster_tables import qcluster_markdown
-from benchmarks.paper.qcluster_tables import read_results as read_qcluster
 from benchmarks.paper.tafe_figures import draw as draw_tafe
 from benchmarks.paper.tafe_tables import DOCUMENT as TAFE_DOCUMENT
 from benchmarks.paper.tafe_tables import read_results as read_tafe
 from benchmarks.paper.tafe_tables import tafe_markdown
-from benchmarks.paper.thesis import read_thesis
+from benchmarks.paper.thesis import FIGURES as PLAYED
 from benchmarks.paper.thesis_figures import draw as draw_thesis
 from benchmarks.paper.thesis_tables import DOCUMENT as THESIS_DOCUMENT
 from benchmarks.paper.thesis_tables import thesis_markdown
-from flowsched_gym.core.files import write_text
+from flowsched_gym.core.files import read_json, write_text
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
 from flowsched_gym.evaluation import BOUND_POLICY, EnvironmentFlows, EvaluationResult
 from flowsched_gym.evaluation.figures import CURVES, LEARNED
@@ -109,17 +109,7 @@ that size; `mix`: half of them, rounded up, have 350 KB, the others 250 KB.
 
 
 class PolicyComparison(NamedTuple):
-    """Sets the environment beside the packet simulator under one policy.
-
-    Attributes:
-        policy: Name of the policy.
-        bursts: Bursts in the run.
-        hit_ratio: Share of deadlines met here.
-        ideal_hit_ratio: The same with the transport ``ideal``.
-        ns3_hit_ratio: The same in the packet simulator.
-        quartiles: Quartiles of the flow completion time here, s, (3,).
-        ns3_quartiles: Those of the packet simulator, s, (3,).
-    """
+    """The environment beside the packet simulator under a policy: deadlines met, quartiles of the FCT in s, (3,)."""
 
     policy: str
     bursts: int
@@ -141,15 +131,7 @@ class PolicyComparison(NamedTuple):
 
 
 class IsolatedComparison(NamedTuple):
-    """Sets flows that start together beside the packet simulator.
-
-    Attributes:
-        flows: How many start.
-        kind: ``same`` or ``mix``.
-        size: Size of the flows whose time is given, B.
-        mean_fct: Their mean completion time here, s.
-        ns3_mean_fct: The same in the packet simulator, s.
-    """
+    """Flows that start together beside the packet simulator: those of one size in B, and their mean FCT in s."""
 
     flows: int
     kind: str
@@ -164,20 +146,20 @@ class IsolatedComparison(NamedTuple):
 
 
 def main() -> None:
-    """Writes the document and its figures, and says where they are."""
-    write_text(paper_markdown(), DOCUMENT)
-    write_text(qcluster_markdown(read_qcluster()), QCLUSTER_DOCUMENT)
-    write_text(tafe_markdown(read_tafe()), TAFE_DOCUMENT)
-    write_text(thesis_markdown(read_thesis()), THESIS_DOCUMENT)
+    """Writes the documents and their figures, and says where they are."""
+    merp, auto, qcluster, thesis = map(read_json, (MERP, AUTO, QCLUSTER, PLAYED))
+    tafe = read_tafe()
+    documents = {
+        DOCUMENT: paper_markdown(),
+        QCLUSTER_DOCUMENT: qcluster_markdown(qcluster),
+        TAFE_DOCUMENT: tafe_markdown(tafe),
+        THESIS_DOCUMENT: thesis_markdown(thesis),
+    }
+    for path, text in documents.items():
+        write_text(text, path)
     draw_completion_times(FIGURE)
-    drawn = (
-        draw_merp(read_merp()),
-        draw_auto(read_auto()),
-        draw_qcluster(read_qcluster()),
-        draw_tafe(read_tafe()),
-        draw_thesis(read_thesis()),
-    )
-    for path in (DOCUMENT, QCLUSTER_DOCUMENT, TAFE_DOCUMENT, THESIS_DOCUMENT, FIGURE, *chain(*drawn)):
+    drawn = draw_merp(merp), draw_auto(auto), draw_qcluster(qcluster), draw_tafe(tafe), draw_thesis(thesis)
+    for path in (*documents, FIGURE, *chain(*drawn)):
         print(f"written to {path}")
 
 
@@ -197,8 +179,8 @@ def paper_markdown() -> str:
     parts.append(ISOLATED)
     parts.append(isolated_table(compare_isolated()).markdown())
     parts.append(losses_markdown())
-    parts.append(merp_markdown(read_merp()))
-    parts.append(auto_markdown(read_auto()))
+    parts.append(merp_markdown(read_json(MERP)))
+    parts.append(auto_markdown(read_json(AUTO)))
     return "".join(parts)
 
 
@@ -210,14 +192,14 @@ def thesis_results(results: list[EvaluationResult], workload: str) -> list[Evalu
 
 def thesis_table(results: list[EvaluationResult], workload: str) -> Table:
     """Lays the policies of the thesis, and the agents trained here, beside the thesis's figures."""
-    figures = json.loads((DATA / "artemis_thesis.json").read_text(encoding="utf-8"))[workload]
+    figures = read_json(THESIS_FIGURES)[workload]
     found = {result.policy: result for result in results}
     heuristics = {BOUND_POLICY, *find_environment(ARTEMIS).heuristics}
     learned = [name for name in found if name.partition(":")[0] not in heuristics | {*THESIS_POLICIES}]
     rows = []
     for policy in (*THESIS_POLICIES, *learned, "feasible-first"):
         printed, result = figures.get(policy, {}), found.get(policy)
-        can = ("", "") if result is None else tuple(", ".join(each) or "none" for each in ability_of(result))
+        can = ("", "") if result is None else ability_of(result).words
         cells = [policy, *can]
         for metric, key, scale in (
             ("deadline_hit_ratio", "deadline_hit_ratio", 100.0),
@@ -241,7 +223,7 @@ def draw_completion_times(path: Path) -> None:
     episodes = [flows.draw(seed) for seed in SUITE.test[:FIGURE_EPISODES]]
     figure, (row,) = panels(1, 2, (11, 4.5), sharey=True)
     here, thesis = row
-    printed = json.loads((DATA / "artemis_thesis.json").read_text(encoding="utf-8"))["gather-a1"]
+    printed = read_json(THESIS_FIGURES)["gather-a1"]
     for policy, colour in COLOURS.items():
         if policy != "a2c-thesis":
             times = [play(one, policy, transport="tcp", k=NUM_TOKENS, f=WINDOW)[0] for one in episodes]
@@ -262,7 +244,7 @@ def draw_completion_times(path: Path) -> None:
 def compare_policies() -> list[PolicyComparison]:
     """Runs the policies of the packet simulator on its arrivals."""
     bursts = read_bursts("ns3_modern_v1_bursts.csv")
-    figures = json.loads((DATA / "ns3_modern_v1.json").read_text(encoding="utf-8"))["policies"]
+    figures = read_json(DATA / "ns3_modern_v1.json")["policies"]
     found = []
     for policy, printed in figures.items():
         workload = gather(bursts[: printed["bursts"]])
@@ -284,7 +266,7 @@ def compare_policies() -> list[PolicyComparison]:
 
 def compare_isolated() -> list[IsolatedComparison]:
     """Starts 1 to 10 flows together, as the packet simulator did."""
-    figures = json.loads((DATA / "ns3_modern_v1.json").read_text(encoding="utf-8"))["isolated"]
+    figures = read_json(DATA / "ns3_modern_v1.json")["isolated"]
     found = []
     for printed in figures:
         count = printed["flows"]

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 import flowsched_gym
-from benchmarks.paper.merp import DIGITS, Runs
+from benchmarks.paper.merp import Runs, rounded
 from flowsched_gym.cli.output import ProgressBar
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS
@@ -50,7 +50,6 @@ class Scheme(NamedTuple):
         discipline: Its name; that of the port's scheduler with packets.
         within: How ``tafe`` serves the flows of a task; None for other disciplines.
         thresholds: Kind of the thresholds, see ``thresholds_of``; None for one queue.
-        queues: Number of queues.
         transport: Windows of the senders of packets; None for flows.
     """
 
@@ -62,14 +61,7 @@ class Scheme(NamedTuple):
 
 
 class Point(NamedTuple):
-    """A point on the axis of a figure.
-
-    Attributes:
-        workload: Name of the tasks.
-        num_tasks: How many.
-        given: What is changed of the workload.
-        schemes: What is compared.
-    """
+    """A point on the axis of a figure: named tasks, how many, what is changed of them, and what is compared."""
 
     workload: str
     num_tasks: int
@@ -173,11 +165,6 @@ def measure(
         for name, each in times.items()
     }
     return found, percentiles
-
-
-def rounded(value: float) -> float:
-    """Rounds to the digits that are kept."""
-    return float(f"{value:.{DIGITS}g}")
 
 
 def replay(tasks: Workload, scheme: Scheme) -> Records:

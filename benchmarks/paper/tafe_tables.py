@@ -1,6 +1,5 @@
 """Lays TAFE's numbers beside what ``tafe.py`` measured, and a coflow simulator's beside what ``coflows.py`` did."""
 
-import json
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -10,6 +9,7 @@ from benchmarks.paper import coflows, tafe
 from benchmarks.paper.merp import Runs
 from benchmarks.paper.merp_tables import change
 from benchmarks.paper.tafe import AT_ONCE, BUFFER, CLOSED, EXAMPLE, MARK_AT, QUEUES, SEEDS, TASKS
+from flowsched_gym.core.files import read_json
 from flowsched_gym.evaluation import Interval, bootstrap_interval
 from flowsched_gym.leaderboard import Table, format_interval
 
@@ -22,15 +22,7 @@ LOG_SCHEMES: Final = ("TAFE", "TAFE, serial", "TAFE, 3 queues", "FIFO-LM", "STF"
 
 
 class Statement(NamedTuple):
-    """A number of the paper, and the runs that stand for it.
-
-    Attributes:
-        figure: Number of the figure.
-        paper: The paper's number in %, as printed; empty where it only draws curves.
-        study: Name of the study.
-        metric: Metric.
-        other: What TAFE is held against.
-    """
+    """A number of the paper in %, as printed, empty where it only draws curves; and the runs that stand for it."""
 
     figure: str
     paper: str
@@ -184,8 +176,7 @@ The first {coflows.FIRST} coflows, {{flows:,}} flows, in both engines:
 
 def read_results() -> dict[str, Any]:
     """Reads what was measured, of tasks and of coflows."""
-    tasks, trace = (json.loads(path.read_text(encoding="utf-8")) for path in (tafe.RESULTS, coflows.RESULTS))
-    return {"tafe": tasks, "coflows": trace}
+    return {"tafe": read_json(tafe.RESULTS), "coflows": read_json(coflows.RESULTS)}
 
 
 def tafe_markdown(results: dict[str, Any]) -> str:

@@ -5,7 +5,6 @@ thesis's own length, 100 bursts, and FIFO and EDF with other numbers of tokens. 
 each run; ``make paper`` lays it out beside the thesis's figures.
 """
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -78,13 +77,7 @@ def main() -> None:
 def measure(
     policy: str, workload: str, arguments: Mapping[str, object] | None = None, *, num_runs: int = NUM_RUNS
 ) -> dict[str, Any]:
-    """Plays a policy, or each training of an agent, in runs of unseen flows.
-
-    Args:
-        policy: Name of a heuristic policy, of a search or of an agent.
-        workload: Name of the workload.
-        arguments: Other arguments of the environment than the thesis's.
-        num_runs: Runs, of each training.
+    """Plays a policy, or each training of an agent, in runs of unseen flows; arguments are those beside the thesis's.
 
     Returns:
         ``played``, who did; ``runs``, what came of each run; percentiles of all flows: ``fct_ms``, and ``gaps_ms``
@@ -145,13 +138,7 @@ def trainings(workload: str, agent: str) -> list[Path]:
 def figures_of(
     arrival: npt.NDArray[np.float64], fct: npt.NDArray[np.float64], span: npt.NDArray[np.float64]
 ) -> dict[str, float]:
-    """Returns the figures of the thesis's tables for one run.
-
-    Args:
-        arrival: Arrival times in s, in order, (num_flows,).
-        fct: Flow completion times in s, (num_flows,).
-        span: Times that were allowed, in s, (num_flows,).
-    """
+    """Returns the figures of the thesis's tables for a run, of arrival, completion and allowed times in s."""
     met, ends = fct <= span, np.sort(arrival + fct)
     gap = float(np.diff(ends).mean())
     return {
@@ -170,11 +157,7 @@ def figures_of(
 
 
 def met_so_far(met: npt.NDArray[np.bool_]) -> list[float]:
-    """Returns the shares of deadlines met among the flows of the first 10, 20, ... bursts.
-
-    Args:
-        met: Whether each flow met its deadline, in the order of arrival, (num_flows,).
-    """
+    """Returns the shares of deadlines met among the flows of the first 10, 20, ... bursts, in the order of arrival."""
     shares = np.cumsum(met) / np.arange(1, len(met) + 1)
     return [round(float(share), 4) for share in shares[FLOWS_PER_POINT - 1 :: FLOWS_PER_POINT]]
 
@@ -183,12 +166,6 @@ def percentiles(samples: list[npt.NDArray[np.float64]]) -> list[float]:
     """Returns percentiles in ms of all samples together, at ``PERCENTS``."""
     found: list[float] = (np.percentile(np.concatenate(samples), PERCENTS) / SECONDS_PER_MILLISECOND).tolist()
     return [round(value, 3) for value in found]
-
-
-def read_thesis() -> dict[str, Any]:
-    """Reads what was played."""
-    found: dict[str, Any] = json.loads(FIGURES.read_text(encoding="utf-8"))
-    return found
 
 
 if __name__ == "__main__":

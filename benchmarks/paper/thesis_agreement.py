@@ -9,8 +9,6 @@ import numpy as np
 from flowsched_gym.evaluation import make_environment, resolve_policy
 from flowsched_gym.integrations.sb3 import load_policy
 
-__all__ = ["RULES", "STATES", "agreement"]
-
 ARTEMIS: Final = "flowsched/Artemis-v0"
 
 RULES: Final = ("ssdf", "lsdf", "edf", "feasible-first", "fifo", "lifo")
@@ -25,12 +23,7 @@ STALLED: Final = 0.15
 
 
 def agreement(models: list[Path], kwargs: dict[str, object], seeds: range) -> dict[str, Any]:
-    """Plays an agent, and asks the rules what they would have granted, where there was a choice.
-
-    Args:
-        models: Its trainings.
-        kwargs: Arguments of its environment.
-        seeds: Seeds of the episodes.
+    """Plays the trainings of an agent, and asks the rules what they would have granted, where there was a choice.
 
     Returns:
         ``decisions``, how many there were; ``waits``, how often it let the destination wait; by rule, how often it

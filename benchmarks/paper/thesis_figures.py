@@ -1,14 +1,15 @@
 """Draws figures of chapter 4 of the Artemis thesis from what ``thesis.py`` played."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from benchmarks.paper.figures import GREY, HERE, band, headline, label_all, logarithmic, panel_title, panels, save
+from benchmarks.paper.ns3 import THESIS
 from benchmarks.paper.thesis import NUM_RUNS, PERCENTS, TOKENS
 from benchmarks.paper.thesis_agreement import STATES
+from flowsched_gym.core.files import read_json
 from flowsched_gym.evaluation.figures import CURVES, LEARNED
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def draw(found: dict[str, Any], folder: Path = HERE) -> list[Path]:
 
 def printed_times(variant: str) -> dict[str, dict[int, float]]:
     """Returns the completion times that the thesis prints, in ms by percentile, for each policy."""
-    printed = json.loads((HERE / "data" / "artemis_thesis.json").read_text(encoding="utf-8"))[f"gather-a{variant}"]
+    printed = read_json(THESIS)[f"gather-a{variant}"]
     return {
         policy: {int(percent): time for percent, time in each.get("fct_percentiles_ms", {}).items()}
         for policy, each in printed.items()

@@ -8,8 +8,6 @@ import numpy as np
 from benchmarks.paper.thesis import PERCENTS
 from flowsched_gym.leaderboard import Table
 
-__all__ = ["COMPARATORS", "matches_table", "nearest"]
-
 COMPARATORS: Final = ("edf", "ssdf", "lsdf")
 
 PARTS: Final[Mapping[str, tuple[str, int, int]]] = {
@@ -33,12 +31,7 @@ PRINTED: Final[Mapping[str, str]] = {
 
 
 def matches_table(policies: dict[str, Any], agents: tuple[str, ...]) -> Table:
-    """Lays out which comparator each agent is nearest to, and how far it is from it.
-
-    Args:
-        policies: What was played, by policy.
-        agents: The agents.
-    """
+    """Lays out which comparator each agent is nearest to, and how far it is from it."""
     rows = tuple(
         (measure, PRINTED[measure], *(nearest(policies, agent, measure) for agent in agents)) for measure in PRINTED
     )

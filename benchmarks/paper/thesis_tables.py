@@ -1,12 +1,12 @@
 """Writes ``thesis.md``: chapter 4 of the Artemis thesis beside what ``thesis.py`` played."""
 
-import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
+from benchmarks.paper.ns3 import THESIS
 from benchmarks.paper.thesis import (
     AGENTS,
     ARTEMIS,
@@ -21,19 +21,34 @@ from benchmarks.paper.thesis import (
 )
 from benchmarks.paper.thesis_agreement import RULES
 from benchmarks.paper.thesis_matches import matches_table
+from flowsched_gym.core.files import read_json
 from flowsched_gym.evaluation import Interval, bootstrap_interval
 from flowsched_gym.leaderboard import Table, compare, format_interval, group_results, load_suite, read_results
 from flowsched_gym.leaderboard.comparison import OF_SEARCH
 from flowsched_gym.registration import agent_ability, find_environment, policy_ability
 from flowsched_gym.systems import Ability
 
-__all__ = ["DOCUMENT", "thesis_markdown"]
-
 HERE: Final = Path(__file__).resolve().parent
 DOCUMENT: Final = HERE / "thesis.md"
-PRINTED: Final[dict[str, Any]] = json.loads((HERE / "data" / "artemis_thesis.json").read_text(encoding="utf-8"))
+PRINTED: Final[dict[str, Any]] = read_json(THESIS)
 OF_VARIANT: Final = {"1": "gather-a1", "2": "gather-a2"}
 COLUMNS: Final = ("policy", "actions", "information")
+Figures = Mapping[str, tuple[str, float]]
+"""Metrics by heading, each with what it is multiplied by."""
+MAIN: Final[Figures] = {
+    "deadlines met, %": ("deadline_hit_ratio", 100.0),
+    "mean FCT, ms": ("mean_fct_ms", 1.0),
+    "median FCT, ms": ("median_fct_ms", 1.0),
+    "p99 FCT, ms": ("p99_fct_ms", 1.0),
+}
+PARTS: Final[Figures] = {
+    "by 40 ms, %": ("early", 100.0),
+    "40 to 50 ms, %": ("late", 100.0),
+    "late by 50 ms, %": ("wasted", 100.0),
+    "met after 40 ms, %": ("late_met", 100.0),
+    "between deliveries, ms": ("mean_gap_ms", 1.0),
+    "served of offered, %": ("served_of_offered", 100.0),
+}
 CLASSIC: Final = ("fifo", "edf", "ssdf", "lsdf")
 """The thesis's comparators."""
 
@@ -161,11 +176,7 @@ DIFFERENCES: Final = """
 
 
 def thesis_markdown(found: dict[str, Any]) -> str:
-    """Returns the document.
-
-    Args:
-        found: What ``thesis.py`` played.
-    """
+    """Returns the document about what ``thesis.py`` played."""
     variants = found["variants"]
     noise = 100 * float(np.std(variants["1"]["edf"]["runs"]["deadline_hit_ratio"], ddof=1))
     parts = [HEAD.format(transport=TRANSPORT, runs=NUM_RUNS, noise=noise, findings=findings(variants))]
@@ -279,9 +290,8 @@ def outlook_text() -> str:
             continue
         for row in compare(members, metric=setting.metric):
             change = "" if row.difference is None else format_interval(row.difference, scale=100.0, signed=True)
-            can = (", ".join(each) or "none" for each in row.ability)
             met = format_interval(row.estimate, scale=100.0)
-            rows.append((setting.name, row.policy, *can, met, row.reference or "", change))
+            rows.append((setting.name, row.policy, *row.ability.words, met, row.reference or "", change))
     columns = ("setting", *COLUMNS, "deadlines met, %", "reference", "minus reference, points")
     return OUTLOOK.format(episodes=len(suite.test), table=Table(columns=columns, rows=tuple(rows)).markdown())
 
@@ -303,55 +313,32 @@ def estimate(runs: Runs, metric: str) -> Interval:
     return bootstrap_interval(np.array(runs[metric]).reshape(-1, NUM_RUNS).mean(axis=0).tolist())
 
 
-def main_table(policies: dict[str, Any], printed: str) -> Table:
-    """Lays deadlines and completion times out."""
+def beside_thesis(
+    policies: dict[str, Any], printed: str, figures: Figures, write: Callable[[Interval, float], str]
+) -> Table:
+    """Lays figures of policies out, each with the thesis's."""
     rows = []
     for policy, found in policies.items():
-        cells = [name_of(policy, found), *(", ".join(each) or "none" for each in ability(policy, found))]
-        for metric, scale in (
-            ("deadline_hit_ratio", 100.0),
-            ("mean_fct_ms", 1.0),
-            ("median_fct_ms", 1.0),
-            ("p99_fct_ms", 1.0),
-        ):
+        cells = [name_of(policy, found), *ability(policy, found).words]
+        for metric, scale in figures.values():
             value = PRINTED[printed].get(policy, {}).get(metric)
-            cells.append(format_interval(estimate(found["runs"], metric), scale=scale))
+            cells.append(write(estimate(found["runs"], metric), scale))
             cells.append("" if value is None else f"{scale * value:.1f}")
         rows.append(tuple(cells))
-    names = ("deadlines met, %", "mean FCT, ms", "median FCT, ms", "p99 FCT, ms")
-    columns = (*COLUMNS, *(each for name in names for each in (name, "thesis")))
-    return Table(columns=columns, rows=tuple(rows))
+    return Table(columns=(*COLUMNS, *(each for name in figures for each in (name, "thesis"))), rows=tuple(rows))
+
+
+def main_table(policies: dict[str, Any], printed: str) -> Table:
+    """Lays deadlines and completion times out."""
+    return beside_thesis(policies, printed, MAIN, lambda found, scale: format_interval(found, scale=scale))
 
 
 def parts_table(policies: dict[str, Any], printed: str) -> Table:
     """Lays out which flows finish when."""
-    metrics = (
-        ("early", 100.0),
-        ("late", 100.0),
-        ("wasted", 100.0),
-        ("late_met", 100.0),
-        ("mean_gap_ms", 1.0),
-        ("served_of_offered", 100.0),
-    )
-    rows = []
-    for policy, found in policies.items():
-        cells = [name_of(policy, found), *(", ".join(each) or "none" for each in ability(policy, found))]
-        for metric, scale in metrics:
-            value = PRINTED[printed].get(policy, {}).get(metric)
-            cells.append(f"{estimate(found['runs'], metric).mean * scale:.1f}")
-            cells.append("" if value is None else f"{scale * value:.1f}")
-        cells.append(f"{100 * estimate(found['runs'], 'stalled').mean:.1f}")
-        rows.append(tuple(cells))
-    names = (
-        "by 40 ms, %",
-        "40 to 50 ms, %",
-        "late by 50 ms, %",
-        "met after 40 ms, %",
-        "between deliveries, ms",
-        "served of offered, %",
-    )
-    columns = (*COLUMNS, *(each for name in names for each in (name, "thesis")), "stalled, %")
-    return Table(columns=columns, rows=tuple(rows))
+    table = beside_thesis(policies, printed, PARTS, lambda found, scale: f"{found.mean * scale:.1f}")
+    stalled = (f"{100 * estimate(found['runs'], 'stalled').mean:.1f}" for found in policies.values())
+    rows = tuple((*row, cell) for row, cell in zip(table.rows, stalled, strict=True))
+    return Table(columns=(*table.columns, "stalled, %"), rows=rows)
 
 
 def tokens_table(tokens: dict[str, dict[str, dict[str, Any]]]) -> Table:

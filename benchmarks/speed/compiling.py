@@ -13,10 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.speed.page import README, page_with
+from benchmarks.speed.page import publish
 from benchmarks.speed.run import describe_machine
-from flowsched_gym.core.files import write_text
-from flowsched_gym.evaluation import write_json
 from flowsched_gym.registration import SYSTEMS
 
 FIGURES: Final = Path(__file__).with_name("compiling.json")
@@ -56,10 +54,7 @@ def main() -> None:
         "machine": describe_machine(),
         "seconds": {name: seconds(use) for name, use in uses.items()},
     }
-    if options.write:
-        write_json(figures, FIGURES)
-        write_text(page_with(FIGURES, table), README)
-    sys.stdout.write(table(figures) + "\n")
+    publish(figures, FIGURES, table, write=options.write)
 
 
 def seconds(use: str) -> float:

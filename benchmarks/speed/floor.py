@@ -5,7 +5,6 @@ plays, and prints the table; ``--write`` keeps the figures in ``floor.json`` and
 All times are CPU seconds of one thread.
 """
 
-import argparse
 import ctypes
 import subprocess
 import tempfile
@@ -18,10 +17,9 @@ import gymnasium
 import numpy as np
 import numpy.typing as npt
 
-import flowsched_gym
-from benchmarks.speed.page import publish
-from benchmarks.speed.run import ARTEMIS, describe_machine
-from benchmarks.speed.vector import CHOICES, DECISIONS, PAPER, QUICK_SHARE, REPETITIONS, choose, measure, vector_case
+from benchmarks.speed.page import machine_of, run_benchmark
+from benchmarks.speed.run import ARTEMIS, rates_of
+from benchmarks.speed.vector import CHOICES, DECISIONS, PAPER, REPETITIONS, environment_case
 
 SOURCE: Final = Path(__file__).with_name("floor.c")
 FIGURES: Final = Path(__file__).with_name("floor.json")
@@ -44,10 +42,6 @@ class Shared(ctypes.Structure):
 
 class Floor:
     """Plays the first episode of environments with the seeds 0, 1, ..., over and over.
-
-    Args:
-        library: The program.
-        num_envs: Environments.
 
     Attributes:
         observation: What they show, (num_envs, NUM_COLUMNS).
@@ -108,24 +102,16 @@ def _address(array: npt.NDArray[Any]) -> ctypes.c_void_p:
 
 def main() -> None:
     """Compiles, checks, measures, prints, and writes where asked."""
-    parser = argparse.ArgumentParser(description="Measures the least that a step of Artemis can cost.")
-    parser.add_argument("--quick", action="store_true", help=f"a {QUICK_SHARE}th of the work: a look, not a result")
-    parser.add_argument("--write", action="store_true", help=f"keep the figures in {FIGURES.name}, and fill in")
-    options = parser.parse_args()
-    library = load()
-    decisions = DECISIONS // (QUICK_SHARE if options.quick else 1)
-    cases = {}
+    run_benchmark("Measures the least that a step of Artemis can cost.", measured, FIGURES, table)
+
+
+def measured(share: int) -> dict[str, Any]:
+    """Checks the program, and measures it and the environment."""
+    library, cases = load(), {}
     for number in NUM_ENVS:
-        cases[f"floor {number}"] = floor_case(Floor(library, number), decisions)
-        cases[f"artemis {number}"] = vector_case(ARTEMIS, number, decisions, PAPER)
-    figures = {
-        "command": "python -m benchmarks.speed.floor" + (" --quick" if options.quick else "") + " --write",
-        "package_version": flowsched_gym.__version__,
-        "machine": describe_machine(),
-        "checked_decisions": check(library),
-        "rates": measure(cases),
-    }
-    publish(figures, FIGURES, table, write=options.write)
+        cases[f"floor {number}"] = floor_case(Floor(library, number), DECISIONS // share)
+        cases[f"artemis {number}"] = environment_case(ARTEMIS, number, DECISIONS // share, PAPER)
+    return {"checked_decisions": check(library), "rates": rates_of(cases, REPETITIONS)}
 
 
 def load() -> ctypes.CDLL:
@@ -173,7 +159,7 @@ def floor_case(floor: Floor, decisions: int) -> Any:
         steps = max(decisions // num_envs, CHOICES)
         seconds = 0.0
         for step in range(steps):
-            actions = choose(None, {"action_mask": floor.mask}, uniform[step % CHOICES])
+            actions = (uniform[step % CHOICES] * floor.mask.sum(axis=1)).astype(np.int64)
             begin = time.thread_time()
             floor.step(actions)
             seconds += time.thread_time() - begin
@@ -184,9 +170,8 @@ def floor_case(floor: Floor, decisions: int) -> Any:
 
 def table(figures: Mapping[str, Any]) -> str:
     """Lays the figures out."""
-    machine = ", ".join(f"{name} {value}" for name, value in figures["machine"].items() if name != "architecture")
     lines = [
-        f"ns of CPU time per decision on one core, {machine}; median (minimum to maximum) of",
+        f"ns of CPU time per decision on one core, {machine_of(figures)}; median (minimum to maximum) of",
         f"{REPETITIONS} interleaved repetitions.",
         "",
         "| environments | C program | Artemis |",

@@ -4,22 +4,19 @@
 the tables of ``README.md`` here. All times are CPU seconds of one thread; compiling comes before.
 """
 
-import argparse
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-import gymnasium
 import numba
 import numpy as np
 import numpy.typing as npt
 
-import flowsched_gym
-from benchmarks.speed.page import publish
-from benchmarks.speed.run import describe_machine
-from benchmarks.speed.vector import REPETITIONS, measure
+from benchmarks.speed.page import machine_of, run_benchmark
+from benchmarks.speed.run import Case, rates_of, timed
+from benchmarks.speed.vector import REPETITIONS, environment_case
 from flowsched_gym.evaluation import replay
 from flowsched_gym.fluid.compiled import BatchSimulation
 from flowsched_gym.fluid.disciplines import make_discipline
@@ -29,44 +26,33 @@ from flowsched_gym.topology import DEFAULT_CAPACITY, Topology, big_switch, fat_t
 from flowsched_gym.workload import Pareto, PoissonWorkload, Workload, load_cdf
 
 FIGURES: Final = Path(__file__).with_name("network.json")
-QUICK_SHARE: Final = 10
 ARITY: Final = 8
 SWITCH_HOSTS: Final = 32
 WITHIN: Final = {"ps": "mlfq, sharing inside a queue", "fifo": "mlfq, first come first served inside a queue"}
 FLOWS: Final = {"compiled": 100_000, "simpy": 20_000}
 """Flows of one repetition on each engine."""
-ENGINE_NAMES: Final = {"compiled": "compiled", "simpy": "SimPy"}
 BURSTS: Final = (20, 60, 200, 600, 2_000, 6_000)
 """Flows that arrive at one instant; half as many are active in the mean until all have finished."""
 BURST_EVENTS: Final = 6_000
 ORDERED: Final = (30, 300, 3_000)
 ORDERS: Final = {30: 1_000, 300: 100, 3_000: 10}
 STEPS: Final = 20_000
+LEAST_STEPS: Final = 100
 NUM_ENVS: Final = (1, 64, 1024)
 ENVIRONMENTS: Final = ("flowsched/MERPOrder-v0", "flowsched/MERPRoute-v0")
 CARTPOLE: Final = "CartPole-v1"
 SIZE: Final = Pareto(shape=1.5, mean=1.5e6)
 
-Case = Callable[[], tuple[int, float]]
-"""Does a measured piece of work; returns how much, and in how many CPU seconds."""
-
 
 def main() -> None:
     """Measures, prints, and writes where asked."""
-    parser = argparse.ArgumentParser(description="Measures networks with many links.")
-    parser.add_argument("--quick", action="store_true", help=f"a {QUICK_SHARE}th of the work: a look, not a result")
-    parser.add_argument("--write", action="store_true", help=f"keep the figures in {FIGURES.name} and fill the tables")
-    options = parser.parse_args()
-    share = QUICK_SHARE if options.quick else 1
-    figures = {
-        "command": "python -m benchmarks.speed.network" + (" --quick" if options.quick else "") + " --write",
-        "package_version": flowsched_gym.__version__,
-        "machine": describe_machine(),
-        "repetitions": REPETITIONS,
-        "flows": {engine: number // share for engine, number in FLOWS.items()},
-        "rates": measure(cases(share)),
-    }
-    publish(figures, FIGURES, tables, write=options.write)
+    run_benchmark("Measures networks with many links.", measured, FIGURES, tables)
+
+
+def measured(share: int) -> dict[str, Any]:
+    """Measures all cases, with a part of the work each."""
+    flows = {engine: number // share for engine, number in FLOWS.items()}
+    return {"repetitions": REPETITIONS, "flows": flows, "rates": rates_of(cases(share), REPETITIONS)}
 
 
 def cases(share: int) -> dict[str, Case]:
@@ -100,6 +86,7 @@ def replay_case(flows: Workload, topology: Topology, discipline: str, engine: st
     return lambda: timed(
         flows.num_flows,
         lambda: replay(flows, discipline=discipline, topology=topology, engine=engine, parameters=parameters),
+        time.thread_time,
     )
 
 
@@ -133,7 +120,7 @@ def run_case(flows: Workload, topology: Topology, discipline: str) -> Case:
     def play() -> tuple[int, float]:
         simulation = BatchSimulation(1, flows.num_flows, topology, make_discipline(discipline))
         simulation.load(0, flows)
-        return timed(2 * flows.num_flows, lambda: simulation.run(0))
+        return timed(2 * flows.num_flows, lambda: simulation.run(0), time.thread_time)
 
     return play
 
@@ -163,6 +150,7 @@ def order_case(order: Callable[..., object], number: int, columns: tuple[npt.NDA
         return timed(
             ORDERS[number],
             lambda: [order(1.0, DEFAULT_CAPACITY, np.arange(number), *columns) for _ in range(ORDERS[number])],
+            time.thread_time,
         )
 
     return play
@@ -198,60 +186,17 @@ def decisions(share: int) -> dict[str, Case]:
     """Lists environments that play random valid actions; they count decisions."""
     found: dict[str, Case] = {}
     for env_id in (*ENVIRONMENTS, CARTPOLE):
-        found[f"{env_id} single"] = environment_case(env_id, None, STEPS // share)
-        for number in NUM_ENVS:
-            found[f"{env_id} {number}"] = environment_case(env_id, number, STEPS // share)
+        for name, number in (("single", None), *((str(number), number) for number in NUM_ENVS)):
+            found[f"{env_id} {name}"] = environment_case(env_id, number, STEPS // share, {}, least_steps=LEAST_STEPS)
     return found
-
-
-def environment_case(env_id: str, num_envs: int | None, steps: int) -> Case:
-    """Returns what plays an environment, or so many in a native vector, on and on."""
-    made: list[Any] = []
-
-    def play() -> tuple[int, float]:
-        if not made:
-            made.append(gymnasium.make(env_id) if num_envs is None else gymnasium.make_vec(env_id, num_envs=num_envs))
-            made.append(made[0].reset(seed=0)[1])
-        env, info = made
-        rng = np.random.default_rng(0)
-        seconds, rounds = 0.0, max(steps // (num_envs or 1), 100)
-        for uniform in rng.random((rounds, num_envs or 1)):
-            action = choose(env, info, uniform)
-            begin = time.thread_time()
-            _, _, terminated, truncated, info = env.step(action)
-            if num_envs is None and (terminated or truncated):
-                _, info = env.reset()
-            seconds += time.thread_time() - begin
-        made[1] = info
-        return rounds * (num_envs or 1), seconds
-
-    return play
-
-
-def choose(env: Any, info: Mapping[str, Any], uniform: npt.NDArray[np.float64]) -> Any:
-    """Chooses a valid action for each environment."""
-    single = not hasattr(env, "single_action_space")
-    space = env.action_space if single else env.single_action_space
-    mask = np.atleast_2d(info.get("action_mask", np.ones((len(uniform), space.n), dtype=bool)))
-    wanted = (uniform * mask.sum(axis=1)).astype(np.int64)
-    action = (mask.cumsum(axis=1) > wanted[:, None]).argmax(axis=1)
-    return int(action[0]) if single else action
-
-
-def timed(amount: int, work: Callable[[], object]) -> tuple[int, float]:
-    """Measures one call."""
-    begin = time.thread_time()
-    work()
-    return amount, time.thread_time() - begin
 
 
 def tables(figures: Mapping[str, Any]) -> str:
     """Lays the figures out."""
     rates = {name: rate["median"] for name, rate in figures["rates"].items()}
-    machine = ", ".join(f"{name} {value}" for name, value in figures["machine"].items() if name != "architecture")
     flows = figures["flows"]
     lines = [
-        f"Flows per CPU second on one core, {machine}; medians of",
+        f"Flows per CPU second on one core, {machine_of(figures)}; medians of",
         f"{figures['repetitions']} interleaved repetitions; {flows['compiled']:,} flows on the compiled engine,",
         f"{flows['simpy']:,} on SimPy.",
         "",

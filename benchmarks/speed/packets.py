@@ -5,7 +5,6 @@ table of ``README.md`` here. All times are CPU seconds of one thread, and includ
 the arrays returned; compiling comes before.
 """
 
-import argparse
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,8 +14,7 @@ import numpy as np
 
 import flowsched_gym
 from benchmarks.paper.qcluster_studies import HOSTS_PER_LEAF, NUM_HOSTS, fabric
-from benchmarks.speed.page import publish
-from benchmarks.speed.run import describe_machine
+from benchmarks.speed.page import machine_of, run_benchmark
 
 FIGURES: Final = Path(__file__).with_name("packets.json")
 
@@ -29,7 +27,6 @@ FLOW_PACKETS: Final = 20
 REPETITIONS: Final = 3
 COUNTS: Final = {"compiled": 1_000_000, "simpy": 50_000}
 """Packets of one repetition on each engine."""
-QUICK_SHARE: Final = 10
 THRESHOLDS: Final = (1e4, 3e4, 1e5, 3e5, 1e6, 3e6, 1e7)
 CASES: Final[dict[str, tuple[str, dict[str, object]]]] = {
     "FIFO": ("fifo", {}),
@@ -54,11 +51,11 @@ COLUMNS: Final = {"serve": ("FIFO", "PIAS"), "replay": tuple(CASES)}
 
 def main() -> None:
     """Measures, prints, and writes where asked."""
-    parser = argparse.ArgumentParser(description="Measures packets.")
-    parser.add_argument("--quick", action="store_true", help=f"a {QUICK_SHARE}th of the packets: a look, not a result")
-    parser.add_argument("--write", action="store_true", help=f"keep the figures in {FIGURES.name}, and fill in")
-    options = parser.parse_args()
-    share = QUICK_SHARE if options.quick else 1
+    run_benchmark("Measures packets.", measure, FIGURES, table)
+
+
+def measure(share: int) -> dict[str, Any]:
+    """Measures all schedulers, with a part of the packets each."""
     rates: dict[str, dict[str, float]] = {}
     for name, (scheduler, parameters) in CASES.items():
         rates[name] = {
@@ -68,20 +65,14 @@ def main() -> None:
             for engine, count in COUNTS.items()
         }
         rates[name]["hops"] = hop_rate(scheduler, parameters, FABRIC_FLOWS // share)
-    figures = {
-        "command": "python -m benchmarks.speed.packets" + (" --quick" if options.quick else "") + " --write",
-        "package_version": flowsched_gym.__version__,
-        "machine": describe_machine(),
-        "rates": rates,
-    }
-    publish(figures, FIGURES, table, write=options.write)
+    return {"rates": rates}
 
 
 def table(figures: Mapping[str, Any]) -> str:
     """Lays the figures out."""
-    machine = ", ".join(f"{name} {value}" for name, value in figures["machine"].items() if name != "architecture")
     lines = [
-        f"Thousands of packets per CPU second on one core, {machine}; the best of {REPETITIONS} repetitions.",
+        f"Thousands of packets per CPU second on one core, {machine_of(figures)}; "
+        f"the best of {REPETITIONS} repetitions.",
         "Load 0.9 at 10 Gbps. One port: senders with windows of 64 packets and a round trip of 40 us, or given",
         f"packets. Leaf-spine: thousands of hops, {FABRIC_FLOWS:,} flows between random pairs of {NUM_HOSTS} hosts,",
         "with sketches of 4 x 6,401 buckets at each port.",

@@ -11,7 +11,7 @@ import platform
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -105,19 +105,24 @@ def cases(share: int) -> dict[str, tuple[str, Case]]:
 
 
 def measure(work: dict[str, tuple[str, Case]], repetitions: int) -> dict[str, dict[str, Any]]:
-    """Runs all cases once unmeasured, then in turn, and returns the smallest, median and largest rate of each."""
-    for _, case in work.values():
-        case()
+    """Returns the rates of all cases, and their units."""
+    rates = rates_of({name: case for name, (_, case) in work.items()}, repetitions)
+    return {name: {"unit": unit, **rates[name]} for name, (unit, _) in work.items()}
+
+
+def rates_of(work: Mapping[str, Case], repetitions: int) -> dict[str, dict[str, float]]:
+    """Runs all cases once unmeasured, then in turn; returns the smallest, median and largest rate of each per s."""
     found: dict[str, list[float]] = {name: [] for name in work}
-    for repetition in range(repetitions):
-        for name, (_, case) in work.items():
-            say(f"repetition {repetition + 1} of {repetitions}: {name}")
+    for repetition in range(repetitions + 1):
+        for name, case in work.items():
+            say(f"repetition {repetition} of {repetitions}: {name}")
             gc.collect()
             amount, seconds = case()
-            found[name].append(amount / seconds)
+            if repetition:
+                found[name].append(amount / seconds)
     say("")
     return {
-        name: {"unit": work[name][0], "min": min(rates), "median": statistics.median(rates), "max": max(rates)}
+        name: {"min": min(rates), "median": statistics.median(rates), "max": max(rates)}
         for name, rates in found.items()
     }
 
@@ -169,11 +174,11 @@ def alternating() -> Callable[[Any], int]:
     return choose
 
 
-def timed(amount: int, work: Callable[[], object]) -> tuple[int, float]:
+def timed(amount: int, work: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> tuple[int, float]:
     """Measures one call."""
-    begin = time.perf_counter()
+    begin = clock()
     work()
-    return amount, time.perf_counter() - begin
+    return amount, clock() - begin
 
 
 def resident_megabytes() -> float:

@@ -5,7 +5,6 @@ of ``README.md`` here. All times are CPU seconds of one thread, and include ever
 records returned; compiling comes before.
 """
 
-import argparse
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,8 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 import flowsched_gym
-from benchmarks.speed.page import publish
-from benchmarks.speed.run import describe_machine
+from benchmarks.speed.page import machine_of, run_benchmark
 from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS
 from flowsched_gym.workload import make_workload
 
@@ -24,7 +22,6 @@ LOAD: Final = 0.9
 REPETITIONS: Final = 5
 TASKS: Final = {"compiled": 20_000, "simpy": 400}
 """Tasks of one repetition on each engine, of five flows in the mean."""
-QUICK_SHARE: Final = 10
 CLIENTS: Final = 3
 """Hosts that receive: on the switch each has a third of the capacity, and so the same load."""
 TOPOLOGIES: Final[Mapping[str, tuple[str, float]]] = {
@@ -48,31 +45,25 @@ CASES: Final[dict[str, tuple[str, dict[str, object]]]] = {
 
 def main() -> None:
     """Measures, prints, and writes where asked."""
-    parser = argparse.ArgumentParser(description="Measures tasks.")
-    parser.add_argument("--quick", action="store_true", help=f"a {QUICK_SHARE}th of the tasks: a look, not a result")
-    parser.add_argument("--write", action="store_true", help=f"keep the figures in {FIGURES.name}, and fill in")
-    options = parser.parse_args()
-    share = QUICK_SHARE if options.quick else 1
+    run_benchmark("Measures tasks.", measure_all, FIGURES, table)
+
+
+def measure_all(share: int) -> dict[str, Any]:
+    """Measures all disciplines, with a part of the tasks each."""
     rates: dict[str, dict[str, float]] = {name: {} for name in CASES}
     for where in TOPOLOGIES:
         for engine, count in TASKS.items():
             for name, rate in measure(where, engine, count // share).items():
                 rates[name][f"{where} {engine}"] = rate
-    figures = {
-        "command": "python -m benchmarks.speed.tasks" + (" --quick" if options.quick else "") + " --write",
-        "package_version": flowsched_gym.__version__,
-        "machine": describe_machine(),
-        "rates": rates,
-    }
-    publish(figures, FIGURES, table, write=options.write)
+    return {"rates": rates}
 
 
 def table(figures: Mapping[str, Any]) -> str:
     """Lays the figures out."""
-    machine = ", ".join(f"{name} {value}" for name, value in figures["machine"].items() if name != "architecture")
     columns = [f"{where} {engine}" for where in TOPOLOGIES for engine in ("simpy", "compiled")]
     lines = [
-        f"Thousands of flows per CPU second on one core, {machine}; the best of {REPETITIONS} interleaved repetitions.",
+        f"Thousands of flows per CPU second on one core, {machine_of(figures)}; "
+        f"the best of {REPETITIONS} interleaved repetitions.",
         f"`tafe-log`, tasks of 2 to 8 flows, at load {LOAD} on one link, or on three clients' links behind a switch.",
         "",
         "| discipline | one link, SimPy | one link, compiled | switch, SimPy | switch, compiled |",

@@ -7,7 +7,6 @@ fills the table of ``README.md`` here.
 """
 
 import argparse
-import json
 import os
 import re
 import resource
@@ -21,8 +20,9 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import flowsched_gym
-from benchmarks.speed.page import publish
+from benchmarks.speed.page import machine_of, publish
 from benchmarks.speed.run import describe_machine, say
+from flowsched_gym.core.files import read_json
 from flowsched_gym.evaluation import paired_ratio, read_result
 
 FIGURES: Final = Path(__file__).with_name("training.json")
@@ -37,14 +37,9 @@ TINY: Final = ("total_timesteps=8192", "evaluation.episodes=1", "evaluation.inte
 
 
 class Run(NamedTuple):
-    """Tells how a training went.
+    """A training: seconds of the wall clock and the processor, and when it reached the heuristic's level, if it did.
 
     Attributes:
-        wall_s: Seconds from the start of the command to its end.
-        cpu_s: Seconds of processor time that it took.
-        reached_s: Seconds from its start to the first comparison that finds the heuristic's level, if any does.
-        reached_at: Decisions until then.
-        decisions: Decisions of the whole training.
         ratio: Times the heuristic's metric on the unseen episodes at the end: mean, low, high.
         values: Metric of each of these episodes.
     """
@@ -76,11 +71,7 @@ def main() -> None:
 
 
 def measure(seeds: Sequence[int], overrides: Sequence[str] = ()) -> dict[str, list[Run]]:
-    """Trains from each seed on each engine.
-
-    Args:
-        seeds: Seeds of the trainings.
-        overrides: Changes of the configuration, for a look.
+    """Trains from each seed on each engine; overrides are changes of the configuration, for a look.
 
     Raises:
         RuntimeError: A command failed, or the engines have not trained the same agent.
@@ -125,7 +116,7 @@ def train(engine: str, seed: int, overrides: Sequence[str]) -> Run:
         if process.returncode:
             raise RuntimeError(f"{' '.join(command)} failed:\n{''.join(lines)}")
         results = {result.policy: result for result in map(read_result, (Path(folder) / "results").iterdir())}
-        summary = json.loads((Path(folder) / "result.json").read_text(encoding="utf-8"))
+        summary = read_json(Path(folder) / "result.json")
     ratio = paired_ratio(results[AGENT].values(METRIC), results[HEURISTIC].values(METRIC))
     return Run(
         wall_s=wall_s,
@@ -140,9 +131,8 @@ def train(engine: str, seed: int, overrides: Sequence[str]) -> Run:
 
 def table(figures: Mapping[str, Any]) -> str:
     """Lays the figures out."""
-    machine = ", ".join(f"{name} {value}" for name, value in figures["machine"].items() if name != "architecture")
     lines = [
-        f"Seconds on {machine}; both engines train the same agent.",
+        f"Seconds on {machine_of(figures)}; both engines train the same agent.",
         "",
         "| seed | engine | whole command, s | its CPU time, s | time to level, s | decisions to level "
         f"| final, relative to {HEURISTIC} |",

@@ -5,7 +5,6 @@ the table of ``README.md`` here. All times are CPU seconds of one thread; drawin
 oldest request is served first.
 """
 
-import argparse
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,9 +13,8 @@ from typing import Any, Final
 import gymnasium
 import numpy as np
 
-import flowsched_gym
-from benchmarks.speed.page import publish
-from benchmarks.speed.run import ARTEMIS, describe_machine, say
+from benchmarks.speed.page import machine_of, run_benchmark
+from benchmarks.speed.run import ARTEMIS, say
 from flowsched_gym.fluid import TRANSPORTS, TransportName
 
 FIGURES: Final = Path(__file__).with_name("transports.json")
@@ -29,31 +27,18 @@ STEPS: Final = 1000
 DECISIONS: Final = 5000
 """Decisions of one repetition of the SimPy engine."""
 REPETITIONS: Final = 5
-QUICK_SHARE: Final = 10
 
 
 def main() -> None:
     """Measures, prints, and writes where asked."""
-    parser = argparse.ArgumentParser(description="Measures transports on Artemis.")
-    parser.add_argument("--quick", action="store_true", help=f"a {QUICK_SHARE}th of the work: a look, not a result")
-    parser.add_argument("--write", action="store_true", help=f"keep the figures in {FIGURES.name}, and fill in")
-    options = parser.parse_args()
-    figures = {
-        "command": "python -m benchmarks.speed.transports" + (" --quick" if options.quick else "") + " --write",
-        "package_version": flowsched_gym.__version__,
-        "machine": describe_machine(),
-        "repetitions": REPETITIONS,
-        "rates": measure(QUICK_SHARE if options.quick else 1),
-    }
-    publish(figures, FIGURES, table, write=options.write)
+    run_benchmark("Measures transports on Artemis.", measure, FIGURES, table)
 
 
 def table(figures: Mapping[str, Any]) -> str:
     """Lays the figures out."""
-    machine = ", ".join(f"{name} {value}" for name, value in figures["machine"].items() if name != "architecture")
     rates = figures["rates"]
     lines = [
-        f"Decisions per CPU second on one core, {machine}; the best of",
+        f"Decisions per CPU second on one core, {machine_of(figures)}; the best of",
         f"{figures['repetitions']} interleaved repetitions. `{ARGUMENTS['workload']}`, k = {ARGUMENTS['k']}, "
         f"f = {ARGUMENTS['f']}, FIFO.",
         "",
@@ -66,8 +51,8 @@ def table(figures: Mapping[str, Any]) -> str:
     return "\n".join([*lines, "", f"Command: `{figures['command']}`", ""])
 
 
-def measure(share: int) -> dict[str, dict[str, float]]:
-    """Measures the transports in turns, once unmeasured; returns the best rates on each engine, compiled and SimPy."""
+def measure(share: int) -> dict[str, Any]:
+    """Measures the transports in turns, once unmeasured; keeps the best rates on each engine, compiled and SimPy."""
     vectors = {name: gymnasium.make_vec(ARTEMIS, num_envs=NUM_ENVS, transport=name, **ARGUMENTS) for name in MEASURED}
     singles = {name: gymnasium.make(ARTEMIS, transport=name, **ARGUMENTS) for name in MEASURED}
     for envs in vectors.values():
@@ -83,7 +68,7 @@ def measure(share: int) -> dict[str, dict[str, float]]:
             if repetition > 0:  # the first one compiles
                 rates[name] = {engine: max(rate, found[engine]) for engine, rate in rates[name].items()}
     say("")
-    return rates
+    return {"repetitions": REPETITIONS, "rates": rates}
 
 
 def play_many(envs: gymnasium.vector.VectorEnv[Any, Any, Any], steps: int) -> float:

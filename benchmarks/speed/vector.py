@@ -6,9 +6,6 @@ All times are CPU seconds of one thread, but where two are compared with one. Ac
 before the clock runs.
 """
 
-import argparse
-import gc
-import statistics
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -18,12 +15,10 @@ import gymnasium
 import numpy as np
 import numpy.typing as npt
 
-import flowsched_gym
-from benchmarks.speed.page import README, page_with
-from benchmarks.speed.run import ARTEMIS, describe_machine, resident_megabytes, say
-from flowsched_gym.core.files import replace_when_written, write_text
+from benchmarks.speed.page import benchmark_options, described, machine_of, publish
+from benchmarks.speed.run import ARTEMIS, Case, rates_of, resident_megabytes, say
+from flowsched_gym.core.files import replace_when_written
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE
-from flowsched_gym.evaluation import write_json
 
 FIGURES: Final = Path(__file__).with_name("vector.json")
 PICTURE: Final = Path(__file__).parents[2] / "docs" / "images" / "vector-speed.png"
@@ -31,8 +26,6 @@ REPETITIONS: Final = 5
 DECISIONS: Final = 1_000_000
 """Decisions of one repetition, shared among the environments."""
 MOST_STEPS: Final = 10_000
-QUICK_SHARE: Final = 10
-SINGLE_DECISIONS: Final = 30_000
 CHOICES: Final = 512
 """Steps for which random numbers are drawn before the clock runs."""
 PAPER: Final[Mapping[str, Any]] = {"k": 10, "f": 5}
@@ -49,123 +42,93 @@ SAMPLE_EPISODES: Final = 2
 TENTHS: Final = 10
 BLUE, ORANGE, GREY = "#1b7f9c", "#d1495b", "#4a5a7a"
 
-Case = Callable[[], tuple[int, float]]
-
 
 def main() -> None:
     """Measures, prints, and writes where asked."""
-    parser = argparse.ArgumentParser(description="Measures the native vector environment.")
-    parser.add_argument("--quick", action="store_true", help=f"a {QUICK_SHARE}th of the work: a look, not a result")
-    parser.add_argument("--write", action="store_true", help=f"keep the figures in {FIGURES.name}, draw and fill in")
+    parser = benchmark_options("Measures the native vector environment.", FIGURES)
     parser.add_argument("--soak", type=int, metavar="N", help="play N decisions and watch memory and results instead")
     options = parser.parse_args()
     if options.soak:
         print(soak(options.soak))
         return
-    share = QUICK_SHARE if options.quick else 1
-    figures = {
-        "command": "python -m benchmarks.speed.vector" + (" --quick" if options.quick else "") + " --write",
-        "package_version": flowsched_gym.__version__,
-        "machine": describe_machine(),
-        "repetitions": REPETITIONS,
-        "rates": measure(cases(share)),
-        "kilobytes_per_environment": kilobytes(),
-    }
-    print(table(figures))
+    figures = described(FIGURES, options, measured)
+    publish(figures, FIGURES, table, write=options.write)
     if options.write:
-        write_json(figures, FIGURES)
         draw(figures, PICTURE)
-        write_text(page_with(FIGURES, table), README)
-        print(f"written to {FIGURES}, {PICTURE} and {README}")
+
+
+def measured(share: int) -> dict[str, Any]:
+    """Measures all cases, with a part of the work each, and memory."""
+    rates = rates_of(cases(share), REPETITIONS)
+    return {"repetitions": REPETITIONS, "rates": rates, "kilobytes_per_environment": kilobytes()}
 
 
 def cases(share: int) -> dict[str, Case]:
     """Lists the cases by name."""
     decisions = DECISIONS // share
-    found: dict[str, Case] = {"simpy": lambda: play_single(SINGLE_DECISIONS // share)}
+    found: dict[str, Case] = {"simpy": environment_case(ARTEMIS, None, decisions, PAPER)}
     for number in NUM_ENVS:
-        found[f"cartpole {number}"] = vector_case("CartPole-v1", number, decisions, {})
-        found[f"artemis {number}"] = vector_case(ARTEMIS, number, decisions, PAPER)
+        found[f"cartpole {number}"] = environment_case("CartPole-v1", number, decisions, {})
+        found[f"artemis {number}"] = environment_case(ARTEMIS, number, decisions, PAPER)
     for number in THREADED_ENVS:
         for threads in (1, 2):
             arguments = {**PAPER, "num_threads": threads}
-            found[f"threads {number} {threads}"] = vector_case(
+            found[f"threads {number} {threads}"] = environment_case(
                 ARTEMIS, number, decisions, arguments, clock=time.perf_counter
             )
     for name, values in VARIED.items():
         for value in values:
-            found[f"{name} {value}"] = vector_case(ARTEMIS, VARIED_ENVS, decisions, {**PAPER, name: value})
+            found[f"{name} {value}"] = environment_case(ARTEMIS, VARIED_ENVS, decisions, {**PAPER, name: value})
     return found
 
 
-def vector_case(
+def environment_case(
     env_id: str,
-    num_envs: int,
+    num_envs: int | None,
     decisions: int,
     arguments: Mapping[str, Any],
     *,
+    least_steps: int = CHOICES,
     clock: Callable[[], float] = time.thread_time,
 ) -> Case:
-    """Returns what plays so many decisions in a vector environment, which is made when it is first asked."""
+    """Returns what plays so many decisions in an environment, or native vector, which is made when it is first asked.
+
+    It goes on where it was, for at least so many steps.
+    """
     made: list[Any] = []
 
     def play() -> tuple[int, float]:
         if not made:
-            made.append(gymnasium.make_vec(env_id, num_envs=num_envs, **arguments))
+            if num_envs is None:
+                made.append(gymnasium.make(env_id, **arguments))
+            else:
+                made.append(gymnasium.make_vec(env_id, num_envs, **arguments))
             made.append(made[0].reset(seed=0)[1])
-        envs, infos = made
-        uniform = np.random.default_rng(0).random((CHOICES, num_envs))
-        steps = max(min(decisions // num_envs, MOST_STEPS), CHOICES)
+        env, info = made
+        count = num_envs or 1
+        uniform = np.random.default_rng(0).random((CHOICES, count))
+        steps = max(min(decisions // count, MOST_STEPS), least_steps)
         seconds = 0.0
         for step in range(steps):
-            actions = choose(envs, infos, uniform[step % CHOICES])
+            action = choose(env, info, uniform[step % CHOICES])
             begin = clock()
-            infos = envs.step(actions)[4]
+            _, _, terminated, truncated, info = env.step(action)
+            if num_envs is None and (terminated or truncated):
+                _, info = env.reset()
             seconds += clock() - begin
-        made[1] = infos
-        return steps * num_envs, seconds
+        made[1] = info
+        return steps * count, seconds
 
     return play
 
 
-def choose(envs: Any, infos: Mapping[str, Any], uniform: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-    """Chooses a valid action for each environment; without other actions than slots, those that fit come first."""
-    count = infos["action_mask"].sum(axis=1) if "action_mask" in infos else envs.single_action_space.n
-    chosen: npt.NDArray[np.int64] = (uniform * count).astype(np.int64)
-    return chosen
-
-
-def play_single(decisions: int) -> tuple[int, float]:
-    """Plays the single environment, on the reference engine."""
-    env = gymnasium.make(ARTEMIS, **PAPER)
-    rng = np.random.default_rng(0)
-    _, info = env.reset(seed=0)
-    seconds = 0.0
-    for _ in range(decisions):
-        action = int(rng.random() * info["action_mask"].sum())
-        begin = time.thread_time()
-        _, _, terminated, truncated, info = env.step(action)
-        if terminated or truncated:
-            _, info = env.reset()
-        seconds += time.thread_time() - begin
-    return decisions, seconds
-
-
-def measure(work: Mapping[str, Case]) -> dict[str, dict[str, float]]:
-    """Runs all cases once unmeasured, then in turn; returns the smallest, median and largest rate per CPU second."""
-    found: dict[str, list[float]] = {name: [] for name in work}
-    for repetition in range(REPETITIONS + 1):
-        for name, case in work.items():
-            say(f"repetition {repetition} of {REPETITIONS}: {name}")
-            gc.collect()
-            amount, seconds = case()
-            if repetition:
-                found[name].append(amount / seconds)
-    say("")
-    return {
-        name: {"min": min(rates), "median": statistics.median(rates), "max": max(rates)}
-        for name, rates in found.items()
-    }
+def choose(env: Any, info: Mapping[str, Any], uniform: npt.NDArray[np.float64]) -> Any:
+    """Chooses a valid action for each environment; one for a single environment."""
+    space = getattr(env, "single_action_space", env.action_space)
+    mask = np.atleast_2d(info.get("action_mask", np.ones((len(uniform), space.n), dtype=bool)))
+    wanted = (uniform * mask.sum(axis=1)).astype(np.int64)
+    actions = (mask.cumsum(axis=1) > wanted[:, None]).argmax(axis=1)
+    return actions if hasattr(env, "single_action_space") else int(actions[0])
 
 
 def kilobytes() -> dict[str, float]:
@@ -181,9 +144,8 @@ def kilobytes() -> dict[str, float]:
 def table(figures: Mapping[str, Any]) -> str:
     """Lays the figures out."""
     rates = {name: rate["median"] for name, rate in figures["rates"].items()}
-    machine = ", ".join(f"{name} {value}" for name, value in figures["machine"].items() if name != "architecture")
     lines = [
-        f"Decisions per CPU second on one core, {machine}; medians of {figures['repetitions']} interleaved",
+        f"Decisions per CPU second on one core, {machine_of(figures)}; medians of {figures['repetitions']} interleaved",
         "repetitions.",
         "",
         "| environments | Artemis | ns per decision | CartPole-v1, native | over CartPole | over our SimPy engine |",

@@ -77,17 +77,18 @@ def draw_intervals(
     estimates: Mapping[str, Interval],
     *,
     learned: Collection[str] = (),
+    colours: Mapping[str, str] | None = None,
     bound: Interval | None = None,
     scale: float = 1.0,
     digits: int = 1,
 ) -> None:
     """Draws a dot with its interval and its number for each policy, in the order given, from the top.
 
-    Those of ``learned`` agents have a colour of their own; ``bound``, which no policy can exceed, is a line. Numbers
-    are multiplied by ``scale``, 100 for per cent.
+    Those of ``learned`` agents have a colour of their own, where no ``colours`` of policies are given; ``bound``, which
+    no policy can exceed, is a line. Numbers are multiplied by ``scale``, 100 for per cent.
     """
     for row, (name, estimate) in enumerate(estimates.items()):
-        colour = LEARNED if name in learned else HEURISTIC
+        colour = (colours or {}).get(name, LEARNED if name in learned else HEURISTIC)
         mean = scale * estimate.mean
         if estimate.known:
             axes.plot([scale * estimate.low, scale * estimate.high], [row, row], color=colour, linewidth=3, alpha=0.4)

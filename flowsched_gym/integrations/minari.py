@@ -31,8 +31,6 @@ except ImportError as error:
     missing = error.name or "minari"
     raise MissingDependencyError(missing, extra="minari", purpose="write datasets") from None
 
-__all__ = ["DatasetWriter", "Played", "new_folder"]
-
 MASK: Final = "action_mask"
 """Info that says which actions are allowed, in environments that have masks."""
 MOST_ENVS: Final = 64

@@ -10,6 +10,7 @@ from flowsched_gym.leaderboard.claims import (
     tier_of,
 )
 from flowsched_gym.leaderboard.comparison import (
+    APART,
     ComparedSetting,
     ComparisonRow,
     column_of,
@@ -19,8 +20,8 @@ from flowsched_gym.leaderboard.comparison import (
     curves_of,
     metrics_beside,
     reference_of,
+    tables_markdown,
 )
-from flowsched_gym.leaderboard.document import APART, tables_markdown
 from flowsched_gym.leaderboard.play import Entrant, entrants_of, play, result_path
 from flowsched_gym.leaderboard.policy_process import played_apart
 from flowsched_gym.leaderboard.published import published_results, same_as_published, write_published

@@ -12,16 +12,17 @@ all others stand apart, below them. The futures that search draws are no informa
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, Interval, Progress, statistics
-from flowsched_gym.flows.metrics import SMALLER_IS_BETTER, merit
+from flowsched_gym.flows.metrics import SMALLER_IS_BETTER, merit, unit_of
 from flowsched_gym.leaderboard.scores import Compared, training_scores
 from flowsched_gym.leaderboard.suite import Groups, Setting
-from flowsched_gym.leaderboard.table import Table, format_interval
+from flowsched_gym.leaderboard.table import Table, escaped, format_interval
 from flowsched_gym.registration import agent_ability, policy_ability, widest_ability
 from flowsched_gym.systems import Ability
 
@@ -29,6 +30,8 @@ OF_THE_BOUND: Final = Ability(("all",), ("the future",))
 OF_SEARCH: Final = Ability(information=("drawn futures",))
 CLAIRVOYANT: Final = "clairvoyant=true"
 """Option with which search knows the future."""
+APART: Final = "With more actions or information"
+"""Stands above the rows of what the agents of a setting cannot be compared with."""
 RANDOM: Final = "random"
 """Policy that every environment has, and that has the score 0."""
 PERCENT: Final = 100.0
@@ -183,7 +186,10 @@ def compare_settings(groups: Groups, progress: Progress | None = None) -> list[C
 
 def column_of(metric: str) -> MetricColumn:
     """Returns how a metric is shown."""
-    return COLUMNS.get(metric, MetricColumn(label=metric.replace("_", " ")))
+    label = metric.replace("_", " ").replace("fct", "FCT").replace("tct", "TCT")
+    if metric not in COLUMNS and unit_of(metric) == "s":
+        return MetricColumn(label=f"{label}, ms", unit="ms", scale=MILLISECONDS, digits=1)
+    return COLUMNS.get(metric, MetricColumn(label=label))
 
 
 def written_score(score: float | None) -> str:
@@ -311,6 +317,30 @@ def curves_of(order: Sequence[str], learned: Collection[str]) -> list[str]:
     others = [name for name in order if name not in first and name not in learned]
     chosen = first + others[: MOST_CURVES - len(first)]
     return [name for name in order if name in chosen]
+
+
+def tables_markdown(settings: Sequence[ComparedSetting]) -> str:
+    """Returns a table for each setting, under headings of settings and environments.
+
+    What stands apart, with actions or information that the agents of a setting do not have, has a table of its own.
+    """
+    parts = []
+    for environment, group in groupby(settings, key=lambda each: each.setting.spec.id):
+        parts.append(f"\n## {environment}\n")
+        for compared in group:
+            setting = compared.setting
+            heading = ": ".join(escaped(name) for name in (setting.name, setting.title) if name)
+            parts.append(f"\n### {heading}\n")
+            if setting.ability is not None:
+                named = "Tier: {}. Actions: {}. Information: {}. Score 1: {}."
+                parts.append(f"\n{named.format(setting.tier, *setting.ability.words, escaped(setting.reference))}\n")
+            ranked = [row for row in compared.rows if not row.apart]
+            apart = [row for row in compared.rows if row.apart]
+            for words, rows in (("", ranked), (f"\n{APART}:\n", apart)):
+                if rows:
+                    table = comparison_table(compared.results, metric=setting.metric, rows=rows)
+                    parts.append(f"{words}\n{table.markdown()}")
+    return "".join(parts)
 
 
 def _merits_of_rules(results: Sequence[EvaluationResult], metric: str) -> dict[str, float]:

@@ -22,6 +22,11 @@ class Ability(NamedTuple):
     actions: tuple[str, ...] = ()
     information: tuple[str, ...] = ()
 
+    @property
+    def words(self) -> tuple[str, str]:
+        """Actions and information as tables write them."""
+        return ", ".join(self.actions) or "none", ", ".join(self.information) or "none"
+
     def covers(self, other: "Ability") -> bool:
         """Returns whether all of another policy's actions and information are among these."""
         return set(other.actions) <= set(self.actions) and set(other.information) <= set(self.information)

@@ -13,7 +13,7 @@ import yaml
 from joblib.externals.loky import get_reusable_executor
 
 from flowsched_gym.baselines.applications import study
-from flowsched_gym.baselines.applications.options import options_first
+from flowsched_gym.baselines.applications.application import options_first
 from flowsched_gym.baselines.applications.tuned_experiment import experiment_text, problem_overrides
 from flowsched_gym.baselines.configuration.study_schema import STUDIES, read_study
 from flowsched_gym.baselines.evaluate import main as evaluate_main

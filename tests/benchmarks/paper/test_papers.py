@@ -5,7 +5,7 @@ These are held to today's model and to what independent simulators give; all pag
 
 import re
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -37,21 +37,27 @@ from benchmarks.paper.coflow_rules import Coflows
 from benchmarks.paper.coflows import RULES, SCHEMES
 from benchmarks.paper.merp_tables import change
 from flowsched_gym import __version__, replay
+from flowsched_gym.core.files import read_json
 from flowsched_gym.flows.metrics import task_completion_times
 from flowsched_gym.systems import Ability
 from flowsched_gym.workload import coflow_sample, load_cdf, read_coflows
 
 PAGES = {
-    "auto": (auto_tables.read_results, auto_tables.auto_markdown, None, auto_figures.draw),
-    "merp": (merp_tables.read_results, merp_tables.merp_markdown, None, merp_figures.draw),
+    "auto": (partial(read_json, auto.RESULTS), auto_tables.auto_markdown, None, auto_figures.draw),
+    "merp": (partial(read_json, merp.RESULTS), merp_tables.merp_markdown, None, merp_figures.draw),
     "qcluster": (
-        qcluster_tables.read_results,
+        partial(read_json, qcluster.RESULTS),
         qcluster_tables.qcluster_markdown,
         qcluster_tables.DOCUMENT,
         qcluster_figures.draw,
     ),
     "tafe": (tafe_tables.read_results, tafe_tables.tafe_markdown, tafe_tables.DOCUMENT, tafe_figures.draw),
-    "thesis": (thesis.read_thesis, thesis_tables.thesis_markdown, thesis_tables.DOCUMENT, thesis_figures.draw),
+    "thesis": (
+        partial(read_json, thesis.FIGURES),
+        thesis_tables.thesis_markdown,
+        thesis_tables.DOCUMENT,
+        thesis_figures.draw,
+    ),
 }
 RATES = ("MERP", "pFabric")
 ROUTES = ("MEMR", "ECMP")
