@@ -7,7 +7,6 @@ import re
 import shlex
 import sys
 import traceback
-import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from functools import partial
@@ -77,8 +76,6 @@ def run_application(command: str, config_name: str, job: Job) -> None:
 
     # Hydra would print its own messages, with advice that does not help here, and leave.
     os.environ["HYDRA_FULL_ERROR"] = "1"
-    # That a user's file is called as a workload of the package is told by `refuse_hidden_files`.
-    warnings.filterwarnings("ignore", "\n'workload/")
     application = hydra.main(version_base="1.3", config_path=CONFIG_PATH, config_name=config_name)(task)
     status: int | str | None = BAD_USAGE
     try:

@@ -5,12 +5,8 @@ import re
 import textwrap
 from typing import Final
 
-from flowsched_gym.workload import WORKLOADS
-
 CONFIGS: Final = importlib.resources.files("flowsched_gym.configs")
 SUFFIX: Final = ".yaml"
-WORKLOAD: Final = "workload"
-"""Group of the named workloads, which have no files."""
 CHOICE: Final = re.compile(r"^  - (\w+): ([\w-]+|\$.*)$", re.MULTILINE)
 """A line of a list of defaults: a group of configuration files, and which of them is taken, or how it is found."""
 BY_ENVIRONMENT: Final = "by env"
@@ -25,11 +21,8 @@ def print_help(command: str, config_name: str) -> None:
     print(f"usage: {command} [-m] [NAME=VALUE ...]\n\n{does[:1].upper()}{does[1:]}\n\nchoices, the default first:")
     for group, choice in CHOICE.findall(primary):
         default = BY_ENVIRONMENT if choice.startswith("$") else choice
-        names = set(WORKLOADS)
-        if group != WORKLOAD:
-            files = (file.name for file in CONFIGS.joinpath(group).iterdir() if file.name.endswith(SUFFIX))
-            names = {name.removesuffix(SUFFIX) for name in files}
-        others = sorted(names - {default})
+        files = (file.name for file in CONFIGS.joinpath(group).iterdir() if file.name.endswith(SUFFIX))
+        others = sorted({name.removesuffix(SUFFIX) for name in files} - {default})
         print(
             textwrap.fill(
                 ", ".join([default, *others]), WIDTH, initial_indent=f"  {group:<12}", subsequent_indent=" " * 14

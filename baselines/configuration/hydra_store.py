@@ -44,7 +44,7 @@ from flowsched_gym.baselines.configuration.policy_schemas import (
     SetwiseConfig,
     WeightsConfig,
 )
-from flowsched_gym.baselines.configuration.workload_files import register_resolvers, register_workloads
+from flowsched_gym.baselines.configuration.workload_files import register_resolvers
 from flowsched_gym.core.errors import ConfigError, similar
 from flowsched_gym.envs.arguments import types_kept
 from flowsched_gym.registration import SYSTEMS, load_target
@@ -91,9 +91,8 @@ _environment_schemas: dict[str, type] = {}
 
 
 def register_schemas() -> None:
-    """Stores schemas and named workloads where configurations find them by name; a second call changes nothing."""
+    """Stores all schemas where configuration files find them by name; a second call changes nothing."""
     register_resolvers()
-    register_workloads()
     register_environment_defaults()
     register_sweep_resolvers()
     OmegaConf.register_new_resolver("run_folder", run_folder, replace=True)

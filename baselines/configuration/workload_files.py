@@ -1,49 +1,25 @@
-"""Workloads of configurations: those of the package by name, and a user's own files as mappings.
+"""Workloads of configuration files: names, and a user's own variants as mappings.
 
-One of the package has a name and arguments that environments take beside it. Every other key makes it a variant
-(``flowsched_gym.workload.finding``), which an environment gets as a whole: no key is left out in silence.
+A workload file of the package has a name and arguments that environments take beside it. Every other key makes it a
+variant (``flowsched_gym.workload.finding``), which an environment gets as a whole: no key is left out in silence.
 """
 
 from collections.abc import Mapping
 from importlib import resources
-from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
-from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
 from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.workload import (
-    WORKLOADS,
-    ClusterWorkload,
-    GatherWorkload,
-    JobWorkload,
-    PoissonWorkload,
-    TaskWorkload,
-    plain_variant,
-)
+from flowsched_gym.workload import plain_variant
 
 GROUP: Final = "workload"
-ARGUMENTS: Final[Mapping[type, tuple[str, ...]]] = {
-    GatherWorkload: ("burst_rate", "load", "destinations", "bursts", "seconds"),
-    PoissonWorkload: ("load", "flows"),
-    ClusterWorkload: ("flows",),
-    TaskWorkload: ("load", "tasks"),
-    JobWorkload: ("load", "tasks"),
-}
-"""Keys of a workload that environments may take as arguments of their own, by its kind."""
-ENVIRONMENT_ARGUMENTS: Final = frozenset(chain.from_iterable(ARGUMENTS.values()))
+ENVIRONMENT_ARGUMENTS: Final = frozenset({"burst_rate", "load", "destinations", "bursts", "seconds", "flows", "tasks"})
+"""Keys of a workload file that environments may take as arguments of their own."""
 CONFIGS: Final = "flowsched_gym.configs"
 FILE_SCHEMA: Final = "file"
-
-
-def register_workloads() -> None:
-    """Stores the workloads of the package by name, with arguments that are null: these keep what a workload has."""
-    for name, named in WORKLOADS.items():
-        content = {"name": name, **dict.fromkeys(ARGUMENTS.get(type(named.config), ()))}
-        ConfigStore.instance().store(name=name, node=content, group=GROUP)
 
 
 def register_resolvers() -> None:
@@ -53,7 +29,7 @@ def register_resolvers() -> None:
 
 
 def refuse_hidden_files() -> None:
-    """Refuses a file of the user's that one of the package hides, or a workload of it, as Hydra looks there first.
+    """Refuses a file of the user's that another one of the package hides, as Hydra looks there first.
 
     Raises:
         ConfigError: There is such a file among those that are chosen, and it differs.
@@ -62,9 +38,8 @@ def refuse_hidden_files() -> None:
         packaged = resources.files(CONFIGS).joinpath(f"{group}/{choice}.yaml")
         for folder in own_folders():
             own = folder / group / f"{choice}.yaml"
-            differs = packaged.is_file() and own.is_file() and own.read_bytes() != packaged.read_bytes()
-            if differs or (own.is_file() and group == GROUP and choice in WORKLOADS):
-                raise ConfigError(f"{own} would not be read: {group}={choice} is one of the package, rename yours")
+            if own.is_file() and packaged.is_file() and own.read_bytes() != packaged.read_bytes():
+                raise ConfigError(f"{own} would not be read: {group}={choice} is a file of the package, rename yours")
 
 
 def _source(*, _parent_: DictConfig, _root_: DictConfig) -> object:
@@ -83,7 +58,7 @@ def _source(*, _parent_: DictConfig, _root_: DictConfig) -> object:
 
 
 def _argument(key: str, *, _parent_: DictConfig, _root_: DictConfig) -> object:
-    """Returns an argument of the workload; None where the workload is a variant, which has it."""
+    """Returns an argument of the workload file; None where the workload is a variant, which has it."""
     content = _content(_root_)
     return None if _is_variant(content, _parent_) else content.get(key)
 
