@@ -102,6 +102,14 @@ def test_scores_are_of_the_settings_reference_and_a_collapsed_training_is_shown(
     assert f"<!-- score -->{line}<!-- /score -->" in readme(line)
 
 
+def test_a_difference_that_is_told_keeps_its_sign_however_small():
+    near = make_result("near", *(SPREAD + 0.05 + each for each in (1.8e-5, 1.9e-5, 2e-5, 2.1e-5, 2.2e-5)), learned=True)
+    _, claims = judged(GRANT, near)
+    (row,) = leaderboard.learned_table(list(claims.values())).rows
+    assert row[6] == "+0.002 [+0.002, +0.002]"
+    assert row[8].startswith("**better**")
+
+
 def test_only_headline_settings_are_counted_and_shift_apart():
     agent = trained("ppo", 0.1)
     compared, claims = zip(
