@@ -1,8 +1,8 @@
 """Holds the documents to what the package does: examples and commands run, generated parts are fresh, names exist.
 
 Commands run in an empty folder, from the wheel: a reader has no checkout. By default those that take seconds run; of
-the others, arguments and configurations are checked. The exhaustive tests run all of them, one after the other, and
-shorten those that train or plan by arguments at their end.
+the others, arguments and configurations are checked. The exhaustive tests run all of them, one after the other.
+Arguments at their end shorten those that train, plan or play many episodes.
 """
 
 import contextlib
@@ -117,9 +117,10 @@ def test_files_that_pages_name_exist_and_terms_are_in_alphabetical_order() -> No
     assert [(page, name) for page, names in named.items() for name in names if not (ROOT / name).is_file()] == []
 
 
-def test_the_picture_of_the_learned_agent_is_drawn_from_the_results() -> None:
+def test_the_picture_of_the_learned_agent_and_the_readme_are_made_of_the_results() -> None:
     with Image.open(ROOT / "docs" / "images" / "learned.png") as picture:
         assert picture.info["Description"] == learned_table(), "it is stale: python -m docs.make_images"
+    assert README.read_text(encoding="utf-8") == readme(), "the README is stale: run `make paper`"
 
 
 def test_the_readme_says_that_no_agent_wins_while_none_is_better_than_the_rules_with_its_actions() -> None:
@@ -144,7 +145,6 @@ def test_the_figures_of_the_readme_are_inside_what_is_allowed() -> None:
     ids=["vector", "network", "training", "transports"],
 )
 def test_the_generated_parts_of_the_pages_are_those_of_the_figures(module: ModuleType, lay_out) -> None:
-    assert README.read_text(encoding="utf-8") == readme(), "the README is stale: run `make paper`"
     figures = json.loads(module.FIGURES.read_text(encoding="utf-8"))
     current = page.README.read_text(encoding="utf-8")
     assert current == page.page_with(module.FIGURES, lay_out), f"it is stale: python -m {module.__name__} --write"
@@ -215,7 +215,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixtur
 
 
 def run_from(installed: Path, command: str, folder: Path) -> None:
-    """Runs a command line of a shell with an installed wheel."""
+    """Runs a command line of a shell, shortened, with an installed wheel."""
+    command = " ".join([command, *(words for start, words in SHORTER.items() if f"{command} ".startswith(f"{start} "))])
     path = os.pathsep.join([str(installed / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]])
     run("bash", "-c", command, folder=folder, PATH=path, PYTHONPATH=str(installed))
 
@@ -254,5 +255,4 @@ def test_quick_commands_run_and_all_others_are_understood(
 @pytest.mark.parametrize("page", WITH_COMMANDS)
 def test_every_command_runs(page: str, here: Path, installed: Path) -> None:
     for command in commands_of(page):
-        shorter = " ".join(words for start, words in SHORTER.items() if f"{command} ".startswith(f"{start} "))
-        run_from(installed, f"{command} {shorter}", here)
+        run_from(installed, command, here)
