@@ -184,7 +184,7 @@ def test_the_documentation_builds_without_a_warning(tmp_path) -> None:
 
     Pictures, episodes that compile much, notebooks (which have tests of their own) and HTML are left to ``make docs``.
     """
-    settings = ("complete=0", "nb_execution_mode=off")
+    settings = ("complete=0", "nb_execution_mode=off", "smartquotes=0")
     command = [sys.executable, "-m", "sphinx", "-b", "dummy", "-W", "--keep-going", "-q", "-c", "docs"]
     command += [part for setting in settings for part in ("-D", setting)]
     run(*command, ".", str(tmp_path))
