@@ -41,7 +41,7 @@ rllib: $(RLLIB)/.made  ## run the examples on RLlib and TorchRL, in an environme
 # Rules run as plain functions until they are compiled; machine code that is on disk already would hide them.
 coverage: $(VENV)/.dev  ## run the tests, and tell which statements of the package Python ran
 	rm -rf build/coverage
-	NUMBA_CACHE_DIR=$(CURDIR)/build/coverage $(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=term
+	NUMBA_CACHE_DIR=$(CURDIR)/build/coverage $(BIN)/python -m pytest -p pytest_cov -n $(WORKERS) --cov --cov-report=term
 
 lint: format-check spelling notebooks-stripped types-and-imports  ## check format, style, spelling, types and imports
 
