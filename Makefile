@@ -12,7 +12,7 @@ CANDIDATES := $(if $(PYTHON),$(PYTHON),python3.11 python3.12 python3.13 python3 
 SUITABLE := import ensurepip, sys, venv; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))
 # Exactly this torch: a range would take the newest, with gigabytes of CUDA libraries.
 INSTALL = $(BIN)/python -m pip install --disable-pip-version-check $(PIP_OPTIONS) -c constraints.txt torch==2.13.0
-PYTEST = $(BIN)/python -m pytest -n $(WORKERS)
+PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 TREE := build/tree
 
 # One thread per process: numerical libraries that spin on two busy cores are several times slower.
@@ -41,7 +41,7 @@ rllib: $(RLLIB)/.made  ## run the examples on RLlib and TorchRL, in an environme
 # Rules run as plain functions until they are compiled; machine code that is on disk already would hide them.
 coverage: $(VENV)/.dev  ## run the tests, and tell which statements of the package Python ran
 	rm -rf build/coverage
-	NUMBA_CACHE_DIR=$(CURDIR)/build/coverage $(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=term
+	NUMBA_CACHE_DIR=$(CURDIR)/build/coverage $(BIN)/python -m pytest -p pytest_cov -n $(WORKERS) --cov --cov-report=term
 
 lint: format-check spelling notebooks-stripped types-and-imports  ## check format, style, spelling, types and imports
 

@@ -18,8 +18,8 @@ from benchmarks.paper.run import compare_isolated, compare_policies
 from benchmarks.paper.thesis import FIGURES as PLAYED
 from benchmarks.registry_tables import with_part
 from flowsched_gym.core.files import read_json, write_text
-from flowsched_gym.evaluation import write_json
-from flowsched_gym.leaderboard import ComparisonRow, Table, compare, format_interval, load_suite, read_results
+from flowsched_gym.evaluation import read_result, write_json
+from flowsched_gym.leaderboard import ComparisonRow, Table, compare, format_interval, load_suite
 from flowsched_gym.topology import big_switch, one_link
 from flowsched_gym.workload import Workload
 
@@ -140,7 +140,8 @@ def readme() -> str:
 
 def learned_rows() -> list[ComparisonRow]:
     """Reads the rows of the leaderboard that the README shows, best first."""
-    found = [(result, result.reference.setting) for result in read_results(RESULTS) if result.reference]
+    read = [read_result(path) for path in sorted(RESULTS.glob(f"{LEARNED_ON}*.json"))]
+    found = [(result, result.reference.setting) for result in read if result.reference]
     results = [result for result, setting in found if setting == LEARNED_ON]
     results += [
         replace(result, policy=f"{result.policy}-postpone")

@@ -5,6 +5,7 @@ import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Final
 
 import numpy as np
@@ -126,17 +127,17 @@ def test_the_agents_of_the_suite_are_one_sweep_that_can_be_interrupted_and_leave
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(agents, "MODELS", tmp_path / "models")
-    only = (
-        "--only",
-        "artemis-heavy-postpone",
-        "--only",
-        "artemis-uniform-postpone",
-        "--seeds",
-        "2",
-        "--folder",
-        "sweep",
-    )
-    monkeypatch.setattr(sys, "argv", ["agents", *only, *small])
+
+    def train_here(command, check):
+        """Trains in this process: to import all anew would take longer."""
+        assert check
+        assert command[0].exists()
+        monkeypatch.setattr(sys, "argv", [command[0].name, *command[1:]])
+        main()
+
+    monkeypatch.setattr(agents, "subprocess", SimpleNamespace(run=train_here))
+    only = "--only artemis-heavy-postpone --only artemis-uniform-postpone --seeds 2 --folder sweep"
+    monkeypatch.setattr(sys, "argv", ["agents", *only.split(), *small])
     agents.main()
 
     assert finished.stat().st_mtime_ns == written

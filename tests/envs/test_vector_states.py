@@ -23,11 +23,14 @@ from tests.processes import run_python
 SEED = 31
 NUM_ENVS = 3
 EACH_CASE = [
-    case(spec, arguments)
+    pytest.param(*one.values, mode, id=f"{mode.value}-{one.id}", marks=one.marks)
     for spec in NATIVE
-    for each in [each for each in pairwise(spec) if each.get("discipline", "merp") == "merp"][:2]
-    for arguments in (each | {"max_decisions": 25}, each)
+    for number, each in enumerate([each for each in pairwise(spec) if each.get("discipline", "merp") == "merp"][:2])
+    for limited, arguments in enumerate((each, each | {"max_decisions": 25}))
+    for later, mode in enumerate((AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP))
+    for one in [case(spec, arguments, exhaustive=(number + limited + later) % 2 == 1)]
 ]
+"""Of each environment two combinations of arguments, with and without a limit, in both modes; each two meet."""
 
 
 def started(spec: EnvironmentSpec, seed: int = SEED, **arguments: Any) -> Any:
@@ -61,8 +64,7 @@ def row(found: Any, number: int) -> Any:
     return [array[number].tobytes() for array in arrays]
 
 
-@pytest.mark.parametrize(("spec", "arguments"), EACH_CASE)
-@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP], ids=str)
+@pytest.mark.parametrize(("spec", "arguments", "mode"), EACH_CASE)
 def test_environments_go_on_from_any_state_as_they_went_on_before(spec, arguments, mode) -> None:
     envs = started(spec, autoreset_mode=mode, **arguments)
     states, expected = {0: envs.get_state()}, []

@@ -26,7 +26,8 @@ SMALL: Final = {
     "FLOWSCHED_NOTEBOOK_CANDIDATES": "3",
     "FLOWSCHED_NOTEBOOK_STEPS": "128",
     "FLOWSCHED_NOTEBOOK_TRAINING": (
-        "seed=0 env.bursts=5 vectorization=dummy algorithm.num_envs=2 algorithm.batch_size=64 progress_bar=false"
+        "seed=0 env.bursts=5 vectorization=dummy algorithm.num_envs=2 algorithm.batch_size=64 progress_bar=false "
+        "evaluation.interim_episodes=1 evaluation.episodes=2 evaluation.bound=false"
     ),
 }
 """Settings under which a notebook takes seconds; ten episodes are the fewest that have intervals."""

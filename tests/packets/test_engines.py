@@ -33,12 +33,12 @@ CASES = [
     ("qcluster", {"goal": "fq", "disorder": "fq", **SMALL_SKETCH}),
     ("qcluster", {"goal": "srpt", "rule": "harmonic", "dequeue": "wrr"}),
     ("qcluster", {"goal": "deadline", "conservative": True, **SMALL_SKETCH}),
-    ("pfabric-edf", {}),
     *(
         pytest.param(*case, marks=pytest.mark.exhaustive)
         for case in (
             ("tagged", {"tags": [row % 8 for row in range(NUM_FLOWS)], "dequeue": "wrr", "weights": range(8, 0, -1)}),
             ("pfabric", {}),
+            ("pfabric-edf", {}),
             ("fq", {}),
             ("afq", {}),
             ("pifo-las", {}),

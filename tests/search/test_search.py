@@ -42,7 +42,10 @@ def actions_of(env: gym.Env, *, future: int | None, count: int = 12) -> list[int
 
 
 @pytest.mark.parametrize(("env_id", "kwargs"), [(ARTEMIS, HEAVY), (ROUTE, ROUTES)], ids=["artemis", "merp-route"])
-def test_actions_depend_on_the_past_alone_and_are_those_of_both_engines(env_id: str, kwargs: dict[str, Any]) -> None:
+def test_actions_depend_on_the_past_alone_and_are_those_of_both_engines(
+    env_id: str, kwargs: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flowsched_gym.search.search.record_of", lambda _: None)  # no machine code for each base
     compiled, simpy = (gym.make(env_id, engine=engine, **kwargs) for engine in ("compiled", "simpy"))
     actions = actions_of(compiled, future=None)
 
@@ -98,9 +101,7 @@ def test_a_copy_goes_on_as_the_episode_does_with_the_same_future(env_id: str, kw
         ("flowsched/TAFETasks-v0", {"workload": "tafe-log", "tasks": 20, "information": "full"}, "stf"),
     ],
 )
-def test_a_base_in_machine_code_plays_as_the_one_that_is_asked(
-    env_id: str, kwargs: dict[str, Any], policy: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_record_of_a_base_chooses_as_the_policy_does(env_id: str, kwargs: dict[str, Any], policy: str) -> None:
     env = gym.make(env_id, engine="compiled", **kwargs)
     asked = make_policy(policy, env)
     record = asked.record()
@@ -112,6 +113,27 @@ def test_a_base_in_machine_code_plays_as_the_one_that_is_asked(
         action = int(asked.predict(observation)[0])
         assert chosen[0] == action
         observation, _, over, _, info = env.step(action)
+
+
+@pytest.mark.parametrize(
+    ("env_id", "kwargs"),
+    [
+        (ARTEMIS, HEAVY),
+        # To compile one takes fifteen seconds.
+        *(
+            pytest.param(*case, marks=pytest.mark.exhaustive)
+            for case in (
+                (ROUTE, ROUTES),
+                ("flowsched/MERPOrder-v0", {"workload": "poisson-pareto", "flows": 60}),
+                ("flowsched/TAFETasks-v0", {"workload": "tafe-log", "tasks": 20, "information": "full"}),
+            )
+        ),
+    ],
+)
+def test_a_base_in_machine_code_plays_as_the_one_that_is_asked(
+    env_id: str, kwargs: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    env = gym.make(env_id, engine="compiled", **kwargs)
     found = actions_of(env, future=None, count=3)
     monkeypatch.setattr("flowsched_gym.search.search.record_of", lambda _: None)
     assert actions_of(env, future=None, count=3) == found
