@@ -178,14 +178,17 @@ def pooled(claims: Sequence[Claim]) -> list[Compared]:
 
 
 def score_line(settings: Sequence[ComparedSetting], claims: Sequence[Claim], tier: str = HEADLINE) -> str:
-    """Writes the score of a tier in one line, with the number of its settings in which an agent counts."""
+    """Writes the score of a tier in one line, with how many of its settings count, and the agent that scores least."""
     score, of_tier = score_of(claims, tier), [each for each in settings if tier_of(each) == tier]
-    names = {each.compared.setting.name for each in counted_in(claims, tier)}
+    counted = counted_in(claims, tier)
+    names = {each.compared.setting.name for each in counted}
     if score is None:
         return f"No learned agent counts in the {len(of_tier)} {tier} settings."
+    least = min(counted, key=lambda each: float(each.scores.mean()))
+    written = f"{written_score(float(least.scores.mean()))} in {escaped(least.compared.setting.name)}"
     return (
         f"Score of the learned agents: **{format_interval(score, digits=2)}** in {len(names)} of {len(of_tier)} {tier} "
-        "settings (0: random choice, 1: the reference of each setting)."
+        f"settings (0: random choice, 1: the reference of each setting); the lowest agent has {written}."
     )
 
 
