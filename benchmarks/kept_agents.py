@@ -1,12 +1,11 @@
-"""Puts one trained agent of each headline setting into the package: ``python -m benchmarks.kept_agents``.
+"""Puts the trained agents of the headline settings into the package: ``python -m benchmarks.kept_agents``.
 
-It is the training with the best mean in ten validation episodes, of all agents that play there: the test episodes
-choose nothing. Cards say what the leaderboard says of all trainings of that agent.
+Of each it is the training with the best mean in ten validation episodes: the test episodes choose nothing. Cards say
+what the leaderboard says of all trainings of that agent.
 """
 
 import json
 import shutil
-from collections.abc import Sequence
 from typing import Any, Final
 
 from benchmarks.agents import MODELS
@@ -27,10 +26,8 @@ def main() -> None:
     _, claims = comparison(HERE / RESULTS)
     folder = folder_of_agents()
     cards: dict[str, Any] = {}
-    headline = [each for each in claims if tier_of(each.compared) == HEADLINE]
-    for name in dict.fromkeys(each.compared.setting.name for each in headline):
-        claim, seed = best_training([each for each in headline if each.compared.setting.name == name])
-        agent = claim.row.policy
+    for claim in (each for each in claims if tier_of(each.compared) == HEADLINE):
+        name, agent, seed = claim.compared.setting.name, claim.row.policy, best_training(claim)
         print(f"{name}: {agent}, training {seed}", flush=True)
         model = MODELS / name / agent / f"seed{seed}.zip"
         target = folder / name / f"{agent}.zip"
@@ -46,21 +43,19 @@ def main() -> None:
     print(f"{folder}: {len(cards)} agents, {size / 1e6:.2f} MB (at most {MOST_BYTES / 1e6:.1f})")
 
 
-def best_training(claims: Sequence[Claim]) -> tuple[Claim, int]:
-    """Returns the agent and the training seed with the best mean in validation episodes."""
+def best_training(claim: Claim) -> int:
+    """Returns the training seed of an agent with the best mean in validation episodes."""
     seeds = range(SUITE.validation[0], SUITE.validation[0] + NUM_EPISODES)
+    setting = claim.compared.setting
+    (entrant,) = entrants_of([str(MODELS / setting.name / claim.row.policy)])
+    result = play(SUITE, setting, entrant, seeds=seeds)
+    means = result.samples(setting.metric).mean(axis=1).tolist()
     found = []
-    for number, claim in enumerate(claims):
-        setting = claim.compared.setting
-        (entrant,) = entrants_of([str(MODELS / setting.name / claim.row.policy)])
-        result = play(SUITE, setting, entrant, seeds=seeds)
-        means = result.samples(setting.metric).mean(axis=1).tolist()
-        for run, mean in zip(result.runs, means, strict=True):
-            assert run.model is not None
-            assert run.model.seed is not None
-            found.append((merit(setting.metric, mean), -run.model.seed, number))
-    _, seed, number = max(found)
-    return claims[number], -seed
+    for run, mean in zip(result.runs, means, strict=True):
+        assert run.model is not None
+        assert run.model.seed is not None
+        found.append((merit(setting.metric, mean), -run.model.seed))
+    return -max(found)[1]
 
 
 def card(claim: Claim, seed: int, suite: str, origin: dict[str, Any]) -> dict[str, Any]:
