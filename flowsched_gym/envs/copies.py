@@ -74,7 +74,7 @@ class EpisodeCopies:
         arrival_time = self._workload.arrival_time
         if (np.diff(arrival_time) >= 0).all():
             num_arrived = int(np.searchsorted(arrival_time, self.time[0], side="right"))
-            self._batch.branch(0, numbers, num_arrived)
+            self._batch.branch(0, numbers, num_arrived, with_delivered=not self._taken)
             self._run(numbers, NO_ACTIONS)
         else:  # the rows of flows that have arrived are others there
             self._run(numbers, NO_ACTIONS)
@@ -82,7 +82,8 @@ class EpisodeCopies:
 
     def copy(self, sources: IntArray, numbers: IntArray) -> None:
         """Sets copies, (count,), to what others, (count,), are; each number once, and none that is a source."""
-        self._batch.copy(sources, numbers)
+        # The first action is rewarded for what was delivered before it, too.
+        self._batch.copy(sources, numbers, with_delivered=not self._taken)
         self.over[numbers] = self.over[sources]
         self.observation[numbers], self.mask[numbers] = self.observation[sources], self.mask[sources]
 

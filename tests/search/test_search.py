@@ -229,3 +229,12 @@ def test_all_choices_are_tried_on_the_futures_of_the_first_round_which_leaves_th
         chosen = int(one_round.predict(observation)[0])
         assert chosen == (tried.preferred if tried.preferred in best else best[0])
         observation = env.step(chosen)[0]
+
+
+def test_what_was_delivered_before_the_first_action_counts_in_every_copy() -> None:
+    # The first flow has one path, so that nobody is asked about it; the first action is rewarded for it too.
+    flows = make_flows([0.0, 0.01], [1e5, 1e5], source=[0, 0], destination=[1, 15])
+    env = gym.make(ROUTE, engine="compiled", workload=flows)
+    env.reset(seed=0)
+    tried = Search(env, SearchConfig(clairvoyant=True)).tried()
+    assert tried.values == pytest.approx(-2.0)  # two flows alone, slowdown 1 each

@@ -158,21 +158,23 @@ class BatchSimulation:
         self.grow(*snapshot.room)
         put(self.tables, numbers, snapshot)
 
-    def copy(self, sources: IntArray, numbers: IntArray) -> None:
-        """Lets networks, (count,), go on as others, (count,), will; records of flows delivered before are not copied.
+    def copy(self, sources: IntArray, numbers: IntArray, *, with_delivered: bool = False) -> None:
+        """Lets networks, (count,), go on as others, (count,), will.
 
-        No number stands twice among ``numbers``, and none that is a source.
+        No number stands twice among ``numbers``, and none that is a source. Records of flows delivered before are
+        copied on demand only.
         """
         given = np.unique(sources)
-        rows = slice(self._first_active(given), int(self.tables.networks["num_flows"][given].max()))
-        copy(self.tables, sources, numbers, rows)
+        first = 0 if with_delivered else self._first_active(given)
+        copy(self.tables, sources, numbers, slice(first, int(self.tables.networks["num_flows"][given].max())))
 
-    def branch(self, source: int, numbers: IntArray, num_arrived: int) -> None:
+    def branch(self, source: int, numbers: IntArray, num_arrived: int, *, with_delivered: bool = False) -> None:
         """Lets networks, (count,), that have been loaded go on from where another one is, with flows to come of theirs.
 
-        Their first ``num_arrived`` flows are those that have arrived in the other one, row by row.
+        Their first ``num_arrived`` flows are those that have arrived in the other one, row by row; see ``copy``.
         """
-        branch(self.tables, source, numbers, slice(self._first_active(np.array([source])), num_arrived))
+        first = 0 if with_delivered else self._first_active(np.array([source]))
+        branch(self.tables, source, numbers, slice(first, num_arrived))
 
     def _first_active(self, numbers: IntArray) -> int:
         """Returns the first row, counted from that of each network, of a flow not delivered in all, or of its task."""
