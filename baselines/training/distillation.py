@@ -68,7 +68,7 @@ class Distil(MaskablePPO):
         self.values = np.zeros((0, num_actions), dtype=np.float32)
         """Values of actions, less their mean; 0 where not allowed, (num_decisions, num_actions)."""
 
-    def learn(
+    def learn(  # type: ignore[override]  # as that of MaskablePPO
         self,
         total_timesteps: int,
         callback: MaybeCallback = None,
@@ -119,6 +119,7 @@ class Distil(MaskablePPO):
     def train(self) -> None:
         """Fits the network to all decisions so far, in units of the standard deviation of their values."""
         policy: Any = self.policy
+        assert self.batch_size is not None
         rng = SeedStreams(self.seed or 0)[f"updates after {self.num_timesteps}"]
         unit = float(self.values[self.allowed].std()) or 1.0
         batches = [
@@ -137,13 +138,12 @@ class Distil(MaskablePPO):
             logits = (logits - logits.sum(dim=1, keepdim=True) / allowed.sum(dim=1, keepdim=True)) * allowed
             loss = torch.square(logits - torch.as_tensor(self.values[rows] / unit)).sum() / allowed.sum()
             policy.optimizer.zero_grad()
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
             policy.optimizer.step()
             losses.append(loss.item())
             self._n_updates += 1
         policy.set_training_mode(False)
-        last = losses[-(len(batches) // self.n_epochs) :]
-        self.logger.record("train/loss", float(np.mean(last)))
+        self.logger.record("train/loss", float(np.mean(losses[-len(losses) // 8 :])))
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
 
     def _excluded_save_params(self) -> list[str]:

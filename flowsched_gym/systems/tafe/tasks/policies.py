@@ -63,7 +63,8 @@ class LeastWork(SlotPolicy):
 
     def record(self) -> "LeastWorkRecord":
         """Returns the rule with its columns."""
-        return LeastWorkRecord(self.size_at, *map(self.slot_column, self.needs), self.stride)
+        left, cpu_left = map(self.slot_column, self.needs)
+        return LeastWorkRecord(self.size_at, left, cpu_left, self.stride)
 
     def choose(self, batch: ObservationArray) -> IntArray:
         """Compares the sums."""
