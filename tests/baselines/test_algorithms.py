@@ -71,7 +71,7 @@ def test_what_does_not_suit_the_actions_is_refused() -> None:
         (("maskable_ppo", steps), "masks; the environment has Box without masks"),
         (("a2c_thesis",), "mixes with the uniform distribution"),
         (("ppo", steps, "policy=setwise"), "setwise: it chooses one slot.*Box"),
-        (("ppo", steps, "policy=pathwise"), "pathwise: it learns by maskable_ppo or"),
+        (("ppo", steps, "policy=pathwise"), "pathwise: it learns by maskable_ppo, reinforce or"),
         (("ddpg", "policy.start_std=0.5"), "start_std is 0.5: ppo, a2c and sac draw"),
         (("sac", "policy=auto"), "auto: its critic reads actions.*sac"),
     ):
