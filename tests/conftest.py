@@ -18,10 +18,16 @@ for _name, _value in {
 }.items():
     os.environ.setdefault(_name, _value)
 
+import logging  # noqa: E402
+import random  # noqa: E402
+import secrets  # noqa: E402
 import shutil  # noqa: E402
+import signal  # noqa: E402
 import sys  # noqa: E402
 from collections.abc import Iterator  # noqa: E402
+from itertools import groupby  # noqa: E402
 from pathlib import Path  # noqa: E402
+from typing import Any  # noqa: E402
 
 import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
@@ -32,6 +38,53 @@ from tests.repository import FOLDERS, ROOT  # noqa: E402
 # An example that is slow tells of the machine, not of the package.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--order", type=int, help="seed of the order of the files (default: another one in each run)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    handed = getattr(config, "workerinput", {})  # to the processes of pytest-xdist
+    if config.option.order is None:
+        config.option.order = handed.get("order", secrets.randbelow(10**6))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    node.workerinput["order"] = node.config.option.order
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return f"order of the files: --order={config.option.order}"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Shuffles the files, so that no test comes to need what another file has left behind."""
+    files = [list(tests) for _, tests in groupby(items, key=lambda item: item.path)]
+    random.Random(config.option.order).shuffle(files)
+    items[:] = [item for file in files for item in file]
+
+
+@pytest.fixture(autouse=True)
+def _leaves_nothing_behind() -> Iterator[None]:
+    """Fails a test that changes this process for those after it."""
+    before = _state()
+    yield
+    after = _state()
+    changed = [name for name, value in before.items() if after[name] != value]
+    assert not changed, f"the test leaves other {', '.join(changed)} behind: {[after[name] for name in changed]}"
+
+
+def _state() -> dict[str, object]:
+    return {
+        "handlers of the log": list(logging.root.handlers),
+        "level of the log": logging.root.level,
+        "folder": os.getcwd(),
+        "variables": {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")},
+        "folders of modules": list(sys.path),
+        "handlers of signals": [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)],
+    }
 
 
 @pytest.fixture(scope="module")

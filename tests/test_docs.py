@@ -31,7 +31,7 @@ from flowsched_gym.cli.app import _parser
 from flowsched_gym.fluid.disciplines import DISCIPLINES
 from flowsched_gym.packets.schedulers import SCHEDULERS
 from flowsched_gym.topology import TOPOLOGIES
-from tests.processes import run
+from tests.processes import call, run
 from tests.repository import ROOT
 
 DOCUMENTS: Final = ("README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))))
@@ -252,9 +252,8 @@ def test_quick_commands_run_and_all_others_are_understood(
                 experiment.write_text("# @package _global_\n")
             few = [word for word in words if not word.startswith(("seed=range", "launcher=", "hydra.launcher"))]
             few = ["agent=merp-route-cmaes" if word.startswith("agent=glob") else word for word in few]
-            monkeypatch.setattr(sys, "argv", [program, *few])
             done = len(begun)
-            applications[program.removeprefix("flowsched-")][0].main()
+            assert call(program, applications[program.removeprefix("flowsched-")][0].main, *few) == 0
             assert len(begun) > done
 
 
