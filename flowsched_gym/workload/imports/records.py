@@ -54,10 +54,10 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
     Raises:
         FlowFileError: The compressed file is cut or damaged.
     """
-    with path.open("rb") as plain:
+    with path.open("rb") as plain, gzip.GzipFile(fileobj=plain) as unzipped:
         zipped = plain.peek(len(GZIP)).startswith(GZIP)
         try:
-            yield gzip.open(plain) if zipped else plain
+            yield unzipped if zipped else plain
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise FlowFileError(f"{path}: this gzip file is cut or damaged: {error}") from None
 
