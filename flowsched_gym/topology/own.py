@@ -19,7 +19,7 @@ Flows take the paths with the fewest links, all of them equal; hosts forward not
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from os import PathLike, fsdecode
 from pathlib import Path
@@ -56,17 +56,9 @@ class Graph(Protocol):
     """What is read of a graph of networkx, directed or not, with parallel edges or without."""
 
     graph: dict[str, Any]
-
-    @property
-    def nodes(self) -> Any:
-        """Nodes and their attributes."""
-
-    @property
-    def edges(self) -> Any:
-        """Edges and their attributes."""
-
-    def is_directed(self) -> bool:
-        """Returns whether edges have one direction."""
+    nodes: Any
+    edges: Any
+    is_directed: Callable[[], bool]
 
 
 class Cable(NamedTuple):

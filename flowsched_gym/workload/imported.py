@@ -1,19 +1,8 @@
 """Makes flows of what others recorded: flow records of nfdump and Zeek, and packet captures.
 
 Records say when something began, who sent to whom, and how many bytes. Hosts are numbered in the order of their
-addresses, times count from the first record, and what was guessed or left out is told. Formats:
-
-``nfdump``
-    What nfdump prints, ``-o csv`` or ``-o long`` for instance, with the header. A record is one direction. Bytes are
-    those of IP packets; the out bytes of ``-b`` and ``-B`` are a flow back.
-``zeek``
-    ``conn.log`` as tab-separated values with their ``#fields``, or as JSON. A record is a connection: the bytes of the
-    originator are one flow, those of the responder another. Bytes are payload.
-``pcap``
-    pcap and pcapng. Each direction of an address and port pair is a flow, a new one after 15 s of silence, from its
-    first packet on. Bytes are payload of TCP and UDP, by the lengths in the headers.
-
-Files may be gzipped.
+addresses, times count from the first record, and what was guessed or left out is told. Files may be gzipped. The
+formats have their readers in ``imports/``.
 """
 
 import ipaddress
@@ -153,7 +142,7 @@ FORMATS: Final[Mapping[str, tuple[Callable[[Path, Told], Iterator[Record]], tupl
         read_pcap,
         (
             f"each direction of two addresses and ports is a flow, a new one after {SILENCE} s of silence",
-            "sizes are bytes of payload by the headers, those sent again included; a flow begins with its first packet",
+            "sizes are bytes of payload by the headers, those sent again included; a flow begins with its earliest packet",
         ),
     ),
 }

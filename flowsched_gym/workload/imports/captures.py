@@ -36,20 +36,16 @@ NO_TIME: Final = "simple packet blocks, which have no time"
 
 
 class Packet(NamedTuple):
-    """A packet as it was captured: Unix time in s, link type, what was captured of it, and its length on the wire."""
+    """A packet as it was captured: Unix time in s, what was captured of it, link type, and its length on the wire."""
 
     time: Decimal
-    link: int
     data: bytes
+    link: int
     length: int
 
 
-class Interface(NamedTuple):
-    """What times of an interface count from, in s, the parts of a second that they count, and its link type."""
-
-    offset: int
-    units: int
-    link: int
+Interface = tuple[int, int, int]
+"""What times of an interface count from, in s, the parts of a second that they count, and its link type."""
 
 
 def read_pcap(path: Path, told: Told) -> Iterator[Record]:
@@ -68,7 +64,7 @@ def read_pcap(path: Path, told: Told) -> Iterator[Record]:
             if not 0 <= packet.time < SECONDS_END:
                 allowed = "seconds since 1970, from 0 to 1e11"
                 raise FlowFileError(f"{path}, packet {number} has the time {packet.time:.6g}: it must be {allowed}")
-            found = layers.flow_of(packet.data, packet.link, packet.length)
+            found = layers.flow_of(*packet[1:])
             if isinstance(found, str):
                 told.left_out[found] += 1
             else:
@@ -104,7 +100,7 @@ def _pcap_packets(file: IO[bytes], order: str, units: int, path: Path, told: Tol
         if len(header) < 16 or len(data) < captured:
             _tell_of_cut("packet", position, position + len(header) + len(data), told)
             return
-        yield Packet(seconds + Decimal(parts) / units, link, data, length)
+        yield Packet(seconds + Decimal(parts) / units, data, link, length)
         position += 16 + captured
 
 
@@ -147,7 +143,7 @@ def _block(kind: int, body: bytes, order: str, interfaces: list[Interface]) -> P
                 units = (2 if value[0] & 0x80 else 10) ** (value[0] & 0x7F)
             elif code == OFFSET:
                 (offset,) = struct.unpack(order + "q", value)
-        interfaces.append(Interface(offset, units, link))
+        interfaces.append((offset, units, link))
     elif kind == SIMPLE_PACKET:
         return NO_TIME
     elif kind in (PACKET, OBSOLETE_PACKET):
@@ -158,9 +154,8 @@ def _block(kind: int, body: bytes, order: str, interfaces: list[Interface]) -> P
             raise ValueError(f"a packet of {captured} captured bytes")
         if number >= len(interfaces):
             raise ValueError(f"there is no interface {number}")
-        interface = interfaces[number]
-        time = interface.offset + Decimal(high << 32 | low) / interface.units
-        return Packet(time, interface.link, data, length)
+        offset, units, link = interfaces[number]
+        return Packet(offset + Decimal(high << 32 | low) / units, data, link, length)
     return None
 
 

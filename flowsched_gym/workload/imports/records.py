@@ -2,7 +2,6 @@
 
 import gzip
 import zlib
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -70,19 +69,13 @@ def text_lines(path: Path, needed: str) -> Iterator[str]:
     """
     with opened(path) as file:
         for number, line in enumerate(file, start=1):
-            if number == 1 and line.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
-                raise FlowFileError(f"{path}: this is UTF-16 text: it must be {needed}, in UTF-8")
+            at = f"{path}, line {number}"
+            if b"\0" in line:
+                raise FlowFileError(f"{at} has NUL characters, as UTF-16 text has: it must be {needed}, in UTF-8")
             try:
-                text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+                yield line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
             except UnicodeDecodeError as error:
-                raise FlowFileError(
-                    f"{path}, line {number}: not UTF-8 text ({error.reason}): it must be {needed}"
-                ) from None
-            if "\0" in text:
-                raise FlowFileError(
-                    f"{path}, line {number} has a NUL character, as UTF-16 text has: it must be {needed}, in UTF-8"
-                )
-            yield text.rstrip("\r\n")
+                raise FlowFileError(f"{at}: not UTF-8 text ({error.reason}): it must be {needed}") from None
 
 
 def time_of(text: str, where: str, told: Told, *, milliseconds: bool = False) -> Decimal:
