@@ -80,8 +80,8 @@ def text_lines(path: Path, needed: str) -> Iterator[str]:
 
 def time_of(text: str, where: str, told: Told, *, milliseconds: bool = False) -> Decimal:
     """Reads a date with its time of day, or a Unix time in s, or in ms if it says so or is that large."""
-    if NUMBER.fullmatch(text) and len(text) <= SHOWN_CHARACTERS:
-        time = Decimal(text)
+    time = _number_of(text)
+    if time is not None:
         if milliseconds or SECONDS_END <= time < MILLISECONDS_PER_SECOND * SECONDS_END:
             told.guess("times of 12 to 14 digits are milliseconds since 1970")
             time /= MILLISECONDS_PER_SECOND
@@ -103,9 +103,16 @@ def time_of(text: str, where: str, told: Told, *, milliseconds: bool = False) ->
 
 def size_of(text: str, where: str, multiple: int = 1) -> Decimal:
     """Reads a number of bytes, in multiples of so many."""
-    if NUMBER.fullmatch(text) and len(text) <= SHOWN_CHARACTERS and 0 <= (size := Decimal(text) * multiple) < BYTES_END:
-        return size
+    number = _number_of(text)
+    if number is not None and number * multiple < BYTES_END:
+        return number * multiple
     raise FlowFileError(f"{where} is {shown(text)}: it must be a number of bytes >= 0, below 2**64")
+
+
+def _number_of(text: str) -> Decimal | None:
+    """Reads a number from 0 to where any is too large, whose exponent decimals can have."""
+    fits = NUMBER.fullmatch(text) and len(text) <= SHOWN_CHARACTERS and 0 <= float(text) < BYTES_END
+    return Decimal(text) if fits else None
 
 
 def host_of(text: str, where: str) -> str:
