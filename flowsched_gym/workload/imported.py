@@ -142,7 +142,7 @@ FORMATS: Final[Mapping[str, tuple[Callable[[Path, Told], Iterator[Record]], tupl
         read_pcap,
         (
             f"each direction of two addresses and ports is a flow, a new one after {SILENCE} s of silence",
-            "sizes are bytes of payload by the headers, those sent again included; a flow begins with its earliest packet",
+            "sizes are bytes of payload by the headers, with those sent again; a flow begins with its earliest packet",
         ),
     ),
 }

@@ -73,8 +73,7 @@ def interface(link: int = 1, order: str = "<", **options: bytes) -> bytes:
 
 
 def enhanced(ticks: int, data: bytes, number: int = 0, order: str = "<") -> bytes:
-    ticks = ticks.to_bytes(8, "big")
-    high, low = struct.unpack("!II", ticks)
+    high, low = divmod(ticks, 2**32)
     return block(6, struct.pack(order + "IIIII", number, high, low, len(data), len(data)) + data, order)
 
 

@@ -7,8 +7,9 @@ link type and the clock of its own interface, in its own section.
 import struct
 from collections.abc import Iterator
 from decimal import Decimal
+from io import BufferedIOBase
 from pathlib import Path
-from typing import IO, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from flowsched_gym.core.errors import FlowFileError
 from flowsched_gym.workload.imports.layers import Flow, Layers
@@ -81,7 +82,7 @@ def read_pcap(path: Path, told: Told) -> Iterator[Record]:
     yield from (record for record, _ in records.values())
 
 
-def _pcap_packets(file: IO[bytes], order: str, units: int, path: Path, told: Told) -> Iterator[Packet]:
+def _pcap_packets(file: BufferedIOBase, order: str, units: int, path: Path, told: Told) -> Iterator[Packet]:
     head = file.read(20)
     if len(head) < 20:
         raise FlowFileError(f"{path} is no packet capture: it ends in its header, at byte {4 + len(head)}")
@@ -104,7 +105,7 @@ def _pcap_packets(file: IO[bytes], order: str, units: int, path: Path, told: Tol
         position += 16 + captured
 
 
-def _pcapng_packets(file: IO[bytes], path: Path, told: Told) -> Iterator[Packet]:
+def _pcapng_packets(file: BufferedIOBase, path: Path, told: Told) -> Iterator[Packet]:
     position, order, interfaces = 0, "", list[Interface]()
     head = PCAPNG + file.read(8)
     while head:

@@ -133,8 +133,8 @@ class Layers:
             extensions = sum(each.length for each in packet.all_extension_headers)
             length = packet.plen - extensions if packet.plen else len(inner) + lost
         size = (inner.ulen or length) - UDP_HEADER if isinstance(inner, self._udp) else length - 4 * inner.off
-        ends = (str(ipaddress.ip_address(each)) for each in (packet.src, packet.dst))
-        return Flow(*ends, type(inner).__name__, inner.sport, inner.dport), max(size, 0)
+        source, destination = (str(ipaddress.ip_address(each)) for each in (packet.src, packet.dst))
+        return Flow(source, destination, type(inner).__name__, inner.sport, inner.dport), max(size, 0)
 
     def _raw(self, data: bytes) -> Any:
         return (self._ip6 if data[0] >> 4 == 6 else self._ip)(data)

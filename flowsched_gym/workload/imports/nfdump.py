@@ -54,7 +54,7 @@ class _Layout(NamedTuple):
     """What a header says: names of all columns, index of those that are read, and what a line of text looks like."""
 
     names: list[str]
-    index: Mapping[str, int]
+    roles: Mapping[str, int]
     line: re.Pattern[str] | None
 
 
@@ -96,16 +96,16 @@ def _read_header(line: str, at: str) -> _Layout:
             names.append(label[1])
             rest = rest[label.end() :]
         pattern = re.compile("(?: <?->)? ".join(f"({CELLS[name]})" for name in names))
-    index = {}
+    roles = {}
     for role, choices in ROLES.items():
         found = [position for position, name in enumerate(names) if name in choices]
         if len(found) > 1:
             raise FlowFileError(f"{at}: columns {' and '.join(names[each] for each in found)}: only one is allowed")
         if found:
-            index[role] = found[0]
+            roles[role] = found[0]
         elif role != "out":
             raise FlowFileError(f"{at}: no column {' or '.join(choices)}: it must be {NEEDED}")
-    return _Layout(names, index, pattern)
+    return _Layout(names, roles, pattern)
 
 
 def _cells(line: str, layout: _Layout, at: str) -> list[str]:
@@ -125,7 +125,7 @@ def _records(cells: list[str], layout: _Layout, at: str, place: str, told: Told)
     """Yields a flow from the source to the destination, and one back if there are out bytes."""
 
     def cell(role: str) -> tuple[str, str]:
-        index = layout.index[role]
+        index = layout.roles[role]
         return cells[index], f"{at}, column {layout.names[index]}"
 
     time = time_of(*cell("time"), told, milliseconds=layout.names[:2] == CSV_FAST)
@@ -134,7 +134,7 @@ def _records(cells: list[str], layout: _Layout, at: str, place: str, told: Told)
         text, where = cell(role)
         hosts.append(host_of(_without_port(text) if where.endswith(":Port") else text, where))
     for role, ends in (("bytes", hosts), ("out", hosts[::-1])):
-        if role in layout.index:
+        if role in layout.roles:
             text, where = cell(role)
             unit = text[-1:] if text[-1:] in UNITS else ""
             size = size_of(text.removesuffix(unit).rstrip(), where, UNITS[unit])

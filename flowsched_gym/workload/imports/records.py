@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from io import BufferedIOBase
 from pathlib import Path
-from typing import IO, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from flowsched_gym.core.errors import FlowFileError, shown
 from flowsched_gym.workload.flow_csv import NUMBER, SHOWN_CHARACTERS
@@ -47,7 +48,7 @@ class Told:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[IO[bytes]]:
+def opened(path: Path) -> Iterator[BufferedIOBase]:
     """Opens a file to read its bytes, those that gzip compressed if it did.
 
     Raises:
