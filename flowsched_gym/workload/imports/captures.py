@@ -141,7 +141,8 @@ def _block(kind: int, body: bytes, order: str, interfaces: list[Interface]) -> P
             if code == 0:
                 break
             if code == RESOLUTION:
-                units = (2 if value[0] & 0x80 else 10) ** (value[0] & 0x7F)
+                digits = value[0] & 0x7F
+                units = 1 << digits if value[0] & 0x80 else int("1" + digits * "0")
             elif code == OFFSET:
                 (offset,) = struct.unpack(order + "q", value)
         interfaces.append((offset, units, link))
