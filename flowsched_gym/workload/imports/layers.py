@@ -130,8 +130,9 @@ class Layers:
         if isinstance(packet, self._ip):
             length = packet.len - 4 * packet.hl if packet.len else len(inner) + lost
         else:
-            extensions = sum(each.length for each in packet.all_extension_headers)
-            length = packet.plen - extensions if packet.plen else len(inner) + lost
+            length = packet.plen or len(inner) + lost
+            for extension in packet.all_extension_headers if packet.plen else ():
+                length -= extension.length
         size = (inner.ulen or length) - UDP_HEADER if isinstance(inner, self._udp) else length - 4 * inner.off
         source, destination = (str(ipaddress.ip_address(each)) for each in (packet.src, packet.dst))
         return Flow(source, destination, type(inner).__name__, inner.sport, inner.dport), max(size, 0)
