@@ -196,7 +196,7 @@ def test_what_is_left_out_of_a_capture_is_counted_by_its_name(tmp_path: Path) ->
     assert rows(imported(tmp_path, pcap((TIME, first)))) == [(0, 1, 3000.0, 0.0)]
     # Extension headers are no payload.
     extended = ip(C, "::2", b"\x06\x00\x01\x04" + bytes(4) + transport(70), 0)
-    assert rows(imported(tmp_path, pcap((TIME, frame(extended, 0x86DD))))) == [(0, 1, 70.0, 0.0)]
+    assert rows(imported(tmp_path, pcap((TIME, frame(extended, 0x86DD))))) == [(1, 0, 70.0, 0.0)]
     # A length of 0 was left to the network card.
     assert rows(imported(tmp_path, pcap((TIME, frame(ip(A, B, transport(64), length=0)))))) == [(0, 1, 64.0, 0.0)]
     with pytest.raises(FlowFileError, match=r"no flow.* 1 packets of link type 105 \(IEEE802_11\), which is not read"):
