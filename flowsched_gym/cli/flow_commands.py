@@ -3,6 +3,7 @@
 import argparse
 import math
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -14,7 +15,7 @@ from flowsched_gym.cli.arguments import key_values
 from flowsched_gym.cli.options import DEFAULT_TOPOLOGY
 from flowsched_gym.cli.output import ProgressBar, print_definitions, print_json, standard_output_kept_clean
 from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.core.files import check_target
+from flowsched_gym.core.files import check_target, replace_when_written
 from flowsched_gym.core.units import BYTES_PER_MEGABYTE, gbps_to_capacity
 from flowsched_gym.evaluation import replay, replay_packets, serve_packets
 from flowsched_gym.evaluation.network_plot import plot_network
@@ -61,14 +62,17 @@ def run_workload(options: argparse.Namespace) -> None:
 
 def run_import_flows(options: argparse.Namespace) -> None:
     """Makes a flow file of what others recorded, and tells what was guessed and left out."""
-    for target in filter(None, (options.out, options.sizes)):
-        check_target(target)
+    targets = [check_target(each) for each in (options.out, options.sizes) if each is not None]
+    if targets[1:] == targets[:1]:
+        raise ConfigError(f"--out and --sizes are both {options.out}: two files are needed")
     imported = import_flows(options.file, format=options.format, num_hosts=options.hosts)
     workload, addresses = imported.workload, imported.addresses
-    workloads.write_flows(workload, options.out)
     hosts = options.hosts or len(addresses)
-    if options.sizes is not None:
-        write_sizes(workload, options.sizes)
+    with ExitStack() as all_or_nothing:
+        temporary = [all_or_nothing.enter_context(replace_when_written(each)) for each in targets]
+        workloads.write_flows(workload, temporary[0])
+        if options.sizes is not None:
+            write_sizes(workload, temporary[1])
     if options.json:
         facts = {"num_flows": workload.num_flows, "num_hosts": hosts, "addresses": addresses, "begin": imported.begin}
         print_json({**facts, "left_out": imported.left_out, "guessed": imported.guessed})

@@ -19,7 +19,10 @@ OwnOr = Converted[Name | TopologyLike, Name | OwnNetwork]
 def topology_argument(default: StrEnum, meaning: str) -> Any:
     """Declares the network: one of an enumeration, or one's own, whose links may have values of their own."""
     names = ", ".join(f'``"{each}"``' for each in type(default))
-    own = 'or a network of your own: a file (``"mine.graphml"``, ``"mine.yaml"``) or a mapping (``docs/networks.md``)'
+    own = (
+        'or a network of your own: a file (``"mine.graphml"``, ``"mine.yaml"``), a mapping or a graph of networkx '
+        "(``docs/networks.md``)"
+    )
     return argument(default, convert=partial(_kept, type(default)), meaning=f"{meaning}: {names}, {own}")
 
 

@@ -58,9 +58,9 @@ def replay(
         flows: Path of a flow file or of a workload file, name of a workload, a ``Workload``, or a mapping of equally
             long sequences with the flow file's column names.
         discipline: Name of a discipline (``flowsched list``), or one of your own, which serves this replay.
-        topology: Name of a topology, a network of your own (a file, ``.graphml`` or ``.yaml``, or a mapping; see
-            ``docs/networks.md``), or one built before. On ``one-link`` all flows share one link, whatever their hosts;
-            on many links ``ps`` is max-min fair and ordered disciplines are greedy in their order.
+        topology: Name of a topology, a network of your own (a file, ``.graphml`` or ``.yaml``, a mapping, or a graph of
+            networkx; see ``docs/networks.md``), or one built before. On ``one-link`` all flows share one link, whatever
+            their hosts; on many links ``ps`` is max-min fair and ordered disciplines are greedy in their order.
         capacity: Capacity of every link in B/s, in a network of your own of those that give none; ``None`` for 1 Gbps.
         parameters: Parameters of the discipline (``thresholds``, ``within``, ``queue``, ``weights``); ``delay``, the
             propagation delay of every link in s (0); ``routing``, how flows choose among equal paths (``ecmp``;

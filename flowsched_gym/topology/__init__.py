@@ -3,7 +3,6 @@
 from flowsched_gym.topology.cpus import add_cpus, cpu_path, machine_mix
 from flowsched_gym.topology.fabrics import (
     TOPOLOGIES,
-    TopologyLike,
     big_switch,
     fat_tree,
     leaf_spine,
@@ -12,7 +11,7 @@ from flowsched_gym.topology.fabrics import (
     one_link,
     tree9,
 )
-from flowsched_gym.topology.own import OwnNetwork, is_own_network, read_network
+from flowsched_gym.topology.own import OwnNetwork, TopologyLike, is_own_network, read_network
 from flowsched_gym.topology.routing import DEFAULT_FLOWLET_GAP, ROUTINGS, Routing, RoutingKind, make_routing
 from flowsched_gym.topology.topology import DEFAULT_CAPACITY, Topology, crossing_shares
 

@@ -7,8 +7,7 @@ of one value per link is given. Counts that are too small or too large, capaciti
 """
 
 import math
-from collections.abc import Callable, Mapping
-from os import PathLike
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -16,12 +15,10 @@ import numpy as np
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.checks import check_between, check_choice, check_integer
 from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.topology.own import OwnNetwork, is_own_network, read_network
+from flowsched_gym.topology.own import TopologyLike, is_own_network, read_network
 from flowsched_gym.topology.topology import DEFAULT_CAPACITY, Topology
 
 PerLink = float | FloatArray
-TopologyLike = str | PathLike[str] | Mapping[str, object] | OwnNetwork
-"""Forms in which a topology may be given."""
 
 MOST_SWITCH_HOSTS: Final = 4096
 """Hosts of a big switch; its path table, of one row for each pair, then takes 0.4 GB."""
@@ -56,10 +53,11 @@ MOST_HOSTS: Final = {
 
 
 def make_topology(name: TopologyLike, *, num_hosts: int, capacity: float | None = None, delay: float = 0.0) -> Topology:
-    """Builds a topology by name, or the network of a file or mapping (``topology.own``).
+    """Builds a topology by name, or the network of a file, graph or mapping (``topology.own``).
 
     Args:
-        name: One of ``TOPOLOGIES``, path of a network file (``.graphml``, ``.yaml``), or a mapping.
+        name: One of ``TOPOLOGIES``, path of a network file (``.graphml``, ``.yaml``), a graph of networkx, or a
+            mapping.
         num_hosts: Hosts that it must have at least; ``one-link`` has room for any, ``tree9`` for nine.
         capacity: Capacity of every link in B/s, of a file's links those that give none; ``None`` for 1 Gbps.
         delay: Propagation delay of every link in s, of a file's links those that give none.

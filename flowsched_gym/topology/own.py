@@ -1,4 +1,4 @@
-"""Networks of one's own, from GraphML (by networkx), YAML or a mapping: hosts, switches, and links between them.
+"""Networks of one's own, from GraphML or a graph of networkx, YAML or a mapping: hosts, switches, and links.
 
 A mapping, as YAML has it::
 
@@ -10,7 +10,7 @@ A mapping, as YAML has it::
       - {ends: [left, right], capacity_gbps: 40, delay_us: 2}
     directed: false                                        # true: a link leads from its first end to its second alone
 
-In GraphML the nodes whose attribute ``host`` is true are the hosts, in the order of the file; edges have the attributes
+In a graph the nodes whose attribute ``host`` is true are the hosts, in the order of the file; edges have the attributes
 ``capacity`` and ``delay``, and an edge of an undirected graph is a cable with both directions. Values are in B/s and s;
 a name may end in a unit instead: ``capacity_gbps``, ``delay_ms``, ``delay_us``. The same names on the graph stand for
 edges that have none of their own.
@@ -19,11 +19,12 @@ Flows take the paths with the fewest links, all of them equal; hosts forward not
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from os import PathLike, fsdecode
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeGuard
+from typing import Any, Final, NamedTuple, Protocol, TypeGuard, runtime_checkable
+from xml.etree import ElementTree
 
 import numpy as np
 
@@ -48,6 +49,16 @@ DELAY_KEYS: Final = {"delay": 1.0, "delay_ms": SECONDS_PER_MILLISECOND, "delay_u
 OF_LINKS: Final = (*CAPACITY_KEYS, *DELAY_KEYS)
 TRUTHS: Final = {"true": True, "1": True, "false": False, "0": False}
 """What the attribute ``host`` may be, as text in lower case."""
+
+
+@runtime_checkable
+class Graph(Protocol):
+    """What is read of a graph of networkx, directed or not, with parallel edges or without."""
+
+    graph: dict[str, Any]
+    nodes: Any
+    edges: Any
+    is_directed: Callable[[], bool]
 
 
 class Cable(NamedTuple):
@@ -180,15 +191,19 @@ class OwnNetwork:
         return paths_from
 
 
-def is_own_network(topology: object) -> TypeGuard[str | PathLike[str] | Mapping[str, object] | OwnNetwork]:
-    """Returns whether a topology is a file, by its extension, a mapping, or was read from one."""
+TopologyLike = str | PathLike[str] | Mapping[str, object] | Graph | OwnNetwork
+"""Forms in which a topology may be given: by name, or one's own."""
+
+
+def is_own_network(topology: object) -> TypeGuard[TopologyLike]:
+    """Returns whether a topology is a file, by its extension, a mapping, a graph, or was read from one."""
     if isinstance(topology, str):
         return topology.lower().endswith(SUFFIXES)
-    return isinstance(topology, (PathLike, Mapping, OwnNetwork))
+    return isinstance(topology, (PathLike, Mapping, Graph, OwnNetwork))
 
 
-def read_network(topology: str | PathLike[str] | Mapping[str, object] | OwnNetwork) -> OwnNetwork:
-    """Reads a network from a file, or from the mapping that describes one.
+def read_network(topology: TopologyLike) -> OwnNetwork:
+    """Reads a network from a file, a graph of networkx, or the mapping that describes one.
 
     Raises:
         ConfigError: The file cannot be read, or something in it is not allowed; the message names file, node or link,
@@ -197,6 +212,8 @@ def read_network(topology: str | PathLike[str] | Mapping[str, object] | OwnNetwo
     """
     if isinstance(topology, OwnNetwork):
         return topology
+    if isinstance(topology, Graph):
+        topology = _mapping_of(topology, "topology")
     if isinstance(topology, Mapping):
         return _described(dict(topology), "topology", "topology")
     with open_to_read(topology, "network", "a network file (.graphml, .yaml)") as file:
@@ -268,21 +285,35 @@ def _read_graphml(path: Path) -> dict[str, object]:
     except ImportError:
         raise MissingDependencyError("networkx", extra=EXTRA, purpose="read GraphML files") from None
     try:
-        graph = networkx.read_graphml(path)
+        root = ElementTree.parse(path).getroot()
+        for number, edge in enumerate(root.iterfind(".//{*}edge")):
+            edge.set("id", str(number))  # of parallel edges with one id networkx would keep the last
+        graph = networkx.parse_graphml(ElementTree.tostring(root, encoding="unicode"))
     except OSError:
         raise
     except Exception as error:  # noqa: BLE001 - of what is no GraphML it raises ParseError, KeyError, ValueError and more
         raise ConfigError(f"{path}: this is not GraphML: {str(error) or type(error).__name__}") from None
+    graphs = len(root.findall("{*}graph"))
+    if graphs > 1:
+        raise ConfigError(f"{path} has {graphs} graphs: it must have one")
+    return _mapping_of(graph, str(path))
+
+
+def _mapping_of(graph: Graph, where: str) -> dict[str, object]:
+    """Returns the mapping that describes the network of a graph."""
     usual = {**graph.graph.get("edge_default", {}), **graph.graph}
-    hosts = []
+    hosts, nodes = [], set[str]()
     for node, data in graph.nodes(data=True):
+        if str(node) in nodes:
+            raise ConfigError(f"{where} has two nodes {node}: each must have a name of its own")
+        nodes.add(str(node))
         given = data.get("host", graph.graph.get("node_default", {}).get("host", False))
         if str(given).lower() not in TRUTHS:
-            raise ConfigError(f"{path}, node {node}: host is {shown(given)}: it must be true or false")
+            raise ConfigError(f"{where}, node {node}: host is {shown(given)}: it must be true or false")
         if TRUTHS[str(given).lower()]:
             hosts.append(node)
     if not hosts:
-        raise ConfigError(f"{path}: no node is a host: the boolean attribute host must be true of those that send")
+        raise ConfigError(f"{where}: no node is a host: the boolean attribute host must be true of those that send")
     links = [
         {"ends": [source, target], **{key: data[key] for key in OF_LINKS if key in data}}
         for source, target, data in graph.edges(data=True)

@@ -20,6 +20,7 @@ from flowsched_gym.core.errors import ConfigError, FlowFileError
 from flowsched_gym.core.files import open_to_read
 from flowsched_gym.flows.workload import Workload
 from flowsched_gym.workload.flow_csv import NUMBER, WHOLE_NUMBER, shorten
+from flowsched_gym.workload.imports.records import text_lines
 from flowsched_gym.workload.source import MOST_FLOWS
 
 BYTES_PER_MB: Final = 2.0**20
@@ -85,6 +86,8 @@ def read_coflows(path: str | PathLike[str], *, coflows: int | None = None) -> Wo
     host p + r, so that ``replay`` needs ``num_hosts=2 * p``. A reducer's MB, of 2**20 B, come from all mappers in
     equal parts. Times are in the units of the benchmark's simulator: 1,024 ms are 1 s.
 
+    Of a file without the first line, p is one more than the highest rack. Reducers of 0 MB have no flow.
+
     Flows are numbered from 0 in the order of the file: by coflow, then by mapper, then by reducer. ``coflows``
     reads the first so many, >= 1. Whoever uses the benchmark is asked to cite Varys (Chowdhury, Zhong and Stoica,
     SIGCOMM 2014) and Aalo (Chowdhury and Stoica, SIGCOMM 2015).
@@ -97,22 +100,30 @@ def read_coflows(path: str | PathLike[str], *, coflows: int | None = None) -> Wo
     if coflows is not None:
         check_integer("coflows", coflows, at_least=1)
     with open_to_read(path, "coflows", "a file of coflows", FlowFileError) as file:
-        try:
-            lines = file.read_text(encoding="utf-8-sig").rstrip().split("\n")
-        except UnicodeDecodeError as error:
-            raise FlowFileError(f"{path}: not UTF-8 text ({error.reason}): a file of coflows is needed") from None
-    first = _Words(lines[0], f"{path}, line 1")
-    num_ports = first.whole_number("number of ports", at_least=1)
-    count = first.whole_number("number of coflows", at_least=1)
-    first.end("the last of two numbers, ports and coflows, so that nothing follows")
-    if len(lines) <= count:
-        raise FlowFileError(f"{path}, line {len(lines) + 1}: the file ends: it must have {count} coflows, as in line 1")
-    if len(lines) > count + 1:
-        more = shorten(lines[count + 1])
-        raise FlowFileError(f"{path}, line {count + 2}: {more!r}: nothing may follow the {count} coflows of line 1")
+        lines = "\n".join(text_lines(file, "a file of coflows")).rstrip().split("\n")
+    headed = ":" not in lines[0]
+    num_ports, count = MOST_FLOWS, len(lines)
+    if headed:
+        first = _Words(lines[0], f"{path}, line 1")
+        num_ports = first.whole_number("number of ports", at_least=1)
+        count = first.whole_number("number of coflows", at_least=1)
+        first.end("the last of two numbers, ports and coflows, so that nothing follows")
+        if len(lines) <= count:
+            ends = f"{path}, line {len(lines) + 1}: the file ends"
+            raise FlowFileError(f"{ends}: it must have {count} coflows, as in line 1")
+        if len(lines) > count + 1:
+            more = shorten(lines[count + 1])
+            raise FlowFileError(f"{path}, line {count + 2}: {more!r}: nothing may follow the {count} coflows of line 1")
     if coflows is not None and coflows > count:
         raise ConfigError(f"coflows is {coflows}: it must be at most {count}, as many as {path} has")
-    return _flows(_parse(lines[1 : count + 1 if coflows is None else coflows + 1], num_ports, str(path)), num_ports)
+    chosen = lines[1 : 1 + (coflows or count)] if headed else lines
+    parsed = _parse(chosen, num_ports, str(path), first_line=1 + headed)
+    if not headed:
+        num_ports = 1 + max(int(rack) for each in parsed for rack in (*each.mappers, *each.reducers))
+    workload = _flows(parsed[:coflows], num_ports)
+    if not workload.num_flows:
+        raise FlowFileError(f"{path}: no flow: a reducer must receive more than 0 MB")
+    return workload
 
 
 def coflow_sample() -> Path:
@@ -120,11 +131,11 @@ def coflow_sample() -> Path:
     return Path(__file__).parent / "data" / "coflow_sample.txt"
 
 
-def _parse(lines: list[str], num_ports: int, source: str) -> list[_Coflow]:
+def _parse(lines: list[str], num_ports: int, source: str, first_line: int) -> list[_Coflow]:
     coflows: list[_Coflow] = []
     line_of: dict[int, int] = {}
     num_flows = 0
-    for number, line in enumerate(lines, start=2):
+    for number, line in enumerate(lines, start=first_line):
         words = _Words(line, f"{source}, line {number}")
         coflow = _parse_coflow(words, num_ports)
         if coflow.coflow_id in line_of:
@@ -150,9 +161,9 @@ def _parse_coflow(words: _Words, num_ports: int) -> _Coflow:
         if not colon:
             raise words.fault("reducer", pair, "rack:MB")
         reducers.append(words.whole_number("rack of a reducer", below=num_ports, word=rack))
-        amount = words.number("MB of a reducer", "a finite number > 0", word=megabytes)
-        if not 0 < amount * BYTES_PER_MB < math.inf:
-            raise words.fault("MB of a reducer", megabytes, "a finite number > 0")
+        amount = words.number("MB of a reducer", "a finite number >= 0", word=megabytes)
+        if amount * BYTES_PER_MB == math.inf:
+            raise words.fault("MB of a reducer", megabytes, "a finite number >= 0")
         received.append(amount)
     words.end(f"the last of {len(mappers)} mappers and {len(reducers)} reducers, so that nothing follows")
     return _Coflow(coflow_id, arrival, np.array(mappers), np.array(reducers), np.array(received))
@@ -160,13 +171,15 @@ def _parse_coflow(words: _Words, num_ports: int) -> _Coflow:
 
 def _flows(coflows: list[_Coflow], num_ports: int) -> Workload:
     counts = np.array([len(coflow.mappers) * len(coflow.reducers) for coflow in coflows])
+    size = np.concatenate(
+        [np.tile(coflow.received * BYTES_PER_MB / len(coflow.mappers), len(coflow.mappers)) for coflow in coflows]
+    )
+    sent = size > 0
     return Workload(
-        flow_id=np.arange(counts.sum()),
-        task_id=np.repeat(np.array([coflow.coflow_id for coflow in coflows]), counts),
-        source=np.concatenate([np.repeat(coflow.mappers, len(coflow.reducers)) for coflow in coflows]),
-        destination=np.concatenate([np.tile(coflow.reducers + num_ports, len(coflow.mappers)) for coflow in coflows]),
-        size=np.concatenate(
-            [np.tile(coflow.received * BYTES_PER_MB / len(coflow.mappers), len(coflow.mappers)) for coflow in coflows]
-        ),
-        arrival_time=np.repeat(np.array([coflow.arrival / TICKS_PER_SECOND for coflow in coflows]), counts),
+        flow_id=np.arange(sent.sum()),
+        task_id=np.repeat(np.array([coflow.coflow_id for coflow in coflows]), counts)[sent],
+        source=np.concatenate([np.repeat(coflow.mappers, len(coflow.reducers)) for coflow in coflows])[sent],
+        destination=np.concatenate([np.tile(each.reducers + num_ports, len(each.mappers)) for each in coflows])[sent],
+        size=size[sent],
+        arrival_time=np.repeat(np.array([coflow.arrival / TICKS_PER_SECOND for coflow in coflows]), counts)[sent],
     )

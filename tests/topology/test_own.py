@@ -97,6 +97,49 @@ def test_a_directed_graph_has_links_of_one_direction_and_parallel_edges_are_path
     assert network.path_delay(np.arange(first[0], last[0])).tolist() == pytest.approx([0.0, 5e-6])
 
 
+def test_parallel_edges_of_one_id_are_two_cables_and_a_second_graph_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "cables.graphml"
+    cables = "".join(
+        f'<edge id="x" source="{ends[0]}" target="{ends[1]}"><data key="c">{gbps}</data></edge>'
+        for ends, gbps in (("st", 1), ("ts", 4), ("st", 1))
+    )
+    text = graphml(edge("a", "s") + edge("b", "t") + cables, nodes_of("a", "b"))
+    file.write_text(text)
+    network = make_topology(file, num_hosts=2)
+    assert network.capacity[-6:].tolist() == [125e6, 125e6, 500e6, 500e6, 125e6, 125e6]
+    first, last = network.candidates(np.array([0]), np.array([1]))
+    assert (last - first).tolist() == [3]
+    file.write_text(text.replace("</graphml>", '<graph edgedefault="directed"/></graphml>'))
+    with pytest.raises(ConfigError, match="has 2 graphs: it must have one"):
+        make_topology(file, num_hosts=2)
+
+
+@pytest.mark.parametrize("kind", ["Graph", "DiGraph", "MultiGraph", "MultiDiGraph"])
+def test_a_graph_of_networkx_is_a_network(kind: str) -> None:
+    graph = getattr(pytest.importorskip("networkx"), kind)(capacity_gbps=4, name="star")
+    graph.add_node(0, host=True)
+    graph.add_node("b", host=True)
+    graph.add_node("s", host=False)
+    for _ in range(2):
+        graph.add_edges_from([(0, "s", {"delay_us": 2}), ("s", "b")])
+    if graph.is_directed():
+        graph.add_edges_from([("s", 0), ("b", "s")])
+    network = read_network(graph)
+    assert (network.name, network.hosts, network.directed) == ("star", ("0", "b"), graph.is_directed())
+    topology = make_topology(graph, num_hosts=2)
+    assert set(topology.capacity) == {5e8}
+    first, last = topology.candidates(np.array([0]), np.array([1]))
+    assert (last - first).tolist() == [4 if graph.is_multigraph() else 1]
+    flows = {"flow_id": [0], "source": [0], "destination": [1], "size_bytes": [1e6], "arrival_s": [0.0]}
+    assert flowsched_gym.replay(flows, discipline="ps", topology=graph).fct == pytest.approx([2e-3 + 2e-6])
+    graph.add_node("0", host=True)
+    with pytest.raises(ConfigError, match="topology has two nodes 0: each must have a name of its own"):
+        make_topology(graph, num_hosts=2)
+    graph.remove_nodes_from([0, "0", "b"])
+    with pytest.raises(ConfigError, match="topology: no node is a host"):
+        make_topology(graph, num_hosts=2)
+
+
 @pytest.mark.parametrize("engine", ["simpy", "compiled"])
 def test_packets_cross_a_network_whose_hosts_have_several_links(engine: str) -> None:
     links = [{"ends": [host, switch]} for host in ("a", "b", "c") for switch in ("s", "t")]

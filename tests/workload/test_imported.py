@@ -1,7 +1,7 @@
-"""Holds flows that are made of records of nfdump and Zeek, and of packets, to small files in the published formats."""
+"""Holds flows that are made of records of nfdump and Zeek to small files in the published formats."""
 
-import socket
-import struct
+import gzip
+import json
 from pathlib import Path
 
 import pytest
@@ -28,8 +28,9 @@ LONG = """\
 Date first seen          Duration Proto      Src IP Addr:Port          Dst IP Addr:Port   Flags Tos  Packets    Bytes Flows
 2005-08-30 06:59:52.338     0.001 UDP      36.249.80.226:3040  ->     92.98.219.116:1434  ......   0        1      404     1
 2005-08-30 06:59:53.338    63.545 TCP     113.138.32.152:25    ->    36.249.80.226:3575  .AP.SF   0    2.7 M    1.2 M     1
-2018-01-16 13:10:31.848     1.024 UDP   fe80::1..9a:bc53.5353  ->         ff02::fb.5353         2      951     1
-Summary: total flows: 3, total bytes: 1201355, total packets: 3, avg bps: 1, avg pps: 0, avg bpp: 124
+2005-08-30 06:59:54.338     1.024 UDP     2001:db8::ff00:42:8329.5353  ->         ff02::fb.5353  ......   0        2      951     1
+2005-08-30 06:59:55.338 1d 00:00:01.024 ICMP6   fe80::1.0  ->         ff02::1.134.0         ......   0        2      64     1
+Summary: total flows: 4, total bytes: 1201419, total packets: 3, avg bps: 1, avg pps: 0, avg bpp: 124
 Time window: 2005-08-30 06:53:00 - 2005-08-30 07:56:29
 """
 ZEEK = """\
@@ -44,6 +45,30 @@ ZEEK = """\
 1258531680.237254\tnkCxlv\t192.168.1.103\t137\t192.168.1.255\t137\tudp\t3.780125\t350\t0
 1258531681.237254\tnkCxlw\t192.168.1.103\t137\t192.168.1.255\t137\ttcp\t-\t-\t-
 #close\t2014-05-23-18-02-04
+"""
+EXTENDED = """\
+Date first seen          Duration  Proto      Src IP Addr:Port          Dst IP Addr:Port   Flags Tos  Packets    Bytes      pps      bps    Bpp Flows
+2026-09-21 12:13:20.250  00:00:00.100 TCP          10.9.0.1:5001  ->         10.9.0.2:80    ...AP.SF   0       10    12000     100   960000   1200     1
+2026-09-21 12:13:20.750  00:00:00.100 ICMP         10.9.0.3:0     ->         10.9.0.2:8.0   ...AP.SF   0       10    1.2 M     100   1.9 M   1200     1
+"""
+BOTH_WAYS = """\
+Date first seen          Duration Proto      Src IP Addr:Port          Dst IP Addr:Port  Out Pkt   In Pkt Out Byte  In Byte Flows
+2026-09-21 12:13:20.250     0.100 TCP          10.9.0.1:5001  <->        10.9.0.2:80         50       10    70000      500     2
+2026-09-21 12:13:20.750     0.100 TCP          10.9.0.3:5001  <->        10.9.0.2:80          0       10        0      300     1
+"""
+OWN_TEXT = """\
+   Bytes First seen raw      Src IP Addr     Dst IP Addr Dst Pt
+   2.5 G 1789992801.250         10.9.0.1        10.9.0.2     80
+"""
+OWN_CSV = "outBytes,dstAddr,srcAddr,inBytes,firstSeen\n70000,10.9.0.2,10.9.0.1,500,1790000000.5\n"
+FAST = """\
+cnt,af,firstSeen,lastSeen,proto,srcAddr,srcPort,dstAddr,dstPort,srcAS,dstAS,input,output,flags,srcTos,packets,bytes
+1,2,1790000000250,1790000000350,6,10.9.0.1,5001,10.9.0.2,80,0,0,1,2,...AP.SF,0,10,12000
+2,2,1790000000750,1790000001250,6,10.9.0.3,5002,10.9.0.2,80,0,0,1,2,...AP.SF,0,10,22000
+"""
+ZEEK_MS = """\
+{"ts":1790000000250.0,"id.orig_h":"10.9.0.1","id.resp_h":"10.9.0.2","orig_bytes":300,"resp_bytes":12000}
+{"ts":1790000000750.0,"id.orig_h":"10.9.0.3","id.resp_h":"10.9.0.2","orig_bytes":300,"resp_bytes":12000}
 """
 ZEEK_JSON = """\
 {"ts":1258531221.486539,"id.orig_h":"192.168.1.102","id.resp_h":"192.168.1.1","orig_bytes":301,"resp_bytes":300}
@@ -77,7 +102,45 @@ def test_new_records_of_nfdump_and_its_text_are_read(tmp_path: Path) -> None:
     imported = import_flows(written(tmp_path, LONG), format="nfdump")
     assert imported.addresses[:3] == ("36.249.80.226", "92.98.219.116", "113.138.32.152")
     assert rows(imported)[:2] == [(0, 1, 404.0, 0.0), (2, 0, 1.2e6, 1.0)]
-    assert (imported.addresses[3:], imported.workload.size[2]) == (("ff02::fb", "fe80::1..9a:bc53"), 951.0)
+    assert imported.addresses[3:] == ("2001:db8::ff00:42:8329", "fe80::1", "ff02::1", "ff02::fb")
+    assert rows(imported)[2:] == [(3, 6, 951.0, 2.0), (4, 5, 64.0, 3.0)]
+
+
+def test_columns_of_nfdump_are_found_by_their_names_wherever_they_are(tmp_path: Path) -> None:
+    for content, expected in (
+        (EXTENDED, [(0, 1, 12000.0, 0.0), (2, 1, 1.2e6, 0.5)]),
+        (BOTH_WAYS, [(0, 1, 500.0, 0.0), (1, 0, 70000.0, 0.0), (2, 1, 300.0, 0.5)]),
+        (OWN_TEXT, [(0, 1, 2.5e9, 0.0)]),
+        (OWN_CSV, [(0, 1, 500.0, 0.0), (1, 0, 70000.0, 0.0)]),
+        # Two outputs in one file, with other columns, and totals between them.
+        (
+            EXTENDED + "Summary: total flows: 2\n" + OWN_TEXT,
+            [(0, 1, 12000.0, 0.0), (2, 1, 1.2e6, 0.5), (0, 1, 2.5e9, 1.0)],
+        ),
+    ):
+        assert rows(import_flows(written(tmp_path, content), format="nfdump")) == expected
+
+
+@pytest.mark.parametrize(("format", "content"), [("nfdump", FAST), ("zeek", ZEEK_MS)])
+def test_milliseconds_are_read_as_such_and_said(format: str, content: str, tmp_path: Path) -> None:
+    imported = import_flows(written(tmp_path, content), format=format)
+    assert imported.begin == 1790000000.25
+    assert imported.workload.arrival_time.max() == 0.5
+    assert "times of 12 to 14 digits are milliseconds since 1970" in imported.guessed
+
+
+def test_files_may_be_zipped_and_begin_with_a_byte_order_mark_and_connections_may_be_an_array(tmp_path: Path) -> None:
+    array = json.dumps([json.loads(line) for line in ZEEK_JSON.splitlines()], indent=1)
+    twice = ZEEK + ZEEK.replace("\\x09", "\\x7c").replace("\t", "|").replace("125853", "125854")
+    for format, content, num_flows in (
+        ("nfdump", gzip.compress(OLD.encode()), 2),
+        ("nfdump", b"\xef\xbb\xbf" + OLD.replace("\n", "\r\n").encode(), 2),
+        ("zeek", gzip.compress(ZEEK.encode()), 3),
+        ("zeek", b"\xef\xbb\xbf" + ZEEK_JSON.encode(), 3),
+        ("zeek", array, 3),
+        ("zeek", twice, 6),
+    ):
+        assert import_flows(written(tmp_path, content), format=format).workload.num_flows == num_flows
 
 
 @pytest.mark.parametrize("content", [ZEEK, ZEEK_JSON])
@@ -86,46 +149,6 @@ def test_both_sides_of_a_connection_of_zeek_are_flows(content: str, tmp_path: Pa
     assert imported.addresses == ("192.168.1.1", "192.168.1.102", "192.168.1.103", "192.168.1.255")
     # To the microsecond: a Unix time in float64 would round.
     assert rows(imported) == [(1, 0, 301.0, 0.0), (0, 1, 300.0, 0.0), (2, 3, 350.0, 458.750715)]
-
-
-def ethernet(source: str, destination: str, payload: int, *, captured: int | None = None, protocol: int = 6) -> bytes:
-    """Lays out a frame whose headers say so much payload, of which fewer bytes may have been captured."""
-    data = bytes(payload if captured is None else captured)
-    transport = struct.pack("!HHIIBBHHH", 80, 5000, 1, 1, 5 << 4, 0x18, 100, 0, 0)
-    if protocol == 17:
-        transport = struct.pack("!HHHH", 80, 5000, 8 + payload, 0)
-    length = 20 + len(transport) + payload
-    head = struct.pack("!BBHHHBBH", 0x45, 0, length, 0, 0, 64, protocol, 0)
-    addresses = socket.inet_aton(source) + socket.inet_aton(destination)
-    return bytes(12) + b"\x08\x00" + head + addresses + transport + data
-
-
-def capture(*packets: tuple[float, bytes]) -> bytes:
-    """Writes a pcap file (microseconds, little-endian, Ethernet)."""
-    content = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
-    for time, data in packets:
-        seconds = int(time)
-        microseconds = round((time - seconds) * 1e6)
-        content += struct.pack("<IIII", seconds, microseconds, len(data), len(data)) + data
-    return content
-
-
-def test_packets_of_a_direction_are_a_flow_until_it_is_silent(tmp_path: Path) -> None:
-    pytest.importorskip("dpkt", reason="dpkt is not installed: pip install 'flowsched-gym[pcap]'")
-    a, b = "10.0.0.1", "10.0.0.2"
-    packets = (
-        (100.0, ethernet(a, b, 0)),
-        (100.25, ethernet(b, a, 500, protocol=17)),
-        (100.5, ethernet(a, b, 1460, captured=20)),
-        (101.0, ethernet(a, b, 40)),
-        (117.5, ethernet(a, b, 7)),
-        (118.0, bytes(12) + b"\x08\x06" + bytes(28)),
-    )
-    imported = import_flows(written(tmp_path, capture(*packets)), format="pcap")
-    assert rows(imported) == [(0, 1, 1500.0, 0.0), (1, 0, 500.0, 0.25), (0, 1, 7.0, 17.5)]
-    assert imported.left_out == {"packets of neither TCP nor UDP, and fragments": 1}
-    with pytest.raises(FlowFileError, match="is no packet capture"):
-        import_flows(written(tmp_path, OLD), format="pcap")
 
 
 def test_addresses_share_the_hosts_of_a_network_in_turns(tmp_path: Path) -> None:
@@ -142,12 +165,37 @@ def test_addresses_share_the_hosts_of_a_network_in_turns(tmp_path: Path) -> None
         ("nfdump", OLD.replace("1200", "many"), "line 2, column ibyt is 'many': it must be a number of bytes >= 0"),
         ("nfdump", OLD.replace("2026-09-01 10:00:02,", "soon,"), "line 3, column ts is 'soon': it must be a date"),
         ("nfdump", "10.0.0.1 10.0.0.2", "line 1: it begins with '10.0.0.1 10.0.0.2': it must be the header"),
-        ("nfdump", LONG.replace("->", "<->"), "line 2 is .* it must be one of nfdump -o long"),
+        (
+            "nfdump",
+            LONG.replace("0        1      404", "404"),
+            "line 2 is .* it must have the columns of the header: Date",
+        ),
+        ("nfdump", LONG.replace("Tos", "Ident"), "line 1: column 'Ident': nothing is known of it"),
+        ("nfdump", LONG.replace("2001:db8::ff00:42:8329", "2001:db..42:8329"), "line 4.*is condensed.*nfdump -6"),
+        ("nfdump", EXTENDED.replace("12000", "nan"), "line 2, column Bytes is 'nan': it must be a number of bytes"),
+        ("nfdump", NEW.replace("5387", ""), "line 2, column bytes is '': it must be a number of bytes"),
+        ("nfdump", NEW.replace("5387", "1_0"), "line 2, column bytes is '1_0'"),
+        ("nfdump", NEW.replace("5387", "1e999999999"), "line 2, column bytes is '1e999999999'.* below 2..64"),
+        ("nfdump", NEW.replace("fe80::1", "-", 1), "line 2, column srcAddr is '-': it must be the address of a host"),
+        ("nfdump", NEW.replace(",1\n", "\n", 1), "line 2: it has 11 values: the header has 12 columns"),
+        ("nfdump", NEW.replace(",bpp", ",inBytes"), "line 1: columns bytes and inBytes: only one is allowed"),
+        ("nfdump", FAST.replace("1790000000250", "NaN"), "line 2, column firstSeen is 'NaN': it must be a date"),
+        ("nfdump", FAST.replace("1790000000250", "0"), "from 1970-01-01 00:00:00 .line 2. to 2026-09-21 .* 366 days"),
+        ("nfdump", NEW.replace("2026-10-07 04:24:43.017", "1790000000000000"), "line 2.* or milliseconds .below 1e14"),
+        ("nfdump", b"\xff\xfe" + NEW.encode("utf-16-le"), "line 1 has NUL characters, as UTF-16 text has"),
+        ("nfdump", NEW.encode() + b"\xe9", "line 4: not UTF-8 text"),
+        ("nfdump", gzip.compress(NEW.encode())[:-20], "this gzip file is cut or damaged"),
         ("nfdump", NEW.partition("\n")[0], "has no flow: of 0 records"),
         ("zeek", ZEEK.replace("\t301\t", "\t-3\t"), "line 8, column orig_bytes is '-3'"),
         ("zeek", "1258531221.4\ta\tb", "line 1: no line #fields"),
         ("zeek", '{"ts": 1}', "line 1: no id.orig_h"),
         ("zeek", "{", "line 1: this is not JSON"),
+        ("zeek", "[" * 100_000, "line 1: this JSON is nested too deeply"),
+        ("zeek", ZEEK_JSON + "[1]", "line 3, record 1 is '1': it must be a record"),
+        ("zeek", ZEEK_JSON.replace("301", "9" * 5000), "line 1, column orig_bytes is '9"),
+        ("zeek", ZEEK.replace("\\x09", "\\x0"), r"line 1: the separator is .*: it must be written such as \\x09"),
+        ("zeek", ZEEK.replace("#unset_field\t-", "#unset_field"), "line 4 is '#unset_field': it must have one value"),
+        ("zeek", ZEEK.replace("orig_bytes", "bytes"), "line 6: it has 0 columns orig_bytes"),
     ],
 )
 def test_a_faulty_record_is_named_with_file_line_column_and_value(format, content, message, tmp_path: Path) -> None:

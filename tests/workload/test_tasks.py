@@ -171,6 +171,24 @@ def test_each_pair_of_a_mapper_and_a_reducer_is_a_flow_with_an_equal_part_of_the
     assert workload.arrival_time.tolist() == [0.5, 0.5, 0.5, 0.5, 1.0]
 
 
+def test_traces_may_lack_the_first_line_and_have_reducers_that_receive_nothing(tmp_path: Path) -> None:
+    path = write(tmp_path / "coflows.txt", "1 0 1 2 2 1:1.0 4:0", "2 5 1 0 1 2:2.0")
+    workload = read_coflows(path)
+    # The highest rack is 4, though it receives nothing: rack r receives as host 5 + r.
+    assert (workload.source.tolist(), workload.destination.tolist()) == ([2, 0], [6, 7])
+    assert (workload.size / 2**20).tolist() == [1.0, 2.0]
+    assert read_coflows(path, coflows=1).destination.tolist() == [6]
+    with pytest.raises(ConfigError, match="coflows is 3: it must be at most 2"):
+        read_coflows(path, coflows=3)
+    workload = read_coflows(write(tmp_path / "coflows.txt", "3 2", "1 0 1 0 2 1:0.0 2:5.0", "2 0 1 0 1 1:0"))
+    assert (workload.flow_id.tolist(), workload.task_id.tolist(), workload.destination.tolist()) == ([0], [1], [5])
+    with pytest.raises(FlowFileError, match="no flow: a reducer must receive more than 0 MB"):
+        read_coflows(write(tmp_path / "coflows.txt", "3 1", "1 0 1 0 1 1:0"))
+    (tmp_path / "coflows.txt").write_bytes("3 1\n".encode("utf-16"))
+    with pytest.raises(FlowFileError, match="line 1 has NUL characters, as UTF-16 text has: it must be a file of cof"):
+        read_coflows(tmp_path / "coflows.txt")
+
+
 def test_the_sample_is_replayed_and_its_first_coflows_alone_are_the_first_flows() -> None:
     workload, first = read_coflows(coflow_sample()), read_coflows(coflow_sample(), coflows=3)
     assert (workload.num_flows, workload.num_hosts) == (64, 12)
@@ -198,9 +216,9 @@ def test_what_is_not_allowed_is_refused_by_line_and_value(tmp_path: Path) -> Non
         (1, "7 0 1 0 2 0:1", "line 2, reducer: the line ends after 6 words: it must be rack:MB"),
         (1, "7 0 1 0 1 0:1 1:1", "line 2, word 7: '1:1': it must be the last of 1 mappers and 1 reducers"),
         (1, "7 0 1 0 1 01", "line 2, reducer: '01': it must be rack:MB"),
-        (1, "7 0 1 0 1 0:0", "line 2, MB of a reducer: '0': it must be a finite number > 0"),
-        (1, "7 0 1 0 1 0:nan", "line 2, MB of a reducer: 'nan': it must be a finite number > 0"),
-        (1, "7 0 1 0 1 0:1e306", "line 2, MB of a reducer: '1e306': it must be a finite number > 0"),
+        (1, "7 0 1 0 1 0:-1", "line 2, MB of a reducer: '-1': it must be a finite number >= 0"),
+        (1, "7 0 1 0 1 0:nan", "line 2, MB of a reducer: 'nan': it must be a finite number >= 0"),
+        (1, "7 0 1 0 1 0:1e306", "line 2, MB of a reducer: '1e306': it must be a finite number >= 0"),
         (2, "7 0 1 0 1 0:1", "line 3, coflow: '7': it must be another id than in line 2"),
     ):
         path = write(tmp_path / "coflows.txt", *COFLOWS[:line], new, *COFLOWS[line + 1 :])

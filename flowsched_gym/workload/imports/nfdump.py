@@ -1,0 +1,156 @@
+"""Reads records of flows as nfdump prints them: ``-o csv``, ``csv-fast``, ``line``, ``long``, ``extended`` and more.
+
+Columns are found by the names of the header, in CSV by those of nfdump 1.6 or 1.7. In bytes go from the source to the
+destination, out bytes, which ``-b`` and ``-B`` print, back.
+"""
+
+import ipaddress
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from flowsched_gym.core.errors import FlowFileError, shown
+from flowsched_gym.workload.imports.records import Record, Told, host_of, size_of, text_lines, time_of
+
+ROLES: Final = {
+    "time": ("firstSeen", "ts", "Date first seen", "Date flow start", "First seen raw", "First seen GMT"),
+    "source": ("srcAddr", "sa", "Src IP Addr:Port", "Src IP Addr"),
+    "destination": ("dstAddr", "da", "Dst IP Addr:Port", "Dst IP Addr"),
+    "bytes": ("bytes", "inBytes", "ibyt", "byt", "Bytes", "In Byte"),
+    "out": ("outBytes", "obyt", "Out Byte"),
+}
+"""Names of the columns that are read, in CSV and in text; out bytes need not be there."""
+WORD: Final = r"(?!<?->)\S+"
+CELLS: Final = {
+    **dict.fromkeys(("Date first seen", "Date flow start", "First seen GMT"), rf"\d{{4}}-\S+ \S+|{WORD}"),
+    **dict.fromkeys(("Date last seen", "Date flow received", "Last seen GMT"), r"\d{4}-\S+ \S+"),
+    "Duration": rf"(?:\d+d )?{WORD}",
+    **dict.fromkeys(
+        ("Packets", "In Pkt", "Out Pkt", "Bytes", "In Byte", "Out Byte", "bps", "pps", "Bpp", "Flows"),
+        rf"{WORD}(?: [KMGT])?",
+    ),
+    **dict.fromkeys(
+        (
+            *("Src IP Addr:Port", "Dst IP Addr:Port", "Src IP Addr", "Dst IP Addr", "Src Pt", "Dst Pt", "Proto"),
+            *("First seen raw", "Last seen raw", "Received raw", "ICMP-T", "ICMP-C", "Flags", "Fwd", "Dir", "Ver"),
+            *("Tos", "STos", "DTos", "Src AS", "Dst AS", "Next AS", "Prev AS", "Input", "Output", "SMask", "DMask"),
+            *("SVlan", "DVlan", "Router IP", "Next-hop IP", "BGP next-hop IP", "Count"),
+        ),
+        WORD,
+    ),
+}
+"""Columns that text may have, and what their cells look like; an arrow may stand between cells."""
+LABEL: Final = re.compile(rf"\s*({'|'.join(sorted(map(re.escape, CELLS), key=len, reverse=True))})(?!\S)")
+TOTALS: Final = ("Summary", "No match")
+"""Begin of lines after which totals follow, until another header comes."""
+UNITS: Final = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+CSV_FAST: Final = ["cnt", "af"]
+"""The first columns of ``-o csv-fast``, whose times are in ms."""
+NEEDED: Final = "the text of nfdump -o csv or -o long"
+
+
+class _Layout(NamedTuple):
+    """What a header says: names of all columns, index of those that are read, and what a line of text looks like."""
+
+    names: list[str]
+    roles: Mapping[str, int]
+    line: re.Pattern[str] | None
+
+
+def read_nfdump(path: Path, told: Told) -> Iterator[Record]:
+    """Yields the records of a file."""
+    layout, begun = None, False
+    for number, line in enumerate(text_lines(path, NEEDED), start=1):
+        at = f"{path}, line {number}"
+        if not line.strip():
+            continue
+        if line.startswith(TOTALS):
+            layout = None
+        elif _is_header(line, first=not begun):
+            layout = _read_header(line, at)
+        elif layout is not None:
+            yield from _records(_cells(line, layout, at), layout, at, f"line {number}", told)
+        elif not begun:
+            needed = "the header of nfdump -o csv or -o long (without -q)"
+            raise FlowFileError(f"{at}: it begins with {shown(line[:40])}: it must be {needed}")
+        begun = True
+
+
+def _is_header(line: str, *, first: bool) -> bool:
+    """Returns whether a line names columns; the first line does if it has commas."""
+    if "," in line:
+        return first or not set(ROLES["time"]).isdisjoint(each.strip() for each in line.split(","))
+    return LABEL.match(line) is not None
+
+
+def _read_header(line: str, at: str) -> _Layout:
+    names, pattern = [each.strip() for each in line.split(",")], None
+    if len(names) == 1:
+        names, rest = [], line.rstrip()
+        while rest:
+            label = LABEL.match(rest)
+            if label is None:
+                unknown = re.split(r"\s{2,}", rest.strip())[0]
+                raise FlowFileError(f"{at}: column {shown(unknown)}: nothing is known of it: it must be {NEEDED}")
+            names.append(label[1])
+            rest = rest[label.end() :]
+        pattern = re.compile("(?: <?->)? ".join(f"({CELLS[name]})" for name in names))
+    roles = {}
+    for role, choices in ROLES.items():
+        found = [position for position, name in enumerate(names) if name in choices]
+        if len(found) > 1:
+            raise FlowFileError(f"{at}: columns {' and '.join(names[each] for each in found)}: only one is allowed")
+        if found:
+            roles[role] = found[0]
+        elif role != "out":
+            raise FlowFileError(f"{at}: no column {' or '.join(choices)}: it must be {NEEDED}")
+    return _Layout(names, roles, pattern)
+
+
+def _cells(line: str, layout: _Layout, at: str) -> list[str]:
+    if layout.line is None:
+        cells = [each.strip() for each in line.split(",")]
+        if len(cells) != len(layout.names):
+            raise FlowFileError(f"{at}: it has {len(cells)} values: the header has {len(layout.names)} columns")
+        return cells
+    found = layout.line.fullmatch(" ".join(line.split()))
+    if found is None:
+        columns = ", ".join(layout.names)
+        raise FlowFileError(f"{at} is {shown(line.strip())}: it must have the columns of the header: {columns}")
+    return list(found.groups())
+
+
+def _records(cells: list[str], layout: _Layout, at: str, place: str, told: Told) -> Iterator[Record]:
+    """Yields a flow from the source to the destination, and one back if there are out bytes."""
+
+    def cell(role: str) -> tuple[str, str]:
+        index = layout.roles[role]
+        return cells[index], f"{at}, column {layout.names[index]}"
+
+    time = time_of(*cell("time"), told, milliseconds=layout.names[:2] == CSV_FAST)
+    hosts = []
+    for role in ("source", "destination"):
+        text, where = cell(role)
+        hosts.append(host_of(_without_port(text) if where.endswith(":Port") else text, where))
+    for role, ends in (("bytes", hosts), ("out", hosts[::-1])):
+        if role in layout.roles:
+            text, where = cell(role)
+            unit = text[-1:] if text[-1:] in UNITS else ""
+            size = size_of(text.removesuffix(unit).rstrip(), where, UNITS[unit])
+            if role == "bytes" or size > 0:
+                yield Record(time, ends[0], ends[1], size, place)
+
+
+def _without_port(text: str) -> str:
+    """Takes port, or type and code of ICMP, from the end of an address: after a colon in IPv4, after a dot in IPv6."""
+    if text.count(":") < 2:  # an IPv6 address has two at least
+        return text.rpartition(":")[0] or text
+    host = text
+    while "." in host and ".." not in host:
+        host = host.rpartition(".")[0]
+        try:
+            return str(ipaddress.IPv6Address(host))
+        except ValueError:
+            continue
+    return text
