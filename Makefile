@@ -8,8 +8,8 @@ PYTHON ?=
 PIP_OPTIONS ?=
 
 BIN := $(abspath $(VENV))/bin
-CANDIDATES := $(if $(PYTHON),$(PYTHON),python3.11 python3.12 python3.13 python3 python)
-SUITABLE := import ensurepip, sys, venv; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))
+CANDIDATES := $(if $(PYTHON),$(PYTHON),python3.11 python3.12 python3.13 python3.14 python3 python)
+SUITABLE := import ensurepip, sys, venv; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 15))
 # Exactly this torch: a range would take the newest, with gigabytes of CUDA libraries.
 INSTALL = $(BIN)/python -m pip install --disable-pip-version-check $(PIP_OPTIONS) -c constraints.txt torch==2.13.0
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
@@ -106,7 +106,7 @@ $(VENV)/.created:
 			exit; \
 		fi; \
 	done; \
-	echo "flowsched-gym needs Python 3.11, 3.12 or 3.13 with the venv module; tried: $(CANDIDATES)." >&2; \
+	echo "flowsched-gym needs Python 3.11 to 3.14 with the venv module; tried: $(CANDIDATES)." >&2; \
 	echo "Install one of them, or name one: make PYTHON=/path/to/python3.12 ..." >&2; \
 	exit 1
 

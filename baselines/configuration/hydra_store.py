@@ -9,6 +9,7 @@ import typing
 from collections.abc import Mapping
 from dataclasses import field
 from enum import Enum
+from functools import cache
 from typing import Any, Final
 
 from hydra.core.config_store import ConfigStore
@@ -90,6 +91,7 @@ _environment_schemas: dict[str, type] = {}
 """Those of the environments, by id."""
 
 
+@cache
 def register_schemas() -> None:
     """Stores all schemas where configuration files find them by name; a second call changes nothing."""
     register_resolvers()
