@@ -27,7 +27,7 @@ import sys  # noqa: E402
 from collections.abc import Iterator  # noqa: E402
 from itertools import groupby  # noqa: E402
 from pathlib import Path  # noqa: E402
-from typing import Any  # noqa: E402
+from typing import Any, Final  # noqa: E402
 
 import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
@@ -38,6 +38,9 @@ from tests.repository import FOLDERS, ROOT  # noqa: E402
 # An example that is slow tells of the machine, not of the package.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
+
+OF_OTHERS: Final = ("PYTEST", "RAY_")
+"""How variables begin that pytest sets for each test, and that importing Ray sets."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -72,8 +75,9 @@ def _leaves_nothing_behind() -> Iterator[None]:
     before = _state()
     yield
     after = _state()
-    changed = [name for name, value in before.items() if after[name] != value]
-    assert not changed, f"the test leaves other {', '.join(changed)} behind: {[after[name] for name in changed]}"
+    pairs = {name: (before.get(name), after.get(name)) for name in before | after}
+    changed = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+    assert not changed, f"the test leaves behind, before and after: {changed}"
 
 
 def _state() -> dict[str, object]:
@@ -81,9 +85,9 @@ def _state() -> dict[str, object]:
         "handlers of the log": list(logging.root.handlers),
         "level of the log": logging.root.level,
         "folder": os.getcwd(),
-        "variables": {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")},
         "folders of modules": list(sys.path),
         "handlers of signals": [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)],
+        **{f"${name}": value for name, value in os.environ.items() if not name.startswith(OF_OTHERS)},
     }
 
 

@@ -88,6 +88,7 @@ def call(name: str, command: Callable[[], None], *words: str) -> int:
     """Runs a command of Hydra in this process, without its log; returns its status."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", [name, *words, "hydra/job_logging=none", "hydra/hydra_logging=none"])
+        patch.setenv("HYDRA_FULL_ERROR", "1")  # as the command does, for as long as it runs
         try:
             command()
         except SystemExit as end:
