@@ -50,11 +50,13 @@ class PacketSetup:
         if flows.has_stages:
             raise WorkloadError("flows have CPU work, or come after others: flows of packets are sent when they arrive")
         payload, header = float(self.parameters.payload), float(self.parameters.header)
-        counts = np.ceil(flows.size / payload)
+        with np.errstate(over="ignore"):
+            counts = np.maximum(np.ceil(flows.size / payload), 1.0)
         if counts.sum() >= MOST_PACKETS:
             raise WorkloadError(
                 f"the flows have {counts.sum():.3g} packets of {payload:g} B: at most {MOST_PACKETS} are allowed"
             )
+        counts -= (counts > 1.0) & (flows.size <= (counts - 1.0) * payload)  # where the quotient was rounded up
         first_packet = np.concatenate([[0], np.cumsum(counts.astype(np.int64))])
         flow = np.repeat(np.arange(len(counts)), np.diff(first_packet))
         size = np.full(len(flow), payload)
