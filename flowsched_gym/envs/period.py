@@ -234,7 +234,7 @@ class PeriodVectorEnv(FlowSchedVectorEnv):
     single: ClassVar[type[PeriodEnv[Any]]]
     _template: PeriodEnv[Any]
 
-    def __init__(self, *args: Any, **arguments: Any) -> None:
+    def __init__(self, /, *args: Any, **arguments: Any) -> None:
         super().__init__(*args, **arguments)
         self._control = self._template._control
 

@@ -52,7 +52,8 @@ class PacketSetup:
         payload, header = float(self.parameters.payload), float(self.parameters.header)
         with np.errstate(over="ignore"):
             counts = np.maximum(np.ceil(flows.size / payload), 1.0)
-        if counts.sum() >= MOST_PACKETS:
+            wire = flows.size + counts * header
+        if not counts.sum() < MOST_PACKETS:
             raise WorkloadError(
                 f"the flows have {counts.sum():.3g} packets of {payload:g} B: at most {MOST_PACKETS} are allowed"
             )
@@ -82,15 +83,15 @@ class PacketSetup:
             first_packet=first_packet,
             table=PacketTable(flow, size, header, remaining, key.reshape(-1), due),
             key_id=key_id,
-            wire=flows.size + counts * header,
+            wire=wire,
         )
 
     def network(self, flows: Workload) -> PacketNetwork:
         """Makes a network of ports in which no flow has arrived.
 
         Raises:
-            ConfigError: The topology has CPUs.
-            WorkloadError: See ``cut``; or no path joins the hosts of a flow, or links fail.
+            ConfigError: See ``new_packet_network``.
+            WorkloadError: See there and ``cut``; or links fail.
         """
         if flows.link_changes is not None:
             raise WorkloadError("the workload has link changes: the links of packets stay up")
