@@ -38,8 +38,8 @@ ENDINGS: Final = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") i
 """Signals that ask a process to end; Windows has fewer."""
 
 MOST_LEVELS: Final = 100
-MOST_VALUES: Final = 1_000_000
-"""Levels and values of a YAML document at most: so many values take half a minute to read, and 1 GB."""
+MOST_VALUES: Final = 250_000
+"""Levels of a YAML document at most, and values and brackets: so many take half a minute to read."""
 
 _cleanings: list[Callable[[], None]] = []
 """What this process does before it ends."""
@@ -78,7 +78,7 @@ def check_target(path: str | PathLike[str]) -> Path:
     """Finds out whether a file could be written, before time is spent on its content; returns it, with links followed.
 
     Raises:
-        OSError: The folder does not exist, or the path is a folder.
+        OSError: The folder does not exist or is read-only, or the path is a folder.
     """
     path = check_path("path", path)
     if _is_device_or_pipe(path):
@@ -88,6 +88,8 @@ def check_target(path: str | PathLike[str]) -> Path:
         raise IsADirectoryError(f"{path} is a folder: a file name is needed")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"{path} cannot be written: the folder {target.parent} does not exist")
+    if not os.access(target.parent, os.W_OK):
+        raise PermissionError(f"{path} cannot be written: the folder {target.parent} is read-only for this user")
     return target
 
 
@@ -192,12 +194,9 @@ def check_yaml(text: str) -> None:
     for count, event in enumerate(yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if isinstance(event, yaml.AliasEvent):
-            raise ConfigError(
-                f"line {event.start_mark.line + 1} has the alias *{event.anchor}: write out what it means"
-            )
+            raise ConfigError(f"line {event.start_mark.line + 1} has an alias, *{event.anchor}: write out its value")
         if depth > MOST_LEVELS or count > MOST_VALUES:
-            line = event.start_mark.line + 1
-            raise ConfigError(f"line {line}: it must have at most {MOST_LEVELS} levels and {MOST_VALUES} values")
+            raise ConfigError(f"this YAML must have at most {MOST_LEVELS} levels and {MOST_VALUES} values and brackets")
 
 
 def _refuse_constant(name: str) -> NoReturn:

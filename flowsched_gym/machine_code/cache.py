@@ -171,7 +171,7 @@ class _TemporaryFolder(UserWideCacheLocator):
 
 
 class _CachePlace(CompileResultCacheImpl):
-    """Where machine code is kept: where the user says; without a word beside the source, at home, or in a last resort."""
+    """Where machine code is kept: where the user says; without a word beside the source, at home, or elsewhere."""
 
     def __init__(self, function: Callable[..., object]) -> None:
         if _given_folder():

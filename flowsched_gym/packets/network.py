@@ -19,14 +19,14 @@ from flowsched_gym.packets.parameters import (
     PacketTransport,
     Paths,
 )
-from flowsched_gym.packets.rules.tcp import SENDER, Segments, new_sender
+from flowsched_gym.packets.rules.tcp import MAX_RTO, SENDER, Segments, new_sender
 from flowsched_gym.packets.rules.windows import FIRST_SHARE, Deadlines, Windows
 from flowsched_gym.packets.state import PortLimits
 from flowsched_gym.topology import Topology
 
 MOST_SLOTS: Final = 2**24
 MOST_RESENDS: Final = 1000
-"""How often at most a sender that is told of its losses may send a packet while a port sends one of them."""
+"""How often at most a sender may send a packet again while a port sends it once."""
 LATEST_TIME: Final = 1e300
 """Time in s before which all bytes must have been able to pass the slowest port, one after the other."""
 SYN, SYN_ACK, DATA, ACK, READY = range(5)
@@ -328,28 +328,38 @@ def new_packet_network(
 
 
 def _check_times(network: PacketNetwork) -> None:
-    """Refuses packets that would be underway for ever."""
+    """Refuses packets that would take for ever, or would be sent again all the while that they are underway."""
     flows, parameters, slowest = network.flows, network.parameters, float(network.capacity.min())
     with np.errstate(over="ignore"):
-        volume = flows.wire.sum() + len(flows.table.flow) * parameters.ack_size
-        last = float(flows.arrival_time.max(initial=0.0) + volume / slowest)
+        volume = float(flows.wire.sum() + len(flows.table.flow) * parameters.ack_size)
+        last = float(flows.arrival_time.max(initial=0.0) + volume / np.float64(slowest))
     if not last < LATEST_TIME:
         raise WorkloadError(
             f"the flows have {volume:g} B with headers and acknowledgements, which take until {last:g} s at "
             f"{slowest:g} B/s: they must be able to end before {LATEST_TIME:g} s"
         )
+    if network.are_given or not flows.num_flows:
+        return
+    trip, wait = float(flows.table.size.max()) / slowest, parameters.min_rto
+    if not parameters.are_told:
+        trip, wait = trip + 2.0 * float(network.delay.max()), MAX_RTO
+    if trip > MOST_RESENDS * wait and (not parameters.are_told or np.isfinite(network.limits.room).any()):
+        least = f"min_rto must be at least {trip / MOST_RESENDS:.3g}" if parameters.are_told else "links must be faster"
+        raise ConfigError(
+            f"min_rto is {shown(parameters.min_rto)}: a packet takes {trip:.3g} s at the slowest port, and a sender, "
+            f"which waits for {wait:g} s at most, would send it again more than {MOST_RESENDS} times meanwhile: {least}"
+        )
 
 
 def _check_buffers(network: PacketNetwork) -> None:
-    """Refuses a buffer without room for a packet that must pass, and resending without end in one instant."""
+    """Refuses a buffer without room for a packet that must pass."""
     flows, parameters, room = network.flows, network.parameters, np.append(network.limits.room, np.inf)
-    if not flows.num_flows or np.isinf(room).all():
-        return
     room_of_path = np.minimum.reduceat(room[network.path_ports], network.path_start[:-1])
-    acks_pass = parameters.acks == Acks.PACKETS
-    data, ack = flows.table.size[flows.first_packet[:-1]], parameters.ack_size
-    largest = np.maximum(data, ack) if parameters.handshake else data
-    for ways, needed in ((network.there, largest), (network.back, np.full(len(data), ack if acks_pass else 0.0))):
+    data = flows.table.size[flows.first_packet[:-1]]
+    ack = np.full(len(data), parameters.ack_size)
+    there = np.maximum(data, ack) if parameters.handshake else data
+    back = ack if parameters.acks == Acks.PACKETS else 0.0 * ack
+    for ways, needed in ((network.there, there), (network.back, back)):
         given = room_of_path[ways.first + ways.turn]
         if (needed > given).any():
             row = int(np.argmax(np.where(needed > given, needed, 0.0)))
@@ -358,12 +368,6 @@ def _check_buffers(network: PacketNetwork) -> None:
                 f"(with headers, or acknowledgements) through a port with room for {given[row]:g} B: it must be at "
                 f"least {needed[row]:g} B there"
             )
-    least = float(data.max()) / float(network.capacity.min()) / MOST_RESENDS
-    if parameters.are_told and parameters.min_rto < least:
-        raise ConfigError(
-            f"min_rto is {shown(parameters.min_rto)}: where a buffer ({shown(parameters.buffer)} B) may overflow and "
-            f"the slowest port sends a packet in {least * MOST_RESENDS:.3g} s, it must be at least {least:.3g} s"
-        )
 
 
 def too_many_underway(slots: int) -> SimulationError:

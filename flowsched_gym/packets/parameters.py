@@ -211,7 +211,7 @@ class NetworkParameters:
         for name in ("mark_at", "buffer"):
             self._by_class(name)
         for name in ("ack_every", "receive_window"):
-            if getattr(self, name) is not None:
+            if name == "ack_every" or getattr(self, name) is not None:
                 check_between(name, getattr(self, name), 1, UNLIMITED, what="a whole number")
         if self.ack_every > 1 and reacts_to_marks(TRANSPORTS[self.transport]):
             raise ConfigError(
