@@ -50,7 +50,9 @@ class PacketSetup:
         if flows.has_stages:
             raise WorkloadError("flows have CPU work, or come after others: flows of packets are sent when they arrive")
         payload, header = float(self.parameters.payload), float(self.parameters.header)
+        assert flows.deadline_span is not None
         with np.errstate(over="ignore"):
+            due = flows.arrival_time + flows.deadline_span
             counts = np.maximum(np.ceil(flows.size / payload), 1.0)
             wire = flows.size + counts * header
         if not counts.sum() < MOST_PACKETS:
@@ -73,8 +75,6 @@ class PacketSetup:
             assert flows.task_id is not None
             alone = flows.task_id.max(initial=0) + 1 + np.arange(len(counts))
             key_id, key = np.unique(np.where(flows.task_id == NO_TASK, alone, flows.task_id), return_inverse=True)
-        assert flows.deadline_span is not None
-        due = flows.arrival_time + flows.deadline_span
         return PacketFlows(
             arrival_time=flows.arrival_time,
             flow_id=flows.flow_id,
