@@ -5,6 +5,7 @@ import logging
 import os
 import signal
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -97,9 +98,7 @@ def test_a_folder_that_is_read_only_is_named_before_anything_is_computed(monkeyp
 
 def test_yaml_that_stands_for_more_than_it_has_or_is_too_deep_is_refused_before_it_is_read(tmp_path: Path) -> None:
     path = tmp_path / "own.yaml"
-    laughs = "\n".join(
-        f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]" for before, name in zip("abcdefg", "bcdefgh")
-    )
+    laughs = "\n".join(f"{name}: &{name} [{f'*{before},' * 9}]" for before, name in pairwise("abcdefgh"))
     for text, message in (
         (f"a: &a [1, 1]\n{laughs}", r"own\.yaml: line 2 has an alias, \*a: write out its value"),
         ("a: &a {b: 1}\nc: {<<: *a}", "line 2 has an alias"),
@@ -150,9 +149,8 @@ def test_a_full_disk_leaves_commands_with_one_line_and_no_file(monkeypatch, caps
 
     flows, out = tmp_path / "flows.csv", tmp_path / "out.csv"
     assert main(["workload", "gather-a1", "--flows", "9", "--seed", "1", "--out", str(flows)]) == 0
-    (tmp_path / "nfdump.csv").write_text(
-        "ts,td,sa,da,sp,dp,pr,ibyt\n2024-01-01 00:00:00.000,1,10.0.0.1,10.0.0.2,1,2,TCP,9\n"
-    )
+    record = "2024-01-01 00:00:00.000,1,10.0.0.1,10.0.0.2,1,2,TCP,9"
+    (tmp_path / "nfdump.csv").write_text(f"ts,td,sa,da,sp,dp,pr,ibyt\n{record}\n")
     capsys.readouterr()
     monkeypatch.setattr(os, "fsync", fill)
     for words in (

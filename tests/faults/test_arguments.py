@@ -190,7 +190,7 @@ def test_a_name_that_python_uses_itself_is_an_unknown_argument() -> None:
 
 
 def test_so_many_environments_or_episodes_are_refused_before_memory_is_asked_for() -> None:
-    with pytest.raises(ConfigError, match="num_envs is 100000000000000: with .* it must be an integer from 1 to "):
+    with pytest.raises(ConfigError, match=r"num_envs is 100000000000000: with .* it must be an integer from 1 to "):
         gym.make_vec(ARTEMIS, num_envs=10**14)
     with pytest.raises(ConfigError, match="episodes is 1000000000: it must be an integer below 1000001"):
         evaluate(ARTEMIS, "fifo", episodes=10**9, seed=1)
