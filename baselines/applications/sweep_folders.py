@@ -17,10 +17,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
-try:
-    import fcntl
-except ImportError:  # where there is none, nothing guards against two processes in one folder
-    fcntl = None  # type: ignore[assignment]
+from flowsched_gym.core.files import lock_alone
 
 LOGGER: Final = logging.getLogger(__name__)
 
@@ -48,12 +45,7 @@ def job_folder(run_name: str, identity: dict[str, Any]) -> str:
 def sole_worker(folder: Path) -> Iterator[None]:
     """Waits until no other process works in a folder; a process that is killed gives its folder free."""
     with (folder / LOCK_FILE).open("w") as file:
-        if fcntl is not None:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                LOGGER.info("waiting for another process that runs this job, in %s", folder)
-                fcntl.flock(file, fcntl.LOCK_EX)
+        lock_alone(file, lambda: LOGGER.info("waiting for another process that runs this job, in %s", folder))
         yield
 
 

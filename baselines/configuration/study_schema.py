@@ -20,6 +20,7 @@ from typing import Any, Final
 import yaml
 
 from flowsched_gym.core.errors import ConfigError, listed, shown
+from flowsched_gym.core.files import check_yaml
 
 STUDIES: Final = resources.files("flowsched_gym.configs").joinpath("sweep/study")
 SUFFIX: Final = ".yaml"
@@ -118,6 +119,7 @@ def read_study(study: str) -> StudySpace:
             )
         text = STUDIES.joinpath(study + SUFFIX).read_text(encoding="utf-8")
     try:
+        check_yaml(text)
         return _space(yaml.safe_load(text))
     except (ConfigError, yaml.YAMLError) as error:
         raise ConfigError(f"study {study}: {' '.join(str(error).split())}") from None

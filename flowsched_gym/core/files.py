@@ -6,6 +6,7 @@ and nothing else is left. An error names the file, which a full disk does not do
 
 import errno
 import json
+import logging
 import os
 import secrets
 import signal
@@ -13,14 +14,21 @@ import stat
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from os import PathLike
 from pathlib import Path
-from types import FrameType
-from typing import Any, Final, NoReturn
+from types import FrameType, ModuleType
+from typing import IO, Any, Final, NoReturn
 
 from flowsched_gym.core.errors import ConfigError, FlowSchedError, MissingDependencyError, shown
 
+fcntl: ModuleType | None
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
+LOGGER: Final = logging.getLogger(__name__)
 Progress = Callable[[int, int], None]
 """Called with how much is done, and of how much."""
 
@@ -28,6 +36,10 @@ LONGEST_NAME: Final = 32
 """Characters of a file's name that its temporary name shows; file systems allow 255 bytes in all."""
 ENDINGS: Final = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 """Signals that ask a process to end; Windows has fewer."""
+
+MOST_LEVELS: Final = 100
+MOST_VALUES: Final = 250_000
+"""Levels of a YAML document at most, and values and brackets: so many take half a minute to read."""
 
 _cleanings: list[Callable[[], None]] = []
 """What this process does before it ends."""
@@ -66,7 +78,7 @@ def check_target(path: str | PathLike[str]) -> Path:
     """Finds out whether a file could be written, before time is spent on its content; returns it, with links followed.
 
     Raises:
-        OSError: The folder does not exist, or the path is a folder.
+        OSError: The folder does not exist or is read-only, or the path is a folder.
     """
     path = check_path("path", path)
     if _is_device_or_pipe(path):
@@ -76,6 +88,8 @@ def check_target(path: str | PathLike[str]) -> Path:
         raise IsADirectoryError(f"{path} is a folder: a file name is needed")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"{path} cannot be written: the folder {target.parent} does not exist")
+    if not os.access(target.parent, os.W_OK):
+        raise PermissionError(f"{path} cannot be written: the folder {target.parent} is read-only for this user")
     return target
 
 
@@ -102,6 +116,27 @@ def replace_when_written(path: str | PathLike[str]) -> Iterator[Path]:
         temporary.replace(target)
 
 
+def lock_alone(file: IO[Any], wait: Callable[[], None]) -> None:
+    """Locks an open file until it is closed, and calls ``wait`` before it waits for another process that has it.
+
+    Where a file system has no locks, as some networks have it, nothing is locked, of which a warning tells once.
+    """
+    if fcntl is None:
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        wait()
+        fcntl.flock(file, fcntl.LOCK_EX)
+    except OSError as error:
+        _tell_of_no_locks(f"{error.strerror or error}")
+
+
+@cache
+def _tell_of_no_locks(reason: str) -> None:
+    LOGGER.warning("the file system has no locks (%s): two processes at once may do the same work twice", reason)
+
+
 def write_text(text: str, path: str | PathLike[str]) -> None:
     """Writes a text file; missing folders are made."""
     check_path("path", path).parent.mkdir(parents=True, exist_ok=True)
@@ -125,10 +160,10 @@ def read_json(path: str | PathLike[str]) -> Any:
 
 
 def read_yaml(path: Path, *, extra: str) -> Any:
-    """Reads a YAML document, with OmegaConf's interpolations resolved; the extra is one that brings OmegaConf.
+    """Reads a YAML document, in which ``${...}`` is text; the extra is one that brings OmegaConf.
 
     Raises:
-        ConfigError: It is none.
+        ConfigError: It is none, or ``check_yaml`` refuses it.
         MissingDependencyError: OmegaConf is not installed.
     """
     try:
@@ -137,9 +172,31 @@ def read_yaml(path: Path, *, extra: str) -> Any:
         raise MissingDependencyError("omegaconf", extra=extra, purpose="read YAML files") from None
     with path.open(encoding="utf-8") as file:
         try:
-            return OmegaConf.to_container(OmegaConf.load(file), resolve=True)
+            check_yaml(file.read())
+            file.seek(0)
+            return OmegaConf.to_container(OmegaConf.load(file), resolve=False)
+        except FlowSchedError as error:
+            raise ConfigError(f"{path}: {error}") from None
         except Exception as error:  # noqa: BLE001 - PyYAML raises KeyError, IndexError and more for values such as !!bool x
             raise ConfigError(f"{path}: this is not YAML: {error}") from None
+
+
+def check_yaml(text: str) -> None:
+    """Refuses, before anything is made of it, YAML of a few lines that stands for billions of values, or is too deep.
+
+    Raises:
+        ConfigError: It has an alias, too many values, or too many levels.
+        yaml.YAMLError: It is none.
+    """
+    import yaml  # noqa: PLC0415 - optional
+
+    depth = 0
+    for count, event in enumerate(yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if isinstance(event, yaml.AliasEvent):
+            raise ConfigError(f"line {event.start_mark.line + 1} has an alias, *{event.anchor}: write out its value")
+        if depth > MOST_LEVELS or count > MOST_VALUES:
+            raise ConfigError(f"this YAML must have at most {MOST_LEVELS} levels and {MOST_VALUES} values and brackets")
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -53,6 +53,7 @@ class Periods:
         self, period: Period, env: NetworkEnvironment, *, on_begin: Callable[[], None], counted: IntEnum, end: IntEnum
     ) -> None:
         self.begun = 0
+        self._skipped = 0
         self._due = False
         self._period = period
         self._env = env
@@ -72,6 +73,10 @@ class Periods:
             # A period ends when all flows of this instant have been counted.
             self._env.at(self._env.now, self._counted_kind, LAST_ROW, self._enough)
 
+    def skip(self, count: int) -> None:
+        """Leaves out so many periods from the next one on."""
+        self._skipped = count
+
     def pending(self) -> PeriodDecision | None:
         """Returns what is to be asked, if a period has begun since the last decision."""
         if not self._due:
@@ -86,6 +91,10 @@ class Periods:
             self._due = True
             self._on_begin()
             yield self._end()
+            if self._skipped:
+                self.begun += self._skipped
+                self._skipped = 0
+                yield self._end()
 
     def _end(self) -> Event:
         if self._period.seconds is not None:

@@ -260,6 +260,7 @@ if not MYPY:
         def decorate(initialise):
             def __init__(  # noqa: N807 - becomes one
                 self: Any,
+                /,  # so that an argument that is called so is an unknown one
                 workload: WorkloadLike | None = default,
                 *,
                 render_mode: str | None = None,
@@ -320,7 +321,7 @@ def _with_tables(document: str, config: type[Config], layout: Callable[[Config],
 
 def _signature(config: type[EnvConfig]) -> inspect.Signature:
     """Returns the signature of an environment; members are given by their names."""
-    parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
+    parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)]
     given, hints = inspect.signature(config).parameters.values(), types_kept(config)
     for each in sorted(given, key=lambda each: isinstance(each.annotation, InitVar)):
         hint = hints[each.name]

@@ -256,7 +256,7 @@ class DecisionVectorEnv(MaskedVectorEnv):
     _template: DecisionEnv[Any]
     simulation: BatchSimulation
 
-    def __init__(self, *args: Any, **arguments: Any) -> None:
+    def __init__(self, /, *args: Any, **arguments: Any) -> None:
         """Finds the machine code, of these types for good, so that it is looked up once and not in every step."""
         super().__init__(*args, **arguments)
         self._everyone = np.arange(self.num_envs)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
-from flowsched_gym.core.checks import check_integer
+from flowsched_gym.core.checks import EXACT_END, check_integer
 from flowsched_gym.core.errors import ConfigError, InvalidAction, shown
 from flowsched_gym.core.periods import Period
 from flowsched_gym.envs.base import Action, FlowSchedEnv, Observation
@@ -31,7 +31,8 @@ from flowsched_gym.workload import WorkloadSource, members_of
 View = TypeVar("View", bound=EpisodeView)
 
 MOST_PERIODS: Final = 10_000_000
-"""Periods of an episode at most: to go through so many takes half an hour, whether anything is decided or not."""
+"""Periods of an episode at most: to go through so many takes half an hour, whether anything is decided or not. Those
+that are left out, since no flow is active in them, do not count."""
 
 
 class PeriodControl(ABC, Generic[Action, View]):
@@ -55,6 +56,8 @@ class PeriodControl(ABC, Generic[Action, View]):
     num_actions: int = 0
     may_pass: ClassVar[bool] = False
     """Whether ``asks`` may answer no."""
+    passes_when_empty: ClassVar[bool] = False
+    """Whether it answers no wherever no flow is active, so that periods before the next arrival may be left out."""
 
     @property
     def episode_fields(self) -> Fields:
@@ -169,12 +172,15 @@ class PeriodEnv(FlowSchedEnv[Action]):
             if seconds is None or not workload.num_flows:
                 continue
             hosts = len(np.unique(workload.source))
-            busy = float(workload.size.sum()) / (float(self._network.topology.capacity[0]) * hosts)
-            expected = (float(workload.arrival_time.max()) + busy) / seconds
-            if not expected <= MOST_PERIODS:
+            alone = float(workload.size.sum()) / float(self._network.topology.capacity[0])
+            last = float(workload.arrival_time.max())
+            active = min(last, alone) if self._control.passes_when_empty else last
+            expected = (active + alone / hosts) / seconds
+            if not (expected <= MOST_PERIODS and last / seconds < EXACT_END):
                 raise ConfigError(
                     f"period_ms makes periods of {seconds:g} s: an episode would have about {expected:.2g}, at most "
-                    f"{MOST_PERIODS} are allowed (periods of about {expected * seconds / MOST_PERIODS:.2g} s)"
+                    f"{MOST_PERIODS} are allowed (periods of about {expected * seconds / MOST_PERIODS:.2g} s, or flows "
+                    f"that arrive within less than {last:.2g} s: a larger load, or fewer flows)"
                 )
 
     def _begun(self) -> None:
@@ -200,11 +206,23 @@ class PeriodEnv(FlowSchedEnv[Action]):
 
     def _run(self) -> None:
         """Runs the episode to the next period in which there is something to decide, or to its end."""
-        simulation = self._simulation
+        simulation: Any = self._simulation  # a network of packets asks in each period
         simulation.run()
-        while self._control.may_pass and simulation.awaits_decision and not self._control.asks(self.view()):
+        while self._control.may_pass and simulation.awaits_decision and not self._control.asks(view := self.view()):
             simulation.go_on()
+            if empty := self._empty_periods(view):
+                simulation.skip(empty)
             simulation.run()
+
+    def _empty_periods(self, view: EpisodeView) -> int:
+        """Returns how many periods, from the next one on, begin before a flow arrives; 0 where one is active."""
+        arrived, seconds = view.arrival_time <= view.now, self._network.period.seconds
+        if not self._control.passes_when_empty or seconds is None or np.count_nonzero(arrived) > view.num_delivered:
+            return 0
+        arrival = float(view.arrival_time[~arrived].min())
+        number = math.ceil(arrival / seconds)
+        number += int(number * seconds < arrival) - int((number - 1) * seconds >= arrival)  # the quotient is rounded
+        return max(number - view.num_periods, 0)
 
     def _observe(self) -> Observation:
         return self._control.observe(self.view(), self._memory)
@@ -216,7 +234,7 @@ class PeriodVectorEnv(FlowSchedVectorEnv):
     single: ClassVar[type[PeriodEnv[Any]]]
     _template: PeriodEnv[Any]
 
-    def __init__(self, *args: Any, **arguments: Any) -> None:
+    def __init__(self, /, *args: Any, **arguments: Any) -> None:
         super().__init__(*args, **arguments)
         self._control = self._template._control
 
@@ -270,7 +288,8 @@ class PeriodVectorEnv(FlowSchedVectorEnv):
 
     def _run(self, networks: list[int]) -> None:
         """Runs networks, each to the next period in which there is something to decide, or to its end."""
-        simulation, asks = self.simulation, self._control.asks
+        simulation: Any = self.simulation
+        asks = self._control.asks
         simulation.run(*networks)
         while self._control.may_pass:
             networks = [n for n in networks if simulation.awaits_decision(n) and not asks(self._view(n)[0])]
@@ -278,6 +297,8 @@ class PeriodVectorEnv(FlowSchedVectorEnv):
                 return
             for network in networks:
                 simulation.go_on(network)
+                if empty := self._template._empty_periods(self._view(network)[0]):
+                    simulation.skip(network, empty)
             simulation.run(*networks)
 
     def _end_step(self, number: int, outputs: Results) -> IntArray:

@@ -219,7 +219,7 @@ class Restored:
     """Attributes that are neither in the arguments nor in a state."""
     _made_with: tuple[tuple[Any, ...], dict[str, Any]]
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+    def __new__(cls, /, *args: Any, **kwargs: Any) -> Self:
         """Notes the arguments."""
         made = super().__new__(cls)
         made._made_with = args, kwargs

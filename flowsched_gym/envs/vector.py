@@ -55,6 +55,7 @@ class FlowSchedVectorEnv(Restored, VectorInfos):
 
     def __init__(
         self,
+        /,
         num_envs: int = 1,
         workload: WorkloadLike | Sequence[WorkloadLike] | None = None,
         *,

@@ -51,7 +51,7 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
         # NumPy's integers overflow: twice 200 environments would be 144 in eight bits.
         num_envs, num_threads = int(num_envs), int(num_threads)
         self._arguments = dict(arguments)
-        self._workloads, self._member = distinct_workloads(arguments.get("workload"), num_envs)
+        self._workloads, member = distinct_workloads(arguments.get("workload"), num_envs)
         if self._workloads is not None:
             self._arguments["workload"] = {ONE_OF: self._workloads}
         template = self._template = self.single(**self._arguments)
@@ -59,6 +59,7 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
         num_rows, content = template._network.room(first_episode)
         check_room(num_envs, max(num_rows, 1), content, template.layout.size)
         self.num_envs = num_envs
+        self._member: IntArray = member.copy()
         self.simulation: EpisodeBatch = template._network.new_batch(2 * num_envs, first_episode, num_threads)
         source: Any = template._source
         sources = (source,) if self._workloads is None else source.sources
@@ -219,7 +220,7 @@ def distinct_workloads(workload: object, num_envs: int) -> tuple[list[Any] | Non
 
     Returns the workloads that differ, None for one for all, and the index of each environment's, (num_envs,).
     """
-    member = np.zeros(num_envs, dtype=np.int64)
+    member = np.broadcast_to(np.int64(0), num_envs)  # which takes no memory, as the number is not checked yet
     if not isinstance(workload, (list, tuple)) or isinstance(workload, WorkloadSource):
         return None, member
     if len(workload) != num_envs:

@@ -43,6 +43,8 @@ from flowsched_gym.workload import FixedWorkload, with_workload_read
 OnRecords = Callable[[int, Records], None]
 """Called with the number of a finished episode, from 0, and the records of its flows."""
 
+MOST_EPISODES: Final = 1_000_000
+"""Episodes of an evaluation at most: their metrics take 2 GB."""
 MAX_ENVS: Final = 256
 """Episodes played at once; more would not be faster."""
 MAX_FLOWS: Final = 500_000
@@ -281,5 +283,5 @@ def resolve_policy(name: str, env: gymnasium.Env[Any, Any], *, seed: int) -> Pol
 
 def check_episodes(episodes: int, seed: int) -> tuple[int, int]:
     """Refuses numbers of episodes and seeds that cannot be, and makes Python's integers of NumPy's."""
-    check = partial(check_integer, below=math.inf)
-    return check("episodes", episodes, at_least=1), check("seed", seed, at_least=0)
+    count = check_integer("episodes", episodes, at_least=1, below=MOST_EPISODES + 1)
+    return count, check_integer("seed", seed, at_least=0, below=math.inf)

@@ -254,6 +254,10 @@ class Engine(ABC):
         """
 
     @abstractmethod
+    def skip(self, count: int) -> None:
+        """Leaves out so many periods from the next one on, which begin before another flow arrives, after ``go_on``."""
+
+    @abstractmethod
     def move(self, row: int, choice: int) -> None:
         """Sends an active flow along another of its paths while a ``PeriodDecision`` waits; nothing sent is lost.
 

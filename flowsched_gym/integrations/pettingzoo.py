@@ -60,7 +60,7 @@ class ParallelArtemis(ParallelEnv):  # type: ignore[misc]  # without type argume
         "render_fps": 4,
     }
 
-    def __init__(self, **kwargs: Any) -> None:
+    def __init__(self, /, **kwargs: Any) -> None:
         if kwargs.get("reward") is not None:
             check_choice("reward", kwargs["reward"], ("on_completion",))
         env = self.env = ArtemisEnv(**kwargs)

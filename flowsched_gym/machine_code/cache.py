@@ -10,29 +10,26 @@ import ast
 import hashlib
 import inspect
 import logging
+import os
 import pickle
 import re
+import stat
 import sys
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from functools import cache
+from functools import cache, partial
 from io import BytesIO
 from pathlib import Path
-from types import ModuleType
 from typing import Any, BinaryIO, Final, cast
 
 from numba import config
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, UserWideCacheLocator
 from numba.core.serialize import dumps
 from numba.core.types import BaseNamedTuple, BaseTuple
 
+from flowsched_gym.core.files import lock_alone
 from flowsched_gym.machine_code.messages import WAITING, tell
-
-fcntl: ModuleType | None
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None
 
 PACKAGE: Final = Path(__file__).parents[1]
 LOGGER: Final = logging.getLogger(__name__)
@@ -156,13 +153,32 @@ class _CacheFiles(IndexDataCacheFile):
         return hashlib.blake2b(self._version.encode() + content, digest_size=DIGEST_SIZE).digest()
 
 
+class _TemporaryFolder(UserWideCacheLocator):
+    """A folder of this user alone among temporary files; machine code of others is never loaded."""
+
+    def get_cache_path(self) -> str:
+        """Returns the folder of a source, in that of the user."""
+        name = self.get_suitable_cache_subpath(self._py_file)  # type: ignore[no-untyped-call]  # Numba's
+        return str(_user_folder() / name)
+
+    def ensure_cache_path(self) -> None:
+        """Makes the folders, or raises ``OSError``."""
+        _user_folder().mkdir(mode=stat.S_IRWXU, exist_ok=True)
+        found = _user_folder().lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
+            raise PermissionError(f"{_user_folder()} is not this user's alone")
+        super().ensure_cache_path()  # type: ignore[no-untyped-call]  # Numba's
+
+
 class _CachePlace(CompileResultCacheImpl):
-    """Where machine code is kept: where the user says, and only without a word beside the source or in the home."""
+    """Where machine code is kept: where the user says; without a word beside the source, at home, or elsewhere."""
 
     def __init__(self, function: Callable[..., object]) -> None:
         if _given_folder():
             # The first is the user's folder; the names of these classes differ between versions of Numba.
             self._locator_classes = self._locator_classes[:1]
+        elif hasattr(os, "getuid"):  # on Windows folders have no owner that could be checked
+            self._locator_classes = [*self._locator_classes, _TemporaryFolder]
         super().__init__(function)  # type: ignore[no-untyped-call]  # Numba's
 
 
@@ -199,7 +215,7 @@ class MachineCode(FunctionCache):
             yield
             return
         key = self._index_key(signature, codegen)
-        if fcntl is None or key in self._cache_file._load_index():
+        if key in self._cache_file._load_index():
             yield
             return
         path = Path(self.cache_path, f"{self._cache_file._code_name(key)}.lock")
@@ -210,11 +226,7 @@ class MachineCode(FunctionCache):
             yield
             return
         with file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                tell(WAITING)
-                fcntl.flock(file, fcntl.LOCK_EX)
+            lock_alone(file, partial(tell, WAITING))
             try:
                 yield
             finally:
@@ -260,9 +272,14 @@ def _given_folder() -> str:
     return str(cast(Any, config).CACHE_DIR)
 
 
+def _user_folder() -> Path:
+    return Path(tempfile.gettempdir(), f"flowsched-gym-{os.getuid()}")
+
+
 @cache
 def _tell_of_unwritable(folder: str) -> None:
-    LOGGER.warning("NUMBA_CACHE_DIR is %r, which cannot be written to: machine code serves this process alone", folder)
+    place = f"NUMBA_CACHE_DIR is {folder!r}, which" if folder else "NUMBA_CACHE_DIR names no folder, and the usual ones"
+    LOGGER.warning("%s cannot be written to: machine code serves this process alone", place)
 
 
 def machine_code_of(function: Callable[..., object]) -> MachineCode | None:
@@ -272,8 +289,8 @@ def machine_code_of(function: Callable[..., object]) -> MachineCode | None:
     except RuntimeError as error:
         if "no locator available" not in str(error):
             raise
-        if folder := _given_folder():
-            _tell_of_unwritable(folder)
+        if os.path.exists(function.__code__.co_filename):
+            _tell_of_unwritable(_given_folder())
         return None
 
 

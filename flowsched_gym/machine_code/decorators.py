@@ -5,11 +5,13 @@ are called event by event are compiled lazily: where no machine code is on disk 
 that they are, to the same bits, and each is compiled when it has taken ``TIME_BEFORE_COMPILING`` that way.
 """
 
+import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from time import perf_counter
-from types import NoneType
+from types import FrameType, NoneType
 from typing import Any, Final, TypeVar, cast
 
 import numpy as np
@@ -30,6 +32,10 @@ TIME_BEFORE_COMPILING: float = 0.25
 """Time in s that a lazily compiled rule may run as a plain function before it is compiled, which takes 0.1 to 1 s."""
 LONGEST_PLAIN: Final = 10_000
 """Elements of an array above which a rule is compiled at once: one plain call could take as long as compiling."""
+
+LLVM_CALLBACKS: Final = "llvmlite.binding.executionengine"
+CALLBACK: Final = "_raw_object_cache"
+"""Module, and beginning of the names, of the functions by which LLVM hands over what it has compiled."""
 
 _own_hooks: Final[dict[tuple[Any, ...], tuple[type, Hook]]] = {}
 """Functions from outside the package that have been chosen by types of records, and these types."""
@@ -160,7 +166,7 @@ def compiled_for(function: Function, *arguments: object) -> Function:
 def _compiling(dispatcher: Any, types: tuple[Any, ...]) -> Iterator[None]:
     """Lets one process compile a function, others wait; an error names the hook at fault."""
     try:
-        with compiled_alone(dispatcher, types):
+        with _interrupted_outside_of_llvm(), compiled_alone(dispatcher, types):
             yield
     except Exception as error:
         records = set(records_of(types))
@@ -168,6 +174,35 @@ def _compiling(dispatcher: Any, types: tuple[Any, ...]) -> Iterator[None]:
         if named is None:
             raise
         raise named from error
+
+
+@contextmanager
+def _interrupted_outside_of_llvm() -> Iterator[None]:
+    """Puts an interrupt (Ctrl-C) off while LLVM hands Python what it has compiled.
+
+    There, an exception would be swallowed, and the machine code with it: Numba says "no compiled object yet".
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    put_off: list[int] = []
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        caller = frame
+        while caller is not None and caller.f_globals.get("__name__") != LLVM_CALLBACKS:
+            caller = caller.f_back
+        if caller is None or not caller.f_code.co_name.startswith(CALLBACK):
+            signal.default_int_handler(number, frame)
+        put_off.append(number)
+
+    signal.signal(signal.SIGINT, handle)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if put_off:
+        raise KeyboardInterrupt
 
 
 def _types(arguments: tuple[object, ...]) -> tuple[Any, ...]:

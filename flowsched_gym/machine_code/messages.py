@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from numba.core import event
+from numba.core.caching import NullCache
 
 Write = Callable[[str], None]
 """Prints a line, which comes without its line break."""
@@ -23,14 +24,14 @@ QUIET_VARIABLE: Final = "FLOWSCHED_QUIET"
 UNNOTICED: Final = 1.0
 """Time in s that rules of single events take together before a line tells of them."""
 HINT: Final = f"{QUIET_VARIABLE}=1 hides this line"
+ONCE: Final = "once per machine"
+NOT_KEPT: Final = "anew in each process, as no folder for machine code can be written to; NUMBA_CACHE_DIR names one,"
 ENGINE: Final = (
     "flowsched: compiling the engine of vector environments and of engine='compiled': about half a minute of "
-    f"computing, once per machine for each kind of environment or discipline ({HINT})"
+    f"computing, {ONCE} for each kind of environment or discipline ({HINT})"
 )
 WAITING: Final = f"flowsched: waiting for another process or thread that compiles the same ({HINT})"
-RULES: Final = (
-    f"flowsched: compiling rules of {PACKAGE} as they are needed: up to a second each, once per machine ({HINT})"
-)
+RULES: Final = f"flowsched: compiling rules of {PACKAGE} as they are needed: up to a second each, {ONCE} ({HINT})"
 
 
 def watch_compilations() -> None:
@@ -71,11 +72,11 @@ class _Announcer(event.Listener):
         if _is_rule(dispatcher):
             if self._spent_on_rules >= UNNOTICED and not self._told_of_rules and not self._covered:
                 self._told_of_rules = True
-                tell(RULES)
+                _tell_how_often(RULES, dispatcher)
         else:
             if not self._covered or function in self._covered:
                 self._covered.clear()
-                tell(ENGINE)
+                _tell_how_often(ENGINE, dispatcher)
             self._covered.add(function)
 
     def on_end(self, signal: Any) -> None:
@@ -94,6 +95,10 @@ def _is_ours(function: Callable[..., object]) -> bool:
 
 def _is_rule(dispatcher: Any) -> bool:
     return getattr(dispatcher, "lazily_compiled", False)
+
+
+def _tell_how_often(line: str, dispatcher: Any) -> None:
+    tell(line.replace(ONCE, NOT_KEPT) if isinstance(dispatcher._cache, NullCache) else line)
 
 
 def _print(line: str) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
-from flowsched_gym.core.errors import ConfigError, SimulationError
+from flowsched_gym.core.errors import ConfigError, SimulationError, WorkloadError, shown
 from flowsched_gym.packets.contract import PacketTable, Scheduler, Traffic
 from flowsched_gym.packets.parameters import (
     TRANSPORTS,
@@ -19,12 +19,16 @@ from flowsched_gym.packets.parameters import (
     PacketTransport,
     Paths,
 )
-from flowsched_gym.packets.rules.tcp import SENDER, Segments, new_sender
+from flowsched_gym.packets.rules.tcp import MAX_RTO, SENDER, Segments, new_sender
 from flowsched_gym.packets.rules.windows import FIRST_SHARE, Deadlines, Windows
 from flowsched_gym.packets.state import PortLimits
 from flowsched_gym.topology import Topology
 
 MOST_SLOTS: Final = 2**24
+MOST_RESENDS: Final = 1000
+"""How often at most a sender may send a packet again while a port sends it once."""
+LATEST_TIME: Final = 1e300
+"""Time in s before which all bytes must have been able to pass the slowest port, one after the other."""
 SYN, SYN_ACK, DATA, ACK, READY = range(5)
 """Kinds of packets; ``READY`` ends a handshake."""
 BEHIND: Final = -1
@@ -244,7 +248,8 @@ class PacketNetwork(NamedTuple):
         size = (flows.packets - 1) * payload + (flows.table.size[flows.first_packet[1:] - 1] - flows.table.header)
         bound = self.parameters.largest if by_size else None
         largest = float(size.max(initial=payload) if bound is None else bound)
-        return np.minimum(size / largest, 1.0), payload / largest
+        with np.errstate(over="ignore"):
+            return np.minimum(size / largest, 1.0), min(payload / largest, np.finfo(np.float64).max.item())
 
 
 def new_packet_network(
@@ -260,8 +265,8 @@ def new_packet_network(
     """Makes a network of ports in which nothing has arrived.
 
     Raises:
-        ConfigError: The topology has CPUs.
-        WorkloadError: No path joins the hosts of a flow.
+        ConfigError: The topology has CPUs, or a buffer no room for a packet.
+        WorkloadError: No path joins the hosts of a flow, or packets take for ever.
     """
     if topology.num_cpus:
         raise ConfigError(f"topology {topology.name} has CPUs: packets cross links alone")
@@ -300,7 +305,7 @@ def new_packet_network(
             tag=np.zeros(slots if num_senders else 0),
             bare_size=parameters.ack_size if has_bare else 0.0,
         )
-    return PacketNetwork(
+    network = PacketNetwork(
         flows=flows,
         parameters=parameters,
         scheduler=scheduler,
@@ -316,6 +321,53 @@ def new_packet_network(
         seed=seed,
         are_given=are_given,
     )
+    _check_times(network)
+    if not are_given:
+        _check_buffers(network)
+    return network
+
+
+def _check_times(network: PacketNetwork) -> None:
+    """Refuses packets that would take for ever, or would be sent again all the while that they are underway."""
+    flows, parameters, slowest = network.flows, network.parameters, float(network.capacity.min())
+    with np.errstate(over="ignore"):
+        volume = float(flows.wire.sum() + len(flows.table.flow) * parameters.ack_size)
+        last = float(flows.arrival_time.max(initial=0.0) + volume / np.float64(slowest))
+    if not last < LATEST_TIME:
+        raise WorkloadError(
+            f"the flows have {volume:g} B with headers and acknowledgements, which take until {last:g} s at "
+            f"{slowest:g} B/s: they must be able to end before {LATEST_TIME:g} s"
+        )
+    if network.are_given or not flows.num_flows:
+        return
+    trip, wait = float(flows.table.size.max()) / slowest, parameters.min_rto
+    if not parameters.are_told:
+        trip, wait = trip + 2.0 * float(network.delay.max()), MAX_RTO
+    if trip > MOST_RESENDS * wait and (not parameters.are_told or np.isfinite(network.limits.room).any()):
+        least = f"min_rto must be at least {trip / MOST_RESENDS:.3g}" if parameters.are_told else "links must be faster"
+        raise ConfigError(
+            f"min_rto is {shown(parameters.min_rto)}: a packet takes {trip:.3g} s at the slowest port, and a sender, "
+            f"which waits for {wait:g} s at most, would send it again more than {MOST_RESENDS} times meanwhile: {least}"
+        )
+
+
+def _check_buffers(network: PacketNetwork) -> None:
+    """Refuses a buffer without room for a packet that must pass."""
+    flows, parameters, room = network.flows, network.parameters, np.append(network.limits.room, np.inf)
+    room_of_path = np.minimum.reduceat(room[network.path_ports], network.path_start[:-1])
+    data = flows.table.size[flows.first_packet[:-1]]
+    ack = np.full(len(data), parameters.ack_size)
+    there = np.maximum(data, ack) if parameters.handshake else data
+    back = ack if parameters.acks == Acks.PACKETS else 0.0 * ack
+    for ways, needed in ((network.there, there), (network.back, back)):
+        given = room_of_path[ways.first + ways.turn]
+        if (needed > given).any():
+            row = int(np.argmax(np.where(needed > given, needed, 0.0)))
+            raise ConfigError(
+                f"buffer is {shown(parameters.buffer)}: flow {flows.flow_id[row]} sends packets of {needed[row]:g} B "
+                f"(with headers, or acknowledgements) through a port with room for {given[row]:g} B: it must be at "
+                f"least {needed[row]:g} B there"
+            )
 
 
 def too_many_underway(slots: int) -> SimulationError:

@@ -43,6 +43,8 @@ HEADER: Final = 40.0
 FIXED_WINDOW: Final = 64
 INITIAL_WINDOW: Final = 10
 """Packets of the first window (RFC 6928)."""
+LONGEST_WAIT: Final = 1e9
+"""Longest time in s of a timer, 32 years: such a time can be doubled again and again."""
 CLASSES: Final = ("host", "core")
 BY_TASK: Final = "task"
 """Messages of the flows of a task, beside those of ``MessageRule``."""
@@ -141,12 +143,12 @@ class NetworkParameters:
             1; ``None`` for 10, or 64 where it is fixed.
         largest: Upper bound of flow sizes in B (S_max of ``tafe``), > 0; larger flows back off like one of it.
             ``None``: the largest flow, at least a full packet.
-        min_rto: Shortest time in s after which a timer expires, > 0, the first time of a SYN too.
+        min_rto: Shortest time in s after which a timer expires, > 0, at most 1e9, the first time of a SYN too.
         handshake: Whether a flow begins with a SYN, its answer and a third packet, of ``ack_bytes`` each.
         acks: ``free``: acknowledgements take the propagation delay back, no bandwidth; ``packets``: they queue too.
         ack_bytes: Bytes of an acknowledgement on the wire, > 0; ``None`` for those of a header, or 40 without one.
         ack_every: Packets in order that a receiver acknowledges together, >= 1; 1 where marks cut windows.
-        ack_delay: Time in s after which it acknowledges them if fewer come, > 0.
+        ack_delay: Time in s after which it acknowledges them if fewer come, > 0, at most 1e9.
         receive_window: Packets that a receiver has room for, from the first missing one on, >= 1; ``None``: unlimited.
         paths: ``flow``: the path that the fluid takes (the hash of ``Topology.ecmp``), the same one back; ``packet``:
             the packets of a flow take the paths of its pair in turns, from that one on.
@@ -154,7 +156,7 @@ class NetworkParameters:
             by class of link, ``{"host": ..., "core": ...}``: a link of the class ``host`` begins or ends at a host.
             ``None``: no marks.
         buffer: Bytes that may wait at a port, in all queues, by class too; a packet beyond is dropped. The packet that
-            is being sent does not wait. ``None``: unlimited.
+            is being sent does not wait. ``None``: unlimited; otherwise at least the largest packet that comes there.
         messages: ``ideal``: each flow is a message; ``time``: each pair of hosts is a connection, whose messages are
             told apart by silence alone; ``task``: the flows of a task are one, whose bytes all of its senders know.
         delay: Propagation delay in s of each link of a topology that is given by name, >= 0.
@@ -186,7 +188,9 @@ class NetworkParameters:
         check_choice("messages", self.messages, (*MessageRule, BY_TASK))
         check_flag("handshake", self.handshake)
         for name in ("payload", "min_rto", "ack_delay"):
-            check_number(name, getattr(self, name), above=0)
+            value = check_number(name, getattr(self, name), above=0)
+            if name != "payload" and value > LONGEST_WAIT:
+                raise ConfigError(f"{name} is {value!r}: it must be at most {LONGEST_WAIT:g} s")
         for name in ("header", "delay"):
             check_number(name, getattr(self, name), at_least=0)
         for name in ("largest", "ack_bytes"):
@@ -207,7 +211,7 @@ class NetworkParameters:
         for name in ("mark_at", "buffer"):
             self._by_class(name)
         for name in ("ack_every", "receive_window"):
-            if getattr(self, name) is not None:
+            if name == "ack_every" or getattr(self, name) is not None:
                 check_between(name, getattr(self, name), 1, UNLIMITED, what="a whole number")
         if self.ack_every > 1 and reacts_to_marks(TRANSPORTS[self.transport]):
             raise ConfigError(

@@ -50,11 +50,16 @@ class PacketSetup:
         if flows.has_stages:
             raise WorkloadError("flows have CPU work, or come after others: flows of packets are sent when they arrive")
         payload, header = float(self.parameters.payload), float(self.parameters.header)
-        counts = np.ceil(flows.size / payload)
-        if counts.sum() >= MOST_PACKETS:
+        assert flows.deadline_span is not None
+        with np.errstate(over="ignore"):
+            due = flows.arrival_time + flows.deadline_span
+            counts = np.maximum(np.ceil(flows.size / payload), 1.0)
+            wire = flows.size + counts * header
+        if not counts.sum() < MOST_PACKETS:
             raise WorkloadError(
                 f"the flows have {counts.sum():.3g} packets of {payload:g} B: at most {MOST_PACKETS} are allowed"
             )
+        counts -= (counts > 1.0) & (flows.size <= (counts - 1.0) * payload)  # where the quotient was rounded up
         first_packet = np.concatenate([[0], np.cumsum(counts.astype(np.int64))])
         flow = np.repeat(np.arange(len(counts)), np.diff(first_packet))
         size = np.full(len(flow), payload)
@@ -70,8 +75,6 @@ class PacketSetup:
             assert flows.task_id is not None
             alone = flows.task_id.max(initial=0) + 1 + np.arange(len(counts))
             key_id, key = np.unique(np.where(flows.task_id == NO_TASK, alone, flows.task_id), return_inverse=True)
-        assert flows.deadline_span is not None
-        due = flows.arrival_time + flows.deadline_span
         return PacketFlows(
             arrival_time=flows.arrival_time,
             flow_id=flows.flow_id,
@@ -80,15 +83,15 @@ class PacketSetup:
             first_packet=first_packet,
             table=PacketTable(flow, size, header, remaining, key.reshape(-1), due),
             key_id=key_id,
-            wire=flows.size + counts * header,
+            wire=wire,
         )
 
     def network(self, flows: Workload) -> PacketNetwork:
         """Makes a network of ports in which no flow has arrived.
 
         Raises:
-            ConfigError: The topology has CPUs.
-            WorkloadError: See ``cut``; or no path joins the hosts of a flow, or links fail.
+            ConfigError: See ``new_packet_network``.
+            WorkloadError: See there and ``cut``; or links fail.
         """
         if flows.link_changes is not None:
             raise WorkloadError("the workload has link changes: the links of packets stay up")

@@ -18,6 +18,9 @@ DEFAULT_CAPACITY: Final = gbps_to_capacity(1.0)
 LATEST_TIME: Final = 1e307
 """Times in s must end below, so that sums and products of them stay below the largest float64, 1.8e308."""
 
+LEAST_CAPACITY: Final = 1e-300
+"""Smallest capacity of a link in B/s, so that the share of each of millions of flows keeps its digits."""
+
 LONGEST_DELAY: Final = 1e300
 """Longest propagation delay of a link in s, so that the delays of paths stay below ``LATEST_TIME``."""
 
@@ -62,7 +65,7 @@ class Topology:
 
     def __post_init__(self) -> None:
         for name, values, allowed, what in (
-            ("capacity", self.capacity, self.capacity > 0, "> 0 B/s"),
+            ("capacity", self.capacity, self.capacity >= LEAST_CAPACITY, "> 0 B/s, at least 1e-300"),
             ("delay", self.delay, (self.delay >= 0) & (self.delay <= LONGEST_DELAY), ">= 0 s, at most 1e300"),
         ):
             wrong = ~(np.isfinite(values) & allowed)

@@ -97,7 +97,7 @@ def find_source(workload: WorkloadLike) -> WorkloadSource:
     return workload
 
 
-def make_workload(name: str, **overrides: object) -> NamedConfig:
+def make_workload(name: str, /, **overrides: object) -> NamedConfig:
     """Returns a workload of ``WORKLOADS``, with some fields changed; ``find_source`` takes a workload in any form.
 
     A field that excludes another takes its place: ``make_workload("gather-a1", load=0.9)`` has no burst rate of its own

@@ -1,7 +1,8 @@
 """Lets a small system act once per period: what it sees and sets, worked by hand."""
 
-from typing import Any
+from typing import Any, Final
 
+import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -16,6 +17,7 @@ from flowsched_gym.topology import big_switch
 from flowsched_gym.workload import FixedWorkload, Workload
 from tests.simulate import make_flows
 
+LONG_FLOWS: Final = "flowsched/AuTOLongFlows-v0"
 Action = npt.NDArray[np.float64]
 
 
@@ -86,6 +88,32 @@ def test_a_step_lasts_until_something_is_to_be_decided_and_the_first_is_paid_for
 
     assert step[2]
     assert step[4]["finished"] == (2, 3, 4)
+
+
+@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+def test_periods_before_the_next_arrival_are_left_out_and_change_nothing(engine, monkeypatch) -> None:
+    def episode() -> tuple[str, int]:
+        env: Any = gym.make(LONG_FLOWS, load=0.01, flows=40, thresholds=[1e5], scope="network", engine=engine).unwrapped
+        seen: list[Any] = [env.reset(seed=4)]
+        while seen[-1][2:3] != (True,):
+            seen.append(env.step(np.zeros(33, dtype=np.int64)))
+        return repr(seen), env.simulation.num_periods
+
+    left_out = []
+    count = PeriodEnv._empty_periods
+    monkeypatch.setattr(PeriodEnv, "_empty_periods", lambda *view: left_out.append(count(*view)) or left_out[-1])
+    first = episode()
+    monkeypatch.setattr(PeriodEnv, "_empty_periods", lambda *_: 0)
+    assert sum(left_out) > 10
+    assert episode() == first
+
+
+def test_an_episode_of_billions_of_empty_periods_goes_from_flow_to_flow() -> None:
+    env: Any = gym.make(LONG_FLOWS, load=1e-6, period_ms=10, flows=3).unwrapped
+    env.reset(seed=0)
+    while not env.step(np.zeros(33, dtype=np.int64))[2]:
+        pass
+    assert env.simulation.num_periods > 10**6
 
 
 def test_a_view_shows_the_flows_as_they_are() -> None:

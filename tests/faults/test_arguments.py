@@ -27,9 +27,10 @@ from flowsched_gym.core.errors import (
     shown,
 )
 from flowsched_gym.envs.vector_episodes import check_room
+from flowsched_gym.evaluation import evaluate
 from flowsched_gym.registration import load_target
 from flowsched_gym.systems import EnvironmentSpec
-from flowsched_gym.workload import WORKLOADS, FixedWorkload, LinkChanges, Workload
+from flowsched_gym.workload import WORKLOADS, FixedWorkload, LinkChanges, Workload, make_workload
 from tests.envs.episodes import ENVIRONMENTS, SHORT
 from tests.faults.test_files import share
 from tests.simulate import make_flows
@@ -160,6 +161,7 @@ def test_an_argument_that_asks_for_too_much_is_refused() -> None:
     for env_id, arguments, message in (
         (LONG_FLOWS, {"period_ms": 1e-300}, r"period_ms is 1e-300: it must be from 1e-06 to 1e\+09"),
         (LONG_FLOWS, {"period_ms": 1e-5}, "period_ms makes periods of .* s: an episode would have about 2e"),
+        (LONG_FLOWS, {"link_gbps": 1e-9, "load": 1e-6, "period_ms": 1e-6}, "a larger load, or fewer flows"),
         (ARTEMIS, {"f": 10**7}, "f is 10000000: it must be an integer below 10001"),
         (LONG_FLOWS, {"n_l": 10**7}, "n_l is 10000000: it must be an integer below 10001"),
         (THRESHOLDS, {"m_s": 10**7}, "m_s is 10000000: it must be an integer below 10001"),
@@ -174,6 +176,24 @@ def test_an_argument_that_asks_for_too_much_is_refused() -> None:
         for make in (gym.make, partial(gym.make_vec, num_envs=2)):
             with pytest.raises(ConfigError, match=message):
                 make(env_id, **arguments)
+
+
+def test_a_name_that_python_uses_itself_is_an_unknown_argument() -> None:
+    for env_id in (ARTEMIS, THRESHOLDS):
+        for make in (gym.make, partial(gym.make_vec, num_envs=2)):
+            for name in ("self", "cls", "config", "arguments", "spec"):
+                with pytest.raises(ConfigError, match=rf"has no argument '{name}': it has "):
+                    make(env_id, **{name: 1})
+    for name in ("name", "self"):
+        with pytest.raises(ConfigError, match=f"has no field '{name}'"):
+            make_workload("gather-a1", **{name: 1})
+
+
+def test_so_many_environments_or_episodes_are_refused_before_memory_is_asked_for() -> None:
+    with pytest.raises(ConfigError, match=r"num_envs is 100000000000000: with .* it must be an integer from 1 to "):
+        gym.make_vec(ARTEMIS, num_envs=10**14)
+    with pytest.raises(ConfigError, match="episodes is 1000000000: it must be an integer below 1000001"):
+        evaluate(ARTEMIS, "fifo", episodes=10**9, seed=1)
 
 
 def test_vector_environments_and_sketches_without_room_are_refused_before_memory_is_asked_for() -> None:

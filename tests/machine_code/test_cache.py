@@ -5,20 +5,22 @@ import importlib
 import logging
 import re
 import shutil
+import signal
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import FrameType
 from typing import Any, Final
 
 import gymnasium as gym
 import pytest
-from numba.core.caching import IndexDataCacheFile
+from numba.core.caching import IndexDataCacheFile, UserProvidedCacheLocator
 
 from flowsched_gym import replay
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation.player import has_vector
-from flowsched_gym.machine_code.cache import _CacheFiles, source_files
+from flowsched_gym.machine_code.cache import _CacheFiles, _CachePlace, _tell_of_unwritable, source_files
 from flowsched_gym.machine_code.decorators import engine_function
 from flowsched_gym.registration import find_environment
 from tests.processes import run, run_python
@@ -136,6 +138,49 @@ def test_a_folder_that_cannot_be_written_to_is_named_and_the_source_tree_stays_c
         f"NUMBA_CACHE_DIR is {str(place)!r}, which cannot be written to: machine code serves this process alone"
     ]
     assert list(source_tree.glob("*triple*.nb*")) == []
+
+
+def test_without_a_folder_machine_code_is_kept_among_temporary_files_of_this_user_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(_CachePlace, "_locator_classes", [UserProvidedCacheLocator])  # none of the usual places
+    monkeypatch.setattr("numba.core.config.CACHE_DIR", "")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    _tell_of_unwritable.cache_clear()
+    assert [called_anew(), called_anew()] == [(6.0, 0), (6.0, 1)]
+    (own,) = tmp_path.iterdir()
+    assert own.stat().st_mode & 0o777 == 0o700
+    own.chmod(0o770)  # others could write there what this process would load
+    with caplog.at_level(logging.WARNING):
+        assert [called_anew(), called_anew()] == [(6.0, 0), (6.0, 0)]
+    assert [each.getMessage() for each in caplog.records] == [
+        "NUMBA_CACHE_DIR names no folder, and the usual ones cannot be written to: machine code serves this process "
+        "alone"
+    ]
+
+
+@pytest.mark.parametrize("number", range(1, 9))
+def test_an_interrupt_while_machine_code_is_handed_over_is_not_lost_and_the_next_call_compiles(folder, number) -> None:
+    """The interrupt comes while LLVM has called Python back, where an exception is swallowed."""
+    calls, outcomes, compiled = [], [], engine_function(triple)
+
+    def watch(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code.co_name in ("_object_compiled_hook", "_raw_object_cache_notify"):
+            calls.append(event)
+            if len(calls) == number:
+                signal.raise_signal(signal.SIGINT)
+
+    for _ in range(2):
+        sys.setprofile(watch)
+        try:
+            outcomes.append(compiled(2.0))
+        except KeyboardInterrupt:
+            outcomes.append("interrupted")
+        finally:
+            sys.setprofile(None)
+    assert outcomes == ["interrupted" if len(calls) >= number else 6.0, 6.0]
+    assert called_anew() == (6.0, 1)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_with_machine_code_switched_off_vectors_and_the_compiled_engine_say_that_they_cannot(monkeypatch) -> None:

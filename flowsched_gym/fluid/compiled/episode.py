@@ -225,6 +225,10 @@ class CompiledSimulation(Engine):
         check_period(self)
         begin_next_period(self._tables, self.number, self._tables.choosing)
 
+    def skip(self, count: int) -> None:
+        """Leaves out so many periods in which no flow is active; see ``Engine``."""
+        self.batch.skip(self.number, count)
+
     def move(self, row: int, choice: int) -> None:
         """Sends an active flow along another of its paths; see ``Engine``."""
         move_flow(self._tables, self.number, self._first_row + row, check_move(self, row, choice))

@@ -184,6 +184,11 @@ class Simulation(SimulatedNetwork, Engine):
         self._note(EventKind.DECISION, number)
         self.links.request_sharing()
 
+    def skip(self, count: int) -> None:
+        """Leaves out so many periods in which no flow is active; see ``Engine``."""
+        self.num_periods += count
+        self._periods.skip(count)
+
     def move(self, row: int, choice: int) -> None:
         """Sends an active flow along another of its paths; see ``Engine``."""
         path = check_move(self, row, choice)

@@ -84,20 +84,26 @@ class Fq(MessageScheduler):
 
 
 class _Rounds(NamedTuple):
-    """Rounds of a quantum of bytes of each flow: where each key's last packet ends, in B, and each port's round."""
+    """Rounds of a quantum of bytes of each flow: where each key's last packet ends, in B, and each port's round.
+
+    From ``idle_from`` on, in s, a port of ``capacity`` in B/s is idle, if it drops nothing for want of room.
+    """
 
     messages: Messages
     quantum: float
     num_queues: int
     bid: FloatArray
     round: IntArray
+    capacity: FloatArray
+    idle_from: FloatArray
 
 
 class Afq(MessageScheduler):
     """Approximate fair queueing: each queue is a round to come, in which each flow sends so many bytes.
 
-    A packet whose round lies beyond the last queue is dropped (queue -1 in the trace), as in AFQ's Algorithm 1. Bytes
-    are counted without error, where AFQ has a sketch.
+    A packet whose round lies beyond the last queue is dropped (queue -1 in the trace), as in AFQ's Algorithm 1, but at
+    an idle port, which goes on to its round: what a full buffer drops counts too, and the flow could never send again.
+    Bytes are counted without error, where AFQ has a sketch.
 
     Args:
         queues: Number of queues, >= 2.
@@ -123,7 +129,10 @@ class Afq(MessageScheduler):
         bid = max(record.bid[port, key], record.round[port] * record.quantum) + table.size[p]
         rounds = int(bid / record.quantum)
         if rounds - record.round[port] >= record.num_queues:
-            return Arrival(BEYOND, 0.0, bid, last_seen, new)
+            if now < record.idle_from[port]:
+                return Arrival(BEYOND, 0.0, bid, last_seen, new)
+            record.round[port] = rounds - record.num_queues + 1
+        record.idle_from[port] = max(record.idle_from[port], now) + table.size[p] / record.capacity[port]
         record.bid[port, key] = bid
         return Arrival(rounds % record.num_queues, 0.0, bid, last_seen, new)
 
@@ -153,6 +162,8 @@ class Afq(MessageScheduler):
             self.num_queues,
             np.zeros((num_ports, traffic.num_keys)),
             np.zeros(num_ports, dtype=np.int64),
+            traffic.capacity,
+            np.zeros(num_ports),
         )
 
 
