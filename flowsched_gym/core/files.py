@@ -202,12 +202,12 @@ def _refuse_constant(name: str) -> NoReturn:
 def naming_file(path: str | PathLike[str], temporary: Path | None = None) -> Iterator[None]:
     """Adds the name of a file to errors of the operating system, which name a temporary file, or none on a full disk.
 
-    Errors about any other file, but the temporary one that is written in its place, stay what they are.
+    Errors about any other file, but the temporary file or folder that is written in its place, stay what they are.
     """
     try:
         yield
     except OSError as error:
-        if error.filename is not None and (temporary is None or Path(error.filename) != temporary):
+        if error.filename is not None and (temporary is None or not Path(error.filename).is_relative_to(temporary)):
             raise
         reason = error.strerror or str(error) or type(error).__name__
         raise type(error)(error.errno or errno.EIO, reason, os.fspath(path)) from error
