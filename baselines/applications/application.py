@@ -8,6 +8,7 @@ import re
 import shlex
 import signal
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
@@ -26,9 +27,10 @@ from omegaconf import DictConfig
 from tqdm import tqdm
 
 from flowsched_gym.baselines.applications.leftovers import (
+    begun_folder,
     begun_sweep,
     has_failures,
-    remember_folder,
+    raise_fault,
     remove_leftovers,
     write_failure,
 )
@@ -94,6 +96,7 @@ def run_application(command: str, config_name: str, job: Job) -> None:
             sys.argv[1:] = options_first(sys.argv[1:], _known_keys(config_name))
             name_experiment_file()
             application()
+        raise_fault()
         status = BAD_USAGE if state["failed"] or has_failures() else 0
     except KeyboardInterrupt as interrupt:
         print(f"stopped; {_how_to_go_on()}", file=sys.stderr)
@@ -105,10 +108,14 @@ def run_application(command: str, config_name: str, job: Job) -> None:
         print(f"{command}: {error}", file=sys.stderr)
     except HydraException as error:
         print(f"{command}: {explain(error, _known_keys(config_name))}", file=sys.stderr)
-    except (OSError, RuntimeError) as error:
-        if not _comes_from_launcher(error):
+    except Exception as error:
+        fault = _file_fault(error)
+        if isinstance(error, (OSError, RuntimeError)) and _comes_from_launcher(error):
+            print(f"{command}: the launcher could not start: {str(error).splitlines()[0]}", file=sys.stderr)
+        elif fault is not None:
+            print(f"{command}: {fault}", file=sys.stderr)
+        else:
             raise
-        print(f"{command}: the launcher could not start: {str(error).splitlines()[0]}", file=sys.stderr)
     except SystemExit as end:
         # Hydra leaves with 1 after it has said what is wrong with the command line.
         status = end.code if state["begun"] else BAD_USAGE
@@ -149,20 +156,18 @@ def _run_job(command: str, config: DictConfig, job: Job) -> bool:
     register_schemas()
     runtime = HydraConfig.get()
     folder = Path(runtime.runtime.output_dir)
-    # A folder with a run in it is an earlier run's, or that of another process.
-    if runtime.mode is not RunMode.MULTIRUN and not (folder / "run.json").exists():
-        remember_folder(folder)
     own = [word for path in own_folders() for word in ("--config-dir", str(path))]
     line = shlex.join([command, *own, *runtime.overrides.task])
     try:
         if runtime.mode is RunMode.MULTIRUN:
             write_failure(folder, None)
         refuse_hidden_files()
-        job(read_config(config), plain_values(config), folder, line)
+        with _threads_of_files_quiet():
+            job(read_config(config), plain_values(config), folder, line)
     except (FlowSchedError, OSError) as error:
-        print(f"{command}: {error}", file=sys.stderr)
         if runtime.mode is RunMode.MULTIRUN:
-            write_failure(folder, str(error))
+            write_failure(folder, str(error))  # a disk too full for this as well ends the sweep
+        print(f"{command}: {error}", file=sys.stderr)
         return False
     return True
 
@@ -202,6 +207,26 @@ def _run_job_of_worker(command: str, config: DictConfig, job: Job) -> bool:
         except KeyboardInterrupt:
             _asked.append(signal.SIGTERM)
     return True
+
+
+@contextmanager
+def _threads_of_files_quiet() -> Iterator[None]:
+    """Leaves what a thread such as TensorBoard's meets in a file to its owner, who gets it too."""
+    before = threading.excepthook
+    threading.excepthook = lambda fault: None if isinstance(fault.exc_value, OSError) else before(fault)
+    try:
+        yield
+    finally:
+        threading.excepthook = before
+
+
+def _file_fault(error: BaseException | None) -> OSError | None:
+    """Finds the error about a file, as on a full disk, that a library has met; it names the run's folder if no file."""
+    while error is not None and not isinstance(error, OSError):
+        error = error.__cause__
+    if error is not None and error.filename is None and begun_folder() is not None:
+        return OSError(error.errno, error.strerror or str(error), str(begun_folder()))
+    return error
 
 
 def _lost_worker_errors() -> tuple[type[BaseException], ...]:
