@@ -148,15 +148,18 @@ class Comparisons(_BetweenUpdates):
     def _on_rollout_start(self) -> None:
         if self.num_timesteps >= self.due_at:
             self.due_at = (self.num_timesteps // self._config.interval + 1) * self._config.interval
-            self.compare()
+            mean = self.compare()
+            if self._report is not None:
+                self._report(self.num_timesteps, mean)
 
-    def compare(self) -> None:
-        """Compares and logs."""
+    def _on_training_end(self) -> None:
+        self.compare()  # the end of the curves, and of their summary
+
+    def compare(self) -> float:
+        """Compares and logs; returns the mean of the metric."""
         metric, values = self._config.metric, self._play(batched(self._learner, margin=0.0))
         mean = float(np.mean(values))
         self.logger.record(f"{EVALUATION}{metric}", mean)
-        if self._report is not None:
-            self._report(self.num_timesteps, mean)
         parts = []
         for name, baseline in self._baselines.items():
             ratio = paired_ratio(values, baseline).mean
@@ -166,6 +169,7 @@ class Comparisons(_BetweenUpdates):
         LOGGER.info(
             "step %s: %s%s", f"{self.num_timesteps:,}", self.last_summary, f" ({', '.join(parts)})" * bool(parts)
         )
+        return mean
 
     def close(self) -> None:
         """Closes the environments."""
