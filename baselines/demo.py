@@ -21,10 +21,9 @@ from PIL import Image
 from flowsched_gym.baselines.applications.comparison_report import FIGURE_FILE, TABLE_FILE, decisions_text
 from flowsched_gym.baselines.configuration.hydra_schemas import TrainConfig
 from flowsched_gym.baselines.configuration.hydra_store import environment_arguments, read_config, register_schemas
-from flowsched_gym.baselines.training.callbacks import TrainingInterrupted
 from flowsched_gym.baselines.training.trainer import MODEL_FILE, train
 from flowsched_gym.core.errors import ConfigError, FlowSchedError
-from flowsched_gym.core.files import replace_when_written
+from flowsched_gym.core.files import ended_by_signals, exit_status, replace_when_written
 from flowsched_gym.evaluation import make_environment
 from flowsched_gym.evaluation.rollout import takes_masks
 from flowsched_gym.integrations.sb3 import load_policy
@@ -38,7 +37,6 @@ MILLISECONDS_PER_FRAME: Final = 150
 COLOURS: Final = 128
 """Colours of the palette: frames are drawn, not photographed."""
 BAD_USAGE: Final = 2
-INTERRUPTED: Final = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -50,13 +48,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
     try:
-        _run(options.folder, options.overrides)
+        with ended_by_signals():
+            _run(options.folder, options.overrides)
     except FlowSchedError as error:
         print(f"demo: {error}", file=sys.stderr)
         raise SystemExit(BAD_USAGE) from None
-    except (TrainingInterrupted, KeyboardInterrupt):
+    except KeyboardInterrupt as interrupt:
         print("demo: stopped", file=sys.stderr)
-        raise SystemExit(INTERRUPTED) from None
+        raise SystemExit(exit_status(interrupt)) from None
 
 
 def _run(folder: Path, overrides: Sequence[str]) -> None:

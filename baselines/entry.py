@@ -11,6 +11,7 @@ from typing import Final
 
 from flowsched_gym.baselines.applications.help import print_help
 from flowsched_gym.core.errors import MissingDependencyError
+from flowsched_gym.core.files import ended_by_signals, exit_status
 
 REQUIRED: Final = ("hydra", "omegaconf", "torch", "stable_baselines3", "sb3_contrib", "matplotlib")
 """Import names that the training commands need, in the order of the report; the extra `train` brings them."""
@@ -57,5 +58,10 @@ def _run(command: str, config_name: str, *, module: str, purpose: str, more: tup
         if importlib.util.find_spec(package) is None:
             print(MissingDependencyError(package, extra="train", purpose=purpose), file=sys.stderr)
             return EXIT_STATUS_OF_BAD_USAGE
-    importlib.import_module(f"flowsched_gym.baselines.{module}").main()
+    try:
+        with ended_by_signals():  # importing takes seconds
+            importlib.import_module(f"flowsched_gym.baselines.{module}").main()
+    except KeyboardInterrupt as interrupt:
+        print(f"{command}: stopped", file=sys.stderr)
+        return exit_status(interrupt)
     return 0

@@ -21,7 +21,6 @@ from hydra.types import RunMode
 from flowsched_gym.baselines.applications.application import run_application
 from flowsched_gym.baselines.applications.sweep_folders import sole_worker
 from flowsched_gym.baselines.configuration.hydra_schemas import TrainConfig
-from flowsched_gym.baselines.training.callbacks import TrainingInterrupted
 from flowsched_gym.baselines.training.trainer import MODEL_FILE, RESULT_FILE, RUN_FILE, train
 
 LOGGER: Final = logging.getLogger(__name__)
@@ -34,13 +33,10 @@ def main() -> None:
 
 def job(config: TrainConfig, content: Mapping[str, Any], folder: Path, command: str) -> None:
     """Runs a training, or a job of a sweep, as `run_application` asks."""
-    try:
-        if HydraConfig.get().mode is RunMode.MULTIRUN:
-            _sweep_job(config, content, folder, command)
-        else:
-            train(config, content, folder, command=command)
-    except TrainingInterrupted:
-        raise KeyboardInterrupt from None
+    if HydraConfig.get().mode is RunMode.MULTIRUN:
+        _sweep_job(config, content, folder, command)
+    else:
+        train(config, content, folder, command=command)
     print(f"The model is {folder / MODEL_FILE}; results, table and figure lie beside it.")
 
 

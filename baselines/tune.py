@@ -22,7 +22,6 @@ from typing import Any
 from flowsched_gym.baselines.applications.application import run_application
 from flowsched_gym.baselines.applications.study import run_study
 from flowsched_gym.baselines.configuration.hydra_schemas import TuneConfig
-from flowsched_gym.baselines.training.callbacks import TrainingInterrupted
 
 
 def main() -> None:
@@ -31,10 +30,7 @@ def main() -> None:
 
 
 def _job(config: TuneConfig, content: Mapping[str, Any], folder: Path, command: str) -> None:
-    try:
-        experiment = run_study(config, content, folder)
-    except TrainingInterrupted:
-        raise KeyboardInterrupt from None
+    experiment = run_study(config, content, folder)
     if experiment.is_relative_to(Path.cwd()):
         experiment = experiment.relative_to(Path.cwd())
     print(f"The best settings are an experiment: flowsched-train experiment={experiment}")

@@ -2,13 +2,17 @@
 
 import dataclasses
 import logging
+import multiprocessing
 import os
 import re
 import shlex
+import signal
 import sys
+import threading
 import traceback
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
+from contextlib import contextmanager
 from functools import partial
 from importlib import resources
 from pathlib import Path
@@ -23,9 +27,10 @@ from omegaconf import DictConfig
 from tqdm import tqdm
 
 from flowsched_gym.baselines.applications.leftovers import (
+    begun_folder,
     begun_sweep,
     has_failures,
-    remember_folder,
+    raise_fault,
     remove_leftovers,
     write_failure,
 )
@@ -34,6 +39,7 @@ from flowsched_gym.baselines.configuration.hydra_errors import explain
 from flowsched_gym.baselines.configuration.hydra_store import SCHEMAS, plain_values, read_config, register_schemas
 from flowsched_gym.baselines.configuration.workload_files import own_folders, refuse_hidden_files
 from flowsched_gym.core.errors import ConfigError, FlowSchedError, similar
+from flowsched_gym.core.files import Ended, ended_by_signals, exit_status
 from flowsched_gym.machine_code.messages import announced_by
 
 LOGGER: Final = logging.getLogger(__name__)
@@ -41,14 +47,18 @@ LOGGER: Final = logging.getLogger(__name__)
 CONFIGS: Final = "flowsched_gym.configs"
 CONFIG_PATH: Final = f"pkg://{CONFIGS}"
 BAD_USAGE: Final = 2
-INTERRUPTED: Final = 130
 LOST_WORKER: Final = 1
 GROUP: Final = re.compile(r"^  - (\w+): ", re.MULTILINE)
 """A group of configuration files in a list of defaults."""
 LAUNCHERS: Final = frozenset({"ray", "submitit"})
 """Packages that run the jobs of a sweep elsewhere."""
 
+JOBLIB_WORKER: Final = "LokyProcess"
+"""What the names of joblib's processes begin with."""
 SETTING: Final = "="
+
+_asked: list[int] = []
+"""Signals that have asked this process, a worker, to end."""
 
 Job = Callable[[Any, Mapping[str, Any], Path, str], None]
 """Takes the configuration, as its frozen object and as plain values, the output folder and the command line."""
@@ -57,8 +67,8 @@ Job = Callable[[Any, Mapping[str, Any], Path, str], None]
 def run_application(command: str, config_name: str, job: Job) -> None:
     """Composes the configuration from the command line and runs the job, or each job of a multirun.
 
-    Leaves by ``SystemExit`` with status 2 for bad usage or input, 1 when a sweep lost a worker, 130 when stopped by the
-    user. The name of the command is for the command line that is kept.
+    Leaves by ``SystemExit`` with status 2 for bad usage or input, 1 when a sweep lost a worker, 128 + the signal's
+    number when asked to end. The name of the command is for the command line that is kept.
     """
     # Numerical libraries that spin on busy cores are several times slower; their threads begin with their first use.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -71,39 +81,46 @@ def run_application(command: str, config_name: str, job: Job) -> None:
     def task(config: DictConfig) -> None:
         state["begun"] = True
         os.chdir(HydraConfig.get().runtime.cwd)  # workers of a cluster begin elsewhere
-        if not _run_job(command, config, job):
+        run = _run_job if multiprocessing.parent_process() is None else _run_job_of_worker
+        if not run(command, config, job):
             state["failed"] = True
 
     # Hydra would print its own messages, with advice that does not help here, and leave.
     os.environ["HYDRA_FULL_ERROR"] = "1"
     application = hydra.main(version_base="1.3", config_path=CONFIG_PATH, config_name=config_name)(task)
     status: int | str | None = BAD_USAGE
+    ended = True
     try:
         # A progress bar that is there stays below what is told of the compiler.
-        with announced_by(partial(tqdm.write, file=sys.stderr)):
+        with _workers_end_first(), announced_by(partial(tqdm.write, file=sys.stderr)):
             sys.argv[1:] = options_first(sys.argv[1:], _known_keys(config_name))
             name_experiment_file()
             application()
+        raise_fault()
         status = BAD_USAGE if state["failed"] or has_failures() else 0
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
         print(f"stopped; {_how_to_go_on()}", file=sys.stderr)
-        status = INTERRUPTED
+        status, ended = exit_status(interrupt), False
     except _lost_worker_errors() as error:
         print(f"{command}: a worker was lost: {str(error).splitlines()[0]}; {_how_to_go_on()}", file=sys.stderr)
-        status = LOST_WORKER
+        status, ended = LOST_WORKER, False
     except ConfigError as error:
         print(f"{command}: {error}", file=sys.stderr)
     except HydraException as error:
         print(f"{command}: {explain(error, _known_keys(config_name))}", file=sys.stderr)
-    except (OSError, RuntimeError) as error:
-        if not _comes_from_launcher(error):
+    except Exception as error:
+        fault = _file_fault(error)
+        if isinstance(error, (OSError, RuntimeError)) and _comes_from_launcher(error):
+            print(f"{command}: the launcher could not start: {str(error).splitlines()[0]}", file=sys.stderr)
+        elif fault is not None:
+            print(f"{command}: {fault}", file=sys.stderr)
+        else:
             raise
-        print(f"{command}: the launcher could not start: {str(error).splitlines()[0]}", file=sys.stderr)
     except SystemExit as end:
         # Hydra leaves with 1 after it has said what is wrong with the command line.
         status = end.code if state["begun"] else BAD_USAGE
     finally:
-        remove_leftovers(ended=status not in (INTERRUPTED, LOST_WORKER))
+        remove_leftovers(ended=ended)
     if status:
         raise SystemExit(status)
 
@@ -139,22 +156,77 @@ def _run_job(command: str, config: DictConfig, job: Job) -> bool:
     register_schemas()
     runtime = HydraConfig.get()
     folder = Path(runtime.runtime.output_dir)
-    # A folder with a run in it is an earlier run's, or that of another process.
-    if runtime.mode is not RunMode.MULTIRUN and not (folder / "run.json").exists():
-        remember_folder(folder)
     own = [word for path in own_folders() for word in ("--config-dir", str(path))]
     line = shlex.join([command, *own, *runtime.overrides.task])
     try:
         if runtime.mode is RunMode.MULTIRUN:
             write_failure(folder, None)
         refuse_hidden_files()
-        job(read_config(config), plain_values(config), folder, line)
+        with _threads_of_files_quiet():
+            job(read_config(config), plain_values(config), folder, line)
     except (FlowSchedError, OSError) as error:
-        print(f"{command}: {error}", file=sys.stderr)
         if runtime.mode is RunMode.MULTIRUN:
-            write_failure(folder, str(error))
+            write_failure(folder, str(error))  # a disk too full for this as well ends the sweep
+        print(f"{command}: {error}", file=sys.stderr)
         return False
     return True
+
+
+@contextmanager
+def _workers_end_first() -> Iterator[None]:
+    """Has the workers of joblib leave their checkpoints when this process is asked to end, which ends after them.
+
+    Once more, or without workers, it ends at once, and joblib kills those that are left.
+    """
+    asked: list[int] = []
+
+    def take(number: int) -> None:
+        workers = [each for each in multiprocessing.active_children() if each.name.startswith(JOBLIB_WORKER)]
+        if asked or not workers:
+            raise Ended(number)
+        asked.append(number)
+        print("stopping the jobs after their updates; Ctrl-C stops at once", file=sys.stderr)
+        for worker in workers:
+            worker.terminate()
+
+    try:
+        with ended_by_signals(take):
+            yield
+    finally:
+        if asked:  # whatever the launcher makes of jobs that did not come to their ends
+            raise Ended(asked[0]) from None
+
+
+def _run_job_of_worker(command: str, config: DictConfig, job: Job) -> bool:
+    """Runs a job in a process of joblib, unless it has been asked to end: then this job is the last."""
+    if not _asked:
+        signal.signal(signal.SIGTERM, lambda number, _: _asked.append(number))  # between two jobs
+        try:
+            with ended_by_signals():
+                return _run_job(command, config, job)
+        except KeyboardInterrupt:
+            _asked.append(signal.SIGTERM)
+    return True
+
+
+@contextmanager
+def _threads_of_files_quiet() -> Iterator[None]:
+    """Leaves what a thread such as TensorBoard's meets in a file to its owner, who gets it too."""
+    before = threading.excepthook
+    threading.excepthook = lambda fault: None if isinstance(fault.exc_value, OSError) else before(fault)
+    try:
+        yield
+    finally:
+        threading.excepthook = before
+
+
+def _file_fault(error: BaseException | None) -> OSError | None:
+    """Finds the error about a file, as on a full disk, that a library has met; it names the run's folder if no file."""
+    while error is not None and not isinstance(error, OSError):
+        error = error.__cause__
+    if error is not None and error.filename is None and begun_folder() is not None:
+        return OSError(error.errno, error.strerror or str(error), str(begun_folder()))
+    return error
 
 
 def _lost_worker_errors() -> tuple[type[BaseException], ...]:

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any, Final
 
+from hydra.core.hydra_config import HydraConfig
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 
@@ -24,10 +25,20 @@ _begun: list[Path] = []
 """Folders of the runs of this process that have not ended yet."""
 _sweeps: list[Path] = []
 """Those of sweeps among them."""
+_faults: list[OSError] = []
+"""What has kept Hydra's callbacks from writing their files."""
 
 
-class MultirunsBegun(Callback):
-    """A Hydra callback that registers the folder of a multirun before Hydra makes it."""
+class RunsBegun(Callback):
+    """A Hydra callback that registers the folder of a run, or of a multirun, before Hydra makes it."""
+
+    def on_run_start(self, config: DictConfig, **kwargs: Any) -> None:
+        """Registers the folder of a run, unless there is a run in it: an earlier one, or that of another process."""
+        before, HydraConfig.instance().cfg = HydraConfig.instance().cfg, config  # the name asks what was chosen
+        folder = OmegaConf.select(config, "hydra.run.dir", throw_on_resolution_failure=False)
+        HydraConfig.instance().cfg = before
+        if folder is not None and not Path(folder, "run.json").exists():
+            remember_folder(Path(folder))
 
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
         """Registers the folder of the jobs' folders, unless its name cannot be known before the jobs."""
@@ -40,6 +51,22 @@ class MultirunsBegun(Callback):
 def remember_folder(folder: Path) -> None:
     """Registers the folder of a run, to be removed if the run comes to nothing."""
     _begun.append(folder.resolve())
+
+
+def remember_fault(error: OSError) -> None:
+    """Registers what has kept a callback of Hydra from writing a file."""
+    _faults.append(error)
+
+
+def raise_fault() -> None:
+    """Raises what a callback of Hydra could not."""
+    if _faults:
+        raise _faults.pop()
+
+
+def begun_folder() -> Path | None:
+    """Returns the folder of the run, or of the sweep, that this process has begun."""
+    return _begun[-1] if _begun else None
 
 
 def begun_sweep() -> Path | None:

@@ -15,7 +15,7 @@ import numpy as np
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 
-from flowsched_gym.baselines.applications.leftovers import FAILURE_FILE
+from flowsched_gym.baselines.applications.leftovers import FAILURE_FILE, remember_fault
 from flowsched_gym.baselines.applications.sweep_results import PolicyScore, SettingScores, draw_sweep
 from flowsched_gym.core.files import read_json, write_text
 from flowsched_gym.evaluation import BOUND_POLICY, bootstrap_interval, paired_difference, read_result
@@ -58,17 +58,21 @@ class SweepTables(Callback):
             return
         tables = [(setting.title, setting.table()) for setting in scores]
         failed = [f"{_name(job, jobs)}: {job.failure}" for job in jobs if not job.content]
-        markdown = [f"## {title}\n\n{table.markdown()}" for title, table in tables]
-        markdown += ["## Jobs without a result\n\n" + "".join(f"- {line}\n" for line in failed)] if failed else []
-        write_text("\n".join(markdown), folder / f"{TABLE_NAME}.md")
-        text = io.StringIO()
-        table = table_of_jobs(jobs)
-        csv.writer(text).writerows([table.columns, *table.rows])
-        write_text(text.getvalue(), folder / f"{TABLE_NAME}.csv")
-        draw_sweep(scores, folder / FIGURE_FILE)
         for title, table in tables:
             print(f"\n{title}\n{table.text()}", end="")
         print("".join(f"\nno result of {line}" for line in failed), end="\n" * bool(failed))
+        markdown = [f"## {title}\n\n{table.markdown()}" for title, table in tables]
+        markdown += ["## Jobs without a result\n\n" + "".join(f"- {line}\n" for line in failed)] if failed else []
+        text = io.StringIO()
+        table = table_of_jobs(jobs)
+        csv.writer(text).writerows([table.columns, *table.rows])
+        try:
+            write_text("\n".join(markdown), folder / f"{TABLE_NAME}.md")
+            write_text(text.getvalue(), folder / f"{TABLE_NAME}.csv")
+            draw_sweep(scores, folder / FIGURE_FILE)
+        except OSError as error:  # Hydra would make a warning of it
+            remember_fault(error)
+            return
         print(f"\n{folder} has these tables (table.md), a figure (comparison.png) and a row for each job (table.csv).")
 
 

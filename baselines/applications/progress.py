@@ -1,5 +1,6 @@
-"""Progress on standard error: a bar that is redrawn in place on a terminal, a line now and then elsewhere."""
+"""Progress on standard error: a bar that is redrawn in place on a terminal, a line now and then elsewhere; the log."""
 
+import logging
 import sys
 import time
 from collections.abc import Callable
@@ -9,6 +10,15 @@ from tqdm import tqdm
 
 SECONDS_BEFORE_SHOWING: Final = 2.0
 SECONDS_BETWEEN_LINES: Final = 30.0
+
+
+class LogFile(logging.FileHandler):
+    """A log file, of which a full disk may keep lines: they are on standard output too."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the name is logging's
+        """Reports what is no error about the file."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handleError(record)
 
 
 class ProgressLines:

@@ -16,8 +16,10 @@ import numpy as np
 import optuna
 from hydra import compose
 from hydra.core.hydra_config import HydraConfig
+from optuna.exceptions import StorageInternalError
 from optuna.storages import RDBStorage
 from optuna.trial import FrozenTrial, Trial, TrialState
+from sqlalchemy.exc import SQLAlchemyError
 
 from flowsched_gym.baselines.applications.comparison import Contestant, play_all
 from flowsched_gym.baselines.applications.tuned_experiment import experiment_text, problem_overrides
@@ -29,6 +31,7 @@ from flowsched_gym.core.errors import ConfigError, FlowSchedError
 from flowsched_gym.core.files import write_text
 from flowsched_gym.core.seeding import SeedStreams
 from flowsched_gym.flows.metrics import merit
+from flowsched_gym.integrations.archive import first_sentence
 
 LOGGER: Final = logging.getLogger(__name__)
 
@@ -96,13 +99,18 @@ def run_study(config: TuneConfig, content: Mapping[str, Any], folder: Path) -> P
 
 @contextmanager
 def _storage(folder: Path) -> Iterator[RDBStorage]:
-    """Opens the database of a study, and closes it."""
-    storage = RDBStorage(f"sqlite:///{folder / STORAGE_FILE}")
+    """Opens the database of a study, and closes it; raises a ``ConfigError`` where it cannot be written."""
+    path = folder / STORAGE_FILE
     try:
-        yield storage
-    finally:
-        storage.remove_session()
-        storage.engine.dispose()
+        storage = RDBStorage(f"sqlite:///{path}")
+        try:
+            yield storage
+        finally:
+            storage.remove_session()
+            storage.engine.dispose()
+    except (SQLAlchemyError, StorageInternalError) as error:
+        cause = error.__cause__ if isinstance(error, StorageInternalError) else error
+        raise ConfigError(f"{path} cannot be written: {first_sentence(getattr(cause, 'orig', cause))}") from error
 
 
 def _trial(study: optuna.Study, space: StudySpace, seed: int, number: int) -> Trial | None:

@@ -2,9 +2,8 @@
 
 import logging
 import signal
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,6 +20,7 @@ from flowsched_gym.baselines.networks.mixture import EpsilonMixture
 from flowsched_gym.baselines.training.checkpoints import Checkpoint, restore_generators, save_checkpoint
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.errors import ConfigError, listed
+from flowsched_gym.core.files import Ended, ended_by_signals
 from flowsched_gym.envs.policies import Policy
 from flowsched_gym.evaluation import Player, paired_ratio, resolve_policy
 from flowsched_gym.integrations.sb3 import batched
@@ -30,34 +30,29 @@ LOGGER: Final = logging.getLogger(__name__)
 EVALUATION: Final = "evaluation/"
 
 
-class TrainingInterrupted(Exception):  # noqa: N818 - an interruption is no error
+class TrainingInterrupted(Ended):
     """Training was interrupted and has left a checkpoint."""
 
 
 class Interruption:
-    """Handler of Ctrl-C and SIGTERM: the first asks the training to stop (``asked``), the second stops it at once."""
+    """Handler of Ctrl-C, SIGTERM and SIGHUP: the first asks the training to stop, Ctrl-C once more stops it at once.
+
+    Attributes:
+        asked: Number of the signal that has asked; 0 for none.
+    """
 
     def __init__(self) -> None:
-        self.asked = False
+        self.asked = 0
 
-    @contextmanager
-    def watched(self) -> Iterator[None]:
+    def watched(self) -> AbstractContextManager[None]:
         """Handles the signals while training; only the main thread of a process can."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        before = {number: signal.signal(number, self._take) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+        return ended_by_signals(self._take)
 
-    def _take(self, number: int, _: Any) -> None:
+    def _take(self, number: int) -> None:
         if self.asked:
-            raise KeyboardInterrupt
-        self.asked = True
-        LOGGER.info("%s: stopping after this update; once more stops at once", signal.Signals(number).name)
+            raise Ended(number)
+        self.asked = number
+        LOGGER.info("%s: stopping after this update; Ctrl-C stops at once", signal.Signals(number).name)
 
 
 class _BetweenUpdates(BaseCallback):
@@ -153,15 +148,18 @@ class Comparisons(_BetweenUpdates):
     def _on_rollout_start(self) -> None:
         if self.num_timesteps >= self.due_at:
             self.due_at = (self.num_timesteps // self._config.interval + 1) * self._config.interval
-            self.compare()
+            mean = self.compare()
+            if self._report is not None:
+                self._report(self.num_timesteps, mean)
 
-    def compare(self) -> None:
-        """Compares and logs."""
+    def _on_training_end(self) -> None:
+        self.compare()  # the end of the curves, and of their summary
+
+    def compare(self) -> float:
+        """Compares and logs; returns the mean of the metric."""
         metric, values = self._config.metric, self._play(batched(self._learner, margin=0.0))
         mean = float(np.mean(values))
         self.logger.record(f"{EVALUATION}{metric}", mean)
-        if self._report is not None:
-            self._report(self.num_timesteps, mean)
         parts = []
         for name, baseline in self._baselines.items():
             ratio = paired_ratio(values, baseline).mean
@@ -171,6 +169,7 @@ class Comparisons(_BetweenUpdates):
         LOGGER.info(
             "step %s: %s%s", f"{self.num_timesteps:,}", self.last_summary, f" ({', '.join(parts)})" * bool(parts)
         )
+        return mean
 
     def close(self) -> None:
         """Closes the environments."""
@@ -220,7 +219,7 @@ class Checkpoints(_BetweenUpdates):
         elif self.num_timesteps >= self._due_at or (self._interruption.asked and self.num_timesteps > 0):
             self.save()
         if self._interruption.asked:
-            raise TrainingInterrupted
+            raise TrainingInterrupted(self._interruption.asked)
 
     def save(self) -> None:
         """Saves the run."""

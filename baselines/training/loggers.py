@@ -68,8 +68,20 @@ class TensorBoardCurves(TensorBoardOutputFormat):
     """Event files of TensorBoard; what was written after the decision ``first_step`` is hidden."""
 
     def __init__(self, folder: Path, first_step: int) -> None:
-        self.writer = SummaryWriter(str(folder), purge_step=first_step + 1 if first_step else None)
+        self._folder = folder
+        with naming_file(folder):
+            self.writer = SummaryWriter(str(folder), purge_step=first_step + 1 if first_step else None)
         self._is_closed = False
+
+    def write(self, key_values: dict[str, Any], key_excluded: dict[str, tuple[str, ...]], step: int = 0) -> None:
+        """Logs the numbers."""
+        with naming_file(self._folder):
+            super().write(key_values, key_excluded, step)
+
+    def close(self) -> None:
+        """Writes what is left."""
+        with naming_file(self._folder):
+            super().close()
 
 
 class WandbCurves(KVWriter):
@@ -99,7 +111,7 @@ class WandbCurves(KVWriter):
             reinit="finish_previous",
             settings=wandb.Settings(console="off"),
         )
-        remembered.write_text(self._run.id + "\n", encoding="utf-8")
+        write_text(self._run.id + "\n", remembered)
 
     def write(self, key_values: dict[str, Any], key_excluded: dict[str, tuple[str, ...]], step: int = 0) -> None:
         """Logs the numbers."""

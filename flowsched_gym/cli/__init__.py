@@ -2,12 +2,10 @@
 
 import sys
 from collections.abc import Sequence
-from typing import Final
 
-__all__ = ["INTERRUPTED", "main"]
+from flowsched_gym.core.files import ended_by_signals, exit_status
 
-INTERRUPTED: Final = 130
-"""Exit status after an interrupt: 128 + SIGINT, as shells count."""
+__all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -16,8 +14,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     An interrupt while the commands are still being imported is reported in one line too.
     """
     try:
-        from flowsched_gym.cli.app import main as run  # noqa: PLC0415 - takes most of a second
-    except KeyboardInterrupt:
+        with ended_by_signals():
+            from flowsched_gym.cli.app import main as run  # noqa: PLC0415 - takes most of a second
+
+            return run(arguments)
+    except KeyboardInterrupt as interrupt:
         print("flowsched: interrupted", file=sys.stderr)
-        return INTERRUPTED
-    return run(arguments)
+        return exit_status(interrupt)

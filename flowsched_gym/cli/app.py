@@ -1,7 +1,7 @@
 """Runs the ``flowsched`` command: finds the subcommand, and turns every error into one line and an exit status.
 
-Exit status: 0 if all went well, 2 for bad usage or input, 130 after an interrupt (128 + SIGINT, as shells count), 1 for
-an error that nobody foresaw, such as one in a user's own policy class.
+Exit status: 0 if all went well, 2 for bad usage or input, 128 + the number of the signal, as shells count, after Ctrl-C
+(130), SIGTERM (143) or SIGHUP (129), 1 for an error that nobody foresaw, such as one in a user's own policy class.
 """
 
 import argparse
@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from typing import Any, Final, NoReturn
 
 from flowsched_gym import __version__
-from flowsched_gym.cli import INTERRUPTED
 from flowsched_gym.cli.options import COMMANDS
 from flowsched_gym.core.errors import FlowSchedError, FlowSchedWarning, one_line, similar
+from flowsched_gym.core.files import exit_status
 
 SUCCESS: Final = 0
 UNFORESEEN: Final = 1
@@ -70,8 +70,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             warnings.showwarning = _show_warning
             status = _run(arguments)
             sys.stdout.flush()
-    except KeyboardInterrupt:
-        return _fail("interrupted", INTERRUPTED)
+    except KeyboardInterrupt as interrupt:
+        return _fail("interrupted", exit_status(interrupt))
     except BrokenPipeError:
         # Whoever read the output has seen enough. Python would complain once more when it closes standard output.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -3,6 +3,7 @@
 import argparse
 import ast
 import json
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -14,7 +15,7 @@ from flowsched_gym.cli.arguments import key_values
 from flowsched_gym.cli.output import standard_output_kept_clean, without_nan
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.checks import check_between
-from flowsched_gym.core.errors import ConfigError, FlowSchedError, shown
+from flowsched_gym.core.errors import ConfigError, FlowSchedError, FlowSchedWarning, shown
 from flowsched_gym.core.files import open_to_read, read_json, write_text
 from flowsched_gym.evaluation import evaluate, interquartile_mean
 from flowsched_gym.flows.metrics import merit
@@ -26,8 +27,13 @@ BYTES_PER_MEBIBYTE: Final = 2**20
 RANDOM: Final = "random"
 
 
+class CacheWarning(FlowSchedWarning):
+    """Results of random and of the reference are not kept for the next score."""
+
+
 def run(options: argparse.Namespace) -> None:
     """Plays the validation episodes with the policy, apart from this process, and prints its score."""
+    warnings.simplefilter("default", CacheWarning)  # once for all settings
     suite = leaderboard.load_suite(options.suite)
     settings, kwargs = suite.select(options.env), key_values("--kwarg", options.kwarg)
     seeds = suite.validation
@@ -119,5 +125,13 @@ def _scale(suite: Suite, setting: Setting, seeds: range, cache: str | None) -> t
     best = max(names, key=lambda name: merit(setting.metric, float(played[name].mean())))
     if file is not None:
         kept = {RANDOM: played[RANDOM].tolist(), "reference": played[best].tolist(), "policy": best}
-        write_text(json.dumps(kept), file)
+        _keep(json.dumps(kept), file)
     return played[RANDOM], played[best]
+
+
+def _keep(text: str, file: Path) -> None:
+    """Writes a file of the cache; where that cannot be, the score is there all the same."""
+    try:
+        write_text(text, file)
+    except OSError as error:
+        warnings.warn(CacheWarning(f"--cache {file.parent} is not written: {error.strerror or error}"), stacklevel=2)

@@ -13,7 +13,7 @@ import signal
 import stat
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache, partial
 from os import PathLike
 from pathlib import Path
@@ -36,6 +36,8 @@ LONGEST_NAME: Final = 32
 """Characters of a file's name that its temporary name shows; file systems allow 255 bytes in all."""
 ENDINGS: Final = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 """Signals that ask a process to end; Windows has fewer."""
+SIGNALLED: Final = 128
+"""Exit status of a process that a signal has ended, less the number of the signal, as shells count."""
 
 MOST_LEVELS: Final = 100
 MOST_VALUES: Final = 250_000
@@ -43,6 +45,56 @@ MOST_VALUES: Final = 250_000
 
 _cleanings: list[Callable[[], None]] = []
 """What this process does before it ends."""
+
+
+class Ended(KeyboardInterrupt):
+    """Ctrl-C or another request to end, which everything takes as it takes Ctrl-C.
+
+    Attributes:
+        number: Number of the signal.
+    """
+
+    def __init__(self, number: int = signal.SIGINT) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+def exit_status(interrupt: KeyboardInterrupt) -> int:
+    """Returns the status with which a program ends after a request to end: 130 after Ctrl-C."""
+    return SIGNALLED + (interrupt.number if isinstance(interrupt, Ended) else signal.SIGINT)
+
+
+def _raise_ended(number: int) -> None:
+    raise Ended(number)
+
+
+@contextmanager
+def ended_by_signals(take: Callable[[int], None] = _raise_ended) -> Iterator[None]:
+    """Handles SIGTERM and SIGHUP as Ctrl-C: by ``take``, which gets the number and by default raises `Ended`.
+
+    Only the main thread can. Signals that are ignored stay so, such as hang-ups under ``nohup``. After the first one
+    Ctrl-C alone counts: when a session ends, several programs send signals.
+    """
+    asked: list[int] = []
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if asked and number != signal.SIGINT:
+            return
+        asked.append(number)
+        for descriptor in (1, 2):  # a terminal that has hung up: whoever writes to it would fail
+            with suppress(OSError):
+                if stat.S_ISCHR(os.fstat(descriptor).st_mode) and not os.isatty(descriptor):
+                    os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
+        take(number)
+
+    here = threading.current_thread() is threading.main_thread()
+    wanted = [number for number in ENDINGS if here and signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, handle) for number in ([signal.SIGINT] * here + wanted)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def check_path(name: str, path: str | PathLike[str], error: type[FlowSchedError] = ConfigError) -> Path:
@@ -207,12 +259,12 @@ def _refuse_constant(name: str) -> NoReturn:
 def naming_file(path: str | PathLike[str], temporary: Path | None = None) -> Iterator[None]:
     """Adds the name of a file to errors of the operating system, which name a temporary file, or none on a full disk.
 
-    Errors about any other file, but the temporary one that is written in its place, stay what they are.
+    Errors about any other file, but the temporary file or folder that is written in its place, stay what they are.
     """
     try:
         yield
     except OSError as error:
-        if error.filename is not None and (temporary is None or Path(error.filename) != temporary):
+        if error.filename is not None and (temporary is None or not Path(error.filename).is_relative_to(temporary)):
             raise
         reason = error.strerror or str(error) or type(error).__name__
         raise type(error)(error.errno or errno.EIO, reason, os.fspath(path)) from error

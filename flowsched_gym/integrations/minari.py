@@ -5,6 +5,8 @@ actions were taken. Here they are taken again in the native vector environment, 
 written. Policies may therefore have seen more, or otherwise, than the agents that will learn from the dataset.
 """
 
+import io
+import os
 import re
 import secrets
 import shutil
@@ -25,6 +27,7 @@ from flowsched_gym.core.files import check_path, done_at_last, naming_file
 from flowsched_gym.registration import find_environment
 
 try:
+    import h5py
     from minari.data_collector import EpisodeBuffer
     from minari.dataset.minari_storage import MinariStorage
 except ImportError as error:
@@ -37,6 +40,11 @@ MOST_ENVS: Final = 64
 """Episodes that are played again at once."""
 MOST_BYTES: Final = 1 << 28
 """Observations that are in memory at once, in B."""
+FILE: Final = "main_data.hdf5"
+"""Where Minari keeps the episodes."""
+MARGIN: Final = 1.25
+BYTES_OF_EPISODE: Final = 1 << 16
+"""HDF5 needs at most so much more than the arrays have, and for each episode."""
 
 
 class Played(NamedTuple):
@@ -83,6 +91,10 @@ class DatasetWriter:
         with closing(gymnasium.make(self._id, **self._kwargs)) as env:
             # Minari measures the size of a dataset at a relative path wrongly.
             self._storage = MinariStorage.new(folder.absolute(), env.observation_space, env.action_space, env.spec)
+            self._file = folder.absolute() / FILE
+            empty = io.BytesIO()
+            h5py.File(empty, "w", track_order=True).close()
+            self._file.write_bytes(empty.getvalue())
             self._observation_bytes = env.observation_space.sample().nbytes
         system = self._id.removeprefix("flowsched/").rpartition("-v")[0]
         self._storage.update_metadata(
@@ -103,10 +115,21 @@ class DatasetWriter:
             count = min(MOST_ENVS, max(1, MOST_BYTES // (longest * self._observation_bytes)))
             batch = episodes[begin : begin + count]
             first = self._storage.total_episodes
-            self._storage.update_episodes(self._played_again(batch))
+            buffers = self._played_again(batch)
+            self._reserve(buffers)
+            self._storage.update_episodes(buffers)
             numbers = range(first, first + len(batch))
             self._storage.update_episode_metadata([dict(each.facts) for each in batch], numbers)
             begin += count
+
+    def _reserve(self, episodes: Sequence[EpisodeBuffer]) -> None:
+        """Reserves space for episodes where the system can: on a full disk, HDF5 ends the process."""
+        if hasattr(os, "posix_fallocate"):
+            columns = [(*vars(each).values(), *(each.infos or {}).values()) for each in episodes]
+            arrays = sum(each.nbytes for column in columns for each in column if isinstance(each, np.ndarray))
+            size = int(MARGIN * arrays) + len(episodes) * BYTES_OF_EPISODE
+            with self._file.open("r+b") as file:
+                os.posix_fallocate(file.fileno(), file.seek(0, os.SEEK_END), size)
 
     def _played_again(self, episodes: Sequence[Played]) -> list[EpisodeBuffer]:
         """Takes the actions of episodes again, one in each environment, and gathers what an agent sees."""

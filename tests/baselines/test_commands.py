@@ -284,3 +284,8 @@ def test_a_mistaken_space_is_refused_by_name_and_those_of_the_package_are_read(t
         with pytest.raises(ConfigError, match=message):
             read_study(str(tmp_path / "space.yaml"))
     assert all(read_study(file.name.removesuffix(".yaml")).space for file in STUDIES.iterdir())
+
+
+def test_a_database_of_a_study_that_cannot_be_written_is_named(tmp_path) -> None:
+    with pytest.raises(ConfigError, match=r"study\.db cannot be written: unable to open database file"):
+        study._storage(tmp_path / "missing").__enter__()

@@ -1,5 +1,6 @@
 """Runs sweeps as a user does, loses workers, kills and continues them, and reads the tables that they end with."""
 
+import errno
 import json
 import signal
 import sys
@@ -30,7 +31,7 @@ from flowsched_gym.evaluation import (
     write_result,
 )
 from tests.baselines.small_training import NETWORK, SMALL
-from tests.processes import rows_of, run
+from tests.processes import call, end, rows_of, run
 
 SWEEP: Final = (
     *("-m", *(word for word in SMALL if not word.startswith("run_name")), *NETWORK, "algorithm=a2c"),
@@ -71,6 +72,47 @@ run_application("flowsched-train", "train", job)
 """
 """Trains; the job of seed 1 kills its process after its first checkpoint, once; with LOSE=node, Ray's node as well."""
 PRIVATE: Final = {"RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0"}
+
+
+ENDLESS: Final = """
+import os, time
+from pathlib import Path
+from flowsched_gym.baselines.applications.application import run_application
+
+def job(config, content, folder, command):
+    (folder / "begun").touch()
+    with Path("pid.txt").open("a") as file:
+        file.write(f"{os.getpid()} ")
+    try:
+        time.sleep(3000)
+    finally:
+        (folder / "ended").touch()
+
+run_application("flowsched-train", "train", job)
+"""
+"""Runs jobs that do not end, and that tell that they were asked to."""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_sweep_that_is_asked_to_end_ends_its_workers_and_lets_them_clean_up(number, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ("-m", "launcher=joblib", "hydra.launcher.n_jobs=2", "seed=0,1,2", "sweep_dir=sweep")
+    status = end(sys.executable, "-c", ENDLESS, *words, number=number, started=tmp_path / "pid.txt")
+    assert status == 128 + number
+    assert [len(list(tmp_path.glob(f"sweep/*/{name}"))) for name in ("begun", "ended")] == [2, 2]
+
+
+@pytest.mark.parametrize("mode", [(), ("-m", "seed=0,1", "sweep_dir=sweep")])
+def test_a_disk_that_is_full_from_the_start_is_one_line_and_leaves_nothing(mode, tmp_path, monkeypatch, capsys) -> None:
+    def fill(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("hydra.core.utils._save_config", fill)
+    assert call("flowsched-train", main, *mode, "run_name=first") == 2
+    named = tmp_path / ("sweep" if mode else "runs/first")
+    assert capsys.readouterr().err == f"flowsched-train: [Errno 28] No space left on device: '{named}'\n"
+    assert list(tmp_path.iterdir()) == []
 
 
 def failures_of(folder: Path) -> list[tuple[str, str]]:

@@ -12,6 +12,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
+import wandb
 from stable_baselines3 import A2C
 
 from flowsched_gym.baselines.configuration.hydra_schemas import Vectorization
@@ -22,6 +23,7 @@ from flowsched_gym.baselines.training.checkpoints import (
     restore_generators,
     save_checkpoint,
 )
+from flowsched_gym.baselines.training.offline_runs import read_offline_run
 from flowsched_gym.baselines.training.trainer import train
 from flowsched_gym.baselines.training.training_envs import (
     environment_states,
@@ -30,6 +32,7 @@ from flowsched_gym.baselines.training.training_envs import (
     training_seed,
 )
 from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.files import exit_status
 from flowsched_gym.evaluation import read_result
 from flowsched_gym.integrations.sb3 import load_policy
 from tests.baselines.small_training import compose_training, compose_training_by_numbers, weights_of
@@ -42,14 +45,15 @@ def run(folder: Path, *overrides: str) -> dict[str, Any]:
     return train(*compose_training("total_timesteps=600", *overrides), folder, command="a test")
 
 
-def interrupt_at(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
+def interrupt_at(monkeypatch: pytest.MonkeyPatch, step: int, *numbers: int) -> None:
     """Has the system ask the training to stop at a comparison."""
     compare = Comparisons.compare
 
-    def compare_and_stop(self: Comparisons) -> None:
-        compare(self)
-        if self.num_timesteps >= step:
-            os.kill(os.getpid(), signal.SIGINT)
+    def compare_and_stop(self: Comparisons) -> float:
+        mean = compare(self)
+        for number in numbers * (self.num_timesteps >= step):
+            os.kill(os.getpid(), number)
+        return mean
 
     monkeypatch.setattr(Comparisons, "compare", compare_and_stop)
 
@@ -80,7 +84,7 @@ def test_a_training_leaves_model_results_table_figure_and_curves(finished) -> No
     assert not [name for name in names if name.startswith(".")]
     rows = curves(finished)
     assert len(rows) == 7
-    assert [row["timesteps"] for row in rows if row["evaluation/deadline_hit_ratio"]] == ["0", "256", "512"]
+    assert [row["timesteps"] for row in rows if row["evaluation/deadline_hit_ratio"]] == ["0", "256", "512", "640"]
     results = {result.policy: result for result in map(read_result, (finished / "results").iterdir())}
     assert {"ppo", "edf", "feasible-first"} <= set(results)
     assert {tuple(result.seeds) for result in results.values()} == {(10_000, 10_001)}
@@ -97,6 +101,21 @@ def test_a_training_leaves_model_results_table_figure_and_curves(finished) -> No
     assert {"flowsched-gym", "torch", "stable-baselines3"} <= sidecar["versions"].keys()
     assert (result["total_timesteps"], result["num_timesteps"], sidecar["num_timesteps"]) == (600, 640, 640)
     assert "640 decisions, 600 asked for" in (finished / "comparison.md").read_text(encoding="utf-8")
+
+
+def test_a_run_of_weights_and_biases_ends_with_the_trained_network(tmp_path) -> None:
+    result = run(tmp_path, "logger=wandb", "evaluation.interval=100000", "total_timesteps=192")
+    wandb.teardown()  # waits for the process that writes the file
+    kept = read_offline_run(tmp_path)
+    first, *_, last = curves(tmp_path)
+    assert (first["timesteps"], last["timesteps"]) == ("0", "192")
+    evaluated = [each["evaluation/deadline_hit_ratio"] for each in kept.history if "evaluation/ratio_to_edf" in each]
+    assert len(evaluated) == 2
+    assert (
+        kept.summary["evaluation/deadline_hit_ratio"] == evaluated[-1] == float(last["evaluation/deadline_hit_ratio"])
+    )
+    assert kept.summary["train/loss"] == float(last["train/loss"])
+    assert kept.summary["final/deadline_hit_ratio"] == result["estimate"]["mean"]
 
 
 def test_the_same_seed_gives_the_same_weights_however_often_it_is_compared_and_another_others(finished, tmp_path):
@@ -128,9 +147,10 @@ def test_a_run_that_is_stopped_and_resumed_ends_as_one_that_was_not(algorithm, t
         folder.mkdir()
     train(*compose(*settings), whole)
     with monkeypatch.context() as patch:
-        interrupt_at(patch, 256)
-        with pytest.raises(TrainingInterrupted):
+        interrupt_at(patch, 256, signal.SIGTERM, signal.SIGHUP)
+        with pytest.raises(TrainingInterrupted) as caught:
             train(*compose(*settings), stopped)
+    assert exit_status(caught.value) == 143
     assert int(latest_checkpoint(stopped / "checkpoints").stem) == 256
     assert not (stopped / "model.zip").exists()
 

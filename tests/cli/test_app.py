@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shlex
+import signal
 import sys
 from pathlib import Path
 
@@ -32,11 +33,11 @@ from flowsched_gym.cli import main, output
 
 def interrupt(bar, done, total):
     print(len(os.listdir(sys.argv[1])))
-    os.kill(os.getpid(), signal.SIGINT)
+    os.kill(os.getpid(), int(sys.argv[2]))
 
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has what it starts in the background ignore it
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup has what it starts ignore it
 output.ProgressBar.__call__ = interrupt
-sys.exit(main(sys.argv[2:]))
+sys.exit(main(sys.argv[3:]))
 """
 """Runs a command line, interrupted when it first tells how far it is; prints how many files a folder then has."""
 
@@ -105,9 +106,10 @@ def test_an_error_that_nobody_foresaw_is_one_line_too_and_the_traceback_is_shown
     assert "Traceback" in flowsched("list").err
 
 
-def test_an_interrupt_leaves_with_130_and_nothing_half_written(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_request_to_end_leaves_with_its_status_and_nothing_half_written(number: int, tmp_path: Path) -> None:
     words = "workload", "gather-a1", "--flows", "200000", "--out", str(tmp_path / "flows.csv")
-    outcome = run(sys.executable, "-c", INTERRUPTED, str(tmp_path), *words, status=130)
+    outcome = run(sys.executable, "-c", INTERRUPTED, str(tmp_path), str(int(number)), *words, status=128 + number)
     assert (outcome.out, outcome.err) == ("1\n", "flowsched: interrupted\n")
     assert list(tmp_path.iterdir()) == []
 

@@ -1,6 +1,9 @@
 """Collects datasets, and holds every transition that Minari reads from them to the environment."""
 
 import builtins
+import errno
+import os
+import resource
 
 import gymnasium as gym
 import minari
@@ -9,6 +12,7 @@ import pytest
 
 from flowsched_gym.registration import ENVIRONMENTS, check_arguments, find_environment
 from tests.envs.episodes import SHORT
+from tests.processes import check_refusal
 
 ARTEMIS = ("flowsched/Artemis-v0", "--kwarg", "bursts=3", "--kwarg", "k=3")
 
@@ -52,6 +56,30 @@ def test_every_transition_is_the_one_that_the_environment_gives(env_id, flowsche
     assert [each["seed"] for each in facts] == list(range(9, 15))
     assert [each["policy"] for each in facts] == ["random"] * 3 + [rule] * 3
     assert [path.name for path in out.parent.iterdir()] == ["dataset"], "nothing temporary is left"
+
+
+@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="the system reserves no space")
+@pytest.mark.parametrize("fault", ["a limit", "a full disk"])
+def test_a_dataset_that_has_no_room_ends_in_one_line_and_leaves_nothing(fault, flowsched, tmp_path, monkeypatch):
+    words = ("collect", *ARTEMIS, "--policy", "random", "--episodes", 2)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    assert flowsched(*words, "--out", tmp_path / "before").status == 0
+    if fault == "a full disk":
+
+        def fill(*_: int) -> None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        monkeypatch.setattr(os, "posix_fallocate", fill)
+    else:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, limits[1]))
+    try:
+        outcome = flowsched(*words, "--out", tmp_path / "data")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    check_refusal(outcome, {"a limit": "File too large", "a full disk": "No space left on device"}[fault])
+    assert str(tmp_path / "data") in outcome.err
+    assert [path.name for path in tmp_path.iterdir()] == ["before"]
 
 
 def test_episodes_of_different_lengths_are_whole_and_rules_may_see_more_than_is_kept(flowsched, tmp_path) -> None:

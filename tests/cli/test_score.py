@@ -61,6 +61,20 @@ def test_what_fails_in_the_file_is_text_and_the_command_goes_on(flowsched, tiny:
     assert "rule.py is not Python" in answer["settings"]["short"]["error"]
 
 
+def test_a_cache_that_cannot_be_written_costs_one_line_and_not_the_score(flowsched, tiny: Path) -> None:
+    suite = json.loads((tiny / "tiny-v1.json").read_text())
+    short = suite["settings"]["short"]
+    suite["settings"]["shorter"] = {**short, "kwargs": {**short["kwargs"], "bursts": 2}}
+    (tiny / "tiny-v1.json").write_text(json.dumps(suite))
+    (tiny / "rule.py").write_text(RULE.format(made="pass", acts="return 0, state"))
+    (tiny / "full").write_text("a file, where a folder would be")
+
+    outcome = flowsched("score", "rule.py", "--suite", "tiny-v1.json", "--cache", "full", "--json", "--episodes", 1)
+
+    assert told(outcome)["settings"].keys() == {"short", "shorter"}
+    assert outcome.err == "flowsched: warning: --cache full is not written: File exists\n"
+
+
 def test_bad_usage_is_status_2(flowsched, tiny: Path) -> None:
     (tiny / "rule.py").write_text("")
     outcome = flowsched("score", "rule.py", "--suite", "tiny-v1.json", "--episodes", 11)

@@ -268,3 +268,21 @@ def test_what_cannot_be_honoured_is_refused_in_one_line_without_advice_to_add_it
         assert (message in err, "\n" in err, "To append" in err) == (True, False, False), err
         assert not list(Path().glob("out/results/*"))
         path.unlink()
+
+
+@pytest.mark.parametrize("choice", ["override /launcher: joblib", "override /hydra/launcher: joblib"])
+def test_an_experiment_may_choose_a_launcher(choice, tmp_path) -> None:
+    (tmp_path / "experiment").mkdir()
+    (tmp_path / "experiment" / "mine.yaml").write_text(
+        f"# @package _global_\ndefaults:\n  - {choice}\nhydra:\n  launcher:\n    n_jobs: 3\ntotal_timesteps: 4096\n"
+    )
+    words = (f"hydra.searchpath=[file://{tmp_path}]", "experiment=mine")
+    for command in ("train", "tune"):
+        composed = compose_words(command, *words, return_hydra_config=True)
+        assert composed.hydra.launcher._target_.endswith("JoblibLauncher")
+        assert (composed.hydra.launcher.n_jobs, composed.total_timesteps) == (3, 4096)
+
+
+def test_ray_starts_on_this_machine_whatever_cluster_was_here_before() -> None:
+    composed = compose_words("train", "launcher=ray", return_hydra_config=True)
+    assert composed.hydra.launcher.ray.init.address == "local"

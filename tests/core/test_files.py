@@ -13,7 +13,15 @@ import pytest
 from flowsched_gym.cli import main
 from flowsched_gym.core import files
 from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.core.files import check_target, read_yaml, replace_when_written, write_text
+from flowsched_gym.core.files import (
+    Ended,
+    check_target,
+    ended_by_signals,
+    exit_status,
+    read_yaml,
+    replace_when_written,
+    write_text,
+)
 from flowsched_gym.evaluation import write_json
 from tests.processes import run
 
@@ -39,6 +47,26 @@ def test_a_process_that_is_asked_to_end_while_it_writes_leaves_nothing(number, f
     program = WRITER.format(number=number).replace("as temporary:", two if files == 2 else "as temporary:")
     assert run(sys.executable, "-c", program, str(tmp_path / "records.csv"), status=-number).out == f"{files}\n"
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_request_to_end_is_an_interrupt_unless_it_is_ignored(number: int) -> None:
+    taken: list[int] = []
+    before = signal.signal(number, signal.SIG_DFL)
+    try:
+        with pytest.raises(Ended) as caught, ended_by_signals():
+            os.kill(os.getpid(), number)
+        assert exit_status(caught.value) == 128 + number
+        with ended_by_signals(taken.append):  # a terminal that closes sends more than one
+            os.kill(os.getpid(), number)
+            os.kill(os.getpid(), signal.SIGTERM)
+        assert taken == [number]
+        if number != signal.SIGINT:
+            signal.signal(number, signal.SIG_IGN)
+            with ended_by_signals():
+                os.kill(os.getpid(), number)
+    finally:
+        signal.signal(number, before)
 
 
 def test_a_full_disk_names_the_file_and_leaves_the_old_one(tmp_path: Path) -> None:

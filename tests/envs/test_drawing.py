@@ -10,7 +10,7 @@ import pytest
 
 from flowsched_gym.core.errors import ConfigError, MissingDependencyError
 from flowsched_gym.envs import FlowSchedEnv
-from flowsched_gym.envs.drawing import Scene, View, draw_frame, write_text
+from flowsched_gym.envs.drawing import Scene, View, draw_frame, render_modes, write_text
 from flowsched_gym.envs.drawing.canvas import Box, Canvas
 from flowsched_gym.envs.drawing.formats import duration_text, rate_text, ratio_text, shortened, size_text
 from flowsched_gym.envs.drawing.panels import Column, Panel, Rows, Stack, Table
@@ -208,3 +208,7 @@ def test_windows_are_for_single_environments_and_need_pygame(monkeypatch: pytest
     monkeypatch.setitem(sys.modules, "pygame", None)
     with pytest.raises(MissingDependencyError, match=r"pygame.*flowsched-gym\[human\]"):
         make("flowsched/Artemis-v0", render_mode="human", bursts=2)
+    monkeypatch.setattr(render_modes, "find_spec", lambda module: None if module == "pygame" else "found")
+    without = render_modes._RenderModes(["rgb_array", "ansi"])
+    with pytest.raises(MissingDependencyError, match=r"pygame.*flowsched-gym\[human\]"):
+        assert "human" in without, "Gymnasium asks this, and else opens a window of its own"

@@ -40,6 +40,14 @@ WRONG: Final[dict[str, list[tuple[dict[str, Any], str]]]] = {
         ({"workload": 7}, "workload is 7: it must be a name, a file, a mapping, a Workload or a source of them"),
         ({"workload": "poisson-web-search", "bursts": 5}, "workload 'poisson-web-search' has none"),
         ({"workload": "poisson-fat-tree-failures"}, "workload has link changes"),
+        (
+            {"workload": "poisson-fat-tree"},
+            "'poisson-fat-tree' is traffic without deadlines between all 16 hosts of ano",
+        ),
+        (
+            {"workload": {"base": "poisson-tree", "load": 0.4}},
+            "without deadlines between all 9 hosts of another network",
+        ),
         *(
             ({"workload": flows, **change}, "burst_rate, load, destinations, bursts and seconds change bursts")
             for flows in (ONE, FixedWorkload(workload=ONE))

@@ -32,8 +32,9 @@ class Package(NamedTuple):
 
 
 PILLOW: Final = Package("PIL", "Pillow", "plot", "draw frames")
-PYGAME: Final = Package("pygame", "pygame", "human", "show a window")
-NEEDED: Final[Mapping[str, tuple[Package, ...]]] = {"human": (PILLOW, PYGAME), "rgb_array": (PILLOW,), "ansi": ()}
+HUMAN: Final = "human"
+PYGAME: Final = Package("pygame", "pygame", HUMAN, "show a window")
+NEEDED: Final[Mapping[str, tuple[Package, ...]]] = {HUMAN: (PYGAME, PILLOW), "rgb_array": (PILLOW,), "ansi": ()}
 """Packages that a mode needs."""
 
 
@@ -41,7 +42,7 @@ class _RenderModes(list[str]):
     """Render modes that can be asked for any mode: Gymnasium takes what they do not contain for a text."""
 
     def __contains__(self, mode: object) -> bool:
-        if not isinstance(mode, str):
+        if not isinstance(mode, str) or mode == HUMAN:  # without ours, Gymnasium opens a window and names its extra
             check_render_mode(mode)
         return super().__contains__(mode)
 

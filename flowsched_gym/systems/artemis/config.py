@@ -24,6 +24,7 @@ from flowsched_gym.fluid import TransportName, find_transport
 from flowsched_gym.topology.fabrics import MOST_SWITCH_HOSTS
 from flowsched_gym.workload import (
     GatherWorkload,
+    PoissonWorkload,
     WorkloadLike,
     WorkloadSource,
     find_source,
@@ -112,6 +113,12 @@ class ArtemisConfig(LinkConfig):
 def workload_source(config: ArtemisConfig, workload: WorkloadLike) -> WorkloadSource:
     """Finds where an environment draws its flows from."""
     source = find_source(workload)
+    all_to_all = ("all-to-all", None, None)
+    if isinstance(source, PoissonWorkload) and (source.pattern, source.failures, source.deadline) == all_to_all:
+        raise ConfigError(
+            f"workload {shown(workload_label(workload))} is traffic without deadlines between all {source.num_hosts} "
+            "hosts of another network: in Artemis flows gather at a destination and have deadlines, as in 'gather-a1'"
+        )
     changes: dict[str, Any] = {}
     if config.burst_rate is not None or config.load is not None:
         changes |= {"burst_rate": config.burst_rate, "load": config.load, "capacity": config.capacity}
