@@ -13,7 +13,7 @@ from flowsched_gym.core.errors import ConfigError, InvalidAction, shown
 from flowsched_gym.fluid.rules.ordering.feedback import are_within
 
 
-class MultiDiscrete(spaces.MultiDiscrete):  # type: ignore[type-arg]  # it has no arguments before Gymnasium 1.4
+class MultiDiscrete(spaces.MultiDiscrete):
     """Several choices at once; ``sample`` takes their masks as infos have them, one after the other in one array."""
 
     def sample(self, mask: Any = None, probability: Any = None) -> npt.NDArray[np.int64]:
