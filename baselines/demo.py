@@ -109,7 +109,7 @@ def _animate(env_id: str, kwargs: dict[str, Any], folder: Path, seed: int) -> in
         while not over and len(frames) < FRAMES:
             if decisions >= FIRST_FRAME:
                 frames.append(Image.fromarray(np.asarray(env.render())))
-            masks = {"action_masks": info["action_mask"]} if with_masks else {}
+            masks = {"action_masks": info["action_mask"].astype(np.bool_)} if with_masks else {}
             action, _ = policy.predict(observation, deterministic=True, **masks)
             observation, _, terminated, truncated, info = env.step(action)
             over = terminated or truncated

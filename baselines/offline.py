@@ -76,7 +76,8 @@ def read_dataset(folder: str, *, gamma: float) -> tuple[Data, EnvSpec, list[str]
     for episode in dataset:
         rewards = REWARD_SCALE * episode.rewards[:, np.newaxis]
         returns = discounted_returns(rewards, np.zeros(rewards.shape), gamma)[:, 0].astype(np.float32)
-        parts = (episode.observations[:-1], episode.infos["action_mask"][:-1], episode.actions, returns)
+        masks = episode.infos["action_mask"][:-1] != 0
+        parts = (episode.observations[:-1], masks, episode.actions, returns)
         for column, part in zip(columns, parts, strict=True):
             column.append(part)
     facts = dataset.storage.get_episode_metadata(range(len(dataset)))

@@ -25,7 +25,7 @@ try:
     from tensordict.nn import ProbabilisticTensorDictSequential, TensorDictModule
     from torchrl.collectors import Collector
     from torchrl.data import Binary, Composite
-    from torchrl.envs import EnvBase, GymWrapper, SerialEnv
+    from torchrl.envs import DTypeCastTransform, EnvBase, GymWrapper, SerialEnv, TransformedEnv
     from torchrl.envs.gym_like import default_info_dict_reader
     from torchrl.modules import MaskedCategorical, ProbabilisticActor, ValueOperator
     from torchrl.objectives import ClipPPOLoss
@@ -44,9 +44,10 @@ BATCH: Final = 256
 def make_env(kwargs: dict[str, Any]) -> EnvBase:
     """Makes one environment, whose tensordicts have ``action_mask``, (num_actions,) bool, beside ``observation``."""
     env = gym.make(ENV_ID, engine="compiled", **kwargs)
-    masks = Composite(action_mask=Binary(int(env.action_space.n), dtype=torch.bool))  # type: ignore[attr-defined]
+    masks = Composite(action_mask=Binary(int(env.action_space.n), dtype=torch.int8))  # type: ignore[attr-defined]
     wrapped = GymWrapper(env, categorical_action_encoding=True)
-    return wrapped.set_info_dict_reader(default_info_dict_reader(["action_mask"], spec=masks))
+    wrapped.set_info_dict_reader(default_info_dict_reader(["action_mask"], spec=masks))
+    return TransformedEnv(wrapped, DTypeCastTransform(torch.int8, torch.bool, in_keys=["action_mask"]))
 
 
 def make_policy(kwargs: dict[str, Any]) -> tuple[ProbabilisticTensorDictSequential, ValueOperator, dict[str, Any]]:

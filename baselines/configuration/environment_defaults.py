@@ -123,7 +123,7 @@ def _interval(*, _root_: DictConfig) -> int:
 def _actions(spec: EnvironmentSpec) -> type[spaces.Space[Any]]:
     """Returns the kind of the actions of an environment."""
     with closing(gymnasium.make(spec.id)) as made:
-        return type(made.action_space)
+        return next(kind for kind in LEARNERS if isinstance(made.action_space, kind))
 
 
 def _spec(root: DictConfig) -> EnvironmentSpec:

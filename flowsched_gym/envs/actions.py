@@ -6,10 +6,21 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from gymnasium import spaces
 
 from flowsched_gym.core.arrays import FloatArray, IntArray, is_whole
 from flowsched_gym.core.errors import ConfigError, InvalidAction, shown
 from flowsched_gym.fluid.rules.ordering.feedback import are_within
+
+
+class MultiDiscrete(spaces.MultiDiscrete):
+    """Several choices at once; ``sample`` takes their masks as infos have them, one after the other in one array."""
+
+    def sample(self, mask: Any = None, probability: Any = None) -> npt.NDArray[np.int64]:
+        """Draws choices; a mask, int8, is one array or, as Gymnasium has it, a tuple with one for each choice."""
+        if isinstance(mask, np.ndarray):
+            mask = tuple(np.split(mask, np.cumsum(self.nvec)[:-1]))
+        return super().sample(mask, probability)
 
 
 def read_choice(action: object, num_actions: int) -> int:

@@ -271,7 +271,10 @@ if not MYPY:
                 for name in arguments:
                     if name not in known:
                         owner = type(self).__name__
-                        raise UnknownArgumentError(f"{owner} has no argument {name!r}: it has {listed(name, known)}")
+                        # In Python's words, by which libraries tell that they may try without it.
+                        raise UnknownArgumentError(
+                            f"{owner}() got an unexpected keyword argument {name!r}: it has {listed(name, known)}"
+                        )
                 self.config = config(workload=workload, render_mode=render_mode, engine=engine, **arguments)
                 initialise(self, self.config, workload, render_mode, engine)
 

@@ -32,7 +32,10 @@ NO_ACTIONS: Final = np.zeros(0, dtype=np.int64)
 
 
 class MaskedEnv(FlowSchedEnv[Action]):
-    """An environment with masks; the actions that a mask leaves out are legal, but replaced."""
+    """An environment with masks; the actions that a mask leaves out are legal, but replaced.
+
+    ``info["action_mask"]`` is int8, as Gymnasium's spaces sample by, and ``action_masks()`` bool, as MaskablePPO reads.
+    """
 
     def action_masks(self) -> BoolArray:
         """Returns which actions do what they say, (num_actions,) bool; of several choices, one after the other.
@@ -42,7 +45,7 @@ class MaskedEnv(FlowSchedEnv[Action]):
         raise NotImplementedError
 
     def _info(self, finished: Sequence[int], terms: dict[str, float]) -> dict[str, Any]:
-        return {**super()._info(finished, terms), "action_mask": self.action_masks()}
+        return {**super()._info(finished, terms), "action_mask": self.action_masks().astype(np.int8)}
 
 
 class MaskedVectorEnv(FlowSchedVectorEnv):
@@ -63,7 +66,7 @@ class MaskedVectorEnv(FlowSchedVectorEnv):
         self._masks = outputs.mask
 
     def _columns(self, outputs: Results) -> dict[str, npt.NDArray[Any]]:
-        return {**super()._columns(outputs), "action_mask": outputs.mask.copy()}
+        return {**super()._columns(outputs), "action_mask": outputs.mask.astype(np.int8)}
 
 
 class DecisionEnv(MaskedEnv[int], Generic[Rules]):

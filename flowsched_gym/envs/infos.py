@@ -22,11 +22,18 @@ class LazyInfos(dict[str, Any]):
 
     __slots__ = ("_deferred",)
 
-    def __init__(self, values: Mapping[str, Any], deferred: Mapping[str, Callable[[], Any]]) -> None:
-        super().__init__(values)
-        for key in deferred:
+    def __init__(
+        self,
+        values: Mapping[str, Any] | None = None,
+        deferred: Mapping[str, Callable[[], Any]] | None = None,
+        /,
+        **more: Any,
+    ) -> None:
+        """Takes keywords as dict does: Gymnasium's wrappers make infos of the type of those they have."""
+        super().__init__(values or {}, **more)
+        self._deferred = dict(deferred or {})
+        for key in self._deferred:
             super().__setitem__(key, None)
-        self._deferred = dict(deferred)
 
     def __getitem__(self, key: str) -> Any:
         maker = self._deferred.get(key)
@@ -171,12 +178,16 @@ def only_entries(column: npt.NDArray[Any], who: BoolArray) -> npt.NDArray[Any]:
 class VectorInfos(VectorEpisodes):
     """Infos of what happened in each environment, made as far as a caller reads them."""
 
+    _lists_finished: bool
+    """Whether infos list the flows that finished."""
+
     def _infos_of_reset(self, outputs: Results, numbers: IntArray) -> Infos:
         who = np.zeros(self.num_envs, dtype=np.bool_)
         who[numbers] = True
         nobody = np.zeros(self.num_envs, dtype=np.bool_)
         infos = self._gather(outputs, who, nobody)
-        infos["finished"] = with_tuples(np.full(self.num_envs, None, dtype=object), numbers, ())
+        if self._lists_finished:
+            infos["finished"] = with_tuples(np.full(self.num_envs, None, dtype=object), numbers, ())
         return infos
 
     def _infos_of_step(
@@ -189,7 +200,9 @@ class VectorInfos(VectorEpisodes):
             rewarded = everyone.copy()
             rewarded[resetting] = False
         infos = self._gather(outputs, everyone, rewarded)
-        deferred: dict[str, Callable[[], Any]] = {"finished": self._finished_maker(outputs, finished)}
+        deferred: dict[str, Callable[[], Any]] = {}
+        if self._lists_finished:
+            deferred["finished"] = self._finished_maker(outputs, finished)
         if measured is not None:
             for name, column in zip(self._template.final_infos, outputs.final.T, strict=True):
                 infos[name], infos[f"_{name}"] = np.where(measured, column, 0), measured.copy()
@@ -200,7 +213,9 @@ class VectorInfos(VectorEpisodes):
     def _gather(self, outputs: Results, who: BoolArray, rewarded: BoolArray) -> Infos:
         """Builds the infos of ``who``, and the reward terms of ``rewarded``; the same array for both means everyone."""
         terms: Infos = {}
-        infos: Infos = {"reward_terms": terms, "_reward_terms": who, "_finished": who}
+        infos: Infos = {"reward_terms": terms, "_reward_terms": who}
+        if self._lists_finished:
+            infos["_finished"] = who
         are_all = who is rewarded
         for name, column in self._columns(outputs).items():
             infos[name], infos[f"_{name}"] = column if are_all else only_entries(column, who), who
@@ -240,9 +255,12 @@ class VectorInfos(VectorEpisodes):
         last = outputs.observation
         for number in ended.tolist():
             final_obs[number] = last[number].copy()
-        finished = functools.partial(infos.__getitem__, "finished")
-        others = np.flatnonzero(~who)
-        deferred: dict[str, Callable[[], Any]] = {"finished": lambda: with_tuples(finished(), others, None)}
+        deferred: dict[str, Callable[[], Any]] = {}
+        begun: dict[str, Callable[[], Any]] = {}
+        if self._lists_finished:
+            finished, others = functools.partial(infos.__getitem__, "finished"), np.flatnonzero(~who)
+            deferred["finished"] = lambda: with_tuples(finished(), others, None)
+            begun["finished"] = lambda: with_tuples(finished(), ended, ())
         if "episode_metrics" in infos:
             deferred["episode_metrics"] = functools.partial(infos.__getitem__, "episode_metrics")
         final = LazyInfos(only({key: infos[key] for key in infos if key not in deferred}, who), deferred)
@@ -251,7 +269,7 @@ class VectorInfos(VectorEpisodes):
         everyone = np.ones(self.num_envs, dtype=np.bool_)
         now = self._gather(outputs, everyone, ~who)
         now |= {"final_obs": final_obs, "_final_obs": who, "final_info": final, "_final_info": who.copy()}
-        return LazyInfos(now, {"finished": lambda: with_tuples(finished(), ended, ())})
+        return LazyInfos(now, begun)
 
     def _columns(self, outputs: Results) -> dict[str, npt.NDArray[Any]]:
         """Returns the infos of every step, with a leading axis over environments."""

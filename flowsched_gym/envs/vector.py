@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
-from flowsched_gym.core.checks import check_choice, check_integer
+from flowsched_gym.core.checks import check_choice, check_flag, check_integer
 from flowsched_gym.core.errors import ConfigError, SimulationError, shown
 from flowsched_gym.envs.actions import check_seeds
 from flowsched_gym.envs.base import Observation
@@ -32,9 +32,9 @@ STEPS_TO_DRAW_ALL: Final = 256
 class FlowSchedVectorEnv(Restored, VectorInfos):
     """Many environments in one compiled call per step, each bit for bit as the single environment.
 
-    Seeds, autoreset and infos are those of Gymnasium's ``SyncVectorEnv``. Two differences: an action outside the space
-    is refused before any environment moves, and the metrics of an ended episode and the lists of finished flows are
-    made when they are first read.
+    Seeds, autoreset and infos are those of Gymnasium's ``SyncVectorEnv``. Three differences: an action outside the
+    space is refused before any environment moves; infos list finished flows on request alone; and these lists, and the
+    metrics of an ended episode, are made when they are first read.
 
     Args:
         num_envs: Environments, >= 1.
@@ -42,6 +42,7 @@ class FlowSchedVectorEnv(Restored, VectorInfos):
         autoreset_mode: When an environment that has ended begins its next episode.
         max_episode_steps: Decisions after which Gymnasium's time limit would truncate; ``None`` for none.
         num_threads: Threads that step the environments, >= 1; the numbers are the same with any.
+        finished: Whether infos have ``finished``, an array of tuples: an array of objects, which PyTorch cannot read.
         **arguments: The other arguments of the single environment, whose ``config`` and ``layout`` are attributes.
     """
 
@@ -62,6 +63,7 @@ class FlowSchedVectorEnv(Restored, VectorInfos):
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         max_episode_steps: int | None = None,
         num_threads: int = 1,
+        finished: bool = False,
         **arguments: Any,
     ) -> None:
         try:
@@ -71,6 +73,7 @@ class FlowSchedVectorEnv(Restored, VectorInfos):
             raise ConfigError(f"autoreset_mode is {shown(autoreset_mode)}: it must be one of {modes}") from None
         if max_episode_steps is not None:
             check_integer("max_episode_steps", max_episode_steps, at_least=1)
+        self._lists_finished = check_flag("finished", finished)
         super().__init__(num_envs, arguments if workload is None else {"workload": workload, **arguments}, num_threads)
         template = self._template
         self.metadata = {**template.metadata, "autoreset_mode": self.autoreset_mode}

@@ -71,7 +71,7 @@ def rollout(env: gymnasium.Env[Any, Any], policy: Policy, *, seed: int, determin
     log = ActionLog(env.action_space, 1)
     total, over, truncated = 0.0, False, False
     while not (over or truncated):
-        how: dict[str, Any] = {"action_masks": info[MASK]} if with_masks else {}
+        how: dict[str, Any] = {"action_masks": info[MASK].astype(np.bool_)} if with_masks else {}
         how |= {"state": state, "episode_start": start, "deterministic": deterministic}
         action, state = policy.predict(observation, **how)
         taken = check_action(action, env.action_space)
@@ -131,7 +131,8 @@ def rollout_vector(
             begun_at[rows], rewards_so_far[rows] = step, 0.0
             observations, infos = envs.reset(seed=env_seeds, options={"reset_mask": over})
             if MASK in infos and takes_masks(policy):
-                masks = np.where(over[:, np.newaxis], infos[MASK], infos[MASK] if masks is None else masks)
+                offered = infos[MASK].astype(np.bool_)
+                masks = np.where(over[:, np.newaxis], offered, offered if masks is None else masks)
         arguments = {} if masks is None else {"action_masks": masks}
         actions, _ = policy.predict(observations, deterministic=True, **arguments)
         taken = check_action(actions, space, num_envs=num_envs)
@@ -139,7 +140,7 @@ def rollout_vector(
         log.add(taken)
         step += 1
         rewards_so_far += rewards
-        masks = None if masks is None else infos[MASK]
+        masks = None if masks is None else infos[MASK].astype(np.bool_)
         over = terminated | truncated
         counted = np.flatnonzero(over & (indices < len(seeds)))
         for row, metrics in zip(counted.tolist(), _metrics_of_rows(envs, infos, counted), strict=True):

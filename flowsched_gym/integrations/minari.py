@@ -38,6 +38,8 @@ MASK: Final = "action_mask"
 """Info that says which actions are allowed, in environments that have masks."""
 MOST_ENVS: Final = 64
 """Episodes that are played again at once."""
+NO_LIMIT: Final = 2**31 - 1
+"""Steps after which the recovered environment truncates: no episode has as many, but d3rlpy needs a number."""
 MOST_BYTES: Final = 1 << 28
 """Observations that are in memory at once, in B."""
 FILE: Final = "main_data.hdf5"
@@ -64,7 +66,7 @@ class Played(NamedTuple):
 class DatasetWriter:
     """A dataset of one environment that is being written, in Minari's format of HDF5.
 
-    ``minari.MinariDataset(folder)`` reads it. In its infos is ``action_mask``, (num_decisions + 1, ...) bool, where the
+    ``minari.MinariDataset(folder)`` reads it. In its infos is ``action_mask``, (num_decisions + 1, ...) int8, where the
     environment has masks; each episode has its seed, and its facts, as metadata.
 
     Args:
@@ -88,7 +90,7 @@ class DatasetWriter:
     ) -> None:
         self._id = find_environment(environment).id
         self._kwargs = dict(kwargs)
-        with closing(gymnasium.make(self._id, **self._kwargs)) as env:
+        with closing(gymnasium.make(self._id, **{"max_episode_steps": NO_LIMIT, **self._kwargs})) as env:
             # Minari measures the size of a dataset at a relative path wrongly.
             self._storage = MinariStorage.new(folder.absolute(), env.observation_space, env.action_space, env.spec)
             self._file = folder.absolute() / FILE

@@ -153,7 +153,7 @@ def _as_made(value: Any) -> Any:
 
 def _space_content(space: spaces.Space[Any]) -> dict[str, Any]:
     for name, (kind, parts) in SPACES.items():
-        if type(space) is kind:
+        if isinstance(space, kind):
             content = {part: np.asarray(getattr(space, part)) for part in parts}
             return {"space": name, "dtype": np.dtype(space.dtype).str, **content}
     raise ConfigError(f"model has the space {space}: a model file may hold {', '.join(SPACES)}")

@@ -128,7 +128,7 @@ class ParallelArtemis(ParallelEnv):  # type: ignore[misc]  # without type argume
         infos = {}
         for agent in self.agents:
             asked = agent == self._asked
-            mask = np.append(info["action_mask"] & asked, not asked)
+            mask = np.append(info["action_mask"] & asked, not asked).astype(np.int8)
             infos[agent] = {"time": info["time"], "asked": asked, "action_mask": mask}
             if "episode_metrics" in info:
                 infos[agent]["episode_metrics"] = info["episode_metrics"]

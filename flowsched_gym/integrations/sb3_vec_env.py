@@ -241,7 +241,7 @@ def make_sb3_vec_env(
         mode = VectorizeMode(name)
     autoreset: dict[str, Any] = {"autoreset_mode": AutoresetMode.SAME_STEP}
     if mode is VectorizeMode.VECTOR_ENTRY_POINT:
-        envs = gymnasium.make_vec(env_id, num_envs, mode, **autoreset, **kwargs)
+        envs = gymnasium.make_vec(env_id, num_envs, mode, **{"finished": True, **autoreset, **kwargs})
     else:
         envs = gymnasium.make_vec(env_id, num_envs, mode, vector_kwargs=autoreset, **kwargs)
     vec_env = SB3VecEnv(envs)

@@ -48,7 +48,9 @@ FIRST_SAMPLED_SEED: Final = 2**32
 """Seed of the first of them, as those of training begin here."""
 LEAST_SPREAD: Final = 1e-4
 """Standard deviation below which a column counts as constant."""
-NO_ARGUMENTS: Final = frozenset({"autoreset_mode", "engine", "num_envs", "render_mode", "vectorization_mode"})
+NO_ARGUMENTS: Final = frozenset(
+    {"autoreset_mode", "engine", "finished", "num_envs", "render_mode", "vectorization_mode"}
+)
 """What ``gymnasium.make`` and ``make_vec`` keep with an environment's arguments, and what its columns are not of."""
 
 

@@ -169,7 +169,7 @@ def _constants(model: WeightedModel, env: Any, layout: Layout) -> dict[str, floa
         slots = rest[: layout.num_slots * layout.num_slot_features].reshape(layout.num_slots, layout.num_slot_features)
         mask = info.get("action_mask")
         if isinstance(model.shape, LinearScores) and mask is not None:
-            slots = slots[np.asarray(mask)[: layout.num_slots]]
+            slots = slots[mask[: layout.num_slots] != 0]
         for column, value in zip(layout.context, context.tolist(), strict=True):
             values.setdefault(column.name, set()).add(value)
         for column, seen in zip(layout.slot, slots.T.tolist(), strict=True):

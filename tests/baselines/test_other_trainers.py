@@ -62,7 +62,23 @@ cluster.shutdown()
 PRIVATE = {"RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0", "PYTHONWARNINGS": "ignore"}
 
 
-@pytest.mark.skipif(importlib.util.find_spec("torchrl") is None, reason="torchrl is not installed: make rllib")
+with_torchrl = pytest.mark.skipif(
+    importlib.util.find_spec("torchrl") is None, reason="torchrl is not installed: make rllib"
+)
+
+
+@with_torchrl
+@pytest.mark.filterwarnings("default")
+def test_torchrl_makes_environments_by_their_ids_and_takes_vectors_that_it_resets_itself() -> None:
+    from torchrl.envs import GymEnv, GymWrapper
+
+    assert GymEnv("flowsched_gym:flowsched/Artemis-v0", **KWARGS).rollout(5)["observation"].shape[0] == 5
+    envs = gym.make_vec("flowsched/Artemis-v0", 2, autoreset_mode=gym.vector.AutoresetMode.DISABLED, **KWARGS)
+    seen = GymWrapper(envs).rollout(60, break_when_any_done=False)
+    assert seen["next", "done"].sum() > 2, "episodes that have ended are followed by others"
+
+
+@with_torchrl
 @pytest.mark.filterwarnings("default")
 def test_torchrl_trains_on_masks_and_its_network_plays(monkeypatch) -> None:
     from tensordict.nn import TensorDictModule

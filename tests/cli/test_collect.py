@@ -22,6 +22,7 @@ def check_equal_to_the_environment(dataset: minari.MinariDataset) -> None:
     env = dataset.recover_environment()
     assert env.observation_space == dataset.observation_space
     assert env.action_space == dataset.action_space
+    assert env.spec.max_episode_steps > 10**9, "d3rlpy needs a number, which cuts no episode"
     for episode, its in zip(dataset, dataset.storage.get_episode_metadata(range(len(dataset))), strict=True):
         seen, info = env.reset(seed=its["seed"])
         for step, action in enumerate(episode.actions):

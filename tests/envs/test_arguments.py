@@ -119,7 +119,8 @@ def test_an_environment_takes_the_arguments_of_its_config_and_no_others() -> Non
 
     assert env.given == (OwnConfig(workload="gather-a2", size=5), "gather-a2", None, "compiled")
     assert env.config is env.given[0]
-    with pytest.raises(UnknownArgumentError, match=r"^OwnEnv has no argument 'sizes': it has workload, .*'size'\?"):
+    words = r"^OwnEnv\(\) got an unexpected keyword argument 'sizes': it has workload, .*'size'\?"
+    with pytest.raises(UnknownArgumentError, match=words):
         OwnEnv(sizes=5)
 
 

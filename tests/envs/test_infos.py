@@ -52,6 +52,7 @@ for spec in ENVIRONMENTS:
 READINGS: dict[str, Callable[[LazyInfos], Any]] = {
     "dict": dict,
     "double star": lambda infos: {**infos},
+    "made anew of its type, as Gymnasium's wrappers do": lambda infos: dict(type(infos)(**infos)),
     "items": lambda infos: dict(infos.items()),
     "values": lambda infos: dict(zip(infos, infos.values(), strict=True)),
     "get": lambda infos: {key: infos.get(key) for key in infos},

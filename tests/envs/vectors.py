@@ -139,7 +139,9 @@ class Pair:
     ) -> None:
         both: dict[str, Any] = {"num_envs": num_envs, "max_episode_steps": max_episode_steps, **arguments}
         self.mode = mode
-        self.native: Any = gym.make_vec(spec.id, vectorization_mode="vector_entry_point", autoreset_mode=mode, **both)
+        self.native: Any = gym.make_vec(
+            spec.id, vectorization_mode="vector_entry_point", autoreset_mode=mode, finished=True, **both
+        )
         own = arguments.get("workload")
         workloads = own if isinstance(own, list) else [own] * num_envs
         each = [arguments if one is None else arguments | {"workload": one} for one in workloads]

@@ -92,7 +92,9 @@ def test_every_kind_of_name_is_suggested() -> None:
         with pytest.raises(ConfigError) as error:
             call()
         assert str(error.value).count(f"(did you mean {meant!r}?)") == 1
-    with pytest.raises(TypeError, match="ArtemisEnv has no argument 'num_tokens': it has workload, "):
+    with pytest.raises(
+        TypeError, match=r"ArtemisEnv\(\) got an unexpected keyword argument 'num_tokens': it has workload, "
+    ):
         gym.make(ARTEMIS, num_tokens=3)
 
 
@@ -103,7 +105,7 @@ def test_what_is_no_argument_or_parameter_is_named() -> None:
         ({"reward": ["lagged"]}, r"reward is \['lagged'\]: it must be one of"),
         ({"k": HUGE}, "k is an integer of about 5001 digits: it must be an integer below"),
         ({"workload": np.arange(3)}, r"workload is array\(\[0, 1, 2\]\): it must be a name"),
-        ({ENDLESS: 1}, "ArtemisEnv has no argument 'xxx"),
+        ({ENDLESS: 1}, r"ArtemisEnv\(\) got an unexpected keyword argument 'xxx"),
         ({"transport": "tcp-lossy", "transport_figures": {ENDLESS: 1.0}}, "transport_figures .*'xxx"),
         ({"workload": "a\0b.csv"}, r"path of the flows is 'a\\x00b.csv': it must not contain a NUL character"),
     ):

@@ -106,13 +106,13 @@ def test_the_record_of_a_base_chooses_as_the_policy_does(env_id: str, kwargs: di
     asked = make_policy(policy, env)
     record = asked.record()
     assert make_policy("search", env)._rollouts._record == record
-    observation, info = env.reset(seed=2)
+    observation, _ = env.reset(seed=2)
     scratch, chosen, over = np.zeros(0), np.zeros(1, dtype=np.int64), False
     while not over:
-        record.choose(np.zeros(0), observation, info["action_mask"], scratch, chosen)
+        record.choose(np.zeros(0), observation, env.unwrapped.action_masks(), scratch, chosen)
         action = int(asked.predict(observation)[0])
         assert chosen[0] == action
-        observation, _, over, _, info = env.step(action)
+        observation, _, over, *_ = env.step(action)
 
 
 @pytest.mark.parametrize(

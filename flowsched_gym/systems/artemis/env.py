@@ -78,10 +78,10 @@ class ArtemisEnv(DecisionEnv[ArtemisRules]):
     ``gym.make_vec(id, num_envs=n)`` makes n of these that are stepped in one compiled call: the same observations,
     rewards, flags and infos, bit for bit, as ``SyncVectorEnv`` gives (``benchmarks/speed`` has the rates).
     ``autoreset_mode`` is ``NEXT_STEP``, ``SAME_STEP`` or ``DISABLED``; ``reset`` takes ``options={"reset_mask": ...}``;
-    ``action_masks()`` is (n, num_actions). ``infos["finished"]`` and ``infos["episode_metrics"]`` are made when
-    they are first read. ``get_state()`` keeps all episodes, ``state.pick(numbers)`` some, and ``set_state(state,
-    numbers)`` goes on from them, in these environments or others. The first use on a machine compiles for half a
-    minute.
+    ``action_masks()`` is (n, num_actions). ``infos["episode_metrics"]`` is made when it is first read; so is
+    ``infos["finished"]``, an array of objects, which only ``finished=True`` brings. ``get_state()`` keeps all episodes,
+    ``state.pick(numbers)`` some, and ``set_state(state, numbers)`` goes on from them, in these environments or others.
+    The first use on a machine compiles for half a minute.
 
     ## Version History
     * v0: Initial version.

@@ -4,11 +4,10 @@ from typing import ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
-from gymnasium import spaces
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.envs import FluidControl, NetworkView
-from flowsched_gym.envs.actions import read_choices
+from flowsched_gym.envs.actions import MultiDiscrete, read_choices
 from flowsched_gym.flows.fields import FlowColumns
 from flowsched_gym.fluid.disciplines import Mlfq
 from flowsched_gym.machine_code.decorators import allocating_rule
@@ -46,7 +45,7 @@ class LongFlowsControl(FluidControl[IntArray]):
         self.layout = long_flows_layout(config)
         parts = (config.num_queues, len(RATE_STEPS), config.paths)
         self._num_choices = np.tile(np.array(parts, dtype=np.int64), config.n_l)
-        self.action_space = spaces.MultiDiscrete(self._num_choices)
+        self.action_space = MultiDiscrete(self._num_choices)
         self._rate_caps = np.array([config.capacity * share if share < 1 else np.inf for share in RATE_STEPS])
         none = [np.arange(count) == 0 for count in parts]
         self._empty: BoolArray = np.tile(np.concatenate(none), (config.n_l, 1))
