@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from flowsched_gym.core.arrays import BoolArray, FloatArray, is_whole
+from flowsched_gym.core.arrays import BoolArray, FloatArray
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.envs.columns import Layout
 from flowsched_gym.envs.policies.policy import attribute_of, record_of
@@ -76,28 +76,21 @@ class FewWeights:
         Raises:
             ConfigError: Its kind and sizes are not those of a policy of this environment, or its weights are others.
         """
-        arguments = dict(content["arguments"])
-        sizes = dict(arguments.get("sizes", {}))
-        width, rule = sizes.get("width", 0), arguments.get("rule")
-        if not (is_whole(width) and width >= 0) or not isinstance(rule, str | None):
-            raise ConfigError(
-                f"sizes.width is {shown(width)} and rule {shown(rule)}: a number >= 0 and a name are needed"
-            )
-        space, layout = _action_space(env), attribute_of(env, "layout")
-        fitting = weighted_policy(layout, space, width=width, constant=sizes.get("num_inputs") == 0)
-        expected = {"kind": type(fitting).__name__, "sizes": fitting._asdict() | {"rule": None}, "rule": rule}
-        if isinstance(fitting, LinearScores) and is_whole(sizes.get("num_slots")):
+        found, space, layout = {"rule": None, **content["arguments"]}, _action_space(env), attribute_of(env, "layout")
+        sizes, rule = dict(found["sizes"]), found["rule"]
+        constant = sizes.get("num_inputs") == 0
+        fitting = weighted_policy(layout, space, width=sizes.get("width", 0), constant=constant, rule=rule)
+        if isinstance(fitting, LinearScores) and "num_slots" in sizes:
             sizes["num_slots"] = layout.num_slots  # it scores slots one by one, however many there are
-        found = {"rule": None, **arguments, "sizes": {"rule": None, **sizes}}
-        if found != expected:
+        fits = fitting._asdict() | {"rule": None}
+        expected = {"kind": type(fitting).__name__, "sizes": fits, "rule": rule}
+        if {**found, "sizes": {"rule": None, **sizes}} != expected:
             raise ConfigError(f"arguments are {shown(found)}: for this environment they must be {shown(expected)}")
-        made = cls(content["observation_space"], content["action_space"], **found)
+        shape = {name: each for name, each in fits.items() if name != "rule"}
+        made = cls(content["observation_space"], space, kind=expected["kind"], sizes=shape, rule=rule)
         weights = {name: np.asarray(each) for name, each in content["weights"].items()}
         if {name: each.shape for name, each in weights.items()} != {"weights": made.weights.shape}:
-            raise ConfigError(
-                f"weights are {shown({name: each.shape for name, each in weights.items()})}: "
-                f"they must be {len(made.weights)} numbers, by the name 'weights'"
-            )
+            raise ConfigError(f"weights must be {len(made.weights)} numbers, by the name 'weights'")
         made.set_weights(weights["weights"])
         made.play_in(env)
         return made

@@ -20,7 +20,7 @@ from gymnasium import spaces
 from gymnasium.vector import VectorEnv
 
 from flowsched_gym.core.errors import ConfigError, FlowSchedError, MissingDependencyError, SpaceMismatchError, shown
-from flowsched_gym.envs.policies import Policy
+from flowsched_gym.envs.policies import Policy, is_pure
 from flowsched_gym.envs.policies.policy import attribute_of
 from flowsched_gym.integrations.archive import first_sentence, is_archive, read_archive, write_archive
 from flowsched_gym.integrations.few_weights import FewWeights, scores_slots
@@ -98,6 +98,16 @@ def save_model(model: "BaseAlgorithm", path: str | PathLike[str], *, origin: Map
         write_archive(path, content)
     except TypeError as error:
         raise ConfigError(f"model {path} cannot be written: {error}") from None
+
+
+def load_player(path: str | PathLike[str], env: Environment, *, trust: bool = False) -> Policy:
+    """Loads a model as `load_policy` does, to act on many observations at once where it can."""
+    policy = load_policy(path, env, trust=trust)
+    if is_pure(policy):
+        return policy
+    from flowsched_gym.integrations.sb3 import batched  # noqa: PLC0415 - Stable-Baselines3 is optional
+
+    return batched(policy)
 
 
 def read_model(path: str | PathLike[str]) -> dict[str, Any]:

@@ -92,8 +92,6 @@ def batched(model: Any, *, margin: float = MARGIN) -> Policy:
     probabilities and has no memory; ``margin`` is that of ``BatchedModel``. Of a model whose network is pure already it
     is the network; any other stays as it is.
     """
-    if is_pure(model):
-        return cast(Policy, model)
     policy = _network(model)
     if is_pure(policy):
         return cast(Policy, policy)
@@ -154,7 +152,7 @@ class BatchedModel:
 
 
 def _network(model: Any) -> Any:
-    return model if isinstance(model, BasePolicy) else model.policy
+    return getattr(model, "policy", model)
 
 
 def _read(path: Path) -> Mapping[str, Any]:

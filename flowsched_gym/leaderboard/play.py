@@ -19,6 +19,8 @@ from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, ModelFile, 
 from flowsched_gym.evaluation.result_checks import builtin_names
 from flowsched_gym.evaluation.result_files import digest_of, file_name
 from flowsched_gym.evaluation.results import check_label
+from flowsched_gym.integrations.archive import is_archive
+from flowsched_gym.integrations.models import read_model
 from flowsched_gym.leaderboard.kept import model_path
 from flowsched_gym.leaderboard.policy_process import played_apart
 from flowsched_gym.leaderboard.suite import VIEW_ARGUMENTS, Setting, Suite
@@ -181,9 +183,6 @@ def players(setting: Setting, entrant: Entrant, kwargs: Mapping[str, object], *,
 
 def _models(setting: Setting, entrant: Entrant, kwargs: Mapping[str, object], *, trust: bool) -> Players:
     """Yields the models of an entrant as `players` does; each sees what it was trained to see."""
-    from flowsched_gym.integrations.archive import is_archive  # noqa: PLC0415 - Stable-Baselines3 is optional
-    from flowsched_gym.integrations.models import read_model  # noqa: PLC0415 - the same
-
     spec = setting.spec
     for path in entrant.models:
         origin = read_model(path)["origin"] if path.is_file() and is_archive(path) else {}

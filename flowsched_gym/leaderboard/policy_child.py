@@ -27,6 +27,7 @@ from flowsched_gym.evaluation import make_environment, resolve_policy
 from flowsched_gym.evaluation.actions import as_array
 from flowsched_gym.evaluation.player import compiled_where_ready
 from flowsched_gym.evaluation.rollout import takes_masks
+from flowsched_gym.integrations.models import load_player
 from flowsched_gym.leaderboard.policy_process import KINDS, read_message, write_message
 from flowsched_gym.registration import find_environment
 from flowsched_gym.workload import Workload, WorkloadSource, with_future
@@ -61,9 +62,7 @@ class _Answering:
         spec, kwargs, source = find_environment(request["environment"]), request["kwargs"], request["source"]
         self._env = make_environment(spec, kwargs)
         if request["is_model"]:
-            from flowsched_gym.integrations.sb3 import batched, load_policy  # noqa: PLC0415 - SB3 is optional
-
-            self.policy: Any = batched(load_policy(source, self._env, trust=request["trust"]))
+            self.policy: Any = load_player(source, self._env, trust=request["trust"])
         else:
             self.policy = resolve_policy(source, self._env, seed=POLICY_SEED)
         plans = isinstance(self.policy, Planner)

@@ -207,9 +207,9 @@ class Search:
 def _base_of(name: str, spec: EnvironmentSpec, env: gym.Env[Any, Any], seed: int) -> Policy:
     """Makes a heuristic, or loads a trained model."""
     if name.endswith(MODEL_SUFFIX):
-        from flowsched_gym.integrations.sb3 import batched, load_policy  # noqa: PLC0415 - Stable-Baselines3 is optional
+        from flowsched_gym.integrations.models import load_player  # noqa: PLC0415 - models alone need it
 
-        return batched(load_policy(name, env))
+        return load_player(name, env)
     if name.partition(OPTIONS)[0] not in spec.heuristics:
         known = listed(name, spec.heuristics)
         raise ConfigError(f"base is {shown(name)}: it must be a model ({MODEL_SUFFIX}) or one of {known}")
