@@ -41,7 +41,7 @@ try:
     from sb3_contrib.common.recurrent.policies import RecurrentActorCriticPolicy
     from stable_baselines3 import A2C, DDPG, PPO, SAC, TD3
     from stable_baselines3.common.base_class import BaseAlgorithm
-    from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
+    from stable_baselines3.common.policies import ActorCriticPolicy
     from stable_baselines3.common.save_util import load_from_zip_file
     from stable_baselines3.sac.policies import SACPolicy
     from stable_baselines3.td3.policies import TD3Policy
