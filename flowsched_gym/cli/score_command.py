@@ -3,6 +3,7 @@
 import argparse
 import ast
 import json
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -15,12 +16,13 @@ from flowsched_gym.cli.output import standard_output_kept_clean, without_nan
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.checks import check_between
 from flowsched_gym.core.errors import ConfigError, FlowSchedError, shown
-from flowsched_gym.core.files import open_to_read, write_text
+from flowsched_gym.core.files import open_to_read, replace_when_written
 from flowsched_gym.evaluation import evaluate, interquartile_mean
 from flowsched_gym.flows.metrics import merit
 from flowsched_gym.leaderboard import Setting, Suite
 from flowsched_gym.leaderboard.policy_process import Limits, played_apart
 from flowsched_gym.leaderboard.scores import Compared, training_scores
+from flowsched_gym.registration import MODEL_PREFIX
 
 RANDOM: Final = "random"
 
@@ -35,7 +37,7 @@ def run(options: argparse.Namespace) -> None:
         seeds = seeds[:count]
     path = Path(options.file)
     limits = Limits.of(options.seconds, options.memory_mb, str(path.resolve().parent))
-    cache = _Cache(suite, seeds, options.cache)
+    cache = _Cache(suite, options.cache)
     scored: dict[str, dict[str, object]] = {}
     scores: list[float] = []
     with standard_output_kept_clean():
@@ -44,7 +46,7 @@ def run(options: argparse.Namespace) -> None:
         except ConfigError as error:
             playing, scored[settings[0].name] = [], _failed(settings[0], error)
         for setting in playing:
-            scale = cache.scale(setting)  # before the policy has a process
+            scale = cache.scale(setting, seeds)  # before the policy has a process
             try:
                 ours = _play(setting, options.file, source, kwargs, seeds, limits)
             except FlowSchedError as error:
@@ -69,9 +71,8 @@ def run(options: argparse.Namespace) -> None:
     for name, result in scored.items():
         reached = "score {score:.4g}, {metric} {mean:.6g}".format_map(result) if result["error"] is None else ""
         print(f"{name}: {reached or result['error']}")
-    left = len(settings) - len(scored)
-    failed = f"no score: the last line says why; {left} settings were not played"
-    print(failed if whole is None else f"score: {whole:.4g}")
+    left = f"; {len(settings) - len(scored)} more settings were not played" if len(scored) < len(settings) else ""
+    print(f"no score: the last line says why{left}" if whole is None else f"score: {whole:.4g}")
 
 
 def _failed(setting: Setting, error: FlowSchedError) -> dict[str, object]:
@@ -114,17 +115,17 @@ class _Cache:
     The policy may write there too. So all files are read before it starts, and put back when it has ended.
     """
 
-    def __init__(self, suite: Suite, seeds: range, folder: str | None) -> None:
-        self._suite, self._seeds = suite, seeds
+    def __init__(self, suite: Suite, folder: str | None) -> None:
+        self._suite = suite
         self._folder = None if folder is None else Path(folder)
         self._files = self._read()
 
-    def scale(self, setting: Setting) -> tuple[FloatArray, FloatArray]:
+    def scale(self, setting: Setting, seeds: range) -> tuple[FloatArray, FloatArray]:
         """Returns the metric of random and of the reference in the same episodes, (num_episodes,) each."""
-        name = f"{self._suite.digest}-{setting.name}-{self._seeds[0]}-{len(self._seeds)}.json"
+        name = f"{self._suite.digest}-{setting.name}-{seeds[0]}-{len(seeds)}.json"
         if name in self._files:
-            return self._checked(name)
-        random, reference, kept = self._played(setting)
+            return self._checked(name, len(seeds))
+        random, reference, kept = self._played(setting, seeds)
         if self._folder is not None:
             self._files[name] = json.dumps(kept).encode()
             self.put_back()
@@ -134,39 +135,46 @@ class _Cache:
         """Restores what has been changed, and removes what has been added."""
         if self._folder is None or (found := self._read()) == self._files:
             return
-        for name in found.keys() - self._files.keys():
-            Path(self._folder, name).unlink(missing_ok=True)
-        for name, content in self._files.items():
-            if found.get(name) != content:
-                write_text(content.decode(), Path(self._folder, name))
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            for name in found.keys() - self._files.keys():
+                Path(self._folder, name).unlink(missing_ok=True)
+            for name, content in self._files.items():
+                if found.get(name) != content:
+                    with replace_when_written(Path(self._folder, name)) as temporary:
+                        temporary.write_bytes(content)
+        except OSError as error:  # the score stands without it
+            print(f"flowsched: --cache is not written: {error}", file=sys.stderr)
+            self._folder = None
 
     def _read(self) -> dict[str, bytes]:
         """Reads the files of the suite."""
         found = () if self._folder is None else self._folder.glob(f"{self._suite.digest}-*.json")
         return {path.name: path.read_bytes() for path in found}
 
-    def _checked(self, name: str) -> tuple[FloatArray, FloatArray]:
+    def _checked(self, name: str, count: int) -> tuple[FloatArray, FloatArray]:
         """Returns what a file holds."""
         try:
             kept = json.loads(self._files[name])
             random, reference = (np.array(kept[key], dtype=np.float64) for key in (RANDOM, "reference"))
-            fits = all(each.shape == (len(self._seeds),) and np.isfinite(each).all() for each in (random, reference))
+            fits = all(each.shape == (count,) and np.isfinite(each).all() for each in (random, reference))
         except (LookupError, TypeError, ValueError, RecursionError):
             fits = False
         if not fits:
             raise ConfigError(
-                f"{Path(self._folder or '', name)}: random and reference must have {len(self._seeds)} finite numbers "
+                f"{Path(self._folder or '', name)}: random and reference must have {count} finite numbers "
                 "each; without the file, both play again"
             )
         return random, reference
 
-    def _played(self, setting: Setting) -> tuple[FloatArray, FloatArray, dict[str, object]]:
+    def _played(self, setting: Setting, seeds: range) -> tuple[FloatArray, FloatArray, dict[str, object]]:
         """Plays with random and the reference, or else with all rules, of which the best is the reference."""
         rules = [each for each in setting.spec.heuristics if each != RANDOM]
         names = [setting.reference] if setting.reference else rules
         played = {}
         for name in (RANDOM, *names):
-            result = leaderboard.play(self._suite, setting, leaderboard.entrants_of([name])[0], seeds=self._seeds)
+            source = name if setting.spec.names(name) else f"{MODEL_PREFIX}{setting.name}/{name}"  # a trained reference
+            result = leaderboard.play(self._suite, setting, leaderboard.entrants_of([source])[0], seeds=seeds)
             played[name] = result.values(setting.metric)
         best = max(names, key=lambda name: merit(setting.metric, float(played[name].mean())))
         kept = {RANDOM: played[RANDOM].tolist(), "reference": played[best].tolist(), "policy": best}

@@ -27,6 +27,7 @@ import numpy.typing as npt
 from flowsched_gym.core.errors import ConfigError, InvalidAction, PolicyError, SpaceMismatchError, one_line
 from flowsched_gym.core.files import done_at_last
 from flowsched_gym.envs.policies import Policy
+from flowsched_gym.registration import check_planner
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import first_flows, with_future
 
@@ -132,7 +133,9 @@ def played_apart(
             talk.begin()
             request = {"environment": spec.id, "kwargs": dict(kwargs), "source": source}
             promises, _ = talk.ask(request | {"is_model": is_model, "trust": trust})
-            yield _PlannerApart(talk, promises) if promises.get("plans") is True else _PolicyApart(talk, promises)
+            if plans := promises.get("plans") is True:
+                check_planner(f"policy {label!r}", spec, kwargs)
+            yield _PlannerApart(talk, promises) if plans else _PolicyApart(talk, promises)
     finally:
         process.wait()
         printed.join(timeout=1.0)  # a process that the policy started may keep its output open
