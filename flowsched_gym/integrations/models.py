@@ -7,6 +7,7 @@ that Stable-Baselines3 wrote cannot: its parts are pickled, and unpickling runs 
 Models of few weights are loaded by NumPy alone, all others by Stable-Baselines3.
 """
 
+import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -117,7 +118,8 @@ def read_model(path: str | PathLike[str]) -> dict[str, Any]:
         ConfigError: It is none, or a weight is not finite, or a size is none that its weights can have.
     """
     content = read_archive(path, "model", MODEL_FORMAT)
-    with _clear(path, "read"):
+    with _clear(path, "read"), warnings.catch_warnings():
+        warnings.simplefilter("error")  # of bounds that are cut to the type of their space
         for name in ("observation_space", "action_space"):
             content[name] = _space(content[name])
         for name, kind in (("policy", str), ("arguments", dict), ("weights", dict), ("origin", dict)):
