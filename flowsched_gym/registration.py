@@ -24,6 +24,9 @@ MODEL_PREFIX: Final = "model:"
 """What the path of a trained model ends with."""
 MAX_POLICY_LETTERS: Final = 500
 """Letters of a policy's name and options at most."""
+SIZES: Final = frozenset({"sizes", "bytes left"})
+OF_COPIES: Final = SIZES | {"forecasts"}
+"""Information that copies of an episode hold, and agents may lack; what else they may lack, they have seen before."""
 
 
 def register_environments() -> None:
@@ -92,6 +95,26 @@ def widest_ability(spec: EnvironmentSpec, *, trained: bool = False) -> Ability:
         for addition in additions.values():
             found += addition
     return found + spec.trained if trained else found
+
+
+def check_planner(
+    who: str, spec: EnvironmentSpec, kwargs: Mapping[str, Any], copies: frozenset[str] = OF_COPIES
+) -> None:
+    """Refuses a planner where agents are not told what ``copies`` of the episode hold, above all the sizes of flows."""
+    there, told = copies & set(widest_ability(spec).information), agent_ability(spec, kwargs).information
+    if there and there <= set(told):
+        return
+    showing = [
+        f"{name}={value}"
+        for name, values in spec.abilities.items()
+        for value, ability in values.items()
+        if not there.isdisjoint(set(ability.information) - set(told))
+    ]
+    needed = f"it needs {' and '.join(showing)}" if showing else "no planner plays there"
+    hidden = ", ".join(sorted(there - set(told))) or "sizes"
+    raise ConfigError(
+        f"{who} plans on copies of the episode, which tell it {hidden}; agents of {spec.id} are not told: {needed}"
+    )
 
 
 def make_policy(name: str, env: Any, *, seed: int = 0) -> Any:

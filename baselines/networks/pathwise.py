@@ -162,6 +162,13 @@ class PathwiseNetwork(nn.Module):
         )
         self.value = nn.Linear(width, 1)
 
+    def check_layout(self, layout: Layout, action_space: spaces.Space[Any]) -> None:
+        """Refuses to read observations that have other columns."""
+        fitting = PathwiseShape.of_layout(layout, action_space, width=self.shape.width)
+        found = {name: tuple(each) if isinstance(each, list) else each for name, each in asdict(self.shape).items()}
+        if found != asdict(fitting):
+            raise ConfigError(f"shape is {self.shape}: for this environment it must be {fitting}")
+
     def read(self, observation: torch.Tensor) -> Flows:
         """Splits observations, (batch, size) float32."""
         shape = self.shape

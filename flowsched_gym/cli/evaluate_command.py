@@ -102,7 +102,7 @@ def _rules(options: argparse.Namespace, spec: EnvironmentSpec, kwargs: Mapping[s
     sources = list(filter(is_model, options.policy))
     if not sources or options.json:
         raise ConfigError("--explain prints the rules of models (--policy model.zip) as text, without --json")
-    from flowsched_gym.integrations.weighted import read_terms  # noqa: PLC0415 - Stable-Baselines3 is optional
+    from flowsched_gym.integrations.few_weights import read_terms  # noqa: PLC0415 - used by this option alone
 
     kinds, tables = agent_ability(spec, kwargs).actions, {}
     with closing(evaluation.make_environment(spec, kwargs)) as env:

@@ -17,6 +17,7 @@ from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, read_result
 from flowsched_gym.leaderboard import Entrant, Setting, Suite
 from flowsched_gym.leaderboard.on_ray import Played, Work, play_on_ray
 from flowsched_gym.leaderboard.page import write_site
+from flowsched_gym.leaderboard.policy_process import Limits
 
 YOURS: Final = "yours:"
 """What stands before the name of a result of yours where a published one has that name too."""
@@ -42,7 +43,8 @@ def _run(options: argparse.Namespace) -> None:
     Path(options.out).mkdir(parents=True, exist_ok=True)
     work = [each for each in wanted if options.again or not _is_there(options.out, suite, *each)]
     kept, skipped, failure = len(wanted) - len(work), [], None
-    how: Any = {"kwargs": kwargs, "trust": options.trust, "command": _command(options)}
+    limits = Limits.of(options.seconds, options.memory_mb)
+    how: Any = {"kwargs": kwargs, "trust": options.trust, "command": _command(options), "limits": limits}
     with standard_output_kept_clean():
         for (setting, entrant), played in _played(options, suite, work, how):
             who = f"{entrant.label} on {setting.name}"
@@ -91,6 +93,7 @@ def _verify(options: argparse.Namespace) -> None:
     for path in options.file:
         with standard_output_kept_clean(), ProgressBar(f"verifying {path}") as progress:
             files: Any = {"source": options.policy, "suite_file": options.suite, "trust": options.trust}
+            files["limits"] = Limits.of(options.seconds, options.memory_mb)
             verified = leaderboard.verify(path, fresh_episodes=options.fresh, progress=progress, **files)
         result, setting, fresh = verified.result, verified.setting, verified.fresh
         count = sum(len(run.episodes) for run in result.runs)

@@ -159,10 +159,7 @@ def _add_score(parser: argparse.ArgumentParser) -> None:
     add("--suite", default=DEFAULT_SUITE, metavar="SUITE", help=f"suite name or file ({DEFAULT_SUITE})")
     add("--env", **MANY, metavar="NAME", help="setting or environment; may be repeated (all)")
     add("--episodes", type=positive_integer, metavar="N", help="number of validation episodes (all)")
-    seconds = "CPU time limit of the policy in each setting, in s (10)"
-    add("--seconds", type=positive_number, default=10.0, metavar="S", help=seconds)
-    memory = "memory limit of its process in MiB (4096)"
-    add("--memory-mb", type=positive_integer, default=4096, metavar="M", help=memory)
+    _add_limits(parser, seconds=10.0, memory=4096)
     add("--cache", metavar="FOLDER", help="folder that stores the results of random and the reference")
     _add_pairs(parser, "--kwarg", "observation or action argument, such as defer=to-back")
     parser.add_argument("--json", **FLAG, help="print one line of JSON: score, settings and errors")
@@ -220,6 +217,7 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
         help=f"run policies one after the other, or on a Ray cluster ({LOCAL})",
     )
     add("--ray-address", metavar="ADDRESS", help="auto or HOST:PORT of a cluster (default: start Ray locally)")
+    _add_limits(parser)
     _add_trust(parser)
 
 
@@ -246,6 +244,7 @@ def _add_verify(parser: argparse.ArgumentParser) -> None:
     fresh = "number of fresh episodes (as many as the suite has)"
     add("--fresh", type=natural_number, metavar="N", help=fresh)
     add("--suite", metavar="FILE", help="suite file, for a suite outside the package")
+    _add_limits(parser)
     _add_trust(parser)
 
 
@@ -263,6 +262,14 @@ def _add_export_card(parser: argparse.ArgumentParser) -> None:
         "model", metavar="MODEL", help="name of an agent, or model file (.zip) with its .json beside it"
     )
     parser.add_argument("folder", metavar="DIR", help="folder for model.zip, README.md and config.json")
+
+
+def _add_limits(parser: argparse.ArgumentParser, *, seconds: float = 3600.0, memory: int = 16384) -> None:
+    """Adds what a policy that is not of the package may use, with all processes that it starts."""
+    cpu = f"CPU time limit of your policy in each setting, in s ({seconds:g}); the judge waits four times as long"
+    parser.add_argument("--seconds", type=positive_number, default=seconds, metavar="S", help=cpu)
+    most = f"memory limit of your policy in MiB ({memory})"
+    parser.add_argument("--memory-mb", type=positive_integer, default=memory, metavar="M", help=most)
 
 
 def _add_flows(parser: argparse.ArgumentParser) -> None:

@@ -16,14 +16,14 @@ from flowsched_gym.cli.output import standard_output_kept_clean, without_nan
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.checks import check_between
 from flowsched_gym.core.errors import ConfigError, FlowSchedError, FlowSchedWarning, shown
-from flowsched_gym.core.files import open_to_read, read_json, write_text
+from flowsched_gym.core.files import open_to_read, replace_when_written
 from flowsched_gym.evaluation import evaluate, interquartile_mean
 from flowsched_gym.flows.metrics import merit
 from flowsched_gym.leaderboard import Setting, Suite
 from flowsched_gym.leaderboard.policy_process import Limits, played_apart
 from flowsched_gym.leaderboard.scores import Compared, training_scores
+from flowsched_gym.registration import MODEL_PREFIX
 
-BYTES_PER_MEBIBYTE: Final = 2**20
 RANDOM: Final = "random"
 
 
@@ -33,7 +33,6 @@ class CacheWarning(FlowSchedWarning):
 
 def run(options: argparse.Namespace) -> None:
     """Plays the validation episodes with the policy, apart from this process, and prints its score."""
-    warnings.simplefilter("default", CacheWarning)  # once for all settings
     suite = leaderboard.load_suite(options.suite)
     settings, kwargs = suite.select(options.env), key_values("--kwarg", options.kwarg)
     seeds = suite.validation
@@ -41,27 +40,25 @@ def run(options: argparse.Namespace) -> None:
         count = check_between("--episodes", options.episodes, 1, len(seeds), what=f"of suite {suite.name} an integer")
         seeds = seeds[:count]
     path = Path(options.file)
-    limits = Limits(options.seconds, options.memory_mb * BYTES_PER_MEBIBYTE, str(path.resolve().parent))
+    limits = Limits.of(options.seconds, options.memory_mb, str(path.resolve().parent))
+    cache = _Cache(suite, options.cache)
     scored: dict[str, dict[str, object]] = {}
     scores: list[float] = []
     with standard_output_kept_clean():
-        fault = ""
         try:
-            source = f"{path.stem}:{_class_of(path)}"
+            source, playing = f"{path.stem}:{_class_of(path)}", settings
         except ConfigError as error:
-            fault = str(error)
-        for setting in settings:
+            playing, scored[settings[0].name] = [], _failed(settings[0], error)
+        for setting in playing:
+            scale = cache.scale(setting, seeds)  # before the policy has a process
             try:
-                if fault:
-                    raise ConfigError(fault)
-                ours = _play(setting, path.stem, source, kwargs, seeds, limits)
+                ours = _play(setting, options.file, source, kwargs, seeds, limits)
             except FlowSchedError as error:
-                text = str(error)
-                if "by signal" in text:
-                    text += f" (it may compute for {options.seconds:g} s and use {options.memory_mb} MiB)"
-                scored[setting.name] = {"score": None, "metric": setting.metric, "mean": None, "error": text}
-                continue
-            each = Compared(ours[None], *_scale(suite, setting, seeds, options.cache))
+                scored[setting.name] = _failed(setting, error)
+                break
+            finally:
+                cache.put_back()
+            each = Compared(ours[None], *scale)
             score, mean = float(training_scores(each)[0]), float(ours.mean())
             scores.append(score)
             scored[setting.name] = {"score": score, "metric": setting.metric, "mean": mean, "error": None}
@@ -78,7 +75,12 @@ def run(options: argparse.Namespace) -> None:
     for name, result in scored.items():
         reached = "score {score:.4g}, {metric} {mean:.6g}".format_map(result) if result["error"] is None else ""
         print(f"{name}: {reached or result['error']}")
-    print("no score: the lines above say why" if whole is None else f"score: {whole:.4g}")
+    left = f"; {len(settings) - len(scored)} more settings were not played" if len(scored) < len(settings) else ""
+    print(f"no score: the last line says why{left}" if whole is None else f"score: {whole:.4g}")
+
+
+def _failed(setting: Setting, error: FlowSchedError) -> dict[str, object]:
+    return {"score": None, "metric": setting.metric, "mean": None, "error": str(error)}
 
 
 def _class_of(path: Path) -> str:
@@ -111,27 +113,74 @@ def _play(
     return result.values(setting.metric)
 
 
-def _scale(suite: Suite, setting: Setting, seeds: range, cache: str | None) -> tuple[FloatArray, FloatArray]:
-    """Returns the metric of random and of the reference in the same episodes, (num_episodes,) each; from a cache."""
-    file = None if cache is None else Path(cache, f"{suite.digest}-{setting.name}-{seeds[0]}-{len(seeds)}.json")
-    if file is not None and file.exists():
-        kept = read_json(file)
-        return np.array(kept[RANDOM], dtype=np.float64), np.array(kept["reference"], dtype=np.float64)
-    names = [setting.reference] if setting.reference else [each for each in setting.spec.heuristics if each != RANDOM]
-    played = {}
-    for name in (RANDOM, *names):
-        result = leaderboard.play(suite, setting, leaderboard.entrants_of([name])[0], seeds=seeds)
-        played[name] = result.values(setting.metric)
-    best = max(names, key=lambda name: merit(setting.metric, float(played[name].mean())))
-    if file is not None:
+class _Cache:
+    """What random and the reference reach in each setting, in a folder if there is one.
+
+    The policy may write there too. So all files are read before it starts, and put back when it has ended.
+    """
+
+    def __init__(self, suite: Suite, folder: str | None) -> None:
+        self._suite = suite
+        self._folder = None if folder is None else Path(folder)
+        self._files = self._read()
+
+    def scale(self, setting: Setting, seeds: range) -> tuple[FloatArray, FloatArray]:
+        """Returns the metric of random and of the reference in the same episodes, (num_episodes,) each."""
+        name = f"{self._suite.digest}-{setting.name}-{seeds[0]}-{len(seeds)}.json"
+        if name in self._files:
+            return self._checked(name, len(seeds))
+        random, reference, kept = self._played(setting, seeds)
+        if self._folder is not None:
+            self._files[name] = json.dumps(kept).encode()
+            self.put_back()
+        return random, reference
+
+    def put_back(self) -> None:
+        """Restores what has been changed, and removes what has been added."""
+        if self._folder is None or (found := self._read()) == self._files:
+            return
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            for name in found.keys() - self._files.keys():
+                Path(self._folder, name).unlink(missing_ok=True)
+            for name, content in self._files.items():
+                if found.get(name) != content:
+                    with replace_when_written(Path(self._folder, name)) as temporary:
+                        temporary.write_bytes(content)
+        except OSError as error:  # the score stands without it
+            text = f"--cache {self._folder} is not written: {error.strerror or error}"
+            warnings.warn(CacheWarning(text), stacklevel=2)
+            self._folder = None
+
+    def _read(self) -> dict[str, bytes]:
+        """Reads the files of the suite."""
+        found = () if self._folder is None else self._folder.glob(f"{self._suite.digest}-*.json")
+        return {path.name: path.read_bytes() for path in found}
+
+    def _checked(self, name: str, count: int) -> tuple[FloatArray, FloatArray]:
+        """Returns what a file holds."""
+        try:
+            kept = json.loads(self._files[name])
+            random, reference = (np.array(kept[key], dtype=np.float64) for key in (RANDOM, "reference"))
+            fits = all(each.shape == (count,) and np.isfinite(each).all() for each in (random, reference))
+        except (LookupError, TypeError, ValueError, RecursionError):
+            fits = False
+        if not fits:
+            raise ConfigError(
+                f"{Path(self._folder or '', name)}: random and reference must have {count} finite numbers "
+                "each; without the file, both play again"
+            )
+        return random, reference
+
+    def _played(self, setting: Setting, seeds: range) -> tuple[FloatArray, FloatArray, dict[str, object]]:
+        """Plays with random and the reference, or else with all rules, of which the best is the reference."""
+        rules = [each for each in setting.spec.heuristics if each != RANDOM]
+        names = [setting.reference] if setting.reference else rules
+        played = {}
+        for name in (RANDOM, *names):
+            source = name if setting.spec.names(name) else f"{MODEL_PREFIX}{setting.name}/{name}"  # a trained reference
+            result = leaderboard.play(self._suite, setting, leaderboard.entrants_of([source])[0], seeds=seeds)
+            played[name] = result.values(setting.metric)
+        best = max(names, key=lambda name: merit(setting.metric, float(played[name].mean())))
         kept = {RANDOM: played[RANDOM].tolist(), "reference": played[best].tolist(), "policy": best}
-        _keep(json.dumps(kept), file)
-    return played[RANDOM], played[best]
-
-
-def _keep(text: str, file: Path) -> None:
-    """Writes a file of the cache; where that cannot be, the score is there all the same."""
-    try:
-        write_text(text, file)
-    except OSError as error:
-        warnings.warn(CacheWarning(f"--cache {file.parent} is not written: {error.strerror or error}"), stacklevel=2)
+        return played[RANDOM], played[best], kept

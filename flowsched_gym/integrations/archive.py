@@ -14,23 +14,18 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from safetensors.numpy import load, save
 
-from flowsched_gym.core.errors import ConfigError, MissingDependencyError
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.files import replace_when_written
-
-try:
-    import torch
-    from safetensors.numpy import load, save
-except ImportError as error:
-    missing = error.name or "safetensors"
-    raise MissingDependencyError(missing, extra="train", purpose="read and write model files") from None
-
 
 CONTENT: Final = "content.json"
 ARRAYS: Final = "arrays.safetensors"
 SEAL: Final = "seal"
 NUMBERS: Final = "biuf"
 """Kinds of NumPy types that an archive holds: truth values, integers and floats."""
+MOST_MEMBERS: Final = 10
+"""Names of members that a message lists."""
 
 
 def write_archive(path: str | PathLike[str], content: Mapping[str, Any]) -> None:
@@ -55,7 +50,7 @@ def is_archive(path: str | PathLike[str]) -> bool:
     try:
         with zipfile.ZipFile(path) as archive:
             return CONTENT in archive.namelist()
-    except (zipfile.BadZipFile, NotImplementedError, ValueError):
+    except Exception:  # noqa: BLE001 - a damaged zip file may raise anything
         return False
 
 
@@ -70,9 +65,8 @@ def read_archive(path: str | PathLike[str], what: str, form: str) -> dict[str, A
             members = archive.infolist()
             names = sorted(member.filename for member in members)
             if names != sorted((CONTENT, ARRAYS)):
-                raise ConfigError(
-                    f"{what} {path} holds {', '.join(names)}: allowed are {CONTENT} and {ARRAYS}, once each"
-                )
+                listed = ", ".join(names[:MOST_MEMBERS])
+                raise ConfigError(f"{what} {path} holds {listed}: allowed are {CONTENT} and {ARRAYS}, once each")
             if any(member.compress_type != zipfile.ZIP_STORED for member in members):
                 raise ConfigError(f"{what} {path} is compressed: it must be written by flowsched-gym")
             tree, data = json.loads(archive.read(CONTENT)), archive.read(ARRAYS)
@@ -102,7 +96,7 @@ def _encoded(value: Any, name: str, arrays: dict[str, Any]) -> Any:
         return value
     if isinstance(value, bytes):
         return {"$bytes": value.hex()}
-    if isinstance(value, torch.Tensor):
+    if hasattr(value, "detach"):  # a tensor, where torch is installed
         return {"$tensor": _added(value.detach().cpu().numpy(), name, arrays)}
     if isinstance(value, np.generic):
         return {"$scalar": _added(np.asarray(value), name, arrays)}
@@ -159,7 +153,7 @@ def _decoded(value: Any, arrays: Mapping[str, Any]) -> Any:
     if tag == "$bytes":
         return bytes.fromhex(content)
     if tag == "$tensor":
-        return torch.from_numpy(arrays[content].copy())
+        return _tensor(arrays[content].copy())
     if tag == "$scalar":
         return arrays[content][()]
     if tag == "$array":
@@ -174,3 +168,12 @@ def _decoded(value: Any, arrays: Mapping[str, Any]) -> Any:
     if tag == "$pairs":
         return {_decoded(key, arrays): _decoded(each, arrays) for key, each in content}
     raise ValueError(f"{tag} is not known")
+
+
+def _tensor(array: Any) -> Any:
+    """Makes a tensor of an array; where torch is not installed, the array is one."""
+    try:
+        import torch  # noqa: PLC0415 - optional
+    except ImportError:
+        return array
+    return torch.from_numpy(array)

@@ -9,7 +9,7 @@ that what is learned in one slot holds in all. Slots where nothing waits take no
 the perceptrons of other policies of Stable-Baselines3, such as DQN's.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 import gymnasium
@@ -135,6 +135,12 @@ class SlotEncoder(nn.Module):
         self.embed = nn.Linear(width, width)
         self.blocks = nn.ModuleList(_Block(width) for _ in range(num_blocks))
         self.num_summary = 2 * width + shape.num_context
+
+    def check_layout(self, layout: Layout, _: spaces.Space[Any]) -> None:
+        """Refuses to read observations that have other columns."""
+        fitting = SetwiseShape.of_layout(layout, width=self.shape.width, num_blocks=self.shape.num_blocks)
+        if (found := replace(self.shape, centre=(), spread=())) != fitting:
+            raise ConfigError(f"shape is {found}: for this environment it must be {fitting}")
 
     def forward(
         self, observation: torch.Tensor, *, summarise: bool = True

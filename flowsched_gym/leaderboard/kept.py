@@ -59,10 +59,10 @@ class KeptAgent:
         """Loads it to act in an environment, single or vector: its ``predict`` is Stable-Baselines3's.
 
         Raises:
-            MissingDependencyError: The extra ``train`` is not installed.
+            MissingDependencyError: It needs the extra ``train``.
             SpaceMismatchError: It was trained with other spaces.
         """
-        from flowsched_gym.integrations.sb3 import load_policy  # noqa: PLC0415 - Stable-Baselines3 is optional
+        from flowsched_gym.integrations.models import load_policy  # noqa: PLC0415 - which imports Numba
 
         return load_policy(self.path, env)
 

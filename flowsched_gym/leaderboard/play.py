@@ -19,8 +19,10 @@ from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, ModelFile, 
 from flowsched_gym.evaluation.result_checks import builtin_names
 from flowsched_gym.evaluation.result_files import digest_of, file_name
 from flowsched_gym.evaluation.results import check_label
+from flowsched_gym.integrations.archive import is_archive
+from flowsched_gym.integrations.models import read_model
 from flowsched_gym.leaderboard.kept import model_path
-from flowsched_gym.leaderboard.policy_process import played_apart
+from flowsched_gym.leaderboard.policy_process import NO_LIMITS, Limits, played_apart
 from flowsched_gym.leaderboard.suite import VIEW_ARGUMENTS, Setting, Suite
 from flowsched_gym.machine_code.decorators import compiles
 from flowsched_gym.registration import MODEL_SUFFIX, is_model
@@ -103,13 +105,15 @@ def play(
     kwargs: Mapping[str, object] | None = None,
     seeds: range | None = None,
     trust: bool = False,
+    limits: Limits = NO_LIMITS,
     command: str | None = None,
     progress: Progress | None = None,
 ) -> EvaluationResult:
     """Plays episodes of a setting with a policy, once for each of its models.
 
     A model sees what it was trained to see: arguments of `VIEW_ARGUMENTS` come from its file, unless they are among
-    ``kwargs``. The seeds are by default those of the suite's test; ``trust`` allows models that bring code; the command
+    ``kwargs``. The seeds are by default those of the suite's test; ``trust`` allows models that bring code; each
+    policy that is not of the package, and each model, keeps within the ``limits``; the command
     line is kept with the result; ``progress`` is called with the number of episodes done and of all.
 
     Raises:
@@ -131,7 +135,7 @@ def play(
         if progress is not None:
             progress(len(runs) * len(seeds) + done, max(1, len(entrant.models)) * len(seeds))
 
-    with contextlib.closing(players(setting, entrant, kwargs or {}, trust=trust)) as playing:
+    with contextlib.closing(players(setting, entrant, kwargs or {}, trust=trust, limits=limits)) as playing:
         for model, policy, arguments in playing:
             if runs and arguments != played:
                 raise ConfigError(
@@ -156,7 +160,9 @@ def play(
     )
 
 
-def players(setting: Setting, entrant: Entrant, kwargs: Mapping[str, object], *, trust: bool) -> Players:
+def players(
+    setting: Setting, entrant: Entrant, kwargs: Mapping[str, object], *, trust: bool, limits: Limits = NO_LIMITS
+) -> Players:
     """Yields who plays, one after the other: the model's file, the policy, and arguments of the environment.
 
     A policy that is not the package's acts in a process of its own, which ends when the next one is asked for, or the
@@ -165,7 +171,7 @@ def players(setting: Setting, entrant: Entrant, kwargs: Mapping[str, object], *,
     spec, source = setting.spec, entrant.source
     arguments: dict[str, object] = {**setting.kwargs, **kwargs}
     if entrant.models:
-        yield from _models(setting, entrant, kwargs, trust=trust)
+        yield from _models(setting, entrant, kwargs, trust=trust, limits=limits)
     elif source == BOUND_POLICY:
         if not spec.bounded:
             raise ConfigError(f"policy {source!r} does not play here: flows have no deadlines")
@@ -175,15 +181,14 @@ def players(setting: Setting, entrant: Entrant, kwargs: Mapping[str, object], *,
     elif ":" not in source:
         raise ConfigError(f"policy {source!r} does not play here: {', '.join(spec.named_policies)} do")
     else:
-        with played_apart(entrant.label, source, spec, arguments) as policy:
+        with played_apart(entrant.label, source, spec, arguments, limits=limits) as policy:
             yield None, policy, arguments
 
 
-def _models(setting: Setting, entrant: Entrant, kwargs: Mapping[str, object], *, trust: bool) -> Players:
+def _models(
+    setting: Setting, entrant: Entrant, kwargs: Mapping[str, object], *, trust: bool, limits: Limits
+) -> Players:
     """Yields the models of an entrant as `players` does; each sees what it was trained to see."""
-    from flowsched_gym.integrations.archive import is_archive  # noqa: PLC0415 - Stable-Baselines3 is optional
-    from flowsched_gym.integrations.models import read_model  # noqa: PLC0415 - the same
-
     spec = setting.spec
     for path in entrant.models:
         origin = read_model(path)["origin"] if path.is_file() and is_archive(path) else {}
@@ -193,7 +198,8 @@ def _models(setting: Setting, entrant: Entrant, kwargs: Mapping[str, object], *,
         seen = origin.get("kwargs", {})
         view = {name: seen[name] for name in VIEW_ARGUMENTS if name in seen}
         arguments: dict[str, object] = {**setting.kwargs, **view, **kwargs}
-        with played_apart(entrant.label, str(path), spec, arguments, is_model=True, trust=trust) as policy:
+        how: Any = {"is_model": True, "trust": trust, "limits": limits}
+        with played_apart(entrant.label, str(path), spec, arguments, **how) as policy:
             seed = origin.get("seed")
             model = ModelFile(name=path.name, digest=model_digest(path), seed=seed if isinstance(seed, int) else None)
             yield model, policy, arguments

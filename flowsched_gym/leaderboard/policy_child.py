@@ -21,13 +21,15 @@ import numpy as np
 import numpy.typing as npt
 
 import flowsched_gym
-from flowsched_gym.core.errors import FlowSchedError, shown
+from flowsched_gym.core.errors import FlowSchedError, one_line, shown
 from flowsched_gym.envs.policies import Planner, is_pure
 from flowsched_gym.evaluation import make_environment, resolve_policy
 from flowsched_gym.evaluation.actions import as_array
 from flowsched_gym.evaluation.player import compiled_where_ready
 from flowsched_gym.evaluation.rollout import takes_masks
-from flowsched_gym.leaderboard.policy_process import KINDS, read_message, write_message
+from flowsched_gym.integrations.models import load_player
+from flowsched_gym.leaderboard.policy_keeper import keep
+from flowsched_gym.leaderboard.policy_process import KINDS, MOST_LETTERS, read_message, write_message
 from flowsched_gym.registration import find_environment
 from flowsched_gym.workload import Workload, WorkloadSource, with_future
 
@@ -61,9 +63,7 @@ class _Answering:
         spec, kwargs, source = find_environment(request["environment"]), request["kwargs"], request["source"]
         self._env = make_environment(spec, kwargs)
         if request["is_model"]:
-            from flowsched_gym.integrations.sb3 import batched, load_policy  # noqa: PLC0415 - SB3 is optional
-
-            self.policy: Any = batched(load_policy(source, self._env, trust=request["trust"]))
+            self.policy: Any = load_player(source, self._env, trust=request["trust"])
         else:
             self.policy = resolve_policy(source, self._env, seed=POLICY_SEED)
         plans = isinstance(self.policy, Planner)
@@ -95,12 +95,11 @@ class _Answering:
         return action
 
 
-def limit(seconds: float, memory: int, folder: str) -> None:
+def limit(seconds: float, memory: float) -> None:
     """Limits this process to some seconds of computing from now on, and to memory in B, and seeds what draws.
 
-    Modules of the policy are found in the folder. Where the system knows no limits (Windows), the judge's clock is one.
+    Where the system knows no limits (Windows), the judge's clock is one.
     """
-    sys.path.insert(0, folder)
     random.seed(POLICY_SEED)
     np.random.seed(POLICY_SEED)  # noqa: NPY002 - the generator that a policy may use
     try:
@@ -109,20 +108,26 @@ def limit(seconds: float, memory: int, folder: str) -> None:
         return
     end = math.ceil(time.process_time() + seconds)
     resource.setrlimit(resource.RLIMIT_CPU, (end, end + 1))  # SIGXCPU, and SIGKILL where that is ignored
-    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    resource.setrlimit(resource.RLIMIT_AS, (int(memory), int(memory)))
 
 
-def main() -> None:
-    """Answers until the judge has gone."""
+def main(seconds: float, memory: float, folder: str) -> None:
+    """Answers until the judge has gone, within limits unless they are infinite; modules are found in the folder too."""
     sys.stdout.flush()
+    keep(seconds, memory)
+    if folder:
+        sys.path.insert(0, folder)
+    if seconds < math.inf:
+        limit(seconds, memory)
     requests, answers = sys.stdin.buffer, os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # where anybody else prints
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the judge ends this process
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     answering: _Answering | None = None
+    write_message(answers, {})  # what follows is the policy's time
     while True:
         try:
-            request, arrays = read_message(requests)
+            request, arrays = read_message(requests, most=sys.maxsize)
         except EOFError:
             break
         try:
@@ -160,7 +165,7 @@ def _fault(error: BaseException) -> dict[str, object]:
         text = ""
     if isinstance(error, FlowSchedError):
         return {"fault": text, "known": kind}
-    return {"fault": f"raised {kind}: {text}{_place(error)}"}
+    return {"fault": f"raised {kind}: {one_line(text, 2 * MOST_LETTERS)}{_place(error)}"}
 
 
 def _place(error: BaseException) -> str:

@@ -15,10 +15,11 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, BinaryIO, Final, NamedTuple, cast
+from typing import Any, BinaryIO, Final, NamedTuple, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -26,30 +27,37 @@ import numpy.typing as npt
 from flowsched_gym.core.errors import ConfigError, InvalidAction, PolicyError, SpaceMismatchError, one_line
 from flowsched_gym.core.files import done_at_last
 from flowsched_gym.envs.policies import Policy
+from flowsched_gym.registration import check_planner
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import first_flows, with_future
 
 PROGRAM: Final = (
-    "import sys; sys.path[:] = sys.argv[1:]; from flowsched_gym.leaderboard.policy_child import main; main()"
+    "import sys; sys.path[:] = sys.argv[4:]; from flowsched_gym.leaderboard.policy_child import main; "
+    "main(float(sys.argv[1]), float(sys.argv[2]), sys.argv[3])"
 )
-"""Run with the judge's path and, at its end, the folder where the user is: there lies ``module:Class``."""
-LIMITED_PROGRAM: Final = (
-    "import sys; sys.path[:] = sys.argv[4:]; from flowsched_gym.leaderboard.policy_child import limit, main; "
-    "limit(float(sys.argv[1]), int(sys.argv[2]), sys.argv[3]); main()"
-)
-"""The same with limits of time and memory, and the folder of a policy's file."""
-WALL_FACTOR: Final = 20.0
+"""Run with limits of time and memory, the folder of a policy's file, the judge's path and, at its end, the folder where
+the user is: there lies ``module:Class``."""
 WALL_START: Final = 120.0
-"""A policy that sleeps ends after so many seconds for each that it may compute, and these, in which its process starts:
-long, since others may use the machine too."""
+"""Seconds in which a process with limits must start, before the policy has the word."""
+WALL_FACTOR: Final = 4.0
+WALL_MORE: Final = 10.0
+"""The judge waits for all answers so many seconds for each that a policy may compute, and these: others may use the
+machine too, but a policy that sleeps must end."""
+SECONDS_TO_END: Final = 5.0
+"""In which a process ends what it has started, before it is killed."""
 MOST_LINES: Final = 20
 """Lines of what a policy prints that are shown."""
 MOST_LETTERS: Final = 200
 """Letters of such a line, and of what an error says."""
 
+SECONDS_BETWEEN_LOOKS: Final = 0.2
+BYTES_PER_MEBIBYTE: Final = 2**20
+
 LENGTH: Final = struct.Struct("<I")
-MOST_BYTES: Final = 1 << 28
-"""Bytes of a message's JSON, and of each of its arrays."""
+MOST_BYTES: Final = 1 << 16
+"""Bytes of a message's JSON, and of the arrays of an answer beside as many as an observation has."""
+MOST_ARRAYS: Final = 4
+MOST_AXES: Final = 8
 KINDS: Final = "biuf"
 """Kinds of numbers that an array may hold; others could be pointers."""
 
@@ -60,14 +68,27 @@ class Limits(NamedTuple):
     """What a policy may use.
 
     Attributes:
-        seconds: Time in s that its process may compute, once the package is imported.
-        memory: Address space of its process in B.
-        folder: Folder of its file.
+        seconds: Time in s that its processes may compute, once the package is imported.
+        memory: Memory of its processes, and address space of each, in B.
+        folder: Folder where its modules are; empty for where the user is.
     """
 
     seconds: float
-    memory: int
-    folder: str
+    memory: float
+    folder: str = ""
+
+    @classmethod
+    def of(cls, seconds: float, memory_mb: int, folder: str = "") -> Self:
+        """Makes them of what a command line gives."""
+        return cls(seconds, memory_mb * BYTES_PER_MEBIBYTE, folder)
+
+    @property
+    def wall(self) -> float:
+        """Time in s that the judge waits for its answers."""
+        return WALL_MORE + WALL_FACTOR * self.seconds
+
+
+NO_LIMITS: Final = Limits(math.inf, math.inf)
 
 
 @contextlib.contextmanager
@@ -79,25 +100,23 @@ def played_apart(
     *,
     is_model: bool = False,
     trust: bool = False,
-    limits: Limits | None = None,
+    limits: Limits = NO_LIMITS,
 ) -> Iterator[Policy]:
     """Makes a policy in a process of its own, which ends with the ``with`` block, however that ends.
 
     The source is ``module:Class``, or the path of a model (``is_model``), which may bring code where ``trust`` says so;
     the label is for messages, and JSON can hold the arguments of the environment. With limits, a policy that goes
-    beyond ends, and Python's and NumPy's global generators and hashes are seeded.
+    beyond ends, with all that it has started, and Python's and NumPy's global generators and hashes are seeded.
 
     Raises:
         ConfigError: There is no such policy, or it does not act in this environment.
         PolicyError: The policy fails.
     """
     variables = {"OMP_NUM_THREADS": "1", **os.environ}  # small networks are several times slower on more threads
-    program = [PROGRAM]
-    if limits is not None:
+    if limits != NO_LIMITS:
         variables["PYTHONHASHSEED"] = "0"
-        program = [LIMITED_PROGRAM, str(limits.seconds), str(limits.memory), limits.folder]
     process = subprocess.Popen(
-        [sys.executable, "-c", *program, *sys.path, os.getcwd()],
+        [sys.executable, "-c", PROGRAM, *map(str, limits), *sys.path, os.getcwd()],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -106,19 +125,18 @@ def played_apart(
     )
     printed = threading.Thread(target=_show_lines, args=(process.stderr, label), daemon=True)
     printed.start()
-    talk = _Talk(process, label)
-    wall = threading.TIMEOUT_MAX if limits is None else WALL_START + WALL_FACTOR * limits.seconds
-    watch = threading.Timer(wall, _kill, args=(process,))
-    watch.daemon = True
-    if limits is not None:
-        watch.start()
+    talk = _Talk(process, label, limits)
     try:
         with done_at_last(partial(_kill, process)):
+            if limits != NO_LIMITS:
+                threading.Thread(target=talk.watch, daemon=True).start()
+            talk.begin()
             request = {"environment": spec.id, "kwargs": dict(kwargs), "source": source}
             promises, _ = talk.ask(request | {"is_model": is_model, "trust": trust})
-            yield _PlannerApart(talk, promises) if promises.get("plans") is True else _PolicyApart(talk, promises)
+            if plans := promises.get("plans") is True:
+                check_planner(f"policy {label!r}", spec, kwargs)
+            yield _PlannerApart(talk, promises) if plans else _PolicyApart(talk, promises)
     finally:
-        watch.cancel()
         process.wait()
         printed.join(timeout=1.0)  # a process that the policy started may keep its output open
         for stream in (talk.requests, talk.answers):
@@ -138,17 +156,19 @@ def write_message(stream: BinaryIO, content: dict[str, Any], arrays: Sequence[Ar
     stream.flush()
 
 
-def read_message(stream: BinaryIO) -> tuple[dict[str, Any], list[Array]]:
-    """Reads a message; raises an ``EOFError`` where nobody writes any more."""
-    (size,) = LENGTH.unpack(_read(stream, LENGTH.size))
+def read_message(stream: BinaryIO, *, most: int = MOST_BYTES) -> tuple[dict[str, Any], list[Array]]:
+    """Reads a message whose arrays have so many bytes at most; an ``EOFError`` where nobody writes any more."""
+    (size,) = LENGTH.unpack(_read(stream, LENGTH.size, MOST_BYTES))
     try:
-        content, layout = json.loads(_read(stream, size))
-        arrays = []
+        content, layout = json.loads(_read(stream, size, MOST_BYTES))
+        arrays: list[Array] = []
         for name, shape in layout:
             dtype = np.dtype(str(name))
-            if dtype.kind not in KINDS or not all(type(length) is int and length >= 0 for length in shape):
+            if len(arrays) == MOST_ARRAYS or len(shape) > MOST_AXES or dtype.kind not in KINDS:
                 raise ValueError(name)
-            data = _read(stream, math.prod(shape) * dtype.itemsize)
+            if not all(type(length) is int and length >= 0 for length in shape):
+                raise ValueError(name)
+            data = _read(stream, math.prod(shape) * dtype.itemsize, most - sum(each.nbytes for each in arrays))
             arrays.append(np.frombuffer(data, dtype=dtype).reshape(shape))
     except (LookupError, RecursionError, TypeError, ValueError) as error:
         raise MessageError from error
@@ -157,8 +177,8 @@ def read_message(stream: BinaryIO) -> tuple[dict[str, Any], list[Array]]:
     return content, arrays
 
 
-def _read(stream: BinaryIO, size: int) -> bytes:
-    if size > MOST_BYTES:
+def _read(stream: BinaryIO, size: int, most: int) -> bytes:
+    if size > most:
         raise MessageError
     data = stream.read(size)
     if len(data) < size:
@@ -169,23 +189,29 @@ def _read(stream: BinaryIO, size: int) -> bytes:
 class _Talk:
     """Questions to the process of a policy, and its answers."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]", label: str) -> None:
+    def __init__(self, process: "subprocess.Popen[bytes]", label: str, limits: Limits) -> None:
         self._process = process
         self.requests, self.answers = cast(BinaryIO, process.stdin), cast(BinaryIO, process.stdout)
-        self._label = label
+        self._label, self._limits = label, limits
+        self._wall, self._waited, self._since = WALL_START, 0.0, math.inf
+        self._late = False
+
+    def watch(self) -> None:
+        """Ends the process as soon as the judge has waited for too long."""
+        while self._process.poll() is None:
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+            if self._waited + max(0.0, time.monotonic() - self._since) > self._wall:
+                self._late = True
+                _kill(self._process)
+
+    def begin(self) -> None:
+        """Waits until the process has started; from then on, the policy's time counts."""
+        self._exchange(None)
+        self._wall, self._waited = self._limits.wall, 0.0
 
     def ask(self, content: dict[str, Any], *arrays: Array) -> tuple[dict[str, Any], list[Array]]:
         """Sends a message, and returns the answer; raises what the package refused, or how the policy failed."""
-        try:
-            write_message(self.requests, content, arrays)
-            answer, given = read_message(self.answers)
-        except (EOFError, OSError):
-            _kill(self._process)
-            status = self._process.wait()
-            how = f"by signal {-status}" if status < 0 else f"with exit status {status}"
-            raise PolicyError(f"policy {self._label!r} ended its process {how}") from None
-        except MessageError:
-            raise PolicyError(f"policy {self._label!r} sent what is no action") from None
+        answer, given = self._exchange(content, *arrays)
         if "fault" in answer:
             text, known = one_line(str(answer["fault"]), 2 * MOST_LETTERS), answer.get("known")
             if known:
@@ -193,6 +219,33 @@ class _Talk:
                 raise (SpaceMismatchError if known == SpaceMismatchError.__name__ else ConfigError)(named)
             raise PolicyError(f"policy {self._label!r} {text}")
         return answer, given
+
+    def _exchange(self, content: dict[str, Any] | None, *arrays: Array) -> tuple[dict[str, Any], list[Array]]:
+        """Sends a message, if there is one, and reads the answer, which is hardly larger than the first array."""
+        self._since = time.monotonic()
+        try:
+            if content is not None:
+                write_message(self.requests, content, arrays)
+            return read_message(self.answers, most=MOST_BYTES + sum(each.nbytes for each in arrays[:1]))
+        except (EOFError, OSError):
+            raise PolicyError(f"policy {self._label!r} {self._end()}") from None
+        except MessageError:
+            raise PolicyError(f"policy {self._label!r} sent what is no action") from None
+        finally:
+            self._waited, self._since = self._waited + time.monotonic() - self._since, math.inf
+
+    def _end(self) -> str:
+        """Tells how a process ended that answers no more."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(SECONDS_TO_END)
+        _kill(self._process)
+        if self._late:
+            return f"let the judge wait for more than {self._wall:g} s"
+        status, (seconds, memory, _) = self._process.wait(), self._limits
+        if status >= 0:
+            return f"ended its process with exit status {status}"
+        may = f" (it may compute for {seconds:g} s and use {memory / BYTES_PER_MEBIBYTE:g} MiB)"
+        return f"ended its process by signal {-status}{may if self._limits != NO_LIMITS else ''}"
 
 
 class _PolicyApart:
@@ -252,6 +305,10 @@ class _PlannerApart(_PolicyApart):
 
 def _kill(process: "subprocess.Popen[bytes]") -> None:
     """Ends a process, and what it has started."""
+    if sys.platform == "linux" and process.poll() is None:
+        process.terminate()  # it ends all that the policy has started, wherever that is
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(SECONDS_TO_END)
     if hasattr(os, "killpg"):
         with contextlib.suppress(ProcessLookupError, PermissionError):  # nobody is left of its group
             os.killpg(process.pid, signal.SIGKILL)

@@ -21,6 +21,7 @@ from flowsched_gym.evaluation.player import compiled_where_ready
 from flowsched_gym.leaderboard.claims import tier_misfit
 from flowsched_gym.leaderboard.comparison import OF_SEARCH, compare_settings
 from flowsched_gym.leaderboard.play import Entrant, entrants_of, model_digest, play
+from flowsched_gym.leaderboard.policy_process import NO_LIMITS, Limits
 from flowsched_gym.leaderboard.published import published_results
 from flowsched_gym.leaderboard.suite import SUITES, VIEW_ARGUMENTS, Setting, Suite, load_suite
 from flowsched_gym.registration import MODEL_SUFFIX
@@ -71,6 +72,7 @@ def verify(
     source: str | None = None,
     suite_file: str | None = None,
     trust: bool = False,
+    limits: Limits = NO_LIMITS,
     fresh_episodes: int | None = None,
     progress: Progress | None = None,
 ) -> Verified:
@@ -82,6 +84,7 @@ def verify(
             this package.
         suite_file: File of the suite, for one that is not the package's.
         trust: As in `play`.
+        limits: As in `play`.
         fresh_episodes: Episodes that no file names, for the policy to play. Default: as many as the suite has.
         progress: Called with the number of episodes done and of all.
 
@@ -107,7 +110,7 @@ def verify(
         return Verified(result=again, setting=setting, notes=notes)
     seeds = _fresh_seeds(suite, count)
     later: Progress = lambda done, of: tell(num_played + done, of)  # noqa: E731 - used once
-    other = play(suite, setting, entrant, kwargs=view, seeds=seeds, trust=trust, progress=later)
+    other = play(suite, setting, entrant, kwargs=view, seeds=seeds, trust=trust, limits=limits, progress=later)
     fresh = Fresh(seeds=seeds, interval=other.interval(setting.metric), claim=again.interval(setting.metric))
     return Verified(result=again, setting=setting, notes=notes, fresh=fresh)
 

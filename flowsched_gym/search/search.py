@@ -22,7 +22,9 @@ from flowsched_gym.evaluation.rollout import takes_masks
 from flowsched_gym.registration import (
     ENVIRONMENTS,
     MODEL_SUFFIX,
+    SIZES,
     check_arguments,
+    check_planner,
     find_environment,
     heuristic_arguments,
     make_policy,
@@ -95,8 +97,9 @@ class Search:
 
     At each decision the episode is copied up to now, and goes on with flows of other episodes of the workload: what has
     not arrived yet is drawn anew, and the true future is never looked at; the sizes of flows that have arrived are
-    known, even those that an agent is not shown. In each copy one of the choices is taken, the base policy plays on
-    until all flows have finished, and the rewards are added up. All choices meet the same futures (common random
+    known, even of those in no slot, so that it plays where agents are told sizes. In each copy one of the choices is
+    taken, the base policy plays on until all flows have finished, and the rewards are added up. All choices meet the
+    same futures (common random
     numbers), the better half of them more futures (sequential halving). One step of policy improvement, estimated from
     samples: the rollout algorithm of Bertsekas, Tsitsiklis and Wu (1997) in the generative model of Kearns, Mansour and
     Ng (2002), with the halving of Karnin, Koren and Somekh (2013).
@@ -111,7 +114,7 @@ class Search:
 
     Raises:
         ConfigError: The environment is no single one of those that a search knows, or there is no such base, or the
-            workload has one episode alone.
+            workload has one episode alone, or the environment hides the sizes of flows.
         SpaceMismatchError: The base was trained with other spaces.
     """
 
@@ -188,6 +191,7 @@ class Search:
         name = spec.baselines[-1] if config.base is None else config.base
         known = check_arguments(spec, ()).keys() - {"render_mode", "engine"}
         arguments = {key: value for key, value in kwargs.items() if key in known}
+        check_planner("search", spec, arguments, SIZES)  # tables know of all else that it is told
         if self._base is None and not name.endswith(MODEL_SUFFIX):
             arguments = heuristic_arguments(spec, arguments)
         template = gym.make(spec.id, **{**arguments, **REWARDS.get(spec.id, {})})
@@ -207,9 +211,9 @@ class Search:
 def _base_of(name: str, spec: EnvironmentSpec, env: gym.Env[Any, Any], seed: int) -> Policy:
     """Makes a heuristic, or loads a trained model."""
     if name.endswith(MODEL_SUFFIX):
-        from flowsched_gym.integrations.sb3 import batched, load_policy  # noqa: PLC0415 - Stable-Baselines3 is optional
+        from flowsched_gym.integrations.models import load_player  # noqa: PLC0415 - models alone need it
 
-        return batched(load_policy(name, env))
+        return load_player(name, env)
     if name.partition(OPTIONS)[0] not in spec.heuristics:
         known = listed(name, spec.heuristics)
         raise ConfigError(f"base is {shown(name)}: it must be a model ({MODEL_SUFFIX}) or one of {known}")

@@ -67,8 +67,8 @@ def damaged_json(content: str, number: int) -> str:
     """Changes, removes, renames or adds a value somewhere in a document."""
     draw = np.random.default_rng(number)
     tree = json.loads(content)
-    places = list(_places(tree))
-    holder, key = places[int(draw.integers(len(places)))]
+    found = list(places(tree))
+    holder, key = found[int(draw.integers(len(found)))]
     value = VALUES[int(draw.integers(len(VALUES)))]
     match int(draw.integers(5)):
         case 0:
@@ -86,12 +86,12 @@ def damaged_json(content: str, number: int) -> str:
     return json.dumps(tree)
 
 
-def _places(tree: Any) -> Iterator[tuple[Any, Any]]:
+def places(tree: Any) -> Iterator[tuple[Any, Any]]:
     """Lists all places of a document, as holders and keys."""
     for key in tree if isinstance(tree, dict) else range(len(tree)):
         yield tree, key
         if isinstance(tree[key], (dict, list)):
-            yield from _places(tree[key])
+            yield from places(tree[key])
 
 
 CELLS: Final = (
