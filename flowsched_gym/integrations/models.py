@@ -5,6 +5,7 @@ flowsched-gym can be loaded whoever made it. A file that Stable-Baselines3 wrote
 unpickling runs code that the file brings.
 """
 
+import hashlib
 from collections.abc import Callable, Mapping
 from os import PathLike
 from typing import Any, Final
@@ -101,6 +102,12 @@ def read_model(path: str | PathLike[str]) -> dict[str, Any]:
     return content
 
 
+def network_digest(content: Mapping[str, Any]) -> str:
+    """Returns the digest of what acts in a model that `read_model` read: equal networks have one, whatever the file."""
+    acts = _canonical([content[name] for name in ("policy", "arguments", "weights")])
+    return hashlib.blake2b(repr(acts).encode(), digest_size=16).hexdigest()
+
+
 def build_policy(path: str | PathLike[str], content: Mapping[str, Any]) -> BasePolicy:
     """Makes the network that `read_model` read, with its weights, on the CPU; a ``ConfigError`` if it does not fit."""
     try:
@@ -116,6 +123,18 @@ def build_policy(path: str | PathLike[str], content: Mapping[str, Any]) -> BaseP
     policy.set_training_mode(False)
     built: BasePolicy = policy
     return built
+
+
+def _canonical(value: Any) -> Any:
+    """Returns lists, numbers and texts that are equal where two values are."""
+    if isinstance(value, Mapping):
+        return sorted((repr(key), _canonical(each)) for key, each in value.items())
+    if isinstance(value, (list, tuple)):
+        return [_canonical(each) for each in value]
+    if isinstance(value, (np.ndarray, np.generic, torch.Tensor)):
+        array = np.asarray(value)
+        return array.dtype.str, array.shape, array.tobytes().hex()
+    return value
 
 
 def _class_of(name: str) -> Any:
