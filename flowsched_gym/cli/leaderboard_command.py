@@ -183,8 +183,8 @@ def _is_there(folder: str, suite: Suite, setting: Setting, entrant: Entrant) -> 
     if found.reference != suite.reference(setting):
         return False
     played = [run.model.digest for run in found.runs if run.model is not None]
-    version = file_version(entrant)
-    return played == list(map(model_digest, entrant.models)) and found.made.versions | version == found.made.versions
+    same_file = file_version(entrant).items() <= found.made.versions.items()
+    return same_file and played == list(map(model_digest, entrant.models))
 
 
 def _results_of(folder: str, suite: Suite) -> list[EvaluationResult]:

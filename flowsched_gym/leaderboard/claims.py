@@ -227,9 +227,9 @@ def learned_table(claims: Sequence[Claim]) -> Table:
                 f"{shown.label}: {_mean(shown, row)}",
                 rule,
                 shown.write(difference, digits=digits, signed=True),
-                ACTIONS_ONLY if row.secret is None else shown.write(row.secret, digits=digits, signed=True),
                 written_score(float(scores.mean())) if len(scores) else "",
                 f"{each.verdict}, {_written_p(each.p_value)}" if judged else each.verdict,
+                ACTIONS_ONLY if row.secret is None else shown.write(row.secret, digits=digits, signed=True),
             )
         )
     columns = (
@@ -240,9 +240,9 @@ def learned_table(claims: Sequence[Claim]) -> Table:
         "measure",
         "best rule",
         "difference",
-        ON_SECRET_SEEDS,
         "score",
         "verdict",
+        ON_SECRET_SEEDS,
     )
     return Table(columns=columns, rows=tuple(lines))
 

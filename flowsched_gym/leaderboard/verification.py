@@ -214,10 +214,13 @@ def _kept_again(
 
 def _same_actions(found: EvaluationResult, again: EvaluationResult) -> float:
     """Returns the share of episodes of all runs that have the same actions."""
-    pairs = [
-        zip(ours.episodes, theirs.episodes, strict=True) for ours, theirs in zip(found.runs, again.runs, strict=True)
+    pairs = zip(found.runs, again.runs, strict=True)
+    same = [
+        old.actions is not None and new.actions is not None and np.array_equal(old.actions, new.actions)
+        for ours, theirs in pairs
+        for old, new in zip(ours.episodes, theirs.episodes, strict=True)
     ]
-    return float(np.mean([np.array_equal(*(each.actions for each in pair)) for each in pairs for pair in each]))
+    return float(np.mean(same))
 
 
 def _notes(result: EvaluationResult, published: list[EvaluationResult], setting: Setting) -> tuple[str, ...]:
