@@ -69,9 +69,11 @@ LEARNED: Final = """
 ## Learned agents
 
 *Difference* is the agent minus the best rule with no other actions or information than the setting allows, in the same
-episodes. The verdict is better or worse if the p-value, adjusted for all rows (Holm), is below 0.05. A training has
-collapsed if its score is 0.25 below the agent's median, or not above random. The score counts agents with all actions
-and information of their setting, except references that were trained themselves.
+episodes; *on secret seeds*, in episodes whose seeds were drawn when the row was verified (`leaderboard verify --mark`;
+`results/` has them), or *actions only*: its models have not played there. Equal trainings are one, *distinct*. The
+verdict is better or worse if the p-value, adjusted for all rows (Holm), is below 0.05. A training has collapsed if its
+score is 0.25 below the agent's median, or not above random. The score counts agents with all actions and information of
+their setting, except references that were trained themselves.
 
 """
 LOSSES: Final = """
@@ -92,11 +94,11 @@ For each setting of `{suite}`, in the {count} test episodes from `reset(seed={fi
 over episodes and, for trained agents, over trainings. *Middle half* is the mean without the best and the worst quarter.
 A policy is compared with its *reference*, the best other rule with no other actions and information than its own, or
 than the setting allows: by the difference in the same episodes, and by the probability that it is better in one of
-them. The policy with the score 1 stands above each table. *Traffic* is the size distribution and the load. `{bound}` is
-what no scheduler can exceed, even with all flows known in advance. FCT is the flow completion time, waiting included; a
-slowdown is FCT over that of the flow alone; TCT is the completion time of a task. Generated from result files by
-`python -m benchmarks.leaderboard`. Back to the
-[leaderboard](../README.md).
+them. The policy with the score 1 stands above each table. *Verified* rows have played on secret seeds as well; of other
+agents the *actions only* are known. *Traffic* is the size distribution and the load. `{bound}` is what no scheduler can
+exceed, even with all flows known in advance. FCT is the flow completion time, waiting included; a slowdown is FCT over
+that of the flow alone; TCT is the completion time of a task. Generated from result files by `python -m
+benchmarks.leaderboard`. Back to the [leaderboard](../README.md).
 """
 AGAIN: Final = """
 Commands of these results, which also take `--env SETTING`; `flowsched leaderboard verify FILE` recomputes a result file

@@ -1,6 +1,7 @@
 """Puts policies onto a leaderboard: ``flowsched leaderboard run``, ``table``, ``page`` and ``verify``."""
 
 import argparse
+import json
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
@@ -14,14 +15,18 @@ from flowsched_gym.cli.options import RAY
 from flowsched_gym.cli.output import ProgressBar, print_json, standard_output_kept_clean
 from flowsched_gym.core.errors import ConfigError, FlowSchedError
 from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, read_result, result_content, write_result
-from flowsched_gym.leaderboard import Entrant, Setting, Suite
+from flowsched_gym.leaderboard import Entrant, Fresh, Setting, Suite
+from flowsched_gym.leaderboard.comparison import ACTIONS_ONLY
 from flowsched_gym.leaderboard.on_ray import Played, Work, play_on_ray
 from flowsched_gym.leaderboard.page import write_site
+from flowsched_gym.leaderboard.play import file_version, model_digest
 from flowsched_gym.leaderboard.policy_process import Limits
 
 YOURS: Final = "yours:"
 """What stands before the name of a result of yours where a published one has that name too."""
-VERDICTS: Final = {True: "agrees", False: "DOES NOT AGREE", None: "has too few episodes beside it to be judged"}
+VERDICTS: Final = {True: "agrees", False: "DOES NOT AGREE", None: "is beside too few episodes to be judged"}
+CLAIM_FAILED: Final = 1
+"""Exit status where the claim of a file does not hold."""
 
 
 def run(options: argparse.Namespace) -> None:
@@ -35,13 +40,16 @@ def _run(options: argparse.Namespace) -> None:
     settings = suite.select(options.env)
     if options.list:
         width = max(len(setting.name) for setting in settings)
+        summaries = [setting.summary for setting in suite.settings.values()]
         for setting in settings:
-            print(f"{setting.name:{width}}  {setting.spec.id}  {setting.title}")
+            more = f"  {json.dumps(dict(setting.kwargs))}" if summaries.count(setting.summary) > 1 else ""
+            print(f"{setting.name:{width}}  {setting.summary}{more}")
         return
     kwargs = key_values("--kwarg", options.kwarg)
     wanted = [(setting, entrant) for setting in settings for entrant in _entrants(options, setting)]
     Path(options.out).mkdir(parents=True, exist_ok=True)
-    work = [each for each in wanted if options.again or not _is_there(options.out, suite, *each)]
+    there = [_is_there(options.out, suite, *each) for each in wanted]
+    work = [each for each, is_there in zip(wanted, there, strict=True) if options.again or not is_there]
     kept, skipped, failure = len(wanted) - len(work), [], None
     limits = Limits.of(options.seconds, options.memory_mb)
     how: Any = {"kwargs": kwargs, "trust": options.trust, "command": _command(options), "limits": limits}
@@ -89,27 +97,44 @@ def _page(options: argparse.Namespace) -> None:
 
 
 def _verify(options: argparse.Namespace) -> None:
-    """Takes the actions of result files again, and says what they are worth."""
+    """Takes the actions of result files again, and says what they are worth; status 1 if not what they claim."""
+    holds = True
     for path in options.file:
         with standard_output_kept_clean(), ProgressBar(f"verifying {path}") as progress:
-            files: Any = {"source": options.policy, "suite_file": options.suite, "trust": options.trust}
-            files["limits"] = Limits.of(options.seconds, options.memory_mb)
-            verified = leaderboard.verify(path, fresh_episodes=options.fresh, progress=progress, **files)
-        result, setting, fresh = verified.result, verified.setting, verified.fresh
+            how: Any = {"source": options.policy, "suite_file": options.suite, "trust": options.trust}
+            how |= {"fresh_episodes": options.fresh, "with_mark": options.mark}
+            how["limits"] = Limits.of(options.seconds, options.memory_mb)
+            verified = leaderboard.verify(path, progress=progress, **how)
+        result, setting = verified.result, verified.setting
         count = sum(len(run.episodes) for run in result.runs)
         what = "the actions give every number" if result.has_actions else "computed anew, every number is the same"
         print(f"{path}: {what}: {result.policy} on {setting.name}, {count} episodes")
         for note in verified.notes:
             print(f"  {note}")
-        if fresh is not None:
-            column = leaderboard.column_of(setting.metric)
-            print(
-                f"  {options.policy or result.source} in other episodes, seeds {fresh.seeds[0]} to {fresh.seeds[-1]}: "
-                f"{column.label} {column.write(fresh.interval)}; the claim, {column.write(fresh.claim)}, "
-                f"{VERDICTS[fresh.agrees]}"
-            )
-        elif result.has_actions:
-            print("  who chose the actions is not known; --policy names a policy, which then plays other episodes")
+        if verified.same_actions is not None:
+            print(f"  the models choose the same actions in {100 * verified.same_actions:.1f} % of these episodes")
+        for fresh in verified.fresh:
+            _tell_fresh(options.policy or result.source, fresh)
+        if result.has_actions and not verified.fresh:
+            known = f"{ACTIONS_ONLY}: no model at hand has" if result.learned else "who chose the actions is not known"
+            print(f"  {known}; --policy names a policy, which then plays other episodes")
+        holds = holds and verified.holds
+    if not holds:
+        raise SystemExit(CLAIM_FAILED)
+
+
+def _tell_fresh(name: str | None, fresh: Fresh) -> None:
+    """Prints what was claimed, and what a policy did on secret seeds."""
+    column, seeds = leaderboard.column_of(fresh.metric), fresh.policy.seeds
+    unit = f" {column.unit}" if column.unit else ""
+    claim, found = (column.write(each, signed=True) for each in (fresh.claim, fresh.difference))
+    chance = "" if fresh.p_value is None else f", p = {fresh.p_value:.2g}"
+    print(
+        f"  {name} in {len(seeds)} episodes on secret seeds{' that were kept' * fresh.kept}: {column.label} minus "
+        f"{fresh.rule.policy}'s {found}{unit}; the claim, {claim}{unit}, {VERDICTS[fresh.agrees]}{chance}"
+    )
+    if not fresh.kept:
+        print(f"  seeds {', '.join(map(str, seeds))}")
 
 
 def _entrants(options: argparse.Namespace, setting: Setting) -> list[Entrant]:
@@ -141,7 +166,11 @@ def _played(
 
 
 def _is_there(folder: str, suite: Suite, setting: Setting, entrant: Entrant) -> bool:
-    """Returns whether a folder has the result of what would be played; a file that cannot be read is none."""
+    """Returns whether a folder has the result of what would be played; a file that cannot be read is none.
+
+    Raises:
+        ConfigError: The file is of another policy, which would be lost.
+    """
     path = leaderboard.result_path(folder, setting, entrant.label)
     if not path.exists():
         return False
@@ -149,13 +178,16 @@ def _is_there(folder: str, suite: Suite, setting: Setting, entrant: Entrant) -> 
         found = read_result(path)
     except ConfigError:
         return False
-    reference = found.reference
-    return (
-        reference is not None
-        and (reference.digest, reference.setting) == (suite.digest, setting.name)
-        and found.source == entrant.source
-        and len(found.runs) == max(1, len(entrant.models))
-    )
+    if (found.policy, found.source) != (entrant.label, entrant.source):
+        raise ConfigError(
+            f"{path} has the result of {found.source or found.policy}, which {entrant.source} would replace: give "
+            "another name by --label, or another folder by --out"
+        )
+    if found.reference != suite.reference(setting):
+        return False
+    played = [run.model.digest for run in found.runs if run.model is not None]
+    same_file = file_version(entrant).items() <= found.made.versions.items()
+    return same_file and played == list(map(model_digest, entrant.models))
 
 
 def _results_of(folder: str, suite: Suite) -> list[EvaluationResult]:
@@ -180,11 +212,13 @@ def _with_published(
         if setting not in names:
             continue
         other = published.get((setting, policy))
+        secret = result.secret
         if other is not None and leaderboard.same_as_published(result, other):
             del published[setting, policy]
+            secret = secret or other.secret
         elif other is not None:
             policy = f"{YOURS}{policy}"
-        results.append(replace(result, policy=policy))
+        results.append(replace(result, policy=policy, secret=secret))
         places.add((setting, policy))
     return [*results, *published.values()], places
 
@@ -213,7 +247,8 @@ def _show(yours: list[EvaluationResult], suite: Suite, options: argparse.Namespa
             if shown := [row for row in rows if row.apart is apart]:
                 print(f"{leaderboard.APART}:\n" * apart, end="")
                 print(leaderboard.comparison_table(members, metric=setting.metric, rows=shown).text(), end="")
-        named = ", ".join(policy for name, policy in sorted(places) if name == setting.name)
+        mine = [row for row in rows if (setting.name, row.policy) in places]
+        named = ", ".join(sorted(row.policy for row in mine if row.secret is None))
         print(f"Yours, which nobody has verified: {named or 'none'}; all others are published by flowsched-gym.")
     for misfit in filter(None, map(leaderboard.tier_misfit, compared)):
         print(f"\n{misfit}")

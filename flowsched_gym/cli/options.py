@@ -149,18 +149,19 @@ def _add_players(parser: argparse.ArgumentParser) -> None:
 
 def _add_score(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
-        "The file must have one class with predict, as for `flowsched leaderboard run --policy module:Class`. It "
-        "plays the validation seeds of the suite in a separate process, never the test seeds. Score 0: as good as "
-        "random; 1: as good as the reference. If the file fails, the command still succeeds: the settings have an "
-        "error and no score. The process is not a sandbox: it has your permissions."
+        "The file must have one class with predict, as for `flowsched leaderboard run --policy FILE`. It plays, in a "
+        "separate process, episodes whose seeds are drawn and printed afterwards, and are none of the suite's. Score "
+        "0: as good as random; 1: as good as the reference. If the file fails, the command still succeeds: the "
+        "settings have an error and no score. The process is not a sandbox: it has your permissions."
     )
     add = parser.add_argument
     add("file", metavar="FILE", help="policy file (.py)")
     add("--suite", default=DEFAULT_SUITE, metavar="SUITE", help=f"suite name or file ({DEFAULT_SUITE})")
     add("--env", **MANY, metavar="NAME", help="setting or environment; may be repeated (all)")
-    add("--episodes", type=positive_integer, metavar="N", help="number of validation episodes (all)")
+    add("--episodes", type=positive_integer, metavar="N", help="number of episodes (as many as the suite validates by)")
+    add("--seed", type=seed, metavar="S", help="seed of the first episode, S + 1 that of the next, ... (drawn)")
     _add_limits(parser, seconds=10.0, memory=4096)
-    add("--cache", metavar="FOLDER", help="folder that stores the results of random and the reference")
+    add("--cache", metavar="FOLDER", help="folder that stores the results of random and the reference, with --seed")
     _add_pairs(parser, "--kwarg", "observation or action argument, such as defer=to-back")
     parser.add_argument("--json", **FLAG, help="print one line of JSON: score, settings and errors")
 
@@ -203,7 +204,7 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
         "Existing results are not played again. Without --policy, all heuristics play."
     )
     add = parser.add_argument
-    policies = "policy name, module:Class, trained model (.zip), or folder with one model per training"
+    policies = "policy name, module:Class, policy file (.py), trained model (.zip), or folder with one per training"
     add("--policy", **MANY, metavar="POLICY", help=f"{policies}; may be repeated")
     add("--label", metavar="NAME", help="name of the policy on the leaderboard")
     _add_pairs(parser, "--kwarg", "observation or action argument, such as defer=to-back")
@@ -236,13 +237,15 @@ def _add_page(parser: argparse.ArgumentParser) -> None:
 def _add_verify(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "Recomputes every number from the actions in the file; nothing that the file names is loaded. A policy of "
-        "the package, or the one given by --policy, then plays episodes with fresh seeds."
+        "the package, or the one given by --policy, then plays episodes whose seeds are drawn, as the best rule does. "
+        "Exit status 1: the difference between them, or the actions of the models, are not those of the file."
     )
     add = parser.add_argument
     add("file", nargs="+", metavar="FILE", help="result file")
-    add("--policy", metavar="POLICY", help="policy that the file claims to be from")
-    fresh = "number of fresh episodes (as many as the suite has)"
+    add("--policy", metavar="POLICY", help="policy that the file claims to be from, as for `run`")
+    fresh = "number of episodes on secret seeds (as many as the suite has)"
     add("--fresh", type=natural_number, metavar="N", help=fresh)
+    add("--mark", **FLAG, help="keep these episodes beside FILE if the claim holds: its row is then verified")
     add("--suite", metavar="FILE", help="suite file, for a suite outside the package")
     _add_limits(parser)
     _add_trust(parser)

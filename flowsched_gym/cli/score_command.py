@@ -1,8 +1,8 @@
 """Scores one policy file, as a search for rules needs it: ``flowsched score``."""
 
 import argparse
-import ast
 import json
+import sys
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,14 +14,15 @@ from flowsched_gym import leaderboard
 from flowsched_gym.cli.arguments import key_values
 from flowsched_gym.cli.output import standard_output_kept_clean, without_nan
 from flowsched_gym.core.arrays import FloatArray
-from flowsched_gym.core.checks import check_between
-from flowsched_gym.core.errors import ConfigError, FlowSchedError, FlowSchedWarning, shown
-from flowsched_gym.core.files import open_to_read, replace_when_written
+from flowsched_gym.core.errors import ConfigError, FlowSchedError, FlowSchedWarning
+from flowsched_gym.core.files import replace_when_written
 from flowsched_gym.evaluation import evaluate, interquartile_mean
 from flowsched_gym.flows.metrics import merit
 from flowsched_gym.leaderboard import Setting, Suite
+from flowsched_gym.leaderboard.play import class_of
 from flowsched_gym.leaderboard.policy_process import Limits, played_apart
 from flowsched_gym.leaderboard.scores import Compared, training_scores
+from flowsched_gym.leaderboard.secret_seeds import secret_block
 from flowsched_gym.registration import MODEL_PREFIX
 
 RANDOM: Final = "random"
@@ -32,13 +33,13 @@ class CacheWarning(FlowSchedWarning):
 
 
 def run(options: argparse.Namespace) -> None:
-    """Plays the validation episodes with the policy, apart from this process, and prints its score."""
+    """Plays episodes with the policy, apart from this process, and prints its score."""
     suite = leaderboard.load_suite(options.suite)
     settings, kwargs = suite.select(options.env), key_values("--kwarg", options.kwarg)
-    seeds = suite.validation
-    if options.episodes is not None:
-        count = check_between("--episodes", options.episodes, 1, len(seeds), what=f"of suite {suite.name} an integer")
-        seeds = seeds[:count]
+    seeds = {setting.name: _seeds(suite, options) for setting in settings}
+    if options.cache is not None and options.seed is None:
+        print("flowsched: --cache is of no use without --seed: drawn seeds never come again", file=sys.stderr)
+        options.cache = None
     path = Path(options.file)
     limits = Limits.of(options.seconds, options.memory_mb, str(path.resolve().parent))
     cache = _Cache(suite, options.cache)
@@ -46,13 +47,13 @@ def run(options: argparse.Namespace) -> None:
     scores: list[float] = []
     with standard_output_kept_clean():
         try:
-            source, playing = f"{path.stem}:{_class_of(path)}", settings
+            source, playing = f"{path.stem}:{class_of(path)}", settings
         except ConfigError as error:
             playing, scored[settings[0].name] = [], _failed(settings[0], error)
         for setting in playing:
-            scale = cache.scale(setting, seeds)  # before the policy has a process
+            scale = cache.scale(setting, seeds[setting.name])  # before the policy has a process
             try:
-                ours = _play(setting, options.file, source, kwargs, seeds, limits)
+                ours = _play(setting, options.file, source, kwargs, seeds[setting.name], limits)
             except FlowSchedError as error:
                 scored[setting.name] = _failed(setting, error)
                 break
@@ -63,18 +64,19 @@ def run(options: argparse.Namespace) -> None:
             scores.append(score)
             scored[setting.name] = {"score": score, "metric": setting.metric, "mean": mean, "error": None}
     whole = float(interquartile_mean(np.array(scores))) if len(scores) == len(settings) else None
+    ends = {name: [each[0], each[-1]] for name, each in seeds.items()}
     answer: dict[str, object] = {
         "score": whole,
         "suite": suite.name,
-        "seeds": [seeds[0], seeds[-1]],
-        "settings": scored,
+        "seeds": ends[settings[0].name] if len(set(seeds.values())) == 1 else None,
+        "settings": {name: {**each, "seeds": ends[name]} for name, each in scored.items()},
     }
     if options.json:
         print(json.dumps(without_nan(answer), allow_nan=False))
         return
     for name, result in scored.items():
         reached = "score {score:.4g}, {metric} {mean:.6g}".format_map(result) if result["error"] is None else ""
-        print(f"{name}: {reached or result['error']}")
+        print(f"{name}: {reached or result['error']} (seeds {ends[name][0]} to {ends[name][1]})")
     left = f"; {len(settings) - len(scored)} more settings were not played" if len(scored) < len(settings) else ""
     print(f"no score: the last line says why{left}" if whole is None else f"score: {whole:.4g}")
 
@@ -83,23 +85,18 @@ def _failed(setting: Setting, error: FlowSchedError) -> dict[str, object]:
     return {"score": None, "metric": setting.metric, "mean": None, "error": str(error)}
 
 
-def _class_of(path: Path) -> str:
-    """Finds the one class of a policy file that has ``predict``, without running the file."""
-    with open_to_read(path, "policy", "a policy file (.py)") as file:
-        text = file.read_bytes()
-    try:
-        tree = ast.parse(text, filename=str(path))
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise ConfigError(f"{path} is not Python: {error}") from None
-    classes = [
-        each.name
-        for each in tree.body
-        if isinstance(each, ast.ClassDef)
-        and any(isinstance(part, ast.FunctionDef) and part.name == "predict" for part in each.body)
-    ]
-    if len(classes) != 1:
-        raise ConfigError(f"{path} has {shown(classes)}: it must have one class with a method predict")
-    return classes[0]
+def _seeds(suite: Suite, options: argparse.Namespace) -> range:
+    """Returns the seeds of a setting's episodes: drawn, so that no policy knows them, or those that the user names.
+
+    Each setting has others: what a policy sees in one may be hidden in the next.
+    """
+    count = len(suite.validation) if options.episodes is None else options.episodes
+    if options.seed is None:
+        return secret_block(suite.taken, count)
+    seeds = range(options.seed, options.seed + count)
+    if seeds[0] <= suite.test[-1] and suite.test[0] <= seeds[-1]:
+        raise ConfigError(f"--seed {seeds[0]} gives seeds of the test of suite {suite.name}, which judge, not score")
+    return seeds
 
 
 def _play(

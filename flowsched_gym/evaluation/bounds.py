@@ -16,7 +16,7 @@ flows share links as they do there, and nothing is interrupted.
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, NamedTuple, cast, get_args
@@ -29,7 +29,7 @@ from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.files import Progress
 from flowsched_gym.envs import DecisionEnv
 from flowsched_gym.evaluation.grants import MOST_TRIED, most_deadlines
-from flowsched_gym.evaluation.player import check_episodes, make_environment
+from flowsched_gym.evaluation.player import check_seeds, make_environment
 from flowsched_gym.evaluation.results import EvaluationResult, Provenance, Run
 from flowsched_gym.evaluation.rollout import EpisodeResult
 from flowsched_gym.evaluation.selection import NODE_LIMIT, Jobs, fits_alone, select_most_jobs, serve_earliest_due_first
@@ -158,7 +158,7 @@ def evaluate_bound(
     environment: str | EnvironmentSpec,
     *,
     episodes: int,
-    seed: int,
+    seed: int | Sequence[int],
     kwargs: Mapping[str, Any] | None = None,
     method: BoundMethod = "auto",
     command: str | None = None,
@@ -180,14 +180,14 @@ def evaluate_bound(
         MissingDependencyError: SciPy is needed and not installed.
     """
     begun = time.monotonic()
-    episodes, seed = check_episodes(episodes, seed)
+    seeds = check_seeds(episodes, seed)
     spec = find_environment(environment)
     results = []
     tell = progress or (lambda done, total: None)
     with closing(EnvironmentFlows(spec, kwargs)) as flows:
-        for episode in range(episodes):
-            tell(episode, episodes)
-            bound = bound_of_simulation(simulation := flows.simulation(seed + episode), method=method)
+        for number, each in enumerate(seeds):
+            tell(number, len(seeds))
+            bound = bound_of_simulation(simulation := flows.simulation(each), method=method)
             if method != "relaxed":
                 bound = _best_of_all(simulation, bound, spec, kwargs or {})
             metrics = {
@@ -195,8 +195,8 @@ def evaluate_bound(
                 "deadline_hit_ratio": bound.upper_ratio,
                 "reachable_hit_ratio": bound.lower / bound.num_deadlines if bound.num_deadlines else math.nan,
             }
-            results.append(EpisodeResult(seed=seed + episode, num_decisions=0, reward=math.nan, metrics=metrics))
-    tell(episodes, episodes)
+            results.append(EpisodeResult(seed=each, num_decisions=0, reward=math.nan, metrics=metrics))
+    tell(len(seeds), len(seeds))
     return EvaluationResult(
         environment=spec.id,
         kwargs=dict(kwargs or {}),

@@ -1,6 +1,7 @@
 """Evaluates a policy on an environment over many episodes, each with a seed of its own.
 
-Episode e begins with ``reset(seed=seed + e)``, so that every policy evaluated with the same seed sees the same flows.
+Episode e begins with ``reset(seed=seed + e)``, or with the seed that is given for it, so that every policy evaluated
+with the same seeds sees the same flows.
 
 Episodes are played side by side in a native vector environment where the policy allows it: one that promises to be pure
 (`flowsched_gym.envs.policies.Policy`), such as heuristics that compare columns, and models wrapped by
@@ -15,7 +16,7 @@ import itertools
 import math
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from typing import Any, Final, cast
@@ -23,6 +24,7 @@ from typing import Any, Final, cast
 import gymnasium
 from gymnasium.vector import AutoresetMode
 
+from flowsched_gym.core.arrays import is_sequence
 from flowsched_gym.core.checks import check_integer
 from flowsched_gym.core.errors import ConfigError, FlowSchedWarning, InvalidAction
 from flowsched_gym.core.files import Progress
@@ -116,12 +118,13 @@ class Player:
         policy: Policy,
         *,
         episodes: int,
-        seed: int,
+        seed: int | Sequence[int],
         deterministic: bool = True,
         progress: Progress | None = None,
         on_records: OnRecords | None = None,
     ) -> tuple[EpisodeResult, ...]:
-        """Plays episodes, each from ``reset(seed=seed + e)`` to its end; the arguments are those of `evaluate`."""
+        """Plays episodes, each from the reset with its seed to its end; the arguments are those of `evaluate`."""
+        seeds = check_seeds(episodes, seed)
         count = itertools.count(1)
 
         def end(episode: int, records: Callable[[], Records]) -> None:
@@ -132,7 +135,6 @@ class Player:
 
         if progress is not None:
             progress(0, episodes)
-        seeds = range(seed, seed + episodes)
         vector = self._vector_for(seeds) if deterministic and is_pure(policy) else None
         if vector is not None:
             played = rollout_vector(
@@ -151,7 +153,7 @@ class Player:
         if self._vector is not None:
             self._vector.close()
 
-    def _vector_for(self, seeds: range) -> FlowSchedVectorEnv | None:
+    def _vector_for(self, seeds: Sequence[int]) -> FlowSchedVectorEnv | None:
         """Returns a vector for some episodes, that of the last time if its size is right; None if there is no use."""
         if not has_vector(self._spec) or self._kwargs.get("render_mode") is not None:
             return None
@@ -176,7 +178,7 @@ def evaluate(
     policy: str | Policy,
     *,
     episodes: int,
-    seed: int,
+    seed: int | Sequence[int],
     kwargs: Mapping[str, Any] | None = None,
     label: str | None = None,
     deterministic: bool = True,
@@ -193,8 +195,8 @@ def evaluate(
         environment: ``flowsched/<Name>-v0``, or that with ``flowsched_gym:`` before it, or what the registry has of it.
         policy: Name of one of the system's policies, ``module:Class``, or an object with ``predict``.
         episodes: Number of episodes, >= 1; intervals need ``MIN_EPISODES``.
-        seed: Seed of the first episode, an integer >= 0; the next ones count on from it. Also that of policies that
-            draw.
+        seed: Seed of the first episode, an integer >= 0; the next ones count on from it. Or one for each episode. The
+            first is also that of policies that draw.
         kwargs: Arguments of the environment.
         label: Name of the policy in the result. Default: its name, or its class.
         deterministic: Passed on to the policy: its most likely action instead of a draw.
@@ -213,7 +215,7 @@ def evaluate(
         SpaceMismatchError: The policy was made for other spaces.
     """
     begun = time.monotonic()
-    episodes, seed = check_episodes(episodes, seed)
+    seeds = check_seeds(episodes, seed)
     kwargs = with_networks_read(with_workload_read(kwargs or {}))
     source = policy if isinstance(policy, str) else None
     spec = find_environment(environment)
@@ -222,15 +224,15 @@ def evaluate(
     check_label("policy", label)
     with closing(Player(spec, kwargs)) as player:
         if isinstance(policy, str):
-            policy = resolve_policy(policy, player.env, seed=seed)
-        if episodes > 1 and not repeat and deterministic and plays_the_same(policy, player.env):
-            warnings.warn(SameEpisodesWarning(label, episodes), stacklevel=2)
-            episodes = 1
+            policy = resolve_policy(policy, player.env, seed=seeds[0])
+        if len(seeds) > 1 and not repeat and deterministic and plays_the_same(policy, player.env):
+            warnings.warn(SameEpisodesWarning(label, len(seeds)), stacklevel=2)
+            seeds = seeds[:1]
         try:
             results = player.play(
                 policy,
-                episodes=episodes,
-                seed=seed,
+                episodes=len(seeds),
+                seed=seeds,
                 deterministic=deterministic,
                 progress=progress,
                 on_records=on_records,
@@ -281,7 +283,13 @@ def resolve_policy(name: str, env: gymnasium.Env[Any, Any], *, seed: int) -> Pol
     return made
 
 
-def check_episodes(episodes: int, seed: int) -> tuple[int, int]:
-    """Refuses numbers of episodes and seeds that cannot be, and makes Python's integers of NumPy's."""
-    count = check_integer("episodes", episodes, at_least=1, below=MOST_EPISODES + 1)
-    return count, check_integer("seed", seed, at_least=0, below=math.inf)
+def check_seeds(episodes: int, seed: int | Sequence[int]) -> Sequence[int]:
+    """Returns the seed of each episode, of Python's integers; refuses numbers that cannot be, and other lengths."""
+    check = partial(check_integer, below=math.inf)
+    episodes = check_integer("episodes", episodes, at_least=1, below=MOST_EPISODES + 1)
+    if not is_sequence(seed):
+        first = check("seed", seed, at_least=0)
+        return range(first, first + episodes)
+    if len(seed) != episodes:
+        raise ConfigError(f"seed has {len(seed)} entries: it must be an integer, or have one for each of {episodes}")
+    return [check("seed", each, at_least=0) for each in seed]

@@ -11,7 +11,7 @@ import numpy as np
 from flowsched_gym.core.arrays import is_whole, to_float
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.evaluation.bounds import BOUND_POLICY
-from flowsched_gym.evaluation.results import EvaluationResult
+from flowsched_gym.evaluation.results import EvaluationResult, check_own_name, outcome
 from flowsched_gym.evaluation.rollout import EpisodeResult
 from flowsched_gym.evaluation.statistics import bootstrap_interval
 from flowsched_gym.flows.metrics import METRIC_NAMES
@@ -56,8 +56,11 @@ def check_result(result: EvaluationResult) -> None:
             raise ConfigError(f"model, digest is {shown(model.digest)}: it must be 32 hexadecimal digits")
         if model.seed is not None and model.seed < 0:
             raise ConfigError(f"model, seed is {shown(model.seed)}: it must be >= 0")
-    if len({model.digest for model in models}) < len(models):
-        raise ConfigError("runs: two have the same model")
+    digests = [model.digest for model in models]
+    if len({*digests}) < len(digests) and len({*zip(digests, map(outcome, result.runs), strict=True)}) > len(
+        {*digests}
+    ):
+        raise ConfigError("runs: two have the same model and other episodes")
     for name in result.metric_names:
         if name not in (*METRIC_NAMES, REACHABLE):
             raise ConfigError(f"metrics has {shown(name)}: it must be one of {', '.join(METRIC_NAMES[:3])}, ...")
@@ -108,8 +111,11 @@ def _check_name(result: EvaluationResult) -> None:
     source = None if result.source is None else result.source.partition(OPTIONS)[0]
     # In a suite it is a policy that was named; elsewhere somebody may have given the object.
     same = source == name or (source is None and result.reference is None)
-    if name.casefold() in builtin_names() and (not same or result.learned):
+    known = builtin_names()
+    if name.casefold() in known and (not same or result.learned):
         raise ConfigError(f"policy is {shown(result.policy)}, which is one of the package: what played is another")
+    if name not in known and result.reference is not None:
+        check_own_name("policy", result.policy, known)
     if BOUND_POLICY in (result.policy, source) and not result.policy == result.source == BOUND_POLICY:
         raise ConfigError(f"policy is {shown(result.policy)}, source {shown(result.source)}: one of them is the bound")
 

@@ -6,7 +6,7 @@ import re
 import time
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
@@ -23,7 +23,8 @@ from flowsched_gym.registration import find_environment
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import plain_variant
 
-CORE_PACKAGES: Final = ("flowsched-gym", "gymnasium", "numba", "numpy", "simpy")
+PACKAGE: Final = "flowsched-gym"
+CORE_PACKAGES: Final = (PACKAGE, "gymnasium", "numba", "numpy", "simpy")
 MODEL_PACKAGES: Final = ("sb3-contrib", "stable-baselines3", "torch")
 """Packages that the actions of trained models depend on besides."""
 NAME: Final = re.compile(r"[\w .,:/+=%()-]{1,200}")
@@ -34,6 +35,12 @@ CONTROLS: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Unicode categories of control and format characters, surrogates, and ends of lines and paragraphs."""
 LINK: Final = re.compile(r"://|www\.", re.IGNORECASE)
 """What makes a link of a plain text."""
+OWN_NAME: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?")
+"""Name of a policy of one's own in a suite: it becomes part of a file's name."""
+RESERVED: Final = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
+"""What Windows calls no file."""
+SIMILAR_LETTERS: Final = str.maketrans("01i2345678q9", "ollzeasgtbgg", "._-")
+"""Digits and letters that are taken for others, and marks that are overlooked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +108,23 @@ class Provenance:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SecretSeeds:
+    """What a policy did on seeds that nobody knew.
+
+    Attributes:
+        rule: Name of the rule that played the same episodes.
+        differences: By metric, the policy's minus the rule's, (num_runs, num_episodes).
+    """
+
+    rule: str
+    differences: Mapping[str, FloatArray]
+
+    def interval(self, metric: str) -> Interval:
+        """Returns the mean difference, with its interval."""
+        return bootstrap_interval(self.differences[metric])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationResult:
     """The episodes of one policy on one environment, of several trainings for an agent that was trained so.
 
@@ -109,6 +133,7 @@ class EvaluationResult:
             ``None`` where it was an object.
         runs: One for each training; all of the same episodes.
         reference: ``None`` for episodes of no suite.
+        secret: Its mark, where it was verified on secret seeds; no part of its file.
         spec: What the registry has of the environment.
 
     Raises:
@@ -124,6 +149,7 @@ class EvaluationResult:
     runs: tuple[Run, ...]
     reference: SuiteReference | None = None
     made: Provenance = field(default_factory=Provenance, compare=False)
+    secret: SecretSeeds | None = field(default=None, compare=False)
     spec: EnvironmentSpec = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -155,6 +181,11 @@ class EvaluationResult:
     def learned(self) -> bool:
         """Whether what played is a trained model."""
         return self.runs[0].model is not None
+
+    @property
+    def num_distinct(self) -> int:
+        """Number of runs that differ in a metric of some episode; equal ones are one training, however often named."""
+        return len(set(map(outcome, self.runs)))
 
     @property
     def has_actions(self) -> bool:
@@ -193,6 +224,11 @@ class EvaluationResult:
         return bootstrap_intervals({name: self.samples(name) for name in ("reward", *self.metric_names)})
 
 
+def outcome(run: Run) -> str:
+    """Returns all metrics of a run as a text that equal runs share, NaN included."""
+    return repr([list(episode.metrics.values()) for episode in run.episodes])
+
+
 def check_name(name: str, value: str) -> None:
     """Refuses a name that Markdown or HTML would read as more than a text, such as a link."""
     if not NAME.fullmatch(value) or not value.isprintable():
@@ -212,6 +248,18 @@ def check_label(name: str, value: str) -> None:
         )
 
 
+def check_own_name(name: str, value: str, known: Iterable[str]) -> None:
+    """Refuses what a policy of one's own cannot be called in a suite: it names a file, and looks like no known one."""
+    if not OWN_NAME.fullmatch(value) or RESERVED.fullmatch(value):
+        raise ConfigError(
+            f"{name} is {shown(value)}: the name of a policy must have 1 to 64 letters from a to z, digits and . _ -, "
+            "begin with a letter or digit, and be no device of Windows (--label gives one)"
+        )
+    for other in known:
+        if value != other and _skeleton(value) == _skeleton(other):
+            raise ConfigError(f"{name} is {shown(value)}: it looks like {other}, another policy (--label gives a name)")
+
+
 def check_printable(where: str, content: object) -> None:
     """Refuses control characters, such as escape codes of a terminal, in all texts of a JSON document."""
     if isinstance(content, str):
@@ -220,6 +268,12 @@ def check_printable(where: str, content: object) -> None:
     elif isinstance(content, (Mapping, list, tuple)):
         for each in chain.from_iterable(content.items()) if isinstance(content, Mapping) else content:
             check_printable(where, each)
+
+
+def _skeleton(name: str) -> str:
+    """Returns what a name looks like at a glance."""
+    plain = name.casefold().translate(SIMILAR_LETTERS)
+    return plain.replace("rn", "m").replace("vv", "w").replace("cl", "d")
 
 
 def _processor() -> str:

@@ -7,6 +7,7 @@ that Stable-Baselines3 wrote cannot: its parts are pickled, and unpickling runs 
 Models of few weights are loaded by NumPy alone, all others by Stable-Baselines3.
 """
 
+import hashlib
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
@@ -192,6 +193,12 @@ def load_policy(path: str | PathLike[str], env: Environment, *, trust: bool = Fa
     return load_saved(path, env)
 
 
+def network_digest(content: Mapping[str, Any]) -> str:
+    """Returns the digest of what acts in a model that `read_model` read: equal networks have one, whatever the file."""
+    acts = _canonical([content[name] for name in ("policy", "arguments", "weights")])
+    return hashlib.blake2b(repr(acts).encode(), digest_size=16).hexdigest()
+
+
 def build_policy(path: str | PathLike[str], content: Mapping[str, Any]) -> "BasePolicy":
     """Makes the network that `read_model` read, with its weights, on the CPU; a ``ConfigError`` if it does not fit."""
     try:
@@ -295,6 +302,18 @@ def _describe(space: spaces.Space[Any]) -> str:
     if isinstance(space, spaces.Box):
         return f"Box({space.low.min():g} to {space.high.max():g}, {space.shape}, {space.dtype})"
     return str(space)
+
+
+def _canonical(value: Any) -> Any:
+    """Returns lists, numbers and texts that are equal where two values are."""
+    if isinstance(value, Mapping):
+        return sorted((repr(key), _canonical(each)) for key, each in value.items())
+    if isinstance(value, (list, tuple)):
+        return [_canonical(each) for each in value]
+    if isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "detach"):
+        array = np.asarray(value)
+        return array.dtype.str, array.shape, array.tobytes().hex()
+    return value
 
 
 def _class_of(name: str) -> Any:

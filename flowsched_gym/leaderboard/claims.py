@@ -18,7 +18,14 @@ import numpy as np
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.evaluation import BOUND_POLICY, Interval
 from flowsched_gym.flows.metrics import merit
-from flowsched_gym.leaderboard.comparison import RANDOM, ComparedSetting, ComparisonRow, MetricColumn, written_score
+from flowsched_gym.leaderboard.comparison import (
+    ACTIONS_ONLY,
+    RANDOM,
+    ComparedSetting,
+    ComparisonRow,
+    MetricColumn,
+    written_score,
+)
 from flowsched_gym.leaderboard.scores import Compared, holm, num_collapsed, suite_score, training_scores
 from flowsched_gym.leaderboard.suite import CALIBRATION, HEADLINE
 from flowsched_gym.leaderboard.table import Table, escaped, format_interval
@@ -37,6 +44,8 @@ BETTER: Final = "**better**"
 WORSE: Final = "worse"
 OPEN: Final = "not told apart"
 NO_RULE: Final = "no rule has its actions"
+ON_SECRET_SEEDS: Final = "on secret seeds"
+"""Column of the difference with which a row was verified."""
 REASONS: Final = {
     "no room": "neither the best rule nor the reference is more than 1 % better",
     "no information": "every policy that is more than 1 % better than the best rule has more information",
@@ -205,6 +214,7 @@ def learned_table(claims: Sequence[Claim]) -> Table:
             round(shown.scale * end, digits) == 0 != end for end in ends
         ):
             digits += 1
+        trainings = f"{row.num_distinct} distinct of " * (row.num_distinct < row.num_runs) + f"{row.num_runs}"
         collapsed = num_collapsed(scores) if len(scores) else 0
         judged = difference is not None and each.verdict != NO_RULE
         rule = "" if each.rule is None else f"{escaped(each.rule.policy)} {_mean(shown, each.rule)}"
@@ -213,15 +223,27 @@ def learned_table(claims: Sequence[Claim]) -> Table:
                 escaped(setting.name or setting.title),
                 tier_of(each.compared),
                 escaped(row.policy) + " (the reference)" * (row.policy == setting.reference),
-                f"{row.num_runs}, {collapsed} collapsed" if collapsed else f"{row.num_runs}",
+                f"{trainings}, {collapsed} collapsed" if collapsed else trainings,
                 f"{shown.label}: {_mean(shown, row)}",
                 rule,
                 shown.write(difference, digits=digits, signed=True),
                 written_score(float(scores.mean())) if len(scores) else "",
                 f"{each.verdict}, {_written_p(each.p_value)}" if judged else each.verdict,
+                ACTIONS_ONLY if row.secret is None else shown.write(row.secret, digits=digits, signed=True),
             )
         )
-    columns = ("setting", "tier", "agent", "trainings", "measure", "best rule", "difference", "score", "verdict")
+    columns = (
+        "setting",
+        "tier",
+        "agent",
+        "trainings",
+        "measure",
+        "best rule",
+        "difference",
+        "score",
+        "verdict",
+        ON_SECRET_SEEDS,
+    )
     return Table(columns=columns, rows=tuple(lines))
 
 

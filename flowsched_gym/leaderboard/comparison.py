@@ -32,6 +32,8 @@ CLAIRVOYANT: Final = "clairvoyant=true"
 """Option with which search knows the future."""
 APART: Final = "With more actions or information"
 """Stands above the rows of what the agents of a setting cannot be compared with."""
+VERIFIED, ACTIONS_ONLY = "verified", "actions only"
+"""Marks of rows: the policy played on secret seeds; nobody had the models of a learned agent play there."""
 RANDOM: Final = "random"
 """Policy that every environment has, and that has the score 0."""
 PERCENT: Final = 100.0
@@ -83,6 +85,7 @@ class ComparisonRow:
     Attributes:
         searches: Whether it tries its choices on copies of the episode.
         num_runs: Trainings behind it; 1 for what is not trained.
+        num_distinct: How many of them differ in some episode.
         estimate: Mean of the metric that is compared; for the bound, what no scheduler exceeds.
         middle: Interquartile mean of it over runs and episodes.
         ability: What it may do, and what it knows.
@@ -92,6 +95,7 @@ class ComparisonRow:
         improvement: Probability that it is better than the reference in an episode; ``None`` likewise.
         to_bound: Bound's metric minus its own in the same episodes; ``None`` without a bound, and for the bound.
         others: Means of other metrics, by name, in the order of a table; none for the bound.
+        secret: Its difference from the best rule on secret seeds; ``None`` where it was not verified there.
         apart: Whether it may do or knows something that the agents of the setting do not.
         score: Its mean score, 0 at random and 1 at the setting's reference; ``None`` without either.
     """
@@ -100,6 +104,7 @@ class ComparisonRow:
     learned: bool
     searches: bool = False
     num_runs: int
+    num_distinct: int = 1
     estimate: Interval
     middle: Interval
     ability: Ability
@@ -108,13 +113,18 @@ class ComparisonRow:
     improvement: Interval | None = None
     to_bound: Interval | None = None
     others: Mapping[str, Interval] = field(default_factory=dict)
+    secret: Interval | None = None
     apart: bool = False
     score: float | None = None
 
     @property
-    def training(self) -> str:
-        """What stands beside the name of a learned agent."""
-        return f"learned, {self.num_runs} {'seed' if self.num_runs == 1 else 'seeds'}"
+    def notes(self) -> list[str]:
+        """What stands beside its name: its trainings, and whether more is known of it than its actions."""
+        trainings = f"{self.num_runs} {'seed' if self.num_runs == 1 else 'seeds'}"
+        if self.num_distinct < self.num_runs:
+            trainings = f"{self.num_distinct} distinct of {trainings}"
+        known = [] if self.secret is None else [VERIFIED]
+        return ["learned", trainings, *(known or [ACTIONS_ONLY])] if self.learned else known
 
     @property
     def is_rule(self) -> bool:
@@ -288,7 +298,7 @@ def comparison_table(
     rows = rows or compare(results, metric=metric)
     shown = column_of(metric or results[0].spec.metric)
     columns: dict[str, list[str]] = {
-        "policy": [f"{row.policy} ({row.training})" if row.learned else row.policy for row in rows],
+        "policy": [f"{row.policy} ({', '.join(row.notes)})" if row.notes else row.policy for row in rows],
         "actions": [", ".join(row.ability.actions) for row in rows],
         "information": [", ".join(row.ability.information) or "none" for row in rows],
         shown.label: [shown.write(row.estimate) for row in rows],
@@ -364,6 +374,8 @@ def _row(
         learned=result.learned,
         searches=plans(result),
         num_runs=len(result.runs),
+        num_distinct=result.num_distinct,
+        secret=None if result.secret is None else result.secret.interval(metric),
         estimate=statistics.bootstrap_interval(samples),
         middle=statistics.bootstrap_interval(samples, statistic=statistics.interquartile_mean),
         ability=ability,

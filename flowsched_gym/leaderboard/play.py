@@ -4,25 +4,29 @@ A result file is named by its setting and policy. What has been played already i
 interrupted goes on where it stopped.
 """
 
+import ast
 import contextlib
 import re
 import time
+import zipfile
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from flowsched_gym import evaluation
 from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.core.files import open_to_read
 from flowsched_gym.envs.policies import Policy
 from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, ModelFile, Progress, Provenance, Run, evaluate
 from flowsched_gym.evaluation.result_checks import builtin_names
 from flowsched_gym.evaluation.result_files import digest_of, file_name
-from flowsched_gym.evaluation.results import check_label
+from flowsched_gym.evaluation.results import check_own_name
 from flowsched_gym.integrations.archive import is_archive
 from flowsched_gym.integrations.models import read_model
 from flowsched_gym.leaderboard.kept import model_path
 from flowsched_gym.leaderboard.policy_process import NO_LIMITS, Limits, played_apart
+from flowsched_gym.leaderboard.published import published_names
 from flowsched_gym.leaderboard.suite import VIEW_ARGUMENTS, Setting, Suite
 from flowsched_gym.machine_code.decorators import compiles
 from flowsched_gym.registration import MODEL_SUFFIX, is_model
@@ -30,6 +34,10 @@ from flowsched_gym.systems import OPTIONS
 
 Players = Generator[tuple[ModelFile | None, str | Policy, dict[str, object]], None, None]
 SEED_IN_NAME: Final = re.compile(r"seed[-_]?(\d+)")
+FILE_SUFFIX: Final = ".py"
+"""What the path of a policy file ends with."""
+WEIGHTS: Final = "policy.pth"
+"""Where a file of Stable-Baselines3 has its weights."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +46,8 @@ class Entrant:
 
     Attributes:
         label: Its name on the leaderboard.
-        source: Name of a heuristic or of the bound, ``module:Class``, name or path of a model, or a folder of models.
+        source: Name of a heuristic or of the bound, ``module:Class``, path of a policy file (``.py``), name or path of
+            a model, or a folder of models.
         models: Model files, one for each training; none for other policies.
     """
 
@@ -48,9 +57,9 @@ class Entrant:
 
 
 def entrants_of(sources: Sequence[str], *, label: str | None = None) -> list[Entrant]:
-    """Finds out what each source is: a name, a class, a model, or a folder with a model for each training.
+    """Finds out what each source is: a name, a class, a file, a model, or a folder with a model for each training.
 
-    The label names the only one; by default policies are called as the name, the class, the model's file or the folder.
+    The label names the only one; by default policies are called as the name, the class, the file or the folder.
 
     Raises:
         ConfigError: There is no such model, a folder has none, a name is not allowed, or two are called alike.
@@ -69,19 +78,23 @@ def entrants_of(sources: Sequence[str], *, label: str | None = None) -> list[Ent
             models, name = tuple(sorted(path.glob(f"*{MODEL_SUFFIX}"), key=_seed_and_name)), path.resolve().name
             if not models:
                 raise ConfigError(f"--policy is {shown(source)}: the folder has no model (*{MODEL_SUFFIX})")
+        elif source.endswith(FILE_SUFFIX):
+            name = path.stem
         elif ":" in source:
             target = source.rpartition(":")[2]
             name = target if target.isidentifier() else source
-        name = label or name
-        check_label("--policy", name)
-        known = name.partition(OPTIONS)[0]
-        if known.casefold() in builtin_names() and (models or source.partition(OPTIONS)[0] != known):
+        name = name if label is None else label
+        known, builtin = name.partition(OPTIONS)[0], builtin_names()
+        if known.casefold() in builtin and (models or source.partition(OPTIONS)[0] != known):
             raise ConfigError(
                 f"--policy {shown(source)} would have the name {shown(name)} of a policy of the package: give it "
                 "another one by --label"
             )
+        if known not in builtin:
+            check_own_name("--policy" if label is None else "--label", name, builtin | published_names())
         entrants.append(Entrant(label=name, source=source, models=models))
     check_once([entrant.label for entrant in entrants])
+    check_once([file_name(entrant.label) for entrant in entrants])
     return entrants
 
 
@@ -103,7 +116,7 @@ def play(
     entrant: Entrant,
     *,
     kwargs: Mapping[str, object] | None = None,
-    seeds: range | None = None,
+    seeds: Sequence[int] | None = None,
     trust: bool = False,
     limits: Limits = NO_LIMITS,
     command: str | None = None,
@@ -142,13 +155,14 @@ def play(
                     f"{entrant.source}: its models were trained with different arguments of the environment"
                 )
             played = arguments
-            episodes: Any = {"episodes": len(seeds), "seed": seeds[0], "progress": tell}
+            episodes: Any = {"episodes": len(seeds), "seed": seeds, "progress": tell}
             if policy == BOUND_POLICY:
                 result = evaluation.evaluate_bound(setting.spec, kwargs=arguments, **episodes)
             else:
                 sooner = {"engine": "compiled", **arguments} if compiles() else arguments  # the same bits
                 result = evaluate(setting.spec, policy, kwargs=sooner, label=entrant.label, repeat=True, **episodes)
             runs.append(Run(model=model, episodes=result.episodes))
+    made = Provenance.here(command=command, seconds=time.monotonic() - begun, with_models=bool(entrant.models))
     return EvaluationResult(
         environment=setting.spec.id,
         kwargs=played,
@@ -156,7 +170,7 @@ def play(
         source=entrant.source,
         runs=tuple(runs),
         reference=None if seeds != suite.test else suite.reference(setting),
-        made=Provenance.here(command=command, seconds=time.monotonic() - begun, with_models=bool(entrant.models)),
+        made=replace(made, versions={**made.versions, **file_version(entrant)}),
     )
 
 
@@ -178,6 +192,10 @@ def players(
         yield None, source, arguments
     elif spec.names(source):
         yield None, source, {**setting.heuristic_kwargs(source), **kwargs}
+    elif source.endswith(FILE_SUFFIX):
+        target = f"{Path(source).resolve()}:{class_of(Path(source))}"
+        with played_apart(entrant.label, target, spec, arguments) as policy:
+            yield None, policy, arguments
     elif ":" not in source:
         raise ConfigError(f"policy {source!r} does not play here: {', '.join(spec.named_policies)} do")
     else:
@@ -206,11 +224,46 @@ def _models(
 
 
 def model_digest(path: Path) -> str:
-    """Returns the digest of a model's file."""
+    """Returns the digest of a model, of its network and weights: it has the same one in another archive."""
+    from flowsched_gym.integrations.archive import is_archive  # noqa: PLC0415 - Stable-Baselines3 is optional
+    from flowsched_gym.integrations.models import network_digest, read_model  # noqa: PLC0415 - the same
+
     try:
-        return digest_of(path.read_bytes())
+        if is_archive(path):
+            return network_digest(read_model(path))
+        with zipfile.ZipFile(path) as archive:
+            return digest_of(archive.read(WEIGHTS))
     except OSError as error:
         raise ConfigError(f"model {path} cannot be read: {error.strerror}") from None
+    except (KeyError, ValueError, zipfile.BadZipFile) as error:
+        raise ConfigError(f"model {path} cannot be read: {error}") from None
+
+
+def file_version(entrant: Entrant) -> dict[str, str]:
+    """Returns the digest of a policy file by its name, to stand among the versions; nothing of other policies."""
+    if entrant.models or not entrant.source.endswith(FILE_SUFFIX):
+        return {}
+    with open_to_read(entrant.source, "policy", "a policy file (.py)") as path:
+        return {path.name: digest_of(path.read_bytes())}
+
+
+def class_of(path: Path) -> str:
+    """Finds the one class of a policy file that has ``predict``, without running the file."""
+    with open_to_read(path, "policy", "a policy file (.py)") as file:
+        text = file.read_bytes()
+    try:
+        tree = ast.parse(text, filename=str(path))
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise ConfigError(f"{path} is not Python: {error}") from None
+    classes = [
+        each.name
+        for each in tree.body
+        if isinstance(each, ast.ClassDef)
+        and any(isinstance(part, ast.FunctionDef) and part.name == "predict" for part in each.body)
+    ]
+    if len(classes) != 1:
+        raise ConfigError(f"{path} has {shown(classes)}: it must have one class with a method predict")
+    return classes[0]
 
 
 def _seed_and_name(path: Path) -> tuple[int, str]:

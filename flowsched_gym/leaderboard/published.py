@@ -7,18 +7,22 @@ which it is generated.
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
+from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.files import read_json
 from flowsched_gym.evaluation import EpisodeResult, EvaluationResult, ModelFile, Run
 from flowsched_gym.evaluation.result_files import write_json
+from flowsched_gym.evaluation.results import SecretSeeds
 from flowsched_gym.leaderboard.comparison import COLUMNS
-from flowsched_gym.leaderboard.suite import VIEW_ARGUMENTS, Suite
+from flowsched_gym.leaderboard.suite import SUITES, VIEW_ARGUMENTS, Suite
+from flowsched_gym.systems import OPTIONS
 
 SCHEMA: Final = "flowsched-published/1"
 DIGITS: Final = 7
@@ -38,6 +42,7 @@ def published_content(results: Sequence[EvaluationResult], suite: Suite) -> dict
             "source": result.source,
             "view": {name: value for name, value in result.kwargs.items() if name in VIEW_ARGUMENTS},
             "models": [run.model.seed for run in result.runs if run.model is not None],
+            **_secret_content(result.secret, suite.settings[result.reference.setting].metric),
             "metrics": {name: _rounded(result, name) for name in COLUMNS if name in result.metric_names},
         }
         for result in results
@@ -69,6 +74,13 @@ def published_results(suite: Suite) -> list[EvaluationResult]:
     return [_result(row, suite) for row in content["rows"]]
 
 
+@cache
+def published_names() -> frozenset[str]:
+    """Returns the names of the policies of all suites that are published."""
+    contents = [read_json(path) for path in map(published_path, SUITES) if path.exists()]
+    return frozenset(row["policy"].partition(OPTIONS)[0] for content in contents for row in content["rows"])
+
+
 def same_as_published(result: EvaluationResult, published: EvaluationResult) -> bool:
     """Returns whether a result has the numbers of a published one, to the digits that are published."""
     if len(result.runs) != len(published.runs) or result.learned != published.learned:
@@ -95,10 +107,28 @@ def _result(row: dict[str, Any], suite: Suite) -> EvaluationResult:
         source=row["source"],
         runs=tuple(runs),
         reference=suite.reference(setting),
+        secret=_secret(row.get("secret")),
     )
 
 
+def _secret_content(secret: SecretSeeds | None, metric: str) -> dict[str, object]:
+    """Returns what is published of a mark: the rule, and the differences by the metric of the setting; or nothing."""
+    return {} if secret is None else {"secret": {"rule": secret.rule, metric: _digits(secret.differences[metric])}}
+
+
+def _secret(content: dict[str, Any] | None) -> SecretSeeds | None:
+    if content is None:
+        return None
+    differences = {name: np.array(value, dtype=np.float64) for name, value in content.items() if name != "rule"}
+    return SecretSeeds(rule=content["rule"], differences=differences)
+
+
 def _rounded(result: EvaluationResult, metric: str) -> list[list[float | None]]:
-    """Returns a metric of all episodes of all runs with the digits that are published; None for NaN."""
-    runs = result.samples(metric).tolist()
+    """Returns a metric of all episodes of all runs with the digits that are published."""
+    return _digits(result.samples(metric))
+
+
+def _digits(values: FloatArray) -> list[list[float | None]]:
+    """Returns a value of all episodes of all runs with the digits that are published; None for NaN."""
+    runs = values.tolist()
     return [[None if value != value else float(f"{value:.{DIGITS}g}") for value in run] for run in runs]

@@ -36,6 +36,7 @@ from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, SuiteRefere
 from flowsched_gym.evaluation.result_files import digest_of
 from flowsched_gym.evaluation.results import check_name, check_printable
 from flowsched_gym.flows.metrics import METRIC_NAMES
+from flowsched_gym.leaderboard.secret_seeds import mark
 from flowsched_gym.registration import check_arguments, find_environment, heuristic_arguments, widest_ability
 from flowsched_gym.systems import Ability, EnvironmentSpec
 from flowsched_gym.workload import plain_variant, workload_label
@@ -82,6 +83,12 @@ class Setting:
     tier: str = ""
     ability: Ability | None = None
     reference: str = ""
+
+    @property
+    def summary(self) -> str:
+        """What a list of settings has beside its name: two settings of a suite differ in it, or not at all."""
+        first = f"{self.spec.id}  {self.title}"
+        return first if self.ability is None else "{}  actions: {}; information: {}".format(first, *self.ability.words)
 
     @property
     def title(self) -> str:
@@ -137,6 +144,11 @@ class Suite:
     test: range
     digest: str
 
+    @property
+    def taken(self) -> tuple[range, range, range]:
+        """Seeds that have a purpose: episodes of none of them are secret."""
+        return self.training, self.validation, self.test
+
     def reference(self, setting: Setting) -> SuiteReference:
         """Returns what a result of a setting keeps of the suite."""
         return SuiteReference(suite=self.name, digest=self.digest, setting=setting.name)
@@ -171,7 +183,7 @@ def load_suite(name: str | Path) -> Suite:
 
 
 def read_results(folder: str | Path) -> list[EvaluationResult]:
-    """Reads all result files of a folder, in the order of their names.
+    """Reads all result files of a folder, in the order of their names, with the marks of those that were verified.
 
     Raises:
         ConfigError: The folder does not exist, or a file is no result.
@@ -186,7 +198,7 @@ def read_results(folder: str | Path) -> list[EvaluationResult]:
             if name not in result.metric_names:
                 needed = ", ".join(COMPARED)
                 raise ConfigError(f"{path}: episodes, metrics has no {name!r}: a comparison needs {needed}")
-        results.append(result)
+        results.append(replace(result, secret=mark(path, result)))
     return results
 
 

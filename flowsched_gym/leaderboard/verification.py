@@ -6,64 +6,96 @@ it played. Who chose the actions, and what else it knew, a file cannot prove: wh
 episodes that no file names, and what was claimed is set beside these.
 """
 
-import math
-import secrets
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from flowsched_gym import evaluation
+import numpy as np
+
+from flowsched_gym import __version__, evaluation
 from flowsched_gym.core.errors import ConfigError, FlowSchedError, InvalidAction, shown
 from flowsched_gym.core.files import read_json
 from flowsched_gym.evaluation import BOUND_POLICY, EpisodeResult, EvaluationResult, Interval, Progress, Run
 from flowsched_gym.evaluation.player import compiled_where_ready
+from flowsched_gym.evaluation.result_checks import builtin_names
+from flowsched_gym.evaluation.results import PACKAGE, check_own_name
+from flowsched_gym.evaluation.statistics import MIN_EPISODES, paired_difference
 from flowsched_gym.leaderboard.claims import tier_misfit
-from flowsched_gym.leaderboard.comparison import OF_SEARCH, compare_settings
+from flowsched_gym.leaderboard.comparison import OF_SEARCH, compare_settings, reference_of
 from flowsched_gym.leaderboard.play import Entrant, entrants_of, model_digest, play
 from flowsched_gym.leaderboard.policy_process import NO_LIMITS, Limits
-from flowsched_gym.leaderboard.published import published_results
+from flowsched_gym.leaderboard.published import published_names, published_results
+from flowsched_gym.leaderboard.secret_seeds import (
+    FOLDER,
+    LEVEL,
+    POLICY_FILE,
+    RULE_FILE,
+    keep,
+    kept,
+    paired,
+    probability_of_claim,
+    secret_seeds,
+)
 from flowsched_gym.leaderboard.suite import SUITES, VIEW_ARGUMENTS, Setting, Suite, load_suite
 from flowsched_gym.registration import MODEL_SUFFIX
+from flowsched_gym.systems import OPTIONS
 
-FRESH_SEEDS: Final = range(1 << 20, 1 << 32)
-"""Where seeds of episodes that no file names are drawn from."""
-MOST_DRAWS: Final = 1000
-"""Draws until seeds are found that a suite leaves free."""
+LEAST_ACTIONS: Final = 0.5
+"""Share of the suite's episodes in which models must choose the actions of a file that is said to be theirs; not all,
+since the last bit of a network depends on the processor."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fresh:
-    """Episodes that no file names, played by the policy that a file is said to be of.
+    """Episodes on seeds that nobody knew, played by the policy that a file is said to be of, and by a rule.
 
-    The interval is what it reached in them, by the metric of the setting, and the claim what the file says, likewise.
+    Attributes:
+        metric: What they are compared by.
+        policy: What the policy did there.
+        rule: What the best rule did there with no other actions and no other information than the setting allows.
+        claim: Difference of both in the suite's episodes.
+        p_value: How probable differences as far from those of the suite are if the claim is true; ``None`` of too few.
+        kept: Whether they were played before, and are kept beside the file.
     """
 
-    seeds: range
-    interval: Interval
+    metric: str
+    policy: EvaluationResult
+    rule: EvaluationResult
     claim: Interval
+    p_value: float | None
+    kept: bool = False
+
+    @property
+    def difference(self) -> Interval:
+        """The policy's metric minus the rule's."""
+        return paired_difference(self.policy.samples(self.metric), self.rule.samples(self.metric))
 
     @property
     def agrees(self) -> bool | None:
-        """Whether the two differ by no more than their intervals allow; ``None`` where one has no interval."""
-        if not (self.interval.known and self.claim.known):
-            return None
-        widths = [(each.high - each.low) / 2 for each in (self.interval, self.claim)]
-        return abs(self.interval.mean - self.claim.mean) <= math.hypot(*widths)
+        """Whether the claim may be true; ``None`` where there are too few episodes to tell."""
+        return None if self.p_value is None else self.p_value >= LEVEL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verified:
-    """A result that was computed anew, its setting, and other episodes of its policy where that was at hand.
+    """A result that was computed anew, its setting, and episodes of its policy on secret seeds, where there are any.
 
-    The notes say where it may not be called better than the rules of the setting, and where the tier of the setting is
-    not that of its results, this one and the published ones.
+    The notes say what it may not claim, and where the tier of the setting is not that of its results. ``same_actions``
+    is the share of episodes in which the models at hand choose the actions of the file; ``None`` without models.
     """
 
     result: EvaluationResult
     setting: Setting
     notes: tuple[str, ...] = ()
-    fresh: Fresh | None = None
+    fresh: tuple[Fresh, ...] = ()
+    same_actions: float | None = None
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing speaks against what the file claims."""
+        acted = self.same_actions is None or self.same_actions >= LEAST_ACTIONS
+        return acted and all(each.agrees is not False for each in self.fresh)
 
 
 def verify(
@@ -74,9 +106,10 @@ def verify(
     trust: bool = False,
     limits: Limits = NO_LIMITS,
     fresh_episodes: int | None = None,
+    with_mark: bool = False,
     progress: Progress | None = None,
 ) -> Verified:
-    """Takes the actions of a result file again, and compares every number of every episode.
+    """Takes the actions of a result file again, compares every number, and has its policy play on secret seeds.
 
     Args:
         path: The file.
@@ -85,40 +118,117 @@ def verify(
         suite_file: File of the suite, for one that is not the package's.
         trust: As in `play`.
         limits: As in `play`.
-        fresh_episodes: Episodes that no file names, for the policy to play. Default: as many as the suite has.
+        fresh_episodes: Episodes on secret seeds, for the policy and the best rule to play. Default: as many as the
+            suite has.
+        with_mark: Whether these are kept beside the file if the claim holds in them: tables then have the row verified.
         progress: Called with the number of episodes done and of all.
 
     Raises:
-        ConfigError: The file is no result of a setting of the suite, or a number is not what the actions give.
+        ConfigError: The file is no result of a setting of the suite, a number is not what the actions give, or there is
+            nobody to play for a mark, or too little.
     """
+    path = Path(path)
     found = evaluation.read_result(path)
     suite, setting = _place_of(path, found, suite_file)
     view = {name: value for name, value in found.kwargs.items() if name in VIEW_ARGUMENTS}
     entrant = _entrant_of(path, found, setting, source)
     count = 0 if entrant is None else len(suite.test) if fresh_episodes is None else fresh_episodes
+    if with_mark and count < MIN_EPISODES:
+        needed = "a policy at hand (--policy)" if entrant is None else f"at least {MIN_EPISODES} episodes (--fresh)"
+        raise ConfigError(f"{path}: a mark needs {needed}")
+    models = () if entrant is None else entrant.models
     num_played = len(found.runs) * len(suite.test)
-    total = num_played + len(found.runs) * count
+    total = num_played * (1 + bool(models)) + len(found.runs) * count
+    done_before = 0
 
     def tell(done: int, _: int) -> None:
         if progress is not None:
-            progress(done, total)
+            progress(done_before + done, total)
 
     again = _computed(path, found, setting, {**setting.kwargs, **view}, tell)
     _compare(path, found, again)
-    notes = _notes(again, suite, setting)
-    if entrant is None or not count:
-        return Verified(result=again, setting=setting, notes=notes)
-    seeds = _fresh_seeds(suite, count)
-    later: Progress = lambda done, of: tell(num_played + done, of)  # noqa: E731 - used once
-    other = play(suite, setting, entrant, kwargs=view, seeds=seeds, trust=trust, limits=limits, progress=later)
-    fresh = Fresh(seeds=seeds, interval=other.interval(setting.metric), claim=again.interval(setting.metric))
-    return Verified(result=again, setting=setting, notes=notes, fresh=fresh)
+    how: Any = {"kwargs": view, "trust": trust, "limits": limits}
+    published = [each for each in published_results(suite) if each.reference == found.reference]
+    others = [each for each in published if each.policy != found.policy]
+    notes, same_actions, fresh = _notes(again, others, setting), None, []
+    before = kept(path, again)
+    if count or before is not None:
+        rule = _rule_of(suite, setting, again, others)
+    if before is not None:
+        fresh.append(_kept_again(path, suite, setting, again, rule, before))
+    if entrant is not None and models:
+        done_before = num_played
+        replayed = play(suite, setting, entrant, progress=tell, **how)
+        same_actions = _same_actions(again, replayed)
+    if entrant is not None and count:
+        done_before = total - len(found.runs) * count
+        seeds = secret_seeds(suite.taken, count)
+        policy = play(suite, setting, entrant, seeds=seeds, progress=tell, **how)
+        fresh.append(_fresh(suite, setting, again, rule, replace(policy, reference=found.reference)))
+    verified = Verified(result=again, setting=setting, notes=notes, fresh=tuple(fresh), same_actions=same_actions)
+    if with_mark and verified.holds and fresh[-1].agrees:
+        keep(path, fresh[-1].policy, fresh[-1].rule)
+    return verified
 
 
-def _notes(result: EvaluationResult, suite: Suite, setting: Setting) -> tuple[str, ...]:
-    """Returns what a result may not claim in its setting, and where the tier of the setting does not fit."""
-    place = suite.reference(setting)
-    published = [each for each in published_results(suite) if each.reference == place and each.policy != result.policy]
+def _rule_of(
+    suite: Suite, setting: Setting, result: EvaluationResult, published: list[EvaluationResult]
+) -> EvaluationResult:
+    """Returns the rule that a result is compared with in the suite's episodes; where none was published, all play."""
+    others = published
+    if not any(each.policy in setting.spec.heuristics for each in published):
+        names = [name for name in setting.spec.heuristics if name != result.policy]
+        others = [play(suite, setting, entrant) for entrant in entrants_of(names)]
+    (compared,) = compare_settings([(setting, [result, *others])])
+    row = compared.row(result.policy)
+    name = (row and row.reference) or reference_of(others, setting.metric)
+    return next(each for each in others if each.policy == name)
+
+
+def _fresh(
+    suite: Suite, setting: Setting, result: EvaluationResult, rule: EvaluationResult, policy: EvaluationResult
+) -> Fresh:
+    """Has the rule play what a policy played on secret seeds, and compares both with what they did in the suite's."""
+    metric, (entrant,) = setting.metric, entrants_of([rule.source or rule.policy])
+    there = replace(play(suite, setting, entrant, seeds=policy.seeds), reference=policy.reference)
+    claim = paired_difference(result.samples(metric), rule.samples(metric))
+    p_value = probability_of_claim(paired(result, rule, metric), paired(policy, there, metric))
+    return Fresh(metric=metric, policy=policy, rule=there, claim=claim, p_value=p_value)
+
+
+def _kept_again(
+    path: Path,
+    suite: Suite,
+    setting: Setting,
+    result: EvaluationResult,
+    rule: EvaluationResult,
+    before: tuple[EvaluationResult, EvaluationResult],
+) -> Fresh:
+    """Computes the episodes that are kept beside a file anew, and refuses them where they are not what they seem."""
+    folder, (policy, of_rule) = path.parent / FOLDER / path.stem, before
+    if any(seed in taken for taken in suite.taken for seed in policy.seeds):
+        raise ConfigError(f"{folder}: its episodes have seeds of suite {suite.name}, which are not secret")
+    _compare(folder / POLICY_FILE, policy, _computed(folder / POLICY_FILE, policy, setting, dict(policy.kwargs)))
+    fresh = _fresh(suite, setting, result, rule, policy)
+    if of_rule.policy != rule.policy:
+        raise ConfigError(f"{folder} has {shown(of_rule.policy)} as best rule, which is {rule.policy}: make it anew")
+    _compare(folder / RULE_FILE, of_rule, fresh.rule)
+    return replace(fresh, kept=True)
+
+
+def _same_actions(found: EvaluationResult, again: EvaluationResult) -> float:
+    """Returns the share of episodes of all runs that have the same actions."""
+    pairs = zip(found.runs, again.runs, strict=True)
+    same = [
+        old.actions is not None and new.actions is not None and np.array_equal(old.actions, new.actions)
+        for ours, theirs in pairs
+        for old, new in zip(ours.episodes, theirs.episodes, strict=True)
+    ]
+    return float(np.mean(same))
+
+
+def _notes(result: EvaluationResult, published: list[EvaluationResult], setting: Setting) -> tuple[str, ...]:
+    """Returns what a result may not claim in its setting, what made it, and where the tier of the setting is wrong."""
     (compared,) = compare_settings([(setting, [result, *published])])
     row, notes = compared.row(result.policy), []
     if row is not None and row.apart and setting.ability is not None:
@@ -129,6 +239,10 @@ def _notes(result: EvaluationResult, suite: Suite, setting: Setting) -> tuple[st
             if (extra := [word for word in has if word not in (*may, *OF_SEARCH.information)])
         ]
         notes.append(f"it stands apart: beyond {setting.name} it has the {' and the '.join(more)}")
+    if result.num_distinct < len(result.runs):
+        notes.append(f"its {len(result.runs)} runs are {result.num_distinct} that differ: equal ones are one training")
+    if (made := result.made.versions.get(PACKAGE)) != __version__:
+        notes.append(f"it was made by {PACKAGE} {made or 'of a version that it does not name'}, this is {__version__}")
     return (*notes, *filter(None, [tier_misfit(compared)]))
 
 
@@ -150,6 +264,8 @@ def _place_of(path: str | Path, found: EvaluationResult, suite_file: str | None)
     setting = suite.settings[reference.setting]
     if not setting.holds(found):
         raise ConfigError(f"{path}: its arguments are not those of setting {setting.name} of suite {suite.name}")
+    if found.policy.partition(OPTIONS)[0] not in builtin_names():
+        check_own_name(f"{path}: policy", found.policy, published_names())
     if found.seeds != list(suite.test):
         raise ConfigError(
             f"{path}: its episodes have the seeds {shown(found.seeds)}: those of suite {suite.name} are "
@@ -176,7 +292,11 @@ def _entrant_of(path: str | Path, found: EvaluationResult, setting: Setting, sou
 
 
 def _computed(
-    path: str | Path, found: EvaluationResult, setting: Setting, kwargs: dict[str, object], progress: Progress
+    path: str | Path,
+    found: EvaluationResult,
+    setting: Setting,
+    kwargs: dict[str, object],
+    progress: Progress = lambda done, of: None,
 ) -> EvaluationResult:
     """Computes a result anew: from its actions, or, of a bound, from the flows."""
     spec, seeds = setting.spec, found.seeds
@@ -221,16 +341,3 @@ def _numbers(episode: EpisodeResult) -> dict[str, str]:
     """Returns all numbers of an episode as text that two equal floats share, NaN included."""
     numbers = {"num_decisions": episode.num_decisions, "reward": episode.reward, **episode.metrics}
     return {name: repr(value) for name, value in numbers.items()}
-
-
-def _fresh_seeds(suite: Suite, count: int) -> range:
-    """Draws seeds that no file names."""
-    for _ in range(MOST_DRAWS):
-        first = FRESH_SEEDS[0] + secrets.randbelow(len(FRESH_SEEDS) - count)
-        seeds = range(first, first + count)
-        used = (suite.training, suite.validation, suite.test)
-        if all(seeds[-1] < others[0] or others[-1] < seeds[0] for others in used):
-            return seeds
-    raise ConfigError(
-        f"suite {suite.name} leaves no seeds free below {FRESH_SEEDS[-1]}: no other episodes can be played"
-    )

@@ -24,7 +24,8 @@ def folder(tiny: Path) -> Path:
 
 
 def test_a_policy_of_ones_own_gets_onto_a_leaderboard_and_is_verified(flowsched, folder: Path, monkeypatch) -> None:
-    monkeypatch.setattr("secrets.randbelow", lambda below: 0)  # of honest claims some differ from fresh episodes
+    # Of honest claims one in a hundred is accused.
+    monkeypatch.setattr("flowsched_gym.leaderboard.verification.secret_seeds", lambda _, count: list(range(count)))
     run = ("leaderboard", "run", "--suite", "tiny-v1.json", "--policy", "own:Oldest")
     outcome = flowsched(*run, "--policy", "edf")
     path = folder / "leaderboard" / "short_oldest.json"
@@ -44,9 +45,9 @@ def test_a_policy_of_ones_own_gets_onto_a_leaderboard_and_is_verified(flowsched,
     alone, played = verified(path), verified(path, "--policy", "own:Oldest")
     assert f"{path}: the actions give every number: Oldest on short, 10 episodes" in alone
     assert "who chose the actions is not known" in alone
-    assert "own:Oldest in other episodes, seeds " in played
-    assert "agrees" in played
-    assert "edf in other episodes" in verified(path.with_name("short_edf.json"))
+    assert "own:Oldest in 10 episodes on secret seeds: deadlines met, % minus " in played
+    assert "agrees, p = 1" in played, "the same episodes"
+    assert "edf in 10 episodes on secret seeds" in verified(path.with_name("short_edf.json"))
 
     before = path.stat().st_mtime_ns
     assert "2 were there already" in flowsched(*run, "--policy", "edf").err
@@ -97,7 +98,15 @@ def test_bad_input_ends_with_status_2_and_a_clear_line(flowsched, folder: Path) 
         ("run --policy none.zip --env artemis-heavy", "there is no such file"),
         ("run --policy edf --policy fifo --label mine", "it names one policy"),
         ("run --policy own:Oldest --label edf", "the name 'edf' of a policy of the package"),
-        ("run --policy own:Oldest --label a(learned,5)", "the name of a policy must have"),
+        ("run --policy own:Oldest --label a(learned,5)", "--label is 'a(learned,5)': the name of a policy must have"),
+        ("run --policy own:Oldest --label skip-Iate", "--label is 'skip-Iate': it looks like skip-late"),
+        ("run --policy own:Oldest --label PP0", "--label is 'PP0': it looks like ppo"),
+        ("run --policy own:Oldest --label ../../x", "--label is '../../x': the name of a policy must have"),
+        ("run --policy own:Oldest --label=-rf", "--label is '-rf': the name of a policy must have"),
+        ("run --policy own:Oldest --label=", "--label is '': the name of a policy must have"),
+        ("run --policy own:Oldest --label nul.txt", "--label is 'nul.txt': the name of a policy must have"),
+        ("run --policy none.py --env artemis-heavy", "none.py does not exist"),
+        ("run --policy own:Oldest --policy v2:oldest", "'oldest.json' twice"),
         ("run --policy nobody --env artemis-heavy", "policy 'nobody' does not play here"),
         ("run --policy edf --env artemis-heavy --kwarg k=4", "would change the setting"),
         ("table none", "there is no such folder"),
@@ -124,3 +133,44 @@ def test_a_page_films_a_policy_of_ones_own_beside_the_best_rule_unless_told_not_
     assert re.findall(r">([\w-]+): \d+ of 20 in time", pages[0]) == ["Oldest", "feasible-first"]
     assert list(Path("site").iterdir()) == [Path("site/index.html")]
     check_refusal(flowsched(*command, "--models", "nowhere"), "--models is 'nowhere'")
+
+
+def test_settings_are_listed_so_that_no_two_look_alike(flowsched, folder: Path) -> None:
+    short = TINY["settings"]["short"]
+    rates = [{"base": "gather-heavy", "burst_rate": rate} for rate in (20, 30)]
+    settings = {f"own{rate['burst_rate']}": short | {"kwargs": {"workload": rate}} for rate in rates}
+    (folder / "tiny-v1.json").write_text(json.dumps(TINY | {"settings": settings}))
+    for suite in (SUITE.name, "standard-v1", "tiny-v1.json"):
+        lines = flowsched("leaderboard", "run", "--list", "--suite", suite).out.splitlines()
+        texts = [line.partition(" ")[2].strip() for line in lines]
+        assert len(lines) == len(load_suite(suite).settings)
+        assert [text for text in texts if texts.count(text) > 1] == []
+    assert "actions: grant, postpone; information: sizes" in flowsched("leaderboard", "run", "--list").out
+
+
+def test_a_policy_file_plays_by_its_path_and_again_when_it_has_changed(flowsched, folder: Path) -> None:
+    (folder / "other").mkdir()
+    (folder / "helper.py").write_text("SLOT = 1")
+    for path, slot in (("my-agent.py", "helper.SLOT"), ("other/my-agent.py", "0")):
+        text = POLICY.replace("class Oldest", f"{'import helper' * ('helper' in slot)}\nclass Oldest")
+        (folder / path).write_text(text)
+    run = ("leaderboard", "run", "--suite", "tiny-v1.json", "--policy")
+
+    assert flowsched(*run, "my-agent.py").status == 0
+    path = folder / "leaderboard" / "short_my-agent.json"
+    result = read_result(path)
+    assert (result.policy, result.source) == ("my-agent", "my-agent.py")
+    assert "1 were there already" in flowsched(*run, "my-agent.py").err
+    before = path.read_bytes()
+    check_refusal(flowsched(*run, "other/my-agent.py"), "has the result of my-agent.py, which other/my-agent.py would")
+    assert path.read_bytes() == before
+    verified = flowsched(
+        "leaderboard", "verify", path, "--suite", "tiny-v1.json", "--policy", "my-agent.py", "--fresh", 1
+    )
+    assert "too few episodes to be judged" in verified.out
+    assert verified.status == 0
+
+    with (folder / "my-agent.py").open("a") as file:
+        file.write("# changed\n")
+    assert "were there already" not in flowsched(*run, "my-agent.py").err
+    assert path.read_bytes() != before

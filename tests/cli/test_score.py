@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.leaderboard.test_forged_files import TINY
+
 RULE = """\
 class Rule:
     def __init__(self, layout):
@@ -33,15 +35,31 @@ def told(outcome) -> dict:
 
 
 def test_a_policy_has_a_score_beside_random_and_the_best_rule(flowsched, tiny: Path) -> None:
-    first = score(flowsched, tiny, "pass", "return 0, state")
-    assert first["seeds"] == [100, 109]
+    first = score(flowsched, tiny, "pass", "return 0, state", "--seed", 100)
+    assert first["seeds"] == first["settings"]["short"]["seeds"] == [100, 109]
     assert first["settings"]["short"]["error"] is None
     assert first["settings"]["short"]["score"] == first["score"]
     (kept,) = (tiny / "kept").iterdir()
     means = {name: sum(values) / 10 for name, values in json.loads(kept.read_text()).items() if name != "policy"}
     scale = means["reference"] - means["random"]
     assert first["score"] == pytest.approx((first["settings"]["short"]["mean"] - means["random"]) / scale)
-    assert score(flowsched, tiny, "pass", "return 0, state") == first
+    assert score(flowsched, tiny, "pass", "return 0, state", "--seed", 100) == first
+
+
+def test_the_seeds_are_drawn_unless_they_are_named_and_told_afterwards(flowsched, tiny: Path) -> None:
+    settings = dict.fromkeys(("short", "again"), TINY["settings"]["short"])
+    (tiny / "tiny-v1.json").write_text(json.dumps(TINY | {"settings": settings}))
+    drawn = []
+    for _ in range(2):
+        answer = score(flowsched, tiny, "pass", "return 0, state", "--episodes", 3)
+        drawn += [each["seeds"] for each in answer["settings"].values()]
+        assert answer["seeds"] is None, "what a policy sees in one setting may be hidden in another"
+    assert not (tiny / "kept").exists(), "drawn seeds never come again"
+    assert len({first for first, _ in drawn}) == 4
+    assert all(last == first + 2 and first > 2000 for first, last in drawn), "one in 10**15 would be of the suite"
+    first, last = drawn[0]
+    words = ("score", "rule.py", "--suite", "tiny-v1.json", "--env", "short", "--episodes", 3)
+    assert f"(seeds {first} to {last})" in flowsched(*words, "--seed", first).out
 
 
 def test_what_fails_in_the_file_is_text_and_the_command_goes_on(flowsched, tiny: Path) -> None:
@@ -77,5 +95,6 @@ def test_a_cache_that_cannot_be_written_costs_one_line_and_not_the_score(flowsch
 
 def test_bad_usage_is_status_2(flowsched, tiny: Path) -> None:
     (tiny / "rule.py").write_text("")
-    outcome = flowsched("score", "rule.py", "--suite", "tiny-v1.json", "--episodes", 11)
-    assert (outcome.status, outcome.err.count("\n")) == (2, 1)
+    for words, message in ((("--episodes", 0), "must be an integer >= 1"), (("--seed", 5), "--seed 5 gives seeds of")):
+        outcome = flowsched("score", "rule.py", "--suite", "tiny-v1.json", *words)
+        assert (outcome.status, outcome.out, message in outcome.err) == (2, "", True), outcome.err

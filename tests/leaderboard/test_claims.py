@@ -91,7 +91,7 @@ def test_scores_are_of_the_settings_reference_and_a_collapsed_training_is_shown(
     scores = {row.policy: row.score for row in compared.rows}
     assert scores == pytest.approx({"search": 1.0, "edf": 0.6, "fifo": 0.4, "random": 0.0, "ppo": 0.6})
     (row,) = leaderboard.learned_table(list(claims.values())).rows
-    assert (row[1], row[3], row[7]) == ("headline", "5, 1 collapsed", "0.60")
+    assert (row[1], row[3], row[7]) == ("headline", "2 distinct of 5, 1 collapsed", "0.60")
     score = leaderboard.score_of(list(claims.values()))
     assert score is not None
     assert score.mean == pytest.approx(1.0)

@@ -100,6 +100,19 @@ def shortened(content: dict[str, Any]) -> None:
     episodes |= {"seed": [], "num_decisions": [], "reward": [], "metrics": metrics}
 
 
+def as_two(content: dict[str, Any]) -> None:
+    """Gives two runs one model, and the second one other actions."""
+    together(mine, model(), twice)(content)
+    content["runs"] = [content["runs"][0], json.loads(json.dumps(content["runs"][1]))]
+    content["runs"][1]["episodes"]["metrics"]["mean_fct"][0] *= 1.001
+    values = [run["episodes"]["metrics"]["mean_fct"] for run in content["runs"]]
+    content["intervals"]["mean_fct"]["mean"] = float(np.mean(values))
+
+
+def called(name: str) -> Any:
+    return together(mine, put("policy", value=name))
+
+
 def bombs(content: dict[str, Any]) -> None:
     """Gives each of many runs as many decisions as one may have."""
     mine(content)
@@ -133,7 +146,7 @@ FORGERIES = {
     "a negative seed": (put(*EPISODES, "seed", 0, value=-1), "seed holds -1"),
     "no episodes": (shortened, "does not hold the actions of 0 decisions"),
     "two runs without models": (twice, "there are 2 without a model"),
-    "one model twice": (together(mine, model(), twice), "two have the same model"),
+    "one model with two outcomes": (as_two, "two have the same model and other episodes"),
     "a model in a heuristic's name": (model(), "policy is 'edf', which is one of the package"),
     "no actions": (put(*ACTIONS, value=None), "actions of edf are missing"),
     "too few actions": (put(*ACTIONS, "data", value=packed([0] * 299)), "does not hold the actions of 300 decisions"),
@@ -158,6 +171,12 @@ FORGERIES = {
     "a heuristic's name in capitals": (put("policy", value="EDF"), "policy is 'EDF', which is one of the package"),
     "learned by its name": (put("policy", value="ppo (learned, 5 seeds)"), "seeds)': the name of a policy must have"),
     "a name that only looks like another": (put("policy", value="\u0435df"), "the name of a policy must have"),
+    "a name with a letter for another": (called("skip-Iate"), "policy is 'skip-Iate': it looks like skip-late"),
+    "a name with a digit for a letter": (called("f1fo"), "policy is 'f1fo': it looks like fifo"),
+    "a published name but for a digit": (called("cmae5"), "policy is 'cmae5': it looks like cmaes"),
+    "a path": (called("../../x"), "policy is '../../x': the name of a policy must have"),
+    "an option": (called("-rf"), "policy is '-rf': the name of a policy must have"),
+    "a device": (called("con"), "policy is 'con': the name of a policy must have"),
     "a date of no day": (put("made", "date", value="x" * 10_000), "made, date is 'xxx"),
     "negative time of work": (put("made", "seconds", value=-1), "made, seconds is -1"),
     "cores of 400 digits": (put("made", "hardware", value={"cores": 10**400}), "made, hardware, 'cores' is 1000"),
@@ -203,9 +222,9 @@ def test_a_forged_file_is_refused_by_one_clear_line(name, honest, forged):
 
 def test_a_file_of_a_policy_of_ones_own_is_verified_without_its_code_and_few_episodes_accuse_nobody(honest, forged):
     verified = verify(forged(mine), suite_file=honest[1])
-    assert (verified.result.policy, verified.fresh) == ("mine", None)
-    fresh = verify(forged(lambda content: None), suite_file=honest[1], fresh_episodes=3).fresh
-    assert (fresh is None, fresh.agrees) == (False, None)
+    assert (verified.result.policy, verified.fresh) == ("mine", ())
+    (fresh,) = verify(forged(lambda content: None), suite_file=honest[1], fresh_episodes=1).fresh
+    assert fresh.agrees is None
 
 
 def test_a_row_in_the_name_of_a_published_one_does_not_take_its_place():

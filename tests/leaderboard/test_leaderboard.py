@@ -76,7 +76,7 @@ def test_a_table_names_actions_information_and_references_and_marks_what_is_lear
     )
     assert [(*row[:3], row[5]) for row in table.rows] == [
         ("edf", "grant", "deadlines, ages", ""),
-        ("ppo (learned, 2 seeds)", "grant", "sizes, deadlines, ages, load", "edf"),
+        ("ppo (learned, 1 distinct of 2 seeds, actions only)", "grant", "sizes, deadlines, ages, load", "edf"),
     ]
 
 
@@ -98,7 +98,7 @@ def test_a_reference_has_no_other_actions_and_no_other_information():
     assert rows["paced:base=lifo,active=6"].ability == (("grant", "wait"), ("load",))
     # An agent that nothing can fairly be compared with is not called better.
     alone = [make_result("paced", SPREAD), make_result("grants", SPREAD + 0.1, learned=True)]
-    assert learned_rows(alone)[0][-4:] == ("", "", "", "no rule has its actions")
+    assert learned_rows(alone)[0][-5:] == ("", "", "", "no rule has its actions", "actions only")
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_learned_agents_stand_beside_the_best_rule_with_what_can_be_said():
     ]
     rows = learned_rows(heuristics + agents)
     assert [(row[0], row[2], row[3], row[5].split()[0], row[8].split(",")[0]) for row in rows] == [
-        ("artemis-heavy", "good", "4", "edf", "**better**"),
+        ("artemis-heavy", "good", "3 distinct of 4", "edf", "**better**"),
         ("artemis-heavy", "even", "1", "edf", "not told apart"),
     ]
     assert learned_rows(heuristics) == ()

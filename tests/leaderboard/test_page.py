@@ -132,7 +132,7 @@ def test_a_collapsed_training_is_drawn_and_counted_as_the_scores_count_it() -> N
     picture = page.partition("Scores of all trainings")[2].partition("</svg>")[0]
     assert (picture.count("dot learned"), picture.count("dot missed")) == (4, 1)
     assert re.search(r'path class="dot missed" d="M[\d.]+ \S+v8l-5', picture), "below all scores that are drawn"
-    assert "agent, trainings: 5, 1 collapsed" in Reader(page).text
+    assert "agent, trainings: 2 distinct of 5, 1 collapsed" in Reader(page).text
     assert "dot missed" not in page_of(trained("agent", 0.1, 0.1))[2]
 
 

@@ -18,6 +18,7 @@ from flowsched_gym.leaderboard import comparison
 from flowsched_gym.leaderboard.claims import (
     BETTER,
     NO_RULE,
+    ON_SECRET_SEEDS,
     OPEN,
     REASONS,
     WORSE,
@@ -35,7 +36,7 @@ from flowsched_gym.leaderboard.suite import HEADLINE, SHIFT, Groups, Setting
 
 WORDS: Final = ("actions", "information")
 """Columns without numbers."""
-HEADS: Final = ("setting", "measure", "best rule", "difference", "score", "verdict")
+HEADS: Final = ("setting", "measure", "best rule", "difference", ON_SECRET_SEEDS, "score", "verdict")
 """Columns of the lists of agents."""
 OPEN_LISTS: Final = ("better", "worse", "shift")
 """Lists that are unfolded from the start."""
@@ -201,7 +202,8 @@ def _section(
     shown = compared.column
     said = [
         f'<p class="{VERDICTS[claim.verdict][0]}"><b>{escape(of["agent"])}</b> (trainings: {escape(of["trainings"])}): '
-        f"{escape(of['measure'])}; {escape(of['best rule'] or 'no rule')}; difference {escape(of['difference'])}: "
+        f"{escape(of['measure'])}; {escape(of['best rule'] or 'no rule')}; difference {escape(of['difference'])}, "
+        f"{ON_SECRET_SEEDS} {escape(of[ON_SECRET_SEEDS])}: "
         f"<b>{escape(of['verdict'])}</b>{escape(of['why'] and ' - ' + of['why'])}.</p>"
         for claim, of in claims
     ]
@@ -227,7 +229,7 @@ def _section(
     order = sorted(range(1, len(table.columns)), key=lambda column: table.columns[column] in WORDS)
     lines = []
     for row, texts in zip(rows, table.rows, strict=True):
-        notes = [row.training] * row.learned + ["with more actions or information"] * row.apart
+        notes = [*row.notes] + ["with more actions or information"] * row.apart
         notes += ["yours"] * (row.policy in mine)
         note = f" <small>{', '.join(notes)}</small>" if notes else ""
         cells = [f"{escape(row.policy)}{note}", *(_cell(texts[column]) for column in order)]
