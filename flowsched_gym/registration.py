@@ -1,9 +1,13 @@
 """Registers the environments of all systems with Gymnasium, and finds what belongs to them by name."""
 
 import importlib
+import importlib.util
 import inspect
 import json
+import sys
 from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import ModuleType
 from typing import Any, Final
 
 import gymnasium
@@ -156,14 +160,27 @@ def _read_options(policy: str, text: str) -> dict[str, Any]:
 
 
 def load_target(target: str) -> Any:
-    """Imports ``module:name``, or raises ``ConfigError``."""
-    module_name, _, name = target.partition(":")
-    if not module_name or not name or module_name.startswith("."):
+    """Imports ``module:name``, or ``path.py:name``, or raises ``ConfigError``."""
+    module_name, _, name = target.rpartition(":")
+    is_file = module_name.endswith(".py")
+    if not module_name or not name or (module_name.startswith(".") and not is_file):
         raise ConfigError(f"target is {target!r}: it must have the form module:name")
     try:
-        module = importlib.import_module(module_name)
+        module = _import_file(Path(module_name)) if is_file else importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         raise ConfigError(f"target is {target!r}: {error}") from error
     if not hasattr(module, name):
         raise ConfigError(f"target is {target!r}: module {module_name} has no {name!r}{similar(name, vars(module))}")
     return getattr(module, name)
+
+
+def _import_file(path: Path) -> ModuleType:
+    """Imports a file, whatever else has its name; modules beside it are found."""
+    name = f"flowsched_gym_file_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise ConfigError(f"target is {str(path)!r}: there is no such file")
+    sys.path.insert(0, str(path.resolve().parent))
+    sys.modules[name] = module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

@@ -4,8 +4,8 @@ import argparse
 from pathlib import Path
 
 from flowsched_gym.cli.output import print_json
+from flowsched_gym.core.tables import Table
 from flowsched_gym.leaderboard.kept import agent_of_file, card_text, export_card, kept_agents, load_agent, model_path
-from flowsched_gym.leaderboard.table import Table
 from flowsched_gym.registration import MODEL_PREFIX, MODEL_SUFFIX
 
 COLUMNS = ("agent", "environment", "trainings", "measure", "in test episodes", "over the best rule", "score")

@@ -15,11 +15,13 @@ from flowsched_gym.core.arrays import is_whole
 from flowsched_gym.core.checks import check_choice
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.files import Progress
+from flowsched_gym.core.hooks import make_from
 from flowsched_gym.fluid import Discipline, Records
 from flowsched_gym.fluid.compiled import run_compiled
 from flowsched_gym.fluid.disciplines import make_discipline
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.fluid.stages import Barrier
+from flowsched_gym.registration import load_target
 from flowsched_gym.topology import (
     DEFAULT_CAPACITY,
     Routing,
@@ -36,6 +38,7 @@ OWN_PARAMETERS: Final = ("delay", "routing", "flowlet_gap", "link_changes", "bar
 """Parameters of a replay that no discipline takes."""
 SEED_END: Final = 2**64
 """Seeds of the hash are words of 64 bits."""
+FILE_SUFFIX: Final = ".py"
 PROGRESS_STEPS: Final = 200
 """How often progress is reported in a run."""
 
@@ -57,7 +60,8 @@ def replay(
     Args:
         flows: Path of a flow file or of a workload file, name of a workload, a ``Workload``, or a mapping of equally
             long sequences with the flow file's column names.
-        discipline: Name of a discipline (``flowsched list``), or one of your own, which serves this replay.
+        discipline: Name of a discipline (``flowsched list``), or one of your own, which serves this replay: an object,
+            or its class as ``module:Class``, ``file.py:Class`` or ``file.py``.
         topology: Name of a topology, a network of your own (a file, ``.graphml`` or ``.yaml``, or a mapping; see
             ``docs/networks.md``), or one built before. On ``one-link`` all flows share one link, whatever their hosts;
             on many links ``ps`` is max-min fair and ordered disciplines are greedy in their order.
@@ -97,6 +101,7 @@ def replay(
     routing = _routing(options, needed=workload.link_changes is not None)
     barrier = check_choice("barrier", options.pop("barrier", Barrier.FLOW), Barrier)
     cpus = options.pop("cpus", None)
+    discipline = own_rule("discipline", discipline, Discipline, options, beside=OWN_PARAMETERS)
     if not isinstance(discipline, Discipline):
         discipline = make_discipline(discipline, options, beside=OWN_PARAMETERS)
     elif options:
@@ -120,6 +125,36 @@ def replay(
             _run_with_progress(simulation, progress)
         records = simulation.records()
     return records.since(start, given.arrival_time)
+
+
+def own_rule(what: str, given: Any, base: type, options: dict[str, Any], *, beside: tuple[str, ...]) -> Any:
+    """Makes a rule of a class of one's own, and takes its parameters out of the options; returns all else as it is.
+
+    The class is ``module:Class``, ``file.py:Class``, or the only one of ``file.py`` that derives from ``base``.
+
+    Raises:
+        ConfigError: There is no such class, or it is not made of these parameters.
+    """
+    if not isinstance(given, str) or not (":" in given or given.endswith(FILE_SUFFIX)):
+        return given
+    try:
+        if given.endswith(FILE_SUFFIX):
+            members = load_target(f"{given}:__dict__")
+            defined = {name for name, each in members.items() if getattr(each, "__module__", "") == members["__name__"]}
+            found = [name for name in defined if isinstance(members[name], type) and issubclass(members[name], base)]
+            if len(found) != 1:
+                what_is_there = ", ".join(sorted(found)) or f"no subclass of {base.__name__}"
+                raise ConfigError(f"{what} is {given!r}: it has {what_is_there}; FILE.py:CLASS names one")
+            cls = members[found[0]]
+        else:
+            cls = load_target(given)
+    except (ImportError, SyntaxError) as error:
+        raise ConfigError(f"{what} is {given!r}: {error}") from None
+    if not (isinstance(cls, type) and issubclass(cls, base)):
+        raise ConfigError(f"{what} is {given!r}: it must be a subclass of {base.__module__}.{base.__name__}")
+    made = make_from(cls, f"{what} {given}", options, beside=beside)
+    options.clear()
+    return made
 
 
 def check_seed(seed: object) -> int:

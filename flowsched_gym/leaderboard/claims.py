@@ -16,12 +16,13 @@ from typing import Final
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core.tables import Table, escaped
 from flowsched_gym.evaluation import BOUND_POLICY, Interval
+from flowsched_gym.evaluation.written import MetricColumn, format_interval
 from flowsched_gym.flows.metrics import merit
-from flowsched_gym.leaderboard.comparison import RANDOM, ComparedSetting, ComparisonRow, MetricColumn, written_score
+from flowsched_gym.leaderboard.comparison import RANDOM, ComparedSetting, ComparisonRow, written_score
 from flowsched_gym.leaderboard.scores import Compared, holm, num_collapsed, suite_score, training_scores
 from flowsched_gym.leaderboard.suite import CALIBRATION, HEADLINE
-from flowsched_gym.leaderboard.table import Table, escaped, format_interval
 
 LEVEL: Final = 0.05
 """Adjusted p-value below which a difference is told."""
@@ -31,8 +32,6 @@ LEAST_RANGE: Final = 0.02
 """Range between random and the best known below which a setting calibrates: of a share, or relative to a mean."""
 LEAST_ROOM: Final = 0.01
 """Room between the best rule and the reference up to which there is none, likewise."""
-MOST_DIGITS: Final = 3
-"""Digits that a difference has at most beyond those of its metric."""
 BETTER: Final = "**better**"
 WORSE: Final = "worse"
 OPEN: Final = "not told apart"
@@ -145,7 +144,7 @@ def tier_misfit(compared: ComparedSetting) -> str | None:
     if calibrates is not (width < LEAST_RANGE):
         side = "at least" if calibrates else "less than"
         return (
-            f"{setting.name} is of tier {setting.tier}, but {best.policy} is {100 * width:.1f} % better than {RANDOM}, "
+            f"{setting.name} is of tier {setting.tier}, but {best.policy} is {100 * width:.4g} % better than {RANDOM}, "
             f"{side} {100 * LEAST_RANGE:g} %"
         )
     if compared.row(setting.reference) is not None and compared.scored(RANDOM) is None:
@@ -198,13 +197,6 @@ def learned_table(claims: Sequence[Claim]) -> Table:
     for each in claims:
         row, shown, setting = each.row, each.compared.column, each.compared.setting
         scores, difference = each.scores, row.difference
-        ends = () if difference is None else (difference.mean, difference.low, difference.high)
-        # A number must not lose its sign where it is rounded.
-        digits, told = shown.digits, each.verdict in (BETTER, WORSE)
-        while digits < shown.digits + (MOST_DIGITS if told else 1) and any(
-            round(shown.scale * end, digits) == 0 != end for end in ends
-        ):
-            digits += 1
         collapsed = num_collapsed(scores) if len(scores) else 0
         judged = difference is not None and each.verdict != NO_RULE
         rule = "" if each.rule is None else f"{escaped(each.rule.policy)} {_mean(shown, each.rule)}"
@@ -216,7 +208,7 @@ def learned_table(claims: Sequence[Claim]) -> Table:
                 f"{row.num_runs}, {collapsed} collapsed" if collapsed else f"{row.num_runs}",
                 f"{shown.label}: {_mean(shown, row)}",
                 rule,
-                shown.write(difference, digits=digits, signed=True),
+                shown.write(difference, signed=True),
                 written_score(float(scores.mean())) if len(scores) else "",
                 f"{each.verdict}, {_written_p(each.p_value)}" if judged else each.verdict,
             )
@@ -226,8 +218,11 @@ def learned_table(claims: Sequence[Claim]) -> Table:
 
 
 def _written_p(value: float) -> str:
-    return f"p < {LEAST_P:g}" if value < LEAST_P else f"p = {value:.2g}"
+    digits = 2
+    while float(f"{value:.{digits}g}") == LEVEL != value:
+        digits += 1
+    return f"p < {LEAST_P:g}" if value < LEAST_P else f"p = {value:.{digits}g}"
 
 
 def _mean(shown: MetricColumn, row: ComparisonRow) -> str:
-    return shown.write(row.estimate).partition(" ")[0]
+    return shown.write(row.estimate.mean)

@@ -18,10 +18,10 @@ from benchmarks.speed import training
 from benchmarks.speed.run import alternating, cases, measure, play
 from flowsched_gym import evaluation, leaderboard
 from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.tables import escaped
 from flowsched_gym.evaluation import BOUND_POLICY, EpisodeResult, EvaluationResult, Interval, ModelFile, Run
 from flowsched_gym.leaderboard.play import model_digest
 from flowsched_gym.leaderboard.published import published_content, published_path
-from flowsched_gym.leaderboard.table import escaped
 from flowsched_gym.registration import ENVIRONMENTS, agent_ability, find_environment, policy_ability, widest_ability
 from tests.repository import ROOT
 
