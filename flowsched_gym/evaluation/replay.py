@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
@@ -140,18 +141,19 @@ def own_rule(what: str, given: Any, base: type, options: dict[str, Any], *, besi
     try:
         if given.endswith(FILE_SUFFIX):
             members = load_target(f"{given}:__dict__")
-            defined = {name for name, each in members.items() if getattr(each, "__module__", "") == members["__name__"]}
-            found = [name for name in defined if isinstance(members[name], type) and issubclass(members[name], base)]
-            if len(found) != 1:
-                what_is_there = ", ".join(sorted(found)) or f"no subclass of {base.__name__}"
-                raise ConfigError(f"{what} is {given!r}: it has {what_is_there}; FILE.py:CLASS names one")
-            cls = members[found[0]]
+            classes = [each for each in members.values() if isinstance(each, type) and issubclass(each, base)]
+            own = [each for each in classes if each.__module__ == members["__name__"]]
+            if len(own) != 1:
+                names = ", ".join(each.__name__ for each in own) or "none"
+                raise ConfigError(f"file.py:Class must name a subclass of {base.__name__}; it has {names}")
+            (cls,) = own
         else:
             cls = load_target(given)
-    except (ImportError, SyntaxError) as error:
-        raise ConfigError(f"{what} is {given!r}: {error}") from None
-    if not (isinstance(cls, type) and issubclass(cls, base)):
-        raise ConfigError(f"{what} is {given!r}: it must be a subclass of {base.__module__}.{base.__name__}")
+            if not (isinstance(cls, type) and issubclass(cls, base)):
+                raise ConfigError(f"it must be a subclass of {base.__name__}")
+    except (ConfigError, ImportError, SyntaxError) as error:
+        reason = re.sub("^target is '.*?': ", "", str(error))
+        raise ConfigError(f"{what} is {given!r}: {reason}") from None
     made = make_from(cls, f"{what} {given}", options, beside=beside)
     options.clear()
     return made

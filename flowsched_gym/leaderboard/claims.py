@@ -9,6 +9,7 @@ agents with exactly the actions and the information of their setting: nothing is
 setting weighs the same, and in it each training of its agents.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -142,9 +143,9 @@ def tier_misfit(compared: ComparedSetting) -> str | None:
     best, width = found
     calibrates = setting.tier == CALIBRATION
     if calibrates is not (width < LEAST_RANGE):
-        side = "at least" if calibrates else "less than"
+        side, percent = "at least" if calibrates else "less than", math.floor(1000 * width) / 10
         return (
-            f"{setting.name} is of tier {setting.tier}, but {best.policy} is {100 * width:.4g} % better than {RANDOM}, "
+            f"{setting.name} is of tier {setting.tier}, but {best.policy} is {percent:.1f} % better than {RANDOM}, "
             f"{side} {100 * LEAST_RANGE:g} %"
         )
     if compared.row(setting.reference) is not None and compared.scored(RANDOM) is None:

@@ -150,7 +150,7 @@ def test_where_a_smaller_value_is_better_the_smallest_comes_first():
     assert [row[0] for row in table.rows] == ["fast", "slow"]
     assert table.rows[0][3] == "100.0 [100.0, 100.0]"
     assert table.rows[1][6] == "+100.0 [+100.0, +100.0]"
-    assert table.rows[1][7] == "0 [0, 0]"
+    assert table.rows[1][7] == "0.0 [0.0, 0.0]"
 
 
 def test_results_that_cannot_be_compared_are_refused(tmp_path):
@@ -181,7 +181,11 @@ def test_a_table_is_written_for_documents_and_for_terminals_and_intervals_with_t
         (0.5, 0.25, 0.75, {"scale": 100, "signed": True, "digits": 0}, "+50 [+25, +75]"),
         (0.5, np.nan, np.nan, {}, "0.5"),
         (np.nan, np.nan, np.nan, {}, ""),
-        (-1e-9, -1e-9, 1e-9, {}, "0.0 [0.0, 0.0]"),
+        (-1.25, -2.25, -0.04, {"signed": True}, "-1.25 [-2.25, -0.04]"),
+        (-1e-9, -0.7, 0.0, {"signed": True}, "-1e-09 [-0.7000, 0.0000]"),
+        (0.0, 0.0, 0.0, {"signed": True}, "0.0 [0.0, 0.0]"),
+        (0.9996, 0.99, 1.0, {"scale": 100}, "99.96 [99.00, 100.00]"),
+        (0.0123, 0.01, 0.02, {}, "0.012 [0.010, 0.020]"),
     ):
         assert leaderboard.format_interval(Interval(mean=mean, low=low, high=high, num_samples=20), **options) == text
     assert leaderboard.format_interval(None) == ""
