@@ -17,6 +17,7 @@ from flowsched_gym.core.checks import check_between
 from flowsched_gym.core.errors import ConfigError, FlowSchedError, shown
 from flowsched_gym.core.files import open_to_read, read_json, write_text
 from flowsched_gym.evaluation import evaluate, interquartile_mean
+from flowsched_gym.evaluation.written import column_of
 from flowsched_gym.flows.metrics import merit
 from flowsched_gym.leaderboard import Setting, Suite
 from flowsched_gym.leaderboard.policy_process import Limits, played_apart
@@ -70,7 +71,8 @@ def run(options: argparse.Namespace) -> None:
         print(json.dumps(without_nan(answer), allow_nan=False))
         return
     for name, result in scored.items():
-        reached = "score {score:.4g}, {metric} {mean:.6g}".format_map(result) if result["error"] is None else ""
+        column, mean = column_of(str(result["metric"])), float(str(result["mean"] or 0.0))
+        reached = f"score {result['score']:.4g}, {column.label} {column.write(mean)}" if result["error"] is None else ""
         print(f"{name}: {reached or result['error']}")
     print("no score: the lines above say why" if whole is None else f"score: {whole:.4g}")
 

@@ -17,6 +17,8 @@ MILLISECONDS: Final = 1 / SECONDS_PER_MILLISECOND
 GBPS: Final = 1 / BYTES_PER_SECOND_PER_GBPS
 MOST_DIGITS: Final = 3
 """Digits that a number may have beyond those of its metric."""
+LEAST: Final = 1e-9
+"""What is smaller comes from sums that are rounded, and differs between processors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +81,8 @@ def format_interval(interval: Interval | None, *, scale: float = 1.0, digits: in
     """
     if interval is None or interval.mean != interval.mean:
         return ""
-    numbers = [scale * number for number in (interval.mean, interval.low, interval.high)][: 3 if interval.known else 1]
+    scaled = [scale * number for number in (interval.mean, interval.low, interval.high)[: 3 if interval.known else 1]]
+    numbers = [0.0 if abs(number) < LEAST else number for number in scaled]
     ends = (0.0, PERCENT) if scale == PERCENT and not signed else (0.0,)
     enough = digits
     while enough < digits + MOST_DIGITS and (
@@ -94,5 +97,5 @@ def format_interval(interval: Interval | None, *, scale: float = 1.0, digits: in
 def _written(number: float, digits: int, *, signed: bool) -> str:
     """Writes a number; zero has no sign, and what is too small for the digits an exponent."""
     sign = "+" if signed and number else ""
-    tiny = number and round(number, digits) == 0
-    return f"{number:{sign}.0e}" if tiny else f"{number + 0.0:{sign}.{digits}f}"
+    tiny = number and abs(number) * 10**digits < (0.5 if signed else 1.0)
+    return f"{number:{sign}.2g}" if tiny else f"{number + 0.0:{sign}.{digits}f}"
