@@ -156,7 +156,7 @@ def run_replay_packets(options: argparse.Namespace) -> None:
         if options.plot is not None:
             plot_records(records, options.plot)
     metrics = measure(records, topology=options.topology, capacity=capacity)
-    _print_metrics(metrics | {name: float(values.sum()) for name, values in counts.items()}, options, arguments)
+    _print_metrics(metrics | {name: int(values.sum()) for name, values in counts.items()}, options, arguments)
 
 
 def run_serve_packets(options: argparse.Namespace) -> None:
@@ -167,9 +167,9 @@ def run_serve_packets(options: argparse.Namespace) -> None:
         _write("the trace", options.out, trace_columns(trace))
     waiting = (trace.start_time - trace.arrival_time)[~trace.dropped]
     metrics = {
-        "packets": float(trace.num_packets),
-        "dropped": float(np.count_nonzero(trace.dropped)),
-        "marked": float(np.count_nonzero(trace.marked)),
+        "packets": trace.num_packets,
+        "dropped": int(np.count_nonzero(trace.dropped)),
+        "marked": int(np.count_nonzero(trace.marked)),
         "mean_waiting_time": float(np.mean(waiting)) if len(waiting) else np.nan,
         "largest_waiting_time": float(waiting.max()) if len(waiting) else np.nan,
     }

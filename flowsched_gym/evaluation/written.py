@@ -36,8 +36,10 @@ class MetricColumn:
         return "%" if self.unit == "points" else self.unit
 
     def write(self, estimate: Interval | float | None, *, signed: bool = False) -> str:
-        """Writes an estimate with its interval, or a single value; empty for none."""
-        if isinstance(estimate, (int, float)):
+        """Writes an estimate with its interval, or a single value, or a count; empty for none."""
+        if isinstance(estimate, int):
+            return str(estimate)
+        if isinstance(estimate, float):
             estimate = Interval(mean=estimate, low=math.nan, high=math.nan, num_samples=1)
         return format_interval(estimate, scale=self.scale, digits=self.digits, signed=signed)
 
@@ -63,7 +65,7 @@ def column_of(metric: str) -> MetricColumn:
         return COLUMNS[metric]
     if unit == "s":
         return _in_ms(label)
-    return MetricColumn(label=label) if unit == "1" else MetricColumn(label=label, unit=unit, digits=0)
+    return MetricColumn(label=label) if unit == "1" else MetricColumn(label=label, unit=unit, digits=1)
 
 
 def there(metrics: Mapping[str, float]) -> list[str]:
