@@ -17,6 +17,7 @@ from benchmarks.paper.run import paper_markdown
 from benchmarks.speed import training
 from benchmarks.speed.run import alternating, cases, measure, play
 from flowsched_gym import evaluation, leaderboard
+from flowsched_gym.baselines.applications.comparison_report import verdicts
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.tables import escaped
 from flowsched_gym.evaluation import BOUND_POLICY, EpisodeResult, EvaluationResult, Interval, ModelFile, Run
@@ -190,6 +191,20 @@ def test_a_table_is_written_for_documents_and_for_terminals_and_intervals_with_t
     ):
         assert leaderboard.format_interval(Interval(mean=mean, low=low, high=high, num_samples=20), **options) == text
     assert leaderboard.format_interval(None) == ""
+
+
+def test_no_zero_stands_beside_a_verdict_or_a_probability():
+    steps = np.array([2.0, 3.0] * 6)
+    for gain, sign, word in ((-1e-4, "-", "worse"), (1e-4, "+", "better"), (-1e-7, "-", "worse")):
+        agent = make_result("ppo", SPREAD + gain * steps, learned=True)
+        rows = leaderboard.compare([make_result("edf", SPREAD), agent])
+        (sentence,) = verdicts(rows, "deadline_hit_ratio")
+        assert f"is {word} than edf" in sentence
+        numbers = sentence.rpartition("% ")[2].replace("[", "").replace("]", "").split()
+        assert [number[0] for number in numbers] == [sign] * 3, numbers
+        assert all(float(number.strip(",")) for number in numbers), numbers
+        table = leaderboard.comparison_table([make_result("edf", SPREAD), agent])
+        assert sentence.rpartition("% ")[2] in next(row for row in table.rows if row[0].startswith("ppo"))
 
 
 def test_what_an_agent_sees_and_is_rewarded_for_does_not_part_it_from_the_others():
