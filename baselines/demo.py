@@ -26,6 +26,7 @@ from flowsched_gym.core.errors import ConfigError, FlowSchedError
 from flowsched_gym.core.files import ended_by_signals, exit_status, replace_when_written
 from flowsched_gym.evaluation import make_environment
 from flowsched_gym.evaluation.rollout import takes_masks
+from flowsched_gym.evaluation.written import column_of
 from flowsched_gym.integrations.sb3 import load_policy
 
 FOLDER: Final = "demo"
@@ -70,11 +71,12 @@ def _run(folder: Path, overrides: Sequence[str]) -> None:
     result = train(config, content, folder, command="python -m flowsched_gym.baselines.demo")
     print("Drawing one episode.")
     frames = _animate(env_id, kwargs, folder, config.evaluation.seed)
-    over, best = result["over_best_heuristic"], result["best_heuristic"]
+    over, best, met = result["over_best_heuristic"], result["best_heuristic"], column_of(result["metric"])
     print(
-        f"\n{config.algorithm.name} meets {result['estimate']['mean']:.1%} of the deadlines on "
-        f"{config.evaluation.episodes} episodes that it never saw: {100 * over['mean']:+.1f} points beside {best}, "
-        f"the best rule with its actions and information. No scheduler exceeds {result['bound']:.1%}.\n"
+        f"\n{config.algorithm.name} meets {met.write(result['estimate']['mean'])} % of the deadlines on "
+        f"{config.evaluation.episodes} episodes that it never saw: {met.write(over['mean'], signed=True)} points "
+        f"beside {best}, the best rule with its actions and information. No scheduler exceeds "
+        f"{met.write(result['bound'])} %.\n"
     )
     for name, meaning in (
         (FIGURE_FILE, "completion times and deadlines met, policy by policy"),

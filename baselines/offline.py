@@ -25,6 +25,7 @@ from torch.nn import functional
 from flowsched_gym.baselines.training.reinforce import discounted_returns
 from flowsched_gym.core.errors import ConfigError, FlowSchedError, MissingDependencyError
 from flowsched_gym.evaluation import evaluate, paired_difference
+from flowsched_gym.evaluation.written import column_of
 from flowsched_gym.flows.metrics import merit
 from flowsched_gym.integrations.sb3 import MaskableSetwisePolicy, batched, save_model
 from flowsched_gym.integrations.setwise import SetwiseShape
@@ -122,7 +123,7 @@ def learn(model: MaskablePPO, data: Data, *, updates: int, learning_rate: float,
 def compare(model: MaskablePPO, env_spec: EnvSpec, rules: Sequence[str], *, episodes: int, seed: int) -> str:
     """Plays the same episodes with the model and the rules; says how it does beside the best of them."""
     spec = find_environment(env_spec.id)
-    kwargs = dict(env_spec.kwargs)
+    column, kwargs = column_of(spec.metric), dict(env_spec.kwargs)
     ours = evaluate(spec, batched(model), episodes=episodes, seed=seed, kwargs=kwargs, label="offline", repeat=True)
     played = [
         evaluate(spec, rule, episodes=episodes, seed=seed, kwargs=heuristic_arguments(spec, kwargs, rule), repeat=True)
@@ -130,15 +131,16 @@ def compare(model: MaskablePPO, env_spec: EnvSpec, rules: Sequence[str], *, epis
         if spec.names(rule)
     ]
     if not played:
-        return f"{spec.metric}: {ours.values(spec.metric).mean():.4g}, beside no rule, as none of {rules} is one"
+        mean = column.write(ours.values(spec.metric).mean())
+        return f"{column.label}: {mean}, beside no rule, as none of {rules} is one"
     best = max(played, key=lambda result: merit(spec.metric, float(result.values(spec.metric).mean())))
     values, theirs = ours.values(spec.metric), best.values(spec.metric)
     difference = paired_difference(values, theirs)
     gains = sorted(merit(spec.metric, end) for end in (difference.low, difference.high))
     verdict = "better than" if gains[0] > 0 else "worse than" if gains[1] < 0 else "not told apart from"
     text = (
-        f"{spec.metric}: {values.mean():.4g}, {best.policy} {theirs.mean():.4g}, difference {difference.mean:+.4g} "
-        f"[{difference.low:+.4g}, {difference.high:+.4g}]: {verdict} the rule that made the data"
+        f"{column.label}: {column.write(values.mean())}, {best.policy} {column.write(theirs.mean())}, difference "
+        f"{column.write(difference, signed=True)}: {verdict} the rule that made the data"
     )
     return text if gains[0] > 0 else f"{text}\nwarning: play {best.policy}, this agent has not learned to beat it"
 

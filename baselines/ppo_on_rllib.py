@@ -138,7 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     ray.shutdown()
     for label, policy in (("rllib", batched(model)), ("feasible-first", "feasible-first")):
         result = evaluate(ENV_ID, policy, episodes=options.episodes, seed=EVALUATION_SEED, kwargs=kwargs, label=label)
-        print(f"{label}: {result.values('deadline_hit_ratio').mean():.2%} of deadlines met")
+        print(f"{label}: {100 * result.values('deadline_hit_ratio').mean():.1f} % of deadlines met")
     if options.out:
         save_model(model, options.out, origin={"environment": ENV_ID.partition(":")[2], "kwargs": kwargs})
 

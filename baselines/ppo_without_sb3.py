@@ -209,7 +209,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 return agent(torch.as_tensor(observations), torch.as_tensor(masks))[0].logits.argmax(dim=1).numpy()
 
         met, seconds = play(most_likely, unseen), time.perf_counter() - begun
-        print(f"{decisions:9,} decisions, {seconds:5.0f} s: {met:.2%} of deadlines met, feasible-first {to_reach:.2%}")
+        print(
+            f"{decisions:9,} decisions, {seconds:5.0f} s: {100 * met:.1f} % of deadlines met, "
+            f"feasible-first {100 * to_reach:.1f} %"
+        )
 
     train(options, gym.make_vec(ENV_ID, num_envs=options.num_envs, **kwargs), report)
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 from benchmarks import score_pictures
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.files import read_json, write_text
+from flowsched_gym.core.tables import code_span, escaped
 from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult
 from flowsched_gym.evaluation.results import check_printable
 from flowsched_gym.leaderboard import (
@@ -31,7 +32,6 @@ from flowsched_gym.leaderboard import (
 )
 from flowsched_gym.leaderboard.claims import REASONS, WORSE, gain
 from flowsched_gym.leaderboard.suite import CALIBRATION, HEADLINE, SHIFT
-from flowsched_gym.leaderboard.table import code_span, escaped
 
 HERE: Final = Path(__file__).resolve().parent
 README: Final = HERE.parent / "README.md"

@@ -19,6 +19,7 @@ from typing import Final
 
 import pytest
 from PIL import Image
+from pygments.lexers import get_all_lexers
 
 from benchmarks import registry_tables
 from benchmarks.paper.closeness import FIGURES, README, THEORY, learned_rows, learned_table, readme
@@ -117,6 +118,13 @@ def test_files_that_pages_name_exist_and_terms_are_in_alphabetical_order() -> No
     assert names == sorted(set(names))
     assert min(len(named["docs/architecture.md"]) - 20, len(named["docs/glossary.md"]) - 40) > 0
     assert [(page, name) for page, names in named.items() for name in names if not (ROOT / name).is_file()] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_blocks_of_code_are_in_languages_that_pygments_colours(document: str) -> None:
+    languages = set(re.findall(r"^```([\w+-]+)$", text_of(document), re.MULTILINE))
+    aliases = {alias for _, names, *_ in get_all_lexers() for alias in names}
+    assert languages <= aliases
 
 
 def test_the_picture_of_the_learned_agent_and_the_readme_are_made_of_the_results() -> None:

@@ -14,7 +14,7 @@ from flowsched_gym.evaluation import BOUND_POLICY, result_name, write_result
 from flowsched_gym.evaluation.figures import draw_intervals
 from flowsched_gym.evaluation.plots import DOTS_PER_INCH, INK, dress
 from flowsched_gym.flows.metrics import merit
-from flowsched_gym.leaderboard import ComparisonRow, column_of, compare, comparison_table, curves_of, format_interval
+from flowsched_gym.leaderboard import ComparisonRow, column_of, compare, comparison_table, curves_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,7 +53,7 @@ def verdicts(rows: Sequence[ComparisonRow], metric: str) -> list[str]:
         difference = row.difference
         if not row.learned or difference is None:
             continue
-        figures = format_interval(difference, scale=shown.scale, digits=shown.digits, signed=True)
+        figures = shown.write(difference, signed=True)
         rule = f"{row.reference}, the best rule with its actions and information"
         if difference.mean == difference.low == difference.high == 0:
             found.append(f"{row.policy} and {rule}, are not told apart: they are equal in every episode")

@@ -30,6 +30,7 @@ from flowsched_gym.baselines.training.trainer import DECISIVE, MODEL_FILE, RUN_F
 from flowsched_gym.core.errors import ConfigError, FlowSchedError
 from flowsched_gym.core.files import write_text
 from flowsched_gym.core.seeding import SeedStreams
+from flowsched_gym.evaluation.written import column_of
 from flowsched_gym.flows.metrics import merit
 from flowsched_gym.integrations.archive import first_sentence
 
@@ -224,7 +225,8 @@ def _suggest(trial: Trial, dimension: Dimension) -> Any:
 def _told(config: TuneConfig, trial: FrozenTrial) -> str:
     if trial.value is None or trial.state is not TrialState.COMPLETE:
         return trial.state.name.lower()
-    return f"{config.evaluation.metric} {trial.value:.4f}"
+    column = column_of(config.evaluation.metric)
+    return f"{column.label} {column.write(trial.value)}"
 
 
 def _write_trials(trials: Sequence[FrozenTrial], space: StudySpace, folder: Path) -> None:

@@ -23,6 +23,7 @@ from flowsched_gym.core.errors import ConfigError, listed
 from flowsched_gym.core.files import Ended, ended_by_signals
 from flowsched_gym.envs.policies import Policy
 from flowsched_gym.evaluation import Player, paired_ratio, resolve_policy
+from flowsched_gym.evaluation.written import column_of
 from flowsched_gym.integrations.sb3 import batched
 from flowsched_gym.registration import find_environment, heuristic_arguments
 
@@ -165,7 +166,8 @@ class Comparisons(_BetweenUpdates):
             ratio = paired_ratio(values, baseline).mean
             self.logger.record(f"{EVALUATION}ratio_to_{name}", ratio)
             parts.append(f"{ratio:.3f} x {name}")
-        self.last_summary = f"{metric} {mean:.4f}"
+        column = column_of(metric)
+        self.last_summary = f"{column.label} {column.write(mean)}"
         LOGGER.info(
             "step %s: %s%s", f"{self.num_timesteps:,}", self.last_summary, f" ({', '.join(parts)})" * bool(parts)
         )

@@ -11,7 +11,8 @@ from benchmarks.paper.merp_tables import MS, change, in_percent
 from benchmarks.paper.qcluster import COMMAND
 from benchmarks.paper.qcluster_statements import ALL_STATEMENTS
 from benchmarks.paper.qcluster_studies import FABRIC_LOADS, MORE_SEEDS, QUEUES, SEEDS, TRANSPORTS
-from flowsched_gym.leaderboard import Table
+from flowsched_gym.evaluation import Interval
+from flowsched_gym.leaderboard import Table, format_interval
 from flowsched_gym.workload import load_cdf
 
 DOCUMENT: Final = Path(__file__).resolve().parent / "qcluster.md"
@@ -184,8 +185,10 @@ def changes(runs: Runs, metric: str, schemes: Sequence[str], load: str | None = 
 
 def written(values: Sequence[float]) -> str:
     """Writes changes: their mean, least and largest."""
-    spread = f" [{min(values):+.1f}, {max(values):+.1f}]" if len(values) > 1 else ""
-    return f"{np.mean(values):+.1f}{spread}"
+    ends = (min(values), max(values)) if len(values) > 1 else (np.nan, np.nan)
+    return format_interval(
+        Interval(mean=float(np.mean(values)), low=ends[0], high=ends[1], num_samples=len(values)), signed=True
+    )
 
 
 def goals_table(studies: dict[str, Runs]) -> Table:

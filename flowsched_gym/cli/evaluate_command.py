@@ -20,6 +20,7 @@ from flowsched_gym.envs.policies import Policy
 from flowsched_gym.evaluation import MIN_EPISODES, EvaluationResult, Progress, evaluate
 from flowsched_gym.evaluation.result_checks import INTERVAL_FIELDS
 from flowsched_gym.evaluation.results import check_label, check_printable
+from flowsched_gym.evaluation.written import column_of, there
 from flowsched_gym.flows.metrics import unit_of
 from flowsched_gym.leaderboard import Table, metrics_beside, played_apart
 from flowsched_gym.leaderboard.kept import model_arguments, model_path
@@ -134,19 +135,18 @@ def _labels(sources: Sequence[str]) -> list[str]:
 def _table(results: Sequence[EvaluationResult], metric: str, *, everything: bool) -> tuple[Table, int]:
     """Lays out metrics that are defined, policies below each other; returns how many it leaves out too."""
     columns = [result.intervals() for result in results]
-    defined = [name for name in columns[0] if any(each[name].mean == each[name].mean for each in columns)]
+    known = [there({name: each.mean for name, each in column.items()}) for column in columns]
+    defined = [name for name in columns[0] if any(name in names for names in known)]
     first = [metric, *metrics_beside(metric)[:METRICS_BESIDE], REWARD]
     order = [name for name in first if name in defined]
     if everything or not order:
         order += [name for name in defined if name not in first]
-    rows = []
-    for name, (result, intervals) in product(order, zip(results, columns, strict=True)):
-        interval = intervals[name]
-        if interval.mean == interval.mean:
-            ends = (f"{interval.low:.6g}", f"{interval.high:.6g}") if interval.known else ("", "")
-            rows.append((name, unit_of(name), result.policy, f"{interval.mean:.6g}", *ends))
-    confidence = f"{columns[0][REWARD].confidence:.0%}"
-    heads = ("metric", "unit", "policy", "mean", f"{confidence} from", "to")
+    rows = [
+        (name, column_of(name).value_unit, result.policy, column_of(name).write(intervals[name]))
+        for name, (result, intervals, names) in product(order, zip(results, columns, known, strict=True))
+        if name in names
+    ]
+    heads = ("metric", "unit", "policy", f"mean, {columns[0][REWARD].confidence:.0%} interval")
     return Table(columns=heads, rows=tuple(rows)), len(defined) - len(order)
 
 

@@ -2,6 +2,8 @@
 
 import argparse
 import math
+import os
+import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -13,14 +15,16 @@ import numpy as np
 from flowsched_gym import workload as workloads
 from flowsched_gym.cli.arguments import key_values
 from flowsched_gym.cli.options import DEFAULT_TOPOLOGY
-from flowsched_gym.cli.output import ProgressBar, print_definitions, print_json, standard_output_kept_clean
+from flowsched_gym.cli.output import ProgressBar, print_json, standard_output_kept_clean
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.files import check_target, replace_when_written
+from flowsched_gym.core.tables import Table
 from flowsched_gym.core.units import BYTES_PER_MEGABYTE, gbps_to_capacity
 from flowsched_gym.evaluation import replay, replay_packets, serve_packets
 from flowsched_gym.evaluation.network_plot import plot_network
 from flowsched_gym.evaluation.plots import check_plot, plot_records
 from flowsched_gym.evaluation.replay import workload_of
+from flowsched_gym.evaluation.written import GBPS, column_of, there
 from flowsched_gym.flows.metrics import summary
 from flowsched_gym.fluid import Records
 from flowsched_gym.packets.state import PacketTrace
@@ -31,6 +35,8 @@ from flowsched_gym.workload.imported import import_flows, write_sizes
 
 COUNTS: Final = ("packets", "drops", "marks", "disordered", "timeouts")
 """Columns that records of packets have besides."""
+NEEDED: Final = {"drops": "buffer", "dropped": "buffer", "marks": "mark_at", "marked": "mark_at"}
+"""Counts of what does not happen without a parameter."""
 ADDRESSES_SHOWN: Final = 16
 
 
@@ -112,10 +118,11 @@ def run_network(options: argparse.Namespace) -> None:
     if options.json:
         print_json({**facts, "name": network.name, "host_names": network.hosts, "link_names": topology.link_names})
         return
+    rates = [f"{GBPS * facts[name]:g}" for name in ("smallest_capacity", "largest_capacity")]
     print(
         f"{options.file}: {facts['hosts']} hosts, {facts['switches']} switches, {facts['links']} links (each direction "
-        f"counted) of {facts['smallest_capacity']:g} to {facts['largest_capacity']:g} B/s, {facts['paths']} shortest "
-        f"paths of at most {facts['longest_path']} links"
+        f"counted) of {' to '.join(dict.fromkeys(rates))} Gbps, {facts['paths']} shortest paths of at most "
+        f"{facts['longest_path']} links"
     )
     print(f"hosts: {', '.join(f'{number} {name}' for number, name in enumerate(network.hosts))}")
 
@@ -132,7 +139,7 @@ def run_replay(options: argparse.Namespace) -> None:
         _write("records", options.out, record_columns(workload, records))
         if options.plot is not None:
             plot_records(records, options.plot)
-    print_metrics(measure(records, topology=options.topology, capacity=capacity), as_json=options.json)
+    _print_metrics(measure(records, topology=options.topology, capacity=capacity), options, arguments)
 
 
 def run_replay_packets(options: argparse.Namespace) -> None:
@@ -153,7 +160,7 @@ def run_replay_packets(options: argparse.Namespace) -> None:
         if options.plot is not None:
             plot_records(records, options.plot)
     metrics = measure(records, topology=options.topology, capacity=capacity)
-    print_metrics(metrics | {name: float(values.sum()) for name, values in counts.items()}, as_json=options.json)
+    _print_metrics(metrics | {name: int(values.sum()) for name, values in counts.items()}, options, arguments)
 
 
 def run_serve_packets(options: argparse.Namespace) -> None:
@@ -164,22 +171,13 @@ def run_serve_packets(options: argparse.Namespace) -> None:
         _write("the trace", options.out, trace_columns(trace))
     waiting = (trace.start_time - trace.arrival_time)[~trace.dropped]
     metrics = {
-        "packets": float(trace.num_packets),
-        "dropped": float(np.count_nonzero(trace.dropped)),
-        "marked": float(np.count_nonzero(trace.marked)),
+        "packets": trace.num_packets,
+        "dropped": int(np.count_nonzero(trace.dropped)),
+        "marked": int(np.count_nonzero(trace.marked)),
         "mean_waiting_time": float(np.mean(waiting)) if len(waiting) else np.nan,
-        "largest_waiting_time": float(waiting.max(initial=0.0)),
+        "largest_waiting_time": float(waiting.max()) if len(waiting) else np.nan,
     }
-    print_metrics(metrics, as_json=options.json)
-
-
-def print_metrics(metrics: Mapping[str, float], *, as_json: bool) -> None:
-    """Prints metrics, those that are defined for people, all of them as JSON."""
-    if as_json:
-        print_json(metrics)
-    else:
-        defined = {name: f"{value:.6g}" for name, value in metrics.items() if value == value}
-        print_definitions(defined, width=max(map(len, defined)))
+    _print_metrics(metrics, options, arguments)
 
 
 def measure(records: Records, *, topology: str, capacity: float) -> dict[str, float]:
@@ -230,6 +228,7 @@ def trace_columns(trace: PacketTrace) -> dict[str, TableColumn]:
 
 def _arguments(options: argparse.Namespace, capacity: float, *targets: str | None) -> tuple[float, dict[str, Any]]:
     """Returns the capacity in B/s, a default where none is given, and arguments of all simulations; checks targets."""
+    sys.path.append(os.getcwd())  # where ``module:Class`` is looked for last
     if options.link_gbps is not None:
         capacity = gbps_to_capacity(options.link_gbps)
     elif options.capacity is not None:
@@ -241,6 +240,19 @@ def _arguments(options: argparse.Namespace, capacity: float, *targets: str | Non
         if target is not None:
             check_target(target)
     return capacity, {"capacity": capacity, **arguments}
+
+
+def _print_metrics(
+    metrics: Mapping[str, float], options: argparse.Namespace, arguments: Mapping[str, Mapping[str, object]]
+) -> None:
+    """Prints metrics: for people those that are there, in their units; as JSON all of them, in SI units."""
+    if options.json:
+        print_json(metrics)
+        return
+    never = {name for name, needed in NEEDED.items() if arguments["parameters"].get(needed) is None}
+    shown = {name: column_of(name) for name in there(metrics) if name not in never}
+    rows = [(name, column.write(metrics[name]), column.value_unit) for name, column in shown.items()]
+    print(Table(columns=("metric", "value", "unit"), rows=tuple(rows)).text(), end="")
 
 
 def _read_flows(options: argparse.Namespace) -> Workload:

@@ -4,11 +4,11 @@ import argparse
 from pathlib import Path
 
 from flowsched_gym.cli.output import print_json
+from flowsched_gym.core.tables import Table
 from flowsched_gym.leaderboard.kept import agent_of_file, card_text, export_card, kept_agents, load_agent, model_path
-from flowsched_gym.leaderboard.table import Table
 from flowsched_gym.registration import MODEL_PREFIX, MODEL_SUFFIX
 
-COLUMNS = ("agent", "environment", "trainings", "measure", "in test episodes", "over the best rule", "score")
+COLUMNS = ("agent", "environment", "trainings", "measure", "in test episodes", "best rule", "difference", "score")
 
 
 def run_models(options: argparse.Namespace) -> None:
@@ -24,9 +24,8 @@ def run_models(options: argparse.Namespace) -> None:
         rows = []
         for each in agents:
             found = each.results
-            over = f"{found['difference']} {found['rule']}" if found["rule"] else ""
-            numbers = (str(found["trainings"]), found["label"], found["shown"], over, f"{found['score']:.2f}")
-            rows.append((each.name, each.environment, *numbers))
+            shown = (found[name] for name in ("label", "shown", "rule", "difference"))
+            rows.append((each.name, each.environment, str(found["trainings"]), *shown, f"{found['score']:.2f}"))
         print(Table(columns=COLUMNS, rows=tuple(rows)).text(), end="")
 
 

@@ -15,6 +15,7 @@ LOCAL, RAY = "local", "ray"
 """Where policies of a leaderboard play: one after the other in this process, or at the same time on a Ray cluster."""
 LEADERBOARD_FOLDER: Final = "leaderboard"
 SEE_LIST: Final = "(all: `flowsched list --arguments ENV_ID`)"
+OWN_CLASS: Final = "module:Class, file.py:Class or file.py"
 MANY: Final[Mapping[str, Any]] = {"action": "append", "default": []}
 """Of an option that may be repeated."""
 FLAG: Final[Mapping[str, Any]] = {"action": "store_true"}
@@ -68,7 +69,8 @@ def _add_replay(parser: argparse.ArgumentParser) -> None:
         "absolute deadline, can replace deadline_s. `flowsched list` lists workloads, disciplines and topologies."
     )
     _add_flows(parser)
-    parser.add_argument("--discipline", required=True, metavar="NAME", help="name of the discipline")
+    names = f"name of the discipline, or your own: {OWN_CLASS}"
+    parser.add_argument("--discipline", required=True, metavar="NAME", help=names)
     _add_topology(parser, "name of the topology")
     _add_capacity(parser)
     _add_pairs(parser, "--param", "parameter of the discipline, such as thresholds=1e5,1e6 or within=fifo")
@@ -296,7 +298,8 @@ def _add_capacity(parser: argparse.ArgumentParser) -> None:
 
 def _add_scheduler(parser: argparse.ArgumentParser, written: str) -> None:
     """Adds the options of both commands for packets."""
-    parser.add_argument("--scheduler", required=True, metavar="NAME", help="name of the scheduler")
+    names = f"name of the scheduler, or your own: {OWN_CLASS}"
+    parser.add_argument("--scheduler", required=True, metavar="NAME", help=names)
     _add_capacity(parser)
     _add_pairs(parser, "--param", "parameter, such as thresholds=1e4,1e5, buffer=3e5, transport=dctcp or delay=2e-5")
     _add_seed(parser, "seed of a workload's draw, and of the hashes that choose paths and buckets of a sketch")

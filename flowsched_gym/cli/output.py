@@ -8,7 +8,6 @@ place; elsewhere (a log file) a plain line every ten per cent. Messages of the c
 import contextlib
 import json
 import math
-import shutil
 import sys
 import textwrap
 import time
@@ -16,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from typing import Final, TextIO
 
+from flowsched_gym.core.tables import terminal_width
 from flowsched_gym.machine_code.messages import announced_by
 
 LEAST_ROOM: Final = 30
@@ -44,8 +44,8 @@ def without_nan(content: object) -> object:
 
 
 def print_definitions(definitions: Mapping[str, str], *, width: int, indent: str = "") -> None:
-    """Prints terms and what they are, in two columns; on a terminal, long lines are folded to its width."""
-    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
+    """Prints terms and what they are, in two columns; long lines are folded to the width of the terminal."""
+    columns = terminal_width()
     for term, meaning in definitions.items():
         head = f"{indent}{term.ljust(width)}  "
         room = max(columns - len(head) - 1, LEAST_ROOM)

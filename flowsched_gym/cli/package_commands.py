@@ -86,7 +86,7 @@ def _entry(name: str, description: str) -> dict[str, str]:
 def _first_line(described: object) -> str:
     """Takes the first sentence of a docstring, as a phrase."""
     document = inspect.getdoc(described) or ""
-    first = document.partition("\n")[0].removesuffix(".")
+    first = document.partition("\n")[0].removesuffix(".").replace("``", "")
     # Names such as TAFE, QCluster and D2TCP stay as they are.
     is_name = any(not letter.islower() for letter in first.partition(" ")[0].rstrip(":,;")[1:].replace("-", ""))
     return first if is_name else first[:1].lower() + first[1:]

@@ -17,6 +17,7 @@ from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.errors import ConfigError, FlowSchedError, FlowSchedWarning
 from flowsched_gym.core.files import replace_when_written
 from flowsched_gym.evaluation import evaluate, interquartile_mean
+from flowsched_gym.evaluation.written import column_of
 from flowsched_gym.flows.metrics import merit
 from flowsched_gym.leaderboard import Setting, Suite
 from flowsched_gym.leaderboard.play import class_of
@@ -75,7 +76,8 @@ def run(options: argparse.Namespace) -> None:
         print(json.dumps(without_nan(answer), allow_nan=False))
         return
     for name, result in scored.items():
-        reached = "score {score:.4g}, {metric} {mean:.6g}".format_map(result) if result["error"] is None else ""
+        column, mean = column_of(str(result["metric"])), float(str(result["mean"] or 0.0))
+        reached = f"score {result['score']:.4g}, {column.label} {column.write(mean)}" if result["error"] is None else ""
         print(f"{name}: {reached or result['error']} (seeds {ends[name][0]} to {ends[name][1]})")
     left = f"; {len(settings) - len(scored)} more settings were not played" if len(scored) < len(settings) else ""
     print(f"no score: the last line says why{left}" if whole is None else f"score: {whole:.4g}")

@@ -4,10 +4,15 @@ A class that fulfils a contract names the type of what it keeps, a NamedTuple. T
 alone; its type leads to the hooks.
 """
 
-from collections.abc import Iterable
-from typing import Any
+import inspect
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, TypeVar
 
-from flowsched_gym.core.errors import ConfigError, listed, shown
+from flowsched_gym.core.errors import ConfigError, FlowSchedError, listed, shown, similar
+
+EXAMPLES: Final = {"thresholds": "1e5,1e6", "queue": "0,1,0", "weights": "2,1", "tags": "0,1,0"}
+"""Values of parameters that have no default, as a command line has them."""
+Made = TypeVar("Made")
 
 
 def check_hooks(cls: type, hooks: Iterable[str]) -> None:
@@ -55,3 +60,29 @@ def make_record(keeper: Any, values: Any) -> Any:
             f"{type(keeper).__name__}.new_record returns {count}: it must return one for each field of record_type, "
             f"which has {fields}"
         ) from None
+
+
+def make_from(
+    cls: type[Made], what: str, parameters: Mapping[str, object] | None, *, beside: Iterable[str] = ()
+) -> Made:
+    """Makes an object with keyword arguments of its class; ``beside`` are parameters that the caller takes itself.
+
+    Raises:
+        ConfigError: A parameter is unknown or missing, or a value is not allowed.
+    """
+    given, takes = dict(parameters or {}), inspect.signature(cls).parameters
+    allowed = [name for name, each in takes.items() if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
+    told = f"it takes {', '.join(allowed) or 'none'}" + f"; there are also {', '.join(beside)}" * bool(beside)
+    for name in given:
+        if name not in allowed and not any(each.kind is each.VAR_KEYWORD for each in takes.values()):
+            raise ConfigError(f"{what} has no parameter {shown(name)}: {told}{similar(name, [*allowed, *beside])}")
+    missing = [name for name in allowed if takes[name].default is inspect.Parameter.empty and name not in given]
+    if missing:
+        example = " ".join(f"--param {name}={EXAMPLES.get(name, '...')}" for name in missing)
+        raise ConfigError(f"{what} needs {' and '.join(missing)}, such as {example}: {told}")
+    try:
+        return cls(**given)
+    except FlowSchedError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"{what} is not made of {shown(given)}: {error}") from None

@@ -12,7 +12,7 @@ from flowsched_gym.core.arrays import FloatArray, IntArray, to_float
 from flowsched_gym.core.checks import check_choice
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.files import Progress
-from flowsched_gym.evaluation.replay import ENGINES, PROGRESS_STEPS, check_seed, options_of, workload_of
+from flowsched_gym.evaluation.replay import ENGINES, PROGRESS_STEPS, check_seed, options_of, own_rule, workload_of
 from flowsched_gym.flows.records import complete_records
 from flowsched_gym.flows.workload import start_of_clock
 from flowsched_gym.fluid import Records
@@ -48,7 +48,8 @@ def serve_packets(
         packets: Path of a CSV file, or a mapping of equally long sequences, with the columns ``flow_id``,
             ``size_bytes`` (on the wire) and ``arrival_s``, in the order of arrival. What a flow has left to send is
             known from its packets here; none has a deadline.
-        scheduler: Name of a scheduler (``flowsched list``), or your own (see ``docs/packets.md``).
+        scheduler: Name of a scheduler (``flowsched list``), or your own (see ``docs/packets.md``): an object, or its
+            class as ``module:Class``, ``file.py:Class`` or ``file.py``.
         capacity: Capacity of the port in B/s; ``None`` for 1 Gbps.
         parameters: Parameters of the scheduler (see its class in ``flowsched_gym.packets.schedulers``), and ``buffer``
             and ``mark_at`` (see ``PortParameters``).
@@ -67,6 +68,7 @@ def serve_packets(
     check_choice("engine", engine, ENGINES)
     options = options_of(parameters)
     port = PortParameters(**_taken(options, PORT_PARAMETERS))
+    scheduler = own_rule("scheduler", scheduler, Scheduler, options, beside=PORT_PARAMETERS)
     rule = find_scheduler(scheduler, options, beside=PORT_PARAMETERS)
     if isinstance(packets, Mapping):
         given = packets_from_columns(packets)
@@ -119,8 +121,7 @@ def replay_packets(
     Args:
         flows: Path of a flow file or of a workload file, name of a workload, a ``Workload``, or a mapping with the flow
             file's columns.
-        scheduler: Name of a scheduler (``flowsched list``), or your own (see ``docs/packets.md``). It counts bytes of
-            payload.
+        scheduler: As for `serve_packets`. It counts bytes of payload.
         topology: Name of a topology, a network of your own (see ``replay``), or one built before. On ``one-link`` all
             flows share one port, whatever their hosts, and acknowledgements that are packets share one on the way back.
         capacity: Capacity of every link in B/s, in a network of your own of those that give none; ``None`` for 1 Gbps.
@@ -149,6 +150,7 @@ def replay_packets(
     if isinstance(topology, Topology) and (capacity is not None or num_hosts is not None or "delay" in options):
         raise ConfigError("capacity, num_hosts and delay belong to a topology given by name, not to one built before")
     own = NetworkParameters(**_taken(options, NETWORK_PARAMETERS))
+    scheduler = own_rule("scheduler", scheduler, Scheduler, options, beside=NETWORK_PARAMETERS)
     rule = find_scheduler(scheduler, options, beside=NETWORK_PARAMETERS)
     given = workload_of(flows, seed=check_seed(seed))
     workload, start = given.on_clock()

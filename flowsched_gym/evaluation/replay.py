@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
@@ -15,11 +16,13 @@ from flowsched_gym.core.arrays import is_whole
 from flowsched_gym.core.checks import check_choice
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.files import Progress
+from flowsched_gym.core.hooks import make_from
 from flowsched_gym.fluid import Discipline, Records
 from flowsched_gym.fluid.compiled import run_compiled
 from flowsched_gym.fluid.disciplines import make_discipline
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.fluid.stages import Barrier
+from flowsched_gym.registration import load_target
 from flowsched_gym.topology import (
     DEFAULT_CAPACITY,
     Routing,
@@ -36,6 +39,7 @@ OWN_PARAMETERS: Final = ("delay", "routing", "flowlet_gap", "link_changes", "bar
 """Parameters of a replay that no discipline takes."""
 SEED_END: Final = 2**64
 """Seeds of the hash are words of 64 bits."""
+FILE_SUFFIX: Final = ".py"
 PROGRESS_STEPS: Final = 200
 """How often progress is reported in a run."""
 
@@ -57,7 +61,8 @@ def replay(
     Args:
         flows: Path of a flow file or of a workload file, name of a workload, a ``Workload``, or a mapping of equally
             long sequences with the flow file's column names.
-        discipline: Name of a discipline (``flowsched list``), or one of your own, which serves this replay.
+        discipline: Name of a discipline (``flowsched list``), or one of your own, which serves this replay: an object,
+            or its class as ``module:Class``, ``file.py:Class`` or ``file.py``.
         topology: Name of a topology, a network of your own (a file, ``.graphml`` or ``.yaml``, a mapping, or a graph of
             networkx; see ``docs/networks.md``), or one built before. On ``one-link`` all flows share one link, whatever
             their hosts; on many links ``ps`` is max-min fair and ordered disciplines are greedy in their order.
@@ -97,6 +102,7 @@ def replay(
     routing = _routing(options, needed=workload.link_changes is not None)
     barrier = check_choice("barrier", options.pop("barrier", Barrier.FLOW), Barrier)
     cpus = options.pop("cpus", None)
+    discipline = own_rule("discipline", discipline, Discipline, options, beside=OWN_PARAMETERS)
     if not isinstance(discipline, Discipline):
         discipline = make_discipline(discipline, options, beside=OWN_PARAMETERS)
     elif options:
@@ -120,6 +126,37 @@ def replay(
             _run_with_progress(simulation, progress)
         records = simulation.records()
     return records.since(start, given.arrival_time)
+
+
+def own_rule(what: str, given: Any, base: type, options: dict[str, Any], *, beside: tuple[str, ...]) -> Any:
+    """Makes a rule of a class of one's own, and takes its parameters out of the options; returns all else as it is.
+
+    The class is ``module:Class``, ``file.py:Class``, or the only one of ``file.py`` that derives from ``base``.
+
+    Raises:
+        ConfigError: There is no such class, or it is not made of these parameters.
+    """
+    if not isinstance(given, str) or not (":" in given or given.endswith(FILE_SUFFIX)):
+        return given
+    try:
+        if given.endswith(FILE_SUFFIX):
+            members = load_target(f"{given}:__dict__")
+            classes = [each for each in members.values() if isinstance(each, type) and issubclass(each, base)]
+            own = [each for each in classes if each.__module__ == members["__name__"]]
+            if len(own) != 1:
+                names = ", ".join(each.__name__ for each in own) or "none"
+                raise ConfigError(f"file.py:Class must name a subclass of {base.__name__}; it has {names}")
+            (cls,) = own
+        else:
+            cls = load_target(given)
+            if not (isinstance(cls, type) and issubclass(cls, base)):
+                raise ConfigError(f"it must be a subclass of {base.__name__}")
+    except (ConfigError, ImportError, SyntaxError) as error:
+        reason = re.sub("^target is '.*?': ", "", str(error))
+        raise ConfigError(f"{what} is {given!r}: {reason}") from None
+    made = make_from(cls, f"{what} {given}", options, beside=beside)
+    options.clear()
+    return made
 
 
 def check_seed(seed: object) -> int:

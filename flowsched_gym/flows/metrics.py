@@ -44,8 +44,10 @@ UNITS: Final = {
     "deadlines_met": "flows",
     "deadlines_missed": "flows",
     "num_tasks": "tasks",
+    **dict.fromkeys(("packets", "drops", "marks", "disordered", "dropped", "marked"), "packets"),
+    "timeouts": "timeouts",
 }
-"""Units of the metrics that are neither completion times, in s, nor ratios."""
+"""Units of the metrics that are neither times in flow, in s, nor ratios."""
 
 
 def percentile(ordered: FloatArray, percent: float) -> float:
@@ -226,7 +228,7 @@ SMALLER_IS_BETTER: Final = frozenset(
 
 def unit_of(name: str) -> str:
     """Returns the unit of a metric, or of the reward: ``1`` for a ratio and for what has none."""
-    return "s" if name.endswith(("_fct", "_tct")) else UNITS.get(name, "1")
+    return "s" if name.endswith(("_fct", "_tct", "_time")) else UNITS.get(name, "1")
 
 
 def merit(name: str, value: float) -> float:

@@ -1,5 +1,7 @@
 """Suites in which policies are compared, the results of policies, and the tables that these make."""
 
+from flowsched_gym.core.tables import Table
+from flowsched_gym.evaluation.written import column_of, format_interval
 from flowsched_gym.leaderboard.claims import (
     Claim,
     claims_of,
@@ -13,7 +15,6 @@ from flowsched_gym.leaderboard.comparison import (
     APART,
     ComparedSetting,
     ComparisonRow,
-    column_of,
     compare,
     compare_settings,
     comparison_table,
@@ -26,7 +27,6 @@ from flowsched_gym.leaderboard.play import Entrant, entrants_of, play, result_pa
 from flowsched_gym.leaderboard.policy_process import played_apart
 from flowsched_gym.leaderboard.published import published_results, same_as_published, write_published
 from flowsched_gym.leaderboard.suite import SUITES, Setting, Suite, group_results, load_suite, read_results
-from flowsched_gym.leaderboard.table import Table, format_interval
 from flowsched_gym.leaderboard.verification import Fresh, Verified, verify
 
 __all__ = [

@@ -9,6 +9,7 @@ agents with exactly the actions and the information of their setting: nothing is
 setting weighs the same, and in it each training of its agents.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -16,19 +17,19 @@ from typing import Final
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core.tables import Table, escaped
 from flowsched_gym.evaluation import BOUND_POLICY, Interval
+from flowsched_gym.evaluation.written import MetricColumn, format_interval
 from flowsched_gym.flows.metrics import merit
 from flowsched_gym.leaderboard.comparison import (
     ACTIONS_ONLY,
     RANDOM,
     ComparedSetting,
     ComparisonRow,
-    MetricColumn,
     written_score,
 )
 from flowsched_gym.leaderboard.scores import Compared, holm, num_collapsed, suite_score, training_scores
 from flowsched_gym.leaderboard.suite import CALIBRATION, HEADLINE
-from flowsched_gym.leaderboard.table import Table, escaped, format_interval
 
 LEVEL: Final = 0.05
 """Adjusted p-value below which a difference is told."""
@@ -38,8 +39,6 @@ LEAST_RANGE: Final = 0.02
 """Range between random and the best known below which a setting calibrates: of a share, or relative to a mean."""
 LEAST_ROOM: Final = 0.01
 """Room between the best rule and the reference up to which there is none, likewise."""
-MOST_DIGITS: Final = 3
-"""Digits that a difference has at most beyond those of its metric."""
 BETTER: Final = "**better**"
 WORSE: Final = "worse"
 OPEN: Final = "not told apart"
@@ -152,9 +151,9 @@ def tier_misfit(compared: ComparedSetting) -> str | None:
     best, width = found
     calibrates = setting.tier == CALIBRATION
     if calibrates is not (width < LEAST_RANGE):
-        side = "at least" if calibrates else "less than"
+        side, percent = "at least" if calibrates else "less than", math.floor(1000 * width) / 10
         return (
-            f"{setting.name} is of tier {setting.tier}, but {best.policy} is {100 * width:.1f} % better than {RANDOM}, "
+            f"{setting.name} is of tier {setting.tier}, but {best.policy} is {percent:.1f} % better than {RANDOM}, "
             f"{side} {100 * LEAST_RANGE:g} %"
         )
     if compared.row(setting.reference) is not None and compared.scored(RANDOM) is None:
@@ -207,13 +206,6 @@ def learned_table(claims: Sequence[Claim]) -> Table:
     for each in claims:
         row, shown, setting = each.row, each.compared.column, each.compared.setting
         scores, difference = each.scores, row.difference
-        ends = () if difference is None else (difference.mean, difference.low, difference.high)
-        # A number must not lose its sign where it is rounded.
-        digits, told = shown.digits, each.verdict in (BETTER, WORSE)
-        while digits < shown.digits + (MOST_DIGITS if told else 1) and any(
-            round(shown.scale * end, digits) == 0 != end for end in ends
-        ):
-            digits += 1
         trainings = f"{row.num_distinct} distinct of " * (row.num_distinct < row.num_runs) + f"{row.num_runs}"
         collapsed = num_collapsed(scores) if len(scores) else 0
         judged = difference is not None and each.verdict != NO_RULE
@@ -226,10 +218,10 @@ def learned_table(claims: Sequence[Claim]) -> Table:
                 f"{trainings}, {collapsed} collapsed" if collapsed else trainings,
                 f"{shown.label}: {_mean(shown, row)}",
                 rule,
-                shown.write(difference, digits=digits, signed=True),
+                shown.write(difference, signed=True),
                 written_score(float(scores.mean())) if len(scores) else "",
                 f"{each.verdict}, {_written_p(each.p_value)}" if judged else each.verdict,
-                ACTIONS_ONLY if row.secret is None else shown.write(row.secret, digits=digits, signed=True),
+                ACTIONS_ONLY if row.secret is None else shown.write(row.secret, signed=True),
             )
         )
     columns = (
@@ -248,8 +240,11 @@ def learned_table(claims: Sequence[Claim]) -> Table:
 
 
 def _written_p(value: float) -> str:
-    return f"p < {LEAST_P:g}" if value < LEAST_P else f"p = {value:.2g}"
+    digits = 2
+    while float(f"{value:.{digits}g}") == LEVEL != value:
+        digits += 1
+    return f"p < {LEAST_P:g}" if value < LEAST_P else f"p = {value:.{digits}g}"
 
 
 def _mean(shown: MetricColumn, row: ComparisonRow) -> str:
-    return shown.write(row.estimate).partition(" ")[0]
+    return shown.write(row.estimate.mean)

@@ -18,11 +18,12 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.tables import Table, escaped
 from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, Interval, Progress, statistics
-from flowsched_gym.flows.metrics import SMALLER_IS_BETTER, merit, unit_of
+from flowsched_gym.evaluation.written import PERCENT, MetricColumn, column_of, format_interval
+from flowsched_gym.flows.metrics import SMALLER_IS_BETTER, merit
 from flowsched_gym.leaderboard.scores import Compared, training_scores
 from flowsched_gym.leaderboard.suite import Groups, Setting
-from flowsched_gym.leaderboard.table import Table, escaped, format_interval
 from flowsched_gym.registration import agent_ability, policy_ability, widest_ability
 from flowsched_gym.systems import Ability
 
@@ -36,35 +37,7 @@ VERIFIED, ACTIONS_ONLY = "verified", "actions only"
 """Marks of rows: the policy played on secret seeds; nobody had the models of a learned agent play there."""
 RANDOM: Final = "random"
 """Policy that every environment has, and that has the score 0."""
-PERCENT: Final = 100.0
-MILLISECONDS: Final = 1000.0
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MetricColumn:
-    """How a metric is shown: words above the column, unit of differences, factor of values, digits after the point."""
-
-    label: str
-    unit: str = ""
-    scale: float = 1.0
-    digits: int = 2
-
-    def write(self, estimate: Interval | None, *, digits: int | None = None, signed: bool = False) -> str:
-        """Writes an estimate with its interval; empty for none."""
-        digits = self.digits if digits is None else digits
-        return format_interval(estimate, scale=self.scale, digits=digits, signed=signed)
-
-
-COLUMNS: Final[Mapping[str, MetricColumn]] = {
-    "deadline_hit_ratio": MetricColumn(label="deadlines met, %", unit="points", scale=PERCENT, digits=1),
-    "mean_fct": MetricColumn(label="mean FCT, ms", unit="ms", scale=MILLISECONDS, digits=1),
-    "p99_fct": MetricColumn(label="p99 FCT, ms", unit="ms", scale=MILLISECONDS, digits=1),
-    "mean_tct": MetricColumn(label="mean TCT, ms", unit="ms", scale=MILLISECONDS, digits=1),
-    "p99_tct": MetricColumn(label="p99 TCT, ms", unit="ms", scale=MILLISECONDS, digits=1),
-    "mean_slowdown": MetricColumn(label="mean slowdown"),
-    "max_slowdown": MetricColumn(label="largest slowdown"),
-    "slowdown_fairness": MetricColumn(label="Jain index of slowdowns", digits=3),
-}
 
 OTHERS: Final[Mapping[str, tuple[str, ...]]] = {
     "deadline_hit_ratio": ("mean_fct", "p99_fct"),
@@ -194,14 +167,6 @@ def compare_settings(groups: Groups, progress: Progress | None = None) -> list[C
     return compared
 
 
-def column_of(metric: str) -> MetricColumn:
-    """Returns how a metric is shown."""
-    label = metric.replace("_", " ").replace("fct", "FCT").replace("tct", "TCT")
-    if metric not in COLUMNS and unit_of(metric) == "s":
-        return MetricColumn(label=f"{label}, ms", unit="ms", scale=MILLISECONDS, digits=1)
-    return COLUMNS.get(metric, MetricColumn(label=label))
-
-
 def written_score(score: float | None) -> str:
     """Writes a score; empty for none."""
     return "" if score is None else f"{round(score, 2) + 0.0:.2f}"
@@ -302,7 +267,7 @@ def comparison_table(
         "actions": [", ".join(row.ability.actions) for row in rows],
         "information": [", ".join(row.ability.information) or "none" for row in rows],
         shown.label: [shown.write(row.estimate) for row in rows],
-        "middle half": [shown.write(row.middle).partition(" ")[0] for row in rows],
+        "middle half": [shown.write(row.middle.mean) for row in rows],
     }
     if any(row.score is not None for row in rows):
         columns["score"] = [written_score(row.score) for row in rows]
@@ -310,7 +275,7 @@ def comparison_table(
     if any(row.difference is not None for row in rows):
         columns["reference"] = [row.reference or "" for row in rows]
         columns[f"minus reference{unit}"] = [shown.write(row.difference, signed=True) for row in rows]
-        chances = [format_interval(row.improvement, scale=PERCENT, digits=0) for row in rows]
+        chances = [format_interval(row.improvement, scale=PERCENT) for row in rows]
         columns["better than reference, %"] = chances
     if any(row.to_bound is not None for row in rows):
         columns[f"to the bound{unit}"] = [shown.write(row.to_bound) for row in rows]

@@ -183,7 +183,7 @@ def results_text(agent: KeptAgent) -> str:
     found = agent.results
     score = found["score"]
     text = (
-        f"In the test episodes of {found['suite']}, {found['label']} of {found['trainings']} trainings of this agent: "
+        f"{found['trainings']} trainings of this agent in the test episodes of {found['suite']}: {found['label']} "
         f"{found['shown']}. Their score is {score:.2f} (0: random choice, 1: {found['reference']})."
     )
     if found["rule"]:

@@ -20,12 +20,16 @@ from flowsched_gym.core.files import read_json
 from flowsched_gym.evaluation import EpisodeResult, EvaluationResult, ModelFile, Run
 from flowsched_gym.evaluation.result_files import write_json
 from flowsched_gym.evaluation.results import SecretSeeds
-from flowsched_gym.leaderboard.comparison import COLUMNS
 from flowsched_gym.leaderboard.suite import SUITES, VIEW_ARGUMENTS, Suite
 from flowsched_gym.systems import OPTIONS
 
 SCHEMA: Final = "flowsched-published/1"
 DIGITS: Final = 7
+METRICS: Final = (
+    *("deadline_hit_ratio", "mean_fct", "p99_fct", "mean_tct", "p99_tct"),
+    *("mean_slowdown", "max_slowdown", "slowdown_fairness"),
+)
+"""Metrics that the file has, where they are defined."""
 
 
 def published_path(suite: str) -> Path:
@@ -43,7 +47,7 @@ def published_content(results: Sequence[EvaluationResult], suite: Suite) -> dict
             "view": {name: value for name, value in result.kwargs.items() if name in VIEW_ARGUMENTS},
             "models": [run.model.seed for run in result.runs if run.model is not None],
             **_secret_content(result.secret, suite.settings[result.reference.setting].metric),
-            "metrics": {name: _rounded(result, name) for name in COLUMNS if name in result.metric_names},
+            "metrics": {name: _rounded(result, name) for name in METRICS if name in result.metric_names},
         }
         for result in results
         if result.reference is not None

@@ -35,7 +35,7 @@ def test_a_tiny_run_reports_beside_feasible_first(flow_file, capsys) -> None:
     main([*arguments, "--workload", str(flow_file), "--report-every", "2", "--learning-rate", "1e-3"])
 
     lines = capsys.readouterr().out.splitlines()
-    pattern = r" +([\d,]+) decisions, +\d+ s: \d+\.\d\d% of deadlines met, feasible-first (\d+\.\d\d)%"
+    pattern = r" +([\d,]+) decisions, +\d+ s: \d+\.\d % of deadlines met, feasible-first (\d+\.\d) %"
     found = [re.fullmatch(pattern, line) for line in lines]
     assert all(found)
     assert [match[1] for match in found] == ["0", "248", "496", "620"]

@@ -78,7 +78,7 @@ def test_one_that_loses_is_told_to_play_the_rule(folder) -> None:
         evaluate(ENV_ID, each, episodes=12, seed=1, kwargs=KWARGS) for each in (batched(untrained), rules[0])
     )
     difference = ours.values("deadline_hit_ratio").mean() - theirs.values("deadline_hit_ratio").mean()
-    assert f"difference {difference:+.4g} [" in said[0]
+    assert f"difference {100 * difference:+.1f} [" in said[0]
     assert said[0].endswith("worse than the rule that made the data")
     assert said[1:] == ["warning: play feasible-first, this agent has not learned to beat it"]
 
@@ -88,7 +88,7 @@ def test_the_command_writes_a_model_that_plays_and_refuses_what_is_no_dataset(fo
 
     main([folder, "--updates", "20", "--episodes", "10", "--out", str(out)])
 
-    assert capsys.readouterr().out.startswith("deadline_hit_ratio: ")
+    assert capsys.readouterr().out.startswith("deadlines met, %: ")
     policy = load_policy(out, gym.make(ENV_ID, **KWARGS))
     assert len(evaluate(ENV_ID, policy, episodes=2, seed=0, kwargs=KWARGS).episodes) == 2
     with pytest.raises(SystemExit, match="2"):

@@ -66,8 +66,8 @@ def test_without_a_number_of_episodes_there_are_enough_for_intervals(flowsched) 
 
     assert content["runs"][0]["episodes"]["seed"] == list(range(20))
     row = next(line.split() for line in text.splitlines() if line.startswith("mean_fct"))
-    assert row[1:3] == ["s", "random"]
-    mean, low, high = map(float, row[3:])
+    assert row[1:3] == ["ms", "random"]
+    mean, low, high = (float(number.strip("[,]")) for number in row[3:])
     assert low < mean < high
     assert content["intervals"]["mean_fct"]["low"] is not None
     assert "Intervals need" not in text

@@ -1,6 +1,7 @@
 """Draws and replays flow files, serves packet files, and sends flow files in packets, on the command line."""
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -86,6 +87,92 @@ def test_as_json_the_metrics_are_one_document_with_null_for_what_is_not_defined(
     assert json.loads(flowsched(*replay, "--json").out)["deadline_hit_ratio"] is None
     table = flowsched(*replay).out
     assert [name in table for name in ("mean_fct", "deadline_hit_ratio", "nan")] == [True, False, False]
+
+
+def test_people_read_units_and_nothing_of_what_the_flows_do_not_have(flowsched, flows: Path) -> None:
+    def printed(*words: object) -> dict[str, str]:
+        outcome = flowsched(*words)
+        assert outcome.status == 0, outcome.err
+        return {line.split()[0]: " ".join(line.split()[1:]) for line in outcome.out.splitlines()}
+
+    replay = ("replay", flows, "--capacity", 100, "--discipline")
+    assert printed(*replay, "srpt").items() >= {
+        *(("mean_fct", "2666.7 ms"), ("makespan", "5000.0 ms"), ("goodput", "8e-07 Gbps"), ("mean_slowdown", "1.56")),
+        *(("deadline_hit_ratio", "50.0 %"), ("utilisation", "100.0 %"), ("num_flows", "3 flows")),
+        *(("deadlines_missed", "1 flows"), ("num_tasks", "1 tasks")),
+    }
+    assert printed(*replay, "fifo")["deadline_hit_ratio"] == "0.0 %", "there are deadlines, all missed"
+    flows.write_text("flow_id,source,destination,size_bytes,arrival_s\n0,0,1,3000,0\n")
+    for words in ((*replay, "srpt"), ("replay-packets", flows, "--scheduler", "fifo")):
+        assert not {"deadlines_met", "deadline_hit_ratio", "num_tasks", "mean_tct", "drops", "marks"} & {
+            *printed(*words)
+        }
+    packets = ("replay-packets", flows, "--scheduler", "fifo", "--param", "buffer=3e5", "--param", "mark_at=1e5")
+    assert printed(*packets).items() >= {("drops", "0 packets"), ("marks", "0 packets")}
+    assert json.loads(flowsched(*packets[:4], "--json").out)["drops"] == 0
+
+
+OWN = """
+from flowsched_gym.fluid import Discipline
+from flowsched_gym.packets.schedulers import Fifo
+
+
+class Last(Discipline):
+    def __init__(self, sign: int, *, factor: float = 1.0) -> None:
+        if sign not in (-1, 1):
+            raise ValueError("sign must be -1 or 1")
+        self.num_priorities = 0
+
+    @staticmethod
+    def control(now, n, active, count, state, controls, network, record):
+        for row in active[:count]:
+            controls.priority[row] = -row
+
+
+class Mine(Fifo):
+    pass
+"""
+
+
+def test_a_class_of_ones_own_is_named_as_a_file_or_as_in_a_module(flowsched, flows: Path, monkeypatch) -> None:
+    monkeypatch.chdir(flows.parent)
+    monkeypatch.setattr("sys.path", [*sys.path])
+    Path("own_rules.py").write_text(OWN)
+    last = ("replay", "flows.csv", "--capacity", 100, "--json", "--param", "sign=1", "--discipline")
+    by_file, alone, by_module = (
+        json.loads(flowsched(*last, name).out) for name in ("own_rules.py:Last", "own_rules.py", "own_rules:Last")
+    )
+    assert by_file == alone == by_module
+    assert by_file["mean_fct"] == pytest.approx((5 + 2 + 1) / 3), "the last one goes first"
+    records = flowsched_gym.replay("flows.csv", discipline="own_rules.py", capacity=100.0, parameters={"sign": 1})
+    assert records.fct.tolist() == [5, 2, 1]
+    packets = ("replay-packets", "flows.csv", "--json", "--scheduler")
+    assert flowsched(*packets, "own_rules.py:Mine").out == flowsched(*packets, "fifo").out
+
+
+def test_what_is_wrong_with_a_class_of_ones_own_is_one_line(flowsched, flows: Path, monkeypatch) -> None:
+    monkeypatch.chdir(flows.parent)
+    Path("own_rules.py").write_text(OWN)
+    Path("two.py").write_text(f"{OWN}\nclass Other(Last):\n    pass\n")
+    Path("faulty.py").write_text("class :\n")
+    Path("needy.py").write_text("import a_package_that_is_nowhere\n")
+    for words, message in (
+        ("own_rules.py", "discipline own_rules.py needs sign, such as --param sign=...: it takes sign, factor"),
+        ("own_rules.py --param sing=1", "has no parameter 'sing': it takes sign, factor"),
+        ("own_rules.py --param sign=3", "discipline own_rules.py is not made of {'sign': 3}: sign must be -1 or 1"),
+        ("own_rules.py:Lost", "discipline is 'own_rules.py:Lost': module own_rules.py has no 'Lost' (did you mean"),
+        ("own_rules.py:Mine", "discipline is 'own_rules.py:Mine': it must be a subclass of Discipline"),
+        ("two.py", "discipline is 'two.py': file.py:Class must name a subclass of Discipline; it has Last, Other"),
+        ("faulty.py", "discipline is 'faulty.py': invalid syntax (faulty.py, line 1)"),
+        ("needy.py:A", "discipline is 'needy.py:A': No module named 'a_package_that_is_nowhere'"),
+        ("none.py", "discipline is 'none.py': there is no such file"),
+        ("nowhere:A", "discipline is 'nowhere:A': No module named 'nowhere'"),
+        ("mlfq", "discipline mlfq needs thresholds, such as --param thresholds=1e5,1e6: it takes thresholds, within"),
+        ("wfq", "needs queue and weights, such as --param queue=0,1,0 --param weights=2,1: it takes"),
+    ):
+        check_refusal(flowsched("replay", "flows.csv", "--discipline", *words.split()), message)
+    packets = flowsched("replay-packets", "flows.csv", "--scheduler", "own_rules.py:Last")
+    check_refusal(packets, "scheduler is 'own_rules.py:Last': it must be a subclass of Scheduler")
 
 
 def test_one_link_is_utilised_as_one_however_many_hosts_receive() -> None:

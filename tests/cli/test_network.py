@@ -17,7 +17,7 @@ def network(tmp_path: Path) -> Path:
 
 def test_a_network_is_described_and_drawn(flowsched, network: Path, tmp_path: Path) -> None:
     shown = flowsched("network", network, "--plot", tmp_path / "racks.svg")
-    assert "4 hosts, 2 switches, 10 links" in shown.out
+    assert "4 hosts, 2 switches, 10 links (each direction counted) of 10 Gbps" in shown.out
     assert "0 h0, 1 h1, 2 h2, 3 h3" in shown.out
     assert "h2" in (tmp_path / "racks.svg").read_text()
     facts = json.loads(flowsched("network", network, "--json").out)

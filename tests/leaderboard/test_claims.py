@@ -10,6 +10,7 @@ from flowsched_gym import leaderboard
 from flowsched_gym.evaluation import SuiteReference
 from flowsched_gym.leaderboard import claims as judging
 from flowsched_gym.leaderboard import comparison
+from flowsched_gym.leaderboard.claims import _written_p
 from flowsched_gym.registration import find_environment
 from flowsched_gym.systems import Ability
 from tests.leaderboard.test_leaderboard import ARTEMIS, SPREAD, make_result
@@ -100,6 +101,11 @@ def test_scores_are_of_the_settings_reference_and_a_collapsed_training_is_shown(
     assert line.startswith("Score of the learned agents: **1.00 [")
     assert "in 1 of 1 headline settings" in line
     assert f"<!-- score -->{line}<!-- /score -->" in readme(line)
+
+
+def test_a_p_value_is_not_rounded_to_the_level_that_it_is_below():
+    values = (0.0496, 0.05, 0.0504, 0.2, 0.0001)
+    assert list(map(_written_p, values)) == ["p = 0.0496", "p = 0.05", "p = 0.0504", "p = 0.2", "p < 0.001"]
 
 
 def test_a_difference_that_is_told_keeps_its_sign_however_small():

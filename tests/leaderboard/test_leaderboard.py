@@ -17,11 +17,12 @@ from benchmarks.paper.run import paper_markdown
 from benchmarks.speed import training
 from benchmarks.speed.run import alternating, cases, measure, play
 from flowsched_gym import evaluation, leaderboard
+from flowsched_gym.baselines.applications.comparison_report import verdicts
 from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.tables import escaped
 from flowsched_gym.evaluation import BOUND_POLICY, EpisodeResult, EvaluationResult, Interval, ModelFile, Run
 from flowsched_gym.leaderboard.play import model_digest
 from flowsched_gym.leaderboard.published import published_content, published_path
-from flowsched_gym.leaderboard.table import escaped
 from flowsched_gym.registration import ENVIRONMENTS, agent_ability, find_environment, policy_ability, widest_ability
 from tests.repository import ROOT
 
@@ -150,7 +151,7 @@ def test_where_a_smaller_value_is_better_the_smallest_comes_first():
     assert [row[0] for row in table.rows] == ["fast", "slow"]
     assert table.rows[0][3] == "100.0 [100.0, 100.0]"
     assert table.rows[1][6] == "+100.0 [+100.0, +100.0]"
-    assert table.rows[1][7] == "0 [0, 0]"
+    assert table.rows[1][7] == "0.0 [0.0, 0.0]"
 
 
 def test_results_that_cannot_be_compared_are_refused(tmp_path):
@@ -181,10 +182,29 @@ def test_a_table_is_written_for_documents_and_for_terminals_and_intervals_with_t
         (0.5, 0.25, 0.75, {"scale": 100, "signed": True, "digits": 0}, "+50 [+25, +75]"),
         (0.5, np.nan, np.nan, {}, "0.5"),
         (np.nan, np.nan, np.nan, {}, ""),
-        (-1e-9, -1e-9, 1e-9, {}, "0.0 [0.0, 0.0]"),
+        (-1.25, -2.25, -0.04, {"signed": True}, "-1.25 [-2.25, -0.04]"),
+        (-2e-6, -0.7, 0.0, {"signed": True}, "-2e-06 [-0.7000, 0.0000]"),
+        (-1e-14, -1e-14, 1e-14, {"signed": True}, "0.0 [0.0, 0.0]"),
+        (0.0, 0.0, 0.0, {"signed": True}, "0.0 [0.0, 0.0]"),
+        (0.9996, 0.99, 1.0, {"scale": 100}, "99.96 [99.00, 100.00]"),
+        (0.0123, 0.01, 0.02, {}, "0.012 [0.010, 0.020]"),
     ):
         assert leaderboard.format_interval(Interval(mean=mean, low=low, high=high, num_samples=20), **options) == text
     assert leaderboard.format_interval(None) == ""
+
+
+def test_no_zero_stands_beside_a_verdict_or_a_probability():
+    steps = np.array([2.0, 3.0] * 6)
+    for gain, sign, word in ((-1e-4, "-", "worse"), (1e-4, "+", "better"), (-1e-7, "-", "worse")):
+        agent = make_result("ppo", SPREAD + gain * steps, learned=True)
+        rows = leaderboard.compare([make_result("edf", SPREAD), agent])
+        (sentence,) = verdicts(rows, "deadline_hit_ratio")
+        assert f"is {word} than edf" in sentence
+        numbers = sentence.rpartition("% ")[2].replace("[", "").replace("]", "").split()
+        assert [number[0] for number in numbers] == [sign] * 3, numbers
+        assert all(float(number.strip(",")) for number in numbers), numbers
+        table = leaderboard.comparison_table([make_result("edf", SPREAD), agent])
+        assert sentence.rpartition("% ")[2] in next(row for row in table.rows if row[0].startswith("ppo"))
 
 
 def test_what_an_agent_sees_and_is_rewarded_for_does_not_part_it_from_the_others():

@@ -13,6 +13,7 @@ from nbclient import NotebookClient
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook
 
+from flowsched_gym.leaderboard import group_results, load_suite, published_results
 from tests.leaderboard.test_forged_files import TINY
 from tests.processes import PATIENCE
 from tests.repository import ROOT
@@ -118,6 +119,17 @@ def test_a_notebook_runs_without_a_warning_and_shows_pictures(path: Path, kernel
     assert [output.text for output in outputs if output.get("name") == "stderr"] == []
     assert [output for output in outputs if "image/png" in output.get("data", {})]
     assert list(kernel.folder.iterdir()) == []
+
+
+def test_a_setting_of_the_published_suite_has_each_policy_once() -> None:
+    sources = [cell.source for cell in read(ROOT / "notebooks" / "08_onto_the_leaderboard.ipynb").cells]
+    published = re.search(r"^groups = .*\npublished = .*$", "\n".join(sources), re.MULTILINE)
+    suite = load_suite("standard")
+    names = {"suite": suite, "group_results": group_results, "published_results": published_results}
+    exec(published[0], names | {"setting": suite.settings["artemis-heavy"]}, found := {})
+    policies = [result.policy for result in found["published"]]
+    assert policies
+    assert len(policies) == len(set(policies))
 
 
 def test_a_cell_that_warns_or_connects_fails(kernel: Kernel) -> None:

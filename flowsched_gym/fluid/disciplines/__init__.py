@@ -1,10 +1,10 @@
 """Scheduling disciplines that act inside the simulation at every event, and how they are made by name."""
 
-import inspect
 from collections.abc import Mapping
 from typing import Final
 
-from flowsched_gym.core.errors import ConfigError, listed, shown, similar
+from flowsched_gym.core.errors import ConfigError, listed, shown
+from flowsched_gym.core.hooks import make_from
 from flowsched_gym.fluid.contract import Discipline
 from flowsched_gym.fluid.disciplines.fair import D2tcp, Las, Ps
 from flowsched_gym.fluid.disciplines.known_tasks import Sebf, Stf
@@ -78,17 +78,4 @@ def make_discipline(
     """
     if not isinstance(name, str) or name not in DISCIPLINES:
         raise ConfigError(f"discipline is {shown(name)}: it must be one of {listed(name, DISCIPLINES)}")
-    parameters = dict(parameters or {})
-    takes_none = DISCIPLINES[name].__init__ is object.__init__
-    allowed = [] if takes_none else list(inspect.signature(DISCIPLINES[name]).parameters)
-    unknown = [parameter for parameter in parameters if parameter not in allowed]
-    if unknown:
-        takes = ", ".join(allowed) or "none"
-        if beside:
-            takes += f"; there are also {', '.join(beside)}"
-        hint = similar(unknown[0], [*allowed, *beside])
-        raise ConfigError(f"discipline {name} has no parameter {shown(unknown[0])}: it takes {takes}{hint}")
-    try:
-        return DISCIPLINES[name](**parameters)
-    except TypeError as error:
-        raise ConfigError(f"discipline {name} takes {', '.join(allowed)}: {error}") from None
+    return make_from(DISCIPLINES[name], f"discipline {name}", parameters, beside=beside)

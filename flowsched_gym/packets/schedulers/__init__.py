@@ -1,10 +1,10 @@
 """Schedulers of packets at a port: what ``disciplines`` are to flows. Wrong parameters raise a ``ConfigError``."""
 
-import inspect
 from collections.abc import Mapping
 from typing import Final
 
 from flowsched_gym.core.errors import ConfigError, listed, shown
+from flowsched_gym.core.hooks import make_from
 from flowsched_gym.packets.contract import BEYOND, Arrival, Order, PacketTable, Scheduler, Traffic
 from flowsched_gym.packets.schedulers.by_bytes import Fifo, Pfabric, PfabricEdf, Pias, PifoLas
 from flowsched_gym.packets.schedulers.fair_queueing import Afq, Fq
@@ -58,17 +58,7 @@ def make_scheduler(name: str, parameters: Mapping[str, object], *, beside: tuple
     """
     if not isinstance(name, str) or name not in SCHEDULERS:
         raise ConfigError(f"scheduler is {shown(name)}: it must be one of {listed(name, SCHEDULERS)}")
-    allowed = inspect.signature(SCHEDULERS[name]).parameters
-    takes = [*allowed, *beside]
-    for parameter in parameters:
-        if parameter not in allowed:
-            raise ConfigError(
-                f"scheduler {name} has no parameter {shown(parameter)}: it takes {listed(parameter, takes)}"
-            )
-    missing = [each.name for each in allowed.values() if each.default is each.empty and each.name not in parameters]
-    if missing:
-        raise ConfigError(f"scheduler {name} needs {', '.join(missing)}: it takes {', '.join(takes)}")
-    return SCHEDULERS[name](**parameters)
+    return make_from(SCHEDULERS[name], f"scheduler {name}", parameters, beside=beside)
 
 
 def find_scheduler(
