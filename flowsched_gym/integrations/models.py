@@ -123,18 +123,15 @@ def read_model(path: str | PathLike[str]) -> dict[str, Any]:
         warnings.simplefilter("error")  # of bounds that are cut to the type of their space
         for name in ("observation_space", "action_space"):
             content[name] = _space(content[name])
-        for name, kind in (("policy", str), ("arguments", dict), ("weights", dict), ("origin", dict)):
-            if not isinstance(content[name], kind):
-                raise TypeError(f"{name} is {shown(content[name])}")
+        _check_types("", content, policy=str, arguments=dict, weights=dict, origin=dict)
         weights = {name: np.asarray(value) for name, value in content["weights"].items()}
         check_finite(weights)
         # The width of a layer is that of an array; what counts slots or layers is smaller still.
         widths = [width for array in weights.values() for width in array.shape]
         most = max(len(weights), *(content["observation_space"].shape or (1,)), *widths)
         _check_arguments("arguments", content["arguments"], min(most, WIDEST))
-        for name, kind in (("environment", str), ("kwargs", dict), ("columns", list), ("seed", int)):
-            if not isinstance(content["origin"].get(name, kind()), kind):
-                raise TypeError(f"origin, {name} is {shown(content['origin'][name])}")
+        origin = {"environment": "", "kwargs": {}, "columns": [], **content["origin"]}
+        _check_types("origin, ", origin, environment=str, kwargs=dict, columns=list)
     return content
 
 
@@ -176,8 +173,9 @@ def load_policy(path: str | PathLike[str], env: Environment, *, trust: bool = Fa
                 return cast(Policy, FewWeights.loaded(content, env))
             policy = build_policy(path, content)
             for module in policy.modules():
-                if hasattr(module, "check_layout"):
-                    module.check_layout(attribute_of(env, "layout"), policy.action_space)
+                check: Any = getattr(module, "check_layout", None)
+                if check is not None:
+                    check(attribute_of(env, "layout"), policy.action_space)
             try_policy(policy)
         return cast(Policy, policy)
     if not zipfile.is_zipfile(path):
@@ -214,7 +212,9 @@ def build_policy(path: str | PathLike[str], content: Mapping[str, Any]) -> "Base
                 content["observation_space"], content["action_space"], schedule, **_as_made(content["arguments"])
             )
         policy.load_state_dict(content["weights"])
-        check_finite(dict((*policy.named_parameters(), *policy.named_buffers())))
+        check_finite(
+            {name: each.detach().numpy() for name, each in (*policy.named_parameters(), *policy.named_buffers())}
+        )
     policy.set_training_mode(False)
     built: BasePolicy = policy
     return built
@@ -223,7 +223,7 @@ def build_policy(path: str | PathLike[str], content: Mapping[str, Any]) -> "Base
 def check_finite(weights: Mapping[str, Any]) -> None:
     """Refuses weights, arrays or tensors by their names, that are infinite or NaN."""
     for name, array in weights.items():
-        if not np.isfinite(np.asarray(array.detach() if hasattr(array, "detach") else array)).all():
+        if not np.isfinite(array).all():
             raise ValueError(f"weights, {name} has infinite or undefined numbers: all must be finite")
 
 
@@ -248,6 +248,12 @@ def _clear(path: str | PathLike[str], what: str) -> Iterator[None]:
         raise ConfigError(f"model {path} cannot be {what}: {error}") from error
     except Exception as error:  # a wrong content may raise anything
         raise ConfigError(f"model {path} cannot be {what}: {first_sentence(error)}") from error
+
+
+def _check_types(where: str, content: Mapping[str, Any], **kinds: type) -> None:
+    for name, kind in kinds.items():
+        if not isinstance(content[name], kind):
+            raise TypeError(f"{where}{name} is {shown(content[name])}")
 
 
 def _check_arguments(name: str, value: Any, most: int) -> None:

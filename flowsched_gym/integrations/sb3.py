@@ -77,7 +77,7 @@ def load_saved(path: Path, env: Environment) -> Policy:
         torch.set_num_threads(1)
         # A model has all that a policy needs to act, but is not made from an environment.
         model = algorithm.load(path, device="cpu")
-        check_finite(dict(model.policy.named_parameters()))
+        check_finite({name: each.detach().numpy() for name, each in model.policy.named_parameters()})
         try_policy(model.policy)
     except Exception as error:
         reason = first_sentence(error)
