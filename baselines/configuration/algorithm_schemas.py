@@ -8,6 +8,7 @@ from omegaconf import MISSING
 
 from flowsched_gym.baselines.configuration.schema_checks import CheckedConfig, bounded
 from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.evaluation.player import MOST_EPISODES
 
 WHOLE: Final = 64
 """Decisions that trainings are multiples of, so that algorithms whose environments divide it make equally many."""
@@ -52,7 +53,7 @@ class CmaEsConfig(AlgorithmConfig):
     population: int = bounded(40, 4)
     sigma: float = bounded(1.0, 0)
     metric: str | None = None
-    last_episodes: int = bounded(64, 1)
+    last_episodes: int = bounded(64, 1, MOST_EPISODES)
 
     def __post_init__(self) -> None:
         super().__post_init__()

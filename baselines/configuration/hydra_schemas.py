@@ -14,6 +14,7 @@ from omegaconf import MISSING
 from flowsched_gym.baselines.configuration.algorithm_schemas import CmaEsConfig, DistilConfig
 from flowsched_gym.baselines.configuration.schema_checks import CheckedConfig, bounded, check_member
 from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.evaluation.player import MOST_EPISODES
 
 FIRST_VALIDATION_SEED: Final = 20_000
 """First seed of the episodes that settings are chosen by."""
@@ -47,8 +48,8 @@ class EvaluationConfig(CheckedConfig):
 
     GROUP: ClassVar[str] = "evaluation."
 
-    episodes: int = bounded(20, 1)
-    interim_episodes: int = bounded(10, 1)
+    episodes: int = bounded(20, 1, MOST_EPISODES)
+    interim_episodes: int = bounded(10, 1, MOST_EPISODES)
     seed: int = bounded(10_000, 0)
     interval: int = bounded(100_000, 1)
     metric: str = MISSING
@@ -149,7 +150,7 @@ class TrainConfig(CheckedConfig):
     sweep_dir: str = ""
     seed: int = bounded(0, 0, 2**32 - 1)
     start: str | None = None
-    total_timesteps: int = bounded(1_000_000, 1)
+    total_timesteps: int = bounded(1_000_000, 1, 2**53)
     vectorization: Vectorization = Vectorization.native
     resume: bool = False
     overwrite: bool = False
@@ -217,7 +218,7 @@ class HeuristicsConfig(CheckedConfig):
     workload: Any = MISSING
     policies: list[str] = field(default_factory=list)
     bound: bool = True
-    episodes: int = bounded(20, 1)
+    episodes: int = bounded(20, 1, MOST_EPISODES)
     seed: int = bounded(10_000, 0)
     metric: str = MISSING
     progress_bar: bool = True
