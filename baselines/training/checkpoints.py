@@ -96,19 +96,20 @@ def load_checkpoint(path: Path, model: BaseAlgorithm) -> Checkpoint:
         raise ConfigError(f"{error}; remove it to go back to the one before") from error
     try:
         _restore_model(model, content["model"])
+        envs, observations = model.get_env(), model._last_obs
+        assert envs is not None
+        if content["environments"] is not None:  # a generation of CmaEs begins with new episodes
+            assert isinstance(observations, np.ndarray)
+            restore_environments(envs, content["environments"], observations)
+        found = {name: content[name] for name in ("num_timesteps", "generators", "memory")}
+    except ConfigError:
+        raise
     except Exception as error:  # states of another network may raise anything
         reason = first_sentence(error)
         raise ConfigError(
             f"checkpoint {path} is one of another model, or written by another version: {reason}"
         ) from error
-    envs, observations = model.get_env(), model._last_obs
-    assert envs is not None
-    if content["environments"] is not None:  # a generation of CmaEs begins with new episodes
-        assert isinstance(observations, np.ndarray)
-        restore_environments(envs, content["environments"], observations)
-    return Checkpoint(
-        num_timesteps=content["num_timesteps"], generators=content["generators"], memory=content["memory"]
-    )
+    return Checkpoint(**found)
 
 
 def restore_generators(state: Checkpoint, model: BaseAlgorithm) -> None:
