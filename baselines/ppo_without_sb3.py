@@ -71,7 +71,7 @@ class Agent(nn.Module):
     def forward(self, observations: torch.Tensor, masks: torch.Tensor) -> tuple[Categorical, torch.Tensor]:
         """Returns the distribution of the actions and the values, (batch,).
 
-        Observations are (batch, size) float32, masks the slots where a request waits, (batch, num_slots) bool.
+        Observations are (batch, size) float32, masks the slots where a request waits, (batch, num_slots), bool or int8.
         """
         context = observations[:, None, : self.num_context].expand(-1, self.num_slots, -1)
         slots = observations[:, self.num_context :].reshape(-1, self.num_slots, self.num_columns)
@@ -80,7 +80,7 @@ class Agent(nn.Module):
         vectors = self.read_for_actor(rows)
         scores = self.score(torch.cat([vectors, (share @ vectors).expand_as(vectors)], dim=2)).squeeze(2)
         values = self.value((share @ self.read_for_critic(rows)).squeeze(1)).squeeze(1)
-        return Categorical(logits=scores.masked_fill(~masks, FORBIDDEN), validate_args=False), values
+        return Categorical(logits=scores.masked_fill(masks == 0, FORBIDDEN), validate_args=False), values
 
 
 def train(options: Options, envs: VectorEnv[Any, Any, Any], report: Callable[[Agent, int], None]) -> Agent:

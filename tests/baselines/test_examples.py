@@ -87,7 +87,7 @@ def test_what_went_better_than_expected_becomes_likelier_and_masked_actions_neve
     for _ in range(40):
         observations, *_, infos = envs.step(infos["action_mask"].argmax(axis=1))
     agent = Agent(envs.get_attr("layout")[0], width=8)  # type: ignore[attr-defined]
-    seen, masks = torch.as_tensor(observations), torch.as_tensor(infos["action_mask"])
+    seen, masks = torch.as_tensor(observations), torch.as_tensor(infos["action_mask"]) != 0
     masks[:, 1] = False
     chosen = masks.float().argmax(dim=1)
     before = agent(seen, masks)[0]

@@ -184,7 +184,7 @@ def test_masks_are_supported_and_stand_in_one_array_as_well(spec: EnvironmentSpe
     assert [row.shape for row in rows] == [(flatdim(vector.action_space),)] * 3
     assert_same_arrays(vector.action_masks(), np.stack(rows))
     assert_same_arrays(vector.env_method("action_masks", indices=[2, 0])[1], rows[0])
-    assert_same_arrays(vector.vector_infos["action_mask"], np.stack(rows))
+    assert_same_arrays(vector.vector_infos["action_mask"], np.stack(rows).astype(np.int8))
 
 
 def test_attributes_can_be_set_where_environments_are_objects_of_their_own() -> None:
