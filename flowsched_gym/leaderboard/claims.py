@@ -151,7 +151,7 @@ def tier_misfit(compared: ComparedSetting) -> str | None:
     best, width = found
     calibrates = setting.tier == CALIBRATION
     if calibrates is not (width < LEAST_RANGE):
-        side, percent = "at least" if calibrates else "less than", math.floor(1000 * width) / 10
+        side, percent = "at least" if calibrates else "less than", math.floor(round(1000 * width, 6)) / 10
         return (
             f"{setting.name} is of tier {setting.tier}, but {best.policy} is {percent:.1f} % better than {RANDOM}, "
             f"{side} {100 * LEAST_RANGE:g} %"
