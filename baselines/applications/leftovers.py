@@ -34,9 +34,10 @@ class RunsBegun(Callback):
 
     def on_run_start(self, config: DictConfig, **kwargs: Any) -> None:
         """Registers the folder of a run, unless there is a run in it: an earlier one, or that of another process."""
-        before, HydraConfig.instance().cfg = HydraConfig.instance().cfg, config  # the name asks what was chosen
+        hydra: Any = HydraConfig.instance()
+        before, hydra.cfg = hydra.cfg, config  # the name asks what was chosen
         folder = OmegaConf.select(config, "hydra.run.dir", throw_on_resolution_failure=False)
-        HydraConfig.instance().cfg = before
+        hydra.cfg = before
         if folder is not None and not Path(folder, "run.json").exists():
             remember_folder(Path(folder))
 

@@ -110,7 +110,7 @@ def _storage(folder: Path) -> Iterator[RDBStorage]:
             storage.remove_session()
             storage.engine.dispose()
     except (SQLAlchemyError, StorageInternalError) as error:
-        cause = error.__cause__ if isinstance(error, StorageInternalError) else error
+        cause: Any = error.__cause__ if isinstance(error, StorageInternalError) else error
         raise ConfigError(f"{path} cannot be written: {first_sentence(getattr(cause, 'orig', cause))}") from error
 
 

@@ -171,7 +171,7 @@ def load_policy(path: str | PathLike[str], env: Environment, *, trust: bool = Fa
                 check_spaces(path, content["observation_space"], content["action_space"], env)
             if few:
                 return cast(Policy, FewWeights.loaded(content, env))
-            policy = build_policy(path, content)
+            policy: Any = build_policy(path, content)
             for module in policy.modules():
                 check: Any = getattr(module, "check_layout", None)
                 if check is not None:

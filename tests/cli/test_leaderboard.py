@@ -157,15 +157,15 @@ def test_a_policy_file_plays_by_its_path_and_again_when_it_has_changed(flowsched
     run = ("leaderboard", "run", "--suite", "tiny-v1.json", "--policy")
 
     assert flowsched(*run, "my-agent.py").status == 0
-    path = folder / "leaderboard" / "short_my-agent.json"
-    result = read_result(path)
+    kept = folder / "leaderboard" / "short_my-agent.json"
+    result = read_result(kept)
     assert (result.policy, result.source) == ("my-agent", "my-agent.py")
     assert "1 were there already" in flowsched(*run, "my-agent.py").err
-    before = path.read_bytes()
+    before = kept.read_bytes()
     check_refusal(flowsched(*run, "other/my-agent.py"), "has the result of my-agent.py, which other/my-agent.py would")
-    assert path.read_bytes() == before
+    assert kept.read_bytes() == before
     verified = flowsched(
-        "leaderboard", "verify", path, "--suite", "tiny-v1.json", "--policy", "my-agent.py", "--fresh", 1
+        "leaderboard", "verify", kept, "--suite", "tiny-v1.json", "--policy", "my-agent.py", "--fresh", 1
     )
     assert "too few episodes to be judged" in verified.out
     assert verified.status == 0
@@ -173,4 +173,4 @@ def test_a_policy_file_plays_by_its_path_and_again_when_it_has_changed(flowsched
     with (folder / "my-agent.py").open("a") as file:
         file.write("# changed\n")
     assert "were there already" not in flowsched(*run, "my-agent.py").err
-    assert path.read_bytes() != before
+    assert kept.read_bytes() != before

@@ -26,7 +26,7 @@ each_masked = pytest.mark.parametrize(
 
 @each_masked
 def test_spaces_sample_by_the_mask_in_the_infos(spec: EnvironmentSpec) -> None:
-    env = make(spec)
+    env: Any = make(spec)
     for seed in range(3):
         _, info = env.reset(seed=seed)
         env.action_space.seed(seed)
@@ -45,7 +45,7 @@ def test_spaces_sample_by_the_mask_in_the_infos(spec: EnvironmentSpec) -> None:
 
 @each_masked
 def test_several_choices_are_sampled_by_a_tuple_of_masks_too_as_gymnasium_has_it(spec: EnvironmentSpec) -> None:
-    space = make(spec).action_space
+    space: Any = make(spec).action_space
     if space.shape:
         masks = tuple(np.arange(count, dtype=np.int8) == count - 1 for count in space.nvec)
         as_tuple = space.sample(tuple(mask.astype(np.int8) for mask in masks))

@@ -102,7 +102,12 @@ def test_periods_before_the_next_arrival_are_left_out_and_change_nothing(engine,
 
     left_out = []
     count = PeriodEnv._empty_periods
-    monkeypatch.setattr(PeriodEnv, "_empty_periods", lambda *view: left_out.append(count(*view)) or left_out[-1])
+
+    def counted(*view):
+        left_out.append(count(*view))
+        return left_out[-1]
+
+    monkeypatch.setattr(PeriodEnv, "_empty_periods", counted)
     first = episode()
     monkeypatch.setattr(PeriodEnv, "_empty_periods", lambda *_: 0)
     assert sum(left_out) > 10

@@ -109,7 +109,7 @@ def test_the_record_of_a_base_chooses_as_the_policy_does(env_id: str, kwargs: di
     observation, _ = env.reset(seed=2)
     scratch, chosen, over = np.zeros(0), np.zeros(1, dtype=np.int64), False
     while not over:
-        record.choose(np.zeros(0), observation, env.unwrapped.action_masks(), scratch, chosen)
+        record.choose(np.zeros(0), observation, env.get_wrapper_attr("action_masks")(), scratch, chosen)
         action = int(asked.predict(observation)[0])
         assert chosen[0] == action
         observation, _, over, *_ = env.step(action)

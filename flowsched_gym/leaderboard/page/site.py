@@ -16,7 +16,7 @@ import numpy as np
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.files import write_text
 from flowsched_gym.evaluation import Progress
-from flowsched_gym.leaderboard.comparison import column_of
+from flowsched_gym.evaluation.written import column_of
 from flowsched_gym.leaderboard.page.charts import Curve
 from flowsched_gym.leaderboard.page.document import page_html
 from flowsched_gym.leaderboard.suite import Groups
