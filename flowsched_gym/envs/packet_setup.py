@@ -65,9 +65,9 @@ class PortsSetup(EpisodeSetup):
     flow_fields: Fields = (*FLOW_FIELDS, ("size", "f8"), ("deadline_span", "f8"))
 
     def check(self, workload: Workload) -> None:
-        """Checks that the flows have not too many packets, and that links stay up."""
+        """Checks that the packets of the flows are not too many and can be delivered, and that links stay up."""
         self.check_links(workload)
-        self.port.cut(workload)
+        self.port.network(workload)
 
     def room(self, workload: Workload) -> tuple[int, str]:
         """Returns how much memory an episode takes, in that of a flow of the fluid, and what takes it, in words."""

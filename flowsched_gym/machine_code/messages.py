@@ -98,7 +98,7 @@ def _is_rule(dispatcher: Any) -> bool:
 
 
 def _tell_how_often(line: str, dispatcher: Any) -> None:
-    tell(line.replace(ONCE, NOT_KEPT) if isinstance(dispatcher._cache, NullCache) else line)
+    tell(line.replace(ONCE, NOT_KEPT) if isinstance(getattr(dispatcher, "_cache", None), NullCache) else line)
 
 
 def _print(line: str) -> None:

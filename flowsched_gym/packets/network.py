@@ -322,7 +322,7 @@ def new_packet_network(
         are_given=are_given,
     )
     _check_times(network)
-    if not are_given:
+    if network.limits.by_bytes:  # where packets are counted, each port has room for one
         _check_buffers(network)
     return network
 
@@ -343,7 +343,7 @@ def _check_times(network: PacketNetwork) -> None:
     trip, wait = float(flows.table.size.max()) / slowest, parameters.min_rto
     if not parameters.are_told:
         trip, wait = trip + 2.0 * float(network.delay.max()), MAX_RTO
-    if trip > MOST_RESENDS * wait and (not parameters.are_told or np.isfinite(network.limits.room).any()):
+    if trip > MOST_RESENDS * wait and (not parameters.are_told or (network.limits.room < UNLIMITED).any()):
         least = f"min_rto must be at least {trip / MOST_RESENDS:.3g}" if parameters.are_told else "links must be faster"
         raise ConfigError(
             f"min_rto is {shown(parameters.min_rto)}: a packet takes {trip:.3g} s at the slowest port, and a sender, "

@@ -65,7 +65,8 @@ class Topology:
 
     def __post_init__(self) -> None:
         for name, values, allowed, what in (
-            ("capacity", self.capacity, self.capacity >= LEAST_CAPACITY, "> 0 B/s, at least 1e-300"),
+            ("capacity", self.capacity, self.capacity > 0, "> 0 B/s"),
+            ("capacity", self.capacity, self.capacity >= LEAST_CAPACITY, "at least 1e-300 B/s"),
             ("delay", self.delay, (self.delay >= 0) & (self.delay <= LONGEST_DELAY), ">= 0 s, at most 1e300"),
         ):
             wrong = ~(np.isfinite(values) & allowed)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
@@ -59,7 +60,7 @@ def test_what_a_full_buffer_drops_does_not_lock_a_flow_out_of_afq() -> None:
         ({"ack_delay": 1e308}, r"^ack_delay is 1e\+308: it must be at most"),
         ({"capacity": 1e-9, **TCP}, "a packet takes 1.5e.12 s at the slowest port, .*: links must be faster$"),
         ({"delay": 1e200, **TCP}, "a packet takes 2e.200 s"),
-        ({"capacity": 5e-324}, "capacity is 5e-324: it must be finite and > 0 B/s, at least 1e-300"),
+        ({"capacity": 5e-324}, "capacity is 5e-324: it must be finite and at least 1e-300 B/s"),
         ({"capacity": 1e-299}, r"which take until .* s at 1e-299 B/s: they must be able to end before 1e\+300 s"),
         ({"header": 1e308}, "the flows have inf B with headers and acknowledgements"),
         ({"ack_bytes": 1e308, "acks": "packets"}, "the flows have inf B with headers and acknowledgements"),
@@ -76,3 +77,10 @@ def test_a_flow_of_next_to_nothing_is_one_packet_and_none_is_empty() -> None:
     assert send(size=5e-324).packets.tolist() == [1]
     assert send(size=sum([0.1] * 8), payload=0.1, header=0).packets.tolist() == [8]
     assert send(transport="tafe", mark_at=0, largest=5e-324).fct[0] > 0.0
+
+
+def test_a_port_of_an_environment_that_counts_packets_has_room_for_one() -> None:
+    for arguments in ({"buffer": 1}, {"link_gbps": 1e-9}):
+        gym.make("flowsched/QCluster-v0", flows=2, **arguments).reset(seed=1)
+    with pytest.raises(FlowSchedError, match=r"^min_rto is 0.002: a packet takes 1.2e.04 s .* must be at least 12$"):
+        gym.make("flowsched/QCluster-v0", buffer=4, link_gbps=1e-9)
