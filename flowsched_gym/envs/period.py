@@ -216,6 +216,7 @@ class PeriodEnv(FlowSchedEnv[Action]):
 
     def _empty_periods(self, view: EpisodeView) -> int:
         """Returns how many periods, from the next one on, begin before a flow arrives; 0 where one is active."""
+        assert self._network.period is not None
         arrived, seconds = view.arrival_time <= view.now, self._network.period.seconds
         if not self._control.passes_when_empty or seconds is None or np.count_nonzero(arrived) > view.num_delivered:
             return 0
