@@ -66,7 +66,7 @@ FILES: Final = {
     "docs/leaderboard.md": {"my_agent.py": r"```python\n(.*?)\n# Not in the module"},
     "docs/networks.md": {"racks.yaml": r"```yaml\n# racks.yaml\n(.*?)```"},
     "docs/own-traffic.md": {
-        "records.csv": r"```csv\n(.*?)```",
+        "records.csv": r"```text\n(.*?)```",
         "racks.graphml": r"```xml\n(.*?)```",
         "like.yaml": r"```yaml\n(.*?)```",
         "racks-v1.json": r"```json\n(.*?)```",

@@ -11,7 +11,7 @@ from tests.repository import ROOT
 def test_the_page_shows_what_the_command_prints_and_its_files_are_read(flowsched, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     page = (ROOT / "docs" / "own-traffic.md").read_text(encoding="utf-8")
-    Path("records.csv").write_text(re.search(r"```csv\n(.*?)```", page, re.DOTALL)[1])
+    Path("records.csv").write_text(re.search(r"```text\n(.*?)```", page, re.DOTALL)[1])
     command, printed = re.findall(r"```console\n(.*?)```", page, re.DOTALL)[:2]
     words = command.split()[1:]
     assert flowsched(*words).out == printed
