@@ -10,6 +10,8 @@ from flowsched_gym.baselines.configuration.schema_checks import CheckedConfig, b
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation.player import MOST_EPISODES
 
+MOST_ENVS: Final = 2**24
+"""Environments at most: no memory has room for as many."""
 WHOLE: Final = 64
 """Decisions that trainings are multiples of, so that algorithms whose environments divide it make equally many."""
 
@@ -26,7 +28,7 @@ class AlgorithmConfig(CheckedConfig):
     GROUP: ClassVar[str] = "algorithm."
 
     name: str = MISSING
-    num_envs: int = bounded(64, 1)
+    num_envs: int = bounded(64, 1, MOST_ENVS)
 
     def decisions(self, total_timesteps: int) -> int:
         """Returns the decisions that a training makes, as far as they are known before.
@@ -49,7 +51,7 @@ class CmaEsConfig(AlgorithmConfig):
         last_episodes: Episodes that each of the last means plays at the end, at least, before one is kept.
     """
 
-    num_envs: int = bounded(160, 1)
+    num_envs: int = bounded(160, 1, MOST_ENVS)
     population: int = bounded(40, 4)
     sigma: float = bounded(1.0, 0)
     metric: str | None = None
@@ -264,7 +266,7 @@ class OffPolicyConfig(GradientConfig):
         learning_starts: Decisions before the first update; until then, actions are drawn uniformly.
     """
 
-    num_envs: int = bounded(16, 1)
+    num_envs: int = bounded(16, 1, MOST_ENVS)
     learning_rate: float = bounded(1e-3, 0)
     buffer_size: int = 20_000
     batch_size: int = bounded(128, 1)

@@ -80,7 +80,7 @@ def test_a_flow_of_next_to_nothing_is_one_packet_and_none_is_empty() -> None:
 
 
 def test_a_port_of_an_environment_that_counts_packets_has_room_for_one() -> None:
-    for arguments in ({"buffer": 1}, {"link_gbps": 1e-9}):
+    for arguments in ({"buffer": 1}, {"link_gbps": 1e-9, "period_us": 1e15}):
         gym.make("flowsched/QCluster-v0", flows=2, **arguments).reset(seed=1)
     with pytest.raises(FlowSchedError, match=r"^min_rto is 0.002: a packet takes 1.2e.04 s .* must be at least 12$"):
         gym.make("flowsched/QCluster-v0", buffer=4, link_gbps=1e-9)
