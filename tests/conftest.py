@@ -39,8 +39,8 @@ from tests.repository import FOLDERS, ROOT  # noqa: E402
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
 
-OF_OTHERS: Final = ("PYTEST", "RAY_", "SDL_")
-"""How variables begin that pytest sets for each test, and that importing Ray and pygame sets."""
+OURS: Final = ("COLUMNS", "FLOWSCHED", "HOME", "HYDRA", "NUMBA", "OMP", "PATH", "PYTHON")
+"""How variables begin that the package and its commands read; libraries set others when they are imported."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -87,7 +87,7 @@ def _state() -> dict[str, object]:
         "folder": os.getcwd(),
         "folders of modules": [path for path in sys.path if "site-packages/" not in path],  # which importing Ray adds
         "handlers of signals": [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)],
-        **{f"${name}": value for name, value in os.environ.items() if not name.startswith(OF_OTHERS)},
+        **{f"${name}": value for name, value in os.environ.items() if name.startswith(OURS)},
     }
 
 

@@ -13,7 +13,7 @@ from flowsched_gym.cli.evaluate_command import policies_of
 from flowsched_gym.cli.output import ProgressBar, standard_output_kept_clean
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation import Player, SameEpisodesWarning, make_environment, plays_the_same
-from flowsched_gym.evaluation.player import check_episodes, compiled_where_ready, with_networks_read
+from flowsched_gym.evaluation.player import check_seeds, compiled_where_ready, with_networks_read
 from flowsched_gym.evaluation.results import check_printable
 from flowsched_gym.leaderboard.kept import model_arguments
 from flowsched_gym.registration import find_environment
@@ -27,7 +27,7 @@ def run(options: argparse.Namespace) -> None:
     """Plays the episodes and writes the dataset."""
     from flowsched_gym.integrations.minari import DatasetWriter, Played, new_folder  # noqa: PLC0415 - optional
 
-    check_episodes(options.episodes, options.seed)
+    check_seeds(options.episodes, options.seed)
     spec = find_environment(options.environment)
     kwargs = {**model_arguments(options.policy, spec.id), **key_values("--kwarg", options.kwarg)}
     kept = with_networks_read(with_workload_read(kwargs))
