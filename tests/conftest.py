@@ -85,7 +85,6 @@ def _state() -> dict[str, object]:
         "handlers of the log": list(logging.root.handlers),
         "level of the log": logging.root.level,
         "folder": os.getcwd(),
-        "folders of modules": [path for path in sys.path if "site-packages/" not in path],  # which importing Ray adds
         "handlers of signals": [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)],
         **{f"${name}": value for name, value in os.environ.items() if name.startswith(OURS)},
     }

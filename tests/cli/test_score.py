@@ -87,7 +87,9 @@ def test_a_cache_that_cannot_be_written_costs_one_line_and_not_the_score(flowsch
     (tiny / "rule.py").write_text(RULE.format(made="pass", acts="return 0, state"))
     (tiny / "full").write_text("a file, where a folder would be")
 
-    outcome = flowsched("score", "rule.py", "--suite", "tiny-v1.json", "--cache", "full", "--json", "--episodes", 1)
+    outcome = flowsched(
+        "score", "rule.py", "--suite", "tiny-v1.json", "--cache", "full", "--json", "--episodes", 1, "--seed", 100
+    )
 
     assert told(outcome)["settings"].keys() == {"short", "shorter"}
     assert outcome.err == "flowsched: warning: --cache full is not written: File exists\n"

@@ -116,16 +116,16 @@ def test_no_message_makes_the_judge_read_more_than_an_action(layout) -> None:
 
 
 def test_a_policy_that_rewrites_the_cache_changes_no_score(flowsched, tiny) -> None:  # noqa: F811
-    honest = scored(flowsched, "pass", "--cache", "kept")
+    honest = scored(flowsched, "pass", "--cache", "kept", "--seed", 100)
     (file,) = Path("kept").iterdir()
     kept = file.read_bytes()
     forges = 'open("kept/{}", "w").write("{{}}"); open("kept/{}", "w").write("{{}}")'
     other = file.name.replace("-short-", "-other-")
-    assert scored(flowsched, forges.format(file.name, other), "--cache", "kept") == honest
+    assert scored(flowsched, forges.format(file.name, other), "--cache", "kept", "--seed", 100) == honest
     assert [each.read_bytes() for each in Path("kept").iterdir()] == [kept]
     for text in ("{}", "[]", kept.decode().replace("[", "[NaN, ", 1), kept.decode().replace("]", ", 1]", 1)):
         file.write_text(text)
-        words = ("score", "mine.py", "--suite", "tiny-v1.json", "--episodes", 1, "--cache", "kept")
+        words = ("score", "mine.py", "--suite", "tiny-v1.json", "--episodes", 1, "--cache", "kept", "--seed", 100)
         check_refusal(flowsched(*words), f"{file}: random and reference must have 1 finite numbers each")
 
 
