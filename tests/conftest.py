@@ -39,7 +39,7 @@ from tests.repository import FOLDERS, ROOT  # noqa: E402
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
 
-OURS: Final = ("COLUMNS", "FLOWSCHED", "HOME", "HYDRA", "NUMBA", "OMP", "PATH", "PYTHON")
+OURS: Final = ("COLUMNS", "FLOWSCHED", "HOME", "NUMBA", "OMP", "PATH", "PYTHON")
 """How variables begin that the package and its commands read; libraries set others when they are imported."""
 
 

@@ -105,7 +105,7 @@ def test_a_sweep_over_workloads_ends_with_a_table_of_each(launcher, here, monkey
     train_main()
 
     out, err = capfd.readouterr()
-    assert " step 256: deadline_hit_ratio " in out + err, "what the jobs print is read here"
+    assert " step 256: deadlines met, % " in out + err, "what the jobs print is read here"
     assert "Traceback" not in err
     assert "\x1b" not in out + err
     rows = rows_of(here / "sweep" / "table.csv")
@@ -249,7 +249,7 @@ def test_a_study_whose_trials_tie_names_no_best(here, monkeypatch, capsys) -> No
     monkeypatch.setattr(study, "_train", lambda *_, **__: 0.5)
     assert tune("run_name=tied") == 2
     err = capsys.readouterr().err
-    assert "no experiment is written: trials 0, 1, 2 all reached mean_fct 0.5000 on validation episodes" in err
+    assert "no experiment is written: trials 0, 1, 2 all reached mean FCT, ms 500.0 on validation episodes" in err
     assert not (here / "studies" / "tied" / "experiment").exists()
     assert [row[1] for row in trials_of("tied")] == ["complete"] * 3
 

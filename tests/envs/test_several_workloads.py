@@ -18,7 +18,7 @@ ARTEMIS = "flowsched/Artemis-v0"
 BURSTS = [
     {"base": "gather-a1", "bursts": 2},
     {"base": "gather-multi", "bursts": 3},
-    {"base": "poisson-tree", "flows": 9},
+    {"base": "poisson-web-search", "flows": 9},
 ]
 
 
@@ -46,7 +46,7 @@ def test_workloads_of_a_vector_may_differ_in_their_hosts() -> None:
     pair.reset(seed=1)
     assert pair.play(60, seed=2) >= 3
     hosts = [env.unwrapped.source.num_hosts for env in pair.single.envs]
-    assert hosts == [11, 24, 9]
+    assert hosts == [11, 24, 2]
     assert pair.native.simulation.topology.num_hosts == 24
 
 
@@ -104,12 +104,12 @@ def test_an_episode_of_one_of_several_is_the_one_that_it_has_alone() -> None:
 
 
 def test_every_workload_is_checked_and_a_vector_needs_one_for_each_environment() -> None:
-    weighted, others = {"one_of": ["gather-a1", "tafe-short"], "weights": [1, 0]}, ["gather-a1", "poisson-tree"]
+    weighted, others = {"one_of": ["gather-a1", "tafe-short"], "weights": [1, 0]}, ["gather-a1", "poisson-web-search"]
     for arguments, message in (
         ({"num_envs": 4, "workload": BURSTS}, "workload has 3 entries: it must have 4, one for each environment"),
         ({"num_envs": 2, "workload": ["gather-a1", "gather-b1"]}, r"one_of\[1\]: workload 'gather-b1' does not exist"),
         ({"workload": weighted}, "after others: here, flows send at once"),
-        ({"workload": {"one_of": others}, "bursts": 3}, r"one_of\[1\]: .* workload 'poisson-tree' has none"),
+        ({"workload": {"one_of": others}, "bursts": 3}, r"one_of\[1\]: .* workload 'poisson-web-search' has none"),
     ):
         with pytest.raises(ConfigError, match=message):
             native(**arguments)
