@@ -17,6 +17,7 @@ for _name, _value in {
     "WANDB_INIT_TIMEOUT": "3000",
 }.items():
     os.environ.setdefault(_name, _value)
+os.environ.pop("COLUMNS", None)  # pytest-xdist tells its processes the width of its terminal; tables would be folded
 
 import logging  # noqa: E402
 import random  # noqa: E402
@@ -71,9 +72,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(autouse=True)
 def _leaves_nothing_behind() -> Iterator[None]:
-    """Fails a test that changes this process for those after it."""
-    before = _state()
+    """Restores the log, which Hydra configures, and fails a test that changes other parts of this process."""
+    before, handlers, level = _state(), list(logging.root.handlers), logging.root.level
     yield
+    logging.root.handlers[:] = handlers
+    logging.root.setLevel(level)
     after = _state()
     pairs = {name: (before.get(name), after.get(name)) for name in before | after}
     changed = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
@@ -82,8 +85,6 @@ def _leaves_nothing_behind() -> Iterator[None]:
 
 def _state() -> dict[str, object]:
     return {
-        "handlers of the log": list(logging.root.handlers),
-        "level of the log": logging.root.level,
         "folder": os.getcwd(),
         "handlers of signals": [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)],
         **{f"${name}": value for name, value in os.environ.items() if name.startswith(OURS)},
