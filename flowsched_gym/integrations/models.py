@@ -246,6 +246,9 @@ def _clear(path: str | PathLike[str], what: str) -> Iterator[None]:
         if str(path) in str(error) or isinstance(error, MissingDependencyError):
             raise
         raise ConfigError(f"model {path} cannot be {what}: {error}") from error
+    except ImportError as error:
+        missing = error.name or "stable_baselines3"
+        raise MissingDependencyError(missing, extra="train", purpose="load this model file") from None
     except Exception as error:  # a wrong content may raise anything
         raise ConfigError(f"model {path} cannot be {what}: {first_sentence(error)}") from error
 

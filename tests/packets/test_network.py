@@ -250,9 +250,10 @@ def test_no_packet_is_lost_sight_of_at_any_event(change: dict[str, Any]) -> None
 
 def test_a_timer_waits_twice_as_long_each_time_a_syn_is_lost() -> None:
     flows = make_flows([0.0], [1_460.0], source=[0], destination=[1])
-    # A SYN finds no room ever: it is sent at 0, 1, 3, 7 and 15 s.
-    parameters = NetworkParameters(buffer=99, ack_bytes=100, min_rto=1.0, handshake=True)
+    # A SYN finds no room ever: it is sent at 0, 1, 3, 7 and 15 s. Such a buffer is refused, so it shrinks afterwards.
+    parameters = NetworkParameters(buffer=1500, ack_bytes=100, min_rto=1.0, handshake=True)
     network = network_of(flows, big_switch(num_hosts=2), parameters)
+    network.limits.room[:] = 99
     replay = DetectingReplay(network)
     replay.run(until=16.0)
     tables, underway, senders = new_network(network)
