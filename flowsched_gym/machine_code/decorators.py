@@ -18,6 +18,7 @@ import numpy as np
 from numba import config, njit, typeof
 from numba.extending import overload, register_jitable
 
+from flowsched_gym.core.files import ENDINGS
 from flowsched_gym.machine_code.cache import PACKAGE, MachineCode, compiled_alone, machine_code_of, records_of
 from flowsched_gym.machine_code.faults import Hook, explain
 from flowsched_gym.machine_code.messages import watch_compilations
@@ -178,31 +179,33 @@ def _compiling(dispatcher: Any, types: tuple[Any, ...]) -> Iterator[None]:
 
 @contextmanager
 def _interrupted_outside_of_llvm() -> Iterator[None]:
-    """Puts an interrupt (Ctrl-C) off while LLVM hands Python what it has compiled.
+    """Puts Ctrl-C and other requests to end off while LLVM hands Python what it has compiled.
 
     There, an exception would be swallowed, and the machine code with it: Numba says "no compiled object yet".
     """
-    is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield
-        return
+    here = threading.current_thread() is threading.main_thread()
+    handlers = ((number, signal.getsignal(number)) for number in ((signal.SIGINT, *ENDINGS) if here else ()))
+    before = {number: handler for number, handler in handlers if callable(handler)}
     put_off: list[int] = []
 
     def handle(number: int, frame: FrameType | None) -> None:
         caller = frame
         while caller is not None and caller.f_globals.get("__name__") != LLVM_CALLBACKS:
             caller = caller.f_back
-        if caller is None or not caller.f_code.co_name.startswith(CALLBACK):
-            signal.default_int_handler(number, frame)
-        put_off.append(number)
+        if caller is not None and caller.f_code.co_name.startswith(CALLBACK):
+            put_off.append(number)
+        else:
+            before[number](number, frame)
 
-    signal.signal(signal.SIGINT, handle)
+    for number in before:
+        signal.signal(number, handle)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    if put_off:
-        raise KeyboardInterrupt
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for number in put_off:
+            before[number](number, None)
 
 
 def _types(arguments: tuple[object, ...]) -> tuple[Any, ...]:

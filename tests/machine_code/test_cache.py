@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final
@@ -19,6 +20,7 @@ from numba.core.caching import IndexDataCacheFile, UserProvidedCacheLocator
 
 from flowsched_gym import replay
 from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.files import ended_by_signals
 from flowsched_gym.evaluation.player import has_vector
 from flowsched_gym.machine_code.cache import _CacheFiles, _CachePlace, _tell_of_unwritable, source_files
 from flowsched_gym.machine_code.decorators import engine_function
@@ -159,8 +161,16 @@ def test_without_a_folder_machine_code_is_kept_among_temporary_files_of_this_use
     ]
 
 
-@pytest.mark.parametrize("number", range(1, 9))
-def test_an_interrupt_while_machine_code_is_handed_over_is_not_lost_and_the_next_call_compiles(folder, number) -> None:
+@pytest.mark.parametrize(
+    ("number", "request_to_end", "handled"),
+    [
+        *((number, signal.SIGINT, nullcontext) for number in range(1, 9)),
+        *((2, each, ended_by_signals) for each in (signal.SIGINT, signal.SIGTERM)),  # as commands handle them
+    ],
+)
+def test_an_interrupt_while_machine_code_is_handed_over_is_not_lost_and_the_next_call_compiles(
+    folder, number, request_to_end, handled
+) -> None:
     """The interrupt comes while LLVM has called Python back, where an exception is swallowed."""
     calls, outcomes, compiled = [], [], engine_function(triple)
 
@@ -168,12 +178,13 @@ def test_an_interrupt_while_machine_code_is_handed_over_is_not_lost_and_the_next
         if event == "call" and frame.f_code.co_name in ("_object_compiled_hook", "_raw_object_cache_notify"):
             calls.append(event)
             if len(calls) == number:
-                signal.raise_signal(signal.SIGINT)
+                signal.raise_signal(request_to_end)
 
     for _ in range(2):
         sys.setprofile(watch)
         try:
-            outcomes.append(compiled(2.0))
+            with handled():
+                outcomes.append(compiled(2.0))
         except KeyboardInterrupt:
             outcomes.append("interrupted")
         finally:
