@@ -1,6 +1,6 @@
 """Shows in a minute what the package is for: ``make demo``, or ``python -m flowsched_gym.baselines.demo``.
 
-Evolves a policy of few weights on Artemis's workload under load, compares it with every heuristic and with what no
+Evolves a policy of a few weights on Artemis's workload under load, compares it with every heuristic and with what no
 scheduler can exceed on episodes that training never saw, and draws the comparison and one episode.
 """
 

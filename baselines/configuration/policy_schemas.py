@@ -71,7 +71,7 @@ class PathwiseConfig(PolicyConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class WeightsConfig(PolicyConfig):
-    """Settings of a policy of few weights (`flowsched_gym.envs.policies.scores`), for evolution.
+    """Settings of a policy of a few weights (`flowsched_gym.envs.policies.scores`), for evolution.
 
     Attributes:
         width: Hidden units of a network beside the linear score of slots; 0 for none.

@@ -111,7 +111,7 @@ def build_model(algorithm: AlgorithmConfig, policy: PolicyConfig, envs: VecEnv, 
 
 
 def _evolution(algorithm: CmaEsConfig, policy: PolicyConfig, envs: VecEnv, seed: int) -> CmaEs:
-    """Makes a model of few weights."""
+    """Makes a model of a few weights."""
     assert isinstance(policy, WeightsConfig)
     layout = envs.get_attr("layout", 0)[0]
     shape = weighted_policy(layout, envs.action_space, width=policy.width, constant=policy.constant)

@@ -34,11 +34,11 @@ ALSO_POSTPONE: Final = f"{LEARNED_ON}-postpone"
 """The same traffic and episodes, where agents may also send a request to the back of the queue."""
 SHOWN: Final = {
     "clairvoyant-bound": "what no scheduler can exceed, even one that knows the future",
-    "cmaes-postpone": "**learned**: few weights, evolved; may send a request to the back of the queue",
+    "cmaes-postpone": "**learned**: a few weights, evolved; may send a request to the back of the queue",
     "postpone-late": "requests with less than 5 ms of slack go to the back, of the others the oldest",
     "search": "tries each choice on drawn futures before it takes one",
     "distilled": "**learned**: a network fitted to what search finds; grants one of the requests",
-    "cmaes": "**learned**: few weights, evolved; grants one of the requests",
+    "cmaes": "**learned**: a few weights, evolved; grants one of the requests",
     "skip-late": "the oldest request that has 5 ms of slack, else the smallest",
     "feasible-first": "earliest deadline among those that can still be met",
     "sjf": "smallest flow first",
@@ -231,7 +231,7 @@ def closeness_table(figures: dict[str, Any]) -> str:
             "",
         ),
     )
-    return Table(columns=("held against", "what", "largest gap", "allowed"), rows=rows).markdown(numbers=False)
+    return Table(columns=("compared with", "what", "largest gap", "allowed"), rows=rows).markdown(numbers=False)
 
 
 if __name__ == "__main__":

@@ -99,7 +99,7 @@ def policies_of(
 
 
 def _rules(options: argparse.Namespace, spec: EnvironmentSpec, kwargs: Mapping[str, object]) -> dict[str, Table]:
-    """Lays out the rules that models of few weights are."""
+    """Lays out the rules that models of a few weights are."""
     sources = list(filter(is_model, options.policy))
     if not sources or options.json:
         raise ConfigError("--explain prints the rules of models (--policy model.zip) as text, without --json")

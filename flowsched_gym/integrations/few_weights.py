@@ -1,4 +1,4 @@
-"""Policies of few weights as model files hold them: loaded, asked and explained by NumPy alone."""
+"""Policies of a few weights as model files hold them: loaded, asked and explained by NumPy alone."""
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
@@ -45,7 +45,7 @@ class Term(NamedTuple):
 
 
 class FewWeights:
-    """A policy of few weights, (num_weights,) float64, which begins with zeros.
+    """A policy of a few weights, (num_weights,) float64, which begins with zeros.
 
     Its shape is one of ``KINDS``, by name, with these sizes as fields. ``rule`` names the rule of the environment whose
     choice is a feature; ``play_in`` finds it.
@@ -168,7 +168,7 @@ class FewWeights:
 
 
 def scores_slots(content: Mapping[str, Any], env: Any) -> bool:
-    """Returns whether a model of few weights scores slots with the columns of an environment, however many it has."""
+    """Returns whether a model of a few weights scores slots with the columns of an environment, however many it has."""
     names, space = content["origin"].get("columns"), _action_space(env)
     if not names or not hasattr(env.unwrapped, "layout") or not isinstance(space, spaces.Discrete):
         return False

@@ -4,7 +4,7 @@ A network and what it is made of go by names that stand here; a file cannot name
 flowsched-gym can be loaded whoever made it: what it says is checked against its weights and the environment. A file
 that Stable-Baselines3 wrote cannot: its parts are pickled, and unpickling runs code that the file brings.
 
-Models of few weights are loaded by NumPy alone, all others by Stable-Baselines3.
+Models of a few weights are loaded by NumPy alone, all others by Stable-Baselines3.
 """
 
 import hashlib
@@ -136,7 +136,7 @@ def read_model(path: str | PathLike[str]) -> dict[str, Any]:
 
 
 def load_policy(path: str | PathLike[str], env: Environment, *, trust: bool = False) -> Policy:
-    """Loads a model of few weights, or of PPO, A2C, MaskablePPO, DDPG, TD3 or SAC, to act in an environment.
+    """Loads a model of a few weights, or of PPO, A2C, MaskablePPO, DDPG, TD3 or SAC, to act in an environment.
 
     A file of `save_model` holds numbers and names. One that the model's own ``save`` wrote holds pickled objects:
     rebuilding them runs code that the file brings.

@@ -1,4 +1,4 @@
-"""Policies of few weights as Stable-Baselines3 has them: trained and saved like any other model."""
+"""Policies of a few weights as Stable-Baselines3 has them: trained and saved like any other model."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ try:
     from stable_baselines3.common.policies import BasePolicy
 except ImportError as error:
     missing = error.name or "stable_baselines3"
-    raise MissingDependencyError(missing, extra="train", purpose="train a model of few weights") from None
+    raise MissingDependencyError(missing, extra="train", purpose="train a model of a few weights") from None
 
 __all__ = ["FewWeights", "Term", "WeightedModel", "read_terms"]
 
