@@ -203,7 +203,8 @@ def _import_file(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None or not path.is_file():
         raise ConfigError(f"target is {str(path)!r}: there is no such file")
-    sys.path.insert(0, str(path.resolve().parent))
+    if (folder := str(path.resolve().parent)) not in sys.path:
+        sys.path.insert(0, folder)
     sys.modules[name] = module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -228,7 +228,8 @@ def trace_columns(trace: PacketTrace) -> dict[str, TableColumn]:
 
 def _arguments(options: argparse.Namespace, capacity: float, *targets: str | None) -> tuple[float, dict[str, Any]]:
     """Returns the capacity in B/s, a default where none is given, and arguments of all simulations; checks targets."""
-    sys.path.append(os.getcwd())  # where ``module:Class`` is looked for last
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())  # where ``module:Class`` is looked for last
     if options.link_gbps is not None:
         capacity = gbps_to_capacity(options.link_gbps)
     elif options.capacity is not None:

@@ -48,14 +48,15 @@ class Table:
 
         Where it is wider than ``width``, by default that of the terminal (`terminal_width`), headings and long cells
         are folded. If that is not enough, the columns stand below each other in parts, the first column in each part.
+        What Markdown prints in bold is plain.
         """
         width = terminal_width() if width is None else width
         cells = list(zip(self.columns, *self.rows, strict=True))
-        columns: list[Column] = [[[cell] for cell in column] for column in cells]
+        columns: list[Column] = [[[cell.replace("**", "")] for cell in column] for column in cells]
         if _width(columns) > width:
-            first = _folded(cells[0], width // 2)
+            first = _folded(columns[0], width // 2)
             room = width - _width([first]) - len(GAP)
-            columns = [first, *(_folded(column, min(WIDEST, room)) for column in cells[1:])]
+            columns = [first, *(_folded(column, min(WIDEST, room)) for column in columns[1:])]
         return "\n".join(_lines(part) for part in _parts(columns, width))
 
 
@@ -77,12 +78,13 @@ def code_span(text: str) -> str:
     return f"{fence} {text} {fence}" if longest else f"`{text}`"
 
 
-def _folded(cells: Sequence[str], most: int) -> Column:
-    """Folds cells at spaces, and the heading to the width of the cells or of its longest word."""
-    column = [textwrap.wrap(cell, most) or [""] for cell in cells[1:]]
-    words = textwrap.wrap(cells[0], 1, break_long_words=False)
+def _folded(cells: Column, most: int) -> Column:
+    """Folds cells of one line at spaces, and the heading to the width of the cells or of its longest word."""
+    (heading,), *others = cells
+    column = [textwrap.wrap(cell, most) or [""] for (cell,) in others]
+    words = textwrap.wrap(heading, 1, break_long_words=False)
     least = max(map(len, [*words, *(line for lines in column for line in lines)]), default=1)
-    return [textwrap.wrap(cells[0], min(least, most)) or [""], *column]
+    return [textwrap.wrap(heading, min(least, most)) or [""], *column]
 
 
 def _width(columns: Sequence[Column]) -> int:

@@ -177,8 +177,9 @@ class PeriodEnv(FlowSchedEnv[Action]):
             active = min(last, alone) if self._control.passes_when_empty else last
             expected = (active + alone / hosts) / seconds
             if not (expected <= MOST_PERIODS and last / seconds < EXACT_END):
+                argument = "period_us" if hasattr(self.config, "period_us") else "period_ms"
                 raise ConfigError(
-                    f"period_ms makes periods of {seconds:g} s: an episode would have about {expected:.2g}, at most "
+                    f"{argument} makes periods of {seconds:g} s: an episode would have about {expected:.2g}, at most "
                     f"{MOST_PERIODS} are allowed (periods of about {expected * seconds / MOST_PERIODS:.2g} s, or flows "
                     f"that arrive within less than {last:.2g} s: a larger load, or fewer flows)"
                 )

@@ -99,10 +99,9 @@ class Search:
     not arrived yet is drawn anew, and the true future is never looked at; the sizes of flows that have arrived are
     known, even of those in no slot, so that it plays where agents are told sizes. In each copy one of the choices is
     taken, the base policy plays on until all flows have finished, and the rewards are added up. All choices meet the
-    same futures (common random
-    numbers), the better half of them more futures (sequential halving). One step of policy improvement, estimated from
-    samples: the rollout algorithm of Bertsekas, Tsitsiklis and Wu (1997) in the generative model of Kearns, Mansour and
-    Ng (2002), with the halving of Karnin, Koren and Somekh (2013).
+    same futures (common random numbers), the better half of them more futures (sequential halving). One step of policy
+    improvement, estimated from samples: the rollout algorithm of Bertsekas, Tsitsiklis and Wu (1997) in the generative
+    model of Kearns, Mansour and Ng (2002), with the halving of Karnin, Koren and Somekh (2013).
 
     The copies are compiled, whichever engine plays: the actions are the same on both, and with the same seed.
 

@@ -40,6 +40,12 @@ def test_a_word_that_is_wider_than_a_column_is_folded_and_whole() -> None:
     assert any(line.startswith("first,margin_ms=4") for line in lines)
 
 
+def test_what_markdown_prints_in_bold_is_plain_on_a_terminal() -> None:
+    table = Table(columns=("verdict", "p"), rows=(("**better**", "0.01"),))
+    assert table.text(80) == "verdict     p\nbetter   0.01\n"
+    assert "| **better** | 0.01 |" in table.markdown()
+
+
 def test_columns_that_do_not_fit_stand_below_the_others_beside_the_same_first_one() -> None:
     table = Table(columns=("name", "one", "two"), rows=(("a", "1" * 6, "2" * 6), ("b", "3", "4")))
     assert table.text(20) == "name     one     two\na     111111  222222\nb          3       4\n"

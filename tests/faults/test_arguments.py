@@ -162,6 +162,7 @@ def test_an_argument_that_asks_for_too_much_is_refused() -> None:
         (LONG_FLOWS, {"period_ms": 1e-300}, r"period_ms is 1e-300: it must be from 1e-06 to 1e\+09"),
         (LONG_FLOWS, {"period_ms": 1e-5}, "period_ms makes periods of .* s: an episode would have about 2e"),
         (LONG_FLOWS, {"link_gbps": 1e-9, "load": 1e-6, "period_ms": 1e-6}, "a larger load, or fewer flows"),
+        ("flowsched/QCluster-v0", {"link_gbps": 1e-9, "flows": 2}, "^period_us makes periods of 0.005 s"),
         (ARTEMIS, {"f": 10**7}, "f is 10000000: it must be an integer below 10001"),
         (LONG_FLOWS, {"n_l": 10**7}, "n_l is 10000000: it must be an integer below 10001"),
         (THRESHOLDS, {"m_s": 10**7}, "m_s is 10000000: it must be an integer below 10001"),
