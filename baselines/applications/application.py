@@ -110,7 +110,9 @@ def run_application(command: str, config_name: str, job: Job) -> None:
         print(f"{command}: {explain(error, _known_keys(config_name))}", file=sys.stderr)
     except Exception as error:
         fault = _file_fault(error)
-        if isinstance(error, (OSError, RuntimeError)) and _comes_from_launcher(error):
+        if isinstance(error, ValueError) and _package(error) == "hydra":  # as for options that exclude each other
+            print(f"{command}: {error}", file=sys.stderr)
+        elif isinstance(error, (OSError, RuntimeError)) and _package(error) in LAUNCHERS:
             print(f"{command}: the launcher could not start: {str(error).splitlines()[0]}", file=sys.stderr)
         elif fault is not None:
             print(f"{command}: {fault}", file=sys.stderr)
@@ -238,10 +240,10 @@ def _lost_worker_errors() -> tuple[type[BaseException], ...]:
     return tuple(found)
 
 
-def _comes_from_launcher(error: BaseException) -> bool:
-    """Returns whether a launcher's package raised an error, such as Ray's where there is no cluster."""
+def _package(error: BaseException) -> str:
+    """Names the package that raised an error, such as Ray's where there is no cluster."""
     (*_, (frame, _)) = traceback.walk_tb(error.__traceback__)
-    return str(frame.f_globals["__name__"]).partition(".")[0] in LAUNCHERS
+    return str(frame.f_globals["__name__"]).partition(".")[0]
 
 
 def _how_to_go_on() -> str:

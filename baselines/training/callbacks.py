@@ -17,7 +17,7 @@ from flowsched_gym.baselines.applications.progress import progress_bar
 from flowsched_gym.baselines.configuration.algorithm_schemas import RolloutConfig
 from flowsched_gym.baselines.configuration.hydra_schemas import CheckpointConfig, EvaluationConfig
 from flowsched_gym.baselines.networks.mixture import EpsilonMixture
-from flowsched_gym.baselines.training.checkpoints import Checkpoint, restore_generators, save_checkpoint
+from flowsched_gym.baselines.training.checkpoints import Checkpoint, Memory, restore_generators, save_checkpoint
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.errors import ConfigError, listed
 from flowsched_gym.core.files import Ended, ended_by_signals
@@ -208,13 +208,13 @@ class Checkpoints(_BetweenUpdates):
         self._resumed = resumed
         self._due_at = config.interval
         if resumed is not None:
-            comparisons.due_at = resumed.memory["comparison_due_at"]
-            self._due_at = resumed.memory["checkpoint_due_at"]
+            comparisons.due_at = resumed.memory.comparison_due_at
+            self._due_at = resumed.memory.checkpoint_due_at
 
     def _on_rollout_start(self) -> None:
         """Saves when it is time; right after a resumption, puts everything in its place instead."""
         if self._resumed is not None:
-            for name, value in self._resumed.memory["pending_log"].items():
+            for name, value in self._resumed.memory.pending_log.items():
                 self.logger.record(name, value)
             restore_generators(self._resumed, self._learner)
             self._resumed = None
@@ -226,11 +226,11 @@ class Checkpoints(_BetweenUpdates):
     def save(self) -> None:
         """Saves the run."""
         self._due_at = (self.num_timesteps // self._config.interval + 1) * self._config.interval
-        memory = {
-            "comparison_due_at": self._comparisons.due_at,
-            "checkpoint_due_at": self._due_at,
-            "pending_log": {name: float(value) for name, value in self.logger.name_to_value.items()},
-        }
+        memory = Memory(
+            comparison_due_at=self._comparisons.due_at,
+            checkpoint_due_at=self._due_at,
+            pending_log={name: float(value) for name, value in self.logger.name_to_value.items()},
+        )
         path = save_checkpoint(self._folder, self._learner, memory=memory, keep=self._config.keep)
         LOGGER.info("step %s: checkpoint %s", f"{self.num_timesteps:,}", path)
 

@@ -10,7 +10,8 @@ A run taken up from it ends with the same weights, bit by bit, as one that was n
 
 import random
 from collections import deque
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -35,21 +36,36 @@ PLAIN: Final = (int, float, np.ndarray)
 
 
 @dataclass(frozen=True, kw_only=True)
+class Memory:
+    """What the callbacks remember.
+
+    Attributes:
+        comparison_due_at: Decisions at which the next comparison with heuristics is due.
+        checkpoint_due_at: Decisions at which the next checkpoint is due.
+        pending_log: Values that were logged and not written yet, by name.
+    """
+
+    comparison_due_at: int
+    checkpoint_due_at: int
+    pending_log: Mapping[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Checkpoint:
     """The part of a checkpoint that is restored later than the model.
 
     Attributes:
         num_timesteps: Decisions made.
         generators: States of the generators of Python, NumPy and torch, and of the model's action space, by name.
-        memory: What the callbacks remember, by name.
+        memory: What the callbacks remember.
     """
 
     num_timesteps: int
-    generators: dict[str, Any]
-    memory: dict[str, Any]
+    generators: Mapping[str, Any]
+    memory: Memory
 
 
-def save_checkpoint(folder: Path, model: BaseAlgorithm, *, memory: dict[str, Any], keep: int) -> Path:
+def save_checkpoint(folder: Path, model: BaseAlgorithm, *, memory: Memory, keep: int) -> Path:
     """Saves a run between two updates, with what the callbacks remember, and removes older checkpoints but ``keep``.
 
     Nothing is drawn or changed.
@@ -67,7 +83,7 @@ def save_checkpoint(folder: Path, model: BaseAlgorithm, *, memory: dict[str, Any
             "actions": model.action_space.np_random.bit_generator.state,
         },
         "environments": None if isinstance(model, CmaEs) else environment_states(envs),
-        "memory": memory,
+        "memory": asdict(memory),
         "model": _model_state(model),
     }
     write_archive(target, content)
@@ -101,7 +117,17 @@ def load_checkpoint(path: Path, model: BaseAlgorithm) -> Checkpoint:
         if content["environments"] is not None:  # a generation of CmaEs begins with new episodes
             assert isinstance(observations, np.ndarray)
             restore_environments(envs, content["environments"], observations)
-        found = {name: content[name] for name in ("num_timesteps", "generators", "memory")}
+        _check_generators(content["generators"])
+        memory = content["memory"]
+        return Checkpoint(
+            num_timesteps=int(content["num_timesteps"]),
+            generators=content["generators"],
+            memory=Memory(
+                comparison_due_at=int(memory["comparison_due_at"]),
+                checkpoint_due_at=int(memory["checkpoint_due_at"]),
+                pending_log={str(name): float(value) for name, value in memory["pending_log"].items()},
+            ),
+        )
     except ConfigError:
         raise
     except Exception as error:  # states of another network may raise anything
@@ -109,7 +135,6 @@ def load_checkpoint(path: Path, model: BaseAlgorithm) -> Checkpoint:
         raise ConfigError(
             f"checkpoint {path} is one of another model, or written by another version: {reason}"
         ) from error
-    return Checkpoint(**found)
 
 
 def restore_generators(state: Checkpoint, model: BaseAlgorithm) -> None:
@@ -118,6 +143,14 @@ def restore_generators(state: Checkpoint, model: BaseAlgorithm) -> None:
     np.random.set_state(state.generators["numpy"])  # noqa: NPY002 - Stable-Baselines3 shuffles minibatches by this
     torch.set_rng_state(state.generators["torch"])
     model.action_space.np_random.bit_generator.state = state.generators["actions"]
+
+
+def _check_generators(states: Mapping[str, Any]) -> None:
+    """Raises what `restore_generators` would raise, in generators of its own."""
+    random.Random().setstate(states["python"])
+    np.random.RandomState().set_state(states["numpy"])
+    torch.Generator().set_state(states["torch"])
+    np.random.PCG64().state = states["actions"]
 
 
 def _model_state(model: BaseAlgorithm) -> dict[str, Any]:

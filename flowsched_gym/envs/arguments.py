@@ -377,8 +377,7 @@ def _checked(name: str, value: Any, hint: Any, about: Argument) -> object:
 def _described(declared: Mapping[str, Any], hints: Mapping[str, Any]) -> list[Described]:
     found = []
     for name, each in declared.items():
-        if isinstance(each, Field) and ABOUT in each.metadata:
-            about: Argument = each.metadata[ABOUT]
+        if isinstance(each, Field) and isinstance(about := each.metadata.get(ABOUT), Argument):
             default = f'"{each.default}"' if isinstance(each.default, str) else repr(each.default)
             found.append(Described(name, default, about.unit, _allowed(hints[name], about), about.meaning))
     return found

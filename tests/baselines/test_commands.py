@@ -145,6 +145,7 @@ def test_bad_usage_leaves_with_status_2_no_traceback_and_no_folder(here, capsys)
         ("experiment=absent.yaml", "experiment is 'absent.yaml': there is no such file"),
         ("total_timesteps=4096", "total_timesteps is 4,096: ppo first updates its weights after 8,192 decisions"),
         ("episodes=3", "the configuration has no key 'episodes': it is evaluation.episodes here"),
+        ("-m --cfg job", "flowsched-train: Only one of --run, --multirun, --cfg, "),
         ("--workload gater-a1", "there is no option --workload: settings have no dashes, workload=gater-a1"),
         ("workload=gater-a1", "(did you mean 'gather-a1'?)"),
         ("workload=mine.yaml", "--config-dir FOLDER workload=mine reads FOLDER/workload/mine.yaml"),

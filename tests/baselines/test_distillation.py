@@ -6,7 +6,7 @@ import torch
 
 from flowsched_gym.baselines.configuration.hydra_schemas import Vectorization
 from flowsched_gym.baselines.training.algorithms import build_model
-from flowsched_gym.baselines.training.checkpoints import load_checkpoint, save_checkpoint
+from flowsched_gym.baselines.training.checkpoints import Memory, load_checkpoint, save_checkpoint
 from flowsched_gym.baselines.training.training_envs import make_training_envs
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.integrations.sb3 import make_sb3_vec_env
@@ -47,7 +47,9 @@ def test_a_training_goes_on_from_a_checkpoint_as_if_it_had_not_stopped(tmp_path)
     whole, stopped, resumed = (new_model() for _ in range(3))
     whole.learn(200)
     stopped.learn(200, callback=lambda *_: False)
-    path = save_checkpoint(tmp_path, stopped, memory={}, keep=1)
+    path = save_checkpoint(
+        tmp_path, stopped, memory=Memory(comparison_due_at=0, checkpoint_due_at=0, pending_log={}), keep=1
+    )
     load_checkpoint(path, resumed)
     assert 0 < resumed.num_timesteps == stopped.num_timesteps < 200
     resumed.learn(200 - resumed.num_timesteps, reset_num_timesteps=False)

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pickle
+import random
 import signal
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from stable_baselines3 import A2C
 from flowsched_gym.baselines.configuration.hydra_schemas import Vectorization
 from flowsched_gym.baselines.training.callbacks import Comparisons, TrainingInterrupted
 from flowsched_gym.baselines.training.checkpoints import (
+    FORMAT,
+    Memory,
     latest_checkpoint,
     load_checkpoint,
     restore_generators,
@@ -34,6 +37,7 @@ from flowsched_gym.baselines.training.training_envs import (
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.files import exit_status
 from flowsched_gym.evaluation import read_result
+from flowsched_gym.integrations.archive import read_archive, write_archive
 from flowsched_gym.integrations.sb3 import load_policy
 from tests.baselines.small_training import compose_training, compose_training_by_numbers, weights_of
 from tests.payload import add_payload
@@ -201,8 +205,11 @@ def model() -> A2C:
     return unlearned().learn(16)
 
 
+MEMORY = Memory(comparison_due_at=20, checkpoint_due_at=32, pending_log={"rollout/ep_rew_mean": 0.5})
+
+
 def save(model: A2C, folder: Path, *, keep: int = 3) -> Path:
-    return save_checkpoint(folder, model, memory={"note": 1}, keep=keep)
+    return save_checkpoint(folder, model, memory=MEMORY, keep=keep)
 
 
 def test_a_checkpoint_is_found_again_with_all_that_it_remembers_and_generators_go_on(model, tmp_path) -> None:
@@ -218,7 +225,7 @@ def test_a_checkpoint_is_found_again_with_all_that_it_remembers_and_generators_g
     assert latest_checkpoint(tmp_path) == path
     for name, weights in model.policy.state_dict().items():
         assert torch.equal(loaded.policy.state_dict()[name], weights)
-    assert (loaded.num_timesteps, state.num_timesteps, state.memory) == (16, 16, {"note": 1})
+    assert (loaded.num_timesteps, state.num_timesteps, state.memory) == (16, 16, MEMORY)
 
 
 def test_older_checkpoints_go_when_a_newer_one_is_written(model, tmp_path, monkeypatch) -> None:
@@ -244,6 +251,28 @@ def test_a_checkpoint_that_was_cut_off_or_is_of_another_network_is_one_clear_err
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(ConfigError, match=r"cannot be read.*remove it"):
         load_checkpoint(path, unlearned())
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "value"),
+    [
+        ("generators", "python", [1, 2, 3]),
+        ("generators", "numpy", {"bit_generator": "MT19937"}),
+        ("generators", "torch", np.zeros(3)),
+        ("generators", "actions", {"bit_generator": "Philox"}),
+        ("memory", "pending_log", [1]),
+        ("memory", "checkpoint_due_at", "soon"),
+    ],
+)
+def test_a_checkpoint_whose_states_are_no_states_is_one_clear_error(part, name, value, model, tmp_path) -> None:
+    path = save(model, tmp_path)
+    content = read_archive(path, "checkpoint", FORMAT)
+    content[part][name] = value
+    write_archive(path, content)
+    drawn = random.getstate()
+    with pytest.raises(ConfigError, match=f"checkpoint {path} is one of another model"):
+        load_checkpoint(path, unlearned())
+    assert random.getstate() == drawn
 
 
 @pytest.mark.parametrize("name", ["state.pkl", "model.zip", "data"])

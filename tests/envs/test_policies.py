@@ -206,7 +206,7 @@ def test_what_cannot_be_played_is_refused() -> None:
         weighted_policy(envs.layout, gym.spaces.Box(-1, 1, (2,)), width=3)
     with pytest.raises(ConfigError, match="rule is given: rules name slots"):
         weighted_policy(envs.layout, gym.spaces.Box(-1, 1, (2,)), rule=record_of(make_policy("edf", envs)))
-    with pytest.raises(ConfigError, match="no policy of few weights is known for it"):
+    with pytest.raises(ConfigError, match="no policy of a few weights is known for it"):
         weighted_policy(envs.layout, gym.spaces.Discrete(2))
 
 

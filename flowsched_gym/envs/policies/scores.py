@@ -1,4 +1,4 @@
-"""Policies of few weights, which a search over weights learns: linear scores of slots, a small network, plain numbers.
+"""Policies of a few weights that a search over weights learns: linear scores of slots, a small network, plain numbers.
 
 Each is a NamedTuple of its shape with ``choose``, a plain function that Numba compiles, so that whole episodes are
 played in machine code, each by weights of its own. All sums are added up in one order: an action is the same alone, in
@@ -288,7 +288,7 @@ def weighted_policy(
     if isinstance(space, spaces.Box):
         num_inputs = 0 if constant else layout.size
         return LinearNumbers(int(np.prod(space.shape)), num_inputs, float(space.low.min()), float(space.high.max()))
-    raise ConfigError(f"the environment has {space}: no policy of few weights is known for it")
+    raise ConfigError(f"the environment has {space}: no policy of a few weights is known for it")
 
 
 @inlined_part

@@ -130,7 +130,7 @@ def _choose(
     scratch: FloatArray,
     action: IntArray,
 ) -> None:
-    """Writes what a policy of few weights chooses."""
+    """Writes what a policy of a few weights chooses."""
 
 
 @engine_function
