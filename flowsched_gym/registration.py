@@ -23,9 +23,9 @@ SYSTEMS: Final[tuple[SystemSpec, ...]] = tuple(
 
 ENVIRONMENTS: Final = {spec.id: spec for system in SYSTEMS for spec in system.environments}
 MODEL_SUFFIX: Final = ".zip"
+"""What the path of a trained model ends with."""
 MODEL_PREFIX: Final = "model:"
 """Stands before the name of a trained agent of the package (`flowsched_gym.leaderboard.kept`)."""
-"""What the path of a trained model ends with."""
 MAX_POLICY_LETTERS: Final = 500
 """Letters of a policy's name and options at most."""
 SIZES: Final = frozenset({"sizes", "bytes left"})

@@ -5,7 +5,7 @@ next episode is drawn, a few in each step, so that an environment that ends goes
 """
 
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -20,7 +20,6 @@ from flowsched_gym.core.seeding import draw_episode_seed
 from flowsched_gym.envs.base import FlowSchedEnv, Observation
 from flowsched_gym.envs.episode import EndedEpisode, EpisodeBatch, RecentDraws, draw_flows
 from flowsched_gym.fluid import Records
-from flowsched_gym.fluid.compiled import BatchSimulation
 from flowsched_gym.workload import ONE_OF, Workload, WorkloadSource, members_of
 
 MOST_THREADS: Final = 512
@@ -79,9 +78,6 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
         self._shadows: dict[int, tuple[FlowSchedEnv[Any], int]] = {}
         self._ended: dict[int, weakref.ref[EndedEpisode]] = {}
         self._draw_next = 0
-        self._load_bursts: Callable[[IntArray, IntArray], BoolArray] | None = None
-        if isinstance(self.simulation, BatchSimulation) and self._workloads is None:
-            self._load_bursts = self.simulation.burst_loader(source)
 
     @property  # type: ignore[misc]  # nothing sets them
     def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]  # as SyncVectorEnv
@@ -155,11 +151,7 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
                 self._next_seed[number] = draw_episode_seed(self._generator(number))
         spare = self._current[numbers] ^ 1
         self._keep_ended(spare)
-        left = numbers
-        if self._load_bursts is not None:
-            loaded = self._load_bursts(spare, self._next_seed[numbers])
-            left, spare = numbers[~loaded], spare[~loaded]
-        for number, network in zip(left.tolist(), spare.tolist(), strict=True):
+        for number, network in zip(numbers.tolist(), spare.tolist(), strict=True):
             try:
                 self._draw_episode(network, self._source(number), int(self._next_seed[number]))
             except FlowSchedError as error:

@@ -14,8 +14,6 @@ Fields = tuple[tuple[str, str] | tuple[str, str, tuple[int, ...]], ...]
 """Names and types of the fields of a structured array, with the shapes of those that are arrays."""
 OF_WORKLOAD: Final = ("flow_id", "source", "destination", "size", "deadline_span", "cpu_time")
 OF_TASK: Final = ("to_first_of_task", "to_next_of_task")
-FOUND_FIELDS: Final = ("flow_id", "source", "destination", "cpu_time", "by_arrival", "ideal_fct", *OF_TASK)
-"""Columns that take more than sizes, arrivals and deadlines to fill."""
 
 
 class FlowColumns(NamedTuple):

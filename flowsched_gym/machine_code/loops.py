@@ -95,15 +95,10 @@ def take_exp(values: FloatArray) -> None:
 def take_log1p(values: FloatArray) -> None:
     """Replaces numbers >= -1, < inf, by what ``numerics.log1p`` gives, (count,)."""
     for index in range(len(values)):
-        values[index] = log1p_of(values[index])
-
-
-@inlined_part
-def log1p_of(x: float) -> float:
-    """Computes what ``numerics.log1p`` gives of a number >= -1, < inf."""
-    total = 1.0 + x
-    logarithm = _log_of_parts(*_reduced(total)) + (x - (total - 1.0)) / total
-    return float(logarithm if total > 0.0 else -np.inf)
+        x = values[index]
+        total = 1.0 + x
+        logarithm = _log_of_parts(*_reduced(total)) + (x - (total - 1.0)) / total
+        values[index] = logarithm if total > 0.0 else -np.inf
 
 
 @rule

@@ -1,4 +1,4 @@
-"""The compiled event loop: one network from event to event, as the reference engine (``simulation``) goes.
+"""The compiled event loop: one network from event to event, as the reference engine (``fluid.simpy``) goes.
 
 Each function has the name of what it stands for there. Events of one instant happen in the order of ``EventKind``:
 the loop takes the earliest of what is pending, the smallest kind first, and within a kind the rows in their order.

@@ -8,14 +8,13 @@ from typing import Any, Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
+from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.errors import ConfigError, SimulationError
 from flowsched_gym.core.periods import Period
 from flowsched_gym.core.snapshot import Snapshot
 from flowsched_gym.core.threads import Pool
-from flowsched_gym.flows.fields import FOUND_FIELDS, OF_TASK, Fields, fill_flow_fields
+from flowsched_gym.flows.fields import OF_TASK, Fields, fill_flow_fields
 from flowsched_gym.flows.records import Records, complete_records
-from flowsched_gym.fluid.compiled.bursts import Bursts, bursts_of, load_bursts
 from flowsched_gym.fluid.compiled.loading import load, open_paths, open_stages, set_order
 from flowsched_gym.fluid.compiled.loop import run_many
 from flowsched_gym.fluid.compiled.orders import begin_next_period
@@ -216,33 +215,6 @@ class BatchSimulation:
             begin_senders(number, flow_keys(workload, self.transport), self.tables.senders)
         open_stages(self.tables, number, workload, self.topology, self.transport, self._barrier, path, volume)
         open_paths(self.tables, number, workload, self.topology, self._seed)
-
-    def burst_loader(self, source: object) -> Callable[[IntArray, IntArray], BoolArray] | None:
-        """Returns what draws episodes of a source into networks, (count,), by their seeds < 2**63, (count,).
-
-        They are those that ``load`` would put there. It returns which of them are there, (count,), the others being for
-        ``load``. None for sources that are no ``GatherWorkload``, or networks that need more of it than bursts.
-        """
-        tables, begins = self.tables, type(self.discipline).begin_network
-        needs_more = [each is not None for each in (tables.senders, tables.stages, tables.choosing)]
-        if any(needs_more) or begins is not Discipline.begin_network or {*self._field_names} & {*FOUND_FIELDS}:
-            return None
-        bursts = bursts_of(source, self.topology)
-        if bursts is None:
-            return None
-        self.discipline.check_flows(len(bursts.size))
-        self.grow(len(bursts.size), bursts.num_near if bursts.gathers else len(bursts.order))
-        return partial(self._load_bursts, bursts)
-
-    def _load_bursts(self, bursts: Bursts, numbers: IntArray, seeds: IntArray) -> BoolArray:
-        num_flows, loaded = len(bursts.size), np.zeros(len(numbers), dtype=np.bool_)
-        spans = np.empty((len(numbers), num_flows))
-        load_bursts(self.tables, bursts, numbers, seeds, spans, loaded)
-        flows = self.tables.flows.reshape(self.num_networks, self.num_rows)
-        for name in self._field_names:
-            flows[name][numbers, :num_flows] = spans if name == "deadline_span" else 0
-        self.tables.episodes[numbers] = 0
-        return loaded
 
     def sort_requests(self, number: int, workload: Workload) -> None:
         """Lets the requests of a network arrive in the order of their times."""

@@ -1,23 +1,14 @@
-"""Steps environments in compiled code: reads actions, runs networks to their next decisions, observes and rewards.
-
-A thousand networks do not fit into the caches. Each is touched in a few indices that follow from each other (network,
-destination, queue, flows), so that the processor cannot look ahead by itself; told a few networks before, it does.
-"""
+"""Steps environments in compiled code: reads actions, runs networks to their next decisions, observes and rewards."""
 
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from llvmlite import ir
-from numba.core import cgutils, types
-from numba.core.typing.templates import Signature
-from numba.extending import intrinsic
-from numba.np.arrayobj import make_array
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.fluid.compiled.loop import run
 from flowsched_gym.fluid.compiled.orders import give
-from flowsched_gym.fluid.compiled.records import CACHE_LINE, Choosing
+from flowsched_gym.fluid.compiled.records import Choosing
 from flowsched_gym.fluid.compiled.tables import NOBODY, Tables, controls_of, network_of, state_of
 from flowsched_gym.fluid.decision import Decision, DecisionKind, DecisionRules
 from flowsched_gym.fluid.routes import Routes
@@ -33,34 +24,6 @@ _Asked = tuple[IntArray, int, int, IntArray, int, int, int, bool, Routes | None]
 """What a ``Decision`` is about: its fields from ``candidates`` to ``can_wait``, and ``routes``."""
 
 PATH: Final = int(DecisionKind.PATH)
-STRIDE: Final = 3
-"""Environments from one look ahead to the next: about as many as are stepped while memory answers."""
-VISIBLE: Final = 8
-"""Requests whose records are asked for: as many as agents mostly see."""
-READ, KEEP, DATA = 0, 3, 1
-BYTE: Final = ir.IntType(8)
-WORD: Final = ir.IntType(32)
-
-
-def _prefetch(typing_context: Any, array: Any, index: Any, offset: Any) -> tuple[Signature, Any]:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        whole: Any = make_array(signature.args[0])  # type: ignore[no-untyped-call]  # Numba has no types
-        item = cgutils.get_item_pointer(  # type: ignore[no-untyped-call]
-            context, builder, signature.args[0], whole(context, builder, arguments[0]), [arguments[1]]
-        )
-        address = builder.gep(builder.bitcast(item, BYTE.as_pointer()), [arguments[2]], source_etype=BYTE)
-        hint = cgutils.get_or_insert_function(  # type: ignore[no-untyped-call]
-            builder.module, ir.FunctionType(ir.VoidType(), [BYTE.as_pointer(), WORD, WORD, WORD]), "llvm.prefetch.p0"
-        )
-        builder.call(hint, [address, WORD(READ), WORD(KEEP), WORD(DATA)])
-        return context.get_dummy_value()
-
-    return types.void(array, types.intp, types.intp), generate
-
-
-prefetch: Any = intrinsic(_prefetch)
-"""``prefetch(array, index, offset)`` brings the cache line that lies ``offset`` bytes behind the beginning of
-``array[index]`` nearer, in compiled code; it changes nothing."""
 
 
 class Results(NamedTuple):
@@ -169,7 +132,6 @@ def step(
         n = current[e]
         results.num_finished[e] = 0
         if acts:
-            _look_ahead(t, current, numbers, actions, i, t.choosing)
             results.reward[e] = 0.0
             results.terms[e, :] = 0.0
             results.terminated[e] = False
@@ -304,38 +266,3 @@ def decision_of(t: Tables, n: int, choosing: Choosing | None) -> Decision:
         t.flows,
         t.episodes,
     )
-
-
-@inlined_part
-def _look_ahead(
-    t: Tables, current: IntArray, numbers: IntArray, actions: IntArray, i: int, choosing: Choosing | None
-) -> None:
-    """Asks memory for what the environments after this one will touch, in the order in which one leads to the next."""
-    if choosing is not None:
-        return
-    last = len(numbers) - 1
-    n = current[numbers[min(i + 4 * STRIDE, last)]]
-    prefetch(t.networks, n, 0)
-    prefetch(t.networks, n, CACHE_LINE)
-    n = current[numbers[min(i + 3 * STRIDE, last)]]
-    index = n * t.most_destinations + max(t.networks[n].asking, 0)
-    prefetch(t.destinations, index, 0)
-    prefetch(t.destinations, index, CACHE_LINE)
-    prefetch(t.episodes, n, 0)
-    n = current[numbers[min(i + 2 * STRIDE, last)]]
-    net = t.networks[n]
-    d = t.destinations[n * t.most_destinations + max(net.asking, 0)]
-    prefetch(t.requests, d.head, 0)
-    prefetch(t.holders, d.first_holder, 0)
-    prefetch(t.timers, net.timer_tail, 0)
-    e = numbers[min(i + STRIDE, last)]
-    n = current[e]
-    d = t.destinations[n * t.most_destinations + max(t.networks[n].asking, 0)]
-    for index in range(d.head, min(d.tail, d.head + VISIBLE)):
-        prefetch(t.filling.blocks, t.requests[index], CACHE_LINE)
-    chosen = d.head + actions[e]
-    if d.head <= chosen < d.tail:
-        prefetch(t.filling.blocks, t.requests[chosen], 0)
-    if d.tokens == 1:
-        for index in range(d.first_holder, d.first_holder + d.num_holders):
-            prefetch(t.filling.blocks, t.holders[index], 0)
