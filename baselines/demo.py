@@ -19,9 +19,10 @@ from omegaconf import OmegaConf
 from PIL import Image
 
 from flowsched_gym.baselines.applications.comparison_report import FIGURE_FILE, TABLE_FILE, decisions_text
+from flowsched_gym.baselines.applications.training_run import train_and_compare
 from flowsched_gym.baselines.configuration.hydra_schemas import TrainConfig
 from flowsched_gym.baselines.configuration.hydra_store import environment_arguments, read_config, register_schemas
-from flowsched_gym.baselines.training.trainer import MODEL_FILE, train
+from flowsched_gym.baselines.training.trainer import MODEL_FILE
 from flowsched_gym.core.errors import ConfigError, FlowSchedError
 from flowsched_gym.core.files import ended_by_signals, exit_status, replace_when_written
 from flowsched_gym.evaluation import make_environment
@@ -68,7 +69,7 @@ def _run(folder: Path, overrides: Sequence[str]) -> None:
     decisions = decisions_text(config.decisions, config.total_timesteps)
     print(f"Training {config.algorithm.name} on {env_id} ({arguments}): {decisions}.")
     folder.mkdir(parents=True, exist_ok=True)
-    result = train(config, content, folder, command="python -m flowsched_gym.baselines.demo")
+    result = train_and_compare(config, content, folder, command="python -m flowsched_gym.baselines.demo")
     print("Drawing one episode.")
     frames = _animate(env_id, kwargs, folder, config.evaluation.seed)
     over, best, met = result["over_best_heuristic"], result["best_heuristic"], column_of(result["metric"])

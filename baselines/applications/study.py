@@ -177,7 +177,7 @@ def _train(
             if trial.should_prune():
                 raise optuna.TrialPruned
 
-    train(training, content, run, report=report, compare=False)
+    train(training, content, run, report=report)
     evaluation = config.evaluation
     comparison = play_all(
         *environment_arguments(training.env),

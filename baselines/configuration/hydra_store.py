@@ -16,7 +16,6 @@ from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from flowsched_gym.baselines.applications.sweep_folders import register_sweep_resolvers
 from flowsched_gym.baselines.configuration.algorithm_schemas import (
     A2CConfig,
     CmaEsConfig,
@@ -45,6 +44,7 @@ from flowsched_gym.baselines.configuration.policy_schemas import (
     SetwiseConfig,
     WeightsConfig,
 )
+from flowsched_gym.baselines.configuration.sweep_folders import register_sweep_resolvers
 from flowsched_gym.baselines.configuration.workload_files import register_resolvers
 from flowsched_gym.core.errors import ConfigError, similar
 from flowsched_gym.envs.arguments import types_kept

@@ -12,17 +12,17 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 
-from flowsched_gym.baselines.applications.comparison import sooner
-from flowsched_gym.baselines.applications.progress import progress_bar
 from flowsched_gym.baselines.configuration.algorithm_schemas import RolloutConfig
 from flowsched_gym.baselines.configuration.hydra_schemas import CheckpointConfig, EvaluationConfig
 from flowsched_gym.baselines.networks.mixture import EpsilonMixture
 from flowsched_gym.baselines.training.checkpoints import Checkpoint, Memory, restore_generators, save_checkpoint
+from flowsched_gym.baselines.training.progress import progress_bar
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.errors import ConfigError, listed
 from flowsched_gym.core.files import Ended, ended_by_signals
 from flowsched_gym.envs.policies import Policy
 from flowsched_gym.evaluation import Player, paired_ratio, resolve_policy
+from flowsched_gym.evaluation.player import has_vector
 from flowsched_gym.evaluation.written import column_of
 from flowsched_gym.integrations.sb3 import batched
 from flowsched_gym.registration import find_environment, heuristic_arguments
@@ -139,8 +139,8 @@ class Comparisons(_BetweenUpdates):
         self.due_at = 0
         self.last_summary = ""
         spec = find_environment(env_id)
-        if compiled:
-            kwargs = sooner(env_id, kwargs)
+        if compiled and has_vector(spec):
+            kwargs = {"engine": "compiled", **kwargs}  # the same bits, sooner
         with closing(Player(spec, heuristic_arguments(spec, kwargs))) as self._player:
             policies = {name: resolve_policy(name, self._player.env, seed=config.seed) for name in config.baselines}
             self._baselines = {name: self._play(policy) for name, policy in policies.items()}

@@ -8,10 +8,10 @@ from hydra.core.hydra_config import HydraConfig
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from wandb.sdk.launch.sweeps.utils import create_sweep_command_args
 
-from flowsched_gym.baselines.applications.progress import ProgressLines, progress_bar
 from flowsched_gym.baselines.configuration.hydra_schemas import LoggerConfig
 from flowsched_gym.baselines.configuration.hydra_store import read_config
 from flowsched_gym.baselines.training.loggers import CsvCurves, WandbCurves, make_logger
+from flowsched_gym.baselines.training.progress import ProgressLines, progress_bar
 from tests.baselines.small_training import compose_words
 from tests.processes import rows_of
 from tests.repository import ROOT

@@ -6,9 +6,6 @@ again, after a lost worker or by the same command, finds its checkpoints there, 
 
 import hashlib
 import json
-import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
 from typing import Any, Final
@@ -17,14 +14,9 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from flowsched_gym.core.files import lock_alone
-
-LOGGER: Final = logging.getLogger(__name__)
-
 IDENTITY: Final = ("env", "policy", "algorithm", "seed", "total_timesteps", "evaluation", "vectorization")
 """Parts of a configuration that tell the jobs of a sweep apart."""
 DIGITS: Final = 8
-LOCK_FILE: Final = ".lock"
 
 
 def register_sweep_resolvers() -> None:
@@ -39,14 +31,6 @@ def job_folder(run_name: str, identity: dict[str, Any]) -> str:
     """Names the folder of a job: the name of its run, and a digest of its settings."""
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
     return f"{run_name.replace('/', '-')}-{digest[:DIGITS]}"
-
-
-@contextmanager
-def sole_worker(folder: Path) -> Iterator[None]:
-    """Waits until no other process works in a folder; a process that is killed gives its folder free."""
-    with (folder / LOCK_FILE).open("w") as file:
-        lock_alone(file, lambda: LOGGER.info("waiting for another process that runs this job, in %s", folder))
-        yield
 
 
 def _resolve_job_folder(*, _root_: DictConfig) -> str:
