@@ -31,7 +31,6 @@ from flowsched_gym.baselines.configuration.algorithm_schemas import (
 from flowsched_gym.baselines.configuration.environment_defaults import register_environment_defaults, schema_name
 from flowsched_gym.baselines.configuration.hydra_schemas import (
     EvaluateConfig,
-    HeuristicsConfig,
     LoggerConfig,
     TrainConfig,
     TuneConfig,
@@ -62,7 +61,6 @@ SCHEMAS: Final[Mapping[str, Mapping[str, type]]] = {
     "": {
         "train_schema": TrainConfig,
         "tune_schema": TuneConfig,
-        "heuristics_schema": HeuristicsConfig,
         "evaluate_schema": EvaluateConfig,
     },
     "policy": {

@@ -21,7 +21,7 @@ from flowsched_gym.baselines.configuration.hydra_store import (
     read_config,
 )
 from flowsched_gym.baselines.configuration.policy_schemas import SetwiseConfig, WeightsConfig
-from flowsched_gym.baselines.run_heuristics import main
+from flowsched_gym.baselines.evaluate import main
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation import EvaluationResult, evaluate, read_result
 from flowsched_gym.flows.metrics import METRIC_NAMES
@@ -52,11 +52,9 @@ def test_the_defaults_are_a_training_of_ppo_on_artemis_and_commands_that_compare
     assert environment_arguments(config.env) == ("flowsched_gym:flowsched/Artemis-v0", {"f": 10})
     logger = composed("logger=tensorboard").logger
     assert (logger.tensorboard, logger.csv, logger.wandb) == (True, False, False)
-    for name, model in (("heuristics", []), ("evaluate", ["model=[a.zip]"])):
-        contended = composed("experiment=contended", *model, name=name)
-        assert environment_arguments(contended.env)[1] == {"workload": "gather-heavy", "k": 3, "f": 10}
-    with pytest.raises(ConfigError, match="model is empty"):
-        composed(name="evaluate")
+    contended = composed("experiment=contended", name="evaluate")
+    assert environment_arguments(contended.env)[1] == {"workload": "gather-heavy", "k": 3, "f": 10}
+    assert (contended.model, composed("model=[a.zip]", name="evaluate").model) == ([], ["a.zip"])
     with pytest.raises(ConfigError, match=r"env is 'mine'.*workload, policy and algorithm have no defaults"):
         default_of("mine", "workload")
 
@@ -82,7 +80,7 @@ def test_every_environment_has_a_schema_of_its_own_arguments_and_a_file_of_what_
     assert config.evaluation.metric == spec.metric
     assert config.evaluation.baselines
     assert set(config.evaluation.baselines) <= set(spec.heuristics)
-    assert composed(f"env={name}", name="heuristics").metric == spec.metric
+    assert composed(f"env={name}", name="evaluate").metric == spec.metric
 
 
 def test_a_short_training_has_fewer_episodes_and_some_algorithms_their_own_policy_and_decisions() -> None:
@@ -202,14 +200,14 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def heuristics(*words: str) -> int:
-    return call("flowsched-heuristics", main, "--config-dir", "own", *words)
+def compare(*words: str) -> int:
+    return call("flowsched-evaluate", main, "--config-dir", "own", *words)
 
 
 def played(own: Path, content: str, *words: str) -> EvaluationResult:
     """Plays a rule on the workload of a file."""
     (own / "mine.yaml").write_text(content)
-    assert heuristics(*QUIET, "workload=mine", *words) == 0
+    assert compare(*QUIET, "workload=mine", *words) == 0
     [path] = Path().glob("out/results/*.json")
     return read_result(path.rename(own / "played.json"))
 
@@ -263,7 +261,7 @@ def test_what_cannot_be_honoured_is_refused_in_one_line_without_advice_to_add_it
     ):
         path = own / f"{name}.yaml"
         path.write_text(content)
-        assert heuristics(*QUIET, f"workload={name}", *words) == 2
+        assert compare(*QUIET, f"workload={name}", *words) == 2
         err = capsys.readouterr().err.strip()
         assert (message in err, "\n" in err, "To append" in err) == (True, False, False), err
         assert not list(Path().glob("out/results/*"))
