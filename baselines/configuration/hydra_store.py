@@ -44,7 +44,7 @@ from flowsched_gym.baselines.configuration.policy_schemas import (
     WeightsConfig,
 )
 from flowsched_gym.baselines.configuration.sweep_folders import register_sweep_resolvers
-from flowsched_gym.baselines.configuration.workload_files import register_resolvers
+from flowsched_gym.baselines.configuration.workload_files import register_workloads
 from flowsched_gym.core.errors import ConfigError, similar
 from flowsched_gym.envs.arguments import types_kept
 from flowsched_gym.registration import SYSTEMS, load_target
@@ -92,7 +92,7 @@ _environment_schemas: dict[str, type] = {}
 @cache
 def register_schemas() -> None:
     """Stores all schemas where configuration files find them by name; a second call changes nothing."""
-    register_resolvers()
+    register_workloads()
     register_environment_defaults()
     register_sweep_resolvers()
     OmegaConf.register_new_resolver("run_folder", run_folder, replace=True)

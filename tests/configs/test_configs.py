@@ -250,7 +250,7 @@ def test_what_cannot_be_honoured_is_refused_in_one_line_without_advice_to_add_it
     for name, content, words, message in (
         ("mine", f"name: mine\nkind: gather\n{MIX}", (), "mine.yaml: workload 'mine': exactly one of burst_rate"),
         ("mine", "base: gather-a1\nmxi: null\n", (), "mine.yaml: workload 'mine' has no field 'mxi' (did you mean"),
-        ("gather-heavy", f"name: gather-heavy\n{MIX}", (), "would not be read: workload=gather-heavy is a file of the"),
+        ("gather-heavy", f"name: gather-heavy\n{MIX}", (), "is not read: workload=gather-heavy is one of the package"),
         ("mine", based, ("workload=mien",), "workload is 'mien': it must be one of artemis-applications"),
         ("mine", based, ("workload.loads=3",), "workload has no key 'loads': it has base, mix"),
         ("mine", based, ("env.rewrd=3",), "env has no key 'rewrd': it has"),
