@@ -279,10 +279,13 @@ def test_the_best_settings_are_an_experiment_that_other_commands_read(here, caps
 def test_a_mistaken_space_is_refused_by_name_and_those_of_the_package_are_read(tmp_path) -> None:
     for content, message in (
         ("space: {a: {low: 1, hihg: 2}}", "space.a has no key 'hihg': it has "),
-        ("space: {a: {low: 2, high: 1}}", "space.a.low is 2: it must be below high, 1"),
-        ("space: {a: {low: 0, high: 1, log: true}}", "space.a.log is true: low must be above 0"),
-        ("space: {a: {low: 0, high: 1, values: [1]}}", "space.a has values and a range"),
-        ("space: {a: {low: x, high: 1}}", "space.a.low is 'x': it must be a number"),
+        ("space: {a: {low: 2, high: 1}}", r"space.a: `low <= high` must hold, but got \(low=2, high=1\)"),
+        ("space: {a: {low: 0, high: 1, log: true}}", "space.a: `low >= 1` must hold for `log=True`"),
+        ("space: {a: {low: 0, high: 1, values: [1]}}", "it must have low and high, or values alone"),
+        ("space: {a: {low: x, high: 1}}", "space.a.low is 'x': it must be a finite number"),
+        ("space: {a: {low: .nan, high: 1}}", "space.a.low is nan: it must be a finite number"),
+        ("space: {a: {values: [[1]]}}", "space.a.values is .*: it must have numbers and names"),
+        ("space: {a: {step: 1}}", "it must have low and high, or values alone"),
         ("space: {}", "space is empty"),
         ("space: {a: {low: 0, high: 1}}\nseeds: [-1]", "seeds has -1"),
     ):
