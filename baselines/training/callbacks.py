@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 
@@ -62,10 +61,6 @@ class _BetweenUpdates(BaseCallback):
     def _on_step(self) -> bool:
         return True
 
-    @property
-    def _learner(self) -> BaseAlgorithm:
-        return self.model
-
 
 class Schedules(_BetweenUpdates):
     """Schedules of the entropy bonus's weight and of the epsilon of a mixture."""
@@ -75,7 +70,7 @@ class Schedules(_BetweenUpdates):
         self._algorithm = algorithm
 
     def _on_rollout_start(self) -> None:
-        model, algorithm = self._learner, self._algorithm
+        model, algorithm = self.model, self._algorithm
         assert isinstance(model, OnPolicyAlgorithm)
         done = 1.0 - model._current_progress_remaining
         model.ent_coef = algorithm.ent_coef + done * (algorithm.final_ent_coef - algorithm.ent_coef)
@@ -99,11 +94,11 @@ class Curves(_BetweenUpdates):
     def _on_rollout_start(self) -> None:
         compared = any(name.startswith(EVALUATION) for name in self.logger.name_to_value)
         if compared or self.num_timesteps // self._interval > self._last // self._interval:
-            self._learner.dump_logs()
+            self.model.dump_logs()
         self._last = self.num_timesteps
 
     def _on_training_end(self) -> None:
-        self._learner.dump_logs()
+        self.model.dump_logs()
 
 
 class Comparisons(_BetweenUpdates):
@@ -158,7 +153,7 @@ class Comparisons(_BetweenUpdates):
 
     def compare(self) -> float:
         """Compares and logs; returns the mean of the metric."""
-        metric, values = self._config.metric, self._play(batched(self._learner, margin=0.0))
+        metric, values = self._config.metric, self._play(batched(self.model, margin=0.0))
         mean = float(np.mean(values))
         self.logger.record(f"{EVALUATION}{metric}", mean)
         parts = []
@@ -216,7 +211,7 @@ class Checkpoints(_BetweenUpdates):
         if self._resumed is not None:
             for name, value in self._resumed.memory.pending_log.items():
                 self.logger.record(name, value)
-            restore_generators(self._resumed, self._learner)
+            restore_generators(self._resumed, self.model)
             self._resumed = None
         elif self.num_timesteps >= self._due_at or (self._interruption.asked and self.num_timesteps > 0):
             self.save()
@@ -231,7 +226,7 @@ class Checkpoints(_BetweenUpdates):
             checkpoint_due_at=self._due_at,
             pending_log={name: float(value) for name, value in self.logger.name_to_value.items()},
         )
-        path = save_checkpoint(self._folder, self._learner, memory=memory, keep=self._config.keep)
+        path = save_checkpoint(self._folder, self.model, memory=memory, keep=self._config.keep)
         LOGGER.info("step %s: checkpoint %s", f"{self.num_timesteps:,}", path)
 
 
