@@ -6,6 +6,7 @@ again, after a lost worker or by the same command, finds its checkpoints there, 
 
 import hashlib
 import json
+from collections.abc import Callable, Mapping
 from enum import Enum
 from pathlib import Path
 from typing import Any, Final
@@ -17,14 +18,6 @@ from omegaconf import DictConfig, OmegaConf
 IDENTITY: Final = ("env", "policy", "algorithm", "seed", "total_timesteps", "evaluation", "vectorization")
 """Parts of a configuration that tell the jobs of a sweep apart."""
 DIGITS: Final = 8
-
-
-def register_sweep_resolvers() -> None:
-    """Registers what `train.yaml` refers to; a second call changes nothing."""
-    OmegaConf.register_new_resolver("job_folder", _resolve_job_folder, replace=True)
-    # In the cache, because workers elsewhere have another working folder.
-    OmegaConf.register_new_resolver("absolute", lambda path: str(Path(path).absolute()), replace=True, use_cache=True)
-    OmegaConf.register_new_resolver("sweep_name", _resolve_sweep_name, replace=True)
 
 
 def job_folder(run_name: str, identity: dict[str, Any]) -> str:
@@ -49,3 +42,11 @@ def _plain(root: DictConfig, key: str) -> Any:
     if OmegaConf.is_config(value):
         return OmegaConf.to_container(value, resolve=True, enum_to_str=True)
     return value.name if isinstance(value, Enum) else value
+
+
+RESOLVERS: Final[Mapping[str, Callable[..., object]]] = {
+    "job_folder": _resolve_job_folder,
+    "absolute": lambda path: str(Path(path).absolute()),
+    "sweep_name": _resolve_sweep_name,
+}
+"""What `train.yaml` refers to."""

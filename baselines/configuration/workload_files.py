@@ -4,12 +4,11 @@ A named workload has its name and the arguments that environments take beside it
 (``flowsched_gym.workload.finding``), which an environment gets as a whole: no key is left out in silence.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
-from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
@@ -23,13 +22,9 @@ CONFIGS: Final = "flowsched_gym.configs"
 FILE_SCHEMA: Final = "file"
 
 
-def register_workloads() -> None:
-    """Registers the named workloads, and what the files of the environments ask of one; again changes nothing."""
-    for name in WORKLOADS:
-        content = {"name": name, **dict.fromkeys(ENVIRONMENT_ARGUMENTS)}
-        ConfigStore.instance().store(name=name, node=content, group=GROUP)
-    OmegaConf.register_new_resolver("workload_source", _source, replace=True)
-    OmegaConf.register_new_resolver("workload_argument", _argument, replace=True)
+def named_workload(name: str) -> dict[str, str | None]:
+    """Returns what a file of a named workload would have."""
+    return {"name": name, **dict.fromkeys(ENVIRONMENT_ARGUMENTS)}
 
 
 def refuse_hidden_files() -> None:
@@ -89,3 +84,7 @@ def own_folders() -> list[Path]:
         return []
     sources = HydraConfig.get().runtime.config_sources
     return [Path(source.path) for source in sources if source.schema == FILE_SCHEMA]
+
+
+RESOLVERS: Final[Mapping[str, Callable[..., object]]] = {"workload_source": _source, "workload_argument": _argument}
+"""What the files of the environments refer to."""
