@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 from gymnasium import spaces
+from hydra import initialize_config_module
+from hydra.core.global_hydra import GlobalHydra
 from hydra.errors import ConfigCompositionException
 from omegaconf.errors import OmegaConfBaseException
 
@@ -19,6 +21,7 @@ from flowsched_gym.baselines.configuration.hydra_store import (
     environment_arguments,
     environment_schema,
     read_config,
+    register_schemas,
 )
 from flowsched_gym.baselines.configuration.policy_schemas import SetwiseConfig, WeightsConfig
 from flowsched_gym.baselines.evaluate import main
@@ -112,6 +115,16 @@ def test_the_thesis_is_configured_as_it_says() -> None:
 def test_every_named_workload_reaches_the_environment(names: list[str]) -> None:
     for name in names:
         assert environment_arguments(composed(f"workload={name}").env)[1].get("workload", "gather-a1") == name
+
+
+def test_the_workloads_that_commands_offer_are_those_of_the_registry_and_files_that_say_more() -> None:
+    register_schemas()
+    with initialize_config_module("flowsched_gym.configs", version_base="1.3"):
+        offered = GlobalHydra.instance().config_loader().get_group_options("workload")
+    assert offered == sorted([*WORKLOADS, *options("workload")])
+    assert set(options("workload")).isdisjoint(WORKLOADS)
+    for file in options("workload"):
+        assert len(environment_arguments(composed(f"workload={file}").env)[1]["workload"]["one_of"]) == 4
 
 
 @pytest.mark.parametrize("file", options("experiment"))
