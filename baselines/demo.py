@@ -10,22 +10,28 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
+from gymnasium.wrappers import RenderCollection, TimeLimit
 from hydra import compose, initialize_config_module
-from omegaconf import OmegaConf
 from PIL import Image
 
 from flowsched_gym.baselines.applications.comparison_report import FIGURE_FILE, TABLE_FILE, decisions_text
+from flowsched_gym.baselines.applications.training_run import train_and_compare
 from flowsched_gym.baselines.configuration.hydra_schemas import TrainConfig
-from flowsched_gym.baselines.configuration.hydra_store import environment_arguments, read_config, register_schemas
-from flowsched_gym.baselines.training.trainer import MODEL_FILE, train
+from flowsched_gym.baselines.configuration.hydra_store import (
+    environment_arguments,
+    plain_values,
+    read_config,
+    register_schemas,
+)
+from flowsched_gym.baselines.training.trainer import MODEL_FILE
 from flowsched_gym.core.errors import ConfigError, FlowSchedError
 from flowsched_gym.core.files import ended_by_signals, exit_status, replace_when_written
 from flowsched_gym.evaluation import make_environment
-from flowsched_gym.evaluation.rollout import takes_masks
+from flowsched_gym.evaluation.rollout import rollout
 from flowsched_gym.evaluation.written import column_of
 from flowsched_gym.integrations.sb3 import load_policy
 
@@ -68,7 +74,7 @@ def _run(folder: Path, overrides: Sequence[str]) -> None:
     decisions = decisions_text(config.decisions, config.total_timesteps)
     print(f"Training {config.algorithm.name} on {env_id} ({arguments}): {decisions}.")
     folder.mkdir(parents=True, exist_ok=True)
-    result = train(config, content, folder, command="python -m flowsched_gym.baselines.demo")
+    result = train_and_compare(config, content, folder, command="python -m flowsched_gym.baselines.demo")
     print("Drawing one episode.")
     frames = _animate(env_id, kwargs, folder, config.evaluation.seed)
     over, best, met = result["over_best_heuristic"], result["best_heuristic"], column_of(result["metric"])
@@ -93,31 +99,15 @@ def _compose(overrides: Sequence[str]) -> tuple[TrainConfig, dict[str, Any]]:
     register_schemas()
     with initialize_config_module("flowsched_gym.configs", version_base="1.3"):
         composed = compose("train", overrides=["experiment=demo", *overrides])
-    content = OmegaConf.to_container(composed, resolve=True, enum_to_str=True)
-    assert isinstance(content, dict)
-    config: TrainConfig = read_config(composed)
-    return config, {str(key): value for key, value in content.items()}
+    return read_config(composed), plain_values(composed)
 
 
 def _animate(env_id: str, kwargs: dict[str, Any], folder: Path, seed: int) -> int:
     """Draws an episode of the trained agent, one frame for each decision, and returns the number of frames."""
-    env = make_environment(env_id, {**kwargs, "render_mode": "rgb_array"})
-    frames: list[Image.Image] = []
-    try:
-        policy = load_policy(folder / MODEL_FILE, env)
-        with_masks = takes_masks(policy)
-        observation, info = env.reset(seed=seed)
-        over, decisions = False, 0
-        while not over and len(frames) < FRAMES:
-            if decisions >= FIRST_FRAME:
-                frames.append(Image.fromarray(np.asarray(env.render())))
-            masks = {"action_masks": info["action_mask"].astype(np.bool_)} if with_masks else {}
-            action, _ = policy.predict(observation, deterministic=True, **masks)
-            observation, _, terminated, truncated, info = env.step(action)
-            over = terminated or truncated
-            decisions += 1
-    finally:
-        env.close()
+    with closing(make_environment(env_id, {**kwargs, "render_mode": "rgb_array"})) as env:
+        drawn: Any = RenderCollection(TimeLimit(env, FIRST_FRAME + FRAMES))
+        decisions = rollout(drawn, load_policy(folder / MODEL_FILE, env), seed=seed).num_decisions
+        frames = [Image.fromarray(frame) for frame in drawn.render()[FIRST_FRAME:-1]]
     if not frames:
         raise ConfigError(f"the episode has {decisions} decisions: more than {FIRST_FRAME} are needed to draw it")
     # One palette for all frames lets the file keep only what changes from one to the next.

@@ -1,7 +1,7 @@
 """Entry points of the training commands, which name the pip command that brings a missing package.
 
-``flowsched-train``, ``flowsched-tune``, ``flowsched-evaluate`` and ``flowsched-heuristics`` are installed with the
-light core as well, where Hydra and torch may be absent: nothing here imports them before it has looked for them.
+``flowsched-train``, ``flowsched-tune`` and ``flowsched-evaluate`` are installed with the light core as well, where
+Hydra and torch may be absent: nothing here imports them before it has looked for them.
 """
 
 import importlib
@@ -22,37 +22,24 @@ HELP: Final = frozenset({"-h", "--help"})
 
 def train() -> int:
     """Runs ``flowsched-train`` and returns its exit status."""
-    return _run("flowsched-train", "train", module="train", purpose="train a policy with flowsched-train")
+    return _run("train", purpose="train a policy with flowsched-train")
 
 
 def tune() -> int:
     """Runs ``flowsched-tune`` and returns its exit status."""
-    return _run(
-        "flowsched-tune", "tune", module="tune", purpose="search settings with flowsched-tune", more=("optuna", "yaml")
-    )
+    return _run("tune", purpose="search settings with flowsched-tune", more=("optuna", "yaml"))
 
 
 def evaluate() -> int:
     """Runs ``flowsched-evaluate`` and returns its exit status."""
-    return _run(
-        "flowsched-evaluate", "evaluate", module="evaluate", purpose="evaluate policies with flowsched-evaluate"
-    )
+    return _run("evaluate", purpose="evaluate policies with flowsched-evaluate")
 
 
-def heuristics() -> int:
-    """Runs ``flowsched-heuristics`` and returns its exit status."""
-    return _run(
-        "flowsched-heuristics",
-        "heuristics",
-        module="run_heuristics",
-        purpose="compare policies with flowsched-heuristics",
-    )
-
-
-def _run(command: str, config_name: str, *, module: str, purpose: str, more: tuple[str, ...] = ()) -> int:
-    """Prints help, or calls the module's ``main``, or reports the first missing package on standard error."""
+def _run(name: str, *, purpose: str, more: tuple[str, ...] = ()) -> int:
+    """Prints help, or calls ``main`` of the command's module, or prints the first missing package to standard error."""
+    command = f"flowsched-{name}"
     if not HELP.isdisjoint(sys.argv[1:]):
-        print_help(command, config_name)
+        print_help(command, name)
         return 0
     for package in REQUIRED + more:
         if importlib.util.find_spec(package) is None:
@@ -60,7 +47,7 @@ def _run(command: str, config_name: str, *, module: str, purpose: str, more: tup
             return EXIT_STATUS_OF_BAD_USAGE
     try:
         with ended_by_signals():  # importing takes seconds
-            importlib.import_module(f"flowsched_gym.baselines.{module}").main()
+            importlib.import_module(f"flowsched_gym.baselines.{name}").main()
     except KeyboardInterrupt as interrupt:
         print(f"{command}: stopped", file=sys.stderr)
         return exit_status(interrupt)

@@ -19,11 +19,14 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 
 from flowsched_gym.baselines.applications.application import run_application
-from flowsched_gym.baselines.applications.sweep_folders import sole_worker
+from flowsched_gym.baselines.applications.training_run import train_and_compare
 from flowsched_gym.baselines.configuration.hydra_schemas import TrainConfig
-from flowsched_gym.baselines.training.trainer import MODEL_FILE, RESULT_FILE, RUN_FILE, train
+from flowsched_gym.baselines.training.trainer import MODEL_FILE, RESULT_FILE, RUN_FILE
+from flowsched_gym.core.files import lock_alone
 
 LOGGER: Final = logging.getLogger(__name__)
+
+LOCK_FILE: Final = ".lock"
 
 
 def main() -> None:
@@ -36,18 +39,19 @@ def job(config: TrainConfig, content: Mapping[str, Any], folder: Path, command: 
     if HydraConfig.get().mode is RunMode.MULTIRUN:
         _sweep_job(config, content, folder, command)
     else:
-        train(config, content, folder, command=command)
+        train_and_compare(config, content, folder, command=command)
     print(f"The model is {folder / MODEL_FILE}; results, table and figure lie beside it.")
 
 
 def _sweep_job(config: TrainConfig, content: Mapping[str, Any], folder: Path, command: str) -> None:
-    """Runs a job of a sweep, or what an earlier try has left of it: its folder has no other job's."""
-    with sole_worker(folder):
+    """Runs a job of a sweep, or what an earlier try has left of it, once no other process works in its folder."""
+    with (folder / LOCK_FILE).open("w") as file:  # a process that is killed gives it free
+        lock_alone(file, lambda: LOGGER.info("waiting for another process that runs this job, in %s", folder))
         if (folder / RESULT_FILE).exists() and not config.overwrite:
             LOGGER.info("finished before: %s", folder)
             return
         begun = (folder / RUN_FILE).exists() and not config.overwrite
-        train(dataclasses.replace(config, resume=begun), content, folder, command=command)
+        train_and_compare(dataclasses.replace(config, resume=begun), content, folder, command=command)
 
 
 if __name__ == "__main__":

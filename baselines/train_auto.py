@@ -27,6 +27,7 @@ from flowsched_gym.baselines.training.starting import first_action, start_at
 from flowsched_gym.core.errors import ConfigError, FlowSchedError
 from flowsched_gym.envs import NetworkView
 from flowsched_gym.envs.policies import Policy
+from flowsched_gym.evaluation.rollout import rollout
 from flowsched_gym.integrations.sb3 import make_sb3_vec_env, save_model
 from flowsched_gym.registration import make_policy
 from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig
@@ -205,16 +206,8 @@ def play(env: gym.Env[Any, Any], policy: Policy, *, episodes: int) -> float:
 
     Returns the mean completion time of all flows in s, averaged over the episodes.
     """
-    means = []
-    for episode in range(episodes):
-        observation, info = env.reset(seed=EVALUATION_SEED + episode)
-        ended = False
-        while not ended:
-            action, _ = policy.predict(observation, deterministic=True)
-            observation, _, terminated, truncated, info = env.step(action)
-            ended = terminated or truncated
-        means.append(info["episode_metrics"]["mean_fct"])
-    return float(np.mean(means))
+    seeds = range(EVALUATION_SEED, EVALUATION_SEED + episodes)
+    return float(np.mean([rollout(env, policy, seed=seed).metrics["mean_fct"] for seed in seeds]))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

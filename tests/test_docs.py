@@ -25,7 +25,7 @@ from benchmarks import registry_tables
 from benchmarks.paper.closeness import FIGURES, README, THEORY, learned_rows, learned_table, readme
 from benchmarks.paper.run import POINTS_ALLOWED, SHARE_ALLOWED
 from benchmarks.speed import network, page, training, transports, vector
-from flowsched_gym.baselines import evaluate, run_heuristics, train, tune
+from flowsched_gym.baselines import evaluate, train, tune
 from flowsched_gym.baselines.applications.multirun import SweepTables
 from flowsched_gym.cli import main as flowsched
 from flowsched_gym.cli.app import _parser
@@ -44,18 +44,14 @@ PROGRAMS: Final = ("flowsched", "python", "ray", "wandb")
 """What begins a command; other lines of these blocks are what a command prints."""
 ELSEWHERE: Final = re.compile(r"^ray |^wandb |launcher=(ray|slurm)|ppo_on_|^flowsched leaderboard verify")
 """What takes a cluster, an account or other packages; and verifying, which plays as long as ``leaderboard run`` did."""
-LONG: Final = re.compile(
-    r"^python | score | collect |-train|-tune|-evaluate|-heuristics|search|QCluster|model\.zip|leaderboard"
-)
+LONG: Final = re.compile(r"^python | score | collect |-train|-tune|-evaluate|search|QCluster|model\.zip|leaderboard")
 """Commands that take more than seconds, or the files of one that does."""
 
 TRAINING: Final = "total_timesteps=20000 evaluation.episodes=2 progress_bar=false"
-COMPARING: Final = "episodes=2 bound=false progress_bar=false"
 SHORTER: Final = {
     "flowsched-train": f"{TRAINING} evaluation.interim_episodes=1 evaluation.bound=false",
     "flowsched-tune": f"{TRAINING} trials=2",
-    "flowsched-heuristics": COMPARING,
-    "flowsched-evaluate": COMPARING,
+    "flowsched-evaluate": "episodes=2 bound=false progress_bar=false",
     "python -m flowsched_gym.baselines.train_auto": "--decisions 600",
     "python -m flowsched_gym.baselines.offline": "--updates 50 --episodes 2",
     "python -m flowsched_gym.baselines.ppo_without_sb3": "--total-steps 20000",
@@ -241,7 +237,6 @@ def test_quick_commands_run_and_all_others_are_understood(
     monkeypatch.setattr(SweepTables, "on_multirun_end", lambda *_, **__: None)
     begun: list[str] = []
     applications = {"train": (train, "job"), "tune": (tune, "_job"), "evaluate": (evaluate, "_job")}
-    applications["heuristics"] = (run_heuristics, "_job")
     for module, job in applications.values():
         monkeypatch.setattr(module, job, lambda config, content, folder, command: begun.append(command))
     for command in commands_of(page):

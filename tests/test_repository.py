@@ -127,7 +127,7 @@ def test_the_wheel_has_commands_that_lead_to_functions_and_a_description_without
         )
     message = email.message_from_bytes(metadata)
     description = str(message.get_payload())
-    for command in ("flowsched", "flowsched-train", "flowsched-tune", "flowsched-evaluate", "flowsched-heuristics"):
+    for command in ("flowsched", "flowsched-train", "flowsched-tune", "flowsched-evaluate"):
         target = PYPROJECT["project"]["scripts"][command]
         assert f"{command} = {target}" in commands.decode()
         assert callable(importlib.metadata.EntryPoint(name=command, group="console_scripts", value=target).load())

@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 import traceback
+import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
@@ -76,6 +77,8 @@ def run_application(command: str, config_name: str, job: Job) -> None:
         # Ray writes its colours everywhere else as well.
         os.environ |= {"RAY_COLOR_PREFIX": "0", "RAY_DEDUP_LOGS": "0"}
     register_schemas()
+    # Of a user's file that has the name of a workload: `refuse_hidden_files` says it in one line.
+    warnings.filterwarnings("ignore", r"(?s).*is validated against ConfigStore schema with the same name")
     state = {"begun": False, "failed": False}
 
     def task(config: DictConfig) -> None:

@@ -1,14 +1,14 @@
 """Comparisons of policies on the same episodes: who plays, and what came of it."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from flowsched_gym.baselines.applications.kept_results import KeptResults
-from flowsched_gym.baselines.applications.progress import progress_bar
+from flowsched_gym.baselines.training.progress import progress_bar
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.errors import ConfigError, listed
 from flowsched_gym.envs.policies import Policy
@@ -22,7 +22,7 @@ from flowsched_gym.evaluation import (
     plays_the_same,
     resolve_policy,
 )
-from flowsched_gym.evaluation.player import compiled_where_ready, has_vector
+from flowsched_gym.evaluation.player import compiled_where_ready
 from flowsched_gym.fluid import Records
 from flowsched_gym.integrations.sb3 import batched, load_policy
 from flowsched_gym.leaderboard.play import model_digest
@@ -195,11 +195,6 @@ def play_all(
         logger.info("%d of %d results are those of earlier runs, kept in %s", found, len(results), kept)
     learned = tuple(contestant.name for contestant in contestants if contestant.learned)
     return Comparison(results=tuple(results), fct=times, learned=learned)
-
-
-def sooner(env_id: str, kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns arguments by which a policy that plays one episode after the other gets the same bits by machine code."""
-    return {"engine": "compiled", **kwargs} if has_vector(find_environment(env_id)) else dict(kwargs)
 
 
 def _plays_the_same(env_id: str, policy: str | Policy, kwargs: dict[str, Any], *, seed: int) -> bool:

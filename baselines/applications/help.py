@@ -1,9 +1,11 @@
-"""Help texts of the training commands, from the names of their configuration files: Hydra is not imported."""
+"""Help texts of the training commands, from the names of files and workloads: Hydra is not imported."""
 
 import importlib.resources
 import re
 import textwrap
 from typing import Final
+
+from flowsched_gym.workload import WORKLOADS
 
 CONFIGS: Final = importlib.resources.files("flowsched_gym.configs")
 SUFFIX: Final = ".yaml"
@@ -22,7 +24,8 @@ def print_help(command: str, config_name: str) -> None:
     for group, choice in CHOICE.findall(primary):
         default = BY_ENVIRONMENT if choice.startswith("$") else choice
         files = (file.name for file in CONFIGS.joinpath(group).iterdir() if file.name.endswith(SUFFIX))
-        others = sorted({name.removesuffix(SUFFIX) for name in files} - {default})
+        named = WORKLOADS if group == "workload" else ()
+        others = sorted({*named, *(name.removesuffix(SUFFIX) for name in files)} - {default})
         print(
             textwrap.fill(
                 ", ".join([default, *others]), WIDTH, initial_indent=f"  {group:<12}", subsequent_indent=" " * 14

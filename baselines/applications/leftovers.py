@@ -15,9 +15,7 @@ from flowsched_gym.evaluation import write_json
 
 FAILURE_FILE: Final = "failure.json"
 
-BOOKKEEPING: Final = frozenset(
-    {"multirun.yaml", "run.json", ".lock", FAILURE_FILE, "train.log", "evaluate.log", "heuristics.log"}
-)
+BOOKKEEPING: Final = frozenset({"multirun.yaml", "run.json", ".lock", FAILURE_FILE, "train.log", "evaluate.log"})
 """Files that record what was requested, without any result; Hydra's own folders have more of them."""
 HYDRA_FOLDER: Final = ".hydra"
 

@@ -15,18 +15,17 @@ import numpy as np
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 
+from flowsched_gym.baselines.applications.comparison_report import FIGURE_FILE, RESULTS_FOLDER
 from flowsched_gym.baselines.applications.leftovers import FAILURE_FILE, remember_fault
 from flowsched_gym.baselines.applications.sweep_results import PolicyScore, SettingScores, draw_sweep
+from flowsched_gym.baselines.training.trainer import RESULT_FILE
 from flowsched_gym.core.files import read_json, write_text
 from flowsched_gym.evaluation import BOUND_POLICY, bootstrap_interval, paired_difference, read_result
 from flowsched_gym.flows.metrics import merit
 from flowsched_gym.leaderboard import Table
 
-RESULT_FILE: Final = "result.json"
-RESULTS_FOLDER: Final = "results"
 OVERRIDES_FILE: Final = ".hydra/overrides.yaml"
 TABLE_NAME: Final = "table"
-FIGURE_FILE: Final = "comparison.png"
 OF_SETTING: Final = ("workload", "env", "seed")
 """What is swept over and does not set an agent apart from the others in its table."""
 NOT_FINISHED: Final = "not finished"

@@ -16,6 +16,7 @@ import numpy as np
 import optuna
 from hydra import compose
 from hydra.core.hydra_config import HydraConfig
+from optuna.distributions import CategoricalDistribution
 from optuna.exceptions import StorageInternalError
 from optuna.storages import RDBStorage
 from optuna.trial import FrozenTrial, Trial, TrialState
@@ -25,7 +26,7 @@ from flowsched_gym.baselines.applications.comparison import Contestant, play_all
 from flowsched_gym.baselines.applications.tuned_experiment import experiment_text, problem_overrides
 from flowsched_gym.baselines.configuration.hydra_schemas import TrainConfig, TuneConfig
 from flowsched_gym.baselines.configuration.hydra_store import environment_arguments, plain_values, read_config
-from flowsched_gym.baselines.configuration.study_schema import Dimension, StudySpace, read_study
+from flowsched_gym.baselines.configuration.study_schema import StudySpace, read_study
 from flowsched_gym.baselines.training.trainer import DECISIVE, MODEL_FILE, RUN_FILE, begin_folder, train
 from flowsched_gym.core.errors import ConfigError, FlowSchedError
 from flowsched_gym.core.files import write_text
@@ -57,7 +58,10 @@ def run_study(config: TuneConfig, content: Mapping[str, Any], folder: Path) -> P
     space = read_study(config.study)
     overrides = problem_overrides(list(HydraConfig.get().overrides.task))
     # Composed once before anything is written, for a setting that is none.
-    _compose(config, overrides, {each.key: each.values[0] if each.values else each.low for each in space.space})
+    first = {
+        k: each.choices[0] if isinstance(each, CategoricalDistribution) else each.low for k, each in space.space.items()
+    }
+    _compose(config, overrides, first)
     identity = {name: content[name] for name in (*DECISIVE, "total_timesteps", "evaluation")}
     identity |= {"overrides": overrides, "space": repr(space)}
     begin_folder("study", folder / IDENTITY_FILE, identity, config, (TRIALS_FOLDER, STORAGE_FILE, TRIALS_FILE))
@@ -72,7 +76,7 @@ def run_study(config: TuneConfig, content: Mapping[str, Any], folder: Path) -> P
             load_if_exists=True,
         )
         for number in range(config.trials):
-            trial = _trial(study, space, config.seed, number)
+            trial = _trial(study, number)
             if trial is not None:
                 _run_trial(study, trial, config, space, overrides, folder)
                 _write_trials(study.get_trials(), space, folder)
@@ -114,7 +118,7 @@ def _storage(folder: Path) -> Iterator[RDBStorage]:
         raise ConfigError(f"{path} cannot be written: {first_sentence(getattr(cause, 'orig', cause))}") from error
 
 
-def _trial(study: optuna.Study, space: StudySpace, seed: int, number: int) -> Trial | None:
+def _trial(study: optuna.Study, number: int) -> Trial | None:
     """Returns the trial of a number, a new one or the one that was under way; ``None`` for one that has ended."""
     known = study.get_trials()
     if number < len(known):
@@ -136,7 +140,7 @@ def _run_trial(
     study.sampler = optuna.samplers.TPESampler(
         seed=int(draws.integers(SAMPLER_SEEDS)), n_startup_trials=space.startup_trials
     )
-    settings = {dimension.key: _suggest(trial, dimension) for dimension in space.space}
+    settings = {key: trial._suggest(key, distribution) for key, distribution in space.space.items()}
     seeds = space.seeds or (config.seed,)
     try:
         values = [
@@ -177,7 +181,7 @@ def _train(
             if trial.should_prune():
                 raise optuna.TrialPruned
 
-    train(training, content, run, report=report, compare=False)
+    train(training, content, run, report=report)
     evaluation = config.evaluation
     comparison = play_all(
         *environment_arguments(training.env),
@@ -211,17 +215,6 @@ def _compose(
     return training, plain_values(composed)
 
 
-def _suggest(trial: Trial, dimension: Dimension) -> Any:
-    if dimension.values:
-        return trial.suggest_categorical(dimension.key, dimension.values)
-    low, high = dimension.low, dimension.high
-    assert low is not None
-    assert high is not None
-    if isinstance(low, int) and isinstance(high, int):
-        return trial.suggest_int(dimension.key, low, high, step=int(dimension.step or 1), log=dimension.log)
-    return trial.suggest_float(dimension.key, low, high, step=dimension.step, log=dimension.log)
-
-
 def _told(config: TuneConfig, trial: FrozenTrial) -> str:
     if trial.value is None or trial.state is not TrialState.COMPLETE:
         return trial.state.name.lower()
@@ -230,12 +223,11 @@ def _told(config: TuneConfig, trial: FrozenTrial) -> str:
 
 
 def _write_trials(trials: Sequence[FrozenTrial], space: StudySpace, folder: Path) -> None:
-    keys = [dimension.key for dimension in space.space]
     text = io.StringIO()
     writer = csv.writer(text)
-    writer.writerow(["trial", "state", "value", *keys, FAILURE])
+    writer.writerow(["trial", "state", "value", *space.space, FAILURE])
     for trial in trials:
         value = "" if trial.value is None else repr(trial.value)
-        settings = [trial.params.get(key, "") for key in keys]
+        settings = [trial.params.get(key, "") for key in space.space]
         writer.writerow([trial.number, trial.state.name.lower(), value, *settings, trial.user_attrs.get(FAILURE, "")])
     write_text(text.getvalue(), folder / TRIALS_FILE)

@@ -5,13 +5,13 @@ The configuration files ask by resolvers: ``${default_of:${env},workload}`` in a
 short trainings (``${final_episodes:}``).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from typing import Any, Final
 
 import gymnasium
 from gymnasium import spaces
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from flowsched_gym.core.errors import ConfigError, listed
 from flowsched_gym.envs import PeriodEnv
@@ -47,16 +47,6 @@ SHORT: Final = 100_000
 """Decisions below which a training is short."""
 EPISODES: Final = (10, 20)
 """Episodes of the final comparison of a short training, the fewest that have intervals, and of any other."""
-
-
-def register_environment_defaults() -> None:
-    """Registers what the configuration files refer to; a second call changes nothing."""
-    OmegaConf.register_new_resolver("default_of", default_of, replace=True)
-    OmegaConf.register_new_resolver("environment_metric", _metric, replace=True)
-    OmegaConf.register_new_resolver("environment_baselines", _baselines, replace=True)
-    OmegaConf.register_new_resolver("final_episodes", _episodes, replace=True)
-    OmegaConf.register_new_resolver("decisions", _decisions, replace=True)
-    OmegaConf.register_new_resolver("interval", _interval, replace=True)
 
 
 def schema_name(environment: EnvironmentSpec) -> str:
@@ -95,18 +85,6 @@ def _file_name(environment: EnvironmentSpec) -> str:
     return f"{system}_{own}" if own and own != name else name
 
 
-def _metric(*, _root_: DictConfig) -> str:
-    return _spec(_root_).metric
-
-
-def _baselines(*, _root_: DictConfig) -> list[str]:
-    return list(_spec(_root_).baselines)
-
-
-def _episodes(*, _root_: DictConfig) -> int:
-    return EPISODES[_root_.total_timesteps >= SHORT]
-
-
 def _decisions(*, _root_: DictConfig) -> int:
     """Returns how many decisions a training makes by default."""
     if _root_.algorithm.name == EVOLUTION:
@@ -128,3 +106,14 @@ def _actions(spec: EnvironmentSpec) -> type[spaces.Space[Any]]:
 
 def _spec(root: DictConfig) -> EnvironmentSpec:
     return find_environment(str(root.env.environment_id))
+
+
+RESOLVERS: Final[Mapping[str, Callable[..., object]]] = {
+    "default_of": default_of,
+    "environment_metric": lambda *, _root_: _spec(_root_).metric,
+    "environment_baselines": lambda *, _root_: list(_spec(_root_).baselines),
+    "final_episodes": lambda *, _root_: EPISODES[_root_.total_timesteps >= SHORT],
+    "decisions": _decisions,
+    "interval": _interval,
+}
+"""What the configuration files refer to."""

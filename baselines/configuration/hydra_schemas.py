@@ -200,12 +200,14 @@ class TuneConfig(TrainConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
-class HeuristicsConfig(CheckedConfig):
-    """Configuration of ``flowsched-heuristics``.
+class EvaluateConfig(CheckedConfig):
+    """Configuration of ``flowsched-evaluate``.
 
     Attributes:
         env: Arguments of the environment.
         workload: Name and arguments of the workload.
+        model: Model files (``.zip``) to play beside the heuristics; empty to compare heuristics alone.
+        trust: Whether models that Stable-Baselines3 wrote are loaded too, whatever code they bring.
         policies: Heuristics and planners to play; empty for all of the environment's heuristics.
         bound: Whether the clairvoyant bound is compared too.
         episodes: Episodes of each.
@@ -216,27 +218,11 @@ class HeuristicsConfig(CheckedConfig):
 
     env: Any = MISSING
     workload: Any = MISSING
+    model: list[str] = field(default_factory=list)
+    trust: bool = False
     policies: list[str] = field(default_factory=list)
     bound: bool = True
     episodes: int = bounded(20, 1, MOST_EPISODES)
     seed: int = bounded(10_000, 0)
     metric: str = MISSING
     progress_bar: bool = True
-
-
-@dataclass(frozen=True, kw_only=True)
-class EvaluateConfig(HeuristicsConfig):
-    """Configuration of ``flowsched-evaluate``.
-
-    Attributes:
-        model: Model files (``.zip``) to evaluate beside the heuristics, at least one.
-        trust: Whether models that Stable-Baselines3 wrote are loaded too, whatever code they bring.
-    """
-
-    model: list[str] = field(default_factory=list)
-    trust: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self.model:
-            raise ConfigError("model is empty: name at least one model file, such as model=[runs/first/model.zip]")

@@ -16,7 +16,7 @@ from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from flowsched_gym.baselines.applications.sweep_folders import register_sweep_resolvers
+from flowsched_gym.baselines.configuration import environment_defaults, sweep_folders, workload_files
 from flowsched_gym.baselines.configuration.algorithm_schemas import (
     A2CConfig,
     CmaEsConfig,
@@ -29,10 +29,9 @@ from flowsched_gym.baselines.configuration.algorithm_schemas import (
     TD3Config,
     ThesisA2CConfig,
 )
-from flowsched_gym.baselines.configuration.environment_defaults import register_environment_defaults, schema_name
+from flowsched_gym.baselines.configuration.environment_defaults import schema_name
 from flowsched_gym.baselines.configuration.hydra_schemas import (
     EvaluateConfig,
-    HeuristicsConfig,
     LoggerConfig,
     TrainConfig,
     TuneConfig,
@@ -45,12 +44,12 @@ from flowsched_gym.baselines.configuration.policy_schemas import (
     SetwiseConfig,
     WeightsConfig,
 )
-from flowsched_gym.baselines.configuration.workload_files import register_resolvers
 from flowsched_gym.core.errors import ConfigError, similar
 from flowsched_gym.envs.arguments import types_kept
 from flowsched_gym.registration import SYSTEMS, load_target
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.topology import OwnNetwork
+from flowsched_gym.workload import WORKLOADS
 
 ID_PREFIX: Final = "flowsched_gym:"
 """Makes Gymnasium import the package first, in fresh processes too."""
@@ -62,7 +61,6 @@ SCHEMAS: Final[Mapping[str, Mapping[str, type]]] = {
     "": {
         "train_schema": TrainConfig,
         "tune_schema": TuneConfig,
-        "heuristics_schema": HeuristicsConfig,
         "evaluate_schema": EvaluateConfig,
     },
     "policy": {
@@ -93,12 +91,14 @@ _environment_schemas: dict[str, type] = {}
 
 @cache
 def register_schemas() -> None:
-    """Stores all schemas where configuration files find them by name; a second call changes nothing."""
-    register_resolvers()
-    register_environment_defaults()
-    register_sweep_resolvers()
-    OmegaConf.register_new_resolver("run_folder", run_folder, replace=True)
+    """Registers schemas, named workloads and resolvers, which configuration files name; again changes nothing."""
+    resolvers = {**environment_defaults.RESOLVERS, **sweep_folders.RESOLVERS, **workload_files.RESOLVERS}
+    for name, resolver in (resolvers | {"run_folder": run_folder}).items():
+        # Paths are made absolute once: workers elsewhere have another working folder.
+        OmegaConf.register_new_resolver(name, resolver, replace=True, use_cache=name == "absolute")
     store = ConfigStore.instance()
+    for name in WORKLOADS:
+        store.store(name=name, node=workload_files.named_workload(name), group=workload_files.GROUP)
     for group, schemas in SCHEMAS.items():
         for name, schema in schemas.items():
             store.store(name=name, node=_node(schema), group=group or None)

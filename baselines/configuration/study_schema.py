@@ -9,68 +9,43 @@ A file, by its name in ``configs/sweep/study/`` or its path::
     seeds: [0, 1]          # training seeds of each trial, whose mean counts; default: the seed of the command line
     startup_trials: 10     # drawn at random before the first one is proposed
     prune: true            # whether trials below the median of the earlier ones are stopped
+
+A range may have a ``step`` between its values, unless it is searched on a logarithmic scale (``log``).
 """
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
 from flowsched_gym.core.errors import ConfigError, listed, shown
 from flowsched_gym.core.files import check_yaml
 
 STUDIES: Final = resources.files("flowsched_gym.configs").joinpath("sweep/study")
 SUFFIX: Final = ".yaml"
-Choice = bool | int | float | str
 LARGEST_SEED: Final = 2**32 - 1
+CHOICES: Final = (bool, int, float, str)
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dimension:
-    """A setting that is searched: a range, or a list of values.
-
-    Attributes:
-        key: Its name, such as ``algorithm.gamma``.
-        low: Least value.
-        high: Largest value.
-        log: Whether the range is searched on a logarithmic scale.
-        step: Distance between two values; ``None`` for all of the range, and for 1 between whole numbers.
-        values: What there is to choose from, in the place of a range.
-    """
-
-    key: str
-    low: int | float | None = None
-    high: int | float | None = None
-    log: bool = False
-    step: int | float | None = None
-    values: tuple[Choice, ...] = ()
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.log, bool):
-            raise ConfigError(f"space.{self.key}.log is {shown(self.log)}: it must be true or false")
-        if self.values:
-            if not all(isinstance(value, Choice) for value in self.values):
-                raise ConfigError(f"space.{self.key}.values is {shown(self.values)}: it must hold numbers and names")
-            if (self.low, self.high, self.step, self.log) != (None, None, None, False):
-                raise ConfigError(f"space.{self.key} has values and a range: it must have one of them")
-            return
-        for name in ("low", "high", "step"):
-            value = getattr(self, name)
-            if (value is not None or name != "step") and (
-                isinstance(value, bool) or not isinstance(value, (int, float))
-            ):
-                raise ConfigError(f"space.{self.key}.{name} is {shown(value)}: it must be a number")
-        assert self.low is not None
-        assert self.high is not None
-        if not self.low < self.high:
-            raise ConfigError(f"space.{self.key}.low is {self.low}: it must be below high, {self.high}")
-        if self.log and (self.low <= 0 or self.step is not None):
-            raise ConfigError(f"space.{self.key}.log is true: low must be above 0, and there must be no step")
-        if self.step is not None and self.step <= 0:
-            raise ConfigError(f"space.{self.key}.step is {self.step}: it must be above 0")
+Distribution = CategoricalDistribution | FloatDistribution | IntDistribution
+Kinds = Mapping[str, tuple[tuple[type, ...], str]]
+"""Types of the values of a mapping, and what a message calls them, by key."""
+OF_STUDY: Final[Kinds] = {
+    "space": ((dict,), "a mapping of settings"),
+    "seeds": ((list,), "a list"),
+    "startup_trials": ((int,), "an integer >= 1"),
+    "prune": ((bool,), "true or false"),
+}
+NUMBER: Final = ((int, float), "a finite number")
+OF_DIMENSION: Final[Kinds] = {
+    **{"low": NUMBER, "high": NUMBER, "step": NUMBER},
+    "log": ((bool,), "true or false"),
+    "values": ((list,), "a list"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,13 +53,13 @@ class StudySpace:
     """The search space of a study.
 
     Attributes:
-        space: The settings that are searched, at least one.
+        space: What is searched of each setting, by name (``algorithm.gamma``), at least one.
         seeds: Training seeds of each trial; empty for that of the command line.
         startup_trials: Trials drawn at random before the first one is proposed, >= 1.
         prune: Whether trials below the median of the earlier ones are stopped.
     """
 
-    space: tuple[Dimension, ...]
+    space: Mapping[str, Distribution]
     seeds: tuple[int, ...] = ()
     startup_trials: int = 10
     prune: bool = True
@@ -93,13 +68,10 @@ class StudySpace:
         if not self.space:
             raise ConfigError("space is empty: a study searches at least one setting")
         for seed in self.seeds:
-            if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= LARGEST_SEED:
+            if type(seed) is not int or not 0 <= seed <= LARGEST_SEED:
                 raise ConfigError(f"seeds has {shown(seed)}: a seed is an integer in [0, {LARGEST_SEED}]")
-        trials = self.startup_trials
-        if isinstance(trials, bool) or not isinstance(trials, int) or trials < 1:
-            raise ConfigError(f"startup_trials is {shown(trials)}: it must be an integer >= 1")
-        if not isinstance(self.prune, bool):
-            raise ConfigError(f"prune is {shown(self.prune)}: it must be true or false")
+        if self.startup_trials < 1:
+            raise ConfigError(f"startup_trials is {self.startup_trials}: it must be an integer >= 1")
 
 
 def read_study(study: str) -> StudySpace:
@@ -120,37 +92,37 @@ def read_study(study: str) -> StudySpace:
         text = STUDIES.joinpath(study + SUFFIX).read_text(encoding="utf-8")
     try:
         check_yaml(text)
-        return _space(yaml.safe_load(text))
+        known = _checked(yaml.safe_load(text), "", OF_STUDY)
+        space = {str(key): _distribution(f"space.{key}", value) for key, value in known.pop("space", {}).items()}
+        return StudySpace(space=space, seeds=tuple(known.pop("seeds", ())), **known)
     except (ConfigError, yaml.YAMLError) as error:
         raise ConfigError(f"study {study}: {' '.join(str(error).split())}") from None
 
 
-def _space(content: object) -> StudySpace:
-    known = _checked(content, "the file", StudySpace)
-    space = known.get("space")
-    if not isinstance(space, Mapping):
-        raise ConfigError(f"space is {shown(space)}: it must be a mapping of settings")
-    dimensions = []
-    for key, dimension in space.items():
-        given = _checked(dimension, f"space.{key}", Dimension)
-        dimensions.append(Dimension(**{**given, "key": str(key), "values": _several(f"space.{key}.values", given)}))
-    seeds = _several("seeds", known)
-    return StudySpace(**{**known, "space": tuple(dimensions), "seeds": seeds})
+def _distribution(name: str, content: object) -> Distribution:
+    """Reads what is searched of a setting; Optuna checks that there is a range."""
+    known = _checked(content, name, OF_DIMENSION)
+    if set(known) != {"values"} and ("values" in known or not {"low", "high"} <= set(known)):
+        raise ConfigError(f"{name} is {shown(content)}: it must have low and high, or values alone")
+    if not all(type(value) in CHOICES for value in known.get("values", ())):
+        raise ConfigError(f"{name}.values is {shown(known['values'])}: it must have numbers and names")
+    try:
+        if "values" in known:
+            return CategoricalDistribution(known["values"])
+        whole = type(known["low"]) is type(known["high"]) is int
+        return IntDistribution(**known) if whole else FloatDistribution(**known)
+    except ValueError as error:
+        raise ConfigError(f"{name}: {error}") from None
 
 
-def _checked(content: object, name: str, schema: type) -> dict[str, Any]:
-    """Returns a mapping whose keys are all known."""
-    names = [field.name for field in fields(schema) if field.name != "key"]
+def _checked(content: object, name: str, kinds: Kinds) -> dict[str, Any]:
+    """Returns a mapping whose keys are all known, and whose values are of their types."""
     if not isinstance(content, Mapping):
-        raise ConfigError(f"{name} is {shown(content)}: it must be a mapping with {', '.join(names)}")
-    for key in content:
-        if key not in names:
-            raise ConfigError(f"{name} has no key {shown(key)}: it has {listed(str(key), names)}")
-    return {str(key): value for key, value in content.items()}
-
-
-def _several(name: str, given: Mapping[str, Any]) -> tuple[Any, ...]:
-    values = given.get(name.rpartition(".")[2], [])
-    if not isinstance(values, list):
-        raise ConfigError(f"{name} is {shown(values)}: it must be a list")
-    return tuple(values)
+        raise ConfigError(f"{name or 'the file'} is {shown(content)}: it must be a mapping with {', '.join(kinds)}")
+    for key, value in content.items():
+        if key not in kinds:
+            raise ConfigError(f"{name or 'the file'} has no key {shown(key)}: it has {listed(str(key), kinds)}")
+        types, wanted = kinds[key]
+        if type(value) not in types or (type(value) is float and not math.isfinite(value)):
+            raise ConfigError(f"{f'{name}.{key}'.lstrip('.')} is {shown(value)}: it must be {wanted}")
+    return dict(content)

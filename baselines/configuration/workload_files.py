@@ -1,10 +1,10 @@
-"""Workloads of configuration files: names, and a user's own variants as mappings.
+"""Workloads of the commands: those of the registry by name, files of the package, and a user's own.
 
-A workload file of the package has a name and arguments that environments take beside it. Every other key makes it a
-variant (``flowsched_gym.workload.finding``), which an environment gets as a whole: no key is left out in silence.
+A named workload has its name and the arguments that environments take beside it. Every other key makes it a variant
+(``flowsched_gym.workload.finding``), which an environment gets as a whole: no key is left out in silence.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final
@@ -13,33 +13,33 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
 from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.workload import plain_variant
+from flowsched_gym.workload import WORKLOADS, plain_variant
 
 GROUP: Final = "workload"
-ENVIRONMENT_ARGUMENTS: Final = frozenset({"burst_rate", "load", "destinations", "bursts", "seconds", "flows", "tasks"})
-"""Keys of a workload file that environments may take as arguments of their own."""
+ENVIRONMENT_ARGUMENTS: Final = ("burst_rate", "load", "destinations", "bursts", "seconds", "flows", "tasks")
+"""Keys of a workload that environments may take as arguments of their own; null keeps what the workload has."""
 CONFIGS: Final = "flowsched_gym.configs"
 FILE_SCHEMA: Final = "file"
 
 
-def register_resolvers() -> None:
-    """Registers what the files of the environments refer to; a second call changes nothing."""
-    OmegaConf.register_new_resolver("workload_source", _source, replace=True)
-    OmegaConf.register_new_resolver("workload_argument", _argument, replace=True)
+def named_workload(name: str) -> dict[str, str | None]:
+    """Returns what a file of a named workload would have."""
+    return {"name": name, **dict.fromkeys(ENVIRONMENT_ARGUMENTS)}
 
 
 def refuse_hidden_files() -> None:
-    """Refuses a file of the user's that another one of the package hides, as Hydra looks there first.
+    """Refuses a file of the user's by the name of one of the package that differs, or of a named workload.
 
     Raises:
-        ConfigError: There is such a file among those that are chosen, and it differs.
+        ConfigError: There is such a file among those that are chosen.
     """
     for group, choice in HydraConfig.get().runtime.choices.items():
         packaged = resources.files(CONFIGS).joinpath(f"{group}/{choice}.yaml")
+        named = group == GROUP and choice in WORKLOADS
         for folder in own_folders():
             own = folder / group / f"{choice}.yaml"
-            if own.is_file() and packaged.is_file() and own.read_bytes() != packaged.read_bytes():
-                raise ConfigError(f"{own} would not be read: {group}={choice} is a file of the package, rename yours")
+            if own.is_file() and (named or (packaged.is_file() and own.read_bytes() != packaged.read_bytes())):
+                raise ConfigError(f"{own} is not read: {group}={choice} is one of the package, rename yours")
 
 
 def _source(*, _parent_: DictConfig, _root_: DictConfig) -> object:
@@ -64,7 +64,7 @@ def _argument(key: str, *, _parent_: DictConfig, _root_: DictConfig) -> object:
 
 
 def _content(root: DictConfig) -> dict[str, Any]:
-    """Returns the keys of the workload; an environment's argument that is null keeps what the workload has."""
+    """Returns the keys of the workload, without arguments that are null."""
     content = OmegaConf.to_container(root[GROUP], resolve=True)
     if not isinstance(content, dict):
         raise ConfigError(f"workload is {content!r}: it must be a mapping with a name and fields")
@@ -74,7 +74,7 @@ def _content(root: DictConfig) -> dict[str, Any]:
 def _is_variant(content: Mapping[str, Any], env: DictConfig) -> bool:
     """Returns whether the workload is more than a name and arguments that the environment has."""
     # Asking `key in env` would resolve the reference that is being resolved.
-    passed_on = ENVIRONMENT_ARGUMENTS.intersection(map(str, env.keys()))
+    passed_on = set(ENVIRONMENT_ARGUMENTS).intersection(map(str, env.keys()))
     return any(key != "name" and key not in passed_on for key in content)
 
 
@@ -84,3 +84,7 @@ def own_folders() -> list[Path]:
         return []
     sources = HydraConfig.get().runtime.config_sources
     return [Path(source.path) for source in sources if source.schema == FILE_SCHEMA]
+
+
+RESOLVERS: Final[Mapping[str, Callable[..., object]]] = {"workload_source": _source, "workload_argument": _argument}
+"""What the files of the environments refer to."""

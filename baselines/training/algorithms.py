@@ -1,6 +1,6 @@
 """Builds the learning algorithms of Stable-Baselines3 and sb3-contrib, and REINFORCE, from their configurations."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, fields
 from itertools import pairwise
 from typing import Any, Final
@@ -82,15 +82,12 @@ def build_model(algorithm: AlgorithmConfig, policy: PolicyConfig, envs: VecEnv, 
         ConfigError: The algorithm or the network does not suit the environment, or they do not suit each other.
     """
     _check_suits(algorithm, policy, envs)
-    if isinstance(algorithm, CmaEsConfig):
-        return _evolution(algorithm, policy, envs, seed)
-    if isinstance(algorithm, DistilConfig):
-        return _distillation(algorithm, policy, envs, seed)
-    assert isinstance(algorithm, GradientConfig)
-    policy_class, policy_kwargs = _policy(algorithm, policy, envs)
     settings: dict[str, Any] = {
         field.name: getattr(algorithm, field.name) for field in fields(algorithm) if field.name not in OWN_SETTINGS
     }
+    if isinstance(algorithm, CmaEsConfig):
+        return CmaEs(WeightedModel, envs, seed=seed, policy_kwargs=_weights(policy, envs), **settings)
+    assert isinstance(algorithm, GradientConfig | DistilConfig)
     if isinstance(algorithm, DDPGConfig):
         num_actions = get_action_dim(envs.action_space)
         settings["action_noise"] = NormalActionNoise(
@@ -98,68 +95,31 @@ def build_model(algorithm: AlgorithmConfig, policy: PolicyConfig, envs: VecEnv, 
         )
     if isinstance(algorithm, ReinforceConfig):
         settings["baseline_column"] = _column(algorithm.baseline_column, envs)
-    return _model_class(algorithm)(
+    policy_class, policy_kwargs = _policy(algorithm, policy, envs)
+    last = algorithm.final_learning_rate if isinstance(algorithm, GradientConfig) else 0.0
+    model_class = next(model for config, model in ALGORITHMS.items() if isinstance(algorithm, config))
+    model: BaseAlgorithm = model_class(
         policy_class,
         envs,
         policy_kwargs=policy_kwargs,
-        learning_rate=LinearSchedule(algorithm.learning_rate, algorithm.final_learning_rate, 1.0),
+        learning_rate=LinearSchedule(algorithm.learning_rate, last, 1.0),
         seed=seed,
         device="cpu",
         verbose=0,
         **settings,
     )
-
-
-def _evolution(algorithm: CmaEsConfig, policy: PolicyConfig, envs: VecEnv, seed: int) -> CmaEs:
-    """Makes a model of a few weights."""
-    assert isinstance(policy, WeightsConfig)
-    layout = envs.get_attr("layout", 0)[0]
-    shape = weighted_policy(layout, envs.action_space, width=policy.width, constant=policy.constant)
-    return CmaEs(
-        WeightedModel,
-        envs,
-        population=algorithm.population,
-        sigma=algorithm.sigma,
-        metric=algorithm.metric,
-        last_episodes=algorithm.last_episodes,
-        seed=seed,
-        policy_kwargs={"kind": type(shape).__name__, "sizes": shape._asdict(), "rule": policy.rule},
-    )
-
-
-def _distillation(algorithm: DistilConfig, policy: PolicyConfig, envs: VecEnv, seed: int) -> Distil:
-    """Makes a model that learns what search finds."""
-    policy_class, policy_kwargs = _policy(algorithm, policy, envs)
-    return Distil(
-        policy_class,
-        envs,
-        policy_kwargs=policy_kwargs,
-        learning_rate=LinearSchedule(algorithm.learning_rate, 0.0, 1.0),
-        rounds=algorithm.rounds,
-        base=algorithm.base,
-        lookahead=algorithm.lookahead,
-        n_epochs=algorithm.n_epochs,
-        batch_size=algorithm.batch_size,
-        seed=seed,
-        device="cpu",
-    )
-
-
-def _model_class(algorithm: AlgorithmConfig) -> Callable[..., BaseAlgorithm]:
-    for config, model in ALGORITHMS.items():
-        if isinstance(algorithm, config):
-            return counting_updates(model)
-    raise ConfigError(f"algorithm is {type(algorithm).__name__}: no model is known for it")
+    return model
 
 
 ALGORITHMS: Final[Mapping[type[AlgorithmConfig], Any]] = {
-    MaskablePPOConfig: MaskablePPO,
-    PPOConfig: PPO,
-    A2CConfig: A2C,
-    ReinforceConfig: Reinforce,
-    TD3Config: TD3,
-    DDPGConfig: DDPG,
-    SACConfig: SAC,
+    DistilConfig: Distil,
+    MaskablePPOConfig: counting_updates(MaskablePPO),
+    PPOConfig: counting_updates(PPO),
+    A2CConfig: counting_updates(A2C),
+    ReinforceConfig: counting_updates(Reinforce),
+    TD3Config: counting_updates(TD3),
+    DDPGConfig: counting_updates(DDPG),
+    SACConfig: counting_updates(SAC),
 }
 """Models by configuration, the more special ones first."""
 
@@ -213,6 +173,14 @@ def _column(name: str | None, envs: VecEnv) -> int | None:
         allowed = [column for column in columns if "[" not in column]
         raise ConfigError(f"algorithm.baseline_column is {name!r}: it must be one of {listed(name, allowed)}")
     return columns.index(name)
+
+
+def _weights(policy: PolicyConfig, envs: VecEnv) -> dict[str, Any]:
+    """Returns the arguments of a policy of a few weights."""
+    assert isinstance(policy, WeightsConfig)
+    layout = envs.get_attr("layout", 0)[0]
+    shape = weighted_policy(layout, envs.action_space, width=policy.width, constant=policy.constant)
+    return {"kind": type(shape).__name__, "sizes": shape._asdict(), "rule": policy.rule}
 
 
 def _policy(algorithm: AlgorithmConfig, policy: PolicyConfig, envs: VecEnv) -> tuple[Any, dict[str, Any]]:

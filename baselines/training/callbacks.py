@@ -8,21 +8,20 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 
-from flowsched_gym.baselines.applications.comparison import sooner
-from flowsched_gym.baselines.applications.progress import progress_bar
 from flowsched_gym.baselines.configuration.algorithm_schemas import RolloutConfig
 from flowsched_gym.baselines.configuration.hydra_schemas import CheckpointConfig, EvaluationConfig
 from flowsched_gym.baselines.networks.mixture import EpsilonMixture
 from flowsched_gym.baselines.training.checkpoints import Checkpoint, Memory, restore_generators, save_checkpoint
+from flowsched_gym.baselines.training.progress import progress_bar
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.errors import ConfigError, listed
 from flowsched_gym.core.files import Ended, ended_by_signals
 from flowsched_gym.envs.policies import Policy
 from flowsched_gym.evaluation import Player, paired_ratio, resolve_policy
+from flowsched_gym.evaluation.player import has_vector
 from flowsched_gym.evaluation.written import column_of
 from flowsched_gym.integrations.sb3 import batched
 from flowsched_gym.registration import find_environment, heuristic_arguments
@@ -62,10 +61,6 @@ class _BetweenUpdates(BaseCallback):
     def _on_step(self) -> bool:
         return True
 
-    @property
-    def _learner(self) -> BaseAlgorithm:
-        return self.model
-
 
 class Schedules(_BetweenUpdates):
     """Schedules of the entropy bonus's weight and of the epsilon of a mixture."""
@@ -75,7 +70,7 @@ class Schedules(_BetweenUpdates):
         self._algorithm = algorithm
 
     def _on_rollout_start(self) -> None:
-        model, algorithm = self._learner, self._algorithm
+        model, algorithm = self.model, self._algorithm
         assert isinstance(model, OnPolicyAlgorithm)
         done = 1.0 - model._current_progress_remaining
         model.ent_coef = algorithm.ent_coef + done * (algorithm.final_ent_coef - algorithm.ent_coef)
@@ -99,11 +94,11 @@ class Curves(_BetweenUpdates):
     def _on_rollout_start(self) -> None:
         compared = any(name.startswith(EVALUATION) for name in self.logger.name_to_value)
         if compared or self.num_timesteps // self._interval > self._last // self._interval:
-            self._learner.dump_logs()
+            self.model.dump_logs()
         self._last = self.num_timesteps
 
     def _on_training_end(self) -> None:
-        self._learner.dump_logs()
+        self.model.dump_logs()
 
 
 class Comparisons(_BetweenUpdates):
@@ -139,8 +134,8 @@ class Comparisons(_BetweenUpdates):
         self.due_at = 0
         self.last_summary = ""
         spec = find_environment(env_id)
-        if compiled:
-            kwargs = sooner(env_id, kwargs)
+        if compiled and has_vector(spec):
+            kwargs = {"engine": "compiled", **kwargs}  # the same bits, sooner
         with closing(Player(spec, heuristic_arguments(spec, kwargs))) as self._player:
             policies = {name: resolve_policy(name, self._player.env, seed=config.seed) for name in config.baselines}
             self._baselines = {name: self._play(policy) for name, policy in policies.items()}
@@ -158,7 +153,7 @@ class Comparisons(_BetweenUpdates):
 
     def compare(self) -> float:
         """Compares and logs; returns the mean of the metric."""
-        metric, values = self._config.metric, self._play(batched(self._learner, margin=0.0))
+        metric, values = self._config.metric, self._play(batched(self.model, margin=0.0))
         mean = float(np.mean(values))
         self.logger.record(f"{EVALUATION}{metric}", mean)
         parts = []
@@ -216,7 +211,7 @@ class Checkpoints(_BetweenUpdates):
         if self._resumed is not None:
             for name, value in self._resumed.memory.pending_log.items():
                 self.logger.record(name, value)
-            restore_generators(self._resumed, self._learner)
+            restore_generators(self._resumed, self.model)
             self._resumed = None
         elif self.num_timesteps >= self._due_at or (self._interruption.asked and self.num_timesteps > 0):
             self.save()
@@ -231,7 +226,7 @@ class Checkpoints(_BetweenUpdates):
             checkpoint_due_at=self._due_at,
             pending_log={name: float(value) for name, value in self.logger.name_to_value.items()},
         )
-        path = save_checkpoint(self._folder, self._learner, memory=memory, keep=self._config.keep)
+        path = save_checkpoint(self._folder, self.model, memory=memory, keep=self._config.keep)
         LOGGER.info("step %s: checkpoint %s", f"{self.num_timesteps:,}", path)
 
 

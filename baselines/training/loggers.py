@@ -117,14 +117,10 @@ class WandbCurves(KVWriter):
         """Logs the numbers."""
         self._run.log({key: value for key, value in key_values.items() if isinstance(value, Real)}, step=step)
 
-    def keep(
-        self, *, figures: Mapping[str, Path], model: Path, sidecar: Path, summary: Mapping[str, float | str]
-    ) -> None:
-        """Logs pictures by name, the model and its sidecar as an artifact, and the final numbers and names."""
-        for name, path in figures.items():
-            self._run.log({name: self._wandb.Image(str(path))})
-        for key, value in summary.items():
-            self._run.summary[key] = value
+    def keep(self, figure: Path, model: Path, sidecar: Path, *, summary: Mapping[str, float | str]) -> None:
+        """Logs the figure of the comparison, model and sidecar as an artifact, and the final numbers and names."""
+        self._run.log({"comparison": self._wandb.Image(str(figure))})
+        self._run.summary.update(dict(summary))
         artifact = self._wandb.Artifact(f"model-{self._run.id}", type="model")
         artifact.add_file(str(model))
         artifact.add_file(str(sidecar))

@@ -136,7 +136,7 @@ def make_training_envs(
     The id has ``flowsched_gym:`` before it; rewards are multiplied by ``reward_scale``.
     """
     envs: VecEnv
-    if vectorization is Vectorization.native and _has_native(env_id):
+    if vectorization is Vectorization.native and find_environment(env_id).vector_entry_point is not None:
         envs = ScoredVecEnv(make_sb3_vec_env(env_id, num_envs, **kwargs), reward_scale)
     else:
         make = partial(_make, env_id, kwargs, reward_scale)
@@ -181,10 +181,6 @@ def restore_environments(envs: VecEnv, states: Mapping[str, Any], observations: 
                 f"environment {index} does not repeat its episode: "
                 "the run was begun with another version of the package"
             )
-
-
-def _has_native(env_id: str) -> bool:
-    return find_environment(env_id).vector_entry_point is not None
 
 
 def _description(envs: VecEnv) -> str:

@@ -59,8 +59,8 @@ def _command_line() -> str:
         parser = _parser()
         parts = [
             "# Command line\n\nExit status: 0 if all went well, 2 for bad usage or input (with one line on standard "
-            "error), 130 after an interrupt. The training commands, `flowsched-train`, `flowsched-evaluate` and "
-            "`flowsched-heuristics`, are on the page of the [baselines](../../baselines/README.md).\n",
+            "error), 130 after an interrupt. The training commands, `flowsched-train`, `flowsched-tune` and "
+            "`flowsched-evaluate`, are on the page of the [baselines](../../baselines/README.md).\n",
             f"```text\n{parser.format_help()}```\n",
         ]
         [commands] = (action for action in parser._actions if action.dest == "==SUPPRESS==" and action.choices)

@@ -186,10 +186,10 @@ _NAMED: Final[Mapping[str, tuple[str, NamedConfig]]] = {
         _THESIS_2,
     ),
     "artemis-thesis": (
-        "what chapter 4 of the Artemis thesis measures, variant 1: gather-a1, for a transport that loses packets",
+        "what chapter 4 of the Artemis thesis measures, variant 1: gather-a1, for transport=tcp-lossy-2018a",
         _THESIS_1,
     ),
-    "artemis-thesis-a2": ("the same, variant 2: gather-a2, for a transport that loses packets", _THESIS_2),
+    "artemis-thesis-a2": ("the same, variant 2: gather-a2, for transport=tcp-lossy-2018a", _THESIS_2),
     "artemis-thesis-multi": (
         "artemis-thesis gathered by 4 hosts from 20, 10 bursts/s at each: the outlook of the thesis, chapter 5",
         _THESIS_MULTI,

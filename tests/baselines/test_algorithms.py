@@ -170,7 +170,7 @@ def test_a_network_for_numbers_gives_the_numbers_of_the_rule(algorithm) -> None:
 
 def test_a_training_begins_with_the_rule_and_repeats_and_remembers_it(tmp_path: Path) -> None:
     for name, start in (("first", "sjf"), ("again", "sjf"), ("other", "edf")):
-        train(*compose_training("algorithm=ppo", f"start={start}"), tmp_path / name, compare=False)
+        train(*compose_training("algorithm=ppo", f"start={start}"), tmp_path / name)
     first, again, other = (weights_of(tmp_path / name / "model.zip") for name in ("first", "again", "other"))
     assert all(first[name].equal(again[name]) for name in first)
     assert not all(first[name].equal(other[name]) for name in first)

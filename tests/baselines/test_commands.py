@@ -17,7 +17,6 @@ from flowsched_gym.baselines.applications.application import options_first
 from flowsched_gym.baselines.applications.tuned_experiment import experiment_text, problem_overrides
 from flowsched_gym.baselines.configuration.study_schema import STUDIES, read_study
 from flowsched_gym.baselines.evaluate import main as evaluate_main
-from flowsched_gym.baselines.run_heuristics import main as heuristics_main
 from flowsched_gym.baselines.train import main as train_main
 from flowsched_gym.baselines.tune import main
 from flowsched_gym.core.errors import ConfigError
@@ -158,7 +157,6 @@ def test_bad_usage_leaves_with_status_2_no_traceback_and_no_folder(here, capsys)
         *(capsys, lambda *words: call("flowsched-evaluate", evaluate_main, *words)),
         ("model=[absent.zip]", "there is no such file"),
         ("model=[model.txt]", "a model file ends in .zip"),
-        ("", "model is empty"),
         ("model=[absent.zip] policies=[best]", "policies has 'best'"),
     )
     Path("space.yaml").touch()
@@ -184,18 +182,25 @@ def test_a_wrong_value_leaves_what_was_there_before(here) -> None:
 
 
 def test_heuristics_and_models_are_compared_on_the_same_episodes(here, capsys) -> None:
-    small = ("workload.bursts=3", "episodes=2", "seed=5", "progress_bar=false", "hydra.run.dir=out")
+    small = ("workload.bursts=3", "episodes=2", "seed=5", "progress_bar=false")
 
-    assert call("flowsched-heuristics", heuristics_main, *small, "policies=[edf,fifo]") == 0
+    assert call("flowsched-evaluate", evaluate_main, *small, "policies=[edf,fifo]", "hydra.run.dir=out") == 0
 
     assert {"edf", "fifo", "clairvoyant-bound"} <= set(capsys.readouterr().out.split())
     results = [read_result(path) for path in (here / "out" / "results").iterdir()]
     assert {tuple(result.seeds) for result in results} == {(5, 6)}
     assert {result.policy for result in results} == {"edf", "fifo", "clairvoyant-bound"}
-    assert results[0].made.command.startswith("flowsched-heuristics workload.bursts=3")
+    assert results[0].made.command.startswith("flowsched-evaluate workload.bursts=3")
+
+    agent = ("model=[model:artemis-heavy/cmaes]", "workload=gather-heavy", "env.k=3", "env.f=10", "bound=false")
+    assert call("flowsched-evaluate", evaluate_main, *small, *agent, "policies=[edf]", "hydra.run.dir=both") == 0
+
+    played = {each.policy: tuple(each.seeds) for each in map(read_result, (here / "both" / "results").iterdir())}
+    assert len(played) == 2
+    assert set(played.values()) == {played["edf"]} == {(5, 6)}
 
 
-@pytest.mark.parametrize("command", ["train", "tune", "heuristics"])
+@pytest.mark.parametrize("command", ["train", "tune", "evaluate"])
 def test_help_names_the_choices_and_imports_nothing_heavy(command: str, tmp_path: Path) -> None:
     outcome = heavy_imports(f"flowsched_gym.baselines.entry:{command}", "-h", folder=tmp_path)
 
@@ -203,7 +208,7 @@ def test_help_names_the_choices_and_imports_nothing_heavy(command: str, tmp_path
     assert outcome.out.startswith(f"usage: flowsched-{command} [-m] [NAME=VALUE ...]")
     for choice in ("env         artemis", "merp_route", "workload    by env, artemis-applications", "gather-heavy"):
         assert choice in outcome.out
-    assert ("algorithm   by env, a2c" in outcome.out) == (command != "heuristics")
+    assert ("algorithm   by env, a2c" in outcome.out) == (command != "evaluate")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -274,10 +279,13 @@ def test_the_best_settings_are_an_experiment_that_other_commands_read(here, caps
 def test_a_mistaken_space_is_refused_by_name_and_those_of_the_package_are_read(tmp_path) -> None:
     for content, message in (
         ("space: {a: {low: 1, hihg: 2}}", "space.a has no key 'hihg': it has "),
-        ("space: {a: {low: 2, high: 1}}", "space.a.low is 2: it must be below high, 1"),
-        ("space: {a: {low: 0, high: 1, log: true}}", "space.a.log is true: low must be above 0"),
-        ("space: {a: {low: 0, high: 1, values: [1]}}", "space.a has values and a range"),
-        ("space: {a: {low: x, high: 1}}", "space.a.low is 'x': it must be a number"),
+        ("space: {a: {low: 2, high: 1}}", r"space.a: `low <= high` must hold, but got \(low=2, high=1\)"),
+        ("space: {a: {low: 0, high: 1, log: true}}", "space.a: `low >= 1` must hold for `log=True`"),
+        ("space: {a: {low: 0, high: 1, values: [1]}}", "it must have low and high, or values alone"),
+        ("space: {a: {low: x, high: 1}}", "space.a.low is 'x': it must be a finite number"),
+        ("space: {a: {low: .nan, high: 1}}", "space.a.low is nan: it must be a finite number"),
+        ("space: {a: {values: [[1]]}}", "space.a.values is .*: it must have numbers and names"),
+        ("space: {a: {step: 1}}", "it must have low and high, or values alone"),
         ("space: {}", "space is empty"),
         ("space: {a: {low: 0, high: 1}}\nseeds: [-1]", "seeds has -1"),
     ):

@@ -12,6 +12,7 @@ from sb3_contrib import MaskablePPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import DummyVecEnv
 
+from flowsched_gym.baselines.applications.training_run import train_and_compare
 from flowsched_gym.baselines.configuration.algorithm_schemas import A2CConfig, PPOConfig, SACConfig, TD3Config
 from flowsched_gym.baselines.configuration.hydra_store import environment_arguments
 from flowsched_gym.baselines.training.algorithms import build_model
@@ -147,7 +148,7 @@ BRIEF: Final = {
     [pytest.param(env, marks=() if env in ("merp_order", "qcluster") else pytest.mark.exhaustive) for env in BRIEF],
 )
 def test_every_environment_is_trained_by_its_defaults(env, tmp_path) -> None:
-    result = train(*compose_defaults(f"env={env}", *BRIEF[env]), tmp_path)
+    result = train_and_compare(*compose_defaults(f"env={env}", *BRIEF[env]), tmp_path)
     assert result["num_timesteps"] == 64
     assert (tmp_path / "comparison.png").stat().st_size > 0
 
@@ -265,7 +266,7 @@ def test_a_training_that_was_cut_off_goes_on_as_if_it_had_not_been(tmp_path: Pat
         words = "policy.start={size: -5}", f"total_timesteps={total}", f"resume={resume}"
         composition = compose_training(*EVOLUTION, *words)
         (tmp_path / name / "run.json").unlink(missing_ok=True)  # it holds the number of decisions
-        train(*composition, tmp_path / name, compare=False)
+        train(*composition, tmp_path / name)
     whole, cut = (read_model(tmp_path / name / "model.zip")["weights"]["weights"] for name in ("whole", "cut"))
     assert whole.tolist() == cut.tolist()
     assert np.any(np.array(whole.tolist()))
@@ -274,7 +275,7 @@ def test_a_training_that_was_cut_off_goes_on_as_if_it_had_not_been(tmp_path: Pat
 
 def test_numbers_are_evolved_by_the_same_command(tmp_path: Path) -> None:
     words = (*EVOLUTION, "policy.constant=true", "total_timesteps=300")
-    result = train(*compose_training_by_numbers(*words), tmp_path)
+    result = train_and_compare(*compose_training_by_numbers(*words), tmp_path)
     assert (result["num_timesteps"] >= 300, result["algorithm"]) == (True, "cmaes")
 
 
@@ -341,7 +342,7 @@ def test_a_model_file_has_the_rule_whose_choice_is_a_feature_and_plays_in_other_
     tmp_path: Path,
 ) -> None:
     words = "policy.rule=feasible-first", "policy.start={rule: 1}", "total_timesteps=300"
-    train(*compose_training(*EVOLUTION, *words), tmp_path, compare=False)
+    train(*compose_training(*EVOLUTION, *words), tmp_path)
     model: Any = load_policy(tmp_path / "model.zip", gym.make(ARTEMIS, workload="gather-a1", bursts=4, k=3, f=4))
     model.set_weights(np.eye(len(model.weights))[-1])
     begun, rule = (
@@ -360,7 +361,7 @@ def test_a_model_file_has_the_rule_whose_choice_is_a_feature_and_plays_in_other_
     with pytest.raises(SpaceMismatchError, match="was trained with observations"):
         load_policy(tmp_path / "model.zip", gym.make(ARTEMIS, observation="paper"))
     with pytest.raises(ConfigError, match=r"policy\.rule is 'lifo': machine code knows no rule of that name"):
-        train(*compose_training(*EVOLUTION, "policy.rule=lifo"), tmp_path / "lifo", compare=False)
+        train(*compose_training(*EVOLUTION, "policy.rule=lifo"), tmp_path / "lifo")
 
 
 def test_what_cannot_be_evolved_or_explained_is_refused(tmp_path: Path, capsys) -> None:

@@ -5,13 +5,14 @@ from typing import Any
 import wandb
 import yaml
 from hydra.core.hydra_config import HydraConfig
+from PIL import Image
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from wandb.sdk.launch.sweeps.utils import create_sweep_command_args
 
-from flowsched_gym.baselines.applications.progress import ProgressLines, progress_bar
 from flowsched_gym.baselines.configuration.hydra_schemas import LoggerConfig
 from flowsched_gym.baselines.configuration.hydra_store import read_config
 from flowsched_gym.baselines.training.loggers import CsvCurves, WandbCurves, make_logger
+from flowsched_gym.baselines.training.progress import ProgressLines, progress_bar
 from tests.baselines.small_training import compose_words
 from tests.processes import rows_of
 from tests.repository import ROOT
@@ -49,8 +50,9 @@ def test_event_files_hold_the_same_curves_and_hide_what_came_after_the_checkpoin
 
 
 def test_a_run_of_weights_and_biases_stays_on_this_machine_and_one_run_when_it_is_resumed(tmp_path) -> None:
-    files = {"model": tmp_path / "model.zip", "sidecar": tmp_path / "model.json"}
-    for path in files.values():
+    figure, *files = (tmp_path / name for name in ("comparison.png", "model.zip", "model.json"))
+    Image.new("RGB", (8, 8)).save(figure)
+    for path in files:
         path.write_text("content", encoding="utf-8")
     config = LoggerConfig(csv=False, tensorboard=False, wandb=True, wandb_group="sweep-of-gamma")
 
@@ -62,7 +64,7 @@ def test_a_run_of_weights_and_biases_stays_on_this_machine_and_one_run_when_it_i
         logger.dump(step)
         if step == 2:
             summary = {"final/edf": 0.5, "final/clairvoyant-bound": 0.75, "final/best_heuristic": "least-slack"}
-            curves.keep(figures={}, summary=summary, **files)
+            curves.keep(figure, *files, summary=summary)
         logger.close()
 
     before, resumed = sorted(tmp_path.glob("wandb/offline-run-*/*.wandb"), key=lambda path: path.stat().st_mtime_ns)

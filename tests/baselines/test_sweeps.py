@@ -19,7 +19,7 @@ from flowsched_gym.baselines.applications.comparison import Comparison, heuristi
 from flowsched_gym.baselines.applications.comparison_report import write_comparison
 from flowsched_gym.baselines.applications.leftovers import write_failure
 from flowsched_gym.baselines.applications.multirun import SweepTables, read_jobs, scores_by_setting
-from flowsched_gym.baselines.applications.sweep_folders import job_folder
+from flowsched_gym.baselines.configuration.sweep_folders import job_folder
 from flowsched_gym.baselines.train import main
 from flowsched_gym.evaluation import (
     BOUND_POLICY,

@@ -16,6 +16,7 @@ import torch
 import wandb
 from stable_baselines3 import A2C
 
+from flowsched_gym.baselines.applications.training_run import train_and_compare
 from flowsched_gym.baselines.configuration.hydra_schemas import Vectorization
 from flowsched_gym.baselines.training.callbacks import Comparisons, TrainingInterrupted
 from flowsched_gym.baselines.training.checkpoints import (
@@ -46,7 +47,7 @@ from tests.processes import rows_of
 
 def run(folder: Path, *overrides: str) -> dict[str, Any]:
     folder.mkdir(exist_ok=True)
-    return train(*compose_training("total_timesteps=600", *overrides), folder, command="a test")
+    return train_and_compare(*compose_training("total_timesteps=600", *overrides), folder, command="a test")
 
 
 def interrupt_at(monkeypatch: pytest.MonkeyPatch, step: int, *numbers: int) -> None:

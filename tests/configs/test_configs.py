@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 from gymnasium import spaces
+from hydra import initialize_config_module
+from hydra.core.global_hydra import GlobalHydra
 from hydra.errors import ConfigCompositionException
 from omegaconf.errors import OmegaConfBaseException
 
@@ -19,9 +21,10 @@ from flowsched_gym.baselines.configuration.hydra_store import (
     environment_arguments,
     environment_schema,
     read_config,
+    register_schemas,
 )
 from flowsched_gym.baselines.configuration.policy_schemas import SetwiseConfig, WeightsConfig
-from flowsched_gym.baselines.run_heuristics import main
+from flowsched_gym.baselines.evaluate import main
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation import EvaluationResult, evaluate, read_result
 from flowsched_gym.flows.metrics import METRIC_NAMES
@@ -52,11 +55,9 @@ def test_the_defaults_are_a_training_of_ppo_on_artemis_and_commands_that_compare
     assert environment_arguments(config.env) == ("flowsched_gym:flowsched/Artemis-v0", {"f": 10})
     logger = composed("logger=tensorboard").logger
     assert (logger.tensorboard, logger.csv, logger.wandb) == (True, False, False)
-    for name, model in (("heuristics", []), ("evaluate", ["model=[a.zip]"])):
-        contended = composed("experiment=contended", *model, name=name)
-        assert environment_arguments(contended.env)[1] == {"workload": "gather-heavy", "k": 3, "f": 10}
-    with pytest.raises(ConfigError, match="model is empty"):
-        composed(name="evaluate")
+    contended = composed("experiment=contended", name="evaluate")
+    assert environment_arguments(contended.env)[1] == {"workload": "gather-heavy", "k": 3, "f": 10}
+    assert (contended.model, composed("model=[a.zip]", name="evaluate").model) == ([], ["a.zip"])
     with pytest.raises(ConfigError, match=r"env is 'mine'.*workload, policy and algorithm have no defaults"):
         default_of("mine", "workload")
 
@@ -82,7 +83,7 @@ def test_every_environment_has_a_schema_of_its_own_arguments_and_a_file_of_what_
     assert config.evaluation.metric == spec.metric
     assert config.evaluation.baselines
     assert set(config.evaluation.baselines) <= set(spec.heuristics)
-    assert composed(f"env={name}", name="heuristics").metric == spec.metric
+    assert composed(f"env={name}", name="evaluate").metric == spec.metric
 
 
 def test_a_short_training_has_fewer_episodes_and_some_algorithms_their_own_policy_and_decisions() -> None:
@@ -114,6 +115,16 @@ def test_the_thesis_is_configured_as_it_says() -> None:
 def test_every_named_workload_reaches_the_environment(names: list[str]) -> None:
     for name in names:
         assert environment_arguments(composed(f"workload={name}").env)[1].get("workload", "gather-a1") == name
+
+
+def test_the_workloads_that_commands_offer_are_those_of_the_registry_and_files_that_say_more() -> None:
+    register_schemas()
+    with initialize_config_module("flowsched_gym.configs", version_base="1.3"):
+        offered = GlobalHydra.instance().config_loader().get_group_options("workload")
+    assert offered == sorted([*WORKLOADS, *options("workload")])
+    assert set(options("workload")).isdisjoint(WORKLOADS)
+    for file in options("workload"):
+        assert len(environment_arguments(composed(f"workload={file}").env)[1]["workload"]["one_of"]) == 4
 
 
 @pytest.mark.parametrize("file", options("experiment"))
@@ -202,14 +213,14 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def heuristics(*words: str) -> int:
-    return call("flowsched-heuristics", main, "--config-dir", "own", *words)
+def compare(*words: str) -> int:
+    return call("flowsched-evaluate", main, "--config-dir", "own", *words)
 
 
 def played(own: Path, content: str, *words: str) -> EvaluationResult:
     """Plays a rule on the workload of a file."""
     (own / "mine.yaml").write_text(content)
-    assert heuristics(*QUIET, "workload=mine", *words) == 0
+    assert compare(*QUIET, "workload=mine", *words) == 0
     [path] = Path().glob("out/results/*.json")
     return read_result(path.rename(own / "played.json"))
 
@@ -252,7 +263,7 @@ def test_what_cannot_be_honoured_is_refused_in_one_line_without_advice_to_add_it
     for name, content, words, message in (
         ("mine", f"name: mine\nkind: gather\n{MIX}", (), "mine.yaml: workload 'mine': exactly one of burst_rate"),
         ("mine", "base: gather-a1\nmxi: null\n", (), "mine.yaml: workload 'mine' has no field 'mxi' (did you mean"),
-        ("gather-heavy", f"name: gather-heavy\n{MIX}", (), "would not be read: workload=gather-heavy is a file of the"),
+        ("gather-heavy", f"name: gather-heavy\n{MIX}", (), "is not read: workload=gather-heavy is one of the package"),
         ("mine", based, ("workload=mien",), "workload is 'mien': it must be one of artemis-applications"),
         ("mine", based, ("workload.loads=3",), "workload has no key 'loads': it has base, mix"),
         ("mine", based, ("env.rewrd=3",), "env has no key 'rewrd': it has"),
@@ -263,7 +274,7 @@ def test_what_cannot_be_honoured_is_refused_in_one_line_without_advice_to_add_it
     ):
         path = own / f"{name}.yaml"
         path.write_text(content)
-        assert heuristics(*QUIET, f"workload={name}", *words) == 2
+        assert compare(*QUIET, f"workload={name}", *words) == 2
         err = capsys.readouterr().err.strip()
         assert (message in err, "\n" in err, "To append" in err) == (True, False, False), err
         assert not list(Path().glob("out/results/*"))

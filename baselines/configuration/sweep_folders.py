@@ -6,9 +6,7 @@ again, after a lost worker or by the same command, finds its checkpoints there, 
 
 import hashlib
 import json
-import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from enum import Enum
 from pathlib import Path
 from typing import Any, Final
@@ -17,36 +15,15 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from flowsched_gym.core.files import lock_alone
-
-LOGGER: Final = logging.getLogger(__name__)
-
 IDENTITY: Final = ("env", "policy", "algorithm", "seed", "total_timesteps", "evaluation", "vectorization")
 """Parts of a configuration that tell the jobs of a sweep apart."""
 DIGITS: Final = 8
-LOCK_FILE: Final = ".lock"
-
-
-def register_sweep_resolvers() -> None:
-    """Registers what `train.yaml` refers to; a second call changes nothing."""
-    OmegaConf.register_new_resolver("job_folder", _resolve_job_folder, replace=True)
-    # In the cache, because workers elsewhere have another working folder.
-    OmegaConf.register_new_resolver("absolute", lambda path: str(Path(path).absolute()), replace=True, use_cache=True)
-    OmegaConf.register_new_resolver("sweep_name", _resolve_sweep_name, replace=True)
 
 
 def job_folder(run_name: str, identity: dict[str, Any]) -> str:
     """Names the folder of a job: the name of its run, and a digest of its settings."""
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
     return f"{run_name.replace('/', '-')}-{digest[:DIGITS]}"
-
-
-@contextmanager
-def sole_worker(folder: Path) -> Iterator[None]:
-    """Waits until no other process works in a folder; a process that is killed gives its folder free."""
-    with (folder / LOCK_FILE).open("w") as file:
-        lock_alone(file, lambda: LOGGER.info("waiting for another process that runs this job, in %s", folder))
-        yield
 
 
 def _resolve_job_folder(*, _root_: DictConfig) -> str:
@@ -65,3 +42,11 @@ def _plain(root: DictConfig, key: str) -> Any:
     if OmegaConf.is_config(value):
         return OmegaConf.to_container(value, resolve=True, enum_to_str=True)
     return value.name if isinstance(value, Enum) else value
+
+
+RESOLVERS: Final[Mapping[str, Callable[..., object]]] = {
+    "job_folder": _resolve_job_folder,
+    "absolute": lambda path: str(Path(path).absolute()),
+    "sweep_name": _resolve_sweep_name,
+}
+"""What `train.yaml` refers to."""

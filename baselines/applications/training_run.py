@@ -1,0 +1,123 @@
+"""A training as the commands run it: what it learned is compared with the rules, and the run summed up in a file."""
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from stable_baselines3.common.logger import KVWriter
+
+from flowsched_gym.baselines.applications.comparison import Comparison, Contestant, heuristics_of, play_all
+from flowsched_gym.baselines.applications.comparison_report import FIGURE_FILE, decisions_text, write_comparison
+from flowsched_gym.baselines.configuration.hydra_schemas import TrainConfig
+from flowsched_gym.baselines.configuration.hydra_store import environment_arguments
+from flowsched_gym.baselines.training.loggers import WandbCurves
+from flowsched_gym.baselines.training.trainer import MODEL_FILE, RESULT_FILE, SIDECAR_FILE, train
+from flowsched_gym.evaluation import BOUND_POLICY, Interval, paired_difference, paired_ratio, write_json
+from flowsched_gym.leaderboard import reference_of
+from flowsched_gym.workload import workload_label
+
+LOGGER: Final = logging.getLogger(__name__)
+
+KEPT_FOLDER: Final = ".rules"
+"""Folder beside the runs with results of rules, which the next run of the same environment takes from there."""
+RUN_SCHEMA: Final = "flowsched-training/1"
+
+
+def train_and_compare(
+    config: TrainConfig, content: Mapping[str, Any], folder: Path, *, command: str | None = None
+) -> dict[str, Any]:
+    """Trains a policy as `train` does, and compares it with the heuristics; returns the content of ``result.json``.
+
+    The command line is kept with the results. Raises what `train` raises.
+    """
+    begun = time.monotonic()
+    result: dict[str, Any] = {}
+
+    def finish(num_timesteps: int, curves: Sequence[KVWriter]) -> None:
+        comparison, best = _compare(config, folder, command)
+        result.update(_summarise(config, comparison, best))
+        result["num_timesteps"], result["seconds"] = num_timesteps, time.monotonic() - begun
+        result["evaluation"] = content["evaluation"]
+        write_json(result, folder / RESULT_FILE)
+        for output in curves:
+            if isinstance(output, WandbCurves):
+                files = (folder / FIGURE_FILE, folder / MODEL_FILE, folder / SIDECAR_FILE)
+                output.keep(*files, summary=_final_numbers(comparison, result))
+
+    train(config, content, folder, finish=finish)
+    return result
+
+
+def _compare(config: TrainConfig, folder: Path, command: str | None) -> tuple[Comparison, str]:
+    """Compares the model with the rules of the environment, and names the best with its actions and information."""
+    env_id, kwargs = environment_arguments(config.env)
+    model = Contestant(name=config.algorithm.name, source=str(folder / MODEL_FILE), seed=config.seed)
+    evaluation = config.evaluation
+    comparison = play_all(
+        env_id,
+        kwargs,
+        [model, *heuristics_of(env_id)],
+        episodes=evaluation.episodes,
+        seed=evaluation.seed,
+        bound=evaluation.bound,
+        command=command,
+        show_progress=config.progress_bar,
+        kept=folder.parent / KEPT_FOLDER,
+    )
+    title = f"{config.algorithm.name} on {workload_label(config.env.workload)}"
+    note = f"{config.algorithm.name} learned from {decisions_text(config.decisions, config.total_timesteps)}"
+    text, rows = write_comparison(comparison, folder, metric=evaluation.metric, title=title, notes=[note])
+    LOGGER.info("%d episodes that training never saw:\n%s", evaluation.episodes, text)
+    # Where no rule has as little as the agent, it is compared with the best of all.
+    own = next(row.reference for row in rows if row.learned)
+    best = own or reference_of(comparison.results, evaluation.metric)
+    assert best is not None  # every environment has rules
+    return comparison, best
+
+
+def _summarise(config: TrainConfig, comparison: Comparison, best: str) -> dict[str, Any]:
+    """Returns a run in a few numbers, without what it took."""
+    env_id, kwargs = environment_arguments(config.env)
+    metric = config.evaluation.metric
+    reached = comparison.result(config.algorithm.name)
+    values, best_values = reached.values(metric), comparison.result(best).values(metric)
+    bounds = [each for each in comparison.results if each.policy == BOUND_POLICY and metric in each.metric_names]
+    return {
+        "schema": RUN_SCHEMA,
+        "run_name": config.run_name,
+        "environment": env_id,
+        "kwargs": kwargs,
+        "workload": workload_label(config.env.workload),
+        "algorithm": config.algorithm.name,
+        "seed": config.seed,
+        "total_timesteps": config.total_timesteps,
+        "metric": metric,
+        "metric_mean": reached.interval(metric).mean,
+        "estimate": _plain(reached.interval(metric)),
+        "best_heuristic": best,
+        "over_best_heuristic": _plain(paired_difference(values, best_values)),
+        "ratio_to_best_heuristic": _plain(paired_ratio(values, best_values)),
+        "bound": bounds[0].interval(metric).mean if bounds else None,
+    }
+
+
+def _final_numbers(comparison: Comparison, result: Mapping[str, Any]) -> dict[str, float | str]:
+    """Returns what a run of Weights & Biases ends with: the agent, all heuristics and the bound, by name."""
+    metric = result["metric"]
+    numbers: dict[str, float | str] = {
+        f"final/{other.policy}": other.interval(metric).mean
+        for other in comparison.results
+        if metric in other.metric_names and other.policy not in comparison.learned
+    }
+    return numbers | {
+        f"final/{metric}": result["metric_mean"],
+        "final/over_best_heuristic": result["over_best_heuristic"]["mean"],
+        "final/best_heuristic": result["best_heuristic"],
+    }
+
+
+def _plain(interval: Interval) -> dict[str, float | None]:
+    ends = (interval.low, interval.high) if interval.known else (None, None)
+    return {"mean": interval.mean, "low": ends[0], "high": ends[1]}
