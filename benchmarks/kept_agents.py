@@ -5,12 +5,12 @@ what the leaderboard says of all trainings of that agent.
 """
 
 import json
-import shutil
 from typing import Any, Final
 
 from benchmarks.agents import MODELS
 from benchmarks.leaderboard import HERE, RESULTS, SUITE, comparison
-from flowsched_gym.core.files import read_json, replace_when_written, write_text
+from flowsched_gym.core.files import read_json, write_bytes, write_text
+from flowsched_gym.core.packed import read_bytes
 from flowsched_gym.flows.metrics import merit
 from flowsched_gym.leaderboard import entrants_of, play, tier_of
 from flowsched_gym.leaderboard.claims import Claim
@@ -30,10 +30,7 @@ def main() -> None:
         name, agent, seed = claim.compared.setting.name, claim.row.policy, best_training(claim)
         print(f"{name}: {agent}, training {seed}", flush=True)
         model = MODELS / name / agent / f"seed{seed}.zip"
-        target = folder / name / f"{agent}.zip"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with replace_when_written(target) as temporary:
-            shutil.copyfile(model, temporary)
+        write_bytes(read_bytes(model), folder / name / f"{agent}.zip")
         cards[f"{name}/{agent}"] = card(claim, seed, SUITE.name, read_json(model.with_suffix(".json")))
     for path in folder.glob("*/*.zip"):
         if f"{path.parent.name}/{path.stem}" not in cards:
