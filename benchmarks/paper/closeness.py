@@ -18,6 +18,7 @@ from benchmarks.paper.run import compare_isolated, compare_policies
 from benchmarks.paper.thesis import FIGURES as PLAYED
 from benchmarks.registry_tables import with_part
 from flowsched_gym.core.files import read_json, write_text
+from flowsched_gym.core.packed import files_in
 from flowsched_gym.evaluation import read_result, result_paths, write_json
 from flowsched_gym.leaderboard import ComparisonRow, Table, compare, format_interval, load_suite
 from flowsched_gym.topology import big_switch, one_link
@@ -83,7 +84,9 @@ def measure() -> dict[str, Any]:
 def exact_gaps() -> list[tuple[str, float]]:
     """Finds for each exactly solved case its discipline and the largest relative difference of a finish time."""
     gaps = []
-    for path in sorted(EXACT.glob("onelink_*.json")):
+    for path in files_in(EXACT, ".json"):
+        if not path.name.startswith("onelink_"):
+            continue
         for case in read_json(path)["cases"]:
             discipline, _, within = case["discipline"].partition("_")
             queues = {"within": within} if within in ("ps", "fifo") else {}

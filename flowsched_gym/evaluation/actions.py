@@ -21,8 +21,6 @@ FIELDS: Final = {"dtype": str, "shape": list, "data": str}
 """Keys of the actions of a run in a file and the types of their values."""
 LONGEST_ACTION: Final = 10_000
 """Numbers of one action."""
-MOST_BYTES: Final = 1 << 28
-"""Bytes that the actions of a file may take in memory."""
 
 
 def check_action(action: object, space: gymnasium.Space[Any], *, num_envs: int | None = None) -> Actions:
@@ -87,15 +85,12 @@ def unpack_actions(content: Mapping[str, Any], lengths: Sequence[int]) -> list[A
     if len(shape) > 1 or not all(type(size) is int and 0 < size <= LONGEST_ACTION for size in shape):
         raise ConfigError(f"shape is {shown(shape)}: it must be [] or the length of an action, 1 to {LONGEST_ACTION}")
     per_action = np.dtype(DTYPES[dtype]).itemsize * (shape[0] if shape else 1)
-    num_bytes = sum(lengths) * per_action
-    if num_bytes > MOST_BYTES:
-        raise ConfigError(f"num_decisions add up to {shown(sum(lengths))}: their actions take too much memory")
     try:
         data = bytes.fromhex(content["data"])
     except ValueError:
         raise ConfigError(f"data is {shown(content['data'][:20])}: it must be hexadecimal digits") from None
-    if len(data) != num_bytes:
-        raise ConfigError(f"data does not hold the actions of {sum(lengths)} decisions")
+    if len(data) != sum(lengths) * per_action:
+        raise ConfigError(f"data does not hold the actions of {shown(sum(lengths))} decisions")
     joined: Actions = np.frombuffer(data, dtype=DTYPES[dtype]).reshape(-1, *shape)
     if joined.dtype.kind == "f" and not np.isfinite(joined).all():
         raise ConfigError("data holds a number that is not finite")

@@ -42,7 +42,7 @@ from flowsched_gym.core.files import check_path, read_json, write_text
 from flowsched_gym.core.packed import SUFFIX, files_in, folder_of, is_folder
 from flowsched_gym.evaluation import results
 from flowsched_gym.evaluation.actions import FIELDS as ACTION_FIELDS
-from flowsched_gym.evaluation.actions import MOST_BYTES, pack_actions, unpack_actions
+from flowsched_gym.evaluation.actions import pack_actions, unpack_actions
 from flowsched_gym.evaluation.result_checks import INTERVAL_FIELDS, check_intervals, check_made, check_result
 from flowsched_gym.evaluation.results import EvaluationResult, ModelFile, Provenance, Run, SuiteReference
 from flowsched_gym.evaluation.rollout import EpisodeResult
@@ -179,14 +179,11 @@ def _result(content: Any) -> EvaluationResult:
         raise ConfigError("kwargs names a file: a result holds the sizes themselves, not where they lie")
     if RENDER_MODE in kwargs:
         raise ConfigError(f"kwargs has {RENDER_MODE!r}: a result is not drawn")
-    runs, num_bytes = [], 0
+    runs = []
     for run in content["runs"]:
         _checked("a run", run, RUN_FIELDS)
         model = None if run["model"] is None else ModelFile(**_checked("model", run["model"], MODEL_FIELDS))
         episodes = _episodes(run["episodes"], run["actions"])
-        num_bytes += sum(0 if each.actions is None else each.actions.nbytes for each in episodes)
-        if num_bytes > MOST_BYTES:
-            raise ConfigError(f"runs: the actions of all {len(content['runs'])} take too much memory")
         runs.append(Run(model=model, episodes=episodes))
     reference = None if suite is None else SuiteReference(**_checked("suite", suite, SUITE_FIELDS))
     check_made(_checked("made", content["made"], MADE_FIELDS))

@@ -2,7 +2,7 @@
 
 Each headline setting of the newest suite has one, the training that did best in validation episodes. Its model file is
 ``agents/SETTING/AGENT.zip``; ``agents/cards.json`` says what it was trained for and how its agent does on the
-leaderboard. ``python -m benchmarks.kept_agents`` writes both.
+leaderboard. ``python -m benchmarks.kept_agents`` writes both, packed into ``agents.tar.xz``.
 """
 
 import json
@@ -36,7 +36,7 @@ class KeptAgent:
         name: ``SETTING/AGENT``.
         environment: Id of the environment that it was trained for.
         kwargs: Arguments with which it was trained, and acts.
-        path: Its model file.
+        path: Its model file, in a packed folder where it is of the package (`flowsched_gym.core.packed`).
         results: What the leaderboard says of all trainings of its agent: ``suite``, ``metric``, its ``mean``, ``label``
             and the text that is ``shown``, ``trainings``, ``score``, ``reference`` (score 1), ``rule`` (the best with
             the same actions and information), the text of the ``difference`` from it, ``verdict``; and the training
@@ -198,7 +198,7 @@ def folder_of_agents() -> Path:
 @cache
 def _read() -> dict[str, KeptAgent]:
     folder = folder_of_agents()
-    if not (folder / CARDS).exists():
+    if not is_file(folder / CARDS):
         return {}
     content = read_json(folder / CARDS)
     if content.get("schema") != SCHEMA:

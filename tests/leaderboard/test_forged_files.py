@@ -112,17 +112,6 @@ def called(name: str) -> Any:
     return together(mine, put("policy", value=name))
 
 
-def bombs(content: dict[str, Any]) -> None:
-    """Gives each of many runs as many decisions as one may have."""
-    mine(content)
-    (run,) = content["runs"]
-    run["actions"] |= {"data": digits(np.zeros(10 * 10**6))}
-    run["episodes"]["num_decisions"] = [10**6] * 10
-    content["runs"] = [
-        run | {"model": {"name": f"seed{seed}.zip", "digest": f"{seed:032x}", "seed": seed}} for seed in range(40)
-    ]
-
-
 def nested(depth: int) -> Any:
     return json.loads('{"a":' * depth + "1" + "}" * depth)
 
@@ -149,7 +138,6 @@ FORGERIES = {
     "a model in a heuristic's name": (model(), "policy is 'edf', which is one of the package"),
     "no actions": (put(*ACTIONS, value=None), "actions of edf are missing"),
     "too few actions": (put(*ACTIONS, "data", value=digits([0] * 299)), "does not hold the actions of 300 decisions"),
-    "bombs that each may be": (bombs, "runs: the actions of all 40 take too much memory"),
     "other actions": (put(*ACTIONS, "data", value=digits([9] * 300)), "is not what its actions give"),
     "actions outside the space": (put(*ACTIONS, "data", value=digits([200] * 300)), "action is 200"),
     "a better reward": (
