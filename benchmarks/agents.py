@@ -5,21 +5,23 @@ benchmarks.agents`` trains those of which ``benchmarks/models`` lacks some train
 ``--only artemis-heavy`` takes the agents of one setting, ``--seeds 2`` fewer trainings. Words that are left go to
 ``flowsched-train``: ``launcher=joblib hydra.launcher.n_jobs=2``. A sweep that was interrupted goes on where it stopped,
 and one of all agents, ``flowsched-train -m 'agent=glob(*)' 'seed=range(10)' sweep_dir=multirun/agents``, leaves nothing
-to do but to keep the models. Rows follow from ``flowsched leaderboard run --policy benchmarks/models/... --out
-benchmarks/results``, which this command prints.
+to do but to keep the models. The trainings of an agent are one file. Rows follow from ``flowsched leaderboard run
+--policy benchmarks/models/... --out benchmarks/results/standard-v2``, which this command prints.
 """
 
 import argparse
 import csv
 import shlex
-import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from flowsched_gym.core.files import read_json, replace_when_written
+from flowsched_gym.core.files import read_json, write_packed
+from flowsched_gym.core.packed import is_file, packed_file, unpacked
 from flowsched_gym.leaderboard import load_suite
+from flowsched_gym.leaderboard.page.site import CURVE_FILE
 from flowsched_gym.registration import find_environment
 
 HERE: Final = Path(__file__).resolve().parent
@@ -47,14 +49,14 @@ def main() -> None:
         if options.only and setting not in options.only:
             continue
         folder = MODELS / setting / agent
-        missing = [seed for seed in range(options.seeds) if not (folder / f"seed{seed}.zip").exists()]
+        missing = [seed for seed in range(options.seeds) if not is_file(folder / f"seed{seed}.zip")]
         if missing:
             sweep(name, missing, options.folder, words)
-        for seed in missing:
-            models = options.folder.glob(f"{name}-seed{seed}-*/model.zip")
-            run = max(models, key=lambda model: model.stat().st_mtime).parent
-            keep(run, folder, seed)
-            add_to_curve(run / "progress.csv", folder, setting, seed)
+            runs = {}
+            for seed in missing:
+                models = options.folder.glob(f"{name}-seed{seed}-*/model.zip")
+                runs[seed] = max(models, key=lambda model: model.stat().st_mtime).parent
+            keep(runs, folder, setting)
         kept = f"benchmarks/models/{setting}/{agent}"
         print(f"flowsched leaderboard run --suite {SUITE.name} --env {setting} --policy {kept}")
 
@@ -67,31 +69,20 @@ def sweep(name: str, seeds: list[int], folder: Path, words: list[str]) -> None:
     subprocess.run([Path(sys.executable).with_name(command[0]), *command[1:]], check=True)
 
 
-def keep(run: Path, folder: Path, seed: int) -> None:
-    """Copies the model of a run, and what it was trained for."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for suffix in (".json", ".zip"):
-        with replace_when_written(folder / f"seed{seed}{suffix}") as temporary:
-            shutil.copyfile(run / f"model{suffix}", temporary)
-
-
-def add_to_curve(progress: Path, folder: Path, setting: str, seed: int) -> None:
-    """Writes the learning curve of a training beside its model, with those of the others."""
-    environment = read_json(folder / f"seed{seed}.json")["environment"]
-    metric = (SUITE.settings.get(setting) or find_environment(environment)).metric
-    path, rows = folder / "curve.csv", []
-    if path.exists():
-        with path.open(encoding="utf-8") as file:
-            rows = [(*row[:4], *INTERIM) for row in list(csv.reader(file))[1:] if row[0] != str(seed)]
-    with progress.open(encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            if row[f"evaluation/{metric}"]:
-                rows.append(
-                    (str(seed), str(int(float(row["timesteps"]))), metric, row[f"evaluation/{metric}"], *INTERIM)
-                )
-    with replace_when_written(path) as temporary, temporary.open("w", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerows([CURVE, *sorted(rows, key=lambda row: int(row[0]))])
+def keep(runs: Mapping[int, Path], folder: Path, setting: str) -> None:
+    """Packs models by their training seeds, what they were trained for and their learning curves with those there."""
+    files = dict(unpacked(folder)) if packed_file(folder).is_file() else {}
+    rows = list(csv.reader(files.get(CURVE_FILE, b"").decode().splitlines()))[1:]
+    for seed, run in runs.items():
+        files |= {f"seed{seed}{suffix}": (run / f"model{suffix}").read_bytes() for suffix in (".json", ".zip")}
+        environment = read_json(run / "model.json")["environment"]
+        metric = (SUITE.settings.get(setting) or find_environment(environment)).metric
+        with (run / "progress.csv").open(encoding="utf-8") as file:
+            means = [(row["timesteps"], row[f"evaluation/{metric}"]) for row in csv.DictReader(file)]
+        rows = [row for row in rows if row[0] != str(seed)]
+        rows += [[str(seed), str(int(float(at))), metric, mean, *INTERIM] for at, mean in means if mean]
+    lines = [CURVE, *sorted(rows, key=lambda row: int(row[0]))]
+    write_packed(files | {CURVE_FILE: "".join(f"{','.join(line)}\n" for line in lines).encode()}, folder)
 
 
 if __name__ == "__main__":

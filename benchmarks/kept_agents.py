@@ -5,12 +5,12 @@ what the leaderboard says of all trainings of that agent.
 """
 
 import json
-import shutil
 from typing import Any, Final
 
 from benchmarks.agents import MODELS
 from benchmarks.leaderboard import HERE, RESULTS, SUITE, comparison
-from flowsched_gym.core.files import read_json, replace_when_written, write_text
+from flowsched_gym.core.files import read_json, write_packed
+from flowsched_gym.core.packed import packed_file, read_bytes
 from flowsched_gym.flows.metrics import merit
 from flowsched_gym.leaderboard import entrants_of, play, tier_of
 from flowsched_gym.leaderboard.claims import Claim
@@ -24,23 +24,18 @@ NUM_EPISODES: Final = 10
 def main() -> None:
     """Writes them, and says how large they are."""
     _, claims = comparison(HERE / RESULTS)
-    folder = folder_of_agents()
     cards: dict[str, Any] = {}
+    files: dict[str, bytes] = {}
     for claim in (each for each in claims if tier_of(each.compared) == HEADLINE):
         name, agent, seed = claim.compared.setting.name, claim.row.policy, best_training(claim)
         print(f"{name}: {agent}, training {seed}", flush=True)
         model = MODELS / name / agent / f"seed{seed}.zip"
-        target = folder / name / f"{agent}.zip"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with replace_when_written(target) as temporary:
-            shutil.copyfile(model, temporary)
+        files[f"{name}/{agent}.zip"] = read_bytes(model)
         cards[f"{name}/{agent}"] = card(claim, seed, SUITE.name, read_json(model.with_suffix(".json")))
-    for path in folder.glob("*/*.zip"):
-        if f"{path.parent.name}/{path.stem}" not in cards:
-            path.unlink()
-    write_text(json.dumps({"schema": SCHEMA, "agents": cards}, indent=1) + "\n", folder / CARDS)
-    size = sum(path.stat().st_size for path in folder.glob("**/*.*"))
-    print(f"{folder}: {len(cards)} agents, {size / 1e6:.2f} MB (at most {MOST_BYTES / 1e6:.1f})")
+    files[CARDS] = (json.dumps({"schema": SCHEMA, "agents": cards}, indent=1) + "\n").encode()
+    write_packed(files, folder_of_agents())
+    file = packed_file(folder_of_agents())
+    print(f"{file}: {len(cards)} agents, {file.stat().st_size / 1e6:.2f} MB (at most {MOST_BYTES / 1e6:.1f})")
 
 
 def best_training(claim: Claim) -> int:

@@ -2,16 +2,18 @@
 
 It writes the page beside this file, its pictures, a page of tables for each environment, the line about the score in
 the README of the project, and the published results in the wheel. The results of the newest suite lie in a folder of
-its name below ``results/``.
+its name below ``results/``, packed into a file for each setting; result files beside these are packed first.
 """
 
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from benchmarks import score_pictures
 from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.core.files import read_json, write_text
+from flowsched_gym.core.files import read_json, write_packed, write_text
+from flowsched_gym.core.packed import packed_file, unpacked
 from flowsched_gym.core.tables import code_span, escaped
 from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult
 from flowsched_gym.evaluation.results import check_printable
@@ -31,6 +33,7 @@ from flowsched_gym.leaderboard import (
     write_published,
 )
 from flowsched_gym.leaderboard.claims import REASONS, WORSE, gain
+from flowsched_gym.leaderboard.secret_seeds import FOLDER as MARKS
 from flowsched_gym.leaderboard.suite import CALIBRATION, HEADLINE, SHIFT
 
 HERE: Final = Path(__file__).resolve().parent
@@ -111,6 +114,7 @@ Judged = tuple[list[ComparedSetting], list[Claim]]
 
 def main() -> None:
     """Writes all of it."""
+    pack_results(HERE / RESULTS)
     compared, claims = judged = comparison(HERE / RESULTS)
     for path, text in pages(HERE, judged).items():
         write_text(text, path)
@@ -118,6 +122,18 @@ def main() -> None:
     write_text(readme(score_line(compared, claims)), README)
     score_pictures.write(HERE, compared, claims)
     print(write_published(read_results(HERE / RESULTS), SUITE))
+
+
+def pack_results(folder: Path) -> None:
+    """Puts the result files of a folder, with the marks of those that were verified, into the file of their setting."""
+    for path in folder.glob("*.json"):
+        setting, _, name = path.name.partition("_")
+        kept = folder / MARKS / path.stem
+        files = {name: path, **{f"{MARKS}/{Path(name).stem}/{mark.name}": mark for mark in kept.glob("*.json")}}
+        before = unpacked(folder / setting) if packed_file(folder / setting).is_file() else {}
+        write_packed({**before, **{each: file.read_bytes() for each, file in files.items()}}, folder / setting)
+        path.unlink()
+        shutil.rmtree(kept, ignore_errors=True)
 
 
 def comparison(folder: Path) -> Judged:

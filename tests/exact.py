@@ -1,8 +1,8 @@
 """Reads flow sets that were solved exactly, in rational arithmetic, by other programs."""
 
-import json
 from typing import Any, Final
 
+from flowsched_gym.core.files import read_json
 from tests.repository import ROOT
 
 FOLDER: Final = ROOT / "tests" / "data" / "exact"
@@ -11,5 +11,5 @@ TOLERANCE: Final = 1e-9
 
 
 def cases_of(name: str) -> list[dict[str, Any]]:
-    cases: list[dict[str, Any]] = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))["cases"]
+    cases: list[dict[str, Any]] = read_json(FOLDER / f"{name}.json")["cases"]
     return cases

@@ -25,6 +25,7 @@ from packaging.utils import canonicalize_name
 
 import flowsched_gym
 from flowsched_gym.core.errors import MissingDependencyError
+from flowsched_gym.core.packed import SUFFIX, folder_of, unpacked
 from tests import processes
 from tests.processes import Outcome, run, run_python
 from tests.repository import FOLDERS, ROOT, SOURCES, Source
@@ -51,6 +52,10 @@ HEAVY = {*BLOCKED, "numba", "pandas", "simpy"}
 
 MACHINE = re.compile(r"(?<![\w.])/(?:work|farm|root|home)/[\w.]|/opt/pypi|/tmp/bash_|\bfarm-(?:bench|studio)\b")
 """What would name the machine that a file was written on: home folders, workplaces, package mirrors."""
+
+MOST_FILES: Final = 1_000
+MOST_BYTES: Final = 28_000_000
+"""What git may track: who adds results or models packs them."""
 
 ABOVE: Final = tuple(
     f"flowsched_gym.{name}" for name in ("baselines", "cli", "configs", "evaluation", "integrations", "leaderboard")
@@ -257,19 +262,30 @@ def test_every_make_command_of_the_documents_and_every_script_of_the_makefile_ex
     assert [path for path in paths if not (ROOT / path).is_file()] == []
 
 
+def tracked() -> list[Path]:
+    """Lists the files of the repository, as git has them."""
+    if shutil.which("git") is None or not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout")
+    return [path for name in run("git", "ls-files", "-z").out.split("\0") if (path := ROOT / name).is_file()]
+
+
 def test_no_file_names_the_machine_that_it_was_written_on() -> None:
     for line in ("see /" + "work/main/x", "cache in /root/.cache", "path=/home/user", "--find-links /opt/pypi"):
         assert MACHINE.search(line), line
-    if shutil.which("git") is None or not (ROOT / ".git").exists():
-        pytest.skip("not a git checkout")
     found = [
-        f"{name}:{number}: {line.strip()[:80]}"
-        for name in run("git", "ls-files", "-z").out.split("\0")
-        if (ROOT / name).is_file() and name != "tests/test_repository.py"
-        for number, line in enumerate((ROOT / name).read_text(encoding="utf-8", errors="ignore").splitlines(), start=1)
+        f"{path}:{number}: {line.strip()[:80]}"
+        for path in tracked()
+        if path != Path(__file__)
+        for content in (unpacked(folder_of(path)).values() if path.name.endswith(SUFFIX) else [path.read_bytes()])
+        for number, line in enumerate(content.decode(errors="ignore").splitlines(), start=1)
         if MACHINE.search(line)
     ]
     assert found == []
+
+
+def test_the_repository_is_small_enough_to_carry() -> None:
+    assert len(tracked()) < MOST_FILES
+    assert sum(path.stat().st_size for path in tracked()) < MOST_BYTES
 
 
 def test_a_process_that_fails_shows_all_that_it_printed_and_one_that_hangs_is_ended(monkeypatch) -> None:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 import flowsched_gym
 from flowsched_gym.core.files import read_json
+from flowsched_gym.core.packed import files_in, folders_in
 from flowsched_gym.core.periods import Period
 from flowsched_gym.core.units import SECONDS_PER_MICROSECOND
 from flowsched_gym.envs.policies import Policy
@@ -98,7 +99,8 @@ def learned(models: Path, workload: str) -> dict[str, Scheme]:
 def models_for(environment: str, models: Path, beginning: str) -> dict[str, tuple[Path, dict[str, object]]]:
     """Finds models for an environment in folders below one whose names begin so: file and arguments by name."""
     found = {}
-    for file in sorted(models.glob(f"{beginning}*/*.zip")):
+    folders = [each for each in folders_in(models) if each.name.startswith(beginning)]
+    for file in (file for folder in folders for file in files_in(folder, ".zip")):
         sidecar = read_json(file.with_suffix(".json"))
         if sidecar["environment"].endswith(environment):
             found[f"learned, {file.parent.name}/{file.stem}"] = file, sidecar["kwargs"]

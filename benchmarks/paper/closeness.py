@@ -18,7 +18,8 @@ from benchmarks.paper.run import compare_isolated, compare_policies
 from benchmarks.paper.thesis import FIGURES as PLAYED
 from benchmarks.registry_tables import with_part
 from flowsched_gym.core.files import read_json, write_text
-from flowsched_gym.evaluation import read_result, write_json
+from flowsched_gym.core.packed import files_in
+from flowsched_gym.evaluation import read_result, result_paths, write_json
 from flowsched_gym.leaderboard import ComparisonRow, Table, compare, format_interval, load_suite
 from flowsched_gym.topology import big_switch, one_link
 from flowsched_gym.workload import Workload
@@ -83,7 +84,9 @@ def measure() -> dict[str, Any]:
 def exact_gaps() -> list[tuple[str, float]]:
     """Finds for each exactly solved case its discipline and the largest relative difference of a finish time."""
     gaps = []
-    for path in sorted(EXACT.glob("onelink_*.json")):
+    for path in files_in(EXACT, ".json"):
+        if not path.name.startswith("onelink_"):
+            continue
         for case in read_json(path)["cases"]:
             discipline, _, within = case["discipline"].partition("_")
             queues = {"within": within} if within in ("ps", "fifo") else {}
@@ -140,7 +143,7 @@ def readme() -> str:
 
 def learned_rows() -> list[ComparisonRow]:
     """Reads the rows of the leaderboard that the README shows, best first."""
-    read = [read_result(path) for path in sorted(RESULTS.glob(f"{LEARNED_ON}*.json"))]
+    read = [read_result(path) for name in (LEARNED_ON, ALSO_POSTPONE) for path in result_paths(RESULTS / name)]
     found = [(result, result.reference.setting) for result in read if result.reference]
     results = [result for result, setting in found if setting == LEARNED_ON]
     results += [

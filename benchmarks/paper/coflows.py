@@ -18,6 +18,7 @@ from benchmarks.paper.merp import rounded
 from flowsched_gym.cli.output import ProgressBar
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.files import read_json
+from flowsched_gym.core.packed import is_file
 from flowsched_gym.evaluation import write_json
 from flowsched_gym.flows.metrics import task_completion_times
 from flowsched_gym.flows.records import Records
@@ -58,7 +59,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog=COMMAND, description="Replays the public trace of coflows.")
     parser.add_argument("trace", type=Path, help="FB2010-1Hr-150-0.txt of coflow/coflow-benchmark")
     trace = parser.parse_args().trace
-    results = read_json(RESULTS) if RESULTS.exists() else {}
+    results = read_json(RESULTS) if is_file(RESULTS) else {}
     if results.get("complete") or results.get("version") != flowsched_gym.__version__:
         results = {}
     head = {"command": f"{COMMAND} {trace.name}", "version": flowsched_gym.__version__, "complete": False}

@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.core.packed import read_bytes
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
 from flowsched_gym.evaluation import make_environment, resolve_policy, rollout
 from flowsched_gym.workload import Workload
@@ -23,9 +24,8 @@ SMALL: Final = (250 * BYTES_PER_KILOBYTE, 50 * SECONDS_PER_MILLISECOND)
 
 def read_bursts(file_name: str, setting: str | None = None) -> list[tuple[float, str]]:
     """Reads bursts, of one setting where the file has several, as arrival in s and letters, one for each source."""
-    with (DATA / file_name).open(encoding="utf-8") as file:
-        rows = [row for row in csv.DictReader(file) if setting is None or row["setting"] == setting]
-    return [(float(row["arrival_s"]), row["flows"]) for row in rows]
+    rows = csv.DictReader(read_bytes(DATA / file_name).decode().splitlines())
+    return [(float(row["arrival_s"]), row["flows"]) for row in rows if setting is None or row["setting"] == setting]
 
 
 def gather(bursts: list[tuple[float, str]]) -> Workload:

@@ -32,6 +32,7 @@ from benchmarks.paper.qcluster_studies import (
 )
 from flowsched_gym.cli.output import ProgressBar
 from flowsched_gym.core.files import read_json
+from flowsched_gym.core.packed import is_file
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE
 from flowsched_gym.evaluation import write_json
 from flowsched_gym.packets.state import PacketRecords
@@ -47,7 +48,7 @@ BINS: Final = 40
 
 def main() -> None:
     """Runs all that results which are not complete lack, otherwise everything anew, and says where the results are."""
-    results = read_json(RESULTS) if RESULTS.exists() else {}
+    results = read_json(RESULTS) if is_file(RESULTS) else {}
     if results.get("complete") or results.get("version") != flowsched_gym.__version__:
         results = {}
     head = {"command": COMMAND, "version": flowsched_gym.__version__, "complete": False}

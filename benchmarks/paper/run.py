@@ -42,8 +42,9 @@ from flowsched_gym.leaderboard import Table, format_interval, load_suite, read_r
 from flowsched_gym.leaderboard.comparison import ability_of
 from flowsched_gym.registration import find_environment
 
-SUITE: Final = load_suite("standard-v1")
 HERE: Final = Path(__file__).resolve().parent
+SUITE: Final = load_suite(HERE / "standard-v1.json")
+"""The suite of ``results/``, which came before the present one."""
 DOCUMENT: Final = HERE / "README.md"
 FIGURE: Final = HERE / "fct_variant1.png"
 FIGURE_EPISODES: Final = 10

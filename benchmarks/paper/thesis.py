@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from benchmarks.paper.thesis_agreement import agreement
 from benchmarks.rules import tuned
+from flowsched_gym.core.packed import files_in, is_folder
 from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
 from flowsched_gym.evaluation import make_environment, resolve_policy, rollout, write_json
 from flowsched_gym.integrations.sb3 import load_policy
@@ -41,7 +42,7 @@ DEFERRING: Final = {PACED: {"defer": "wait"}, "search-wait": {"defer": "wait"}}
 NUM_FUTURES: Final = 4
 """Futures of the first round: which flows lose packets is chance, so that one future says little about a choice."""
 NUM_RUNS: Final = 10
-FIRST_SEED: Final = load_suite("standard-v1").test[0]
+FIRST_SEED: Final = load_suite(HERE / "standard-v1.json").test[0]
 TOKENS: Final = (1, 2, 3, 5, 7, 10, 15, 31, 63, 127)
 NUM_TOKENS: Final = 10
 WINDOW: Final = 5
@@ -132,7 +133,8 @@ def agreement_of(agent: str, *, num_runs: int = 5) -> dict[str, Any]:
 
 def trainings(workload: str, agent: str) -> list[Path]:
     """Lists the models of an agent."""
-    return sorted((MODELS / workload / agent).glob("seed*.zip"))
+    folder = MODELS / workload / agent
+    return files_in(folder, ".zip") if is_folder(folder) else []
 
 
 def figures_of(

@@ -282,7 +282,7 @@ def agreement_text(played: dict[str, Any]) -> str:
 
 def outlook_text() -> str:
     """Tells what was met where several hosts gather, or scatter."""
-    suite = load_suite("standard-v1")
+    suite = load_suite(HERE / "standard-v1.json")
     results = read_results(HERE / "results")
     rows = []
     for setting, members in group_results(results, list(suite.settings.values())):

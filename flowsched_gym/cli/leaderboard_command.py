@@ -6,6 +6,7 @@ import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +15,15 @@ from flowsched_gym.cli.arguments import key_values, repeated
 from flowsched_gym.cli.options import RAY
 from flowsched_gym.cli.output import ProgressBar, print_json, standard_output_kept_clean
 from flowsched_gym.core.errors import ConfigError, FlowSchedError
-from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, read_result, result_content, write_result
+from flowsched_gym.core.packed import is_file
+from flowsched_gym.evaluation import (
+    BOUND_POLICY,
+    EvaluationResult,
+    read_result,
+    result_content,
+    result_paths,
+    write_result,
+)
 from flowsched_gym.leaderboard import Entrant, Fresh, Setting, Suite
 from flowsched_gym.leaderboard.comparison import ACTIONS_ONLY
 from flowsched_gym.leaderboard.on_ray import Played, Work, play_on_ray
@@ -99,7 +108,7 @@ def _page(options: argparse.Namespace) -> None:
 def _verify(options: argparse.Namespace) -> None:
     """Takes the actions of result files again, and says what they are worth; status 1 if not what they claim."""
     holds = True
-    for path in options.file:
+    for path in chain.from_iterable(map(result_paths, options.file)):
         with standard_output_kept_clean(), ProgressBar(f"verifying {path}") as progress:
             how: Any = {"source": options.policy, "suite_file": options.suite, "trust": options.trust}
             how |= {"fresh_episodes": options.fresh, "with_mark": options.mark}
@@ -172,7 +181,7 @@ def _is_there(folder: str, suite: Suite, setting: Setting, entrant: Entrant) -> 
         ConfigError: The file is of another policy, which would be lost.
     """
     path = leaderboard.result_path(folder, setting, entrant.label)
-    if not path.exists():
+    if not is_file(path):
         return False
     try:
         found = read_result(path)

@@ -243,7 +243,7 @@ def _add_verify(parser: argparse.ArgumentParser) -> None:
         "Exit status 1: the difference between them, or the actions of the models, are not those of the file."
     )
     add = parser.add_argument
-    add("file", nargs="+", metavar="FILE", help="result file")
+    add("file", nargs="+", metavar="FILE", help="result file, or all results of a setting (.tar.xz)")
     add("--policy", metavar="POLICY", help="policy that the file claims to be from, as for `run`")
     fresh = "number of episodes on secret seeds (as many as the suite has)"
     add("--fresh", type=natural_number, metavar="N", help=fresh)

@@ -12,7 +12,7 @@ import secrets
 import signal
 import stat
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache, partial
 from os import PathLike
@@ -21,6 +21,7 @@ from types import FrameType, ModuleType
 from typing import IO, Any, Final, NoReturn
 
 from flowsched_gym.core.errors import ConfigError, FlowSchedError, MissingDependencyError, shown
+from flowsched_gym.core.packed import pack, packed_file, place_of, read_bytes, unpacked
 
 fcntl: ModuleType | None
 try:
@@ -190,19 +191,37 @@ def _tell_of_no_locks(reason: str) -> None:
 
 
 def write_text(text: str, path: str | PathLike[str]) -> None:
-    """Writes a text file; missing folders are made."""
-    check_path("path", path).parent.mkdir(parents=True, exist_ok=True)
+    """Writes a text file as `write_bytes` does."""
+    write_bytes(text.encode(), path)
+
+
+def write_bytes(content: bytes, path: str | PathLike[str]) -> None:
+    """Writes a file, into a packed folder where the path leads there; missing folders are made."""
+    place = place_of(check_path("path", path))
+    if place is not None:
+        folder, name = place
+        write_packed({**unpacked(folder), name: content}, folder)
+        return
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
     with replace_when_written(path) as temporary:
-        temporary.write_text(text, encoding="utf-8", newline="")
+        temporary.write_bytes(content)
+
+
+def write_packed(files: Mapping[str, bytes], folder: str | PathLike[str]) -> None:
+    """Writes files, by their names in a folder, as the packed folder; missing folders above it are made."""
+    file = packed_file(folder)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with replace_when_written(file) as temporary:
+        pack(files, temporary, Path(folder).name)
 
 
 def read_json(path: str | PathLike[str]) -> Any:
-    """Reads a JSON document.
+    """Reads a JSON document, which may lie in a packed folder.
 
     Raises:
         ConfigError: It is none, or nested too deeply, or holds what JSON does not have, such as NaN.
     """
-    content = Path(path).read_bytes()
+    content = read_bytes(path)
     try:
         return json.loads(content, parse_constant=_refuse_constant)
     except RecursionError:

@@ -20,7 +20,14 @@ from flowsched_gym.evaluation.player import (
     resolve_policy,
 )
 from flowsched_gym.evaluation.replay import replay
-from flowsched_gym.evaluation.result_files import read_result, result_content, result_name, write_json, write_result
+from flowsched_gym.evaluation.result_files import (
+    read_result,
+    result_content,
+    result_name,
+    result_paths,
+    write_json,
+    write_result,
+)
 from flowsched_gym.evaluation.results import EvaluationResult, ModelFile, Provenance, Run, SuiteReference
 from flowsched_gym.evaluation.rollout import EpisodeResult, repeat_actions, rollout
 from flowsched_gym.evaluation.statistics import (
@@ -69,6 +76,7 @@ __all__ = [
     "resolve_policy",
     "result_content",
     "result_name",
+    "result_paths",
     "rollout",
     "serve_packets",
     "write_json",

@@ -1,12 +1,9 @@
 """Actions of episodes: checked before they are taken, and kept in few bytes.
 
 The actions of a run stand in a result file one after the other, as the smallest type of number that keeps every one of
-them, compressed. They are read with a limit, so that a small file cannot fill the memory.
+them. They are not compressed by themselves: a packed folder of results is, which then sees what they have in common.
 """
 
-import base64
-import binascii
-import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -24,10 +21,6 @@ FIELDS: Final = {"dtype": str, "shape": list, "data": str}
 """Keys of the actions of a run in a file and the types of their values."""
 LONGEST_ACTION: Final = 10_000
 """Numbers of one action."""
-MOST_BYTES: Final = 1 << 28
-"""Bytes that the actions of a file may take in memory."""
-STRATEGIES: Final = (zlib.Z_DEFAULT_STRATEGY, zlib.Z_HUFFMAN_ONLY)
-"""Ways to compress: for actions that repeat each other, and for those that do not; the shorter outcome is kept."""
 
 
 def check_action(action: object, space: gymnasium.Space[Any], *, num_envs: int | None = None) -> Actions:
@@ -81,10 +74,7 @@ def pack_actions(episodes: Sequence[Actions]) -> dict[str, object] | None:
         return None
     joined = np.concatenate(episodes)
     name = _smallest(joined)
-    data = joined.astype(DTYPES[name]).tobytes()
-    writers = [zlib.compressobj(zlib.Z_BEST_COMPRESSION, strategy=each) for each in STRATEGIES]
-    content = min((writer.compress(data) + writer.flush() for writer in writers), key=len)
-    return {"dtype": name, "shape": list(joined.shape[1:]), "data": base64.b64encode(content).decode()}
+    return {"dtype": name, "shape": list(joined.shape[1:]), "data": joined.astype(DTYPES[name]).tobytes().hex()}
 
 
 def unpack_actions(content: Mapping[str, Any], lengths: Sequence[int]) -> list[Actions]:
@@ -95,16 +85,12 @@ def unpack_actions(content: Mapping[str, Any], lengths: Sequence[int]) -> list[A
     if len(shape) > 1 or not all(type(size) is int and 0 < size <= LONGEST_ACTION for size in shape):
         raise ConfigError(f"shape is {shown(shape)}: it must be [] or the length of an action, 1 to {LONGEST_ACTION}")
     per_action = np.dtype(DTYPES[dtype]).itemsize * (shape[0] if shape else 1)
-    num_bytes = sum(lengths) * per_action
-    if num_bytes > MOST_BYTES:
-        raise ConfigError(f"num_decisions add up to {shown(sum(lengths))}: their actions take too much memory")
-    reader = zlib.decompressobj()
     try:
-        data = reader.decompress(base64.b64decode(content["data"], validate=True), num_bytes + 1)
-    except (binascii.Error, ValueError, zlib.error):
-        raise ConfigError(f"data is {shown(content['data'][:20])}: it must be zlib's bytes in base64") from None
-    if len(data) != num_bytes or not reader.eof or reader.unused_data:
-        raise ConfigError(f"data does not hold the actions of {sum(lengths)} decisions")
+        data = bytes.fromhex(content["data"])
+    except ValueError:
+        raise ConfigError(f"data is {shown(content['data'][:20])}: it must be hexadecimal digits") from None
+    if len(data) != sum(lengths) * per_action:
+        raise ConfigError(f"data does not hold the actions of {shown(sum(lengths))} decisions")
     joined: Actions = np.frombuffer(data, dtype=DTYPES[dtype]).reshape(-1, *shape)
     if joined.dtype.kind == "f" and not np.isfinite(joined).all():
         raise ConfigError("data holds a number that is not finite")

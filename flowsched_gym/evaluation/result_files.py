@@ -2,7 +2,7 @@
 
 A result file is one JSON object::
 
-    schema       "flowsched-result/3"
+    schema       "flowsched-result/4"
     suite        suite, digest and setting that the episodes belong to; null for episodes of no suite
     environment  its id
     kwargs       arguments of the environment, by name; a user's own workload as the mapping that describes it
@@ -10,7 +10,7 @@ A result file is one JSON object::
     source       what was played: a heuristic's name, module:Class, a path of models; null for an object
     runs         one for each training of an agent, one for any other policy: model (file, digest, training seed; null
                  without a model), actions (dtype, shape of one action, data: the actions of all episodes one after the
-                 other, little-endian, compressed by zlib, in base64; null for a bound) and episodes
+                 other, little-endian, in hexadecimal digits; null for a bound) and episodes
                  (seed, num_decisions and reward: one list each, one value per episode; metrics: one such list for each
                  metric, by name; null where a value is not defined)
     intervals    per metric: mean, low, high, confidence, num_samples (null where not known)
@@ -20,6 +20,9 @@ A result file is one JSON object::
 A result is its actions: every number of the runs can be computed from them, and
 `flowsched_gym.leaderboard.verify` does so. Numbers are written with all their digits, so that a file read back gives
 the same result bit by bit.
+
+All results of a setting may lie in one file: ``SETTING.tar.xz``, a packed folder (`flowsched_gym.core.packed`) with a
+result file for each policy, which is read as ``SETTING/POLICY.json``.
 """
 
 import hashlib
@@ -36,16 +39,17 @@ import numpy.typing as npt
 from flowsched_gym.core.arrays import is_whole, to_float
 from flowsched_gym.core.errors import ConfigError, FlowSchedError, listed, shown
 from flowsched_gym.core.files import check_path, read_json, write_text
+from flowsched_gym.core.packed import SUFFIX, files_in, folder_of, is_folder
 from flowsched_gym.evaluation import results
 from flowsched_gym.evaluation.actions import FIELDS as ACTION_FIELDS
-from flowsched_gym.evaluation.actions import MOST_BYTES, pack_actions, unpack_actions
+from flowsched_gym.evaluation.actions import pack_actions, unpack_actions
 from flowsched_gym.evaluation.result_checks import INTERVAL_FIELDS, check_intervals, check_made, check_result
 from flowsched_gym.evaluation.results import EvaluationResult, ModelFile, Provenance, Run, SuiteReference
 from flowsched_gym.evaluation.rollout import EpisodeResult
 from flowsched_gym.registration import check_arguments
 from flowsched_gym.workload import plain_variant, several_key, workload_label
 
-SCHEMA: Final = "flowsched-result/3"
+SCHEMA: Final = "flowsched-result/4"
 DIGEST_BYTES: Final = 16
 LONGEST_REASON: Final = 300
 """Letters of a message about a file, beside its name."""
@@ -133,6 +137,17 @@ def write_json(content: object, path: str | Path) -> None:
     write_text(_lay_out(content) + "\n", path)
 
 
+def result_paths(path: str | Path) -> list[Path]:
+    """Lists the result files of a folder and of the settings packed in it, or of one packed setting; else the path."""
+    path = folder_of(check_path("path of results", path))
+    if not is_folder(path):
+        return [path]
+    settings = map(folder_of, path.glob(f"*{SUFFIX}"))
+    return sorted(
+        [*files_in(path, ".json"), *(each for setting in settings for each in files_in(setting, ".json"))], key=str
+    )
+
+
 def read_result(path: str | Path) -> EvaluationResult:
     """Reads a result file and checks it.
 
@@ -164,14 +179,11 @@ def _result(content: Any) -> EvaluationResult:
         raise ConfigError("kwargs names a file: a result holds the sizes themselves, not where they lie")
     if RENDER_MODE in kwargs:
         raise ConfigError(f"kwargs has {RENDER_MODE!r}: a result is not drawn")
-    runs, num_bytes = [], 0
+    runs = []
     for run in content["runs"]:
         _checked("a run", run, RUN_FIELDS)
         model = None if run["model"] is None else ModelFile(**_checked("model", run["model"], MODEL_FIELDS))
         episodes = _episodes(run["episodes"], run["actions"])
-        num_bytes += sum(0 if each.actions is None else each.actions.nbytes for each in episodes)
-        if num_bytes > MOST_BYTES:
-            raise ConfigError(f"runs: the actions of all {len(content['runs'])} take too much memory")
         runs.append(Run(model=model, episodes=episodes))
     reference = None if suite is None else SuiteReference(**_checked("suite", suite, SUITE_FIELDS))
     check_made(_checked("made", content["made"], MADE_FIELDS))

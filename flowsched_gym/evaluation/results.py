@@ -263,7 +263,8 @@ def check_own_name(name: str, value: str, known: Iterable[str]) -> None:
 def check_printable(where: str, content: object) -> None:
     """Refuses control characters, such as escape codes of a terminal, in all texts of a JSON document."""
     if isinstance(content, str):
-        if any(unicodedata.category(letter) in CONTROLS for letter in content):
+        plain = content.isascii() and content.isprintable()  # at once, as actions may have millions of digits
+        if not plain and any(unicodedata.category(letter) in CONTROLS for letter in content):
             raise ConfigError(f"{where} has the text {shown(content)}: it must have no control characters")
     elif isinstance(content, (Mapping, list, tuple)):
         for each in chain.from_iterable(content.items()) if isinstance(content, Mapping) else content:

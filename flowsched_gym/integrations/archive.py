@@ -6,6 +6,7 @@ digest of both, tells an archive that was altered.
 """
 
 import hashlib
+import io
 import json
 import zipfile
 from collections.abc import Mapping
@@ -18,6 +19,7 @@ from safetensors.numpy import load, save
 
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.files import replace_when_written
+from flowsched_gym.core.packed import read_bytes
 
 CONTENT: Final = "content.json"
 ARRAYS: Final = "arrays.safetensors"
@@ -48,7 +50,7 @@ def write_archive(path: str | PathLike[str], content: Mapping[str, Any]) -> None
 def is_archive(path: str | PathLike[str]) -> bool:
     """Returns whether a file is an archive, rather than another zip file or none."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(io.BytesIO(read_bytes(path))) as archive:
             return CONTENT in archive.namelist()
     except Exception:  # noqa: BLE001 - a damaged zip file may raise anything
         return False
@@ -61,7 +63,7 @@ def read_archive(path: str | PathLike[str], what: str, form: str) -> dict[str, A
         ConfigError: It is no such archive, or damaged, or altered.
     """
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(io.BytesIO(read_bytes(path))) as archive:
             members = archive.infolist()
             names = sorted(member.filename for member in members)
             if names != sorted((CONTENT, ARRAYS)):

@@ -8,6 +8,7 @@ Models of a few weights are loaded by NumPy alone, all others by Stable-Baseline
 """
 
 import hashlib
+import io
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
@@ -22,6 +23,7 @@ from gymnasium import spaces
 from gymnasium.vector import VectorEnv
 
 from flowsched_gym.core.errors import ConfigError, FlowSchedError, MissingDependencyError, SpaceMismatchError, shown
+from flowsched_gym.core.packed import is_file, read_bytes
 from flowsched_gym.envs.policies import Policy, is_pure
 from flowsched_gym.envs.policies.policy import attribute_of
 from flowsched_gym.integrations.archive import first_sentence, is_archive, read_archive, write_archive
@@ -160,7 +162,7 @@ def load_policy(path: str | PathLike[str], env: Environment, *, trust: bool = Fa
         SpaceMismatchError: The model was trained for another environment, or with other spaces.
     """
     path = Path(path)
-    if not path.is_file():
+    if not is_file(path):
         raise ConfigError(f"model is {str(path)!r}: there is no such file")
     if is_archive(path):
         content = read_model(path)
@@ -178,7 +180,7 @@ def load_policy(path: str | PathLike[str], env: Environment, *, trust: bool = Fa
                     check(attribute_of(env, "layout"), policy.action_space)
             try_policy(policy)
         return cast(Policy, policy)
-    if not zipfile.is_zipfile(path):
+    if not zipfile.is_zipfile(io.BytesIO(read_bytes(path))):
         raise ConfigError(f"model {path} cannot be read: it is no zip file, or it is cut off")
     if not trust:
         raise ConfigError(

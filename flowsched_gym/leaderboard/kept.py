@@ -2,12 +2,11 @@
 
 Each headline setting of the newest suite has one, the training that did best in validation episodes. Its model file is
 ``agents/SETTING/AGENT.zip``; ``agents/cards.json`` says what it was trained for and how its agent does on the
-leaderboard. ``python -m benchmarks.kept_agents`` writes both.
+leaderboard. ``python -m benchmarks.kept_agents`` writes both, packed into ``agents.tar.xz``.
 """
 
 import json
 import shlex
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -18,7 +17,8 @@ from typing import Any, Final
 import gymnasium
 
 from flowsched_gym.core.errors import ConfigError, shown, similar
-from flowsched_gym.core.files import read_json, replace_when_written, write_text
+from flowsched_gym.core.files import read_json, write_bytes, write_text
+from flowsched_gym.core.packed import is_file, read_bytes
 from flowsched_gym.registration import MODEL_PREFIX, find_environment
 
 SCHEMA: Final = "flowsched-agents/1"
@@ -36,7 +36,7 @@ class KeptAgent:
         name: ``SETTING/AGENT``.
         environment: Id of the environment that it was trained for.
         kwargs: Arguments with which it was trained, and acts.
-        path: Its model file.
+        path: Its model file, in a packed folder where it is of the package (`flowsched_gym.core.packed`).
         results: What the leaderboard says of all trainings of its agent: ``suite``, ``metric``, its ``mean``, ``label``
             and the text that is ``shown``, ``trainings``, ``score``, ``reference`` (score 1), ``rule`` (the best with
             the same actions and information), the text of the ``difference`` from it, ``verdict``; and the training
@@ -131,7 +131,7 @@ def agent_of_file(path: Path) -> KeptAgent:
     """
     beside = path.with_suffix(".json")
     for each in (path, beside):
-        if not each.is_file():
+        if not is_file(each):
             raise ConfigError(f"model is {shown(str(path))}: there is no file {each}")
     content = read_json(beside)
     try:
@@ -147,8 +147,7 @@ def export_card(agent: KeptAgent, folder: Path) -> None:
     The folder has ``model.zip``, ``README.md``, whose head is YAML with tags and results, and ``config.json``.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with replace_when_written(folder / MODEL_FILE) as temporary:
-        shutil.copyfile(agent.path, temporary)
+    write_bytes(read_bytes(agent.path), folder / MODEL_FILE)
     config = {"environment": agent.environment, "kwargs": agent.kwargs, "results": agent.results}
     write_text(json.dumps(config, indent=2) + "\n", folder / CONFIG_FILE)
     write_text(card_text(agent), folder / CARD_FILE)
@@ -199,7 +198,7 @@ def folder_of_agents() -> Path:
 @cache
 def _read() -> dict[str, KeptAgent]:
     folder = folder_of_agents()
-    if not (folder / CARDS).exists():
+    if not is_file(folder / CARDS):
         return {}
     content = read_json(folder / CARDS)
     if content.get("schema") != SCHEMA:

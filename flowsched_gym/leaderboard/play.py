@@ -6,6 +6,7 @@ interrupted goes on where it stopped.
 
 import ast
 import contextlib
+import io
 import re
 import time
 import zipfile
@@ -17,6 +18,7 @@ from typing import Any, Final
 from flowsched_gym import evaluation
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.files import open_to_read
+from flowsched_gym.core.packed import files_in, folder_of, is_folder, packed_file, read_bytes
 from flowsched_gym.envs.policies import Policy
 from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, ModelFile, Progress, Provenance, Run, evaluate
 from flowsched_gym.evaluation.result_checks import builtin_names
@@ -68,14 +70,14 @@ def entrants_of(sources: Sequence[str], *, label: str | None = None) -> list[Ent
         raise ConfigError(f"--label is {shown(label)}: it names one policy, and {len(sources)} are given")
     entrants = []
     for source in sources:
-        path = Path(source)
+        path = folder_of(source)
         models: tuple[Path, ...] = ()
         name = source
         if is_model(source):
             models = (model_path(source),)
             name = models[0].stem
-        elif path.is_dir():
-            models, name = tuple(sorted(path.glob(f"*{MODEL_SUFFIX}"), key=_seed_and_name)), path.resolve().name
+        elif is_folder(path):
+            models, name = tuple(sorted(files_in(path, MODEL_SUFFIX), key=_seed_and_name)), path.resolve().name
             if not models:
                 raise ConfigError(f"--policy is {shown(source)}: the folder has no model (*{MODEL_SUFFIX})")
         elif source.endswith(FILE_SUFFIX):
@@ -106,8 +108,9 @@ def check_once(names: Sequence[str]) -> None:
 
 
 def result_path(folder: str | Path, setting: Setting, label: str) -> Path:
-    """Returns where the result of a policy in a setting lies."""
-    return Path(folder) / file_name(setting.name, label)
+    """Returns where the result of a policy in a setting lies: in the file of the setting, where there is one."""
+    packed = Path(folder) / Path(file_name(setting.name)).stem
+    return packed / file_name(label) if packed_file(packed).is_file() else Path(folder) / file_name(setting.name, label)
 
 
 def play(
@@ -209,7 +212,7 @@ def _models(
     """Yields the models of an entrant as `players` does; each sees what it was trained to see."""
     spec = setting.spec
     for path in entrant.models:
-        origin = read_model(path)["origin"] if path.is_file() and is_archive(path) else {}
+        origin = read_model(path)["origin"] if is_archive(path) else {}
         trained_for = str(origin.get("environment", spec.id)).rpartition(":")[2]
         if trained_for != spec.id:
             raise ConfigError(f"model {path} was trained for {trained_for}")
@@ -231,7 +234,7 @@ def model_digest(path: Path) -> str:
     try:
         if is_archive(path):
             return network_digest(read_model(path))
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(io.BytesIO(read_bytes(path))) as archive:
             return digest_of(archive.read(WEIGHTS))
     except OSError as error:
         raise ConfigError(f"model {path} cannot be read: {error.strerror}") from None

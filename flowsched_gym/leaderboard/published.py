@@ -1,8 +1,8 @@
 """The published results of a suite, in the wheel: what a user's own policies are set beside.
 
-The file holds, for every policy of every setting, what it saw and might do (`VIEW_ARGUMENTS`), and the metrics of its
-table in each episode, with seven digits. The whole result files are in the repository (``benchmarks/results``), from
-which it is generated.
+They are packed into ``published.tar.xz``. The file of a suite holds, for every policy of every setting, what it saw and
+might do (`VIEW_ARGUMENTS`), and the metrics of its table in each episode, with seven digits. The whole result files are
+in the repository (``benchmarks/results``), from which it is generated.
 """
 
 import math
@@ -17,6 +17,7 @@ import numpy as np
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.files import read_json
+from flowsched_gym.core.packed import is_file
 from flowsched_gym.evaluation import EpisodeResult, EvaluationResult, ModelFile, Run
 from flowsched_gym.evaluation.result_files import write_json
 from flowsched_gym.evaluation.results import SecretSeeds
@@ -70,7 +71,7 @@ def published_results(suite: Suite) -> list[EvaluationResult]:
         ConfigError: The file belongs to another suite of that name.
     """
     path = published_path(suite.name)
-    if not path.exists():
+    if not is_file(path):
         return []
     content = read_json(path)
     if content["digest"] != suite.digest:
@@ -81,7 +82,7 @@ def published_results(suite: Suite) -> list[EvaluationResult]:
 @cache
 def published_names() -> frozenset[str]:
     """Returns the names of the policies of all suites that are published."""
-    contents = [read_json(path) for path in map(published_path, SUITES) if path.exists()]
+    contents = [read_json(path) for path in map(published_path, SUITES) if is_file(path)]
     return frozenset(row["policy"].partition(OPTIONS)[0] for content in contents for row in content["rows"])
 
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.packed import is_file
 from flowsched_gym.core.seeding import SeedStreams
 from flowsched_gym.evaluation import EvaluationResult, read_result, write_result
 from flowsched_gym.evaluation.result_checks import LARGEST_SEED
@@ -89,7 +90,7 @@ def kept(path: Path, row: EvaluationResult) -> tuple[EvaluationResult, Evaluatio
         ConfigError: A file is no result, or both are not of the same episodes on other seeds than the row's.
     """
     folder = path.parent / FOLDER / path.stem
-    if not (folder / POLICY_FILE).exists():
+    if not is_file(folder / POLICY_FILE):
         return None
     policy, rule = read_result(folder / POLICY_FILE), read_result(folder / RULE_FILE)
     if identity(policy) != identity(row):

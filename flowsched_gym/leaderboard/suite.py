@@ -32,7 +32,8 @@ from typing import Any, Final
 from flowsched_gym.core.arrays import is_whole
 from flowsched_gym.core.errors import ConfigError, listed, shown
 from flowsched_gym.core.files import read_json
-from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, SuiteReference, read_result
+from flowsched_gym.core.packed import is_file, is_folder
+from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, SuiteReference, read_result, result_paths
 from flowsched_gym.evaluation.result_files import digest_of
 from flowsched_gym.evaluation.results import check_name, check_printable
 from flowsched_gym.flows.metrics import METRIC_NAMES
@@ -165,7 +166,7 @@ class Suite:
 
 
 def load_suite(name: str | Path) -> Suite:
-    """Reads a suite of the package, with its version (``standard-v1``) or the newest one, or a suite file (``.json``).
+    """Reads a suite of the package, with its version (``standard-v2``) or the newest one, or a suite file (``.json``).
 
     Raises:
         ConfigError: There is no such suite, or its content is not allowed.
@@ -183,16 +184,15 @@ def load_suite(name: str | Path) -> Suite:
 
 
 def read_results(folder: str | Path) -> list[EvaluationResult]:
-    """Reads all result files of a folder, in the order of their names, with the marks of those that were verified.
+    """Reads all results of a folder or file (`result_paths`), with the marks of those that were verified.
 
     Raises:
-        ConfigError: The folder does not exist, or a file is no result.
+        ConfigError: There is no such folder or file, or a file is no result.
     """
-    folder = Path(folder)
-    if not folder.is_dir():
-        raise ConfigError(f"results is {str(folder)!r}: there is no such folder")
+    if not is_folder(folder) and not is_file(folder):
+        raise ConfigError(f"results is {str(folder)!r}: there is no such folder or file")
     results = []
-    for path in sorted(folder.glob("*.json")):
+    for path in result_paths(folder):
         result = read_result(path)
         for name in COMPARED[:1] if result.policy == BOUND_POLICY else COMPARED:
             if name not in result.metric_names:

@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.leaderboard import pack_results
+from flowsched_gym.core.files import write_bytes
+from flowsched_gym.core.packed import read_bytes
 from flowsched_gym.evaluation import read_result
-from flowsched_gym.leaderboard import load_suite
+from flowsched_gym.leaderboard import load_suite, read_results
 from tests.cli.test_evaluate import POLICY, untrained
 from tests.leaderboard.test_forged_files import TINY, WITH_TIER
 from tests.processes import check_refusal
@@ -55,6 +58,37 @@ def test_a_policy_of_ones_own_gets_onto_a_leaderboard_and_is_verified(flowsched,
 
     table = flowsched("leaderboard", "table", "--suite", "tiny-v1.json", "--json")
     assert {each["policy"] for each in json.loads(table.out)["results"]} == {"Oldest", "edf"}
+
+
+def test_results_of_a_setting_in_one_file_are_read_verified_marked_and_replaced_there(flowsched, folder: Path) -> None:
+    run = ("leaderboard", "run", "--suite", "tiny-v1.json", "--policy", "edf", "--policy", "own:Oldest")
+    verify = ("leaderboard", "verify", "--suite", "tiny-v1.json", "--fresh", 10)
+    assert flowsched(*run).status == 0
+    assert flowsched(*verify, "leaderboard/short_edf.json", "--mark").status == 0
+    table = ("leaderboard", "table", "--suite", "tiny-v1.json", "--json")
+    before = flowsched(*table).out
+
+    pack_results(folder / "leaderboard")
+
+    assert list((folder / "leaderboard").rglob("*.json")) == []
+    file = folder / "leaderboard" / "short.tar.xz"
+    assert flowsched(*table).out == flowsched(*table[:2], file, *table[2:]).out == before
+    assert "\nedf (verified) " in flowsched(*table[:-1]).out
+    lines = flowsched(*verify, file).out.splitlines()
+    assert [line.split(":")[0] for line in lines if not line.startswith(" ")] == [
+        f"{folder}/leaderboard/short/edf.json",
+        f"{folder}/leaderboard/short/oldest.json",
+    ]
+    assert sum("on secret seeds that were kept" in line for line in lines) == 1
+    one = "leaderboard/short/oldest.json"
+    assert flowsched(*verify, one, "--policy", "own:Oldest", "--mark").status == 0
+    assert "2 were there already" in flowsched(*run).err
+    assert flowsched(*run, "--again").status == 0
+    assert [path.name for path in (folder / "leaderboard").iterdir()] == ["short.tar.xz"]
+    assert [result.secret is None for result in read_results(file)] == [False, False]
+    content = read_bytes(one).replace(b'"policy": "Oldest"', b'"policy": "Newest"')
+    write_bytes(content, one)
+    check_refusal(flowsched(*verify, file), "short/oldest.json: it was changed after it was written")
 
 
 def test_tables_of_a_suite_with_tiers_part_what_has_more_actions_and_end_with_what_does_not_fit(
@@ -140,7 +174,7 @@ def test_settings_are_listed_so_that_no_two_look_alike(flowsched, folder: Path) 
     rates = [{"base": "gather-heavy", "burst_rate": rate} for rate in (20, 30)]
     settings = {f"own{rate['burst_rate']}": short | {"kwargs": {"workload": rate}} for rate in rates}
     (folder / "tiny-v1.json").write_text(json.dumps(TINY | {"settings": settings}))
-    for suite in (SUITE.name, "standard-v1", "tiny-v1.json"):
+    for suite in (SUITE.name, "tiny-v1.json"):
         lines = flowsched("leaderboard", "run", "--list", "--suite", suite).out.splitlines()
         texts = [line.partition(" ")[2].strip() for line in lines]
         assert len(lines) == len(load_suite(suite).settings)

@@ -1,11 +1,9 @@
 """Holds result files, their actions and their intervals to what was written, and to clear errors."""
 
-import base64
 import json
 import math
 import pickle
 import re
-import zlib
 from typing import Any
 
 import numpy as np
@@ -193,7 +191,7 @@ def test_actions_are_kept_in_the_smallest_type_that_holds_them():
     small = np.random.default_rng(0).integers(0, 10, 10_000)
     packed = pack_actions([small[:4000], small[4000:]])
     assert (packed["dtype"], packed["shape"]) == ("uint8", [])
-    assert len(packed["data"]) < 6000
+    assert len(packed["data"]) == 20_000
     for actions, name in (
         (np.array([300]), "uint16"),
         (np.array([70_000]), "uint32"),
@@ -211,11 +209,10 @@ def test_what_holds_no_actions_is_refused() -> None:
         ({"shape": [0]}, [3], r"shape is \[0\]"),
         ({"shape": [1, 1]}, [3], r"shape is \[1, 1\]"),
         ({"data": "%"}, [3], "data is '%'"),
-        ({"data": "AAAA"}, [3], "data is 'AAAA'"),
+        ({"data": "0001x2"}, [3], "data is '0001x2'"),
         ({}, [2], "does not hold the actions of 2 decisions"),
         ({}, [4], "does not hold the actions of 4 decisions"),
-        ({}, [10**12], "take too much memory"),
-        ({"data": base64.b64encode(zlib.compress(bytes(10**7))).decode()}, [3], "does not hold the actions of 3"),
+        ({}, [10**1000], r"does not hold the actions of 10000\S* decisions"),
     ):
         packed = pack_actions([np.arange(3)]) | change
         with pytest.raises(ConfigError, match=message):

@@ -4,6 +4,7 @@
 """
 
 import copy
+import io
 import json
 import zipfile
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from safetensors.numpy import load, save
 from stable_baselines3 import PPO
 
 from flowsched_gym.core.errors import ConfigError, FlowSchedError, SpaceMismatchError
+from flowsched_gym.core.packed import read_bytes
 from flowsched_gym.evaluation import make_environment
 from flowsched_gym.evaluation.rollout import takes_masks
 from flowsched_gym.integrations.archive import ARRAYS, CONTENT, SEAL
@@ -47,7 +49,7 @@ def environment_of(kind: str) -> gym.Env[Any, Any]:
 
 
 def parts_of(kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    with zipfile.ZipFile(MODELS / KINDS[kind]) as archive:
+    with zipfile.ZipFile(io.BytesIO(read_bytes(MODELS / KINDS[kind]))) as archive:
         tree = json.loads(archive.read(CONTENT))
         return {name: value for name, value in tree.items() if name != SEAL}, load(archive.read(ARRAYS))
 

@@ -4,6 +4,7 @@ The same damage is done for the same number. ``FLOWSCHED_FAULTS=full`` does it s
 """
 
 import hashlib
+import io
 import json
 import os
 import warnings
@@ -20,7 +21,8 @@ import flowsched_gym
 from benchmarks.leaderboard import RESULTS as FOLDER
 from benchmarks.leaderboard import pages
 from flowsched_gym.core.errors import FlowSchedError, FlowSchedWarning
-from flowsched_gym.evaluation import make_environment
+from flowsched_gym.core.packed import read_bytes
+from flowsched_gym.evaluation import make_environment, result_paths
 from flowsched_gym.integrations.archive import ARRAYS, CONTENT, SEAL
 from flowsched_gym.integrations.sb3 import load_policy
 from flowsched_gym.workload import draw_flows, make_workload, read_flows, write_flows
@@ -192,12 +194,12 @@ def test_a_damaged_model_is_refused_by_name_or_acts(chunk: int, tmp_path: Path) 
     env = make_environment(ARTEMIS, ARGUMENTS)
     observation, _ = env.reset(seed=0)
     path = tmp_path / "model.zip"
-    with zipfile.ZipFile(MODEL) as archive:
+    with zipfile.ZipFile(io.BytesIO(read_bytes(MODEL))) as archive:
         content, arrays = archive.read(CONTENT).decode(), archive.read(ARRAYS)
     for number in share(200, 25)[chunk::CHUNKS]:
         match number % 4:
             case 0:
-                path.write_bytes(damaged_bytes(MODEL.read_bytes(), number))
+                path.write_bytes(damaged_bytes(read_bytes(MODEL), number))
             case 1:
                 write(path, damaged_json(content, number), arrays, sealed=False)
             case 2:
@@ -219,7 +221,7 @@ def test_a_damaged_model_is_refused_by_name_or_acts(chunk: int, tmp_path: Path) 
         assert [each.name for each in tmp_path.iterdir()] == ["model.zip"], number
 
 
-RESULTS = sorted((ROOT / "benchmarks" / FOLDER).glob("*.json"))
+RESULTS = result_paths(ROOT / "benchmarks" / FOLDER)
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
@@ -231,9 +233,9 @@ def test_a_damaged_result_file_is_refused_by_name_or_is_a_result_that_can_be_sho
         source = RESULTS[number % len(RESULTS)]
         path = folder / f"{number}.json"
         if number % 2:
-            path.write_bytes(damaged_bytes(source.read_bytes(), number))
+            path.write_bytes(damaged_bytes(read_bytes(source), number))
         else:
-            path.write_text(damaged_json(source.read_text(encoding="utf-8"), number), encoding="utf-8")
+            path.write_text(damaged_json(read_bytes(source).decode(), number), encoding="utf-8")
         reason = ""
         texts = []
         try:

@@ -3,7 +3,6 @@
 Archives give back what was put in; models that are asked for many actions at once say what they say to each alone.
 """
 
-import json
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,8 @@ from sb3_contrib import TRPO, MaskablePPO, RecurrentPPO
 from stable_baselines3 import A2C, DDPG, DQN, PPO, SAC, TD3
 
 from flowsched_gym.core.errors import ConfigError, SpaceMismatchError
+from flowsched_gym.core.files import read_json
+from flowsched_gym.core.packed import files_in, folders_in, read_bytes
 from flowsched_gym.envs.policies import is_pure
 from flowsched_gym.evaluation import evaluate
 from flowsched_gym.integrations.archive import ARRAYS, CONTENT, read_archive, write_archive
@@ -26,6 +27,7 @@ from tests.payload import add_payload
 from tests.repository import ROOT
 
 MODELS = ROOT / "benchmarks" / "models"
+AGENTS = [agent for setting in folders_in(MODELS) for agent in folders_in(setting)]
 ENV_ID = "flowsched_gym:flowsched/Artemis-v0"
 SMALL: dict[str, Any] = {"bursts": 3, "k": 3, "f": 4}
 HEAVY: dict[str, Any] = {"workload": "gather-heavy", "k": 3, "f": 10}
@@ -89,7 +91,7 @@ def test_a_file_of_stable_baselines3_is_not_loaded_untrusted_and_the_message_say
 def test_a_kept_model_runs_no_code_that_was_put_into_it(tmp_path) -> None:
     path, marker, env = tmp_path / "model.zip", tmp_path / "ran", gym.make(ENV_ID, **HEAVY)
     for name in ("data", "policy.pth", "pytorch_variables.pth", CONTENT, ARRAYS, "../evil.pkl", "a/b", "\u202e.pkl"):
-        path.write_bytes(KEPT.read_bytes())
+        path.write_bytes(read_bytes(KEPT))
         add_payload(path, name, marker=marker)
         for trust in (True, False):
             with pytest.raises(ConfigError, match=r"holds .*: allowed are content\.json and arrays\.safetensors"):
@@ -97,15 +99,16 @@ def test_a_kept_model_runs_no_code_that_was_put_into_it(tmp_path) -> None:
     assert not marker.exists()
 
 
-@pytest.mark.parametrize(
-    "path", sorted(MODELS.glob("*/*/*.zip")), ids=lambda path: "-".join(path.relative_to(MODELS).with_suffix("").parts)
-)
-def test_every_kept_model_is_of_numbers_and_names_and_fits_its_sidecar(path) -> None:
-    sidecar = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
-    content = read_model(path)
-    assert content["origin"] == sidecar
-    assert content["algorithm"] == sidecar["algorithm"]
-    assert type(build_policy(path, content)).__name__ == sidecar["policy"]
+@pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: "-".join(agent.relative_to(MODELS).parts))
+def test_every_kept_model_is_of_numbers_and_names_and_fits_its_sidecar(agent) -> None:
+    models = files_in(agent, ".zip")
+    assert models
+    for path in models:
+        sidecar = read_json(path.with_suffix(".json"))
+        content = read_model(path)
+        assert content["origin"] == sidecar
+        assert content["algorithm"] == sidecar["algorithm"]
+        assert type(build_policy(path, content)).__name__ == sidecar["policy"]
 
 
 def test_a_model_for_other_spaces_is_refused_with_both_named_and_acts_in_a_vector_of_its_own(tmp_path) -> None:

@@ -9,6 +9,7 @@ import flowsched_gym
 from benchmarks.kept_agents import MOST_BYTES
 from flowsched_gym.cli import main
 from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.packed import packed_file, read_bytes
 from flowsched_gym.integrations.sb3 import load_policy
 from flowsched_gym.leaderboard import load_suite
 from flowsched_gym.leaderboard.kept import agent_of_file, folder_of_agents, kept_agents, load_agent
@@ -22,9 +23,9 @@ MODELS = Path(__file__).resolve().parents[2] / "benchmarks" / "models"
 def test_agents_are_those_of_headline_settings_and_act():
     headline = {name for name, each in load_suite("standard").settings.items() if each.tier == HEADLINE}
     assert {name.partition("/")[0] for name in AGENTS} == headline
-    assert sum(path.stat().st_size for path in folder_of_agents().rglob("*") if path.is_file()) <= MOST_BYTES
+    assert packed_file(folder_of_agents()).stat().st_size <= MOST_BYTES
     for name, agent in AGENTS.items():
-        assert agent.path.read_bytes() == (MODELS / name / f"seed{agent.results['seed']}.zip").read_bytes()
+        assert read_bytes(agent.path) == read_bytes(MODELS / name / f"seed{agent.results['seed']}.zip")
     agent = flowsched_gym.load_agent(f"model:{ARTEMIS}")
     env = agent.make_env()
     observation, info = env.reset(seed=1)
@@ -67,7 +68,7 @@ def test_a_model_of_ones_own_is_handed_on_without_results(tmp_path, capsys):
     assert agent_of_file(own).kwargs == AGENTS[ARTEMIS].kwargs
     assert main(["export-card", str(own), str(tmp_path)]) == 0
     assert "model-index" not in (tmp_path / "README.md").read_text(encoding="utf-8")
-    (tmp_path / "alone.zip").write_bytes(own.read_bytes())
+    (tmp_path / "alone.zip").write_bytes(read_bytes(own))
     capsys.readouterr()
     assert main(["export-card", str(tmp_path / "alone.zip"), str(tmp_path / "out")]) == 2
     assert "there is no file" in capsys.readouterr().err

@@ -16,6 +16,8 @@ from benchmarks.paper.run import paper_markdown
 from flowsched_gym import evaluation, leaderboard
 from flowsched_gym.baselines.applications.comparison_report import verdicts
 from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.files import read_json
+from flowsched_gym.core.packed import files_in, folders_in
 from flowsched_gym.core.tables import escaped
 from flowsched_gym.evaluation import BOUND_POLICY, EpisodeResult, EvaluationResult, Interval, ModelFile, Run
 from flowsched_gym.leaderboard.play import model_digest
@@ -278,7 +280,7 @@ def test_the_committed_leaderboard_is_what_its_result_files_give_on_a_short_firs
     assert set((BENCHMARKS / "tables").iterdir()) == found.keys() - {BENCHMARKS / "README.md"}
     prose = [line for line in found[BENCHMARKS / "README.md"].splitlines() if not line.startswith("|")]
     assert len(" ".join(prose).split()) < 500
-    published = json.loads(published_path(SUITE.name).read_text(encoding="utf-8"))
+    published = read_json(published_path(SUITE.name))
     assert published == published_content(committed, SUITE), "the same"
 
 
@@ -296,7 +298,8 @@ def test_tiers_are_those_of_the_measured_ranges(judged):
 
 
 def test_trained_agents_were_played_by_the_models_that_are_kept(committed):
-    kept = {model_digest(path) for path in (BENCHMARKS / "models").glob("*/*/*.zip")}
+    agents = [agent for setting in folders_in(BENCHMARKS / "models") for agent in folders_in(setting)]
+    kept = {model_digest(path) for agent in agents for path in files_in(agent, ".zip")}
     played = {run.model.digest: result.source for result in committed for run in result.runs if run.model}
     assert {source for digest, source in played.items() if digest not in kept} == set()
     assert len(played) >= 10 * 28

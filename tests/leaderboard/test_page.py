@@ -52,7 +52,7 @@ onmessage = (event) => { found.push(event.data); document.body.dataset.found = J
 
 def group_of(name: str, *policies: str):
     """Reads results of a setting, with their actions; the last one stands for a trained agent."""
-    found = [read_result(ROOT / "benchmarks" / "results" / SUITE.name / f"{name}_{policy}.json") for policy in policies]
+    found = [read_result(ROOT / "benchmarks" / "results" / SUITE.name / name / f"{policy}.json") for policy in policies]
     runs = (replace(found[-1].runs[0], model=ModelFile(name="seed0.zip", digest="", seed=0)),)
     found[-1] = replace(found[-1], policy="agent", source="models/agent", runs=runs)
     return group_results(found, [SUITE.settings[name]])[0]

@@ -5,6 +5,7 @@ Learning curves, the means of validation episodes while agents were trained, are
 
 import contextlib
 import csv
+import io
 import math
 from collections import defaultdict
 from collections.abc import Collection
@@ -15,6 +16,7 @@ import numpy as np
 
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.files import write_text
+from flowsched_gym.core.packed import folders_in, is_file, read_bytes
 from flowsched_gym.evaluation import Progress
 from flowsched_gym.evaluation.written import column_of
 from flowsched_gym.leaderboard.page.charts import Curve
@@ -59,10 +61,10 @@ def write_site(
 def read_learning_curves(models: Path, metric: str) -> list[Curve]:
     """Reads the curves of a setting's agents, a folder each: the median of their trainings, and each of them."""
     curves = []
-    for path in sorted(models.glob(f"*/{CURVE_FILE}")):
+    for path in filter(is_file, (folder / CURVE_FILE for folder in folders_in(models))):
         trainings: dict[str, dict[float, float]] = defaultdict(dict)
         episodes = set()
-        with path.open(newline="", encoding="utf-8") as file:
+        with io.StringIO(read_bytes(path).decode(), newline="") as file:
             rows = csv.DictReader(file)
             heads = rows.fieldnames
             if heads is None or not set(CURVE_COLUMNS) <= set(heads):
