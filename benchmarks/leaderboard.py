@@ -7,6 +7,7 @@ its name below ``results/``, packed into a file for each setting; result files b
 
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -134,6 +135,8 @@ def pack_results(folder: Path) -> None:
         write_packed({**before, **{each: file.read_bytes() for each, file in files.items()}}, folder / setting)
         path.unlink()
         shutil.rmtree(kept, ignore_errors=True)
+    with suppress(OSError):  # not there, or not empty
+        (folder / MARKS).rmdir()
 
 
 def comparison(folder: Path) -> Judged:

@@ -88,7 +88,7 @@ def test_results_of_a_setting_in_one_file_are_read_verified_marked_and_replaced_
     assert [result.secret is None for result in read_results(file)] == [False, False]
     content = read_bytes(one).replace(b'"policy": "Oldest"', b'"policy": "Newest"')
     write_bytes(content, one)
-    check_refusal(flowsched(*verify, file), "short/oldest.json: it was changed after it was written")
+    check_refusal(flowsched(*verify, one), "short/oldest.json: it was changed after it was written")
 
 
 def test_tables_of_a_suite_with_tiers_part_what_has_more_actions_and_end_with_what_does_not_fit(

@@ -212,7 +212,7 @@ def test_what_holds_no_actions_is_refused() -> None:
         ({"data": "0001x2"}, [3], "data is '0001x2'"),
         ({}, [2], "does not hold the actions of 2 decisions"),
         ({}, [4], "does not hold the actions of 4 decisions"),
-        ({}, [10**1000], r"does not hold the actions of 10000\S* decisions"),
+        ({}, [10**1000], r"does not hold the actions of 1000.* decisions"),
     ):
         packed = pack_actions([np.arange(3)]) | change
         with pytest.raises(ConfigError, match=message):
