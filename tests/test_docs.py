@@ -29,6 +29,7 @@ from flowsched_gym.baselines import evaluate, train, tune
 from flowsched_gym.baselines.applications.multirun import SweepTables
 from flowsched_gym.cli import main as flowsched
 from flowsched_gym.cli.app import _parser
+from flowsched_gym.core.files import read_json
 from flowsched_gym.fluid.disciplines import DISCIPLINES
 from flowsched_gym.packets.schedulers import SCHEDULERS
 from flowsched_gym.topology import TOPOLOGIES
@@ -137,7 +138,7 @@ def test_the_readme_says_that_no_agent_wins_while_none_is_better_than_the_rules_
 
 
 def test_the_figures_of_the_readme_are_inside_what_is_allowed() -> None:
-    figures = json.loads(FIGURES.read_text(encoding="utf-8"))
+    figures = read_json(FIGURES)
     assert figures["exact"]["largest_relative_gap"] < 1e-9
     assert max(abs(figures["theory"][name] / mean - 1) for name, mean in THEORY.items()) < 0.01
     assert figures["ns3"]["largest_points"] < POINTS_ALLOWED
