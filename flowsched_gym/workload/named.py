@@ -191,11 +191,11 @@ _NAMED: Final[Mapping[str, tuple[str, NamedConfig]]] = {
     ),
     "artemis-thesis-a2": ("the same, variant 2: gather-a2, for transport=tcp-lossy-2018a", _THESIS_2),
     "artemis-thesis-multi": (
-        "artemis-thesis gathered by 4 hosts from 20, 10 bursts/s at each: the outlook of the thesis, chapter 5",
+        "artemis-thesis gathered by 4 hosts from 20, 10 bursts/s at each (chapter 5), for transport=tcp-lossy-2018a",
         _THESIS_MULTI,
     ),
     "artemis-thesis-scatter": (
-        "artemis-thesis the other way: 8 hosts send 10 bursts/s each to 10 others: the thesis's outlook, chapter 5",
+        "artemis-thesis the other way, from 8 hosts to 10 others each (chapter 5), for transport=tcp-lossy-2018a, k=2",
         _THESIS_SCATTER,
     ),
     "gather-heavy": (
