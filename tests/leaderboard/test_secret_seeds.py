@@ -86,14 +86,14 @@ def test_a_policy_that_looks_public_seeds_up_is_caught_by_ten_secret_ones(flowsc
     assert flowsched(*run, "first.py").status == 0
     verify = ("leaderboard", "verify", "--suite", "tasks-v1.json", "--mark", "--fresh", 10)
 
+    # Of honest claims one in a hundred is accused, and of false ones some are not: these seeds are always the same.
+    monkeypatch.setattr("flowsched_gym.leaderboard.verification.secret_seeds", lambda _, count: list(range(count)))
     caught = flowsched(*verify, "leaderboard/short_cheat.json", "--policy", "cheat.py")
     assert (caught.status, caught.err) == (1, "")
     assert "cheat.py in 10 episodes on secret seeds: mean TCT, ms minus " in caught.out
     assert "DOES NOT AGREE, p = 0.00" in caught.out
     assert not (folder / "leaderboard" / "secret-seeds").exists()
 
-    # Of honest claims one in a hundred is accused.
-    monkeypatch.setattr("flowsched_gym.leaderboard.verification.secret_seeds", lambda _, count: list(range(count)))
     honest = flowsched(*verify, "leaderboard/short_first.json", "--policy", "first.py")
     assert honest.status == 0, honest.out
     assert "agrees, p = " in honest.out
