@@ -12,7 +12,6 @@ import pytest
 import flowsched_gym
 from flowsched_gym.core.errors import ConfigError, FlowFileError, WorkloadError
 from flowsched_gym.evaluation import evaluate
-from flowsched_gym.registration import SYSTEMS, load_target
 from flowsched_gym.topology import crossing_shares, fat_tree, one_link, tree9
 from flowsched_gym.workload import (
     MESSAGE_GAPS,
@@ -34,7 +33,6 @@ from flowsched_gym.workload import (
     make_workload,
     parse_variant,
 )
-from tests.repository import ROOT
 from tests.simulate import make_flows
 
 FLOWS = make_flows([0.0, 1.0], [3.0, 4.0])
@@ -225,15 +223,3 @@ def test_qclusters_messages_load_one_port_and_its_connections_carry_several() ->
         assert gap > 0
     deadlines = make_workload("qcluster-deadlines").draw(1)
     assert ((deadlines.size < 1e5) == (deadlines.deadline_span < math.inf)).all()
-
-
-def test_every_named_workload_has_a_yaml_with_its_name_and_arguments_of_an_environment_that_are_not_set() -> None:
-    environments = [environment for system in SYSTEMS for environment in system.environments]
-    arguments = [{field.name for field in fields(load_target(environment.config))} for environment in environments]
-    paths = sorted((ROOT / "configs" / "workload").glob("*.yaml"))
-    assert {path.stem for path in paths} == set(WORKLOADS)
-    for path in paths:
-        content = pytest.importorskip("yaml").safe_load(path.read_text(encoding="utf-8"))
-        assert content.pop("name") == path.stem
-        assert any(set(content) <= each for each in arguments), path
-        assert all(value is None for value in content.values()), path
