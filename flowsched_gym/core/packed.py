@@ -111,6 +111,8 @@ def _unpacked(file: Path, changed: int, size: int) -> Mapping[str, bytes]:
             raise ConfigError(f"{file} holds more than {MOST_BYTES} B: a packed folder must be smaller")
         with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
             members = [(member.name, member.offset_data, member.size) for member in archive if member.isreg()]
+    except MemoryError:
+        raise ConfigError(f"{file} takes too much memory to unpack: it was not packed by flowsched-gym") from None
     except (EOFError, ValueError, lzma.LZMAError, tarfile.TarError) as error:
         raise ConfigError(f"{file} is no folder that was packed by flowsched-gym, or damaged: {error}") from None
     return MappingProxyType({name.partition("/")[2]: content[at : at + size] for name, at, size in members})

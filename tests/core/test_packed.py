@@ -69,3 +69,12 @@ def test_what_is_no_packed_folder_or_too_large_a_one_is_one_clear_error(folder: 
     monkeypatch.setattr(packed, "MOST_BYTES", 1000)
     with pytest.raises(ConfigError, match=r"agent\.tar\.xz holds more than 1000 B"):
         packed._unpacked.__wrapped__(file, 0, 0)
+
+
+def test_a_packed_folder_that_asks_for_more_memory_than_there_is_is_one_clear_error(folder: Path, monkeypatch) -> None:
+    def ask(_: Path) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(lzma, "open", ask)
+    with pytest.raises(ConfigError, match=r"agent\.tar\.xz takes too much memory to unpack"):
+        read_bytes(folder / "a.json")
