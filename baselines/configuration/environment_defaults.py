@@ -14,8 +14,7 @@ from gymnasium import spaces
 from omegaconf import DictConfig
 
 from flowsched_gym.core.errors import ConfigError, listed
-from flowsched_gym.envs import PeriodEnv
-from flowsched_gym.registration import ENVIRONMENTS, SYSTEMS, find_environment, load_target
+from flowsched_gym.registration import ENVIRONMENTS, SYSTEMS, find_environment
 from flowsched_gym.systems import EnvironmentSpec
 
 LEARNERS: Final[Mapping[type[spaces.Space[Any]], Mapping[str, str]]] = {
@@ -24,8 +23,6 @@ LEARNERS: Final[Mapping[type[spaces.Space[Any]], Mapping[str, str]]] = {
     spaces.MultiDiscrete: {"policy": "pathwise", "algorithm": "maskable_ppo"},
 }
 """Network and algorithm, by the actions of an environment."""
-FLAT: Final = "flat"
-"""Network for discrete actions once per period, which choose among no slots."""
 
 EVOLUTION: Final = "cmaes"
 DECISIONS: Final = 1_000_000
@@ -73,9 +70,7 @@ def default_of(env: str, group: str) -> str:
     spec = environments[env]
     if group == "workload":
         return spec.workloads[0]
-    actions = _actions(spec)
-    is_period = issubclass(load_target(spec.entry_point), PeriodEnv)
-    return FLAT if (group, actions, is_period) == ("policy", spaces.Discrete, True) else LEARNERS[actions][group]
+    return LEARNERS[_actions(spec)][group]
 
 
 def _file_name(environment: EnvironmentSpec) -> str:

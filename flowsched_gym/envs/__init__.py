@@ -1,7 +1,7 @@
 """What Gymnasium environments of all systems share."""
 
 from flowsched_gym.envs.base import FlowSchedEnv
-from flowsched_gym.envs.decision import DecisionEnv, DecisionVectorEnv, MaskedEnv, MaskedVectorEnv
+from flowsched_gym.envs.decision import DecisionEnv, DecisionVectorEnv
 from flowsched_gym.envs.network_setup import NetworkSetup
 from flowsched_gym.envs.packet_setup import PortsSetup, PortView
 from flowsched_gym.envs.period import FluidControl, PeriodControl, PeriodEnv, PeriodVectorEnv
@@ -16,8 +16,6 @@ __all__ = [
     "FlowSchedEnv",
     "FlowSchedVectorEnv",
     "FluidControl",
-    "MaskedEnv",
-    "MaskedVectorEnv",
     "NetworkSetup",
     "NetworkView",
     "PeriodControl",

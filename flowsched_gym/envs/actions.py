@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from flowsched_gym.core.arrays import FloatArray, IntArray, is_whole
+from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray, is_whole
 from flowsched_gym.core.errors import ConfigError, InvalidAction, shown
 from flowsched_gym.fluid.rules.ordering.feedback import are_within
 
@@ -62,6 +62,62 @@ def read_numbers(action: object, count: int, name: str = "action") -> FloatArray
     if values.shape != (count,) or not are_within(values, 1.0):
         raise InvalidAction(f"{name} is {shown(action)}: it must be {count} numbers in [-1, 1]")
     return values
+
+
+def num_options(space: spaces.Space[Any]) -> int:
+    """Counts the entries of an action mask: the actions, or those of all choices together; 0 where there are none."""
+    if isinstance(space, spaces.Discrete):
+        return int(space.n)
+    return int(space.nvec.sum()) if isinstance(space, spaces.MultiDiscrete) else 0
+
+
+def no_actions(space: spaces.Space[Any]) -> npt.NDArray[Any]:
+    """Returns no action, (0, ...), of the type in which machine code takes them."""
+    return np.zeros((0, *(space.shape or ())), dtype=np.int64 if num_options(space) else np.float64)
+
+
+def read_action(space: spaces.Space[Any], action: object, name: str = "action") -> Any:
+    """Reads an action as ``DecisionRules.act`` takes it: an integer, or an array of integers or float64.
+
+    Raises ``InvalidAction`` for one outside the space, with its name.
+    """
+    if isinstance(space, spaces.Discrete):
+        return read_choice(action, int(space.n))
+    if isinstance(space, spaces.MultiDiscrete):
+        return read_choices(action, space.nvec, name)
+    return read_numbers(action, int(np.prod(space.shape or ())), name)
+
+
+def read_actions(space: spaces.Space[Any], actions: object, over: BoolArray) -> npt.NDArray[Any]:
+    """Reads an action for each of several environments, (num_envs, ...), but for those that are over.
+
+    Raises ``InvalidAction`` for one outside the space, with the number of its environment.
+    """
+    if isinstance(space, spaces.Discrete):
+        return _read_all_choices(actions, int(space.n), over)
+    given = list(actions) if np.iterable(actions) else []
+    if len(given) != len(over):
+        raise InvalidAction(f"actions is {shown(actions)}: there must be one for each of {len(over)} environments")
+    none = no_actions(space)
+    read = np.zeros((len(over), *none.shape[1:]), dtype=none.dtype)
+    for number in np.flatnonzero(~over).tolist():
+        read[number] = read_action(space, given[number], f"action of environment {number}")
+    return read
+
+
+def _read_all_choices(actions: object, num_actions: int, over: BoolArray) -> IntArray:
+    chosen = as_integers(actions)
+    if chosen is None or chosen.shape != over.shape:
+        raise InvalidAction(f"actions is {shown(actions)}: it must be {len(over)} integers")
+    contiguous = np.ascontiguousarray(chosen, dtype=np.int64)
+    if contiguous.view(np.uint64).max() >= num_actions:
+        outside = np.flatnonzero(((contiguous < 0) | (contiguous >= num_actions)) & ~over)
+        if len(outside):
+            raise InvalidAction(
+                f"action of environment {outside[0]} is {contiguous[outside[0]]}: "
+                f"it must be an integer from 0 to {num_actions - 1}"
+            )
+    return contiguous
 
 
 def as_integers(values: object) -> npt.NDArray[np.integer[Any]] | None:

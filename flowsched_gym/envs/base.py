@@ -2,7 +2,7 @@
 
 import pickle
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeVar
 
@@ -10,6 +10,7 @@ import gymnasium
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.core.arrays import BoolArray
 from flowsched_gym.core.checks import check_choice
 from flowsched_gym.core.errors import ConfigError, SimulationError, shown
 from flowsched_gym.core.seeding import draw_episode_seed
@@ -19,12 +20,19 @@ from flowsched_gym.envs.columns import Layout
 from flowsched_gym.envs.drawing import Scene, View, draw_frame, write_text
 from flowsched_gym.envs.drawing.panels import Stack
 from flowsched_gym.envs.drawing.render_modes import RENDER_MODES, Window, check_render_mode
-from flowsched_gym.envs.episode import Episode, EpisodeBatch, EpisodeSetup, check_source, draw_flows, redraw_flows
+from flowsched_gym.envs.episode import (
+    Episode,
+    EpisodeBatch,
+    EpisodeSetup,
+    check_periods,
+    check_source,
+    draw_flows,
+    redraw_flows,
+)
 from flowsched_gym.envs.state import EnvState, Restored, fingerprint
-from flowsched_gym.flows.fields import fill_flow_fields
+from flowsched_gym.flows.fields import EPISODE_FIELDS, fill_flow_fields
 from flowsched_gym.flows.metrics import summary
 from flowsched_gym.fluid import Records
-from flowsched_gym.fluid.compiled.records import EPISODE_FIELDS
 from flowsched_gym.fluid.compiled.stepping import Results, new_results
 from flowsched_gym.workload import Workload, WorkloadSource
 
@@ -64,11 +72,13 @@ class FlowSchedEnv(Documented, Restored, gymnasium.Env[Observation, Action], Gen
     _PICKLED = ("spec", "action_space", "_np_random", "_np_random_seed", "_closed")
     config: "DataclassInstance"
     num_actions: int = 0
-    """Entries of the action mask; 0 where there is none."""
+    """Entries of the action mask; 0 where there is none: actions that it leaves out are legal, but replaced."""
     terms: tuple[str, ...]
     """Names of the terms of the reward."""
     final_infos: tuple[str, ...] = ()
     """Names of what the last info tells besides."""
+    _skips_empty_periods: ClassVar[bool] = False
+    """Whether nothing is asked wherever no flow is active, so that periods before the next arrival are left out."""
     metadata: ClassVar[dict[str, Any]] = {"render_modes": RENDER_MODES, "render_fps": 10}  # type: ignore[misc]  # no instance has its own
 
     def __init__(
@@ -101,6 +111,8 @@ class FlowSchedEnv(Documented, Restored, gymnasium.Env[Observation, Action], Gen
         self._decisions: list[Action] = []
         self._max_decisions = np.inf if max_decisions is None else float(max_decisions)
         check_source(source, network)
+        argument = "period_us" if hasattr(self.config, "period_us") else "period_ms"
+        check_periods(source, network, argument, skips_empty=self._skips_empty_periods)
 
     @property
     def simulation(self) -> Episode:
@@ -108,6 +120,16 @@ class FlowSchedEnv(Documented, Restored, gymnasium.Env[Observation, Action], Gen
         if not hasattr(self, "_simulation"):
             raise SimulationError("there is no episode yet: call reset() first")
         return self._simulation
+
+    @property
+    def action_masks(self) -> Callable[[], BoolArray]:
+        """Returns which actions do what they say, (num_actions,) bool, of several choices one after the other.
+
+        Refuses before the first episode, and is not there (``hasattr`` is false) where there are no masks.
+        """
+        if not self.num_actions:
+            raise AttributeError(f"{self._name} has no action masks: all of its actions do what they say")
+        return self._mask
 
     @property
     def source(self) -> WorkloadSource:
@@ -328,11 +350,18 @@ class FlowSchedEnv(Documented, Restored, gymnasium.Env[Observation, Action], Gen
 
     def _info(self, finished: Sequence[int], terms: dict[str, float]) -> dict[str, Any]:
         simulation = self._simulation
-        return {
+        info = {
             "time": simulation.now,
             "finished": tuple(simulation.workload.flow_id[list(finished)].tolist()) if finished else (),
             "reward_terms": terms,
         }
+        if self.num_actions:
+            info["action_mask"] = self._mask().astype(np.int8)  # as Gymnasium's spaces sample by
+        return info
+
+    def _mask(self) -> BoolArray:
+        """Returns which actions do what they say, a new array, where there are masks."""
+        raise NotImplementedError
 
     @abstractmethod
     def _begun(self) -> None:

@@ -6,8 +6,9 @@ from typing import Any, Final
 import numpy as np
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray, ObservationArray
+from flowsched_gym.envs.actions import no_actions
 from flowsched_gym.envs.base import ONLY
-from flowsched_gym.envs.decision import NO_ACTIONS, DecisionEnv
+from flowsched_gym.envs.decision import DecisionEnv
 from flowsched_gym.fluid.compiled import BatchSimulation
 from flowsched_gym.fluid.compiled.stepping import play, step
 from flowsched_gym.fluid.compiled.tables import Tables
@@ -51,6 +52,7 @@ class EpisodeCopies:
         self._all = np.arange(num_copies)
         self._actions = np.zeros(num_copies, dtype=np.int64)
         self._chosen = np.zeros((num_copies, 1), dtype=np.int64)
+        self._none = no_actions(env.action_space)
         self._no_weights = np.zeros((num_copies, 0))
         self._playing: tuple[Tables, type, Any] | None = None
 
@@ -59,7 +61,7 @@ class EpisodeCopies:
         known = len(self._taken)
         if workload is not self._workload or list(actions[:known]) != self._taken:
             self._load([workload], FIRST)
-            self._run(FIRST, NO_ACTIONS)
+            self._run(FIRST, self._none)
             self._workload, known = workload, 0
         self._play(FIRST, actions[known:])
         self._taken = list(actions)
@@ -75,9 +77,9 @@ class EpisodeCopies:
         if (np.diff(arrival_time) >= 0).all():
             num_arrived = int(np.searchsorted(arrival_time, self.time[0], side="right"))
             self._batch.branch(0, numbers, num_arrived, with_delivered=not self._taken)
-            self._run(numbers, NO_ACTIONS)
+            self._run(numbers, self._none)
         else:  # the rows of flows that have arrived are others there
-            self._run(numbers, NO_ACTIONS)
+            self._run(numbers, self._none)
             self._play(numbers, self._taken)
 
     def copy(self, sources: IntArray, numbers: IntArray) -> None:
@@ -96,7 +98,7 @@ class EpisodeCopies:
         """Plays some copies, (count,), to their ends by the ``record`` of a policy; adds rewards to the last ones."""
         tables, env = self._batch.tables, self._env
         network = (tables, env.rules, env._max_decisions, self._all, numbers, self.over)
-        arguments = *network, record, self._no_weights, NO_ROOM, self._chosen, self._results
+        arguments = *network, record, self._no_weights, NO_ROOM, self._chosen, self._chosen[:, 0], self._results
         if self._playing is None or self._playing[0] is not tables or self._playing[1] is not type(record):
             self._playing = tables, type(record), compiled_for(play, *arguments)
         self._playing[2](*arguments)

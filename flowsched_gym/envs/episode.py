@@ -8,9 +8,11 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final
 
+import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core.checks import EXACT_END
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.periods import Period
 from flowsched_gym.envs.drawing import Scene
@@ -33,6 +35,8 @@ EpisodeBatch = BatchSimulation | PacketNetworks
 NO_FLOW: Final = "the episode drawn has no flow: ask for more bursts, or more seconds of arrivals"
 SEEDS_TO_TRY: Final = 10
 """Episodes that are drawn to find one that has a flow."""
+MOST_PERIODS: Final = 10_000_000
+"""Periods of an episode at most: to go through so many takes half an hour, whether anything is decided or not."""
 RECENT: Final = 16
 """Episodes that are kept after they have been drawn."""
 
@@ -136,6 +140,28 @@ def check_source(source: WorkloadSource, network: EpisodeSetup) -> None:
             network.check(workload)
         elif not any(each.draw(seed).num_flows for seed in range(1, SEEDS_TO_TRY)):
             raise ConfigError(NO_FLOW)
+
+
+def check_periods(source: WorkloadSource, network: EpisodeSetup, argument: str, *, skips_empty: bool) -> None:
+    """Refuses periods, set by an argument, of which an episode has too many, by the flows of one.
+
+    Those that are left out, since no flow is active in them, do not count.
+    """
+    seconds = None if network.period is None else network.period.seconds
+    for workload in (each.draw(0) for each in members_of(source)):
+        if seconds is None or not workload.num_flows:
+            continue
+        hosts = len(np.unique(workload.source))
+        alone = float(workload.size.sum()) / float(network.topology.capacity[0])
+        last = float(workload.arrival_time.max())
+        active = min(last, alone) if skips_empty else last
+        expected = (active + alone / hosts) / seconds
+        if not (expected <= MOST_PERIODS and last / seconds < EXACT_END):
+            raise ConfigError(
+                f"{argument} makes periods of {seconds:g} s: an episode would have about {expected:.2g}, at most "
+                f"{MOST_PERIODS} are allowed (periods of about {expected * seconds / MOST_PERIODS:.2g} s, or flows "
+                f"that arrive within less than {last:.2g} s: a larger load, or fewer flows)"
+            )
 
 
 def draw_flows(source: WorkloadSource, episode_seed: int) -> Workload:

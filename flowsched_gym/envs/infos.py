@@ -273,7 +273,10 @@ class VectorInfos(VectorEpisodes):
 
     def _columns(self, outputs: Results) -> dict[str, npt.NDArray[Any]]:
         """Returns the infos of every step, with a leading axis over environments."""
-        return {"time": outputs.time}
+        columns: dict[str, npt.NDArray[Any]] = {"time": outputs.time}
+        if self._template.num_actions:
+            columns["action_mask"] = outputs.mask.astype(np.int8)
+        return columns
 
     @abstractmethod
     def _observe(self, numbers: IntArray, outputs: Results) -> None:

@@ -160,7 +160,7 @@ class NetworkSetup(EpisodeSetup):
         first_link = number * tables.link_stride
         return NetworkView(
             now=networks["now"].item(number),
-            begun_at=tables.episodes["begun_at"].item(number),
+            begun_at=tables.episodes["acted_at"].item(number),
             num_periods=batch.num_periods(number),
             num_flows=num_flows,
             flows=tables.flows[first : first + num_flows],

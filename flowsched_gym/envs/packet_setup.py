@@ -144,7 +144,7 @@ class PortsSetup(EpisodeSetup):
             senders.completion_time,
             senders.order[: batch.num_delivered(number)],
             now=batch.now(number),
-            begun_at=batch.episodes["begun_at"].item(number),
+            begun_at=batch.episodes["acted_at"].item(number),
             num_periods=batch.num_periods(number),
             num_before=batch.episodes["num_before"].item(number),
             record=tables.record,

@@ -4,15 +4,15 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from copy import copy
-from typing import Any, ClassVar, Final, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
-from flowsched_gym.core.checks import EXACT_END, check_integer
-from flowsched_gym.core.errors import ConfigError, InvalidAction, shown
+from flowsched_gym.core.checks import check_integer
+from flowsched_gym.core.errors import InvalidAction, shown
 from flowsched_gym.core.periods import Period
 from flowsched_gym.envs.base import Action, FlowSchedEnv, Observation
 from flowsched_gym.envs.columns import Layout
@@ -26,13 +26,9 @@ from flowsched_gym.fluid.compiled.stepping import Results
 from flowsched_gym.fluid.decision import DecisionKind
 from flowsched_gym.fluid.disciplines import Mlfq, QueuedTasks
 from flowsched_gym.topology import Routing, Topology
-from flowsched_gym.workload import WorkloadSource, members_of
+from flowsched_gym.workload import WorkloadSource
 
 View = TypeVar("View", bound=EpisodeView)
-
-MOST_PERIODS: Final = 10_000_000
-"""Periods of an episode at most: to go through so many takes half an hour, whether anything is decided or not. Those
-that are left out, since no flow is active in them, do not count."""
 
 
 class PeriodControl(ABC, Generic[Action, View]):
@@ -56,13 +52,11 @@ class PeriodControl(ABC, Generic[Action, View]):
     num_actions: int = 0
     may_pass: ClassVar[bool] = False
     """Whether ``asks`` may answer no."""
-    passes_when_empty: ClassVar[bool] = False
-    """Whether it answers no wherever no flow is active, so that periods before the next arrival may be left out."""
 
     @property
     def episode_fields(self) -> Fields:
         """What is kept of an episode."""
-        return ("num_before", "i8"), ("begun_at", "f8"), ("memory", "f8", (self.memory_size,))
+        return (("memory", "f8", (self.memory_size,)),)
 
     def asks(self, view: View) -> bool:
         """Returns whether there is anything to decide at the beginning of a period; if not, it begins at once."""
@@ -149,40 +143,19 @@ class PeriodEnv(FlowSchedEnv[Action]):
         self.terms = control.terms
         self.num_actions = control.num_actions
         self._control = control
-        self._check_periods()
 
     def view(self) -> Any:
         """Views the network as it stands, as ``PeriodControl`` does; refuses before the first episode."""
         simulation = self.simulation
         if self._batch is not None:
             return self._network.view_batch(self._batch, 0)
-        num_before, begun_at = self._episodes["num_before"].item(), self._episodes["begun_at"].item()
+        num_before, begun_at = self._episodes["num_before"].item(), self._episodes["acted_at"].item()
         return self._network.view(simulation, self._flow_columns, num_before=num_before, begun_at=begun_at)
 
     @property
     def _memory(self) -> FloatArray:
         memory: FloatArray = self._episodes["memory"][0]
         return memory
-
-    def _check_periods(self) -> None:
-        """Refuses periods of which an episode has too many, by the flows of one."""
-        assert self._network.period is not None
-        seconds = self._network.period.seconds
-        for workload in (each.draw(0) for each in members_of(self._source)):
-            if seconds is None or not workload.num_flows:
-                continue
-            hosts = len(np.unique(workload.source))
-            alone = float(workload.size.sum()) / float(self._network.topology.capacity[0])
-            last = float(workload.arrival_time.max())
-            active = min(last, alone) if self._control.passes_when_empty else last
-            expected = (active + alone / hosts) / seconds
-            if not (expected <= MOST_PERIODS and last / seconds < EXACT_END):
-                argument = "period_us" if hasattr(self.config, "period_us") else "period_ms"
-                raise ConfigError(
-                    f"{argument} makes periods of {seconds:g} s: an episode would have about {expected:.2g}, at most "
-                    f"{MOST_PERIODS} are allowed (periods of about {expected * seconds / MOST_PERIODS:.2g} s, or flows "
-                    f"that arrive within less than {last:.2g} s: a larger load, or fewer flows)"
-                )
 
     def _begun(self) -> None:
         self._control.begin(self.view(), self._memory)
@@ -194,7 +167,7 @@ class PeriodEnv(FlowSchedEnv[Action]):
         num_before = 0
         if self._decisions:
             num_before = self._episodes["num_before"][0] = simulation.num_delivered
-            self._episodes["begun_at"] = simulation.now
+            self._episodes["acted_at"] = simulation.now
         if simulation.awaits_decision:
             self._control.act(self.view(), self._memory, chosen)
             simulation.go_on()
@@ -219,7 +192,7 @@ class PeriodEnv(FlowSchedEnv[Action]):
         """Returns how many periods, from the next one on, begin before a flow arrives; 0 where one is active."""
         assert self._network.period is not None
         arrived, seconds = view.arrival_time <= view.now, self._network.period.seconds
-        if not self._control.passes_when_empty or seconds is None or np.count_nonzero(arrived) > view.num_delivered:
+        if not self._skips_empty_periods or seconds is None or np.count_nonzero(arrived) > view.num_delivered:
             return 0
         arrival = float(view.arrival_time[~arrived].min())
         number = math.ceil(arrival / seconds)
@@ -265,7 +238,7 @@ class PeriodVectorEnv(FlowSchedVectorEnv):
             if self._num_steps[number]:
                 episode = self.simulation.episodes[network]
                 episode["num_before"] = self.simulation.num_delivered(network)
-                episode["begun_at"] = self.simulation.now(network)
+                episode["acted_at"] = self.simulation.now(network)
             if self.simulation.awaits_decision(network):
                 self._control.act(*self._view(network), action)
                 self.simulation.go_on(network)

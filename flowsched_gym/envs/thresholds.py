@@ -1,8 +1,7 @@
 """Thresholds between queues: as arguments, as actions on a logarithmic scale of sizes, and in pictures."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple, Self
 
 import numpy as np
 
@@ -14,7 +13,8 @@ from flowsched_gym.envs.drawing.formats import size_text
 from flowsched_gym.envs.drawing.panels import Chart
 from flowsched_gym.fluid.disciplines.queues import check_limits
 from flowsched_gym.fluid.rules.ordering.feedback import spread_limits
-from flowsched_gym.machine_code.numerics import take_exponentials
+from flowsched_gym.machine_code.decorators import inlined_rule, rule
+from flowsched_gym.machine_code.numerics import natural_log, take_exponentials
 
 LEAST_RATIO: Final = 1.01
 """A threshold is larger than the one before by this factor at least."""
@@ -26,8 +26,7 @@ BINS: Final = 60
 UNITS: Final = ("B", "KB", "MB", "GB")
 
 
-@dataclass(frozen=True)
-class ThresholdScale:
+class ThresholdScale(NamedTuple):
     """A logarithmic scale on which each number of an action chooses a threshold above the one before.
 
     With u = (action + 1) / 2, log t_1 = log lowest + u_1 (h_1 - log lowest) and log t_i = l_i + u_i (h_i - l_i), where
@@ -41,21 +40,20 @@ class ThresholdScale:
 
     lowest: float
     highest: float
-    bottom: float = field(init=False)
-    top: float = field(init=False)
-    step: float = field(init=False)
+    bottom: float
+    top: float
+    step: float
 
-    def __post_init__(self) -> None:
-        for name, value in (("bottom", self.lowest), ("top", self.highest), ("step", LEAST_RATIO)):
-            object.__setattr__(self, name, float(numerics.log(value)))
+    @classmethod
+    def between(cls, lowest: float, highest: float) -> Self:
+        """Makes a scale from the smallest to the largest threshold in B."""
+        return cls(lowest, highest, *(float(numerics.log(value)) for value in (lowest, highest, LEAST_RATIO)))
 
     def thresholds_of(self, action: FloatArray) -> FloatArray:
         """Returns the thresholds in whole B, increasing in rows, for numbers in [-1, 1], (num_rows, count) both."""
-        logarithm = np.empty(action.shape)
-        spread_limits(action, self.bottom, self.top, self.step, logarithm)
-        # Whole bytes, so that no last bit of a logarithm decides.
-        take_exponentials(logarithm)
-        return np.rint(logarithm)
+        thresholds = np.empty(action.shape)
+        write_thresholds(action, self, thresholds)
+        return thresholds
 
     def action_of(self, thresholds: FloatArray) -> FloatArray:
         """Returns the action, in [-1, 1], that stands for thresholds, or, outside its range, for the nearest ones.
@@ -98,6 +96,23 @@ class ThresholdScale:
             counts=tuple(np.histogram(self.position_of(sizes), BINS, (0.0, 1.0))[0].tolist()),
             borders=tuple(self.position_of(np.maximum(thresholds, self.lowest)).tolist()),
         )
+
+
+@rule
+def write_thresholds(action: FloatArray, scale: ThresholdScale, thresholds: FloatArray) -> None:
+    """Writes the thresholds that ``thresholds_of`` returns."""
+    spread_limits(action, scale.bottom, scale.top, scale.step, thresholds)
+    take_exponentials(thresholds)
+    # Whole bytes, so that no last bit of a logarithm decides.
+    for row in range(thresholds.shape[0]):
+        for index in range(thresholds.shape[1]):
+            thresholds[row, index] = np.rint(thresholds[row, index])
+
+
+@inlined_rule
+def height_of(size: float, scale: ThresholdScale) -> float:
+    """Returns where a size in B, > 0, stands on a scale from the lowest (0) to the highest (1), cut to that."""
+    return min(max((natural_log(size) - scale.bottom) / (scale.top - scale.bottom), 0.0), 1.0)
 
 
 def class_of_size(size: FloatArray) -> IntArray:

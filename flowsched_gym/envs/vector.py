@@ -2,7 +2,7 @@
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -47,9 +47,9 @@ class FlowSchedVectorEnv(Restored, VectorInfos):
     """
 
     _PICKLED = ("spec", "action_space", "single_action_space", "closed", "_generators", "_generator_seeds")
-    _SHARED: ClassVar[tuple[str, ...]] = ("config", "layout", "metadata", "render_mode", "spec")
+    _SHARED: ClassVar[tuple[str, ...]] = ("config", "layout", "metadata", "num_actions", "render_mode", "spec")
     """What ``call`` finds in the template."""
-    _ASKED: ClassVar[tuple[str, ...]] = ("np_random", "np_random_seed")
+    _ASKED: ClassVar[tuple[str, ...]] = ("action_masks", "np_random", "np_random_seed")
     """What ``call`` finds here, with an entry for each environment."""
     _COLUMNS: ClassVar[tuple[str, ...]] = ("_over", "_num_steps", "_next_seed", "_episode_seed", "_member")
     """Arrays of one entry for each environment that belong to its state."""
@@ -88,6 +88,7 @@ class FlowSchedVectorEnv(Restored, VectorInfos):
         self.action_space = batch_space(template.action_space, self.num_envs)
         self._max_steps = None if max_episode_steps is None else int(max_episode_steps)
         self._flows: bytes | None = None
+        self._masks: BoolArray
         self._begun = False
 
     def reset(
@@ -116,6 +117,19 @@ class FlowSchedVectorEnv(Restored, VectorInfos):
         self._begin(numbers)
         outputs = self._look()
         return outputs.observation, self._infos_of_reset(outputs, numbers)
+
+    @property
+    def action_masks(self) -> Callable[[], BoolArray]:
+        """Returns which actions do what they say, (num_envs, num_actions) bool.
+
+        Refuses before the first episode, and is not there where there are no masks.
+        """
+        _ = self._template.action_masks  # which refuses
+        return self._mask
+
+    def _mask(self) -> BoolArray:
+        self._check_begun()
+        return self._masks.copy()
 
     def step(self, actions: Actions) -> tuple[Observation, npt.NDArray[np.float64], BoolArray, BoolArray, Infos]:
         """Applies an action in each environment and runs to its next decision, or to its end.
@@ -346,6 +360,7 @@ class FlowSchedVectorEnv(Restored, VectorInfos):
     def _settle(self, outputs: Results) -> None:
         """Notes what the environments offer, now that they wait for actions."""
         self._begun = True
+        self._masks = outputs.mask
 
     @abstractmethod
     def _advance(self, actions: Actions, outputs: Results) -> tuple[IntArray, int]:

@@ -15,6 +15,15 @@ Fields = tuple[tuple[str, str] | tuple[str, str, tuple[int, ...]], ...]
 OF_WORKLOAD: Final = ("flow_id", "source", "destination", "size", "deadline_span", "cpu_time")
 OF_TASK: Final = ("to_first_of_task", "to_next_of_task")
 
+EPISODE_FIELDS: Final = (
+    ("empty_slot_choices", "i8"),
+    ("num_decisions", "i8"),
+    ("num_before", "i8"),  # flows that had been delivered at the last action, and its time in s; 0 before the second
+    ("acted_at", "f8"),
+)
+"""What is kept of an episode of any system. It stands behind what a system keeps itself: Numba takes a record that
+begins like another for one of that kind, and warns."""
+
 
 class FlowColumns(NamedTuple):
     """Columns of flows that an environment whose agent acts once per period may see, (num_flows,) each."""

@@ -74,6 +74,8 @@ class Order(IntEnum):
     """Serve the competing flow with this index before all others."""
     TAKE_PATH = 4
     """Send the flow that needs a path along the one with this index among its own."""
+    GO_ON = 5
+    """Begin the period, with the controls as they have been set."""
 
 
 ABOUT_TOKENS: Final = (Order.GRANT, Order.POSTPONE, Order.WAIT)
@@ -84,22 +86,25 @@ class Decision(NamedTuple):
     """A network that waits for a decision, or has come to the end of its episode.
 
     Arrays are those of the engine, not copies. In the compiled engine they hold the flows of many networks: of
-    ``candidates``, ``active`` and ``delivered``, those of this network are ``num_...`` from index ``first_...`` on, and
-    ``number`` is its index where each network has one entry.
+    ``candidates`` and ``active``, those of this network are ``num_...`` from index ``first_...`` on, of ``delivered``
+    and of all flows those from ``first_row`` on, and ``number`` is its index where each network has one entry.
 
     Attributes:
         is_due: Whether an agent has to decide; if not, the episode is over, and the rest shows its end.
         advanced_to: Time in s to which ``state.remaining`` belongs; rates are constant since.
         candidates: Rows of the flows to decide on, oldest first: requests that wait for a token, flows that compete, or
-            the flow that needs a path.
+            the flow that needs a path; none at the beginning of a period.
         active: Rows of the flows that hold a token of the destination, or, without tokens, of those that send.
         host: Destination that asks, or asked last; -1 without tokens.
         can_wait: Whether another request or token will come to that destination if nothing is granted.
         delivered: Rows of the flows that have been delivered, in that order.
         completion_time: Absolute times in s of the delivery of each flow.
         routes: Between which paths each flow may choose; ``None`` where paths stay.
+        record: What the discipline keeps; thresholds of queues, for instance.
         flows: What the rules keep of each flow, columns by name (``flow_fields``).
-        episodes: What they keep of each episode, columns by name (``episode_fields``).
+        episodes: What they keep of each episode, columns by name (``episode_fields``), and what is kept for every
+            system: ``num_before``, flows that had been delivered at the last action, and ``acted_at``, when that was in
+            s; both are 0 before the second.
     """
 
     number: int
@@ -115,13 +120,15 @@ class Decision(NamedTuple):
     host: int
     can_wait: bool
     delivered: AnyIntArray
-    first_delivered: int
+    first_row: int
+    num_flows: int
     num_delivered: int
     completion_time: FloatArray
     state: FlowState
     controls: Controls
     network: Network
     routes: Routes | None
+    record: Any
     flows: Rows
     episodes: Rows
 
@@ -130,17 +137,17 @@ class DecisionRules(Protocol):
     """The part of an environment that is its system's: a NamedTuple of its arguments, with these methods.
 
     The methods are plain functions that Numba can compile. The SimPy engine calls them as they are; the compiled engine
-    compiles those of the one record that it is given. They change nothing but ``flows`` and ``episodes``.
+    compiles those of the one record that it is given. They change nothing but ``flows`` and ``episodes``; ``act``
+    changes controls and the discipline's record too. A record may have the methods of ``OptionalRules`` besides.
     """
 
-    def act(self, decision: Decision, action: int) -> tuple[int, int, bool]:
+    def act(self, decision: Decision, action: Any) -> tuple[int, int, bool]:
         """Reads an action in the action space as an ``Order`` and the index that it is about.
 
-        Also returns whether the order replaces an action that does nothing now, such as the choice of an empty slot.
+        An action of several numbers is an array of them. At a period it sets what it is to set, and the order is
+        ``GO_ON``. Also returns whether the order replaces an action that does nothing now, such as the choice of an
+        empty slot.
         """
-
-    def mask(self, decision: Decision, mask: BoolArray) -> None:
-        """Writes which actions are not replaced, (num_actions,)."""
 
     def observe(self, decision: Decision, observation: ObservationArray) -> None:
         """Writes what the agent sees, (layout.size,)."""
@@ -151,8 +158,15 @@ class DecisionRules(Protocol):
         ``decision`` is the network after it, ``num_before`` the flows that had been delivered before; 0 at first.
         """
 
+
+class OptionalRules:
+    """Methods that a record of rules may have, and what happens where it has none."""
+
+    def mask(self, decision: Decision, mask: BoolArray) -> None:
+        """Writes which actions are not replaced, (num_actions,); nothing where there are no masks."""
+
     def final(self, decision: Decision, values: FloatArray) -> None:
-        """Writes what the last info tells besides, (num_final_infos,)."""
+        """Writes what the last info tells besides, (num_final_infos,); nothing by default."""
 
 
 class Destination(Protocol):
@@ -193,6 +207,9 @@ def check_order(network: Waiting, order: int, index: int) -> None:
             raise SimulationError(f"slot is {index}: requests wait in the slots 0 to {destination.num_waiting - 1}")
         return
     pending = network.pending
+    if order == Order.GO_ON:
+        check_period(network)
+        return
     if order == Order.SERVE_FIRST:
         if not isinstance(pending, OrderDecision):
             raise SimulationError("no order waits for a decision")
@@ -247,13 +264,6 @@ class Engine(ABC):
         """
 
     @abstractmethod
-    def go_on(self) -> None:
-        """Begins a period, with the controls as they have been set since the ``PeriodDecision``.
-
-        Raises a ``SimulationError`` if no period waits to begin.
-        """
-
-    @abstractmethod
     def skip(self, count: int) -> None:
         """Leaves out so many periods from the next one on, which begin before another flow arrives, after ``go_on``."""
 
@@ -287,3 +297,7 @@ class Engine(ABC):
     def take_path(self, choice: int) -> int:
         """Sends the flow of the ``PathDecision`` along one of its paths; returns its row."""
         return self.give(Order.TAKE_PATH, choice)
+
+    def go_on(self) -> None:
+        """Begins a period, with the controls as they have been set since the ``PeriodDecision``."""
+        self.give(Order.GO_ON, 0)

@@ -12,7 +12,6 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from flowsched_gym.core.errors import ConfigError, InvalidAction, SimulationError
-from flowsched_gym.envs import MaskedEnv, PeriodEnv
 from flowsched_gym.registration import find_environment, load_target, make_policy, register_environments
 from flowsched_gym.systems import EnvironmentSpec
 from tests.envs.episodes import (
@@ -31,7 +30,7 @@ from tests.processes import run_python
 SLOT_CHOICES = [
     spec
     for spec, env in ((spec, make(spec)) for spec in ENVIRONMENTS)
-    if isinstance(env.action_space, gym.spaces.Discrete) and isinstance(env.unwrapped, MaskedEnv)
+    if isinstance(env.action_space, gym.spaces.Discrete) and hasattr(env.unwrapped, "action_masks")
 ]
 """Environments whose actions are slots, which may be empty."""
 
@@ -86,10 +85,9 @@ def test_observations_rewards_and_ends_are_what_the_package_promises(spec, argum
     assert after == before
     assert (env.observation_space, env.action_space) == spaces
     assert exactly(vars(env.observation_space)["low"]) == bounds
-    # There are masks where single events are decided, and told where they are.
-    has_masks = isinstance(env.unwrapped, MaskedEnv)
-    assert has_masks is hasattr(env.unwrapped, "action_masks") is ("action_mask" in steps[0].info)
-    assert has_masks or isinstance(env.unwrapped, PeriodEnv)
+    # There are masks of choices, and of nothing else.
+    has_masks = hasattr(env.unwrapped, "action_masks")
+    assert has_masks is bool(env.unwrapped.num_actions) is ("action_mask" in steps[0].info)
     # The reward is the term that is asked for, or the sum of all.
     for step in steps[1:]:
         terms = step.info["reward_terms"]

@@ -11,7 +11,7 @@ from flowsched_gym.core.errors import SimulationError
 from flowsched_gym.core.periods import PeriodDecision
 from flowsched_gym.flows.records import Records
 from flowsched_gym.fluid.compiled.choosing import move as move_flow
-from flowsched_gym.fluid.compiled.orders import begin_next_period, give_one
+from flowsched_gym.fluid.compiled.orders import give_one
 from flowsched_gym.fluid.compiled.simulation import BatchSimulation
 from flowsched_gym.fluid.compiled.stepping import decision_of
 from flowsched_gym.fluid.compiled.tables import NOBODY, Tables
@@ -24,7 +24,6 @@ from flowsched_gym.fluid.decision import (
     PathDecision,
     check_move,
     check_order,
-    check_period,
 )
 from flowsched_gym.fluid.routes import Routes
 from flowsched_gym.fluid.stages import Barrier
@@ -219,11 +218,6 @@ class CompiledSimulation(Engine):
         """Carries out an ``Order``; see ``Engine``."""
         check_order(self, order, index)
         return int(give_one(self._tables, self.number, int(order), index)) - self._first_row
-
-    def go_on(self) -> None:
-        """Begins a period, with the controls as they have been set; see ``Engine``."""
-        check_period(self)
-        begin_next_period(self._tables, self.number, self._tables.choosing)
 
     def skip(self, count: int) -> None:
         """Leaves out so many periods in which no flow is active; see ``Engine``."""

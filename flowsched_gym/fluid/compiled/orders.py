@@ -17,7 +17,7 @@ from flowsched_gym.fluid.state import EventKind
 from flowsched_gym.machine_code.decorators import chosen_by_presence, engine_function, inlined_part
 
 DECISION: Final = int(EventKind.DECISION)
-GRANT, POSTPONE, _, SERVE_FIRST, _ = (int(order) for order in Order)
+GRANT, POSTPONE, _, SERVE_FIRST, TAKE_PATH, _ = (int(order) for order in Order)
 
 
 @inlined_part
@@ -72,6 +72,19 @@ def _take_path(t: Tables, n: int, index: int, choosing: Choosing) -> int:
 
 
 @inlined_part
+def _begin_next_period(t: Tables, n: int, choosing: Choosing) -> int:
+    """Begins a period, with the controls as they are now."""
+    net = t.networks[n]
+    choices = choosing.choices[n]
+    choices.num_asked = 0
+    net.asking = NOBODY
+    net.sharing_due = True
+    forget_network(n, t.cache)
+    note(t, n, DECISION, n * t.num_rows + choices.periods - 1)
+    return NOBODY
+
+
+@inlined_part
 def move_to_front(t: Tables, d: Row) -> None:
     """Makes room behind the queue."""
     waiting = d.tail - d.head
@@ -96,7 +109,9 @@ def _at_destination(t: Tables, n: int, order: int, index: int, choosing: None) -
 def _among_flows(t: Tables, n: int, order: int, index: int, choosing: Choosing) -> int:
     if order == SERVE_FIRST:
         return _serve_first(t, n, index, choosing)
-    return _take_path(t, n, index, choosing)
+    if order == TAKE_PATH:
+        return _take_path(t, n, index, choosing)
+    return _begin_next_period(t, n, choosing)
 
 
 give = chosen_by_presence(_at_destination, _among_flows)
@@ -107,17 +122,3 @@ give = chosen_by_presence(_at_destination, _among_flows)
 def give_one(t: Tables, n: int, order: int, index: int) -> int:
     """Does what ``give`` does, called from Python."""
     return give(t, n, order, index, t.choosing)
-
-
-@engine_function
-def begin_next_period(t: Tables, n: int, choosing: Choosing | None) -> None:
-    """Begins a period, where there are any, with the controls as they are now; called from Python."""
-    if choosing is None:
-        return
-    net = t.networks[n]
-    choices = choosing.choices[n]
-    choices.num_asked = 0
-    net.asking = NOBODY
-    net.sharing_due = True
-    forget_network(n, t.cache)
-    note(t, n, DECISION, n * t.num_rows + choices.periods - 1)

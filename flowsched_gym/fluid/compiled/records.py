@@ -78,9 +78,6 @@ FLOW_FIELDS: Final = (
 )
 """What is kept of a flow, side by side: the arrays that rules see are columns of these records. A thousand networks do
 not fit into the caches; so a flow takes two cache lines, and not one of each of twenty arrays."""
-EPISODE_FIELDS: Final = (("empty_slot_choices", "i8"), ("num_decisions", "i8"))
-"""What is kept of an episode of any system. It stands behind what a system keeps itself: Numba takes a record that
-begins like another for one of that kind, and warns."""
 WINDOW: Final = np.dtype([("window", "f8"), ("round_end", "f8")], align=True)
 """Segments that a sender sends in this round, and the absolute time in s at which the round ends."""
 PATH: Final = np.dtype([("delay", "f8"), ("round_trip", "f8")], align=True)

@@ -17,11 +17,11 @@ from flowsched_gym.flows.fields import OF_TASK, Fields, fill_flow_fields
 from flowsched_gym.flows.records import Records, complete_records
 from flowsched_gym.fluid.compiled.loading import load, open_paths, open_stages, set_order
 from flowsched_gym.fluid.compiled.loop import run_many
-from flowsched_gym.fluid.compiled.orders import begin_next_period
+from flowsched_gym.fluid.compiled.orders import give_one
 from flowsched_gym.fluid.compiled.snapshot import blocks_of, branch, copy, put, take
 from flowsched_gym.fluid.compiled.tables import NOBODY, Tables, new_tables
 from flowsched_gym.fluid.contract import Discipline, check_discipline, wrong_review_time
-from flowsched_gym.fluid.decision import DecisionKind
+from flowsched_gym.fluid.decision import DecisionKind, Order
 from flowsched_gym.fluid.isolation import ideal_times
 from flowsched_gym.fluid.rules.transport.lossy_senders import begin_senders
 from flowsched_gym.fluid.rules.transport.senders import wire_volume
@@ -35,6 +35,7 @@ Result = TypeVar("Result")
 
 ALL: Final = 2**62
 """More flows than there are."""
+GO_ON: Final = int(Order.GO_ON)
 IDEAL: Final = TRANSPORTS[TransportName.IDEAL]
 
 
@@ -266,7 +267,7 @@ class BatchSimulation:
 
     def go_on(self, number: int) -> None:
         """Begins a period of a network that waits for it, with the controls as they have been set."""
-        begin_next_period(self.tables, number, self.tables.choosing)
+        give_one(self.tables, number, GO_ON, 0)
 
     def skip(self, number: int, count: int) -> None:
         """Leaves out so many periods of a network in which no flow is active."""

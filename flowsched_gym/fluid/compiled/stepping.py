@@ -1,6 +1,6 @@
 """Steps environments in compiled code: reads actions, runs networks to their next decisions, observes and rewards."""
 
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +10,7 @@ from flowsched_gym.fluid.compiled.loop import run
 from flowsched_gym.fluid.compiled.orders import give
 from flowsched_gym.fluid.compiled.records import Choosing
 from flowsched_gym.fluid.compiled.tables import NOBODY, Tables, controls_of, network_of, state_of
-from flowsched_gym.fluid.decision import Decision, DecisionKind, DecisionRules
+from flowsched_gym.fluid.decision import Decision, DecisionKind, DecisionRules, OptionalRules
 from flowsched_gym.fluid.routes import Routes
 from flowsched_gym.machine_code.decorators import (
     chosen_by_presence,
@@ -23,7 +23,7 @@ from flowsched_gym.machine_code.decorators import (
 _Asked = tuple[IntArray, int, int, IntArray, int, int, int, bool, Routes | None]
 """What a ``Decision`` is about: its fields from ``candidates`` to ``can_wait``, and ``routes``."""
 
-PATH: Final = int(DecisionKind.PATH)
+ORDER, PATH = int(DecisionKind.ORDER), int(DecisionKind.PATH)
 
 
 class Results(NamedTuple):
@@ -73,15 +73,16 @@ def new_results(num_envs: int, *, size: int, num_actions: int, num_terms: int, n
 
 
 def _method(name: str, record: type) -> Any:
-    return getattr(record, name.removeprefix("_"))
+    name = name.removeprefix("_")
+    return getattr(record, name, None) or getattr(OptionalRules, name)
 
 
 _of_rules = chosen_by_type(_method, index=0)
 _act = _of_rules(DecisionRules.act)
-_mask = _of_rules(DecisionRules.mask)
+_mask = _of_rules(OptionalRules.mask)
 _observe = _of_rules(DecisionRules.observe)
 _reward = _of_rules(DecisionRules.reward)
-_final = _of_rules(DecisionRules.final)
+final = _of_rules(OptionalRules.final)
 
 
 @_of_rules
@@ -111,16 +112,16 @@ def step(
     current: IntArray,
     numbers: IntArray,
     over: BoolArray,
-    actions: IntArray,
+    actions: npt.NDArray[Any],
     results: Results,
 ) -> tuple[int, int]:
     """Applies an action in environments that are not over, and runs each to its next decision or its end.
 
     ``current`` is the network of each environment, and ``over``, updated, whether it is over, (num_envs,) each;
     ``numbers`` are the environments to step, (count,). After ``max_decisions``, inf for no limit, episodes are
-    truncated. ``actions`` are inside the space, (num_envs,), or (0,) to apply none: networks that have been loaded then
-    run to their first decision, and what the environments show is written to ``results``, rewards and flags left as
-    they are.
+    truncated. ``actions`` are inside the space, (num_envs, ...), or (0, ...) to apply none: networks that have been
+    loaded then run to their first decision, and what the environments show is written to ``results``, rewards and flags
+    left as they are.
 
     Returns the number of flows that finished, and of these environments that are over.
     """
@@ -139,8 +140,10 @@ def step(
         if not acts or not over[e]:
             net = t.networks[n]
             episode = t.episodes[n]
-            num_before = net.delivered if episode.num_decisions > 0 else 0
             if acts:
+                if episode.num_decisions > 0:
+                    episode.num_before = net.delivered
+                    episode.acted_at = net.now
                 order, index, is_replaced = _act(rules, decision_of(t, n, t.choosing), actions[e])
                 episode.empty_slot_choices += is_replaced
                 episode.num_decisions += 1
@@ -152,14 +155,14 @@ def step(
                 results.terminated[e] = not decision.is_due
                 results.truncated[e] = decision.is_due and episode.num_decisions >= max_decisions
                 over[e] = results.terminated[e] or results.truncated[e]
-                results.num_finished[e] = net.delivered - num_before
-                for k in range(n * t.num_rows + num_before, n * t.num_rows + net.delivered):
+                results.num_finished[e] = net.delivered - episode.num_before
+                for k in range(n * t.num_rows + episode.num_before, n * t.num_rows + net.delivered):
                     results.finished[num_finished] = t.delivered[k] - n * t.num_rows
                     num_finished += 1
-                results.reward[e] = _reward(rules, decision, num_before, results.terms[e])
+                results.reward[e] = _reward(rules, decision, episode.num_before, results.terms[e])
             _observe(rules, decision, results.observation[e])
             _mask(rules, decision, results.mask[e])
-            _final(rules, decision, results.final[e])
+            final(rules, decision, results.final[e])
             results.time[e] = net.now
             results.host[e] = decision.host if decision.is_due else NOBODY
             results.empty_slot_choices[e] = episode.empty_slot_choices
@@ -178,14 +181,15 @@ def play(
     policy: Any,
     weights: FloatArray,
     scratch: FloatArray,
-    actions: IntArray,
+    room: npt.NDArray[Any],
+    actions: npt.NDArray[Any],
     results: Results,
 ) -> int:
     """Plays environments that wait for a decision to their ends, each by a policy with weights of its own.
 
-    It takes what ``step`` takes; besides a ``WeightedPolicy`` of one choice, its weights, (num_envs, num_weights), its
-    scratch, and room for an action of each environment, (num_envs, 1). Of the results it writes observations, masks,
-    times and ends, and adds rewards up; it returns the number of decisions.
+    It takes what ``step`` takes; besides a ``WeightedPolicy``, its weights, (num_envs, num_weights), its scratch, and
+    room for the numbers of an action of each environment, (num_envs, count), which ``actions`` views. Of the results it
+    writes observations, masks, times and ends, and adds rewards up; it returns the number of decisions.
     """
     num_decisions = 0
     for i in range(len(numbers)):
@@ -195,11 +199,13 @@ def play(
         episode = t.episodes[n]
         decision = decision_of(t, n, t.choosing)
         while not over[e]:
-            num_before = net.delivered if episode.num_decisions > 0 else 0
+            if episode.num_decisions > 0:
+                episode.num_before = net.delivered
+                episode.acted_at = net.now
             _observe(rules, decision, results.observation[e])
             _mask(rules, decision, results.mask[e])
-            _choose(policy, weights[e], results.observation[e], results.mask[e], scratch, actions[e])
-            order, index, is_replaced = _act(rules, decision, actions[e, 0])
+            _choose(policy, weights[e], results.observation[e], results.mask[e], scratch, room[e])
+            order, index, is_replaced = _act(rules, decision, actions[e])
             episode.empty_slot_choices += is_replaced
             episode.num_decisions += 1
             num_decisions += 1
@@ -207,7 +213,7 @@ def play(
                 give(t, n, order, index, t.choosing)
             run(t, n, net.num_flows)
             decision = decision_of(t, n, t.choosing)
-            results.reward[e] += _reward(rules, decision, num_before, results.terms[e])
+            results.reward[e] += _reward(rules, decision, episode.num_before, results.terms[e])
             over[e] = not decision.is_due or episode.num_decisions >= max_decisions
         results.terminated[e] = not decision.is_due
         results.time[e] = net.now
@@ -229,7 +235,8 @@ def _about_flows(t: Tables, n: int, choosing: Choosing) -> _Asked:
     """Lays out which flows compete, or which one needs a path."""
     net, choices = t.networks[n], choosing.choices[n]
     count = choices["num_asked"] if net["asking"] != NOBODY else 0
-    count = min(count, 1) if choosing.asks == PATH else count
+    if choosing.asks != ORDER:
+        count = min(count, 1) if choosing.asks == PATH else 0
     first, first_active, routes = choices["first_asked"], n * t.most_active, choosing.routes
     return choosing.asked, first, count, t.active, first_active, net["num_active"], NOBODY, False, routes
 
@@ -257,12 +264,14 @@ def decision_of(t: Tables, n: int, choosing: Choosing | None) -> Decision:
         can_wait,
         t.delivered,
         n * t.num_rows,
+        net["num_flows"],
         net["delivered"],
         t.flows["completion_time"],
         state_of(t.flows),
         controls_of(t.flows),
         network_of(t, n, t.capacity),
         routes,
+        t.record,
         t.flows,
         t.episodes,
     )

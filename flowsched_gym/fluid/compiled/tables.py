@@ -12,11 +12,10 @@ import numpy.typing as npt
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.periods import Period
-from flowsched_gym.flows.fields import Fields
+from flowsched_gym.flows.fields import EPISODE_FIELDS, Fields
 from flowsched_gym.fluid.compiled.allocation_cache import AllocationCache, new_allocation_cache
 from flowsched_gym.fluid.compiled.records import (
     DESTINATION,
-    EPISODE_FIELDS,
     FLOW_FIELDS,
     LOG_ENTRY,
     NETWORK,

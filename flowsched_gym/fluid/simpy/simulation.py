@@ -22,7 +22,6 @@ from flowsched_gym.fluid.decision import (
     Rows,
     check_move,
     check_order,
-    check_period,
 )
 from flowsched_gym.fluid.isolation import ideal_times
 from flowsched_gym.fluid.rules.ordering.competing import count_first_contest, find_competing, touch_links
@@ -134,8 +133,8 @@ class Simulation(SimulatedNetwork, Engine):
         elif pending is not None:
             candidates = pending.candidates, 0, len(pending.candidates)
         instant = (0, self.awaits_decision, self.now, links.advanced_to)
-        delivered = (self.delivery_order, 0, self.num_delivered, self.completion_time)
-        flows_and_links = (self.state, self.controls, self.network, self.routes)
+        delivered = (self.delivery_order, 0, len(self.state.size), self.num_delivered, self.completion_time)
+        flows_and_links = (self.state, self.controls, self.network, self.routes, self.discipline.record)
         return Decision._make(
             (*instant, *candidates, *active, host, can_wait, *delivered, *flows_and_links, flows, episodes)
         )
@@ -143,6 +142,8 @@ class Simulation(SimulatedNetwork, Engine):
     def give(self, order: int, index: int) -> int:
         """Carries out an ``Order``; see ``Engine``."""
         check_order(self, order, index)
+        if order == Order.GO_ON:
+            return self._begin_next_period()
         if order not in ABOUT_TOKENS:
             return self._put_first(index) if order == Order.SERVE_FIRST else self._send_along(index)
         destination, self.asking = self.asking, None
@@ -177,12 +178,12 @@ class Simulation(SimulatedNetwork, Engine):
         self._ask()
         return row
 
-    def go_on(self) -> None:
-        """Begins a period, with the controls as they have been set; see ``Engine``."""
-        number = check_period(self).number
+    def _begin_next_period(self) -> int:
+        assert isinstance(self.pending, PeriodDecision)
+        self._note(EventKind.DECISION, self.pending.number)
         self.pending = None
-        self._note(EventKind.DECISION, number)
         self.links.request_sharing()
+        return -1
 
     def skip(self, count: int) -> None:
         """Leaves out so many periods in which no flow is active; see ``Engine``."""

@@ -14,7 +14,7 @@ from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.errors import ConfigError, SimulationError
 from flowsched_gym.core.snapshot import Snapshot
 from flowsched_gym.core.threads import Pool
-from flowsched_gym.flows.fields import Fields, fill_flow_fields
+from flowsched_gym.flows.fields import EPISODE_FIELDS, Fields, fill_flow_fields
 from flowsched_gym.flows.records import Records
 from flowsched_gym.machine_code.decorators import compiles
 from flowsched_gym.packets.compiled.detecting import NO_SLOT, DetectingSenders
@@ -140,7 +140,7 @@ class PacketNetworks:
         if not compiles():
             raise ConfigError("NUMBA_DISABLE_JIT is set: engine 'compiled' is machine code alone; use engine 'simpy'")
         self.topology = setup.topology
-        self.episodes = np.zeros(num_networks, dtype=np.dtype([*episode_fields], align=True))
+        self.episodes = np.zeros(num_networks, dtype=np.dtype([*episode_fields, *EPISODE_FIELDS], align=True))
         self._setup = setup
         self._seconds = seconds
         self._flow_type = np.dtype([*flow_fields], align=True)

@@ -1,5 +1,7 @@
 """The Artemis environment: a destination grants tokens to flows with deadlines."""
 
+from gymnasium import spaces
+
 from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
 from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.drawing import View
@@ -108,7 +110,7 @@ class ArtemisEnv(DecisionEnv[ArtemisRules]):
                 sees_all=config.observation is Observation.FULL,
                 line_rate=config.capacity,
             ),
-            config.f + {Defer.NONE: 0, Defer.WAIT: 1, Defer.TO_BACK: config.f}[config.defer],
+            spaces.Discrete(config.f + {Defer.NONE: 0, Defer.WAIT: 1, Defer.TO_BACK: config.f}[config.defer]),
             source=source,
             network=NetworkSetup(
                 topology=big_switch(num_hosts=source.num_hosts, capacity=config.capacity, delay=config.delay),

@@ -128,7 +128,7 @@ def _can_postpone(decision: Decision, slot: int) -> bool:
 def _deadlines_met(decision: Decision, first: int, last: int) -> float:
     """Counts the flows, of those delivered after ``first`` others and among the first ``last``, that were in time."""
     met = 0.0
-    for index in range(decision.first_delivered + first, decision.first_delivered + last):
+    for index in range(decision.first_row + first, decision.first_row + last):
         row = decision.delivered[index]
         if decision.completion_time[row] <= latest_completion(decision.state.deadline[row]):
             met += 1.0

@@ -20,11 +20,11 @@ RULE_CODES = tuple(RULES.values())
 """The rules that an agent can choose, in the order of ``ThresholdRule``."""
 ALPHA_STEPS = (1.0, 1.02, 1.05, 1.2)
 """Steps of alpha that it can choose; the first lets alpha stay."""
-SCALE: Final = ThresholdScale(10.0, 1000 * BYTES_PER_MEGABYTE)
+SCALE: Final = ThresholdScale.between(10.0, 1000 * BYTES_PER_MEGABYTE)
 """Scale of weights and thresholds in B: from less than a small message to the largest."""
-TIMES: Final = ThresholdScale(1e-6, 10.0)
+TIMES: Final = ThresholdScale.between(1e-6, 10.0)
 """Logarithmic scale of times in s."""
-ALPHAS: Final = ThresholdScale(LEAST_ALPHA, MOST_ALPHA)
+ALPHAS: Final = ThresholdScale.between(LEAST_ALPHA, MOST_ALPHA)
 """That of the exponents between queues."""
 CLASS_ENDS: Final = (BYTES_PER_KILOBYTE, 10 * BYTES_PER_KILOBYTE, 100 * BYTES_PER_KILOBYTE)
 """Largest sizes in B of the classes of messages; with the first two QCluster tells small from large ones

@@ -2,20 +2,19 @@
 
 import numpy as np
 
-from flowsched_gym.core.arrays import IntArray
-from flowsched_gym.envs import NetworkView
+from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.envs.drawing import Scene, View
 from flowsched_gym.envs.drawing.formats import count_text, duration_text, shortened, size_share, size_text
 from flowsched_gym.envs.drawing.panels import Bar, Charts, Column, Key, Row, Rows, Stack, Table, Text, Tone
 from flowsched_gym.envs.thresholds import CLASSES, class_of_size
 from flowsched_gym.flows.fields import index_tasks
 from flowsched_gym.flows.metrics import task_completion_times
-from flowsched_gym.fluid.decision import OrderDecision
+from flowsched_gym.fluid.decision import Decision, OrderDecision
 from flowsched_gym.fluid.stages import first_cpu_path
 from flowsched_gym.systems.tafe.config import TAFETopology
 from flowsched_gym.systems.tafe.tasks.config import TAFETasksConfig
 from flowsched_gym.systems.tafe.thresholds.config import TAFEThresholdsConfig
-from flowsched_gym.systems.tafe.thresholds.rules import SCALE, finished_tasks, task_sizes, tasks_of, unsent
+from flowsched_gym.systems.tafe.thresholds.rules import SCALE, finish_times
 
 
 def tasks_panels(config: TAFETasksConfig, scene: Scene, pending: object) -> View:
@@ -117,19 +116,20 @@ def _tasks(scene: Scene) -> Table:
     )
 
 
-def thresholds_panels(config: TAFEThresholdsConfig, scene: Scene, view: NetworkView) -> View:
+def thresholds_panels(config: TAFEThresholdsConfig, scene: Scene, num_periods: int, decision: Decision) -> View:
     """Lists what a picture shows."""
     period = f"{config.period_flows} flows" if config.period_ms is None else f"{config.period_ms:g} ms"
+    tasks = _Tasks(decision)
     return View(
         banner=scene.banner(
             "TAFE thresholds",
             f"{shortened(config.workload, 30)} on {config.topology}, {config.link_gbps:g} Gbit/s, "
             f"{config.queues} queues, {config.within}, period of {period}",
-            f"Period {view.num_periods} begins: which thresholds from now on?",
+            f"Period {num_periods} begins: which thresholds from now on?",
             headline=("Mean task completion time", _mean_time(scene)),
         ),
-        top=_sizes(view),
-        stacks=(Stack(478, (_queues(config, view),)), Stack(478, (_finished(view),))),
+        top=_sizes(tasks, decision.record.thresholds[0]),
+        stacks=(Stack(478, (_queues(config, tasks),)), Stack(478, (_finished(tasks),))),
         legend=(
             Key(Tone.FAINT, "tasks under way of a size"),
             Key(Tone.BAD, "threshold: a task that has sent so much is demoted", width=3),
@@ -137,24 +137,45 @@ def thresholds_panels(config: TAFEThresholdsConfig, scene: Scene, view: NetworkV
     )
 
 
-def _sizes(view: NetworkView) -> Charts:
-    task = tasks_of(view)[0]
-    under_way = np.unique(task[view.active])
-    sizes = task_sizes(task, np.ascontiguousarray(view.size))[under_way]
+class _Tasks:
+    """The tasks of a single environment as they stand, and their active flows.
+
+    Attributes:
+        size, came, ends: Bytes of each task, when it began and when it ended in s, (num_flows,); inf before.
+        new: Tasks that have ended since the last action.
+        active, queue, left: Task of each active flow, its queue, and what it has still to send in B, (num_active,).
+    """
+
+    def __init__(self, decision: Decision) -> None:
+        record, state, rows = decision.record, decision.state, np.sort(decision.active[: decision.num_active])
+        flows = np.s_[: decision.num_flows]
+        task, self.came, self.ends = record.task[flows], record.came[flows], np.empty(decision.num_flows)
+        finish_times(task, decision.completion_time[flows], self.ends)
+        self.size = np.bincount(task, state.size[flows], len(task)).astype(np.float64)
+        since = decision.delivered[decision.episodes["num_before"][0] : decision.num_delivered]
+        concerned = np.unique(task[since])
+        self.new = concerned[self.ends[concerned] < np.inf]
+        self.active = task[rows]
+        self.queue = record.level[self.active] + record.flow_level[rows]
+        sends = decision.controls.path[rows] < record.first_cpu_path
+        self.left = np.where(sends, state.remaining[rows], state.size[rows])
+
+
+def _sizes(tasks: _Tasks, thresholds: FloatArray) -> Charts:
+    under_way = np.unique(tasks.active)
     return Charts(
         title="Sizes of tasks under way, and thresholds",
         height=238,
-        charts=(SCALE.chart(sizes, view.thresholds()[0], f"{len(under_way)} under way"),),
+        charts=(SCALE.chart(tasks.size[under_way], thresholds, f"{len(under_way)} under way"),),
         ticks=SCALE.ticks(),
     )
 
 
-def _queues(config: TAFEThresholdsConfig, view: NetworkView) -> Table:
-    rows, task = view.active, tasks_of(view)[0]
-    queues = view.queues_of(rows)
-    tasks = np.bincount(np.unique(np.stack((queues, task[rows])), axis=1)[0], minlength=config.queues).tolist()
-    flows = np.bincount(queues, minlength=config.queues).tolist()
-    left = np.bincount(queues, unsent(view, rows), config.queues).tolist()
+def _queues(config: TAFEThresholdsConfig, tasks: _Tasks) -> Table:
+    pairs = np.unique(np.stack((tasks.queue, tasks.active)), axis=1)[0]
+    num_tasks = np.bincount(pairs, minlength=config.queues).tolist()
+    flows = np.bincount(tasks.queue, minlength=config.queues).tolist()
+    left = np.bincount(tasks.queue, tasks.left, config.queues).tolist()
     most = max(*flows, 1)
     return Table(
         title="Queues, the highest first",
@@ -167,7 +188,7 @@ def _queues(config: TAFEThresholdsConfig, view: NetworkView) -> Table:
                 f"queue {number}",
                 Bar(flows[number] / most, Tone.GOOD),
                 str(flows[number]),
-                str(tasks[number]),
+                str(num_tasks[number]),
                 Text(size_text(left[number]), Tone.MUTED),
             )
             for number in range(config.queues)
@@ -176,18 +197,16 @@ def _queues(config: TAFEThresholdsConfig, view: NetworkView) -> Table:
     )
 
 
-def _finished(view: NetworkView) -> Table:
-    task, came, ends = tasks_of(view)
-    sizes = task_sizes(task, np.ascontiguousarray(view.size))
-    kind = class_of_size(sizes)
-    ended = np.flatnonzero((came < np.inf) & (ends < np.inf))
+def _finished(tasks: _Tasks) -> Table:
+    kind = class_of_size(tasks.size)
+    ended = np.flatnonzero((tasks.came < np.inf) & (tasks.ends < np.inf))
     rows: list[Row] = []
-    for name, chosen in (("since the last action", finished_tasks(view, task, ends)), ("in all", ended)):
+    for name, chosen in (("since the last action", tasks.new), ("in all", ended)):
         rows += [("", "", "")] if rows else []
         rows.append((Text(name, bold=True), "", ""))
         for at, which in enumerate(CLASSES.values()):
             of_class = chosen[kind[chosen] == at]
-            times = ends[of_class] - came[of_class]
+            times = tasks.ends[of_class] - tasks.came[of_class]
             mean = duration_text(float(times.sum()) / len(times)) if len(times) else "-"
             rows.append((Text(f"   {which}", Tone.MUTED), str(len(times)), mean))
     return Table(

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from gymnasium import spaces
 
 from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
 from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
@@ -64,13 +65,10 @@ class SerialRules(NamedTuple):
     def reward(self, decision: Decision, num_before: int, terms: npt.NDArray[np.float64]) -> float:
         """Rewards short completion times."""
         terms[0] = 0.0
-        for index in range(decision.first_delivered + num_before, decision.first_delivered + decision.num_delivered):
+        for index in range(decision.first_row + num_before, decision.first_row + decision.num_delivered):
             row = decision.delivered[index]
             terms[0] -= (decision.completion_time[row] - decision.state.arrival_time[row]) / self.time_unit
         return float(terms[0])
-
-    def final(self, decision: Decision, values: npt.NDArray[np.float64]) -> None:
-        """Tells nothing besides."""
 
 
 class SerialEnv(DecisionEnv[SerialRules]):
@@ -84,7 +82,7 @@ class SerialEnv(DecisionEnv[SerialRules]):
         source = find_source(workload)
         super().__init__(
             SerialRules(time_unit=config.unit_ms * SECONDS_PER_MILLISECOND),
-            NUM_SLOTS,
+            spaces.Discrete(NUM_SLOTS),
             source=source,
             network=NetworkSetup(topology=big_switch(num_hosts=source.num_hosts), new_discipline=Ps, num_tokens=1),
             layout=Layout(context=(), slot=(SIZE,), num_slots=NUM_SLOTS),

@@ -1,11 +1,8 @@
 """AuTO's environment of long flows: in which queue, how fast and by which path each of them goes on."""
 
-import numpy as np
-import numpy.typing as npt
-
-from flowsched_gym.core.arrays import IntArray
+from flowsched_gym.core.arrays import BoolArray, IntArray
 from flowsched_gym.core.periods import Period
-from flowsched_gym.envs import MaskedEnv, MaskedVectorEnv, PeriodEnv, PeriodVectorEnv
+from flowsched_gym.envs import PeriodEnv, PeriodVectorEnv
 from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.systems.auto.flows import flow_source
@@ -17,7 +14,7 @@ from flowsched_gym.topology import Routing, RoutingKind, multi_plane
 from flowsched_gym.workload import WorkloadLike
 
 
-class AuTOLongFlowsEnv(PeriodEnv[IntArray], MaskedEnv[IntArray]):
+class AuTOLongFlowsEnv(PeriodEnv[IntArray]):
     """AuTO's control of long flows: an agent chooses their queues, largest rates and paths.
 
     ## Description
@@ -102,6 +99,7 @@ class AuTOLongFlowsEnv(PeriodEnv[IntArray], MaskedEnv[IntArray]):
 
     config: AuTOLongFlowsConfig
     _control: LongFlowsControl
+    _skips_empty_periods = True
 
     @configured_by(AuTOLongFlowsConfig, long_flows_layout)
     def __init__(
@@ -123,7 +121,7 @@ class AuTOLongFlowsEnv(PeriodEnv[IntArray], MaskedEnv[IntArray]):
             engine=engine,
         )
 
-    def action_masks(self) -> npt.NDArray[np.bool_]:
+    def _mask(self) -> BoolArray:
         """Returns which choices do what they say, slot by slot: queues, rate steps, paths; (sum of the choices,)."""
         return self._control.masks(self.view())
 
@@ -132,7 +130,7 @@ class AuTOLongFlowsEnv(PeriodEnv[IntArray], MaskedEnv[IntArray]):
         return long_flows_panels(self.config, self.scene(), self.view())
 
 
-class AuTOLongFlowsVectorEnv(MaskedVectorEnv, PeriodVectorEnv):
+class AuTOLongFlowsVectorEnv(PeriodVectorEnv):
     """Many ``AuTOLongFlowsEnv`` whose networks run in one compiled call per step; see ``PeriodVectorEnv``."""
 
     single = AuTOLongFlowsEnv

@@ -34,7 +34,6 @@ class LongFlowsControl(FluidControl[IntArray]):
     """Control of the queue, the largest rate and the path of the long flows that an agent sees."""
 
     may_pass: ClassVar[bool] = True
-    passes_when_empty: ClassVar[bool] = True
     sets_rate_caps: ClassVar[bool] = True
     memory_size = MEMORY_SIZE
     terms = TERMS

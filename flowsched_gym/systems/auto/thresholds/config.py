@@ -34,7 +34,7 @@ from flowsched_gym.workload import ClusterWorkload, PoissonWorkload, WorkloadLik
 LOWEST: Final = BYTES_PER_KILOBYTE
 HIGHEST: Final = 1000 * BYTES_PER_MEGABYTE
 """Smallest and largest threshold in B: below one packet, and from the largest flows on, it would change nothing."""
-SCALE: Final = ThresholdScale(LOWEST, HIGHEST)
+SCALE: Final = ThresholdScale.between(LOWEST, HIGHEST)
 
 
 class ThresholdsTopology(StrEnum):

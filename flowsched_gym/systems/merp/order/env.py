@@ -1,5 +1,7 @@
 """The MERP ordering environment: which of the flows that compete goes first."""
 
+from gymnasium import spaces
+
 from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
 from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.arrivals import poisson_source
@@ -85,7 +87,7 @@ class MERPOrderEnv(DecisionEnv[OrderRules]):
         source = poisson_source(drawn, load=config.load, flows=config.flows, capacity=config.capacity, topology=own)
         super().__init__(
             OrderRules(config.f, TERMS.index(config.reward)),
-            config.f,
+            spaces.Discrete(config.f),
             source=source,
             network=NetworkSetup(
                 topology=own

@@ -65,7 +65,7 @@ class OrderRules(NamedTuple):
         largest = decision.episodes[decision.number]["largest"]
         terms[LEXICOGRAPHIC], terms[MAX_SLOWDOWN] = _weighted(largest), largest[0]
         terms[SLOWDOWN] = terms[FCT] = 0.0
-        for index in range(decision.first_delivered + num_before, decision.first_delivered + decision.num_delivered):
+        for index in range(decision.first_row + num_before, decision.first_row + decision.num_delivered):
             row = decision.delivered[index]
             fct = decision.completion_time[row] - decision.state.arrival_time[row]
             slowdown = fct / decision.flows["ideal_fct"][row]
@@ -75,9 +75,6 @@ class OrderRules(NamedTuple):
         terms[LEXICOGRAPHIC] -= _weighted(largest)
         terms[MAX_SLOWDOWN] -= largest[0]
         return terms[self.rewarded]  # type: ignore[no-any-return]  # a float
-
-    def final(self, decision: Decision, values: FloatArray) -> None:
-        """Adds nothing."""
 
 
 def order_layout(config: MERPOrderConfig) -> Layout:

@@ -2,6 +2,8 @@
 
 import functools
 
+from gymnasium import spaces
+
 from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
 from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.drawing import View
@@ -100,7 +102,7 @@ class MERPRouteEnv(DecisionEnv[RouteRules]):
                 config.observation is RouteObservation.FORECAST,
                 config.capacity,
             ),
-            config.num_paths,
+            spaces.Discrete(config.num_paths),
             source=route_source(config, workload),
             network=NetworkSetup(
                 topology=_fabric(config.arity, config.capacity, config.delay, config.slow_links or ()),

@@ -117,7 +117,7 @@ class RouteRules(NamedTuple):
     def reward(self, decision: Decision, num_before: int, terms: FloatArray) -> float:
         """Rewards minus the completion times, or slowdowns, of the flows delivered since the last action."""
         total_fct, total_slowdown = 0.0, 0.0
-        for index in range(decision.first_delivered + num_before, decision.first_delivered + decision.num_delivered):
+        for index in range(decision.first_row + num_before, decision.first_row + decision.num_delivered):
             row = decision.delivered[index]
             fct = decision.completion_time[row] - decision.state.arrival_time[row]
             total_fct += fct
@@ -130,9 +130,6 @@ class RouteRules(NamedTuple):
             terms[-1] = 0.0 - total_slowdown
             reward += terms[-1]
         return reward
-
-    def final(self, decision: Decision, values: FloatArray) -> None:
-        """Adds nothing."""
 
 
 def route_layout(config: MERPRouteConfig) -> Layout:

@@ -2,6 +2,8 @@
 
 from functools import cached_property
 
+from gymnasium import spaces
+
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
 from flowsched_gym.envs.arguments import configured_by
@@ -97,7 +99,7 @@ class TAFETasksEnv(DecisionEnv[TaskRules]):
                 reward_scale=config.reward_scale,
                 tail_weight=config.tail_weight,
             ),
-            config.f,
+            spaces.Discrete(config.f),
             source=source,
             network=NetworkSetup(
                 topology=config.make_network(source.num_hosts),

@@ -84,7 +84,7 @@ class TaskRules(NamedTuple):
         """
         n, episodes = decision.number, decision.episodes
         largest = episodes["largest"][n]
-        for index in range(decision.first_delivered + num_before, decision.first_delivered + decision.num_delivered):
+        for index in range(decision.first_row + num_before, decision.first_row + decision.num_delivered):
             _finish(decision, decision.delivered[index])
         for index in range(decision.first_active, decision.first_active + decision.num_active):
             _begin_task(decision, decision.active[index])
@@ -93,9 +93,6 @@ class TaskRules(NamedTuple):
         terms[TAIL] = self.tail_weight * (largest - episodes["largest"][n]) / self.reward_scale
         episodes["rewarded"][n] = total
         return float(terms[UNFINISHED] + terms[TAIL])
-
-    def final(self, decision: Decision, values: FloatArray) -> None:
-        """Adds nothing."""
 
 
 def tasks_layout(config: TAFETasksConfig) -> Layout:

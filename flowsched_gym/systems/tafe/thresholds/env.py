@@ -1,21 +1,32 @@
 """TAFE's environment of thresholds: at which bytes sent the feedback queues demote tasks."""
 
-from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
+
+import numpy as np
+from gymnasium import spaces
 
 from flowsched_gym.core.arrays import FloatArray
-from flowsched_gym.envs import PeriodEnv, PeriodVectorEnv
+from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
 from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.drawing import View
+from flowsched_gym.fluid.decision import DecisionKind
+from flowsched_gym.fluid.disciplines import Tafe
 from flowsched_gym.fluid.stages import Barrier
 from flowsched_gym.systems.tafe.config import paper_thresholds, task_source
 from flowsched_gym.systems.tafe.panels import thresholds_panels
 from flowsched_gym.systems.tafe.thresholds.config import TAFEThresholdsConfig
-from flowsched_gym.systems.tafe.thresholds.rules import TAFEThresholdsControl, thresholds_layout
+from flowsched_gym.systems.tafe.thresholds.rules import (
+    FLOW_FIELDS,
+    SCALE,
+    TERMS,
+    TaskThresholdRules,
+    first_thresholds,
+    thresholds_layout,
+)
 from flowsched_gym.workload import WorkloadLike
 
 
-class TAFEThresholdsEnv(PeriodEnv[FloatArray]):
+class TAFEThresholdsEnv(DecisionEnv[TaskThresholdRules]):
     """TAFE's control of thresholds: an agent sets those at which feedback queues demote tasks.
 
     ## Description
@@ -82,14 +93,21 @@ class TAFEThresholdsEnv(PeriodEnv[FloatArray]):
     def __init__(
         self, config: TAFEThresholdsConfig, workload: WorkloadLike, render_mode: str | None, engine: str
     ) -> None:
-        control = TAFEThresholdsControl(config)
         source = task_source(workload, load=config.load, tasks=config.tasks, capacity=config.capacity)
-        network = control.network(config.make_network(source.num_hosts), config.period)
         super().__init__(
-            control,
+            TaskThresholdRules(config.queues, TERMS.index(config.reward), config.reward_scale, SCALE),
+            spaces.Box(-1.0, 1.0, (config.num_thresholds,), np.float32),
             source=source,
-            # mypy forgets that an inherited choice is a member.
-            network=replace(network, barrier=Barrier(config.barrier)),
+            network=NetworkSetup(
+                topology=config.make_network(source.num_hosts),
+                new_discipline=partial(Tafe, first_thresholds(config), config.within, config.demotion),
+                asks=DecisionKind.PERIOD,
+                period=config.period,
+                barrier=Barrier(config.barrier),  # mypy forgets that an inherited choice is a member
+                flow_fields=FLOW_FIELDS,
+            ),
+            layout=thresholds_layout(config),
+            terms=TERMS,
             render_mode=render_mode,
             max_decisions=config.max_decisions,
             engine=engine,
@@ -102,11 +120,11 @@ class TAFEThresholdsEnv(PeriodEnv[FloatArray]):
 
     def panels(self) -> View:
         """Lists what a picture of the current episode shows."""
-        return thresholds_panels(self.config, self.scene(), self.view())
+        return thresholds_panels(self.config, self.scene(), self.simulation.num_periods, self.decision())
 
 
-class TAFEThresholdsVectorEnv(PeriodVectorEnv):
-    """Many ``TAFEThresholdsEnv`` whose networks run in one compiled call per step; see ``PeriodVectorEnv``."""
+class TAFEThresholdsVectorEnv(DecisionVectorEnv):
+    """Many ``TAFEThresholdsEnv`` in one compiled call per step; see ``DecisionVectorEnv``."""
 
     single = TAFEThresholdsEnv
     config: TAFEThresholdsConfig

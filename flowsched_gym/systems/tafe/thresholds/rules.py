@@ -1,65 +1,72 @@
 """What an agent that sets thresholds of tasks may do, sees and is rewarded with, for both engines."""
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
-from gymnasium import spaces
 
-from flowsched_gym.core.arrays import FloatArray, IntArray, ObservationArray
+from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray, ObservationArray
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE
-from flowsched_gym.envs import FluidControl, NetworkView
-from flowsched_gym.envs.actions import read_numbers
 from flowsched_gym.envs.columns import Column, Layout
-from flowsched_gym.envs.thresholds import CLASSES, ThresholdScale, class_of_size
-from flowsched_gym.fluid.disciplines import QueuedTasks, Tafe
-from flowsched_gym.machine_code.decorators import allocating_rule
+from flowsched_gym.envs.thresholds import CLASS_ENDS, CLASSES, ThresholdScale, height_of, write_thresholds
+from flowsched_gym.fluid.decision import Decision, Order
+from flowsched_gym.machine_code.decorators import inlined_part, rule
+from flowsched_gym.machine_code.numerics import squash
 from flowsched_gym.systems.tafe.thresholds.config import TAFEReward, TAFEThresholdsConfig
 
-SCALE: Final = ThresholdScale(BYTES_PER_KILOBYTE, 1000 * BYTES_PER_MEGABYTE)
+SCALE: Final = ThresholdScale.between(BYTES_PER_KILOBYTE, 1000 * BYTES_PER_MEGABYTE)
 """From the smallest to the largest threshold in B."""
 # What becomes one half: tasks or flows; mean completion time, and time of the episode, in s; bytes of a queue.
 COUNT_SCALE: Final = 10.0
 TCT_SCALE: Final = 0.1
 TIME_SCALE: Final = 1.0
 SIZE_SCALE: Final = 10 * BYTES_PER_MEGABYTE
+NUM_CLASSES: Final = len(CLASSES)
+TERMS: Final = tuple(str(term) for term in TAFEReward)
+UNFINISHED, TCT = range(len(TERMS))
+GO_ON: Final = int(Order.GO_ON)
+# Scratch: of flows, and of tasks in the rows of their numbers.
+FLOW_FIELDS: Final = (("is_active", "i8"), ("ends", "f8"), ("bytes", "f8"), ("has_ended", "?"), ("seen_in", "i8"))
 
 
-class TAFEThresholdsControl(FluidControl[FloatArray]):
-    """Control of the thresholds of TAFE's queues."""
+class TaskThresholdRules(NamedTuple):
+    """The thresholds of TAFE's queues, which an agent sets for a period; see ``DecisionRules`` for the methods.
 
-    memory_size = 0
-    terms = tuple(str(term) for term in TAFEReward)
+    Attributes:
+        rewarded: Index of the term that is the reward.
+        reward_scale: Its unit in s.
+    """
 
-    def __init__(self, config: TAFEThresholdsConfig) -> None:
-        self.layout = thresholds_layout(config)
-        self.action_space = spaces.Box(-1.0, 1.0, (config.num_thresholds,), np.float32)
-        self._config = config
+    num_queues: int
+    rewarded: int
+    reward_scale: float
+    scale: ThresholdScale
 
-    def new_discipline(self) -> Tafe:
-        """Makes the queues."""
-        config = self._config
-        given = config.initial_thresholds
-        return Tafe(equal_steps(config.num_thresholds) if given is None else given, config.within, config.demotion)
+    def act(self, decision: Decision, action: FloatArray) -> tuple[int, int, bool]:
+        """Sets the thresholds, and begins the period."""
+        n = decision.number
+        write_thresholds(action.reshape(1, self.num_queues - 1), self.scale, decision.record.thresholds[n : n + 1])
+        return GO_ON, 0, False
 
-    def check(self, action: object, name: str = "action") -> FloatArray:
-        """Reads an action, and refuses what is not so many numbers in [-1, 1]."""
-        return read_numbers(action, self._config.num_thresholds, name)
+    def observe(self, decision: Decision, observation: ObservationArray) -> None:
+        """Writes the columns of ``thresholds_layout``."""
+        _show_finished(decision, observation)
+        at = 2 * NUM_CLASSES
+        observation[at] = squash(decision.now, TIME_SCALE)
+        at += 1
+        for threshold in decision.record.thresholds[decision.number]:
+            observation[at] = height_of(threshold, self.scale)
+            at += 1
+        _show_queues(decision, self.num_queues, at, observation)
 
-    def act(self, view: NetworkView, memory: FloatArray, action: FloatArray) -> None:
-        """Sets the thresholds."""
-        view.set_thresholds(SCALE.thresholds_of(action.reshape(1, -1)))
-
-    def reward(self, view: NetworkView, memory: FloatArray) -> tuple[float, dict[str, float]]:
-        """Rewards for the time that tasks took."""
-        task, came, ends = tasks_of(view)
-        sums = -sum_task_times(came, ends, finished_tasks(view, task, ends), view.begun_at, view.now)
-        sums = (sums / self._config.reward_scale).tolist()
-        terms = dict(zip(self.terms, sums, strict=True))
-        return terms[self._config.reward], terms
-
-    def observe(self, view: NetworkView, memory: FloatArray) -> ObservationArray:
-        """Returns what the agent sees."""
-        return _observe(self._config, view)
+    def reward(self, decision: Decision, num_before: int, terms: FloatArray) -> float:
+        """Rewards for the time that tasks took; ``TAFEThresholdsEnv`` has the terms."""
+        first, begun_at = decision.first_row, decision.episodes["acted_at"][decision.number]
+        last = first + decision.num_flows
+        ends, has_ended = _end_tasks(decision, num_before)
+        unfinished, tct = sum_task_times(decision.record.came[first:last], ends, has_ended, begun_at, decision.now)
+        terms[UNFINISHED] = -unfinished / self.reward_scale
+        terms[TCT] = -tct / self.reward_scale
+        return float(terms[self.rewarded])
 
 
 def equal_steps(num_thresholds: int) -> FloatArray:
@@ -67,6 +74,12 @@ def equal_steps(num_thresholds: int) -> FloatArray:
     share = np.arange(1, num_thresholds + 1) / (num_thresholds + 1)
     thresholds: FloatArray = np.rint(SCALE.size_at(share))
     return thresholds
+
+
+def first_thresholds(config: TAFEThresholdsConfig) -> FloatArray:
+    """Returns the thresholds until the first action in B, (num_thresholds,)."""
+    given = config.initial_thresholds
+    return equal_steps(config.num_thresholds) if given is None else np.array(given)
 
 
 def thresholds_layout(config: TAFEThresholdsConfig) -> Layout:
@@ -92,83 +105,103 @@ def thresholds_layout(config: TAFEThresholdsConfig) -> Layout:
     return Layout(context=context, slot=slot, num_slots=config.queues)
 
 
-def tasks_of(view: NetworkView) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Returns the task of each flow, and when each task began and ended in s, (num_flows,); see ``finish_times``."""
-    assert isinstance(view.discipline, QueuedTasks)
-    task, came = view.discipline.tasks(view.first_row, view.num_flows)
-    return task, came, finish_times(task, np.ascontiguousarray(view.completion_time))
-
-
-def unsent(view: NetworkView, rows: IntArray) -> FloatArray:
-    """Returns the bytes that active flows have still to send, (count,): all of them for one that is on its CPU."""
-    assert isinstance(view.discipline, QueuedTasks)
-    return np.where(view.discipline.send(view.path[rows]), view.remaining[rows], view.size[rows])
-
-
-def finished_tasks(view: NetworkView, task: IntArray, ends: FloatArray) -> IntArray:
-    """Returns the tasks that finished since the last action, increasing: those of delivered flows that have ended."""
-    concerned = np.unique(task[view.finished])
-    finished: IntArray = concerned[ends[concerned] < np.inf]
-    return finished
-
-
-def _observe(config: TAFEThresholdsConfig, view: NetworkView) -> ObservationArray:
-    assert isinstance(view.discipline, QueuedTasks)
-    task, came, ends = tasks_of(view)
-    finished = finished_tasks(view, task, ends)
-    kind = class_of_size(task_sizes(task, np.ascontiguousarray(view.size))[finished])
-    count = np.bincount(kind, minlength=len(CLASSES)).astype(np.float64)
-    total = np.bincount(kind, ends[finished] - came[finished], len(CLASSES))
-    rows = view.active
-    sends = view.discipline.send(view.path[rows])
-    queue = view.queues_of(rows)
-    active_tasks = np.unique(np.stack((queue, task[rows])), axis=1)[0]
-    columns = (
-        np.bincount(active_tasks, minlength=config.queues),
-        np.bincount(queue, minlength=config.queues),
-        np.bincount(queue, np.where(sends, view.attained[rows], 0.0), config.queues),
-        np.bincount(queue, unsent(view, rows), config.queues),
-    )
-    values = np.concatenate((count, total / np.maximum(count, 1.0), [view.now]))
-    context = values / (values + np.array([COUNT_SCALE] * len(CLASSES) + [TCT_SCALE] * len(CLASSES) + [TIME_SCALE]))
-    slots = np.stack(columns, axis=1).astype(np.float64)
-    slots /= slots + np.array([COUNT_SCALE, COUNT_SCALE, SIZE_SCALE, SIZE_SCALE])
-    shown = np.concatenate((context, SCALE.position_of(view.thresholds())[0], slots.ravel()))
-    return shown.astype(np.float32)
-
-
-@allocating_rule
-def finish_times(task: IntArray, completion_time: FloatArray) -> FloatArray:
-    """Returns when the last flow of each task finished in s, (num_flows,): inf before, -inf where there is no task."""
-    ends = np.full(len(task), -np.inf)
+@rule
+def finish_times(task: IntArray, completion_time: FloatArray, ends: FloatArray) -> None:
+    """Writes when the last flow of each task finished in s, (num_flows,): inf before, -inf where there is no task."""
+    ends[:] = -np.inf
     for row in range(len(task)):
         time = completion_time[row]
         ends[task[row]] = max(ends[task[row]], time if time == time else np.inf)
-    return ends
 
 
-@allocating_rule
-def task_sizes(task: IntArray, size: FloatArray) -> FloatArray:
-    """Returns the bytes of each task, (num_flows,)."""
-    sizes = np.zeros(len(task))
-    for row in range(len(task)):
-        sizes[task[row]] += size[row]
-    return sizes
-
-
-@allocating_rule
-def sum_task_times(came: FloatArray, ends: FloatArray, finished: IntArray, begun_at: float, now: float) -> FloatArray:
+@rule
+def sum_task_times(
+    came: FloatArray, ends: FloatArray, has_ended: BoolArray, begun_at: float, now: float
+) -> tuple[float, float]:
     """Returns the integral of the number of unfinished tasks over a period, and the sum of the completion times in it.
 
     Args:
         came: When the first flow of each task was ready, (count,), inf before.
         ends: When each task finished, (count,), inf before.
-        finished: Tasks that finished in the period.
+        has_ended: Whether it finished in the period, (count,).
     """
-    sums = np.zeros(2)
+    unfinished = total = 0.0
     for task in range(len(came)):
         if came[task] < now:
-            sums[0] += max(min(ends[task], now) - max(came[task], begun_at), 0.0)
-    for task in finished:
-        sums[1] += ends[task] - came[task]
-    return sums
+            unfinished += max(min(ends[task], now) - max(came[task], begun_at), 0.0)
+        if has_ended[task]:
+            total += ends[task] - came[task]
+    return unfinished, total
+
+
+@inlined_part
+def _end_tasks(decision: Decision, num_before: int) -> tuple[FloatArray, BoolArray]:
+    """Finds when each task ended, and whether that was since the last action, (num_flows,) each."""
+    first, num_flows = decision.first_row, decision.num_flows
+    task, completion_time = decision.record.task, decision.completion_time[first : first + num_flows]
+    ends = decision.flows["ends"][first : first + num_flows]
+    has_ended = decision.flows["has_ended"][first : first + num_flows]
+    finish_times(task[first : first + num_flows], completion_time, ends)
+    has_ended[:] = False
+    for index in range(first + num_before, first + decision.num_delivered):
+        number = task[decision.delivered[index]]
+        has_ended[number] = ends[number] < np.inf
+    return ends, has_ended
+
+
+@inlined_part
+def _show_finished(decision: Decision, observation: ObservationArray) -> None:
+    """Writes how many tasks of each class of size finished since the last action, and their mean completion times."""
+    first, num_flows, came = decision.first_row, decision.num_flows, decision.record.came
+    ends, has_ended = _end_tasks(decision, decision.episodes["num_before"][decision.number])
+    size_of_task = decision.flows["bytes"]
+    for index in range(first, first + num_flows):
+        size_of_task[index] = 0.0
+    for row in range(first, first + num_flows):
+        size_of_task[first + decision.record.task[row]] += decision.state.size[row]
+    for kind in range(NUM_CLASSES):
+        count = total = 0.0
+        for number in range(num_flows):
+            if has_ended[number] and _class_of(size_of_task[first + number]) == kind:
+                count += 1.0
+                total += ends[number] - came[first + number]
+        observation[kind] = squash(count, COUNT_SCALE)
+        observation[NUM_CLASSES + kind] = squash(total / max(count, 1.0), TCT_SCALE)
+
+
+@inlined_part
+def _class_of(size: float) -> int:
+    kind = 0
+    for end in CLASS_ENDS:
+        kind += end < size
+    return kind
+
+
+@inlined_part
+def _show_queues(decision: Decision, num_queues: int, at: int, observation: ObservationArray) -> None:
+    """Writes the tasks and flows of each queue, and what they have sent and have left, from an index on."""
+    record, state, first = decision.record, decision.state, decision.first_row
+    last = first + decision.num_flows
+    is_active, seen_in = decision.flows["is_active"], decision.flows["seen_in"]
+    for row in range(first, last):
+        is_active[row] = seen_in[row] = 0
+    for index in range(decision.first_active, decision.first_active + decision.num_active):
+        is_active[decision.active[index]] = 1
+    for queue in range(num_queues):
+        tasks = flows = sent = left = 0.0
+        for row in range(first, last):
+            number = first + record.task[row]
+            if is_active[row] == 0 or record.level[number] + record.flow_level[row] != queue:
+                continue
+            sends = decision.controls.path[row] < record.first_cpu_path
+            flows += 1.0
+            sent += state.attained[row] if sends else 0.0
+            left += state.remaining[row] if sends else state.size[row]
+            if seen_in[number] != queue + 1:
+                seen_in[number] = queue + 1
+                tasks += 1.0
+        observation[at] = squash(tasks, COUNT_SCALE)
+        observation[at + 1] = squash(flows, COUNT_SCALE)
+        observation[at + 2] = squash(sent, SIZE_SCALE)
+        observation[at + 3] = squash(left, SIZE_SCALE)
+        at += 4
