@@ -111,7 +111,7 @@ class FlowSchedEnv(Documented, Restored, gymnasium.Env[Observation, Action], Gen
         self._decisions: list[Action] = []
         self._max_decisions = np.inf if max_decisions is None else float(max_decisions)
         check_source(source, network)
-        argument = "period_us" if hasattr(self.config, "period_us") else "period_ms"
+        argument = "period_us" if hasattr(getattr(self, "config", None), "period_us") else "period_ms"
         check_periods(source, network, argument, skips_empty=self._skips_empty_periods)
 
     @property

@@ -20,9 +20,9 @@ from flowsched_gym.envs.network_setup import NetworkSetup
 from flowsched_gym.envs.policies.scores import WeightedPolicy
 from flowsched_gym.envs.vector import FlowSchedVectorEnv
 from flowsched_gym.fluid.compiled import BatchSimulation, CompiledSimulation
-from flowsched_gym.fluid.compiled.stepping import Results, final, play, show, step
+from flowsched_gym.fluid.compiled.stepping import Results, asks, final, play, show, step
 from flowsched_gym.fluid.compiled.tables import Tables
-from flowsched_gym.fluid.decision import Decision, DecisionRules
+from flowsched_gym.fluid.decision import Decision, DecisionRules, periods_until
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.machine_code.decorators import SteadyRule, compiled_for
 from flowsched_gym.workload import WorkloadSource
@@ -134,13 +134,31 @@ class _OnSimpy:
     def __init__(self, env: DecisionEnv[Any]) -> None:
         self._env = env
         self._simulation = env.simulation
+        self._period = env._network.period
         self.results = env._new_results(1)
 
     def run(self) -> None:
         """Runs to the next decision or to the end."""
+        self._run()
+        while self._period is not None and self._decision.is_due and not asks(self._env.rules, self._decision):
+            self._simulation.go_on()
+            if empty := self._empty_periods():
+                self._simulation.skip(empty)
+            self._run()
+        self._shown = False
+
+    def _run(self) -> None:
         self._simulation.run()
         self._decision = self._simulation.decision(self._env._flow_columns, self._env._episodes)
-        self._shown = False
+
+    def _empty_periods(self) -> int:
+        """Returns how many periods, from the next one on, begin before a flow arrives; 0 where one is there."""
+        simulation, period = self._simulation, self._period
+        coming = simulation.state.arrival_time > simulation.now
+        if period is None or period.seconds is None or np.count_nonzero(~coming) > simulation.num_delivered:
+            return 0
+        arrival = float(simulation.state.arrival_time[coming].min())
+        return max(periods_until(arrival, period.seconds) - simulation.num_periods, 0)
 
     def decision(self) -> Decision:
         return self._decision

@@ -4,6 +4,7 @@ All of it is the same for both engines. One interface stands before them, ``Engi
 it out, takes an order, which is checked here, and has the records of the flows.
 """
 
+import math
 from abc import ABC, abstractmethod
 from enum import IntEnum
 from typing import Any, Final, NamedTuple, Protocol
@@ -17,6 +18,7 @@ from flowsched_gym.core.periods import PeriodDecision
 from flowsched_gym.flows.records import Records
 from flowsched_gym.fluid.routes import Routes, path_is_up
 from flowsched_gym.fluid.state import Controls, FlowState
+from flowsched_gym.machine_code.decorators import inlined_part
 from flowsched_gym.topology.network import Network
 
 AnyIntArray = npt.NDArray[np.integer[Any]]
@@ -162,6 +164,13 @@ class DecisionRules(Protocol):
 class OptionalRules:
     """Methods that a record of rules may have, and what happens where it has none."""
 
+    def asks(self, decision: Decision) -> bool:
+        """Returns whether there is anything to decide as a period begins; if not, it begins as controls are.
+
+        Where no flow is in the network, the answer holds until one arrives: periods that begin before are left out.
+        """
+        return True
+
     def mask(self, decision: Decision, mask: BoolArray) -> None:
         """Writes which actions are not replaced, (num_actions,); nothing where there are no masks."""
 
@@ -243,6 +252,16 @@ def _check_path(network: Waiting, choice: int, first: int, last: int) -> None:
         raise SimulationError(f"choice is {choice}: the flow has the paths 0 to {last - first - 1}")
     if not path_is_up(first + choice, network.network):
         raise SimulationError(f"choice is {choice}: a link of that path has failed")
+
+
+@inlined_part
+def periods_until(arrival_time: float, seconds: float) -> int:
+    """Counts the periods of some length in s that begin before a flow arrives."""
+    number = math.ceil(arrival_time / seconds)
+    # The quotient is rounded.
+    if number * seconds < arrival_time:
+        return number + 1
+    return number - 1 if (number - 1) * seconds >= arrival_time else number
 
 
 class Engine(ABC):

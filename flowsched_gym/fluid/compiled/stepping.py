@@ -1,6 +1,6 @@
 """Steps environments in compiled code: reads actions, runs networks to their next decisions, observes and rewards."""
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +10,7 @@ from flowsched_gym.fluid.compiled.loop import run
 from flowsched_gym.fluid.compiled.orders import give
 from flowsched_gym.fluid.compiled.records import Choosing
 from flowsched_gym.fluid.compiled.tables import NOBODY, Tables, controls_of, network_of, state_of
-from flowsched_gym.fluid.decision import Decision, DecisionKind, DecisionRules, OptionalRules
+from flowsched_gym.fluid.decision import Decision, DecisionKind, DecisionRules, OptionalRules, Order, periods_until
 from flowsched_gym.fluid.routes import Routes
 from flowsched_gym.machine_code.decorators import (
     chosen_by_presence,
@@ -23,7 +23,8 @@ from flowsched_gym.machine_code.decorators import (
 _Asked = tuple[IntArray, int, int, IntArray, int, int, int, bool, Routes | None]
 """What a ``Decision`` is about: its fields from ``candidates`` to ``can_wait``, and ``routes``."""
 
-ORDER, PATH = int(DecisionKind.ORDER), int(DecisionKind.PATH)
+_, ORDER, PATH, PERIOD = (int(kind) for kind in DecisionKind)
+GO_ON: Final = int(Order.GO_ON)
 
 
 class Results(NamedTuple):
@@ -82,6 +83,7 @@ _act = _of_rules(DecisionRules.act)
 _mask = _of_rules(OptionalRules.mask)
 _observe = _of_rules(DecisionRules.observe)
 _reward = _of_rules(DecisionRules.reward)
+asks = _of_rules(OptionalRules.asks)
 final = _of_rules(OptionalRules.final)
 
 
@@ -102,6 +104,29 @@ def show(rules: Any, decision: Decision, observation: npt.NDArray[np.float32], m
     """Writes what the agent sees, and which actions are not replaced; called from Python."""
     _observe(rules, decision, observation)
     _mask(rules, decision, mask)
+
+
+@inlined_part
+def _never(t: Tables, n: int, rules: Any, decision: Decision, choosing: None) -> bool:
+    return False
+
+
+@inlined_part
+def _passes_period(t: Tables, n: int, rules: Any, decision: Decision, choosing: Choosing) -> bool:
+    """Begins a period in which there is nothing to decide, and leaves out those before the next flow."""
+    net = t.networks[n]
+    if choosing.asks != PERIOD or net.asking == NOBODY:
+        return False
+    if asks(rules, decision):
+        return False
+    give(t, n, GO_ON, 0, choosing)
+    if choosing.seconds < np.inf and net.arrived == net.delivered:
+        choices = choosing.choices[n]
+        choices.periods = max(choices.periods, periods_until(net.request_time, choosing.seconds))
+    return True
+
+
+_passes = chosen_by_presence(_never, _passes_period)
 
 
 @threaded_function
@@ -149,8 +174,11 @@ def step(
                 episode.num_decisions += 1
                 if net.asking != NOBODY:
                     give(t, n, order, index, t.choosing)
-            run(t, n, net.num_flows)
-            decision = decision_of(t, n, t.choosing)
+            while True:
+                run(t, n, net.num_flows)
+                decision = decision_of(t, n, t.choosing)
+                if not _passes(t, n, rules, decision, t.choosing):
+                    break
             if acts:
                 results.terminated[e] = not decision.is_due
                 results.truncated[e] = decision.is_due and episode.num_decisions >= max_decisions
@@ -211,8 +239,11 @@ def play(
             num_decisions += 1
             if net.asking != NOBODY:
                 give(t, n, order, index, t.choosing)
-            run(t, n, net.num_flows)
-            decision = decision_of(t, n, t.choosing)
+            while True:
+                run(t, n, net.num_flows)
+                decision = decision_of(t, n, t.choosing)
+                if not _passes(t, n, rules, decision, t.choosing):
+                    break
             results.reward[e] += _reward(rules, decision, episode.num_before, results.terms[e])
             over[e] = not decision.is_due or episode.num_decisions >= max_decisions
         results.terminated[e] = not decision.is_due

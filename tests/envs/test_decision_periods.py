@@ -1,0 +1,97 @@
+"""Lets a small system decide once per period, worked by hand, on both engines: what it sets, and when it is asked."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from gymnasium import spaces
+
+from flowsched_gym.core.periods import Period
+from flowsched_gym.envs import DecisionEnv, NetworkSetup
+from flowsched_gym.envs.columns import Column, Layout
+from flowsched_gym.fluid.decision import Decision, DecisionKind, Order
+from flowsched_gym.fluid.disciplines import Mlfq
+from flowsched_gym.machine_code.numerics import squash
+from flowsched_gym.topology import big_switch
+from flowsched_gym.workload import FixedWorkload, Workload
+from tests.simulate import make_flows
+
+GO_ON = int(Order.GO_ON)
+LIVE = Column.squashed("live", "active flows", "flows", 10.0)
+
+
+class SmallRules(NamedTuple):
+    """Sets a threshold of 1 to 5 B where at least ``least`` flows are active."""
+
+    least: int
+
+    def asks(self, decision: Decision) -> bool:
+        return decision.num_active >= self.least
+
+    def act(self, decision: Decision, action: npt.NDArray[np.float64]) -> tuple[int, int, bool]:
+        decision.record.thresholds[decision.number, 0] = 3.0 + 2.0 * action[0]
+        decision.record.changed[decision.number] = 1
+        return GO_ON, 0, False
+
+    def observe(self, decision: Decision, observation: npt.NDArray[np.float32]) -> None:
+        observation[0] = squash(float(decision.num_active), 10.0)
+
+    def reward(self, decision: Decision, num_before: int, terms: npt.NDArray[np.float64]) -> float:
+        terms[0] = decision.num_delivered - num_before
+        return float(terms[0])
+
+
+def small_env(flows: Workload, period: Period, engine: str, least: int = 0) -> DecisionEnv[SmallRules]:
+    """Makes an environment of four hosts with links of 1 B/s, and begins its episode."""
+    network = NetworkSetup(
+        topology=big_switch(num_hosts=4, capacity=1.0, delay=0.25),
+        new_discipline=lambda: Mlfq([3.0]),
+        asks=DecisionKind.PERIOD,
+        period=period,
+    )
+    env = DecisionEnv(
+        SmallRules(least),
+        spaces.Box(-1.0, 1.0, (1,), np.float32),
+        source=FixedWorkload(workload=flows),
+        network=network,
+        layout=Layout(context=(LIVE,), slot=(), num_slots=1),
+        terms=("finished",),
+        engine=engine,
+    )
+    env.reset(seed=1)
+    return env
+
+
+@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+def test_a_step_lasts_until_something_is_to_be_decided_and_the_first_is_paid_for_all_before_it(engine: str) -> None:
+    hosts = {"source": [0, 1, 0, 1, 0], "destination": [2, 2, 2, 3, 3]}
+    flows = make_flows([0.0, 5.0, 8.0, 8.0, 1e6], [1.0, 1.0, 4.0, 4.0, 1.0], **hosts)
+    env = small_env(flows, Period(seconds=1.0), engine, least=2)
+
+    # The periods begin at 0, 1, 2, ...; two flows are active from 8 s on.
+    now, steps = [env.simulation.now], []
+    while not steps or not steps[-1][2]:
+        steps.append(env.step(np.array([0.5], dtype=np.float32)))
+        now.append(env.simulation.now)
+    assert now[:4] == [8.0, 9.0, 10.0, 11.0]
+    assert [step[1] for step in steps[:3]] == [2.0, 0.0, 0.0]
+    assert [step[4]["finished"] for step in steps[:3]] == [(0, 1), (), ()]
+    # The periods before the last flow are left out, and counted.
+    assert now[-1] == 1e6 + 1.5
+    assert env.simulation.num_periods == 10**6 + 2
+
+
+@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+def test_an_action_holds_from_its_period_on(engine: str) -> None:
+    # With a threshold of 1 B, flow 0 goes behind flow 1 when that comes; with 5 B they share. Bytes travel for 0.5 s.
+    flows = make_flows([0.0, 1.5], [4.0, 1.0], source=[0, 1], destination=[2, 2])
+    done = []
+    for action in (-1.0, 1.0):
+        env = small_env(flows, Period(seconds=1.0), engine)
+        finished = False
+        while not finished:
+            _, _, finished, _, info = env.step(np.array([action], dtype=np.float32))
+            assert info.keys().isdisjoint({"action_mask", "empty_slot_choices"})
+        done.append(env.records().completion_time.tolist())
+    assert done == [[5.5, 3.0], [5.5, 4.0]]
