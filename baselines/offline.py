@@ -137,7 +137,7 @@ def compare(model: MaskablePPO, env_spec: EnvSpec, rules: Sequence[str], *, epis
     values, theirs = ours.values(spec.metric), best.values(spec.metric)
     difference = paired_difference(values, theirs)
     gains = sorted(merit(spec.metric, end) for end in (difference.low, difference.high))
-    verdict = "better than" if gains[0] > 0 else "worse than" if gains[1] < 0 else "not told apart from"
+    verdict = "better than" if gains[0] > 0 else "worse than" if gains[1] < 0 else "no significant difference from"
     text = (
         f"{column.label}: {column.write(values.mean())}, {best.policy} {column.write(theirs.mean())}, difference "
         f"{column.write(difference, signed=True)}: {verdict} the rule that made the data"

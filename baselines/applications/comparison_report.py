@@ -56,9 +56,9 @@ def verdicts(rows: Sequence[ComparisonRow], metric: str) -> list[str]:
         figures = shown.write(difference, signed=True)
         rule = f"{row.reference}, the best rule with its actions and information"
         if difference.mean == difference.low == difference.high == 0:
-            found.append(f"{row.policy} and {rule}, are not told apart: they are equal in every episode")
+            found.append(f"no significant difference between {row.policy} and {rule}: equal in every episode")
         elif not difference.known or difference.low <= 0 <= difference.high:
-            found.append(f"{row.policy} and {rule}, are not told apart: {shown.label} {figures}")
+            found.append(f"no significant difference between {row.policy} and {rule}: {shown.label} {figures}")
         else:
             ahead = merit(metric, difference.mean) > 0
             found.append(f"{row.policy} is {'better' if ahead else 'worse'} than {rule}: {shown.label} {figures}")

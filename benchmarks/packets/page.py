@@ -250,11 +250,11 @@ def agreement(policies: Mapping[str, Any], way: str, measure: str) -> str:
             if first.mean * second.mean < 0 and (second.low > 0 or second.high < 0):
                 turned.append(f"{names[a]} and {names[b]}")
     tau = kendall_tau(fluid.mean(axis=1), packets.mean(axis=1))
-    reversed_pairs = f"turned round: {', '.join(turned)}" if turned else "none turned round"
+    reversed_pairs = f"of the opposite sign: {', '.join(turned)}" if turned else "none has one of the opposite sign"
     return (
         f"- {NAMES[way]}, by {'the mean FCT' if measure == 'mean_fct' else 'the mean TCT'}: Kendall's tau {tau:.2f} "
-        f"[{low:.2f}, {high:.2f}]. Of {apart} pairs that the fluid tells apart,\n  packets tell {same} apart in the "
-        f"same order; {reversed_pairs}."
+        f"[{low:.2f}, {high:.2f}]. Of {apart} pairs with a significant difference in the\n  fluid, {same} have "
+        f"one of the same sign in packets; {reversed_pairs}."
     )
 
 
@@ -328,7 +328,7 @@ serves one task after the other. Tasks of `static` take 1.5 times as long as in 
 times; the best and the worst are 1.3 times apart instead of 1.9. *In order* serves a level by task and flow, as TAFE
 has it: the fluid's order comes back. But timers of flows that wait for others expire, a thousand and more an
 episode, and what is sent again needlessly blurs it. *Patient* has timers of 10 s and room for all packets: each pair
-that the fluid tells apart is told apart in the same order.""",
+with a significant difference in the fluid has one of the same sign in packets.""",
     "auto-thresholds-incast": """\
 The order survives. Evolution began with `qlas` and kept it: `static` has the same thresholds. Packets cost 5 to 7 %
 on average; flows of up to 100 KB take 0.2 to 0.4 ms longer, for handshakes and for queues up to K. One queue is

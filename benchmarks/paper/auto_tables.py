@@ -208,7 +208,7 @@ def findings(runs: Runs, point: str, *, metric: str = "mean_fct", label: str | N
         rules = [name for name in runs[point] if name != agent and ability(agent).covers(ability(name))]
         best = min(rules, key=lambda name: float(np.mean(runs[point][name][metric])))
         found = change(runs, point, metric, (agent, best))
-        verdict = "better" if found.high < 0 else "worse" if found.low > 0 else "not told apart"
+        verdict = "better" if found.high < 0 else "worse" if found.low > 0 else "no significant difference"
         told = f"{format_interval(found, scale=100, digits=1, signed=True)} %, {verdict}"
         where = label or point[0].upper() + point[1:]
         lines.append(f"- {where}: `{agent}` against {best}, the best rule with its actions and information: {told}.\n")

@@ -215,7 +215,7 @@ def findings(variants: dict[str, Any]) -> str:
         pairs += [("ppo", "search", ""), ("ppo-wait", "search-wait", "")]
         for agent, other, what in pairs:
             change = difference(policies[agent]["runs"], policies[other]["runs"])
-            verdict = "more" if change.low > 0 else "fewer" if change.high < 0 else "not told apart"
+            verdict = "more" if change.low > 0 else "fewer" if change.high < 0 else "no significant difference"
             told = f"{format_interval(change, scale=100.0, signed=True)} points, {verdict}"
             lines.append(f"- Variant {variant}, `{agent}` against `{name_of(other, policies[other])}`{what}: {told}.")
     return "\n".join(lines) + "\n"

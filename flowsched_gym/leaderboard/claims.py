@@ -41,7 +41,7 @@ LEAST_ROOM: Final = 0.01
 """Room between the best rule and the reference up to which there is none, likewise."""
 BETTER: Final = "**better**"
 WORSE: Final = "worse"
-OPEN: Final = "not told apart"
+OPEN: Final = "no significant difference"
 NO_RULE: Final = "no rule has its actions"
 ON_SECRET_SEEDS: Final = "on secret seeds"
 """Column of the difference with which a row was verified."""

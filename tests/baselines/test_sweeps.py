@@ -304,8 +304,8 @@ def test_a_difference_counts_where_its_interval_leaves_zero_out_and_a_tie_stands
     for add, spread, first, sentence in (
         (0.01, 0.0, "ppo", f"ppo is better than {RULE}: deadlines met, % +1.0 [+1.0, +1.0]"),
         (-0.01, 0.0, "edf", f"ppo is worse than {RULE}: deadlines met, % -1.0 [-1.0, -1.0]"),
-        (0.001, 0.1, "ppo", f"ppo and {RULE}, are not told apart: deadlines met, % +0.1 ["),
-        (0.0, 0.0, "edf", f"ppo and {RULE}, are not told apart: they are equal in every episode"),
+        (0.001, 0.1, "ppo", f"no significant difference between ppo and {RULE}: deadlines met, % +0.1 ["),
+        (0.0, 0.0, "edf", f"no significant difference between ppo and {RULE}: equal in every episode"),
     ):
         found = Comparison(results=(named(edf, "ppo", add, spread), edf), fct=fct, learned=("ppo",))
         lines = write_comparison(found, tmp_path, metric=METRIC, title="both")[0].splitlines()

@@ -132,7 +132,7 @@ def test_p_values_are_adjusted_for_all_claims_of_a_table():
     _, alone = judged(GRANT, close)
     _, several = judged(GRANT, close, *(trained(f"bad-{number}", 0.05) for number in range(9)))
     assert several["close"].p_value == pytest.approx(10 * alone["close"].p_value)
-    assert (alone["close"].verdict, several["close"].verdict) == ("**better**", "not told apart")
+    assert (alone["close"].verdict, several["close"].verdict) == ("**better**", "no significant difference")
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ ESCAPES: Final = re.compile(r"\\(?=\W)|\*\*")
 """Marks of Markdown in the cells of `learned_table`."""
 VERDICTS: Final = {
     BETTER: ("better", "Better than the best rule"),
-    OPEN: ("open", "Not told apart from the best rule"),
+    OPEN: ("open", "No significant difference from the best rule"),
     WORSE: ("worse", "Worse than the best rule"),
     NO_RULE: ("alone", "Without a rule that has the same actions"),
 }
