@@ -12,7 +12,7 @@ from flowsched_gym.envs.copies import EpisodeCopies
 from flowsched_gym.envs.policies import FirstSlot, Planner, SmallestSize
 from flowsched_gym.envs.policies.policy import record_of
 from flowsched_gym.evaluation import rollout
-from flowsched_gym.registration import make_policy
+from flowsched_gym.players import make_policy
 from flowsched_gym.search import Search, SearchConfig
 from flowsched_gym.search.search import most_tries, sequential_halving
 from flowsched_gym.workload import find_source, with_future

@@ -2,7 +2,16 @@
 
 from typing import Final
 
-from flowsched_gym.systems import SEARCH, Ability, EnvironmentSpec, PolicySpec, SystemSpec, policies_of
+from flowsched_gym.systems import (
+    SEARCH,
+    Ability,
+    Action,
+    EnvironmentSpec,
+    Information,
+    PolicySpec,
+    SystemSpec,
+    policies_of,
+)
 
 __all__ = ["SYSTEM"]
 
@@ -23,10 +32,10 @@ SYSTEM: Final = SystemSpec(
             planners=SEARCH,
             metric="deadline_hit_ratio",
             heuristic_kwargs={"observation": "full"},
-            ability=Ability(("grant",), ("sizes", "deadlines")),
+            ability=Ability((Action.GRANT,), (Information.SIZES, Information.DEADLINES)),
             abilities={
-                "observation": {"full": Ability(information=("ages", "load"))},
-                "defer": {"wait": Ability(actions=("wait",)), "to-back": Ability(actions=("postpone",))},
+                "observation": {"full": Ability(information=(Information.AGES, Information.LOAD))},
+                "defer": {"wait": Ability(actions=(Action.WAIT,)), "to-back": Ability(actions=(Action.POSTPONE,))},
             },
             policies=(
                 *policies_of(
@@ -35,19 +44,35 @@ SYSTEM: Final = SystemSpec(
                         "random": ("RandomSlot", "any visible request", ()),
                         "fifo": ("FirstSlot", "first in, first out: the oldest request", ()),
                         "lifo": ("LastSlot", "last in, first out: the youngest visible request", ()),
-                        "edf": ("EarliestDeadline", "earliest deadline first", ("deadlines", "ages")),
-                        "ssdf": ("SmallestRatio", "smallest size-deadline ratio first", ("sizes", "deadlines")),
-                        "lsdf": ("LargestRatio", "largest size-deadline ratio first", ("sizes", "deadlines")),
-                        "sjf": ("SmallestSize", "smallest flow first", ("sizes",)),
-                        "least-slack": ("LeastSlack", "least slack first", ("sizes", "deadlines", "ages")),
+                        "edf": (
+                            "EarliestDeadline",
+                            "earliest deadline first",
+                            (Information.DEADLINES, Information.AGES),
+                        ),
+                        "ssdf": (
+                            "SmallestRatio",
+                            "smallest size-deadline ratio first",
+                            (Information.SIZES, Information.DEADLINES),
+                        ),
+                        "lsdf": (
+                            "LargestRatio",
+                            "largest size-deadline ratio first",
+                            (Information.SIZES, Information.DEADLINES),
+                        ),
+                        "sjf": ("SmallestSize", "smallest flow first", (Information.SIZES,)),
+                        "least-slack": (
+                            "LeastSlack",
+                            "least slack first",
+                            (Information.SIZES, Information.DEADLINES, Information.AGES),
+                        ),
                     },
-                    actions=("grant",),
+                    actions=(Action.GRANT,),
                 ),
                 PolicySpec(
                     name="feasible-first",
                     description="earliest deadline among those that can still be met, the others last",
                     target="flowsched_gym.systems.artemis.policies:FeasibleFirst",
-                    ability=Ability(("grant",), ("sizes", "deadlines", "ages")),
+                    ability=Ability((Action.GRANT,), (Information.SIZES, Information.DEADLINES, Information.AGES)),
                 ),
                 PolicySpec(
                     name="skip-late",
@@ -57,7 +82,7 @@ SYSTEM: Final = SystemSpec(
                         "base": "the rule that chooses what is granted, fifo",
                         "margin_ms": "slack in ms below which a request is late, 5",
                     },
-                    ability=Ability(("grant",), ("sizes", "deadlines", "ages")),
+                    ability=Ability((Action.GRANT,), (Information.SIZES, Information.DEADLINES, Information.AGES)),
                     base="fifo",
                 ),
                 PolicySpec(
@@ -68,8 +93,8 @@ SYSTEM: Final = SystemSpec(
                         "base": "the rule that chooses what is granted, lifo",
                         "active": "flows that are active at most, 5",
                     },
-                    requires={"defer": "wait"},
-                    ability=Ability(("grant", "wait"), ("load",)),
+                    requires={"defer": Action.WAIT},
+                    ability=Ability((Action.GRANT, Action.WAIT), (Information.LOAD,)),
                     base="lifo",
                 ),
                 PolicySpec(
@@ -81,7 +106,10 @@ SYSTEM: Final = SystemSpec(
                         "margin_ms": "slack in ms below which a request is sent to the back, 5",
                     },
                     requires={"defer": "to-back"},
-                    ability=Ability(("grant", "postpone"), ("sizes", "deadlines", "ages", "load")),
+                    ability=Ability(
+                        (Action.GRANT, Action.POSTPONE),
+                        (Information.SIZES, Information.DEADLINES, Information.AGES, Information.LOAD),
+                    ),
                     base="fifo",
                 ),
             ),

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from flowsched_gym.systems import Ability, EnvironmentSpec, SystemSpec, policies_of
+from flowsched_gym.systems import Ability, Action, EnvironmentSpec, Information, SystemSpec, policies_of
 
 __all__ = ["SYSTEM"]
 
@@ -15,30 +15,36 @@ LONG_FLOWS: Final = EnvironmentSpec(
     workloads=("auto-web-search", "auto-clusters", "auto-changing"),
     baselines=("ecmp", "least-loaded"),
     heuristic_kwargs={"observation": "full", "layout": "grouped"},
-    ability=Ability(("queue", "rate", "path"), ("active flows", "finished flows")),
-    abilities={"observation": {"full": Ability(information=("bytes sent", "rates", "paths"))}},
+    ability=Ability((Action.QUEUE, Action.RATE, Action.PATH), (Information.ACTIVE_FLOWS, Information.FINISHED_FLOWS)),
+    abilities={
+        "observation": {"full": Ability(information=(Information.BYTES_SENT, Information.RATES, Information.PATHS))}
+    },
     policies=policies_of(
         "flowsched_gym.systems.auto.long_flows.policies",
         {
             "random": ("RandomSteering", "any queue, rate and path", ()),
-            "ecmp": ("KeepPath", "the path that a hash has chosen, the lowest queue, no limit of rates", ("paths",)),
+            "ecmp": (
+                "KeepPath",
+                "the path that a hash has chosen, the lowest queue, no limit of rates",
+                (Information.PATHS,),
+            ),
             "least-loaded": (
                 "LeastLoadedPath",
                 "the path with the fewest long flows on its busier link, the lowest queue",
-                ("active flows", "paths"),
+                (Information.ACTIVE_FLOWS, Information.PATHS),
             ),
             "least-crowded": (
                 "LeastCrowdedPath",
                 "the path with the fewest flows, long or short, on its busier link, the lowest queue",
-                ("active flows", "paths"),
+                (Information.ACTIVE_FLOWS, Information.PATHS),
             ),
             "least-attained": (
                 "LeastAttained",
                 "that path, and a higher queue for long flows that have sent less",
-                ("active flows", "paths", "bytes sent"),
+                (Information.ACTIVE_FLOWS, Information.PATHS, Information.BYTES_SENT),
             ),
         },
-        actions=("queue", "rate", "path"),
+        actions=(Action.QUEUE, Action.RATE, Action.PATH),
     ),
 )
 
@@ -51,8 +57,8 @@ THRESHOLDS: Final = EnvironmentSpec(
     workloads=("auto-web-search", "auto-data-mining", "auto-clusters", "auto-changing", "auto-incast"),
     baselines=("qlas", "mismatched"),
     metric="mean_fct",
-    ability=Ability(("thresholds",), ("finished flows", "queues")),
-    trained=Ability(information=("traffic",)),
+    ability=Ability((Action.THRESHOLDS,), (Information.FINISHED_FLOWS, Information.QUEUES)),
+    trained=Ability(information=(Information.TRAFFIC,)),
     policies=policies_of(
         "flowsched_gym.systems.auto.thresholds.policies",
         {
@@ -64,21 +70,21 @@ THRESHOLDS: Final = EnvironmentSpec(
             "qlas": (
                 "BestThresholds",
                 "the best thresholds in theory for the sizes and the load of each cluster",
-                ("traffic",),
+                (Information.TRAFFIC,),
             ),
             "pias": (
                 "PiasThresholds",
                 "PIAS's sum-of-ratios rule, in closed form, for the sizes and the load of each cluster",
-                ("traffic",),
+                (Information.TRAFFIC,),
             ),
             "mismatched": (
                 "MismatchedThresholds",
                 "the best thresholds for other sizes: data mining for web search, web search for all others",
-                ("traffic",),
+                (Information.TRAFFIC,),
             ),
             "equal": ("EqualSteps", "equal steps on a logarithmic scale", ()),
         },
-        actions=("thresholds",),
+        actions=(Action.THRESHOLDS,),
     ),
 )
 

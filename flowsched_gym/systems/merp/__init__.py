@@ -2,7 +2,16 @@
 
 from typing import Final
 
-from flowsched_gym.systems import SEARCH, Ability, EnvironmentSpec, PolicySpec, SystemSpec, policies_of
+from flowsched_gym.systems import (
+    SEARCH,
+    Ability,
+    Action,
+    EnvironmentSpec,
+    Information,
+    PolicySpec,
+    SystemSpec,
+    policies_of,
+)
 
 __all__ = ["SYSTEM"]
 
@@ -16,23 +25,23 @@ ORDER: Final = EnvironmentSpec(
     baselines=("srpt", "vdg"),
     planners=SEARCH,
     metric="max_slowdown",
-    ability=Ability(("order",), ("sizes", "bytes left", "slowdowns")),
+    ability=Ability((Action.ORDER,), (Information.SIZES, Information.BYTES_LEFT, Information.SLOWDOWNS)),
     policies=(
         *policies_of(
             "flowsched_gym.envs.policies",
             {
                 "random": ("RandomSlot", "any visible flow", ()),
                 "fifo": ("FirstSlot", "first in, first out: the oldest flow", ()),
-                "sjf": ("SmallestSize", "smallest flow first, preemptively", ("sizes",)),
-                "srpt": ("SmallestRemaining", "shortest remaining processing time first", ("bytes left",)),
+                "sjf": ("SmallestSize", "smallest flow first, preemptively", (Information.SIZES,)),
+                "srpt": ("SmallestRemaining", "shortest remaining processing time first", (Information.BYTES_LEFT,)),
             },
-            actions=("order",),
+            actions=(Action.ORDER,),
         ),
         PolicySpec(
             name="vdg",
             description="first by MERP's virtual deadlines, which keep the largest slowdown smallest (Algorithm 2)",
             target="flowsched_gym.systems.merp.order.policies:VirtualDeadlines",
-            ability=Ability(("order",), ("sizes", "bytes left", "slowdowns")),
+            ability=Ability((Action.ORDER,), (Information.SIZES, Information.BYTES_LEFT, Information.SLOWDOWNS)),
         ),
     ),
 )
@@ -46,8 +55,8 @@ ROUTE: Final = EnvironmentSpec(
     workloads=("poisson-fat-tree", "poisson-fat-tree-failures"),
     baselines=("ecmp", "memr"),
     planners=SEARCH,
-    ability=Ability(("path",), ("sizes", "link loads")),
-    abilities={"observation": {"forecast": Ability(information=("forecasts",))}},
+    ability=Ability((Action.PATH,), (Information.SIZES, Information.LINK_LOADS)),
+    abilities={"observation": {"forecast": Ability(information=(Information.FORECASTS,))}},
     policies=(
         *policies_of(
             "flowsched_gym.systems.merp.route.policies",
@@ -57,28 +66,32 @@ ROUTE: Final = EnvironmentSpec(
                 "least-loaded": (
                     "LeastLoadedPath",
                     "fewest bytes left on the most loaded link of the path",
-                    ("link loads",),
+                    (Information.LINK_LOADS,),
                 ),
-                "conga": ("CongaPath", "least utilised path, any of these by a hash, chosen once", ("link loads",)),
+                "conga": (
+                    "CongaPath",
+                    "least utilised path, any of these by a hash, chosen once",
+                    (Information.LINK_LOADS,),
+                ),
                 "memr": (
                     "MemrPath",
                     "smallest expansion ratio, then the largest rate to expect (MERP, Algorithms 4 to 6)",
-                    ("sizes", "link loads"),
+                    (Information.SIZES, Information.LINK_LOADS),
                 ),
                 "memr-ratio": (
                     "SmallestRatioPath",
                     "smallest expansion ratio over the rate to expect",
-                    ("sizes", "link loads"),
+                    (Information.SIZES, Information.LINK_LOADS),
                 ),
             },
-            actions=("path",),
+            actions=(Action.PATH,),
         ),
         PolicySpec(
             name="least-added",
             description="least sum of the flow's slowdown and what it adds to those of others, if no more flows came",
             target="flowsched_gym.systems.merp.route.policies:LeastAdded",
             requires={"observation": "forecast"},
-            ability=Ability(("path",), ("sizes", "link loads", "forecasts")),
+            ability=Ability((Action.PATH,), (Information.SIZES, Information.LINK_LOADS, Information.FORECASTS)),
         ),
     ),
 )

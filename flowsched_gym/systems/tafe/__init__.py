@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from flowsched_gym.systems import SEARCH, Ability, EnvironmentSpec, SystemSpec, policies_of
+from flowsched_gym.systems import SEARCH, Ability, Action, EnvironmentSpec, Information, SystemSpec, policies_of
 
 __all__ = ["SYSTEM"]
 
@@ -17,44 +17,44 @@ TASKS: Final = EnvironmentSpec(
     planners=SEARCH,
     metric="mean_tct",
     heuristic_kwargs={"information": "full"},
-    ability=Ability(("order",), ("ages", "bytes sent")),
-    abilities={"information": {"full": Ability(information=("bytes left",))}},
+    ability=Ability((Action.ORDER,), (Information.AGES, Information.BYTES_SENT)),
+    abilities={"information": {"full": Ability(information=(Information.BYTES_LEFT,))}},
     policies=(
         *policies_of(
             "flowsched_gym.systems.tafe.tasks.policies",
             {
                 "random": ("RandomFlow", "any visible flow", ()),
-                "fifo": ("FirstTask", "first in, first out over tasks", ("ages",)),
+                "fifo": ("FirstTask", "first in, first out over tasks", (Information.AGES,)),
                 "tafe": (
                     "Tafe",
                     "TAFE's levels by the bytes that a task has sent, at its paper's thresholds",
-                    ("ages", "bytes sent"),
+                    (Information.AGES, Information.BYTES_SENT),
                 ),
-                "las": ("LeastSent", "the task that has sent the least", ("bytes sent",)),
+                "las": ("LeastSent", "the task that has sent the least", (Information.BYTES_SENT,)),
                 "stf-estimated": (
                     "EstimatedTask",
                     "shortest task first, estimated by the flows that have finished",
-                    ("bytes sent",),
+                    (Information.BYTES_SENT,),
                 ),
                 "tafe-shortest": (
                     "TafeShortest",
                     "TAFE's levels, and of the first task its shortest stage",
-                    ("ages", "bytes sent", "bytes left"),
+                    (Information.AGES, Information.BYTES_SENT, Information.BYTES_LEFT),
                 ),
-                "stf": ("ShortestTask", "shortest task first: the fewest bytes left", ("bytes left",)),
+                "stf": ("ShortestTask", "shortest task first: the fewest bytes left", (Information.BYTES_LEFT,)),
                 "least-work": (
                     "LeastWork",
                     "the task with the least left to do, bytes at line rate and time on CPUs",
-                    ("bytes left",),
+                    (Information.BYTES_LEFT,),
                 ),
                 "stf-longest": (
                     "ShortestByLongest",
                     "the task first whose longest flow has the least left",
-                    ("bytes left",),
+                    (Information.BYTES_LEFT,),
                 ),
-                "srpt": ("ShortestStage", "the flow first whose stage has the least left", ("bytes left",)),
+                "srpt": ("ShortestStage", "the flow first whose stage has the least left", (Information.BYTES_LEFT,)),
             },
-            actions=("order",),
+            actions=(Action.ORDER,),
         ),
     ),
 )
@@ -68,8 +68,8 @@ THRESHOLDS: Final = EnvironmentSpec(
     workloads=("tafe-log", "tafe-web-search", "tafe-alibaba"),
     baselines=("tenfold", "paper", "thirds", "constant"),
     metric="mean_tct",
-    ability=Ability(("thresholds",), ("finished tasks", "queues")),
-    trained=Ability(information=("traffic",)),
+    ability=Ability((Action.THRESHOLDS,), (Information.FINISHED_TASKS, Information.QUEUES)),
+    trained=Ability(information=(Information.TRAFFIC,)),
     policies=policies_of(
         "flowsched_gym.systems.tafe.thresholds.policies",
         {
@@ -80,10 +80,14 @@ THRESHOLDS: Final = EnvironmentSpec(
             ),
             "constant": ("EqualSteps", "equal steps on a logarithmic scale", ()),
             "tenfold": ("TenfoldThresholds", "100 KB, then ten times the threshold before: Aalo's spacing", ()),
-            "thirds": ("Thirds", "the largest task over the number of queues", ("traffic",)),
-            "paper": ("PaperThresholds", "the mean task, and 3/4 of the largest (TAFE, section V-B)", ("traffic",)),
+            "thirds": ("Thirds", "the largest task over the number of queues", (Information.TRAFFIC,)),
+            "paper": (
+                "PaperThresholds",
+                "the mean task, and 3/4 of the largest (TAFE, section V-B)",
+                (Information.TRAFFIC,),
+            ),
         },
-        actions=("thresholds",),
+        actions=(Action.THRESHOLDS,),
     ),
 )
 
