@@ -40,7 +40,7 @@ from flowsched_gym.flows.metrics import METRIC_NAMES
 from flowsched_gym.leaderboard.secret_seeds import mark
 from flowsched_gym.players import Kind, Player
 from flowsched_gym.registration import check_arguments, find_environment, widest_ability
-from flowsched_gym.systems import Ability, Action, EnvironmentSpec, Information
+from flowsched_gym.systems import Ability, EnvironmentSpec
 from flowsched_gym.workload import plain_variant, workload_label
 
 SCHEMAS: Final = ("flowsched-suite/1", "flowsched-suite/2")
@@ -271,7 +271,7 @@ def _setting(where: str, name: str, content: Any, more: tuple[str, ...]) -> Sett
         if not isinstance(found, list) or not set(map(str, found)) <= set(known) or len(set(found)) < len(found):
             allowed = ", ".join(known)
             raise ConfigError(f"{where}: {name}, {key} is {shown(found)}: it must be a list of some of {allowed}")
-    ability = Ability(tuple(map(Action, content["actions"])), tuple(map(Information, content["information"])))
+    ability = Ability.of(content["actions"], content["information"])
     return replace(setting, tier=tier, ability=ability, reference=reference)
 
 

@@ -3,10 +3,10 @@
 Targets are strings, so that reading a spec imports nothing heavy.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 __all__ = [
     "NOTHING",
@@ -71,6 +71,11 @@ class Ability(NamedTuple):
     actions: tuple[Action, ...] = ()
     information: tuple[Information, ...] = ()
 
+    @classmethod
+    def of(cls, actions: Iterable[str] = (), information: Iterable[str] = ()) -> Self:
+        """Makes one of the values of both enumerations; any other text is a ``ValueError``."""
+        return cls(tuple(map(Action, actions)), tuple(map(Information, information)))
+
     @property
     def words(self) -> tuple[str, str]:
         """Actions and information as tables write them."""
@@ -117,7 +122,7 @@ class PolicySpec:
 
 
 def policies_of(
-    module: str, policies: Mapping[str, tuple[str, str, tuple[Information, ...]]], *, actions: tuple[Action, ...]
+    module: str, policies: Mapping[str, tuple[str, str, tuple[str, ...]]], *, actions: tuple[str, ...]
 ) -> tuple[PolicySpec, ...]:
     """Lists policies that take the same actions: by name, the class, what it does and what it knows.
 
@@ -128,7 +133,7 @@ def policies_of(
             name=name,
             description=description,
             target=kind if ":" in kind else f"{module}:{kind}",
-            ability=Ability(actions, information),
+            ability=Ability.of(actions, information),
         )
         for name, (kind, description, information) in policies.items()
     )

@@ -2,16 +2,7 @@
 
 from typing import Final
 
-from flowsched_gym.systems import (
-    SEARCH,
-    Ability,
-    Action,
-    EnvironmentSpec,
-    Information,
-    PolicySpec,
-    SystemSpec,
-    policies_of,
-)
+from flowsched_gym.systems import SEARCH, Ability, EnvironmentSpec, PolicySpec, SystemSpec, policies_of
 
 __all__ = ["SYSTEM"]
 
@@ -32,10 +23,10 @@ SYSTEM: Final = SystemSpec(
             planners=SEARCH,
             metric="deadline_hit_ratio",
             heuristic_kwargs={"observation": "full"},
-            ability=Ability((Action.GRANT,), (Information.SIZES, Information.DEADLINES)),
+            ability=Ability.of(("grant",), ("sizes", "deadlines")),
             abilities={
-                "observation": {"full": Ability(information=(Information.AGES, Information.LOAD))},
-                "defer": {"wait": Ability(actions=(Action.WAIT,)), "to-back": Ability(actions=(Action.POSTPONE,))},
+                "observation": {"full": Ability.of(information=("ages", "load"))},
+                "defer": {"wait": Ability.of(actions=("wait",)), "to-back": Ability.of(actions=("postpone",))},
             },
             policies=(
                 *policies_of(
@@ -44,35 +35,19 @@ SYSTEM: Final = SystemSpec(
                         "random": ("RandomSlot", "any visible request", ()),
                         "fifo": ("FirstSlot", "first in, first out: the oldest request", ()),
                         "lifo": ("LastSlot", "last in, first out: the youngest visible request", ()),
-                        "edf": (
-                            "EarliestDeadline",
-                            "earliest deadline first",
-                            (Information.DEADLINES, Information.AGES),
-                        ),
-                        "ssdf": (
-                            "SmallestRatio",
-                            "smallest size-deadline ratio first",
-                            (Information.SIZES, Information.DEADLINES),
-                        ),
-                        "lsdf": (
-                            "LargestRatio",
-                            "largest size-deadline ratio first",
-                            (Information.SIZES, Information.DEADLINES),
-                        ),
-                        "sjf": ("SmallestSize", "smallest flow first", (Information.SIZES,)),
-                        "least-slack": (
-                            "LeastSlack",
-                            "least slack first",
-                            (Information.SIZES, Information.DEADLINES, Information.AGES),
-                        ),
+                        "edf": ("EarliestDeadline", "earliest deadline first", ("deadlines", "ages")),
+                        "ssdf": ("SmallestRatio", "smallest size-deadline ratio first", ("sizes", "deadlines")),
+                        "lsdf": ("LargestRatio", "largest size-deadline ratio first", ("sizes", "deadlines")),
+                        "sjf": ("SmallestSize", "smallest flow first", ("sizes",)),
+                        "least-slack": ("LeastSlack", "least slack first", ("sizes", "deadlines", "ages")),
                     },
-                    actions=(Action.GRANT,),
+                    actions=("grant",),
                 ),
                 PolicySpec(
                     name="feasible-first",
                     description="earliest deadline among those that can still be met, the others last",
                     target="flowsched_gym.systems.artemis.policies:FeasibleFirst",
-                    ability=Ability((Action.GRANT,), (Information.SIZES, Information.DEADLINES, Information.AGES)),
+                    ability=Ability.of(("grant",), ("sizes", "deadlines", "ages")),
                 ),
                 PolicySpec(
                     name="skip-late",
@@ -82,7 +57,7 @@ SYSTEM: Final = SystemSpec(
                         "base": "the rule that chooses what is granted, fifo",
                         "margin_ms": "slack in ms below which a request is late, 5",
                     },
-                    ability=Ability((Action.GRANT,), (Information.SIZES, Information.DEADLINES, Information.AGES)),
+                    ability=Ability.of(("grant",), ("sizes", "deadlines", "ages")),
                     base="fifo",
                 ),
                 PolicySpec(
@@ -93,8 +68,8 @@ SYSTEM: Final = SystemSpec(
                         "base": "the rule that chooses what is granted, lifo",
                         "active": "flows that are active at most, 5",
                     },
-                    requires={"defer": Action.WAIT},
-                    ability=Ability((Action.GRANT, Action.WAIT), (Information.LOAD,)),
+                    requires={"defer": "wait"},
+                    ability=Ability.of(("grant", "wait"), ("load",)),
                     base="lifo",
                 ),
                 PolicySpec(
@@ -106,10 +81,7 @@ SYSTEM: Final = SystemSpec(
                         "margin_ms": "slack in ms below which a request is sent to the back, 5",
                     },
                     requires={"defer": "to-back"},
-                    ability=Ability(
-                        (Action.GRANT, Action.POSTPONE),
-                        (Information.SIZES, Information.DEADLINES, Information.AGES, Information.LOAD),
-                    ),
+                    ability=Ability.of(("grant", "postpone"), ("sizes", "deadlines", "ages", "load")),
                     base="fifo",
                 ),
             ),

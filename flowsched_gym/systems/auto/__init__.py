@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from flowsched_gym.systems import Ability, Action, EnvironmentSpec, Information, SystemSpec, policies_of
+from flowsched_gym.systems import Ability, EnvironmentSpec, SystemSpec, policies_of
 
 __all__ = ["SYSTEM"]
 
@@ -15,36 +15,30 @@ LONG_FLOWS: Final = EnvironmentSpec(
     workloads=("auto-web-search", "auto-clusters", "auto-changing"),
     baselines=("ecmp", "least-loaded"),
     heuristic_kwargs={"observation": "full", "layout": "grouped"},
-    ability=Ability((Action.QUEUE, Action.RATE, Action.PATH), (Information.ACTIVE_FLOWS, Information.FINISHED_FLOWS)),
-    abilities={
-        "observation": {"full": Ability(information=(Information.BYTES_SENT, Information.RATES, Information.PATHS))}
-    },
+    ability=Ability.of(("queue", "rate", "path"), ("active flows", "finished flows")),
+    abilities={"observation": {"full": Ability.of(information=("bytes sent", "rates", "paths"))}},
     policies=policies_of(
         "flowsched_gym.systems.auto.long_flows.policies",
         {
             "random": ("RandomSteering", "any queue, rate and path", ()),
-            "ecmp": (
-                "KeepPath",
-                "the path that a hash has chosen, the lowest queue, no limit of rates",
-                (Information.PATHS,),
-            ),
+            "ecmp": ("KeepPath", "the path that a hash has chosen, the lowest queue, no limit of rates", ("paths",)),
             "least-loaded": (
                 "LeastLoadedPath",
                 "the path with the fewest long flows on its busier link, the lowest queue",
-                (Information.ACTIVE_FLOWS, Information.PATHS),
+                ("active flows", "paths"),
             ),
             "least-crowded": (
                 "LeastCrowdedPath",
                 "the path with the fewest flows, long or short, on its busier link, the lowest queue",
-                (Information.ACTIVE_FLOWS, Information.PATHS),
+                ("active flows", "paths"),
             ),
             "least-attained": (
                 "LeastAttained",
                 "that path, and a higher queue for long flows that have sent less",
-                (Information.ACTIVE_FLOWS, Information.PATHS, Information.BYTES_SENT),
+                ("active flows", "paths", "bytes sent"),
             ),
         },
-        actions=(Action.QUEUE, Action.RATE, Action.PATH),
+        actions=("queue", "rate", "path"),
     ),
 )
 
@@ -57,8 +51,8 @@ THRESHOLDS: Final = EnvironmentSpec(
     workloads=("auto-web-search", "auto-data-mining", "auto-clusters", "auto-changing", "auto-incast"),
     baselines=("qlas", "mismatched"),
     metric="mean_fct",
-    ability=Ability((Action.THRESHOLDS,), (Information.FINISHED_FLOWS, Information.QUEUES)),
-    trained=Ability(information=(Information.TRAFFIC,)),
+    ability=Ability.of(("thresholds",), ("finished flows", "queues")),
+    trained=Ability.of(information=("traffic",)),
     policies=policies_of(
         "flowsched_gym.systems.auto.thresholds.policies",
         {
@@ -70,21 +64,21 @@ THRESHOLDS: Final = EnvironmentSpec(
             "qlas": (
                 "BestThresholds",
                 "the best thresholds in theory for the sizes and the load of each cluster",
-                (Information.TRAFFIC,),
+                ("traffic",),
             ),
             "pias": (
                 "PiasThresholds",
                 "PIAS's sum-of-ratios rule, in closed form, for the sizes and the load of each cluster",
-                (Information.TRAFFIC,),
+                ("traffic",),
             ),
             "mismatched": (
                 "MismatchedThresholds",
                 "the best thresholds for other sizes: data mining for web search, web search for all others",
-                (Information.TRAFFIC,),
+                ("traffic",),
             ),
             "equal": ("EqualSteps", "equal steps on a logarithmic scale", ()),
         },
-        actions=(Action.THRESHOLDS,),
+        actions=("thresholds",),
     ),
 )
 

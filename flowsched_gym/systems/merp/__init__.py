@@ -2,16 +2,7 @@
 
 from typing import Final
 
-from flowsched_gym.systems import (
-    SEARCH,
-    Ability,
-    Action,
-    EnvironmentSpec,
-    Information,
-    PolicySpec,
-    SystemSpec,
-    policies_of,
-)
+from flowsched_gym.systems import SEARCH, Ability, EnvironmentSpec, PolicySpec, SystemSpec, policies_of
 
 __all__ = ["SYSTEM"]
 
@@ -25,23 +16,23 @@ ORDER: Final = EnvironmentSpec(
     baselines=("srpt", "vdg"),
     planners=SEARCH,
     metric="max_slowdown",
-    ability=Ability((Action.ORDER,), (Information.SIZES, Information.BYTES_LEFT, Information.SLOWDOWNS)),
+    ability=Ability.of(("order",), ("sizes", "bytes left", "slowdowns")),
     policies=(
         *policies_of(
             "flowsched_gym.envs.policies",
             {
                 "random": ("RandomSlot", "any visible flow", ()),
                 "fifo": ("FirstSlot", "first in, first out: the oldest flow", ()),
-                "sjf": ("SmallestSize", "smallest flow first, preemptively", (Information.SIZES,)),
-                "srpt": ("SmallestRemaining", "shortest remaining processing time first", (Information.BYTES_LEFT,)),
+                "sjf": ("SmallestSize", "smallest flow first, preemptively", ("sizes",)),
+                "srpt": ("SmallestRemaining", "shortest remaining processing time first", ("bytes left",)),
             },
-            actions=(Action.ORDER,),
+            actions=("order",),
         ),
         PolicySpec(
             name="vdg",
             description="first by MERP's virtual deadlines, which keep the largest slowdown smallest (Algorithm 2)",
             target="flowsched_gym.systems.merp.order.policies:VirtualDeadlines",
-            ability=Ability((Action.ORDER,), (Information.SIZES, Information.BYTES_LEFT, Information.SLOWDOWNS)),
+            ability=Ability.of(("order",), ("sizes", "bytes left", "slowdowns")),
         ),
     ),
 )
@@ -55,8 +46,8 @@ ROUTE: Final = EnvironmentSpec(
     workloads=("poisson-fat-tree", "poisson-fat-tree-failures"),
     baselines=("ecmp", "memr"),
     planners=SEARCH,
-    ability=Ability((Action.PATH,), (Information.SIZES, Information.LINK_LOADS)),
-    abilities={"observation": {"forecast": Ability(information=(Information.FORECASTS,))}},
+    ability=Ability.of(("path",), ("sizes", "link loads")),
+    abilities={"observation": {"forecast": Ability.of(information=("forecasts",))}},
     policies=(
         *policies_of(
             "flowsched_gym.systems.merp.route.policies",
@@ -66,32 +57,28 @@ ROUTE: Final = EnvironmentSpec(
                 "least-loaded": (
                     "LeastLoadedPath",
                     "fewest bytes left on the most loaded link of the path",
-                    (Information.LINK_LOADS,),
+                    ("link loads",),
                 ),
-                "conga": (
-                    "CongaPath",
-                    "least utilised path, any of these by a hash, chosen once",
-                    (Information.LINK_LOADS,),
-                ),
+                "conga": ("CongaPath", "least utilised path, any of these by a hash, chosen once", ("link loads",)),
                 "memr": (
                     "MemrPath",
                     "smallest expansion ratio, then the largest rate to expect (MERP, Algorithms 4 to 6)",
-                    (Information.SIZES, Information.LINK_LOADS),
+                    ("sizes", "link loads"),
                 ),
                 "memr-ratio": (
                     "SmallestRatioPath",
                     "smallest expansion ratio over the rate to expect",
-                    (Information.SIZES, Information.LINK_LOADS),
+                    ("sizes", "link loads"),
                 ),
             },
-            actions=(Action.PATH,),
+            actions=("path",),
         ),
         PolicySpec(
             name="least-added",
             description="least sum of the flow's slowdown and what it adds to those of others, if no more flows came",
             target="flowsched_gym.systems.merp.route.policies:LeastAdded",
             requires={"observation": "forecast"},
-            ability=Ability((Action.PATH,), (Information.SIZES, Information.LINK_LOADS, Information.FORECASTS)),
+            ability=Ability.of(("path",), ("sizes", "link loads", "forecasts")),
         ),
     ),
 )

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from flowsched_gym.systems import Ability, Action, EnvironmentSpec, Information, SystemSpec, policies_of
+from flowsched_gym.systems import Ability, EnvironmentSpec, SystemSpec, policies_of
 
 __all__ = ["SYSTEM"]
 
@@ -14,33 +14,29 @@ PORT: Final = EnvironmentSpec(
     config="flowsched_gym.systems.qcluster.config:QClusterConfig",
     workloads=("qcluster-w4", "qcluster-changing", "qcluster-w6-fq"),
     baselines=("opt", "geometric", "adaptive", "constant"),
-    ability=Ability((Action.THRESHOLDS,), (Information.FINISHED_MESSAGES, Information.QUEUES)),
-    trained=Ability(information=(Information.TRAFFIC,)),
+    ability=Ability.of(("thresholds",), ("finished messages", "queues")),
+    trained=Ability.of(information=("traffic",)),
     policies=policies_of(
         "flowsched_gym.systems.qcluster.policies",
         {
             "random": ("RandomAction", "any thresholds, or any rule, drawn anew in each period", ()),
-            "arithmetic": ("ArithmeticRule", "arithmetic means of neighbouring queues' weights", (Information.QUEUES,)),
-            "geometric": ("GeometricRule", "geometric means of these", (Information.QUEUES,)),
-            "harmonic": ("HarmonicRule", "harmonic means of these", (Information.QUEUES,)),
+            "arithmetic": ("ArithmeticRule", "arithmetic means of neighbouring queues' weights", ("queues",)),
+            "geometric": ("GeometricRule", "geometric means of these", ("queues",)),
+            "harmonic": ("HarmonicRule", "harmonic means of these", ("queues",)),
             "adaptive": (
                 "AdaptiveRule",
                 "thresholds that let queues hold equally many packets, over their weights",
-                (Information.QUEUES,),
+                ("queues",),
             ),
-            "opt": (
-                "BestThresholds",
-                "PIAS's thresholds for the sizes and the load of the workload",
-                (Information.TRAFFIC,),
-            ),
+            "opt": ("BestThresholds", "PIAS's thresholds for the sizes and the load of the workload", ("traffic",)),
             "wst": (
                 "WorstThresholds",
                 "thresholds with most packets in the first queue, and most others in the last",
-                (Information.TRAFFIC,),
+                ("traffic",),
             ),
             "constant": ("ConstantThresholds", "thresholds between QCluster's first weights", ()),
         },
-        actions=(Action.THRESHOLDS,),
+        actions=("thresholds",),
     ),
 )
 

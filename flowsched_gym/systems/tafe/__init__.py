@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from flowsched_gym.systems import SEARCH, Ability, Action, EnvironmentSpec, Information, SystemSpec, policies_of
+from flowsched_gym.systems import SEARCH, Ability, EnvironmentSpec, SystemSpec, policies_of
 
 __all__ = ["SYSTEM"]
 
@@ -17,44 +17,44 @@ TASKS: Final = EnvironmentSpec(
     planners=SEARCH,
     metric="mean_tct",
     heuristic_kwargs={"information": "full"},
-    ability=Ability((Action.ORDER,), (Information.AGES, Information.BYTES_SENT)),
-    abilities={"information": {"full": Ability(information=(Information.BYTES_LEFT,))}},
+    ability=Ability.of(("order",), ("ages", "bytes sent")),
+    abilities={"information": {"full": Ability.of(information=("bytes left",))}},
     policies=(
         *policies_of(
             "flowsched_gym.systems.tafe.tasks.policies",
             {
                 "random": ("RandomFlow", "any visible flow", ()),
-                "fifo": ("FirstTask", "first in, first out over tasks", (Information.AGES,)),
+                "fifo": ("FirstTask", "first in, first out over tasks", ("ages",)),
                 "tafe": (
                     "Tafe",
                     "TAFE's levels by the bytes that a task has sent, at its paper's thresholds",
-                    (Information.AGES, Information.BYTES_SENT),
+                    ("ages", "bytes sent"),
                 ),
-                "las": ("LeastSent", "the task that has sent the least", (Information.BYTES_SENT,)),
+                "las": ("LeastSent", "the task that has sent the least", ("bytes sent",)),
                 "stf-estimated": (
                     "EstimatedTask",
                     "shortest task first, estimated by the flows that have finished",
-                    (Information.BYTES_SENT,),
+                    ("bytes sent",),
                 ),
                 "tafe-shortest": (
                     "TafeShortest",
                     "TAFE's levels, and of the first task its shortest stage",
-                    (Information.AGES, Information.BYTES_SENT, Information.BYTES_LEFT),
+                    ("ages", "bytes sent", "bytes left"),
                 ),
-                "stf": ("ShortestTask", "shortest task first: the fewest bytes left", (Information.BYTES_LEFT,)),
+                "stf": ("ShortestTask", "shortest task first: the fewest bytes left", ("bytes left",)),
                 "least-work": (
                     "LeastWork",
                     "the task with the least left to do, bytes at line rate and time on CPUs",
-                    (Information.BYTES_LEFT,),
+                    ("bytes left",),
                 ),
                 "stf-longest": (
                     "ShortestByLongest",
                     "the task first whose longest flow has the least left",
-                    (Information.BYTES_LEFT,),
+                    ("bytes left",),
                 ),
-                "srpt": ("ShortestStage", "the flow first whose stage has the least left", (Information.BYTES_LEFT,)),
+                "srpt": ("ShortestStage", "the flow first whose stage has the least left", ("bytes left",)),
             },
-            actions=(Action.ORDER,),
+            actions=("order",),
         ),
     ),
 )
@@ -68,8 +68,8 @@ THRESHOLDS: Final = EnvironmentSpec(
     workloads=("tafe-log", "tafe-web-search", "tafe-alibaba"),
     baselines=("tenfold", "paper", "thirds", "constant"),
     metric="mean_tct",
-    ability=Ability((Action.THRESHOLDS,), (Information.FINISHED_TASKS, Information.QUEUES)),
-    trained=Ability(information=(Information.TRAFFIC,)),
+    ability=Ability.of(("thresholds",), ("finished tasks", "queues")),
+    trained=Ability.of(information=("traffic",)),
     policies=policies_of(
         "flowsched_gym.systems.tafe.thresholds.policies",
         {
@@ -80,14 +80,10 @@ THRESHOLDS: Final = EnvironmentSpec(
             ),
             "constant": ("EqualSteps", "equal steps on a logarithmic scale", ()),
             "tenfold": ("TenfoldThresholds", "100 KB, then ten times the threshold before: Aalo's spacing", ()),
-            "thirds": ("Thirds", "the largest task over the number of queues", (Information.TRAFFIC,)),
-            "paper": (
-                "PaperThresholds",
-                "the mean task, and 3/4 of the largest (TAFE, section V-B)",
-                (Information.TRAFFIC,),
-            ),
+            "thirds": ("Thirds", "the largest task over the number of queues", ("traffic",)),
+            "paper": ("PaperThresholds", "the mean task, and 3/4 of the largest (TAFE, section V-B)", ("traffic",)),
         },
-        actions=(Action.THRESHOLDS,),
+        actions=("thresholds",),
     ),
 )
 
