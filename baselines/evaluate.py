@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from flowsched_gym.baselines.applications.application import run_application
-from flowsched_gym.baselines.applications.comparison import Contestant, heuristics_of, play_all
+from flowsched_gym.baselines.applications.comparison import play_all
 from flowsched_gym.baselines.applications.comparison_report import write_comparison
 from flowsched_gym.baselines.configuration.hydra_schemas import EvaluateConfig
 from flowsched_gym.baselines.configuration.hydra_store import environment_arguments
 from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.leaderboard.kept import model_path
-from flowsched_gym.registration import MODEL_PREFIX, MODEL_SUFFIX
+from flowsched_gym.players import Player, find_player, told_apart
+from flowsched_gym.registration import find_environment
 from flowsched_gym.workload import workload_label
 
 
@@ -32,12 +32,15 @@ def main() -> None:
 def _job(config: EvaluateConfig, content: Mapping[str, Any], folder: Path, command: str) -> None:
     """Plays models and rules on the same episodes, writes results, table and figure, and prints the table."""
     env_id, kwargs = environment_arguments(config.env)
+    models = [_model(each, env_id) for each in config.model]
+    rules = [find_player(each, env_id) for each in config.policies or find_environment(env_id).heuristics]
     comparison = play_all(
         env_id,
         kwargs,
-        [*_models(config.model, trust=config.trust), *heuristics_of(env_id, config.policies)],
+        told_apart([*models, *rules]),
         episodes=config.episodes,
         seed=config.seed,
+        trust=config.trust,
         bound=config.bound,
         command=command,
         show_progress=config.progress_bar,
@@ -48,18 +51,14 @@ def _job(config: EvaluateConfig, content: Mapping[str, Any], folder: Path, comma
     print(f"Results, table and figure are in {folder}.")
 
 
-def _models(paths: list[str], *, trust: bool) -> list[Contestant]:
-    """Names models by their files, or by the folders of these where the files are called alike."""
-    for path in paths:
-        if not path.endswith(MODEL_SUFFIX) and not path.startswith(MODEL_PREFIX):
-            raise ConfigError(f"model is {path!r}: a model file ends in {MODEL_SUFFIX}")
-    paths = [str(model_path(path)) for path in paths]
-    names = [Path(path).stem for path in paths]
-    if len(set(names)) < len(names):
-        names = [f"{Path(path).resolve().parent.name}-{Path(path).stem}" for path in paths]
-    if len(set(names)) < len(names):
-        raise ConfigError(f"model is {paths}: two of them have the same name and folder name")
-    return [Contestant(name=name, source=path, trust=trust) for name, path in zip(names, paths, strict=True)]
+def _model(source: str, env_id: str) -> Player:
+    """Finds a model, and nothing else."""
+    player = find_player(source, env_id)
+    if not player.learned:
+        raise ConfigError(
+            f"model is {source!r}: it must be a model file (.zip) or an agent of the package (model:NAME)"
+        )
+    return player
 
 
 if __name__ == "__main__":

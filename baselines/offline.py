@@ -29,7 +29,8 @@ from flowsched_gym.evaluation.written import column_of
 from flowsched_gym.flows.metrics import merit
 from flowsched_gym.integrations.sb3 import MaskableSetwisePolicy, batched, save_model
 from flowsched_gym.integrations.setwise import SetwiseShape
-from flowsched_gym.registration import find_environment, heuristic_arguments
+from flowsched_gym.players import find_player
+from flowsched_gym.registration import find_environment
 
 ALGORITHMS: Final = ("awr", "cloning")
 EVALUATION_SEED: Final = 10_000
@@ -126,7 +127,9 @@ def compare(model: MaskablePPO, env_spec: EnvSpec, rules: Sequence[str], *, epis
     column, kwargs = column_of(spec.metric), dict(env_spec.kwargs)
     ours = evaluate(spec, batched(model), episodes=episodes, seed=seed, kwargs=kwargs, label="offline", repeat=True)
     played = [
-        evaluate(spec, rule, episodes=episodes, seed=seed, kwargs=heuristic_arguments(spec, kwargs, rule), repeat=True)
+        evaluate(
+            spec, rule, episodes=episodes, seed=seed, kwargs=find_player(rule, spec).arguments(kwargs), repeat=True
+        )
         for rule in rules
         if spec.names(rule)
     ]

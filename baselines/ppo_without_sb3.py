@@ -21,7 +21,7 @@ from torch.distributions import Categorical
 
 from flowsched_gym.envs.columns import Layout
 from flowsched_gym.envs.policies.policy import attribute_of
-from flowsched_gym.registration import make_policy
+from flowsched_gym.players import make_policy
 
 ENV_ID: Final = "flowsched_gym:flowsched/Artemis-v0"
 EVALUATION_SEED: Final = 10_000

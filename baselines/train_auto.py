@@ -29,7 +29,7 @@ from flowsched_gym.envs import NetworkView
 from flowsched_gym.envs.policies import Policy
 from flowsched_gym.evaluation.rollout import rollout
 from flowsched_gym.integrations.sb3 import make_sb3_vec_env, save_model
-from flowsched_gym.registration import make_policy
+from flowsched_gym.players import make_policy
 from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig
 from flowsched_gym.systems.auto.thresholds.rules import ThresholdsControl
 

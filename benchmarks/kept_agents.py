@@ -12,10 +12,11 @@ from benchmarks.leaderboard import HERE, RESULTS, SUITE, comparison
 from flowsched_gym.core.files import read_json, write_packed
 from flowsched_gym.core.packed import packed_file, read_bytes
 from flowsched_gym.flows.metrics import merit
-from flowsched_gym.leaderboard import entrants_of, play, tier_of
+from flowsched_gym.leaderboard import play, tier_of
 from flowsched_gym.leaderboard.claims import Claim
-from flowsched_gym.leaderboard.kept import CARDS, SCHEMA, folder_of_agents
 from flowsched_gym.leaderboard.suite import HEADLINE
+from flowsched_gym.players import find_player
+from flowsched_gym.players.kept import CARDS, SCHEMA, folder_of_agents
 
 MOST_BYTES: Final = 3 << 20
 NUM_EPISODES: Final = 10
@@ -42,8 +43,8 @@ def best_training(claim: Claim) -> int:
     """Returns the training seed of an agent with the best mean in validation episodes."""
     seeds = range(SUITE.validation[0], SUITE.validation[0] + NUM_EPISODES)
     setting = claim.compared.setting
-    (entrant,) = entrants_of([str(MODELS / setting.name / claim.row.policy)])
-    result = play(SUITE, setting, entrant, seeds=seeds)
+    player = find_player(str(MODELS / setting.name / claim.row.policy), setting.spec)
+    result = play(SUITE, setting, player, seeds=seeds)
     means = result.samples(setting.metric).mean(axis=1).tolist()
     found = []
     for run, mean in zip(result.runs, means, strict=True):

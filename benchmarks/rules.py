@@ -18,7 +18,7 @@ from flowsched_gym.core.files import read_json
 from flowsched_gym.evaluation import evaluate, write_json
 from flowsched_gym.leaderboard import Setting, load_suite
 from flowsched_gym.leaderboard.suite import CALIBRATION
-from flowsched_gym.registration import policy_ability
+from flowsched_gym.players import find_player
 
 HERE: Final = Path(__file__).resolve().parent
 FOUND: Final = HERE / "rules.json"
@@ -51,7 +51,7 @@ def main() -> None:
 
 def fits(setting: Setting, rule: str) -> bool:
     """Returns whether a rule does no more than the agents of a setting may."""
-    return setting.ability is None or setting.ability.covers(policy_ability(setting.spec, rule))
+    return setting.ability is None or setting.ability.covers(find_player(rule, setting.spec).ability)
 
 
 def tune(setting: Setting, rule: str) -> dict[str, object]:
@@ -75,7 +75,7 @@ def tuned(setting: str, rule: str) -> str:
 
 def share_met(setting: Setting, policy: str) -> float:
     """Plays the validation episodes; returns the share of deadlines met, in %."""
-    kwargs = {**setting.heuristic_kwargs(policy), "engine": "compiled"}
+    kwargs = {**setting.arguments(find_player(policy, setting.spec)), "engine": "compiled"}
     seeds = SUITE.validation
     result = evaluate(setting.spec, policy, episodes=len(seeds), seed=seeds[0], kwargs=kwargs)
     return round(PERCENT * result.interval(setting.metric).mean, 2)

@@ -22,7 +22,7 @@ from flowsched_gym.envs.drawing.canvas import Colours
 from flowsched_gym.envs.drawing.panels import Pair, Table, Text
 from flowsched_gym.evaluation import BOUND_POLICY
 from flowsched_gym.evaluation.plots import DOTS_PER_INCH, INK, dress
-from flowsched_gym.registration import make_policy
+from flowsched_gym.players import make_policy
 from flowsched_gym.systems.artemis.env import ArtemisEnv
 
 IMAGES: Final = Path(__file__).resolve().parent / "images"

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from flowsched_gym.evaluation.replay import replay
     from flowsched_gym.flows.records import Records
     from flowsched_gym.flows.workload import Workload
-    from flowsched_gym.leaderboard.kept import load_agent
     from flowsched_gym.packets.state import PacketRecords, PacketTrace
+    from flowsched_gym.players.kept import load_agent
 
 __all__ = [
     "PacketRecords",
@@ -31,7 +31,7 @@ LAZY: Final = {
     "PacketTrace": "flowsched_gym.packets.state",
     "Records": "flowsched_gym.flows.records",
     "Workload": "flowsched_gym.flows.workload",
-    "load_agent": "flowsched_gym.leaderboard.kept",
+    "load_agent": "flowsched_gym.players.kept",
     "replay": "flowsched_gym.evaluation.replay",
     "replay_packets": "flowsched_gym.evaluation.packets",
     "serve_packets": "flowsched_gym.evaluation.packets",

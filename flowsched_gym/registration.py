@@ -3,7 +3,6 @@
 import importlib
 import importlib.util
 import inspect
-import json
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -12,8 +11,8 @@ from typing import Any, Final
 
 import gymnasium
 
-from flowsched_gym.core.errors import ConfigError, UnknownArgumentError, listed, shown, similar
-from flowsched_gym.systems import NOTHING, OPTIONS, Ability, EnvironmentSpec, PolicySpec, SystemSpec
+from flowsched_gym.core.errors import ConfigError, UnknownArgumentError, listed, similar
+from flowsched_gym.systems import NOTHING, Ability, EnvironmentSpec, Information, SystemSpec
 
 FOLDERS: Final = ("artemis", "merp", "auto", "qcluster", "tafe")
 """Folders of the systems, in the order of tables."""
@@ -22,14 +21,8 @@ SYSTEMS: Final[tuple[SystemSpec, ...]] = tuple(
 )
 
 ENVIRONMENTS: Final = {spec.id: spec for system in SYSTEMS for spec in system.environments}
-MODEL_SUFFIX: Final = ".zip"
-"""What the path of a trained model ends with."""
-MODEL_PREFIX: Final = "model:"
-"""Stands before the name of a trained agent of the package (`flowsched_gym.leaderboard.kept`)."""
-MAX_POLICY_LETTERS: Final = 500
-"""Letters of a policy's name and options at most."""
-SIZES: Final = frozenset({"sizes", "bytes left"})
-OF_COPIES: Final = SIZES | {"forecasts"}
+SIZES: Final = frozenset({Information.SIZES, Information.BYTES_LEFT})
+OF_COPIES: Final = SIZES | {Information.FORECASTS}
 """Information that copies of an episode hold, and agents may lack; what else they may lack, they have seen before."""
 
 
@@ -59,28 +52,9 @@ def check_arguments(spec: EnvironmentSpec, kwargs: Iterable[str]) -> dict[str, i
     return parameters
 
 
-def heuristic_arguments(spec: EnvironmentSpec, kwargs: Mapping[str, Any], policy: str | None = None) -> dict[str, Any]:
-    """Returns an agent's arguments, changed so that the environment offers what a policy, by default any, takes."""
-    needed = {} if policy is None else _required(spec, policy)
-    return {**kwargs, **spec.heuristic_kwargs, **needed}
-
-
-def is_named(policy: str) -> bool:
-    """Returns whether a policy, as it is given on a command line, is one of any environment, options or not."""
-    return any(spec.names(policy) for spec in ENVIRONMENTS.values())
-
-
-def is_model(policy: str) -> bool:
-    """Returns whether a policy, as it is given on a command line, is a model, not a planner that follows one."""
-    return policy.startswith(MODEL_PREFIX) or (policy.endswith(MODEL_SUFFIX) and not is_named(policy))
-
-
-def policy_ability(spec: EnvironmentSpec, policy: str) -> Ability:
-    """Returns what a heuristic of an environment, with its options, does and uses, its base included."""
-    found, options = _read_policy(spec, policy)
-    base = options.get("base", found.base)
-    of_base = policy_ability(spec, base) if isinstance(base, str) and spec.names(base) else NOTHING
-    return of_base + found.ability
+def heuristic_arguments(spec: EnvironmentSpec, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns an agent's arguments, changed so that the environment tells what heuristics may need."""
+    return {**kwargs, **spec.heuristic_kwargs}
 
 
 def agent_ability(spec: EnvironmentSpec, kwargs: Mapping[str, Any], *, trained: bool = False) -> Ability:
@@ -119,67 +93,6 @@ def check_planner(
     raise ConfigError(
         f"{who} plans on copies of the episode, which tell it {hidden}; agents of {spec.id} are not told: {needed}"
     )
-
-
-def make_policy(name: str, env: Any, *, seed: int = 0) -> Any:
-    """Makes a heuristic policy, or a planner, with ``predict`` for an environment, wrapped or not, single or vector.
-
-    Those that have options take them behind their name: ``paced:base=lifo,active=5``. The options of a base policy are
-    named after it: ``search:base=paced,base.active=5``. The seed is that of policies that draw.
-
-    Raises:
-        ConfigError: There is no such policy or option, it needs a column that the observation lacks, or an action
-            that the environment does not offer; or the environment has no id.
-    """
-    if env.spec is None:
-        raise ConfigError(f"env is {env}: it has no id, by which its policies are found; make it by gym.make")
-    found, options = _read_policy(find_environment(env.spec.id), name)
-    return load_target(found.target).for_env(env, seed=seed, **options)
-
-
-def _required(spec: EnvironmentSpec, policy: str) -> dict[str, Any]:
-    """Returns the arguments that a policy needs, and those that its base needs."""
-    found, options = _read_policy(spec, policy)
-    base = options.get("base")
-    of_base = _required(spec, base) if isinstance(base, str) and spec.names(base) else {}
-    return {**of_base, **found.requires}
-
-
-def _read_policy(spec: EnvironmentSpec, policy: str) -> tuple[PolicySpec, dict[str, Any]]:
-    """Finds a policy, and reads its options."""
-    if len(policy) > MAX_POLICY_LETTERS:
-        raise ConfigError(f"policy is {shown(policy)}: it must have at most {MAX_POLICY_LETTERS} letters")
-    known = spec.named_policies
-    name, mark, text = policy.partition(OPTIONS)
-    if name not in known:
-        raise ConfigError(f"policy is {shown(policy)}: {spec.id} has {listed(name, known)}")
-    options = _read_options(policy, text) if mark else {}
-    for key in options:
-        if key not in known[name].options:
-            raise ConfigError(f"{name} has no option {shown(key)}: it has {listed(key, known[name].options)}")
-    return known[name], options
-
-
-def _read_options(policy: str, text: str) -> dict[str, Any]:
-    """Reads ``key=value,key=value``: numbers, ``true`` and ``false``, and texts; ``base.key`` is of the base."""
-    found: dict[str, Any] = {}
-    of_others: dict[str, list[str]] = {}
-    for entry in text.split(","):
-        key, sign, value = entry.partition("=")
-        owner, dot, inner = key.partition(".")
-        if not sign or not owner.isidentifier() or key in found or (dot and owner not in found):
-            raise ConfigError(
-                f"policy is {shown(policy)}: its options must be key=value,key=value, each key once, and base before "
-                "base.key"
-            )
-        if dot:
-            of_others.setdefault(owner, []).append(f"{inner}={value}")
-            continue
-        try:
-            found[key] = json.loads(value)
-        except ValueError:
-            found[key] = value
-    return found | {owner: f"{found[owner]}{OPTIONS}{','.join(entries)}" for owner, entries in of_others.items()}
 
 
 def load_target(target: str) -> Any:

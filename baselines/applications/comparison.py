@@ -1,56 +1,33 @@
 """Comparisons of policies on the same episodes: who plays, and what came of it."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from flowsched_gym.baselines.applications.kept_results import KeptResults
 from flowsched_gym.baselines.training.progress import progress_bar
 from flowsched_gym.core.arrays import FloatArray
-from flowsched_gym.core.errors import ConfigError, listed
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.envs.policies import Policy
 from flowsched_gym.evaluation import (
     BOUND_POLICY,
     EvaluationResult,
-    ModelFile,
     evaluate,
     evaluate_bound,
     make_environment,
     plays_the_same,
-    resolve_policy,
 )
-from flowsched_gym.evaluation.player import compiled_where_ready
 from flowsched_gym.fluid import Records
-from flowsched_gym.integrations.sb3 import batched, load_policy
-from flowsched_gym.leaderboard.play import model_digest
-from flowsched_gym.registration import find_environment, heuristic_arguments, is_named
+from flowsched_gym.leaderboard.play import model_file
+from flowsched_gym.players import Player
+from flowsched_gym.registration import find_environment
+from flowsched_gym.systems import EnvironmentSpec
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Contestant:
-    """A policy in a comparison.
-
-    Attributes:
-        name: Its name in tables.
-        source: Name of a heuristic or planner, or path of a model file (``.zip``).
-        trust: Whether a model is loaded that brings code.
-        seed: Training seed of a model; ``None`` where it is not known.
-    """
-
-    name: str
-    source: str
-    trust: bool = False
-    seed: int | None = None
-
-    @property
-    def learned(self) -> bool:
-        """Whether it is a trained model."""
-        return self.source.endswith(".zip") and not is_named(self.source)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,39 +56,28 @@ class Comparison:
         raise ConfigError(f"policy is {policy!r}: there are results of {', '.join(r.policy for r in self.results)}")
 
 
-def heuristics_of(env_id: str, names: Sequence[str] = ()) -> list[Contestant]:
-    """Lists heuristics and planners of an environment as contestants; all of its heuristics by default.
-
-    Raises:
-        ConfigError: A name is unknown.
-    """
-    spec = find_environment(env_id)
-    for name in names:
-        if not spec.names(name):
-            raise ConfigError(f"policies has {name!r}: {spec.id} has {listed(name, spec.named_policies)}")
-    return [Contestant(name=name, source=name) for name in names or spec.heuristics]
-
-
 def play_all(
     env_id: str,
     kwargs: dict[str, Any],
-    contestants: Sequence[Contestant],
+    players: Sequence[Player],
     *,
     episodes: int,
     seed: int,
     bound: bool,
+    trust: bool = False,
     command: str | None = None,
     show_progress: bool = False,
     kept: Path | None = None,
 ) -> Comparison:
-    """Plays every contestant on the same episodes; heuristics see what they need, whatever the models see.
+    """Plays every policy on the same episodes; heuristics see what they need, whatever the models see.
 
     Args:
         env_id: Id of the environment.
         kwargs: Its arguments.
-        contestants: Who plays.
+        players: Who plays; models by the names that tables have for them.
         episodes: Episodes of each; one where the flows are given and nobody draws, as all would be the same.
         seed: Seed of the first episode.
+        trust: Whether models are loaded that bring code.
         bound: Whether the clairvoyant bound is worked out too, where the environment's flows have deadlines.
         command: Command line to keep with the results.
         show_progress: Whether a bar is shown.
@@ -123,15 +89,12 @@ def play_all(
     """
     spec = find_environment(env_id)
     bound = bound and spec.bounded
-    players = [
-        (
-            contestant,
-            _policy_of(contestant, env_id, kwargs),
-            kwargs if contestant.learned else heuristic_arguments(spec, kwargs, contestant.source),
-        )
-        for contestant in contestants
-    ]
-    if episodes > 1 and all(_plays_the_same(env_id, *player[1:], seed=seed) for player in players):
+    seen = [player.arguments(kwargs) for player in players]
+    policies = []
+    for player, arguments in zip(players, seen, strict=True):
+        with closing(make_environment(spec, arguments)) as env:
+            policies.append(player.make(env, seed=seed, trust=trust))
+    if episodes > 1 and all(map(partial(_same_episodes, spec), policies, seen)):
         logger.warning("The flows are given and nobody draws: one episode is played, as all would be the same")
         episodes = 1
     results: list[EvaluationResult] = []
@@ -147,13 +110,13 @@ def play_all(
         def keep(episode: int, records: Records) -> None:
             times_of[episode] = records.fct
 
-        for contestant, policy, arguments in players:
-            bar.set_postfix_str(contestant.name, refresh=False)
+        for player, policy, arguments in zip(players, policies, seen, strict=True):
+            bar.set_postfix_str(player.name, refresh=False)
             before = None
-            if not contestant.learned:
-                before = shelf.find(env_id, arguments, contestant.source, episodes=episodes, seed=seed)
+            if not player.learned:
+                before = shelf.find(env_id, arguments, player.name, episodes=episodes, seed=seed)
             if before is not None:
-                result, times[contestant.name] = before
+                result, times[player.name] = before
                 results.append(result)
                 tell(0, episodes)
                 found += 1
@@ -163,21 +126,19 @@ def play_all(
                 policy,
                 episodes=episodes,
                 seed=seed,
-                kwargs=compiled_where_ready(spec, arguments),
-                label=contestant.name,
+                kwargs=arguments,
+                label=player.name,
                 command=command,
                 progress=tell,
                 on_records=keep,
                 repeat=True,
             )
-            result = replace(result, kwargs={name: result.kwargs[name] for name in arguments})
-            times[contestant.name] = tuple(times_of[episode] for episode in range(episodes))
-            if contestant.learned:
-                path = Path(contestant.source)
-                model = ModelFile(name=path.name, digest=model_digest(path), seed=contestant.seed)
-                result = replace(result, runs=(replace(result.runs[0], model=model),))
+            times[player.name] = tuple(times_of[episode] for episode in range(episodes))
+            result = replace(result, source=None if player.learned else player.source)
+            if player.learned:
+                result = replace(result, runs=(replace(result.runs[0], model=model_file(player.model)),))
             else:
-                shelf.keep((result, times[contestant.name]), env_id, arguments, contestant.source, seed=seed)
+                shelf.keep((result, times[player.name]), env_id, arguments, player.name, seed=seed)
             results.append(result)
         if bound:
             bar.set_postfix_str(BOUND_POLICY, refresh=False)
@@ -193,19 +154,11 @@ def play_all(
             results.append(result)
     if found:
         logger.info("%d of %d results are those of earlier runs, kept in %s", found, len(results), kept)
-    learned = tuple(contestant.name for contestant in contestants if contestant.learned)
+    learned = tuple(player.name for player in players if player.learned)
     return Comparison(results=tuple(results), fct=times, learned=learned)
 
 
-def _plays_the_same(env_id: str, policy: str | Policy, kwargs: dict[str, Any], *, seed: int) -> bool:
+def _same_episodes(spec: EnvironmentSpec, policy: Policy, kwargs: Mapping[str, Any]) -> bool:
     """Returns whether all episodes of a policy are equal."""
-    with closing(make_environment(env_id, kwargs)) as env:
-        return plays_the_same(resolve_policy(policy, env, seed=seed) if isinstance(policy, str) else policy, env)
-
-
-def _policy_of(contestant: Contestant, env_id: str, kwargs: dict[str, Any]) -> str | Policy:
-    """Loads a model that fits the environment; a heuristic goes by its name."""
-    if not contestant.learned:
-        return contestant.source
-    with closing(make_environment(env_id, kwargs)) as env:
-        return batched(load_policy(contestant.source, env, trust=contestant.trust))
+    with closing(make_environment(spec, kwargs)) as env:
+        return plays_the_same(policy, env)

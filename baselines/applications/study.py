@@ -22,7 +22,7 @@ from optuna.storages import RDBStorage
 from optuna.trial import FrozenTrial, Trial, TrialState
 from sqlalchemy.exc import SQLAlchemyError
 
-from flowsched_gym.baselines.applications.comparison import Contestant, play_all
+from flowsched_gym.baselines.applications.comparison import play_all
 from flowsched_gym.baselines.applications.tuned_experiment import experiment_text, problem_overrides
 from flowsched_gym.baselines.configuration.hydra_schemas import TrainConfig, TuneConfig
 from flowsched_gym.baselines.configuration.hydra_store import environment_arguments, plain_values, read_config
@@ -34,6 +34,7 @@ from flowsched_gym.core.seeding import SeedStreams
 from flowsched_gym.evaluation.written import column_of
 from flowsched_gym.flows.metrics import merit
 from flowsched_gym.integrations.archive import first_sentence
+from flowsched_gym.players import find_player
 
 LOGGER: Final = logging.getLogger(__name__)
 
@@ -183,9 +184,11 @@ def _train(
 
     train(training, content, run, report=report)
     evaluation = config.evaluation
+    env_id, kwargs = environment_arguments(training.env)
     comparison = play_all(
-        *environment_arguments(training.env),
-        [Contestant(name=training.algorithm.name, source=str(run / MODEL_FILE))],
+        env_id,
+        kwargs,
+        [find_player(str(run / MODEL_FILE), env_id)],
         episodes=evaluation.episodes,
         seed=evaluation.seed,
         bound=False,

@@ -3,12 +3,13 @@
 import logging
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from stable_baselines3.common.logger import KVWriter
 
-from flowsched_gym.baselines.applications.comparison import Comparison, Contestant, heuristics_of, play_all
+from flowsched_gym.baselines.applications.comparison import Comparison, play_all
 from flowsched_gym.baselines.applications.comparison_report import FIGURE_FILE, decisions_text, write_comparison
 from flowsched_gym.baselines.configuration.hydra_schemas import TrainConfig
 from flowsched_gym.baselines.configuration.hydra_store import environment_arguments
@@ -16,6 +17,8 @@ from flowsched_gym.baselines.training.loggers import WandbCurves
 from flowsched_gym.baselines.training.trainer import MODEL_FILE, RESULT_FILE, SIDECAR_FILE, train
 from flowsched_gym.evaluation import BOUND_POLICY, Interval, paired_difference, paired_ratio, write_json
 from flowsched_gym.leaderboard import reference_of
+from flowsched_gym.players import find_player
+from flowsched_gym.registration import find_environment
 from flowsched_gym.workload import workload_label
 
 LOGGER: Final = logging.getLogger(__name__)
@@ -53,12 +56,13 @@ def train_and_compare(
 def _compare(config: TrainConfig, folder: Path, command: str | None) -> tuple[Comparison, str]:
     """Compares the model with the rules of the environment, and names the best with its actions and information."""
     env_id, kwargs = environment_arguments(config.env)
-    model = Contestant(name=config.algorithm.name, source=str(folder / MODEL_FILE), seed=config.seed)
+    model = replace(find_player(str(folder / MODEL_FILE), env_id), name=config.algorithm.name)
+    rules = [find_player(name, env_id) for name in find_environment(env_id).heuristics]
     evaluation = config.evaluation
     comparison = play_all(
         env_id,
         kwargs,
-        [model, *heuristics_of(env_id)],
+        [model, *rules],
         episodes=evaluation.episodes,
         seed=evaluation.seed,
         bound=evaluation.bound,

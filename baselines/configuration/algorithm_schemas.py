@@ -8,7 +8,7 @@ from omegaconf import MISSING
 
 from flowsched_gym.baselines.configuration.schema_checks import CheckedConfig, bounded
 from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.evaluation.player import MOST_EPISODES
+from flowsched_gym.evaluation.runner import MOST_EPISODES
 
 MOST_ENVS: Final = 2**24
 """Environments at most: no memory has room for as many."""

@@ -14,7 +14,7 @@ from omegaconf import MISSING
 from flowsched_gym.baselines.configuration.algorithm_schemas import CmaEsConfig, DistilConfig
 from flowsched_gym.baselines.configuration.schema_checks import CheckedConfig, bounded, check_member
 from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.evaluation.player import MOST_EPISODES
+from flowsched_gym.evaluation.runner import MOST_EPISODES
 
 FIRST_VALIDATION_SEED: Final = 20_000
 """First seed of the episodes that settings are chosen by."""

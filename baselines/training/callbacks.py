@@ -4,6 +4,7 @@ import logging
 import signal
 from collections.abc import Callable
 from contextlib import AbstractContextManager, closing
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,10 +21,10 @@ from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.errors import ConfigError, listed
 from flowsched_gym.core.files import Ended, ended_by_signals
 from flowsched_gym.envs.policies import Policy
-from flowsched_gym.evaluation import Player, paired_ratio, resolve_policy
-from flowsched_gym.evaluation.player import has_vector
+from flowsched_gym.evaluation import EpisodeRunner, paired_ratio
 from flowsched_gym.evaluation.written import column_of
 from flowsched_gym.integrations.sb3 import batched
+from flowsched_gym.players import make_policy
 from flowsched_gym.registration import find_environment, heuristic_arguments
 
 LOGGER: Final = logging.getLogger(__name__)
@@ -134,12 +135,11 @@ class Comparisons(_BetweenUpdates):
         self.due_at = 0
         self.last_summary = ""
         spec = find_environment(env_id)
-        if compiled and has_vector(spec):
-            kwargs = {"engine": "compiled", **kwargs}  # the same bits, sooner
-        with closing(Player(spec, heuristic_arguments(spec, kwargs))) as self._player:
-            policies = {name: resolve_policy(name, self._player.env, seed=config.seed) for name in config.baselines}
+        runner = partial(EpisodeRunner, spec, compile_first=compiled)
+        with closing(runner(heuristic_arguments(spec, kwargs))) as self._runner:
+            policies = {name: make_policy(name, self._runner.env, seed=config.seed) for name in config.baselines}
             self._baselines = {name: self._play(policy) for name, policy in policies.items()}
-        self._player = Player(spec, kwargs)
+        self._runner = runner(kwargs)
 
     def _on_rollout_start(self) -> None:
         if self.num_timesteps >= self.due_at:
@@ -170,12 +170,12 @@ class Comparisons(_BetweenUpdates):
 
     def close(self) -> None:
         """Closes the environments."""
-        self._player.close()
+        self._runner.close()
 
     def _play(self, policy: Policy) -> FloatArray:
         """Returns the metric of every episode, (episodes,)."""
         config = self._config
-        played = self._player.play(policy, episodes=config.interim_episodes, seed=config.seed)
+        played = self._runner.play(policy, episodes=config.interim_episodes, seed=config.seed)
         metrics = played[0].metrics
         if config.metric not in metrics:
             raise ConfigError(

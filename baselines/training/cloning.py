@@ -25,11 +25,12 @@ from flowsched_gym.baselines.networks.mixture import EpsilonMixture
 from flowsched_gym.baselines.training.reinforce import discounted_returns
 from flowsched_gym.baselines.training.training_envs import FIRST_TRAINING_SEED
 from flowsched_gym.core.arrays import BoolArray
-from flowsched_gym.core.errors import ConfigError, listed
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.seeding import SeedStreams
-from flowsched_gym.evaluation import Player, make_environment, resolve_policy
+from flowsched_gym.evaluation import EpisodeRunner, make_environment
 from flowsched_gym.integrations.sb3 import make_sb3_vec_env
-from flowsched_gym.registration import find_environment, heuristic_arguments
+from flowsched_gym.players import find_player
+from flowsched_gym.registration import find_environment
 
 LOGGER: Final = logging.getLogger(__name__)
 
@@ -95,20 +96,19 @@ def _examples(
 ) -> _Examples:
     """Plays the rule for at least so many decisions, in whole episodes from a seed on."""
     spec = find_environment(env_id)
-    if not spec.names(rule):
-        raise ConfigError(f"start is {rule!r}: it must be one of {listed(rule, spec.named_policies)}, or null")
+    player = find_player(rule, spec, kwargs)
     with (
         closing(make_environment(spec, kwargs)) as own,
-        closing(Player(spec, heuristic_arguments(spec, kwargs, rule))) as player,
+        closing(EpisodeRunner(spec, player.arguments(kwargs))) as runner,
     ):
-        if player.env.action_space != own.action_space:
+        if runner.env.action_space != own.action_space:
             raise ConfigError(
-                f"start is {rule!r}: it needs the actions {player.env.action_space}, the agent has {own.action_space}"
+                f"start is {rule!r}: it needs the actions {runner.env.action_space}, the agent has {own.action_space}"
             )
-        played = list(player.play(resolve_policy(rule, player.env, seed=0), episodes=1, seed=first))
+        played = list(runner.play(player.make(runner.env), episodes=1, seed=first))
         more = -(-count // played[0].num_decisions) - 1
         if more:
-            played += player.play(resolve_policy(rule, player.env, seed=0), episodes=more, seed=first + 1)
+            played += runner.play(player.make(runner.env), episodes=more, seed=first + 1)
     lengths = np.array([episode.num_decisions for episode in played])
     actions = np.array(
         [np.resize(episode.actions, (lengths.max(), *np.shape(episode.actions)[1:])) for episode in played]  # type: ignore[arg-type]

@@ -19,8 +19,9 @@ from torch import nn
 from flowsched_gym.baselines.training.evolution import CmaEs
 from flowsched_gym.core.errors import ConfigError, listed
 from flowsched_gym.envs.policies.scores import ONE
-from flowsched_gym.evaluation import make_environment, resolve_policy
-from flowsched_gym.registration import find_environment, heuristic_arguments
+from flowsched_gym.evaluation import make_environment
+from flowsched_gym.players import find_player
+from flowsched_gym.registration import find_environment
 
 GAIN: Final = 0.01
 """Gain of the last layer, as Stable-Baselines3 gives that of PPO's actor: observations hardly change the action."""
@@ -35,15 +36,14 @@ def first_action(start: str | Sequence[float], env_id: str, kwargs: dict[str, An
         ConfigError: Actions of the environment are no numbers, or these are none of its actions, or there is no such
             heuristic.
     """
-    named = isinstance(start, str)
     spec = find_environment(env_id)
-    with closing(make_environment(spec, heuristic_arguments(spec, kwargs) if named else kwargs)) as env:
+    player = find_player(start, spec, kwargs) if isinstance(start, str) else None
+    with closing(make_environment(spec, kwargs if player is None else player.arguments(kwargs))) as env:
         space = env.action_space
         if not isinstance(space, spaces.Box):
             raise ConfigError(f"policy.start is {start!r}: actions of {env_id} are {space}, not numbers")
-        if isinstance(start, str):
-            heuristic = resolve_policy(start, env, seed=0)
-            action = np.asarray(heuristic.predict(env.reset(seed=0)[0], deterministic=True)[0], dtype=np.float32)
+        if player is not None:
+            action = np.asarray(player.make(env).predict(env.reset(seed=0)[0], deterministic=True)[0], dtype=np.float32)
         else:
             action = np.array(start, dtype=np.float32)
         if not space.contains(action):

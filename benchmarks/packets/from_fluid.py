@@ -15,7 +15,7 @@ import numpy as np
 import flowsched_gym
 from benchmarks.agents import MODELS
 from flowsched_gym.core.arrays import FloatArray, IntArray
-from flowsched_gym.evaluation import make_environment, resolve_policy, rollout, write_json
+from flowsched_gym.evaluation import make_environment, rollout, write_json
 from flowsched_gym.flows.metrics import task_completion_times
 from flowsched_gym.flows.records import Records
 from flowsched_gym.integrations.sb3 import load_policy
@@ -25,6 +25,7 @@ from flowsched_gym.packets.rules.messages import Messages, count_bytes
 from flowsched_gym.packets.rules.queues import first_within
 from flowsched_gym.packets.schedulers.parameters import Count, MessageScheduler
 from flowsched_gym.packets.state import PacketRecords
+from flowsched_gym.players import make_policy
 from flowsched_gym.systems.auto.thresholds.config import SCALE
 from flowsched_gym.workload import Workload
 
@@ -116,7 +117,7 @@ def measure(name: str, rules: tuple[str, ...], seeds: range) -> dict[str, Any]:
     env = environment(name)
     training = best_training(name)
     agent = load_policy(MODELS / name / AGENT / f"seed{training}.zip", env)
-    policies = {AGENT: agent} | {rule: resolve_policy(rule, env, seed=0) for rule in rules}
+    policies = {AGENT: agent} | {rule: make_policy(rule, env, seed=0) for rule in rules}
     thresholds = {policy: thresholds_of(env, each) for policy, each in policies.items()}
     played: dict[str, dict[str, dict[str, list[float]]]] = {}
     for policy in (*policies, ONE_QUEUE):

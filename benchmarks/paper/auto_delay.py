@@ -9,7 +9,7 @@ import numpy as np
 
 from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
 from flowsched_gym.envs import FluidControl, PeriodVectorEnv
-from flowsched_gym.evaluation.player import make_vector
+from flowsched_gym.evaluation.engines import make_vector
 from flowsched_gym.machine_code import decorators as compiling
 from flowsched_gym.systems.auto.long_flows.env import AuTOLongFlowsVectorEnv
 from flowsched_gym.systems.auto.long_flows.rules import RATE_STEPS, LongFlowsControl

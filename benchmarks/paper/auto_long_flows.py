@@ -11,9 +11,10 @@ from benchmarks.paper.auto_schemes import models_for
 from benchmarks.paper.merp import rounded
 from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS, SECONDS_PER_MILLISECOND
 from flowsched_gym.envs.policies import Policy
-from flowsched_gym.evaluation import make_environment, resolve_policy
-from flowsched_gym.evaluation.player import make_vector
+from flowsched_gym.evaluation import make_environment
+from flowsched_gym.evaluation.engines import make_vector
 from flowsched_gym.fluid import Records
+from flowsched_gym.players import find_player
 from flowsched_gym.systems.auto.long_flows.env import AuTOLongFlowsVectorEnv
 from flowsched_gym.systems.auto.long_flows.observation import long_active, on_links
 from flowsched_gym.workload import ClusterWorkload, Workload, make_workload
@@ -111,7 +112,7 @@ def play(flows: Workload, policy: str | Path, thresholds: Sequence[float]) -> Ep
 def _chooser(policy: str | Path, arguments: dict[str, Any], envs: AuTOLongFlowsVectorEnv) -> Policy:
     """Makes a policy by its name, or loads a model."""
     if isinstance(policy, str):
-        return resolve_policy(policy, envs, seed=0)  # type: ignore[arg-type]  # it reads layout and config
+        return find_player(policy, envs).make(envs)
     from flowsched_gym.integrations.sb3 import load_policy  # noqa: PLC0415 - Stable-Baselines3 is optional
 
     return load_policy(policy, make_environment(ENVIRONMENT, arguments))

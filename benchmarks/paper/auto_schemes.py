@@ -17,7 +17,7 @@ from flowsched_gym.core.periods import Period
 from flowsched_gym.core.units import SECONDS_PER_MICROSECOND
 from flowsched_gym.envs.policies import Policy
 from flowsched_gym.evaluation import make_environment
-from flowsched_gym.evaluation.player import make_vector
+from flowsched_gym.evaluation.engines import make_vector
 from flowsched_gym.evaluation.rollout import rollout_vector
 from flowsched_gym.fluid import Records
 from flowsched_gym.fluid.compiled import BatchSimulation

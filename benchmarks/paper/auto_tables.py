@@ -21,8 +21,9 @@ from benchmarks.paper.merp import Runs
 from benchmarks.paper.merp_tables import MS, change, in_percent, mean, plain
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE
 from flowsched_gym.leaderboard import Table, format_interval
-from flowsched_gym.registration import agent_ability, find_environment, policy_ability
-from flowsched_gym.systems import Ability
+from flowsched_gym.players import find_player
+from flowsched_gym.registration import agent_ability, find_environment
+from flowsched_gym.systems import Ability, Action, Information
 
 WEB, MINING = SIZES
 MIXED: Final = "clusters"
@@ -50,17 +51,17 @@ here of schedulers in their place:
 LEARNED: Final = "learned"
 """How rows of agents begin."""
 ABILITIES: Final = (
-    ("QLAS", Ability(("thresholds",), ("traffic",))),
-    ("PIAS", Ability(("thresholds",), ("traffic",))),
-    (SEARCHED, Ability(("thresholds",), ("traffic",))),
-    ("QSJF", Ability(("queue",), ("traffic", "sizes"))),
+    ("QLAS", Ability((Action.THRESHOLDS,), (Information.TRAFFIC,))),
+    ("PIAS", Ability((Action.THRESHOLDS,), (Information.TRAFFIC,))),
+    (SEARCHED, Ability((Action.THRESHOLDS,), (Information.TRAFFIC,))),
+    ("QSJF", Ability((Action.QUEUE,), (Information.TRAFFIC, Information.SIZES))),
     ("PS", Ability()),
-    ("SRPT", Ability(("order",), ("sizes",))),
+    ("SRPT", Ability((Action.ORDER,), (Information.SIZES,))),
 )
 """What schemes do and know, by how their names begin."""
 ADDITIONS: Final = (
-    ("FIFO inside", Ability(actions=("order",))),
-    ("told of each change", Ability(information=("changes",))),
+    ("FIFO inside", Ability(actions=(Action.ORDER,))),
+    ("told of each change", Ability(information=(Information.CHANGES,))),
 )
 """What those do and know besides whose names end so."""
 
@@ -193,7 +194,7 @@ def ability(scheme: str) -> Ability:
     """Returns what a scheme of a table may do, and what it knows."""
     long_flows = find_environment(ENVIRONMENT)
     if scheme in long_flows.heuristics:
-        return policy_ability(long_flows, scheme)
+        return find_player(scheme, long_flows).ability
     if scheme.startswith(LEARNED):
         spec = long_flows if "long-flows" in scheme else find_environment(THRESHOLDS_ENVIRONMENT)
         return agent_ability(spec, {}, trained=True)

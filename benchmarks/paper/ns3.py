@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from flowsched_gym.core.packed import read_bytes
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
-from flowsched_gym.evaluation import make_environment, resolve_policy, rollout
+from flowsched_gym.evaluation import make_environment, rollout
+from flowsched_gym.players import make_policy
 from flowsched_gym.workload import Workload
 
 ARTEMIS: Final = "flowsched/Artemis-v0"
@@ -61,6 +62,6 @@ def start_together(printed: dict[str, Any]) -> tuple[Workload, npt.NDArray[np.bo
 def play(workload: Workload, policy: str, **arguments: object) -> tuple[npt.NDArray[np.float64], float]:
     """Plays one episode; returns the flow completion times in s and the share of deadlines met."""
     env = make_environment(ARTEMIS, {"workload": workload, **arguments})
-    episode = rollout(env, resolve_policy(policy, env, seed=0), seed=0)
+    episode = rollout(env, make_policy(policy, env, seed=0), seed=0)
     fct: npt.NDArray[np.float64] = env.unwrapped.records().fct  # type: ignore[attr-defined]
     return fct, episode.metrics["deadline_hit_ratio"]

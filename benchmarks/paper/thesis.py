@@ -16,9 +16,10 @@ from benchmarks.paper.thesis_agreement import agreement
 from benchmarks.rules import tuned
 from flowsched_gym.core.packed import files_in, is_folder
 from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
-from flowsched_gym.evaluation import make_environment, resolve_policy, rollout, write_json
+from flowsched_gym.evaluation import make_environment, rollout, write_json
 from flowsched_gym.integrations.sb3 import load_policy
 from flowsched_gym.leaderboard import load_suite
+from flowsched_gym.players import make_policy
 
 HERE: Final = Path(__file__).resolve().parent
 MODELS: Final = HERE.parent / "models"
@@ -91,7 +92,7 @@ def measure(
     times, gaps, so_far = [], [], []
     for player in players(policy, workload):
         env = make_environment(ARTEMIS, kwargs)
-        agent = resolve_policy(player, env, seed=0) if isinstance(player, str) else load_policy(player, env)
+        agent = make_policy(player, env, seed=0) if isinstance(player, str) else load_policy(player, env)
         for seed in range(FIRST_SEED, FIRST_SEED + num_runs):
             rollout(env, agent, seed=seed)
             records = env.unwrapped.records()  # type: ignore[attr-defined]

@@ -6,8 +6,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from flowsched_gym.evaluation import make_environment, resolve_policy
+from flowsched_gym.evaluation import make_environment
 from flowsched_gym.integrations.sb3 import load_policy
+from flowsched_gym.players import make_policy
 
 ARTEMIS: Final = "flowsched/Artemis-v0"
 
@@ -40,7 +41,7 @@ def agreement(models: list[Path], kwargs: dict[str, object], seeds: range) -> di
         # The rules see all columns, whatever the agent sees: a second environment goes through the same episode.
         seen, env = (make_environment(ARTEMIS, each) for each in (kwargs, {**kwargs, "observation": "full"}))
         agent = load_policy(model, seen)
-        rules = {rule: resolve_policy(rule, env, seed=0) for rule in RULES}
+        rules = {rule: make_policy(rule, env, seed=0) for rule in RULES}
         core: Any = env.unwrapped
         for seed in seeds:
             shown, _ = seen.reset(seed=seed)

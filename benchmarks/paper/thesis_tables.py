@@ -25,7 +25,8 @@ from flowsched_gym.core.files import read_json
 from flowsched_gym.evaluation import Interval, bootstrap_interval
 from flowsched_gym.leaderboard import Table, compare, format_interval, group_results, load_suite, read_results
 from flowsched_gym.leaderboard.comparison import OF_SEARCH
-from flowsched_gym.registration import agent_ability, find_environment, policy_ability
+from flowsched_gym.players import find_player
+from flowsched_gym.registration import agent_ability, find_environment
 from flowsched_gym.systems import Ability
 
 HERE: Final = Path(__file__).resolve().parent
@@ -232,7 +233,7 @@ def ability(policy: str, found: dict[str, Any]) -> Ability:
         return agent_ability(find_environment(ARTEMIS), AGENTS[policy], trained=True)
     if policy in SEARCHES:
         return agent_ability(find_environment(ARTEMIS), DEFERRING.get(policy, {})) + OF_SEARCH
-    return policy_ability(find_environment(ARTEMIS), name_of(policy, found))
+    return find_player(name_of(policy, found), find_environment(ARTEMIS)).ability
 
 
 def name_of(policy: str, found: dict[str, Any]) -> str:

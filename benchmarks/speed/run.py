@@ -22,7 +22,8 @@ import simpy
 
 import flowsched_gym
 from flowsched_gym.core.units import BYTES_PER_MEGABYTE
-from flowsched_gym.evaluation import resolve_policy, write_json
+from flowsched_gym.evaluation import write_json
+from flowsched_gym.players import make_policy
 from flowsched_gym.workload import draw_flows, make_workload
 
 ARTEMIS: Final = "flowsched/Artemis-v0"
@@ -78,7 +79,7 @@ def cases(share: int) -> dict[str, tuple[str, Case]]:
     steps = STEPS // share
     cartpole = gymnasium.make("CartPole-v1")
     artemis = gymnasium.make(ARTEMIS, k=10, f=5)
-    edf = resolve_policy("edf", artemis, seed=0)
+    edf = make_policy("edf", artemis, seed=0)
     gather = make_workload("gather-a1")
     flows = draw_flows(make_workload("poisson-exponential"), num_flows=REPLAY_FLOWS // share, seed=0)
 

@@ -13,7 +13,8 @@ from PIL import Image
 from docs.catalogue_pages.markdown import code, example, list_page, picture, shown, table, write_page
 from docs.catalogue_pages.scores import scores_of_environment
 from flowsched_gym.envs.columns import Layout
-from flowsched_gym.registration import SYSTEMS, heuristic_arguments, load_target, make_policy
+from flowsched_gym.players import find_player, make_policy
+from flowsched_gym.registration import SYSTEMS, load_target
 from flowsched_gym.systems import EnvironmentSpec, SystemSpec
 
 __all__ = ["file_name", "write_environments"]
@@ -180,7 +181,7 @@ def _space(space: gym.Space[Any]) -> str:
 def _example(spec: EnvironmentSpec, chosen: Example, *, run: bool) -> str:
     arguments, policy, metrics = chosen
     given = "".join(f", {name}={shown(value)}" for name, value in arguments.items())
-    for name, value in heuristic_arguments(spec, {}, policy).items():
+    for name, value in find_player(policy, spec).arguments({}).items():
         if name not in arguments and _default(spec, name) != value:
             given += f", {name}={shown(value)}"
     return f"The heuristic [`{policy}`](../policies/{policy}.md) plays a short episode:\n\n" + example(
@@ -188,7 +189,7 @@ def _example(spec: EnvironmentSpec, chosen: Example, *, run: bool) -> str:
         import gymnasium as gym
 
         import flowsched_gym  # registers the environments
-        from flowsched_gym.registration import make_policy
+        from flowsched_gym.players import make_policy
 
         env = gym.make("{spec.id}"{given})
         policy = make_policy("{policy}", env)
@@ -213,7 +214,7 @@ def _default(spec: EnvironmentSpec, name: str) -> object:
 def _frame(spec: EnvironmentSpec, arguments: Mapping[str, Any], policy_name: str, folder: Path) -> str:
     """Writes the frame in the middle of the episode of the example, beside the page."""
     name = file_name(spec.id)
-    env = gym.make(spec.id, render_mode="rgb_array", **heuristic_arguments(spec, arguments, policy_name))
+    env = gym.make(spec.id, render_mode="rgb_array", **find_player(policy_name, spec).arguments(arguments))
     policy = make_policy(policy_name, env)
     base: Any = env.unwrapped
     observation, _ = env.reset(seed=SEED)

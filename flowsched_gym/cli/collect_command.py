@@ -8,14 +8,14 @@ from typing import Final
 
 import numpy as np
 
-from flowsched_gym.cli.arguments import key_values, repeated
-from flowsched_gym.cli.evaluate_command import policies_of
+from flowsched_gym.cli.arguments import repeated
+from flowsched_gym.cli.evaluate_command import players_of
 from flowsched_gym.cli.output import ProgressBar, standard_output_kept_clean
 from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.evaluation import Player, SameEpisodesWarning, make_environment, plays_the_same
-from flowsched_gym.evaluation.player import check_seeds, compiled_where_ready, with_networks_read
+from flowsched_gym.evaluation import EpisodeRunner, SameEpisodesWarning, make_environment, plays_the_same
 from flowsched_gym.evaluation.results import check_printable
-from flowsched_gym.leaderboard.kept import model_arguments
+from flowsched_gym.evaluation.runner import check_seeds, with_networks_read
+from flowsched_gym.leaderboard import acting
 from flowsched_gym.registration import find_environment
 from flowsched_gym.workload import with_workload_read
 
@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> None:
 
     check_seeds(options.episodes, options.seed)
     spec = find_environment(options.environment)
-    kwargs = {**model_arguments(options.policy, spec.id), **key_values("--kwarg", options.kwarg)}
+    players, kwargs = players_of(options, spec)
     kept = with_networks_read(with_workload_read(kwargs))
     words = ["flowsched", "collect", options.environment, *repeated("--policy", options.policy)]
     words += ["--episodes", str(options.episodes), "--seed", str(options.seed), *repeated("--kwarg", options.kwarg)]
@@ -41,25 +41,29 @@ def run(options: argparse.Namespace) -> None:
         ExitStack() as processes,
         ProgressBar("collecting episodes") as progress,
     ):
-        policies = policies_of(options, spec, kwargs, processes, see_all=True)
-        labels = [label for label, _, _ in policies]
+        seen = [player.arguments(kwargs) for player in players]
+        policies = [
+            processes.enter_context(acting(player, arguments, seed=options.seed, trust=options.trust))
+            for player, arguments in zip(players, seen, strict=True)
+        ]
+        labels = [player.name for player in players]
         dataset = DatasetWriter(folder, spec.id, kept, name="-".join(labels), policies=labels, command=command)
         with closing(make_environment(spec, kwargs)) as env:
             space = env.action_space
         total, done, decisions = options.episodes * len(policies), 0, 0
         progress(0, total)
-        for label, policy, arguments in policies:
-            with closing(Player(spec, compiled_where_ready(spec, arguments))) as player:
-                if player.env.action_space != space:
-                    needed, has = player.env.action_space, space
+        for label, policy, arguments in zip(labels, policies, seen, strict=True):
+            with closing(EpisodeRunner(spec, arguments)) as runner:
+                if runner.env.action_space != space:
+                    needed, has = runner.env.action_space, space
                     raise ConfigError(f"policy {label} needs the actions {needed}, --kwarg gives the agent {has}")
                 episodes = options.episodes
-                if episodes > 1 and plays_the_same(policy, player.env):
+                if episodes > 1 and plays_the_same(policy, runner.env):
                     warnings.warn(SameEpisodesWarning(label, episodes), stacklevel=2)
                     total, episodes = total - episodes + 1, 1
                 for begin in range(0, episodes, AT_ONCE):
                     count = min(AT_ONCE, episodes - begin)
-                    played = player.play(policy, episodes=count, seed=options.seed + done)
+                    played = runner.play(policy, episodes=count, seed=options.seed + done)
                     dataset.add(
                         [
                             Played(each.seed, np.asarray(each.actions), {"policy": label, **each.metrics})

@@ -16,17 +16,15 @@ from flowsched_gym.cli.arguments import key_values, repeated
 from flowsched_gym.cli.output import ProgressBar, print_json, standard_output_kept_clean
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.files import check_target, write_text
-from flowsched_gym.envs.policies import Policy
 from flowsched_gym.evaluation import MIN_EPISODES, EvaluationResult, Progress, evaluate
 from flowsched_gym.evaluation.result_checks import INTERVAL_FIELDS
 from flowsched_gym.evaluation.results import check_label, check_printable
 from flowsched_gym.evaluation.written import column_of, there
 from flowsched_gym.flows.metrics import unit_of
-from flowsched_gym.leaderboard import Table, metrics_beside, played_apart
-from flowsched_gym.leaderboard.kept import model_arguments, model_path
-from flowsched_gym.leaderboard.play import check_once
-from flowsched_gym.registration import agent_ability, find_environment, heuristic_arguments, is_model, is_named
-from flowsched_gym.systems import OPTIONS, EnvironmentSpec
+from flowsched_gym.leaderboard import Table, acting, metrics_beside
+from flowsched_gym.players import Player, arguments_of_agents, find_player, told_apart
+from flowsched_gym.registration import find_environment
+from flowsched_gym.systems import EnvironmentSpec
 
 OUT_SUFFIXES: Final = (".json", ".csv")
 REWARD: Final = "reward"
@@ -38,21 +36,27 @@ CSV_COLUMNS: Final = ("policy", "metric", "unit", "mean", "low", "high", "confid
 def run(options: argparse.Namespace) -> None:
     """Plays the episodes, and prints and writes the results."""
     spec = find_environment(options.environment)
-    kwargs = {**model_arguments(options.policy, spec.id), **key_values("--kwarg", options.kwarg)}
+    players, kwargs = players_of(options, spec)
     if options.out is not None:
         if not options.out.endswith(OUT_SUFFIXES):
             raise ConfigError(f"--out is {options.out!r}: its extension must be one of {', '.join(OUT_SUFFIXES)}")
         check_target(options.out)
     check_printable("the command", _command(options))
-    rules = _rules(options, spec, kwargs) if options.explain else {}
+    rules = _rules(options, players, kwargs) if options.explain else {}
+    # Beside models, heuristics see what they need.
+    see_all = any(player.learned for player in players)
+    arguments = [player.arguments(kwargs) if see_all else kwargs for player in players]
     with standard_output_kept_clean(), ExitStack() as processes, ProgressBar("playing episodes") as progress:
         # All of them before the first one plays: what is wrong with the last one is known at once.
-        policies = policies_of(options, spec, kwargs, processes, see_all=any(map(is_model, options.policy)))
+        policies = [
+            processes.enter_context(acting(player, seen, seed=options.seed, trust=options.trust))
+            for player, seen in zip(players, arguments, strict=True)
+        ]
         results: list[EvaluationResult] = []
         tell: Progress = lambda done, each: progress(len(results) * each + done, len(policies) * each)  # noqa: E731
         played = partial(evaluate, spec, episodes=options.episodes, seed=options.seed, progress=tell)
-        for label, policy, arguments in policies:
-            results.append(played(policy, kwargs=arguments, label=label, command=_command(options)))
+        for player, policy, seen in zip(players, policies, arguments, strict=True):
+            results.append(played(policy, kwargs=seen, label=player.name, command=_command(options)))
     if options.out is not None:
         _write(options.out, results)
     if options.json:
@@ -72,64 +76,34 @@ def run(options: argparse.Namespace) -> None:
         print(f"Intervals need at least {MIN_EPISODES} episodes.")
 
 
-def policies_of(
-    options: argparse.Namespace,
-    spec: EnvironmentSpec,
-    kwargs: Mapping[str, object],
-    processes: ExitStack,
-    *,
-    see_all: bool,
-) -> list[tuple[str, Policy, Mapping[str, object]]]:
-    """Makes all policies, with labels and arguments; those not of the package act in processes of their own.
-
-    Heuristics have the actions and columns of an agent with these arguments, or ``see_all`` that they need.
-    """
-    made: list[tuple[str, Policy, Mapping[str, object]]] = []
-    for label, source in zip(_labels(options.policy), options.policy, strict=True):
-        check_label("--policy", label)
-        if is_model(source) or (OPTIONS in source and not is_named(source)):
-            found = str(model_path(source)) if is_model(source) else source
-            apart = played_apart(label, found, spec, kwargs, is_model=is_model(source), trust=options.trust)
-            made.append((label, processes.enter_context(apart), kwargs))
-            continue
-        arguments = heuristic_arguments(spec, kwargs, source) if see_all and spec.names(source) else kwargs
-        with closing(evaluation.make_environment(spec, arguments)) as env:
-            made.append((label, evaluation.resolve_policy(source, env, seed=options.seed), arguments))
-    return made
+def players_of(options: argparse.Namespace, spec: EnvironmentSpec) -> tuple[list[Player], dict[str, object]]:
+    """Finds who plays, and an agent's arguments of the environment."""
+    given = key_values("--kwarg", options.kwarg)
+    players = told_apart([find_player(source, spec, given) for source in options.policy])
+    for player in players:
+        check_label("--policy", player.name)
+    return players, {**arguments_of_agents(players), **given}
 
 
-def _rules(options: argparse.Namespace, spec: EnvironmentSpec, kwargs: Mapping[str, object]) -> dict[str, Table]:
+def _rules(options: argparse.Namespace, players: Sequence[Player], kwargs: Mapping[str, object]) -> dict[str, Table]:
     """Lays out the rules that models of a few weights are."""
-    sources = list(filter(is_model, options.policy))
-    if not sources or options.json:
+    models = [player for player in players if player.learned]
+    if not models or options.json:
         raise ConfigError("--explain prints the rules of models (--policy model.zip) as text, without --json")
     from flowsched_gym.integrations.few_weights import read_terms  # noqa: PLC0415 - used by this option alone
 
-    kinds, tables = agent_ability(spec, kwargs).actions, {}
-    with closing(evaluation.make_environment(spec, kwargs)) as env:
-        for source in sources:
+    tables = {}
+    with closing(evaluation.make_environment(models[0].spec, kwargs)) as env:
+        for player in models:
+            kinds = find_player(str(player.source), env).actions
             rows = [
                 (action, column, meaning, f"{weight:+.3g}", "" if square is None else f"{square:+.3g}")
-                for action, column, meaning, weight, square in read_terms(model_path(source), env, kinds)
+                for action, column, meaning, weight, square in read_terms(player.model, env, kinds)
             ]
-            tables[source] = Table(columns=("action", "seen", "x", "times x", "times x squared"), rows=tuple(rows))
+            tables[str(player.source)] = Table(
+                columns=("action", "seen", "x", "times x", "times x squared"), rows=tuple(rows)
+            )
     return tables
-
-
-def _labels(sources: Sequence[str]) -> list[str]:
-    """Names policies as they were given, models by their files, or by folders and file where files are called alike."""
-    paths = {source: model_path(source).resolve() for source in sources if is_model(source)}
-    for source, path in paths.items():
-        check_once([source for other in sources if paths.get(other) == path])
-    labels = [paths[source].stem if source in paths else source for source in sources]
-    folders = {source: list(path.parents) for source, path in paths.items()}
-    while any(labels.count(label) > 1 and folders.get(source) for label, source in zip(labels, sources, strict=True)):
-        labels = [
-            f"{folders[source].pop(0).name}-{label}" if labels.count(label) > 1 and folders.get(source) else label
-            for label, source in zip(labels, sources, strict=True)
-        ]
-    check_once(labels)
-    return labels
 
 
 def _table(results: Sequence[EvaluationResult], metric: str, *, everything: bool) -> tuple[Table, int]:

@@ -24,12 +24,13 @@ from flowsched_gym.evaluation import (
     result_paths,
     write_result,
 )
-from flowsched_gym.leaderboard import Entrant, Fresh, Setting, Suite
+from flowsched_gym.leaderboard import Fresh, Setting, Suite
 from flowsched_gym.leaderboard.comparison import ACTIONS_ONLY
 from flowsched_gym.leaderboard.on_ray import Played, Work, play_on_ray
 from flowsched_gym.leaderboard.page import write_site
 from flowsched_gym.leaderboard.play import file_version, model_digest
 from flowsched_gym.leaderboard.policy_process import Limits
+from flowsched_gym.players import Player, find_player
 
 YOURS: Final = "yours:"
 """What stands before the name of a result of yours where a published one has that name too."""
@@ -55,30 +56,31 @@ def _run(options: argparse.Namespace) -> None:
             print(f"{setting.name:{width}}  {setting.summary}{more}")
         return
     kwargs = key_values("--kwarg", options.kwarg)
-    wanted = [(setting, entrant) for setting in settings for entrant in _entrants(options, setting)]
+    wanted, errors = _wanted(options, settings)
+    if not wanted:
+        raise next(iter(errors.values()))
     Path(options.out).mkdir(parents=True, exist_ok=True)
     there = [_is_there(options.out, suite, *each) for each in wanted]
     work = [each for each, is_there in zip(wanted, there, strict=True) if options.again or not is_there]
-    kept, skipped, failure = len(wanted) - len(work), [], None
+    num_asked, kept = len(wanted) + len(errors), len(wanted) - len(work)
     limits = Limits.of(options.seconds, options.memory_mb)
     how: Any = {"kwargs": kwargs, "trust": options.trust, "command": _command(options), "limits": limits}
     with standard_output_kept_clean():
-        for (setting, entrant), played in _played(options, suite, work, how):
-            who = f"{entrant.label} on {setting.name}"
+        for (setting, player), played in _played(options, suite, work, how):
+            who = f"{player.name} on {setting.name}"
             if isinstance(played, FlowSchedError):
-                failure = played
-                skipped.append(f"{who}: {played}")
+                errors[who] = played
                 continue
-            path = leaderboard.result_path(options.out, setting, entrant.label)
+            path = leaderboard.result_path(options.out, setting, player.name)
             write_result(played, path)
             print(f"{path}: {who}", file=sys.stderr)
-    if failure is not None and len(wanted) == 1:
-        raise failure
-    for reason in skipped:
-        print(f"not played: {reason}", file=sys.stderr)
+    if len(errors) == num_asked == 1:
+        raise next(iter(errors.values()))
+    for who, error in errors.items():
+        print(f"not played: {who}: {error}", file=sys.stderr)
     if kept:
         print(f"{kept} were there already; --again plays them anew", file=sys.stderr)
-    if len(skipped) == len(wanted):
+    if len(errors) == num_asked:
         raise ConfigError(f"no policy plays in any of the {len(settings)} settings; the lines above say why")
     _show(_results_of(options.out, suite), suite, options, settings)
 
@@ -146,12 +148,21 @@ def _tell_fresh(name: str | None, fresh: Fresh) -> None:
         print(f"  seeds {', '.join(map(str, seeds))}")
 
 
-def _entrants(options: argparse.Namespace, setting: Setting) -> list[Entrant]:
-    """Lists who plays in a setting: whom the command names, else every heuristic and the bound."""
-    if options.policy:
-        return leaderboard.entrants_of(options.policy, label=options.label)
-    bound = [BOUND_POLICY] if setting.spec.bounded else []
-    return leaderboard.entrants_of([*bound, *setting.spec.heuristics])
+def _wanted(options: argparse.Namespace, settings: Sequence[Setting]) -> tuple[list[Work], dict[str, FlowSchedError]]:
+    """Lists who plays in which setting, by default every heuristic and the bound; and why others do not."""
+    if options.label is not None and len(options.policy) != 1:
+        raise ConfigError(f"--label is {options.label!r}: it names one policy, and {len(options.policy)} are given")
+    wanted: list[Work] = []
+    errors: dict[str, FlowSchedError] = {}
+    for setting in settings:
+        found = []
+        for source in options.policy or [*[BOUND_POLICY] * setting.spec.bounded, *setting.spec.heuristics]:
+            try:
+                found.append(find_player(source, setting.spec, setting.kwargs))
+            except ConfigError as error:
+                errors[f"{source} on {setting.name}"] = error
+        wanted += [(setting, player) for player in leaderboard.check_names(found, label=options.label)]
+    return wanted, errors
 
 
 def _played(
@@ -165,38 +176,38 @@ def _played(
                 yield ended
         return
     for number, each in enumerate(work, start=1):
-        setting, entrant = each
-        with ProgressBar(f"{number}/{len(work)} {entrant.label} on {setting.name}") as progress:
+        setting, player = each
+        with ProgressBar(f"{number}/{len(work)} {player.name} on {setting.name}") as progress:
             try:
-                played: Played = leaderboard.play(suite, setting, entrant, progress=progress, **how)
+                played: Played = leaderboard.play(suite, setting, player, progress=progress, **how)
             except FlowSchedError as error:
                 played = error
         yield each, played
 
 
-def _is_there(folder: str, suite: Suite, setting: Setting, entrant: Entrant) -> bool:
+def _is_there(folder: str, suite: Suite, setting: Setting, player: Player) -> bool:
     """Returns whether a folder has the result of what would be played; a file that cannot be read is none.
 
     Raises:
         ConfigError: The file is of another policy, which would be lost.
     """
-    path = leaderboard.result_path(folder, setting, entrant.label)
+    path = leaderboard.result_path(folder, setting, player.name)
     if not is_file(path):
         return False
     try:
         found = read_result(path)
     except ConfigError:
         return False
-    if (found.policy, found.source) != (entrant.label, entrant.source):
+    if (found.policy, found.source) != (player.name, player.source):
         raise ConfigError(
-            f"{path} has the result of {found.source or found.policy}, which {entrant.source} would replace: give "
+            f"{path} has the result of {found.source or found.policy}, which {player.source} would replace: give "
             "another name by --label, or another folder by --out"
         )
     if found.reference != suite.reference(setting):
         return False
     played = [run.model.digest for run in found.runs if run.model is not None]
-    same_file = file_version(entrant).items() <= found.made.versions.items()
-    return same_file and played == list(map(model_digest, entrant.models))
+    same_file = file_version(player).items() <= found.made.versions.items()
+    return same_file and played == list(map(model_digest, player.models))
 
 
 def _results_of(folder: str, suite: Suite) -> list[EvaluationResult]:

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from flowsched_gym.cli.output import print_json
 from flowsched_gym.core.tables import Table
-from flowsched_gym.leaderboard.kept import agent_of_file, card_text, export_card, kept_agents, load_agent, model_path
-from flowsched_gym.registration import MODEL_PREFIX, MODEL_SUFFIX
+from flowsched_gym.players.kept import agent_of, card_text, export_card, kept_agents, load_agent
 
 COLUMNS = ("agent", "environment", "trainings", "measure", "in test episodes", "best rule", "difference", "score")
 
@@ -31,7 +30,6 @@ def run_models(options: argparse.Namespace) -> None:
 
 def run_export_card(options: argparse.Namespace) -> None:
     """Writes the folder of a model."""
-    is_file = options.model.endswith(MODEL_SUFFIX) and not options.model.startswith(MODEL_PREFIX)
-    agent = agent_of_file(model_path(options.model)) if is_file else load_agent(options.model)
+    agent = agent_of(options.model)
     export_card(agent, Path(options.folder))
     print(f"{options.folder}: the model of {agent.name}, its card and its configuration")

@@ -142,7 +142,7 @@ def _add_collect(parser: argparse.ArgumentParser) -> None:
 def _add_players(parser: argparse.ArgumentParser) -> None:
     """Adds which policies play in which environment."""
     parser.add_argument("environment", metavar="ENV_ID", help="environment, such as flowsched/Artemis-v0")
-    policies = "policy name, module:Class, trained model (.zip) or model:NAME (see `flowsched models`); may be repeated"
+    policies = "policy name, module:Class, file.py, model.zip or model:NAME (`flowsched models`), several times"
     parser.add_argument("--policy", action="append", required=True, metavar="POLICY", help=policies)
     _add_seed(parser, "seed of the first episode")
     _add_pairs(parser, "--kwarg", f"argument of the environment, such as workload=gather-heavy or k=3 {SEE_LIST}")

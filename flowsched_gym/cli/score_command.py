@@ -5,6 +5,7 @@ import json
 import sys
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,14 +18,15 @@ from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.errors import ConfigError, FlowSchedError, FlowSchedWarning
 from flowsched_gym.core.files import replace_when_written
 from flowsched_gym.evaluation import evaluate, interquartile_mean
+from flowsched_gym.evaluation.engines import with_faster_engine
 from flowsched_gym.evaluation.written import column_of
 from flowsched_gym.flows.metrics import merit
 from flowsched_gym.leaderboard import Setting, Suite
-from flowsched_gym.leaderboard.play import class_of
-from flowsched_gym.leaderboard.policy_process import Limits, played_apart
+from flowsched_gym.leaderboard.policy_process import Limits, acting
 from flowsched_gym.leaderboard.scores import Compared, training_scores
 from flowsched_gym.leaderboard.secret_seeds import secret_block
-from flowsched_gym.registration import MODEL_PREFIX
+from flowsched_gym.players import Kind, Player, find_player
+from flowsched_gym.players.kept import MODEL_PREFIX
 
 RANDOM: Final = "random"
 
@@ -41,20 +43,21 @@ def run(options: argparse.Namespace) -> None:
     if options.cache is not None and options.seed is None:
         print("flowsched: --cache is of no use without --seed: drawn seeds never come again", file=sys.stderr)
         options.cache = None
-    path = Path(options.file)
-    limits = Limits.of(options.seconds, options.memory_mb, str(path.resolve().parent))
+    limits = Limits.of(options.seconds, options.memory_mb)
     cache = _Cache(suite, options.cache)
     scored: dict[str, dict[str, object]] = {}
     scores: list[float] = []
     with standard_output_kept_clean():
         try:
-            source, playing = f"{path.stem}:{class_of(path)}", settings
+            players = [replace(find_player(options.file, each.spec), name=options.file) for each in settings]
+            if players[0].kind is not Kind.FILE:
+                raise ConfigError(f"FILE is {options.file!r}: it must be a policy file (.py)")
         except ConfigError as error:
-            playing, scored[settings[0].name] = [], _failed(settings[0], error)
-        for setting in playing:
+            players, scored[settings[0].name] = [], _failed(settings[0], error)
+        for setting, player in zip(settings, players, strict=False):
             scale = cache.scale(setting, seeds[setting.name])  # before the policy has a process
             try:
-                ours = _play(setting, options.file, source, kwargs, seeds[setting.name], limits)
+                ours = _play(setting, player, kwargs, seeds[setting.name], limits)
             except FlowSchedError as error:
                 scored[setting.name] = _failed(setting, error)
                 break
@@ -101,14 +104,13 @@ def _seeds(suite: Suite, options: argparse.Namespace) -> range:
     return seeds
 
 
-def _play(
-    setting: Setting, label: str, source: str, kwargs: Mapping[str, object], seeds: range, limits: Limits
-) -> FloatArray:
+def _play(setting: Setting, player: Player, kwargs: Mapping[str, object], seeds: range, limits: Limits) -> FloatArray:
     """Plays with the policy, and returns the metric of each episode, (num_episodes,)."""
     arguments: dict[str, object] = {**setting.kwargs, **kwargs}
+    sooner = with_faster_engine(setting.spec, arguments, compile_first=True)
     episodes: Any = {"episodes": len(seeds), "seed": seeds[0], "repeat": True}
-    with played_apart(label, source, setting.spec, arguments, limits=limits) as policy:
-        result = evaluate(setting.spec, policy, kwargs={"engine": "compiled", **arguments}, label="policy", **episodes)
+    with acting(player, arguments, limits=limits) as policy:
+        result = evaluate(setting.spec, policy, kwargs=sooner, label="policy", **episodes)
     return result.values(setting.metric)
 
 
@@ -178,7 +180,7 @@ class _Cache:
         played = {}
         for name in (RANDOM, *names):
             source = name if setting.spec.names(name) else f"{MODEL_PREFIX}{setting.name}/{name}"  # a trained reference
-            result = leaderboard.play(self._suite, setting, leaderboard.entrants_of([source])[0], seeds=seeds)
+            result = leaderboard.play(self._suite, setting, find_player(source, setting.spec), seeds=seeds)
             played[name] = result.values(setting.metric)
         best = max(names, key=lambda name: merit(setting.metric, float(played[name].mean())))
         kept = {RANDOM: played[RANDOM].tolist(), "reference": played[best].tolist(), "policy": best}

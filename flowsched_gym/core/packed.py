@@ -77,7 +77,7 @@ def is_file(path: str | PathLike[str]) -> bool:
 
 def is_folder(path: str | PathLike[str]) -> bool:
     """Returns whether there is a folder, packed or not."""
-    return Path(path).is_dir() or packed_file(path).is_file()
+    return os.path.isdir(path) or os.path.isfile(packed_file(path))
 
 
 def folders_in(folder: str | PathLike[str]) -> list[Path]:

@@ -2,7 +2,6 @@
 
 from flowsched_gym.core.files import Progress
 from flowsched_gym.evaluation.bounds import (
-    BOUND_POLICY,
     BoundMethod,
     DeadlineBound,
     EnvironmentFlows,
@@ -10,15 +9,8 @@ from flowsched_gym.evaluation.bounds import (
     deadline_bound,
     evaluate_bound,
 )
+from flowsched_gym.evaluation.engines import make_environment
 from flowsched_gym.evaluation.packets import replay_packets, serve_packets
-from flowsched_gym.evaluation.player import (
-    Player,
-    SameEpisodesWarning,
-    evaluate,
-    make_environment,
-    plays_the_same,
-    resolve_policy,
-)
 from flowsched_gym.evaluation.replay import replay
 from flowsched_gym.evaluation.result_files import (
     read_result,
@@ -30,6 +22,7 @@ from flowsched_gym.evaluation.result_files import (
 )
 from flowsched_gym.evaluation.results import EvaluationResult, ModelFile, Provenance, Run, SuiteReference
 from flowsched_gym.evaluation.rollout import EpisodeResult, repeat_actions, rollout
+from flowsched_gym.evaluation.runner import EpisodeRunner, SameEpisodesWarning, evaluate, plays_the_same
 from flowsched_gym.evaluation.statistics import (
     MIN_EPISODES,
     Interval,
@@ -40,6 +33,7 @@ from flowsched_gym.evaluation.statistics import (
     paired_ratio,
     probability_of_improvement,
 )
+from flowsched_gym.players import BOUND_POLICY
 
 __all__ = [
     "BOUND_POLICY",
@@ -48,10 +42,10 @@ __all__ = [
     "DeadlineBound",
     "EnvironmentFlows",
     "EpisodeResult",
+    "EpisodeRunner",
     "EvaluationResult",
     "Interval",
     "ModelFile",
-    "Player",
     "Progress",
     "Provenance",
     "Run",
@@ -73,7 +67,6 @@ __all__ = [
     "repeat_actions",
     "replay",
     "replay_packets",
-    "resolve_policy",
     "result_content",
     "result_name",
     "result_paths",

@@ -28,20 +28,20 @@ from flowsched_gym.core.checks import check_choice
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.files import Progress
 from flowsched_gym.envs import DecisionEnv
+from flowsched_gym.evaluation.engines import make_environment
 from flowsched_gym.evaluation.grants import MOST_TRIED, most_deadlines
-from flowsched_gym.evaluation.player import check_seeds, make_environment
 from flowsched_gym.evaluation.results import EvaluationResult, Provenance, Run
 from flowsched_gym.evaluation.rollout import EpisodeResult
+from flowsched_gym.evaluation.runner import check_seeds
 from flowsched_gym.evaluation.selection import NODE_LIMIT, Jobs, fits_alone, select_most_jobs, serve_earliest_due_first
 from flowsched_gym.flows.workload import Workload
 from flowsched_gym.fluid.isolation import ideal_times
 from flowsched_gym.fluid.simpy import Simulation
+from flowsched_gym.players import BOUND_POLICY
 from flowsched_gym.registration import find_environment
 from flowsched_gym.systems import EnvironmentSpec
 
 BoundMethod = Literal["auto", "exact", "relaxed"]
-BOUND_POLICY: Final = "clairvoyant-bound"
-"""Name of the bound in tables and result files."""
 OF_THE_NETWORK: Final = ("k", "transport", "transport_figures", "link_gbps", "link_delay_us")
 """Arguments that say how flows with tokens send; others say which flows there are, and what an agent does and sees."""
 

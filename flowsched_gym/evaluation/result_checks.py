@@ -10,11 +10,11 @@ import numpy as np
 
 from flowsched_gym.core.arrays import is_whole, to_float
 from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.evaluation.bounds import BOUND_POLICY
 from flowsched_gym.evaluation.results import EvaluationResult, check_own_name, outcome
 from flowsched_gym.evaluation.rollout import EpisodeResult
 from flowsched_gym.evaluation.statistics import bootstrap_interval
 from flowsched_gym.flows.metrics import METRIC_NAMES
+from flowsched_gym.players import BOUND_POLICY
 from flowsched_gym.registration import ENVIRONMENTS
 from flowsched_gym.systems import OPTIONS
 

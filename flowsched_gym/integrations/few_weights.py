@@ -22,7 +22,7 @@ from flowsched_gym.envs.policies.scores import (
     choose_for_all,
     weighted_policy,
 )
-from flowsched_gym.registration import make_policy
+from flowsched_gym.players import Kind, find_player
 
 LOOKED_AT: Final = 500
 """Decisions after which a column that has not varied counts as constant."""
@@ -132,7 +132,8 @@ class FewWeights:
         """
         if not isinstance(self.shape, LinearScores):
             return
-        record = None if self.rule is None else record_of(make_policy(self.rule, env, seed=0))
+        rule = None if self.rule is None else find_player(self.rule, env)  # which a file may name: nothing else is made
+        record = None if rule is None or rule.kind is not Kind.RULE else record_of(rule.make(env))
         if record is None and self.rule is not None:
             raise ConfigError(f"policy.rule is {self.rule!r}: machine code knows no rule of that name")
         self.shape = self.shape._replace(num_slots=attribute_of(env, "layout").num_slots, rule=record)

@@ -23,8 +23,8 @@ from flowsched_gym.leaderboard.comparison import (
     reference_of,
     tables_markdown,
 )
-from flowsched_gym.leaderboard.play import Entrant, entrants_of, play, result_path
-from flowsched_gym.leaderboard.policy_process import played_apart
+from flowsched_gym.leaderboard.play import check_names, play, result_path
+from flowsched_gym.leaderboard.policy_process import acting
 from flowsched_gym.leaderboard.published import published_results, same_as_published, write_published
 from flowsched_gym.leaderboard.suite import SUITES, Setting, Suite, group_results, load_suite, read_results
 from flowsched_gym.leaderboard.verification import Fresh, Verified, verify
@@ -35,26 +35,25 @@ __all__ = [
     "Claim",
     "ComparedSetting",
     "ComparisonRow",
-    "Entrant",
     "Fresh",
     "Setting",
     "Suite",
     "Table",
     "Verified",
+    "acting",
+    "check_names",
     "claims_of",
     "column_of",
     "compare",
     "compare_settings",
     "comparison_table",
     "curves_of",
-    "entrants_of",
     "format_interval",
     "group_results",
     "learned_table",
     "load_suite",
     "metrics_beside",
     "play",
-    "played_apart",
     "published_results",
     "read_results",
     "reference_of",

@@ -24,13 +24,11 @@ from flowsched_gym.evaluation.written import PERCENT, MetricColumn, column_of, f
 from flowsched_gym.flows.metrics import SMALLER_IS_BETTER, merit
 from flowsched_gym.leaderboard.scores import Compared, training_scores
 from flowsched_gym.leaderboard.suite import Groups, Setting
-from flowsched_gym.registration import agent_ability, policy_ability, widest_ability
-from flowsched_gym.systems import Ability
+from flowsched_gym.players import find_player
+from flowsched_gym.registration import agent_ability
+from flowsched_gym.systems import Ability, Information
 
-OF_THE_BOUND: Final = Ability(("all",), ("the future",))
-OF_SEARCH: Final = Ability(information=("drawn futures",))
-CLAIRVOYANT: Final = "clairvoyant=true"
-"""Option with which search knows the future."""
+OF_SEARCH: Final = Ability(information=(Information.DRAWN_FUTURES,))
 APART: Final = "With more actions or information"
 """Stands above the rows of what the agents of a setting cannot be compared with."""
 VERIFIED, ACTIONS_ONLY = "verified", "actions only"
@@ -185,18 +183,10 @@ def reference_of(results: Sequence[EvaluationResult], metric: str) -> str | None
 
 def ability_of(result: EvaluationResult) -> Ability:
     """Returns what a policy might do, and what it knew."""
-    if result.policy == BOUND_POLICY:
-        return OF_THE_BOUND
-    spec, name = result.spec, result.source or result.policy
-    searches = plans(result)
-    if not result.learned and not searches and spec.names(name):
-        return policy_ability(spec, name)
-    if not searches:
-        return agent_ability(spec, result.kwargs, trained=result.learned)
-    # Search plays on copies of the episode, in which everything is known that any agent is told.
-    told = widest_ability(spec).information
-    futures = OF_THE_BOUND.information if CLAIRVOYANT in name else OF_SEARCH.information
-    return agent_ability(spec, result.kwargs) + Ability(information=told + futures)
+    name = result.source or result.policy
+    if name == BOUND_POLICY or (result.spec.names(name) and not result.learned):
+        return find_player(name, result.spec, result.kwargs).ability
+    return agent_ability(result.spec, result.kwargs, trained=result.learned)
 
 
 def plans(result: EvaluationResult) -> bool:

@@ -5,10 +5,11 @@ from typing import Any, Final
 
 from flowsched_gym.core.errors import ConfigError, FlowSchedError, MissingDependencyError
 from flowsched_gym.evaluation import EvaluationResult
-from flowsched_gym.leaderboard.play import Entrant, play
+from flowsched_gym.leaderboard.play import play
 from flowsched_gym.leaderboard.suite import Setting, Suite
+from flowsched_gym.players import Player
 
-Work = tuple[Setting, Entrant]
+Work = tuple[Setting, Player]
 Played = EvaluationResult | FlowSchedError
 """A result, or why there is none."""
 
@@ -44,14 +45,14 @@ def play_on_ray(
             try:
                 played: Played = ray.get(ended)
             except ray.exceptions.RayError as error:
-                raise ConfigError(f"Ray has lost {under_way[ended][1].label} too often: {error}") from None
+                raise ConfigError(f"Ray has lost {under_way[ended][1].name} too often: {error}") from None
             yield under_way.pop(ended), played
     finally:
         ray.shutdown()
 
 
-def _played(suite: Suite, setting: Setting, entrant: Entrant, how: dict[str, Any]) -> Played:
+def _played(suite: Suite, setting: Setting, player: Player, how: dict[str, Any]) -> Played:
     try:
-        return play(suite, setting, entrant, **how)
+        return play(suite, setting, player, **how)
     except FlowSchedError as error:
         return error

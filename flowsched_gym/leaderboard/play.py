@@ -4,107 +4,58 @@ A result file is named by its setting and policy. What has been played already i
 interrupted goes on where it stopped.
 """
 
-import ast
-import contextlib
 import io
-import re
 import time
 import zipfile
-from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from flowsched_gym import evaluation
 from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.files import open_to_read
-from flowsched_gym.core.packed import files_in, folder_of, is_folder, packed_file, read_bytes
-from flowsched_gym.envs.policies import Policy
-from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, ModelFile, Progress, Provenance, Run, evaluate
+from flowsched_gym.core.packed import packed_file, read_bytes
+from flowsched_gym.evaluation import EvaluationResult, ModelFile, Progress, Provenance, Run, evaluate
+from flowsched_gym.evaluation.engines import with_faster_engine
 from flowsched_gym.evaluation.result_checks import builtin_names
 from flowsched_gym.evaluation.result_files import digest_of, file_name
 from flowsched_gym.evaluation.results import check_own_name
 from flowsched_gym.integrations.archive import is_archive
 from flowsched_gym.integrations.models import read_model
-from flowsched_gym.leaderboard.kept import model_path
-from flowsched_gym.leaderboard.policy_process import NO_LIMITS, Limits, played_apart
+from flowsched_gym.leaderboard.policy_process import NO_LIMITS, Limits, acting
 from flowsched_gym.leaderboard.published import published_names
 from flowsched_gym.leaderboard.suite import VIEW_ARGUMENTS, Setting, Suite
-from flowsched_gym.machine_code.decorators import compiles
-from flowsched_gym.registration import MODEL_SUFFIX, is_model
-from flowsched_gym.systems import OPTIONS
+from flowsched_gym.players import Kind, Player, check_once
+from flowsched_gym.systems import OPTIONS, EnvironmentSpec
 
-Players = Generator[tuple[ModelFile | None, str | Policy, dict[str, object]], None, None]
-SEED_IN_NAME: Final = re.compile(r"seed[-_]?(\d+)")
-FILE_SUFFIX: Final = ".py"
-"""What the path of a policy file ends with."""
 WEIGHTS: Final = "policy.pth"
 """Where a file of Stable-Baselines3 has its weights."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entrant:
-    """A policy that takes part.
-
-    Attributes:
-        label: Its name on the leaderboard.
-        source: Name of a heuristic or of the bound, ``module:Class``, path of a policy file (``.py``), name or path of
-            a model, or a folder of models.
-        models: Model files, one for each training; none for other policies.
-    """
-
-    label: str
-    source: str
-    models: tuple[Path, ...] = ()
-
-
-def entrants_of(sources: Sequence[str], *, label: str | None = None) -> list[Entrant]:
-    """Finds out what each source is: a name, a class, a file, a model, or a folder with a model for each training.
-
-    The label names the only one; by default policies are called as the name, the class, the file or the folder.
+def check_names(players: Sequence[Player], *, label: str | None = None) -> list[Player]:
+    """Names policies as a leaderboard does: a class without its module, the only one by the label if there is one.
 
     Raises:
-        ConfigError: There is no such model, a folder has none, a name is not allowed, or two are called alike.
+        ConfigError: A name is not allowed, or two are called alike.
     """
-    if label is not None and len(sources) != 1:
-        raise ConfigError(f"--label is {shown(label)}: it names one policy, and {len(sources)} are given")
-    entrants = []
-    for source in sources:
-        path = folder_of(source)
-        models: tuple[Path, ...] = ()
-        name = source
-        if is_model(source):
-            models = (model_path(source),)
-            name = models[0].stem
-        elif is_folder(path):
-            models, name = tuple(sorted(files_in(path, MODEL_SUFFIX), key=_seed_and_name)), path.resolve().name
-            if not models:
-                raise ConfigError(f"--policy is {shown(source)}: the folder has no model (*{MODEL_SUFFIX})")
-        elif source.endswith(FILE_SUFFIX):
-            name = path.stem
-        elif ":" in source:
-            target = source.rpartition(":")[2]
-            name = target if target.isidentifier() else source
-        name = name if label is None else label
+    named = []
+    for player in players:
+        name = player.name if label is None else label
+        if player.kind is Kind.CLASS and label is None and (target := name.rpartition(":")[2]).isidentifier():
+            name = target
         known, builtin = name.partition(OPTIONS)[0], builtin_names()
-        if known.casefold() in builtin and (models or source.partition(OPTIONS)[0] != known):
+        is_builtin = player.is_heuristic or player.kind is Kind.BOUND
+        if known.casefold() in builtin and not (is_builtin and str(player.source).partition(OPTIONS)[0] == known):
             raise ConfigError(
-                f"--policy {shown(source)} would have the name {shown(name)} of a policy of the package: give it "
-                "another one by --label"
+                f"--policy {shown(player.source)} would have the name {shown(name)} of a policy of the package: give "
+                "it another one by --label"
             )
         if known not in builtin:
             check_own_name("--policy" if label is None else "--label", name, builtin | published_names())
-        entrants.append(Entrant(label=name, source=source, models=models))
-    check_once([entrant.label for entrant in entrants])
-    check_once([file_name(entrant.label) for entrant in entrants])
-    return entrants
-
-
-def check_once(names: Sequence[str]) -> None:
-    """Refuses a name that comes twice."""
-    for name in names:
-        if names.count(name) > 1:
-            raise ConfigError(f"--policy gives {name!r} twice: each policy must have a name of its own")
+        named.append(replace(player, name=name))
+    check_once([player.name for player in named])
+    check_once([file_name(player.name) for player in named])
+    return named
 
 
 def result_path(folder: str | Path, setting: Setting, label: str) -> Path:
@@ -116,7 +67,7 @@ def result_path(folder: str | Path, setting: Setting, label: str) -> Path:
 def play(
     suite: Suite,
     setting: Setting,
-    entrant: Entrant,
+    player: Player,
     *,
     kwargs: Mapping[str, object] | None = None,
     seeds: Sequence[int] | None = None,
@@ -140,90 +91,48 @@ def play(
         SpaceMismatchError: A model was trained with other spaces.
     """
     begun = time.monotonic()
-    for name in kwargs or ():
+    kwargs = kwargs or {}
+    for name in kwargs:
         if name not in VIEW_ARGUMENTS:
             raise ConfigError(f"--kwarg {name} would change the setting: allowed are {', '.join(VIEW_ARGUMENTS)}")
     seeds = suite.test if seeds is None else seeds
     runs: list[Run] = []
-    played: dict[str, object] = {}
+    arguments: dict[str, object] = {}
+    each = [replace(player, models=(path,)) for path in player.models] or [player]
 
     def tell(done: int, _: int) -> None:
         if progress is not None:
-            progress(len(runs) * len(seeds) + done, max(1, len(entrant.models)) * len(seeds))
+            progress(len(runs) * len(seeds) + done, len(each) * len(seeds))
 
-    with contextlib.closing(players(setting, entrant, kwargs or {}, trust=trust, limits=limits)) as playing:
-        for model, policy, arguments in playing:
-            if runs and arguments != played:
-                raise ConfigError(
-                    f"{entrant.source}: its models were trained with different arguments of the environment"
-                )
-            played = arguments
-            episodes: Any = {"episodes": len(seeds), "seed": seeds, "progress": tell}
-            if policy == BOUND_POLICY:
-                result = evaluation.evaluate_bound(setting.spec, kwargs=arguments, **episodes)
-            else:
-                sooner = {"engine": "compiled", **arguments} if compiles() else arguments  # the same bits
-                result = evaluate(setting.spec, policy, kwargs=sooner, label=entrant.label, repeat=True, **episodes)
-            runs.append(Run(model=model, episodes=result.episodes))
-    made = Provenance.here(command=command, seconds=time.monotonic() - begun, with_models=bool(entrant.models))
+    episodes: Any = {"episodes": len(seeds), "seed": seeds, "progress": tell}
+    for one in each:
+        view = _view_of(one.model, setting.spec) if one.learned else {}
+        before, arguments = arguments, {**setting.arguments(one), **view, **kwargs}
+        if runs and arguments != before:
+            raise ConfigError(f"{player.source}: its models were trained with different arguments of the environment")
+        if player.kind is Kind.BOUND:
+            result = evaluation.evaluate_bound(setting.spec, kwargs=arguments, **episodes)
+        else:
+            sooner = with_faster_engine(setting.spec, arguments, compile_first=True)
+            with acting(one, arguments, seed=seeds[0], trust=trust, limits=limits) as policy:
+                result = evaluate(setting.spec, policy, kwargs=sooner, label=player.name, repeat=True, **episodes)
+        runs.append(Run(model=model_file(one.model) if one.learned else None, episodes=result.episodes))
+    made = Provenance.here(command=command, seconds=time.monotonic() - begun, with_models=player.learned)
     return EvaluationResult(
         environment=setting.spec.id,
-        kwargs=played,
-        policy=entrant.label,
-        source=entrant.source,
+        kwargs=arguments,
+        policy=player.name,
+        source=player.source,
         runs=tuple(runs),
         reference=None if seeds != suite.test else suite.reference(setting),
-        made=replace(made, versions={**made.versions, **file_version(entrant)}),
+        made=replace(made, versions={**made.versions, **file_version(player)}),
     )
 
 
-def players(
-    setting: Setting, entrant: Entrant, kwargs: Mapping[str, object], *, trust: bool, limits: Limits = NO_LIMITS
-) -> Players:
-    """Yields who plays, one after the other: the model's file, the policy, and arguments of the environment.
-
-    A policy that is not the package's acts in a process of its own, which ends when the next one is asked for, or the
-    generator is closed.
-    """
-    spec, source = setting.spec, entrant.source
-    arguments: dict[str, object] = {**setting.kwargs, **kwargs}
-    if entrant.models:
-        yield from _models(setting, entrant, kwargs, trust=trust, limits=limits)
-    elif source == BOUND_POLICY:
-        if not spec.bounded:
-            raise ConfigError(f"policy {source!r} does not play here: flows have no deadlines")
-        yield None, source, arguments
-    elif spec.names(source):
-        yield None, source, {**setting.heuristic_kwargs(source), **kwargs}
-    elif source.endswith(FILE_SUFFIX):
-        target = f"{Path(source).resolve()}:{class_of(Path(source))}"
-        with played_apart(entrant.label, target, spec, arguments) as policy:
-            yield None, policy, arguments
-    elif ":" not in source:
-        raise ConfigError(f"policy {source!r} does not play here: {', '.join(spec.named_policies)} do")
-    else:
-        with played_apart(entrant.label, source, spec, arguments, limits=limits) as policy:
-            yield None, policy, arguments
-
-
-def _models(
-    setting: Setting, entrant: Entrant, kwargs: Mapping[str, object], *, trust: bool, limits: Limits
-) -> Players:
-    """Yields the models of an entrant as `players` does; each sees what it was trained to see."""
-    spec = setting.spec
-    for path in entrant.models:
-        origin = read_model(path)["origin"] if is_archive(path) else {}
-        trained_for = str(origin.get("environment", spec.id)).rpartition(":")[2]
-        if trained_for != spec.id:
-            raise ConfigError(f"model {path} was trained for {trained_for}")
-        seen = origin.get("kwargs", {})
-        view = {name: seen[name] for name in VIEW_ARGUMENTS if name in seen}
-        arguments: dict[str, object] = {**setting.kwargs, **view, **kwargs}
-        how: Any = {"is_model": True, "trust": trust, "limits": limits}
-        with played_apart(entrant.label, str(path), spec, arguments, **how) as policy:
-            seed = origin.get("seed")
-            model = ModelFile(name=path.name, digest=model_digest(path), seed=seed if isinstance(seed, int) else None)
-            yield model, policy, arguments
+def model_file(path: Path) -> ModelFile:
+    """Describes a model as results name it."""
+    seed = _origin_of(path).get("seed")
+    return ModelFile(name=path.name, digest=model_digest(path), seed=seed if isinstance(seed, int) else None)
 
 
 def model_digest(path: Path) -> str:
@@ -242,34 +151,24 @@ def model_digest(path: Path) -> str:
         raise ConfigError(f"model {path} cannot be read: {error}") from None
 
 
-def file_version(entrant: Entrant) -> dict[str, str]:
+def file_version(player: Player) -> dict[str, str]:
     """Returns the digest of a policy file by its name, to stand among the versions; nothing of other policies."""
-    if entrant.models or not entrant.source.endswith(FILE_SUFFIX):
+    if player.kind is not Kind.FILE:
         return {}
-    with open_to_read(entrant.source, "policy", "a policy file (.py)") as path:
-        return {path.name: digest_of(path.read_bytes())}
+    path = Path(str(player.source))
+    return {path.name: digest_of(path.read_bytes())}
 
 
-def class_of(path: Path) -> str:
-    """Finds the one class of a policy file that has ``predict``, without running the file."""
-    with open_to_read(path, "policy", "a policy file (.py)") as file:
-        text = file.read_bytes()
-    try:
-        tree = ast.parse(text, filename=str(path))
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise ConfigError(f"{path} is not Python: {error}") from None
-    classes = [
-        each.name
-        for each in tree.body
-        if isinstance(each, ast.ClassDef)
-        and any(isinstance(part, ast.FunctionDef) and part.name == "predict" for part in each.body)
-    ]
-    if len(classes) != 1:
-        raise ConfigError(f"{path} has {shown(classes)}: it must have one class with a method predict")
-    return classes[0]
+def _view_of(path: Path, spec: EnvironmentSpec) -> dict[str, object]:
+    """Returns what a model was trained to see; refuses one of another environment."""
+    origin = _origin_of(path)
+    trained_for = str(origin.get("environment", spec.id)).rpartition(":")[2]
+    if trained_for != spec.id:
+        raise ConfigError(f"model {path} was trained for {trained_for}")
+    seen = origin.get("kwargs", {})
+    return {name: seen[name] for name in VIEW_ARGUMENTS if name in seen}
 
 
-def _seed_and_name(path: Path) -> tuple[int, str]:
-    """Orders models of a folder by their training seeds."""
-    match = SEED_IN_NAME.search(path.stem)
-    return (int(match[1]) if match else -1, path.name)
+def _origin_of(path: Path) -> dict[str, Any]:
+    """Returns what a model's file says of its training; nothing where the package did not write it."""
+    return read_model(path)["origin"] if is_archive(path) else {}

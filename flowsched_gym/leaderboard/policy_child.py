@@ -23,13 +23,12 @@ import numpy.typing as npt
 import flowsched_gym
 from flowsched_gym.core.errors import FlowSchedError, one_line, shown
 from flowsched_gym.envs.policies import Planner, is_pure
-from flowsched_gym.evaluation import make_environment, resolve_policy
 from flowsched_gym.evaluation.actions import as_array
-from flowsched_gym.evaluation.player import compiled_where_ready
+from flowsched_gym.evaluation.engines import make_environment, with_faster_engine
 from flowsched_gym.evaluation.rollout import takes_masks
-from flowsched_gym.integrations.models import load_player
 from flowsched_gym.leaderboard.policy_keeper import keep
 from flowsched_gym.leaderboard.policy_process import KINDS, MOST_LETTERS, read_message, write_message
+from flowsched_gym.players import find_player
 from flowsched_gym.registration import find_environment
 from flowsched_gym.workload import Workload, WorkloadSource, with_future
 
@@ -62,15 +61,13 @@ class _Answering:
     def __init__(self, request: dict[str, Any]) -> None:
         spec, kwargs, source = find_environment(request["environment"]), request["kwargs"], request["source"]
         self._env = make_environment(spec, kwargs)
-        if request["is_model"]:
-            self.policy: Any = load_player(source, self._env, trust=request["trust"])
-        else:
-            self.policy = resolve_policy(source, self._env, seed=POLICY_SEED)
+        player = find_player(source, self._env)
+        self.policy: Any = player.make(self._env, seed=POLICY_SEED, trust=request["trust"])
         plans = isinstance(self.policy, Planner)
         self.promises = {"pure": is_pure(self.policy), "masks": takes_masks(self.policy), "plans": plans}
         self._state: Any = None
         if plans:
-            self._env = make_environment(spec, compiled_where_ready(spec, kwargs))
+            self._env = make_environment(spec, with_faster_engine(spec, kwargs))
             self._env.reset(seed=BRANCHED_SEED)
             self._base = cast(Any, self._env.unwrapped)
             self._base._source = self._source = _Source(self._base._source)
@@ -111,12 +108,10 @@ def limit(seconds: float, memory: float) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (int(memory), int(memory)))
 
 
-def main(seconds: float, memory: float, folder: str) -> None:
-    """Answers until the judge has gone, within limits unless they are infinite; modules are found in the folder too."""
+def main(seconds: float, memory: float) -> None:
+    """Answers until the judge has gone, within limits unless they are infinite."""
     sys.stdout.flush()
     keep(seconds, memory)
-    if folder:
-        sys.path.insert(0, folder)
     if seconds < math.inf:
         limit(seconds, memory)
     requests, answers = sys.stdin.buffer, os.fdopen(os.dup(sys.stdout.fileno()), "wb")

@@ -1,4 +1,4 @@
-"""Plays with policies that are not the package's: each acts in a process of its own, and gets observations alone.
+"""Makes policies act; those that are not the package's in processes of their own, which get observations alone.
 
 The judge, here, and the process (`flowsched_gym.leaderboard.policy_child`) send each other messages of JSON and arrays,
 so that reading one runs no code. What the process sends is checked like any other input; what it prints goes to
@@ -27,16 +27,17 @@ import numpy.typing as npt
 from flowsched_gym.core.errors import ConfigError, InvalidAction, PolicyError, SpaceMismatchError, one_line
 from flowsched_gym.core.files import done_at_last
 from flowsched_gym.envs.policies import Policy
+from flowsched_gym.evaluation import make_environment
+from flowsched_gym.players import Player
 from flowsched_gym.registration import check_planner
-from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import first_flows, with_future
 
 PROGRAM: Final = (
-    "import sys; sys.path[:] = sys.argv[4:]; from flowsched_gym.leaderboard.policy_child import main; "
-    "main(float(sys.argv[1]), float(sys.argv[2]), sys.argv[3])"
+    "import sys; sys.path[:] = sys.argv[3:]; from flowsched_gym.leaderboard.policy_child import main; "
+    "main(float(sys.argv[1]), float(sys.argv[2]))"
 )
-"""Run with limits of time and memory, the folder of a policy's file, the judge's path and, at its end, the folder where
-the user is: there lies ``module:Class``."""
+"""Run with limits of time and memory, the judge's path and, at its end, the folder where the user is: there lies
+``module:Class``."""
 WALL_START: Final = 120.0
 """Seconds in which a process with limits must start, before the policy has the word."""
 WALL_FACTOR: Final = 4.0
@@ -70,17 +71,15 @@ class Limits(NamedTuple):
     Attributes:
         seconds: Time in s that its processes may compute, once the package is imported.
         memory: Memory of its processes, and address space of each, in B.
-        folder: Folder where its modules are; empty for where the user is.
     """
 
     seconds: float
     memory: float
-    folder: str = ""
 
     @classmethod
-    def of(cls, seconds: float, memory_mb: int, folder: str = "") -> Self:
+    def of(cls, seconds: float, memory_mb: int) -> Self:
         """Makes them of what a command line gives."""
-        return cls(seconds, memory_mb * BYTES_PER_MEBIBYTE, folder)
+        return cls(seconds, memory_mb * BYTES_PER_MEBIBYTE)
 
     @property
     def wall(self) -> float:
@@ -92,26 +91,25 @@ NO_LIMITS: Final = Limits(math.inf, math.inf)
 
 
 @contextlib.contextmanager
-def played_apart(
-    label: str,
-    source: str,
-    spec: EnvironmentSpec,
-    kwargs: Mapping[str, object],
-    *,
-    is_model: bool = False,
-    trust: bool = False,
-    limits: Limits = NO_LIMITS,
+def acting(
+    player: Player, kwargs: Mapping[str, object], *, seed: int = 0, trust: bool = False, limits: Limits = NO_LIMITS
 ) -> Iterator[Policy]:
-    """Makes a policy in a process of its own, which ends with the ``with`` block, however that ends.
+    """Makes a policy: the package's own here, any other in a process that ends with the ``with`` block.
 
-    The source is ``module:Class``, or the path of a model (``is_model``), which may bring code where ``trust`` says so;
-    the label is for messages, and JSON can hold the arguments of the environment. With limits, a policy that goes
-    beyond ends, with all that it has started, and Python's and NumPy's global generators and hashes are seeded.
+    JSON can hold the arguments of the environment; the seed is that of rules that draw; a model may bring code where
+    ``trust`` says so. With limits, a policy that goes beyond ends, with all that it has started, and Python's and
+    NumPy's global generators and hashes are seeded.
 
     Raises:
         ConfigError: There is no such policy, or it does not act in this environment.
         PolicyError: The policy fails.
     """
+    if player.is_heuristic:
+        with contextlib.closing(make_environment(player.spec, kwargs)) as env:
+            policy = player.make(env, seed=seed)
+        yield policy
+        return
+    label, source = player.name, player.target or str(player.model)
     variables = {"OMP_NUM_THREADS": "1", **os.environ}  # small networks are several times slower on more threads
     if limits != NO_LIMITS:
         variables["PYTHONHASHSEED"] = "0"
@@ -131,10 +129,10 @@ def played_apart(
             if limits != NO_LIMITS:
                 threading.Thread(target=talk.watch, daemon=True).start()
             talk.begin()
-            request = {"environment": spec.id, "kwargs": dict(kwargs), "source": source}
-            promises, _ = talk.ask(request | {"is_model": is_model, "trust": trust})
+            request = {"environment": player.spec.id, "kwargs": dict(kwargs), "source": source, "trust": trust}
+            promises, _ = talk.ask(request)
             if plans := promises.get("plans") is True:
-                check_planner(f"policy {label!r}", spec, kwargs)
+                check_planner(f"policy {label!r}", player.spec, kwargs)
             yield _PlannerApart(talk, promises) if plans else _PolicyApart(talk, promises)
     finally:
         process.wait()
@@ -241,7 +239,7 @@ class _Talk:
         _kill(self._process)
         if self._late:
             return f"let the judge wait for more than {self._wall:g} s"
-        status, (seconds, memory, _) = self._process.wait(), self._limits
+        status, (seconds, memory) = self._process.wait(), self._limits
         if status >= 0:
             return f"ended its process with exit status {status}"
         may = f" (it may compute for {seconds:g} s and use {memory / BYTES_PER_MEBIBYTE:g} MiB)"

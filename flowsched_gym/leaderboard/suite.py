@@ -38,7 +38,8 @@ from flowsched_gym.evaluation.result_files import digest_of
 from flowsched_gym.evaluation.results import check_name, check_printable
 from flowsched_gym.flows.metrics import METRIC_NAMES
 from flowsched_gym.leaderboard.secret_seeds import mark
-from flowsched_gym.registration import check_arguments, find_environment, heuristic_arguments, widest_ability
+from flowsched_gym.players import Kind, Player
+from flowsched_gym.registration import check_arguments, find_environment, widest_ability
 from flowsched_gym.systems import Ability, EnvironmentSpec
 from flowsched_gym.workload import plain_variant, workload_label
 
@@ -98,14 +99,14 @@ class Setting:
         others = [f"{name} = {value}" for name, value in self.kwargs.items() if name != "workload"]
         return ", ".join(first + others) or "default arguments"
 
-    def heuristic_kwargs(self, policy: str) -> dict[str, object]:
+    def arguments(self, player: Player) -> dict[str, object]:
         """The arguments, and those that let a heuristic see and do what it needs where their defaults do not.
 
         A planner may do what the agents of the setting may.
         """
         defaults = check_arguments(self.spec, ())
-        needed = heuristic_arguments(self.spec, {}, policy)
-        if self.ability is not None and self.spec.plans(policy):
+        needed = player.arguments({})
+        if self.ability is not None and player.kind is Kind.PLANNER:
             offers = [(name, *offer) for name, values in self.spec.abilities.items() for offer in values.items()]
             offered = {name: value for name, value, adds in offers if adds.actions and self.ability.covers(adds)}
             needed = offered | needed
@@ -270,7 +271,7 @@ def _setting(where: str, name: str, content: Any, more: tuple[str, ...]) -> Sett
         if not isinstance(found, list) or not set(map(str, found)) <= set(known) or len(set(found)) < len(found):
             allowed = ", ".join(known)
             raise ConfigError(f"{where}: {name}, {key} is {shown(found)}: it must be a list of some of {allowed}")
-    ability = Ability(tuple(content["actions"]), tuple(content["information"]))
+    ability = Ability.of(content["actions"], content["information"])
     return replace(setting, tier=tier, ability=ability, reference=reference)
 
 

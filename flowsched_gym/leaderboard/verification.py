@@ -17,13 +17,13 @@ from flowsched_gym import __version__, evaluation
 from flowsched_gym.core.errors import ConfigError, FlowSchedError, InvalidAction, shown
 from flowsched_gym.core.files import read_json
 from flowsched_gym.evaluation import BOUND_POLICY, EpisodeResult, EvaluationResult, Interval, Progress, Run
-from flowsched_gym.evaluation.player import compiled_where_ready
+from flowsched_gym.evaluation.engines import with_faster_engine
 from flowsched_gym.evaluation.result_checks import builtin_names
 from flowsched_gym.evaluation.results import PACKAGE, check_own_name
 from flowsched_gym.evaluation.statistics import MIN_EPISODES, paired_difference
 from flowsched_gym.leaderboard.claims import tier_misfit
 from flowsched_gym.leaderboard.comparison import OF_SEARCH, compare_settings, reference_of
-from flowsched_gym.leaderboard.play import Entrant, entrants_of, model_digest, play
+from flowsched_gym.leaderboard.play import check_names, model_digest, play
 from flowsched_gym.leaderboard.policy_process import NO_LIMITS, Limits
 from flowsched_gym.leaderboard.published import published_names, published_results
 from flowsched_gym.leaderboard.secret_seeds import (
@@ -38,7 +38,8 @@ from flowsched_gym.leaderboard.secret_seeds import (
     secret_seeds,
 )
 from flowsched_gym.leaderboard.suite import SUITES, VIEW_ARGUMENTS, Setting, Suite, load_suite
-from flowsched_gym.registration import MODEL_SUFFIX
+from flowsched_gym.players import Player, find_player
+from flowsched_gym.players.kept import MODEL_SUFFIX
 from flowsched_gym.systems import OPTIONS
 
 LEAST_ACTIONS: Final = 0.5
@@ -131,12 +132,12 @@ def verify(
     found = evaluation.read_result(path)
     suite, setting = _place_of(path, found, suite_file)
     view = {name: value for name, value in found.kwargs.items() if name in VIEW_ARGUMENTS}
-    entrant = _entrant_of(path, found, setting, source)
-    count = 0 if entrant is None else len(suite.test) if fresh_episodes is None else fresh_episodes
+    player = _player_of(path, found, setting, source)
+    count = 0 if player is None else len(suite.test) if fresh_episodes is None else fresh_episodes
     if with_mark and count < MIN_EPISODES:
-        needed = "a policy at hand (--policy)" if entrant is None else f"at least {MIN_EPISODES} episodes (--fresh)"
+        needed = "a policy at hand (--policy)" if player is None else f"at least {MIN_EPISODES} episodes (--fresh)"
         raise ConfigError(f"{path}: a mark needs {needed}")
-    models = () if entrant is None else entrant.models
+    models = () if player is None else player.models
     num_played = len(found.runs) * len(suite.test)
     total = num_played * (1 + bool(models)) + len(found.runs) * count
     done_before = 0
@@ -156,14 +157,14 @@ def verify(
         rule = _rule_of(suite, setting, again, others)
     if before is not None:
         fresh.append(_kept_again(path, suite, setting, again, rule, before))
-    if entrant is not None and models:
+    if player is not None and models:
         done_before = num_played
-        replayed = play(suite, setting, entrant, progress=tell, **how)
+        replayed = play(suite, setting, player, progress=tell, **how)
         same_actions = _same_actions(again, replayed)
-    if entrant is not None and count:
+    if player is not None and count:
         done_before = total - len(found.runs) * count
         seeds = secret_seeds(suite.taken, count)
-        policy = play(suite, setting, entrant, seeds=seeds, progress=tell, **how)
+        policy = play(suite, setting, player, seeds=seeds, progress=tell, **how)
         fresh.append(_fresh(suite, setting, again, rule, replace(policy, reference=found.reference)))
     verified = Verified(result=again, setting=setting, notes=notes, fresh=tuple(fresh), same_actions=same_actions)
     if with_mark and verified.holds and fresh[-1].agrees:
@@ -178,7 +179,7 @@ def _rule_of(
     others = published
     if not any(each.policy in setting.spec.heuristics for each in published):
         names = [name for name in setting.spec.heuristics if name != result.policy]
-        others = [play(suite, setting, entrant) for entrant in entrants_of(names)]
+        others = [play(suite, setting, find_player(name, setting.spec)) for name in names]
     (compared,) = compare_settings([(setting, [result, *others])])
     row = compared.row(result.policy)
     name = (row and row.reference) or reference_of(others, setting.metric)
@@ -189,8 +190,8 @@ def _fresh(
     suite: Suite, setting: Setting, result: EvaluationResult, rule: EvaluationResult, policy: EvaluationResult
 ) -> Fresh:
     """Has the rule play what a policy played on secret seeds, and compares both with what they did in the suite's."""
-    metric, (entrant,) = setting.metric, entrants_of([rule.source or rule.policy])
-    there = replace(play(suite, setting, entrant, seeds=policy.seeds), reference=policy.reference)
+    metric, other = setting.metric, find_player(rule.source or rule.policy, setting.spec)
+    there = replace(play(suite, setting, other, seeds=policy.seeds), reference=policy.reference)
     claim = paired_difference(result.samples(metric), rule.samples(metric))
     p_value = probability_of_claim(paired(result, rule, metric), paired(policy, there, metric))
     return Fresh(metric=metric, policy=policy, rule=there, claim=claim, p_value=p_value)
@@ -274,7 +275,7 @@ def _place_of(path: str | Path, found: EvaluationResult, suite_file: str | None)
     return suite, setting
 
 
-def _entrant_of(path: str | Path, found: EvaluationResult, setting: Setting, source: str | None) -> Entrant | None:
+def _player_of(path: str | Path, found: EvaluationResult, setting: Setting, source: str | None) -> Player | None:
     """Finds the policy of a result: one that the user names, or of this package; what a file names is not loaded."""
     if found.policy == BOUND_POLICY:
         return None
@@ -283,12 +284,12 @@ def _entrant_of(path: str | Path, found: EvaluationResult, setting: Setting, sou
         # A planner's model is a file, which is not loaded because a result names it.
         if found.learned or source is None or not setting.spec.names(source) or MODEL_SUFFIX in source:
             return None
-        return Entrant(label=found.policy, source=source)
-    (entrant,) = entrants_of([source], label=found.policy)
+        return replace(find_player(source, setting.spec), name=found.policy)
+    (player,) = check_names([find_player(source, setting.spec)], label=found.policy)
     played = [run.model.digest for run in found.runs if run.model is not None]
-    if played != [model_digest(model) for model in entrant.models]:
+    if played != [model_digest(model) for model in player.models]:
         raise ConfigError(f"{path}: --policy {shown(source)} holds other models than those that it names")
-    return entrant
+    return player
 
 
 def _computed(
@@ -304,7 +305,7 @@ def _computed(
         bound = evaluation.evaluate_bound(spec, episodes=len(seeds), seed=seeds[0], kwargs=kwargs, progress=progress)
         return replace(found, runs=bound.runs)
     try:
-        env = evaluation.make_environment(spec, compiled_where_ready(spec, kwargs))
+        env = evaluation.make_environment(spec, with_faster_engine(spec, kwargs))
     except FlowSchedError as error:
         raise ConfigError(f"{path}: {error}") from None
     runs = []

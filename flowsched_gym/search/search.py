@@ -19,17 +19,16 @@ from flowsched_gym.envs.policies import Policy
 from flowsched_gym.envs.policies.policy import record_of
 from flowsched_gym.envs.state import fingerprint
 from flowsched_gym.evaluation.rollout import takes_masks
+from flowsched_gym.players import Kind, find_player
 from flowsched_gym.registration import (
     ENVIRONMENTS,
-    MODEL_SUFFIX,
     SIZES,
     check_arguments,
     check_planner,
     find_environment,
     heuristic_arguments,
-    make_policy,
 )
-from flowsched_gym.systems import OPTIONS, EnvironmentSpec
+from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import Workload, WorkloadSource, first_flows, with_future
 
 MOST_ROUNDS: Final = 6
@@ -187,11 +186,13 @@ class Search:
         config = self.config
         if config.base is None and not spec.baselines:
             raise ConfigError(f"base is None: {spec.id} has no baselines, so that a search needs the name of a policy")
-        name = spec.baselines[-1] if config.base is None else config.base
         known = check_arguments(spec, ()).keys() - {"render_mode", "engine"}
         arguments = {key: value for key, value in kwargs.items() if key in known}
         check_planner("search", spec, arguments, SIZES)  # tables know of all else that it is told
-        if self._base is None and not name.endswith(MODEL_SUFFIX):
+        base = find_player(self._base or config.base or spec.baselines[-1], spec)
+        if base.kind not in (Kind.RULE, Kind.MODEL, Kind.OBJECT):
+            raise ConfigError(f"base is {shown(base.name)}: it must be a heuristic or a model")
+        if base.kind is Kind.RULE:
             arguments = heuristic_arguments(spec, arguments)
         template = gym.make(spec.id, **{**arguments, **REWARDS.get(spec.id, {})})
         core = cast("DecisionEnv[Any]", template.unwrapped)
@@ -202,21 +203,9 @@ class Search:
             if np.ptp(source.draw(0).arrival_time) == 0 and source.draw(0).after is not None:
                 raise ConfigError(f"workload has all its flows from the start, some after others: {NO_FUTURE}")
         self._futures = _Futures(core._source, seed=self._seed, lookahead=config.lookahead)
-        base = _base_of(name, spec, template, self._seed) if self._base is None else self._base
         num_rollouts = most_tries(core.num_actions, config.counts)
-        self._rollouts = _Rollouts(core, base, num_futures=sum(config.counts), num_rollouts=num_rollouts)
-
-
-def _base_of(name: str, spec: EnvironmentSpec, env: gym.Env[Any, Any], seed: int) -> Policy:
-    """Makes a heuristic, or loads a trained model."""
-    if name.endswith(MODEL_SUFFIX):
-        from flowsched_gym.integrations.models import load_player  # noqa: PLC0415 - models alone need it
-
-        return load_player(name, env)
-    if name.partition(OPTIONS)[0] not in spec.heuristics:
-        known = listed(name, spec.heuristics)
-        raise ConfigError(f"base is {shown(name)}: it must be a model ({MODEL_SUFFIX}) or one of {known}")
-    return cast(Policy, make_policy(name, env, seed=seed))
+        policy = base.make(template, seed=self._seed)
+        self._rollouts = _Rollouts(core, policy, num_futures=sum(config.counts), num_rollouts=num_rollouts)
 
 
 class _Futures:

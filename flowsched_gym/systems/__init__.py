@@ -3,24 +3,78 @@
 Targets are strings, so that reading a spec imports nothing heavy.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from enum import StrEnum
+from typing import Final, NamedTuple, Self
 
-__all__ = ["NOTHING", "OPTIONS", "SEARCH", "Ability", "EnvironmentSpec", "PolicySpec", "SystemSpec", "policies_of"]
+__all__ = [
+    "NOTHING",
+    "OPTIONS",
+    "SEARCH",
+    "Ability",
+    "Action",
+    "EnvironmentSpec",
+    "Information",
+    "PolicySpec",
+    "SystemSpec",
+    "policies_of",
+]
+
+
+class Action(StrEnum):
+    """Kinds of actions of policies; ``all`` are those of the bound."""
+
+    GRANT = "grant"
+    WAIT = "wait"
+    POSTPONE = "postpone"
+    ORDER = "order"
+    PATH = "path"
+    QUEUE = "queue"
+    RATE = "rate"
+    THRESHOLDS = "thresholds"
+    ALL = "all"
+
+
+class Information(StrEnum):
+    """Kinds of information that policies use.
+
+    ``traffic`` is the distribution of sizes and the load, known beforehand or learned in training; ``changes`` tells at
+    once that these are others now.
+    """
+
+    SIZES = "sizes"
+    DEADLINES = "deadlines"
+    AGES = "ages"
+    LOAD = "load"
+    BYTES_LEFT = "bytes left"
+    BYTES_SENT = "bytes sent"
+    SLOWDOWNS = "slowdowns"
+    RATES = "rates"
+    PATHS = "paths"
+    QUEUES = "queues"
+    LINK_LOADS = "link loads"
+    FORECASTS = "forecasts"
+    ACTIVE_FLOWS = "active flows"
+    FINISHED_FLOWS = "finished flows"
+    FINISHED_TASKS = "finished tasks"
+    FINISHED_MESSAGES = "finished messages"
+    TRAFFIC = "traffic"
+    CHANGES = "changes"
+    DRAWN_FUTURES = "drawn futures"
+    FUTURE = "the future"
 
 
 class Ability(NamedTuple):
-    """What a policy may do, and what it knows; two policies are compared fairly where both are the same.
+    """What a policy may do, and what it knows; two policies are compared fairly where both are the same."""
 
-    Attributes:
-        actions: Kinds of actions, such as ``grant`` and ``wait``.
-        information: Kinds of information, such as ``sizes`` and ``deadlines``; ``traffic`` means the distribution of
-            sizes and the load, known beforehand or learned in training.
-    """
+    actions: tuple[Action, ...] = ()
+    information: tuple[Information, ...] = ()
 
-    actions: tuple[str, ...] = ()
-    information: tuple[str, ...] = ()
+    @classmethod
+    def of(cls, actions: Iterable[str] = (), information: Iterable[str] = ()) -> Self:
+        """Makes one of the values of both enumerations; any other text is a ``ValueError``."""
+        return cls(tuple(map(Action, actions)), tuple(map(Information, information)))
 
     @property
     def words(self) -> tuple[str, str]:
@@ -32,8 +86,10 @@ class Ability(NamedTuple):
         return set(other.actions) <= set(self.actions) and set(other.information) <= set(self.information)
 
     def __add__(self, other: "Ability") -> "Ability":  # type: ignore[override]  # not a longer tuple
-        actions, information = (tuple(dict.fromkeys(one + two)) for one, two in zip(self, other, strict=True))
-        return Ability(actions, information)
+        return Ability(
+            tuple(dict.fromkeys(self.actions + other.actions)),
+            tuple(dict.fromkeys(self.information + other.information)),
+        )
 
 
 NOTHING: Final = Ability()
@@ -77,7 +133,7 @@ def policies_of(
             name=name,
             description=description,
             target=kind if ":" in kind else f"{module}:{kind}",
-            ability=Ability(actions, information),
+            ability=Ability.of(actions, information),
         )
         for name, (kind, description, information) in policies.items()
     )

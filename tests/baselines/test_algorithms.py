@@ -16,7 +16,7 @@ from flowsched_gym.baselines.training.trainer import train
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.envs.policies import Policy
 from flowsched_gym.integrations.sb3 import load_policy, make_sb3_vec_env
-from flowsched_gym.registration import make_policy
+from flowsched_gym.players import make_policy
 from flowsched_gym.systems.auto.flows import qlas_thresholds
 from flowsched_gym.systems.auto.thresholds.config import SCALE
 from tests.baselines.small_training import compose_training, compose_training_by_numbers, weights_of

@@ -156,7 +156,7 @@ def test_bad_usage_leaves_with_status_2_no_traceback_and_no_folder(here, capsys)
     check_refusals(
         *(capsys, lambda *words: call("flowsched-evaluate", evaluate_main, *words)),
         ("model=[absent.zip]", "there is no such file"),
-        ("model=[model.txt]", "a model file ends in .zip"),
+        ("model=[model.txt]", "policy is 'model.txt'"),
         ("model=[absent.zip] policies=[best]", "policies has 'best'"),
     )
     Path("space.yaml").touch()

@@ -17,8 +17,8 @@ from flowsched_gym.baselines.networks.mixture import MixturePolicy, mix_with_uni
 from flowsched_gym.baselines.networks.pathwise import PathwisePolicy, PathwiseShape
 from flowsched_gym.baselines.training.reinforce import Reinforce
 from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.evaluation import resolve_policy
 from flowsched_gym.integrations.sb3 import load_policy, save_model
+from flowsched_gym.players import make_policy
 from tests.envs.episodes import following, play
 
 ENV_ID = "flowsched_gym:flowsched/AuTOLongFlows-v0"
@@ -42,7 +42,7 @@ def env() -> gym.Env:
 @pytest.fixture(scope="module")
 def seen(env) -> torch.Tensor:
     """Collects observations of an episode that the slots are full in, and others."""
-    rule = resolve_policy("random", env, seed=0)
+    rule = make_policy("random", env, seed=0)
     steps = play(env, following(rule), seed=3)[:-1]
     return torch.as_tensor(np.array([step.observation for step in steps]))
 
@@ -82,7 +82,7 @@ def least_loaded(policy: PathwisePolicy) -> PathwisePolicy:
 
 
 def test_weights_set_by_hand_act_as_the_least_loaded_rule(env, seen) -> None:
-    rule = resolve_policy("least-loaded", env, seed=0)
+    rule = make_policy("least-loaded", env, seed=0)
     actions, _ = least_loaded(policy_for(env)).predict(seen.numpy(), deterministic=True)
     expected, _ = rule.predict(seen.numpy())
     assert np.array_equal(actions, expected)

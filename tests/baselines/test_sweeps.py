@@ -16,7 +16,7 @@ from omegaconf import OmegaConf
 
 from benchmarks import agents
 from flowsched_gym.baselines.applications import comparison, kept_results
-from flowsched_gym.baselines.applications.comparison import Comparison, heuristics_of, play_all
+from flowsched_gym.baselines.applications.comparison import Comparison, play_all
 from flowsched_gym.baselines.applications.comparison_report import write_comparison
 from flowsched_gym.baselines.applications.leftovers import write_failure
 from flowsched_gym.baselines.applications.multirun import SweepTables, read_jobs, scores_by_setting
@@ -32,6 +32,7 @@ from flowsched_gym.evaluation import (
     evaluate_bound,
     write_result,
 )
+from flowsched_gym.players import find_player
 from tests.baselines.small_training import NETWORK, SMALL
 from tests.processes import call, end, rows_of, run
 
@@ -316,8 +317,8 @@ def test_a_difference_counts_where_its_interval_leaves_zero_out_and_a_tie_stands
 
 def play(folder, **changes):
     asked = {"kwargs": ARGUMENTS, "episodes": 2, "seed": 5} | changes
-    contestants = heuristics_of(ENVIRONMENT, ["edf", "random"])
-    return play_all(ENVIRONMENT, asked.pop("kwargs"), contestants, bound=True, kept=folder, **asked)
+    players = [find_player(name, ENVIRONMENT) for name in ("edf", "random")]
+    return play_all(ENVIRONMENT, asked.pop("kwargs"), players, bound=True, kept=folder, **asked)
 
 
 def figures(found):

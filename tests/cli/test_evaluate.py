@@ -178,12 +178,12 @@ def test_a_model_that_does_not_fit_or_that_nobody_can_read_is_one_line(flowsched
 
 
 def test_bad_input_is_one_line_before_anything_is_played(flowsched, monkeypatch) -> None:
-    monkeypatch.setattr("flowsched_gym.evaluation.player.rollout", None)
+    monkeypatch.setattr("flowsched_gym.evaluation.runner.rollout", None)
     for words, message in (
         ("--policy none.zip", "model is 'none.zip': there is no such file"),
         ("--policy eedf", "policy is 'eedf': flowsched/Artemis-v0 has random, fifo"),
         ("--policy no_such_module:Class", "No module named 'no_such_module'"),
-        ("--policy edf --policy edf", "--policy gives 'edf' twice"),
+        ("--policy edf --policy edf", "policy 'edf' is given twice"),
         ("--policy edf --policy model#1.zip", "--policy is 'model#1'"),
         ("--policy edf --out x.txt", "--out is 'x.txt': its extension must be one"),
         ("--policy edf --out none/x.csv", "none/x.csv cannot be written: the folder"),

@@ -12,7 +12,8 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from flowsched_gym.core.errors import ConfigError, InvalidAction, SimulationError
-from flowsched_gym.registration import find_environment, load_target, make_policy, register_environments
+from flowsched_gym.players import make_policy
+from flowsched_gym.registration import find_environment, load_target, register_environments
 from flowsched_gym.systems import EnvironmentSpec
 from tests.envs.episodes import (
     ENVIRONMENTS,

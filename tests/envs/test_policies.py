@@ -15,7 +15,8 @@ from flowsched_gym.envs.policies.scores import RULE, LinearScores, choose_for_al
 from flowsched_gym.evaluation import evaluate
 from flowsched_gym.flows.metrics import summary
 from flowsched_gym.leaderboard import load_suite
-from flowsched_gym.registration import find_environment, heuristic_arguments, make_policy
+from flowsched_gym.players import find_player, make_policy
+from flowsched_gym.registration import find_environment
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.systems.artemis.config import ArtemisConfig
 from flowsched_gym.systems.artemis.rules import artemis_layout
@@ -55,7 +56,7 @@ EACH_TABLE = [
 @pytest.mark.parametrize(("spec", "arguments"), EACH_TABLE)
 def test_every_policy_plays_everything_that_tables_are_made_for(spec, arguments) -> None:
     for name in spec.heuristics:
-        env = make(spec, **heuristic_arguments(spec, arguments, name))
+        env = make(spec, **find_player(name, spec).arguments(arguments))
         steps = play(env, following(make_policy(name, env, seed=1)), seed=16)
         assert steps[-1].terminated, name
         assert steps[-1].info.get("empty_slot_choices", 0) == 0, name
@@ -64,7 +65,7 @@ def test_every_policy_plays_everything_that_tables_are_made_for(spec, arguments)
 @each_environment
 def test_every_policy_serves_a_vector_as_it_serves_each_environment(spec: EnvironmentSpec) -> None:
     for name in spec.heuristics:
-        arguments = heuristic_arguments(spec, SHORT[spec.id], name)
+        arguments = find_player(name, spec).arguments(SHORT[spec.id])
         vector = gym.make_vec(spec.id, num_envs=4, vectorization_mode="sync", **arguments)
         together, alone = make_policy(name, vector, seed=3), make_policy(name, gym.make(spec.id, **arguments), seed=3)
         observations, _ = vector.reset(seed=21)

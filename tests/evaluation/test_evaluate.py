@@ -15,12 +15,13 @@ import flowsched_gym
 from flowsched_gym import evaluation
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.envs.policies import EarliestDeadline, is_pure
-from flowsched_gym.evaluation import EpisodeResult, Player, evaluate, make_environment, rollout
-from flowsched_gym.evaluation import player as player_module
-from flowsched_gym.evaluation.player import has_machine_code, has_vector, make_vector
+from flowsched_gym.evaluation import EpisodeResult, EpisodeRunner, evaluate, make_environment, rollout
+from flowsched_gym.evaluation import runner as runner_module
+from flowsched_gym.evaluation.engines import has_machine_code, has_vector, make_vector
 from flowsched_gym.evaluation.rollout import rollout_vector
 from flowsched_gym.flows.metrics import summary
-from flowsched_gym.registration import find_environment, heuristic_arguments, make_policy
+from flowsched_gym.players import find_player, make_policy
+from flowsched_gym.registration import find_environment
 from flowsched_gym.systems import EnvironmentSpec
 from tests.envs.episodes import SHORT, each_environment, play
 from tests.processes import run_python
@@ -76,7 +77,7 @@ class LastAllowed:
 
 @pytest.fixture(autouse=True)
 def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(player_module, "has_machine_code", lambda env_id: True)
+    monkeypatch.setattr(runner_module, "has_machine_code", lambda env_id: True)
 
 
 def make_envs(kind: str, kwargs: dict[str, Any], *, num_envs: int) -> Any:
@@ -248,7 +249,7 @@ def test_seeds_need_no_order_a_vector_can_be_played_again_and_those_that_have_en
 @each_environment
 def test_an_evaluation_is_what_rollouts_one_by_one_are(spec: EnvironmentSpec) -> None:
     for name in spec.heuristics:
-        arguments = heuristic_arguments(spec, SHORT[spec.id], name)
+        arguments = find_player(name, spec).arguments(SHORT[spec.id])
         expected = one_by_one(spec.id, name, range(3, 6), arguments)
         result = evaluate(spec.id, name, episodes=3, seed=3, kwargs=arguments)
         assert bits(result.episodes) == bits(expected), name
@@ -272,7 +273,7 @@ UNCOMPILED = {"has_machine_code": lambda spec: False}
 )
 def test_a_pure_policy_is_asked_for_many_episodes_where_that_is_sooner(episodes, limits, shape, monkeypatch) -> None:
     for name, value in limits.items():
-        monkeypatch.setattr(player_module, name, value)
+        monkeypatch.setattr(runner_module, name, value)
     policy = PureOldest()
     result = evaluate(ARTEMIS, policy, episodes=episodes, seed=0, kwargs=BRIEF)
     assert {asked[:-1] for asked, *_ in policy.asked} == {shape}
@@ -282,7 +283,7 @@ def test_a_pure_policy_is_asked_for_many_episodes_where_that_is_sooner(episodes,
 
 def test_machine_code_is_there_once_it_has_been_used_and_not_before(tmp_path: Path) -> None:
     program = (
-        "from flowsched_gym.evaluation.player import find_environment, has_machine_code; "
+        "from flowsched_gym.evaluation.engines import find_environment, has_machine_code; "
         f"print(has_machine_code(find_environment({ARTEMIS!r})))"
     )
     rollout_vector(make_vector(ARTEMIS, BRIEF, num_envs=2), PureOldest(), seeds=[0])
@@ -307,7 +308,7 @@ def test_those_that_cannot_be_asked_together_play_one_by_one(why: str, monkeypat
     policy: Any = Oldest() if why == "no promise" else PureOldest()
     kwargs = BRIEF | ({"render_mode": "ansi"} if why == "rendered" else {})
     if why == "no vector":
-        monkeypatch.setattr(player_module, "has_vector", lambda env_id: False)
+        monkeypatch.setattr(runner_module, "has_vector", lambda env_id: False)
 
     result = evaluate(ARTEMIS, policy, episodes=2, seed=0, kwargs=kwargs, deterministic=why != "drawing")
     assert {(len(shape), mode) for shape, *_, mode in policy.asked} == {(1, why != "drawing")}
@@ -317,7 +318,7 @@ def test_those_that_cannot_be_asked_together_play_one_by_one(why: str, monkeypat
 
 @pytest.mark.parametrize("policy", [Oldest(), PureOldest()], ids=["one by one", "side by side"])
 def test_progress_and_records_are_told_for_every_episode(policy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(player_module, "MAX_ENVS", 2)
+    monkeypatch.setattr(runner_module, "MAX_ENVS", 2)
     told, records = [], {}
     calls: dict[str, Any] = {
         "progress": lambda *call: told.append(call),
@@ -332,7 +333,7 @@ def test_progress_and_records_are_told_for_every_episode(policy: Any, monkeypatc
 
 
 def test_a_player_keeps_its_vector_for_episodes_of_the_same_number() -> None:
-    player, policy = Player(find_environment(ARTEMIS), BRIEF), PureOldest()
+    player, policy = EpisodeRunner(find_environment(ARTEMIS), BRIEF), PureOldest()
     three = player.play(policy, episodes=3, seed=0)
     vector = player._vector
     assert player.play(policy, episodes=3, seed=0) == three
@@ -349,7 +350,7 @@ def test_policies_that_promise_to_be_pure_are(spec: EnvironmentSpec) -> None:
     steps = [step for seed in (2, 3, 4) for step in play(env, seed=seed, limit=40)[:-1]][:40]
     batch, rng = np.stack([step.observation for step in steps]), np.random.default_rng(0)
     made = {
-        name: make_environment(spec.id, heuristic_arguments(spec, SHORT[spec.id], name)) for name in spec.heuristics
+        name: make_environment(spec.id, find_player(name, spec).arguments(SHORT[spec.id])) for name in spec.heuristics
     }
     policies = [
         make_policy(name, each, seed=1)

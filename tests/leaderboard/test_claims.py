@@ -12,20 +12,20 @@ from flowsched_gym.leaderboard import claims as judging
 from flowsched_gym.leaderboard import comparison
 from flowsched_gym.leaderboard.claims import _written_p
 from flowsched_gym.registration import find_environment
-from flowsched_gym.systems import Ability
+from flowsched_gym.systems import Ability, Action, Information
 from tests.leaderboard.test_leaderboard import ARTEMIS, SPREAD, make_result
 
-TOLD = ("sizes", "deadlines", "ages", "load")
+TOLD = (Information.SIZES, Information.DEADLINES, Information.AGES, Information.LOAD)
 GRANT = leaderboard.Setting(
     name="small",
     spec=find_environment(ARTEMIS),
     kwargs={},
     metric="deadline_hit_ratio",
     tier="headline",
-    ability=Ability(("grant",), TOLD),
+    ability=Ability((Action.GRANT,), TOLD),
     reference="search",
 )
-POSTPONE = replace(GRANT, ability=Ability(("grant", "postpone"), TOLD))
+POSTPONE = replace(GRANT, ability=Ability((Action.GRANT, Action.POSTPONE), TOLD))
 TRAININGS = (-0.01, -0.005, 0.0, 0.005, 0.01)
 RULES = {"random": -0.1, "fifo": 0.0, "edf": 0.05, "search": 0.15}
 
@@ -78,10 +78,10 @@ def test_no_agent_is_better_where_no_rule_takes_its_actions():
 
 def test_search_that_knows_the_future_or_sizes_that_agents_are_not_told_stands_apart():
     spec = find_environment("flowsched/TAFETasks-v0")
-    attained = Ability(("order",), ("ages", "bytes sent"))
+    attained = Ability((Action.ORDER,), (Information.AGES, Information.BYTES_SENT))
     result = replace(make_result("search", SPREAD), environment=spec.id)
     assert not (attained + comparison.OF_SEARCH).covers(comparison.ability_of(result))
-    whole = attained + Ability(information=("bytes left",)) + comparison.OF_SEARCH
+    whole = attained + Ability(information=(Information.BYTES_LEFT,)) + comparison.OF_SEARCH
     assert whole.covers(comparison.ability_of(result))
     assert not whole.covers(comparison.ability_of(replace(result, source="search:clairvoyant=true")))
 

@@ -14,8 +14,9 @@ from benchmarks.paper.run import HERE as PAPER
 from flowsched_gym.cli.leaderboard_command import _with_published as with_published
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation import EvaluationResult, Run, result_content, write_result
-from flowsched_gym.leaderboard import Setting, entrants_of, load_suite, play, published_results, verify
-from flowsched_gym.systems import Ability
+from flowsched_gym.leaderboard import Setting, load_suite, play, published_results, verify
+from flowsched_gym.players import find_player
+from flowsched_gym.systems import Ability, Action, Information
 from tests.evaluation.test_results import EPISODES, put
 
 TINY: dict[str, Any] = {
@@ -52,7 +53,7 @@ def honest(tmp_path_factory):
     suite_file = tmp_path_factory.mktemp("suite") / "tiny-v1.json"
     suite_file.write_text(json.dumps(TINY))
     suite = load_suite(suite_file)
-    result = play(suite, suite.settings["short"], entrants_of(["edf"])[0])
+    result = play(suite, suite.settings["short"], find_player("edf", suite.settings["short"].spec))
     return json.loads(json.dumps(result_content(result))), suite_file
 
 
@@ -271,11 +272,11 @@ def test_a_setting_of_the_second_schema_says_what_its_agents_may_do_and_what_has
 
     setting = load()
     assert (setting.tier, setting.reference) == ("headline", "clairvoyant-bound")
-    assert setting.ability == Ability(("grant",), ("sizes", "deadlines", "ages"))
-    assert "defer" not in setting.heuristic_kwargs("search")
+    assert setting.ability == Ability((Action.GRANT,), (Information.SIZES, Information.DEADLINES, Information.AGES))
+    assert "defer" not in setting.arguments(find_player("search", setting.spec))
     waiting = load(actions=["grant", "wait"])
-    assert waiting.heuristic_kwargs("search")["defer"] == "wait"
-    assert "defer" not in waiting.heuristic_kwargs("fifo")
+    assert waiting.arguments(find_player("search", setting.spec))["defer"] == "wait"
+    assert "defer" not in waiting.arguments(find_player("fifo", setting.spec))
     short = load(kwargs={"workload": {"base": "gather-a1", "mix": [[5e5, 0.04, 5]], "bursts": 2}})
     assert short.kwargs["workload"]["mix"] == [{"size": 5e5, "deadline": 0.04, "count": 5}], "as results keep it"
     for changes, message in (
@@ -302,7 +303,10 @@ def test_verifying_says_what_a_result_may_not_claim_and_where_a_tier_does_not_fi
         write_result(played[policy], path)
         return verify(path, suite_file=str(file), fresh_episodes=0).notes
 
-    played = {name: play(suite, suite.settings["short"], entrants_of([name])[0]) for name in ("random", "edf", "paced")}
+    played = {
+        name: play(suite, suite.settings["short"], find_player(name, suite.settings["short"].spec))
+        for name in ("random", "edf", "paced")
+    }
     assert notes("edf") == ()
     assert notes("paced") == ("it stands apart: beyond short it has the actions wait and the information load",)
     same = replace(played["random"], policy="lifo")

@@ -22,7 +22,8 @@ from flowsched_gym.core.tables import escaped
 from flowsched_gym.evaluation import BOUND_POLICY, EpisodeResult, EvaluationResult, Interval, ModelFile, Run
 from flowsched_gym.leaderboard.play import model_digest
 from flowsched_gym.leaderboard.published import published_content, published_path
-from flowsched_gym.registration import ENVIRONMENTS, agent_ability, find_environment, policy_ability, widest_ability
+from flowsched_gym.players import find_player
+from flowsched_gym.registration import ENVIRONMENTS, agent_ability, find_environment, widest_ability
 from tests.repository import ROOT
 
 ARTEMIS = "flowsched/Artemis-v0"
@@ -115,7 +116,7 @@ def test_a_reference_has_no_other_actions_and_no_other_information():
 )
 def test_what_rules_use_and_trained_agents_know(env_id, policy, kwargs, information):
     spec = find_environment(env_id)
-    found = agent_ability(spec, kwargs, trained=True) if policy is None else policy_ability(spec, policy)
+    found = agent_ability(spec, kwargs, trained=True) if policy is None else find_player(policy, spec).ability
     assert found.information == information
 
 
@@ -123,7 +124,7 @@ def test_no_rule_does_or_uses_what_no_agent_could():
     for spec in ENVIRONMENTS.values():
         most = widest_ability(spec, trained=True)
         for name in spec.heuristics:
-            ability = policy_ability(spec, name)
+            ability = find_player(name, spec).ability
             assert ability.actions, f"{spec.id}, {name}"
             assert most.covers(ability), f"{spec.id}, {name}"
 
@@ -337,7 +338,7 @@ def test_the_committed_results_cover_every_policy_in_every_setting_over_the_same
 def test_the_committed_results_are_what_the_environments_give_today(committed, setting: leaderboard.Setting):
     first = SUITE.test[0]
     last = setting.spec.heuristics[-1]
-    compiled = setting.heuristic_kwargs(last) | {"engine": "compiled"}
+    compiled = setting.arguments(find_player(last, setting.spec)) | {"engine": "compiled"}
     played = {last: evaluation.evaluate(setting.spec, last, episodes=1, seed=first, kwargs=compiled)}
     if setting.spec.bounded:
         played[BOUND_POLICY] = evaluation.evaluate_bound(setting.spec, episodes=1, seed=first, kwargs=setting.kwargs)

@@ -13,7 +13,7 @@ from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation import make_environment
 from flowsched_gym.leaderboard import policy_process
 from flowsched_gym.leaderboard.policy_process import LENGTH, MessageError, read_message, write_message
-from flowsched_gym.registration import make_policy
+from flowsched_gym.players import make_policy
 from tests.cli.conftest import flowsched, tiny  # noqa: F401 - fixtures
 from tests.leaderboard.test_forged_files import TINY
 from tests.processes import GLANCE, check_refusal, run

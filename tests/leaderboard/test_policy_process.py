@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from flowsched_gym.evaluation import make_environment, write_result
-from flowsched_gym.leaderboard import entrants_of, load_suite, play
+from flowsched_gym.leaderboard import check_names, load_suite, play
+from flowsched_gym.players import find_player
 from tests.cli.conftest import flowsched, tiny  # noqa: F401 - fixtures
 from tests.leaderboard.test_forged_files import TINY
 from tests.processes import check_refusal, end
@@ -147,7 +148,9 @@ def folder(tiny: Path) -> Path:  # noqa: F811
 def run_of(name):
     """Plays a policy in the tiny suite."""
     suite = load_suite("tiny-v1.json")
-    return play(suite, suite.settings["short"], entrants_of([f"theirs:{name}"])[0])
+    setting = suite.settings["short"]
+    (player,) = check_names([find_player(f"theirs:{name}", setting.spec)])
+    return play(suite, setting, player)
 
 
 @pytest.mark.parametrize("name", ["CheatsInAllWays", "LooksAhead"])
@@ -164,8 +167,8 @@ def test_a_policy_that_cheats_gets_what_it_would_get_without(folder, name):
 
 
 def test_a_pure_policy_plays_side_by_side_in_its_process(folder, monkeypatch):
-    monkeypatch.setattr("flowsched_gym.evaluation.player.LITTLE_WORK", 0)
-    monkeypatch.setattr("flowsched_gym.evaluation.player.has_machine_code", lambda env_id: True)
+    monkeypatch.setattr("flowsched_gym.evaluation.runner.LITTLE_WORK", 0)
+    monkeypatch.setattr("flowsched_gym.evaluation.runner.has_machine_code", lambda env_id: True)
     assert repr(run_of("Pure").episodes) == repr(run_of("First").episodes)
 
 

@@ -21,7 +21,7 @@ from numba.core.caching import IndexDataCacheFile, UserProvidedCacheLocator
 from flowsched_gym import replay
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.files import ended_by_signals
-from flowsched_gym.evaluation.player import has_vector
+from flowsched_gym.evaluation.engines import has_vector
 from flowsched_gym.machine_code.cache import _CacheFiles, _CachePlace, _tell_of_unwritable, source_files
 from flowsched_gym.machine_code.decorators import engine_function
 from flowsched_gym.registration import find_environment

@@ -12,7 +12,7 @@ from flowsched_gym.envs.copies import EpisodeCopies
 from flowsched_gym.envs.policies import FirstSlot, Planner, SmallestSize
 from flowsched_gym.envs.policies.policy import record_of
 from flowsched_gym.evaluation import rollout
-from flowsched_gym.registration import make_policy
+from flowsched_gym.players import make_policy
 from flowsched_gym.search import Search, SearchConfig
 from flowsched_gym.search.search import most_tries, sequential_halving
 from flowsched_gym.workload import find_source, with_future
@@ -198,7 +198,7 @@ def test_options_are_read_from_the_name_and_wrong_ones_refused(capsys) -> None:
         ("futures", "policy is 'search:futures': its options must be key=value,key=value, each key once"),
         ("futures=0", "futures is 0: it must be an integer >= 1"),
         ("futures=200", "futures is 200: 1400 in all are too many, 256 allowed"),
-        ("base=oracle", r"base is 'oracle': it must be a model .* or one of random, fifo"),
+        ("base=oracle", r"policy is 'oracle': flowsched/Artemis-v0 has random, fifo"),
         ("base=no.zip", r"model is 'no.zip': there is no such file"),
         ("clairvoyant=1", "clairvoyant is 1: it must be true or false"),
     ):

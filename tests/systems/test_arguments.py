@@ -10,7 +10,8 @@ import pytest
 
 from flowsched_gym.core.errors import ConfigError, FlowFileError
 from flowsched_gym.evaluation import make_environment, rollout
-from flowsched_gym.registration import find_environment, heuristic_arguments, make_policy
+from flowsched_gym.players import find_player, make_policy
+from flowsched_gym.registration import find_environment, heuristic_arguments
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import FixedWorkload, UnstableLoadWarning, write_flows
 from tests.envs.episodes import SHORT, each_environment, play
@@ -214,5 +215,5 @@ def test_heuristics_meet_the_episodes_of_an_agent_that_sees_less() -> None:
         metrics.append(rollout(env, make_policy("lsdf", env), seed=3).metrics)
 
     assert arguments == agent | {"observation": "full"}
-    assert heuristic_arguments(spec, agent, "search:base=paced") == arguments | {"defer": "wait"}
+    assert find_player("search:base=paced", spec).arguments(agent) == arguments | {"defer": "wait"}
     assert metrics[0] == metrics[1]

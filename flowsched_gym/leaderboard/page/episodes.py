@@ -15,10 +15,11 @@ import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
-from flowsched_gym.evaluation import EvaluationResult, make_environment, repeat_actions, resolve_policy, rollout
-from flowsched_gym.evaluation.player import compiled_where_ready
+from flowsched_gym.evaluation import EvaluationResult, make_environment, repeat_actions, rollout
+from flowsched_gym.evaluation.engines import with_faster_engine
 from flowsched_gym.flows.records import Records
 from flowsched_gym.leaderboard.page.charts import WIDTH
+from flowsched_gym.players import make_policy
 
 COMPARED: Final = ("deadline_hit_ratio", "mean_fct", "mean_tct", "mean_slowdown", "max_slowdown")
 """Metrics to which each flow or task adds a value of its own."""
@@ -70,11 +71,11 @@ def outcome_of(result: EvaluationResult, metric: str, *, run: int, number: int) 
     episode, spec, source = result.runs[run].episodes[number], result.spec, result.source
     if episode.actions is None and (result.learned or source is None or not spec.names(source)):
         return None
-    with closing(make_environment(spec, compiled_where_ready(spec, result.kwargs))) as env:
+    with closing(make_environment(spec, with_faster_engine(spec, result.kwargs))) as env:
         if episode.actions is not None:
             repeat_actions(env, episode.actions, seed=episode.seed)
         else:
-            rollout(env, resolve_policy(str(source), env, seed=episode.seed), seed=episode.seed)
+            rollout(env, make_policy(str(source), env, seed=episode.seed), seed=episode.seed)
         records: Records = env.get_wrapper_attr("records")()
     return _outcome(records, metric)
 

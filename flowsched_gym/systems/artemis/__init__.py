@@ -23,10 +23,10 @@ SYSTEM: Final = SystemSpec(
             planners=SEARCH,
             metric="deadline_hit_ratio",
             heuristic_kwargs={"observation": "full"},
-            ability=Ability(("grant",), ("sizes", "deadlines")),
+            ability=Ability.of(("grant",), ("sizes", "deadlines")),
             abilities={
-                "observation": {"full": Ability(information=("ages", "load"))},
-                "defer": {"wait": Ability(actions=("wait",)), "to-back": Ability(actions=("postpone",))},
+                "observation": {"full": Ability.of(information=("ages", "load"))},
+                "defer": {"wait": Ability.of(actions=("wait",)), "to-back": Ability.of(actions=("postpone",))},
             },
             policies=(
                 *policies_of(
@@ -47,7 +47,7 @@ SYSTEM: Final = SystemSpec(
                     name="feasible-first",
                     description="earliest deadline among those that can still be met, the others last",
                     target="flowsched_gym.systems.artemis.policies:FeasibleFirst",
-                    ability=Ability(("grant",), ("sizes", "deadlines", "ages")),
+                    ability=Ability.of(("grant",), ("sizes", "deadlines", "ages")),
                 ),
                 PolicySpec(
                     name="skip-late",
@@ -57,7 +57,7 @@ SYSTEM: Final = SystemSpec(
                         "base": "the rule that chooses what is granted, fifo",
                         "margin_ms": "slack in ms below which a request is late, 5",
                     },
-                    ability=Ability(("grant",), ("sizes", "deadlines", "ages")),
+                    ability=Ability.of(("grant",), ("sizes", "deadlines", "ages")),
                     base="fifo",
                 ),
                 PolicySpec(
@@ -69,7 +69,7 @@ SYSTEM: Final = SystemSpec(
                         "active": "flows that are active at most, 5",
                     },
                     requires={"defer": "wait"},
-                    ability=Ability(("grant", "wait"), ("load",)),
+                    ability=Ability.of(("grant", "wait"), ("load",)),
                     base="lifo",
                 ),
                 PolicySpec(
@@ -81,7 +81,7 @@ SYSTEM: Final = SystemSpec(
                         "margin_ms": "slack in ms below which a request is sent to the back, 5",
                     },
                     requires={"defer": "to-back"},
-                    ability=Ability(("grant", "postpone"), ("sizes", "deadlines", "ages", "load")),
+                    ability=Ability.of(("grant", "postpone"), ("sizes", "deadlines", "ages", "load")),
                     base="fifo",
                 ),
             ),

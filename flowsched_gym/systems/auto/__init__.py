@@ -15,8 +15,8 @@ LONG_FLOWS: Final = EnvironmentSpec(
     workloads=("auto-web-search", "auto-clusters", "auto-changing"),
     baselines=("ecmp", "least-loaded"),
     heuristic_kwargs={"observation": "full", "layout": "grouped"},
-    ability=Ability(("queue", "rate", "path"), ("active flows", "finished flows")),
-    abilities={"observation": {"full": Ability(information=("bytes sent", "rates", "paths"))}},
+    ability=Ability.of(("queue", "rate", "path"), ("active flows", "finished flows")),
+    abilities={"observation": {"full": Ability.of(information=("bytes sent", "rates", "paths"))}},
     policies=policies_of(
         "flowsched_gym.systems.auto.long_flows.policies",
         {
@@ -51,8 +51,8 @@ THRESHOLDS: Final = EnvironmentSpec(
     workloads=("auto-web-search", "auto-data-mining", "auto-clusters", "auto-changing", "auto-incast"),
     baselines=("qlas", "mismatched"),
     metric="mean_fct",
-    ability=Ability(("thresholds",), ("finished flows", "queues")),
-    trained=Ability(information=("traffic",)),
+    ability=Ability.of(("thresholds",), ("finished flows", "queues")),
+    trained=Ability.of(information=("traffic",)),
     policies=policies_of(
         "flowsched_gym.systems.auto.thresholds.policies",
         {

@@ -16,7 +16,7 @@ ORDER: Final = EnvironmentSpec(
     baselines=("srpt", "vdg"),
     planners=SEARCH,
     metric="max_slowdown",
-    ability=Ability(("order",), ("sizes", "bytes left", "slowdowns")),
+    ability=Ability.of(("order",), ("sizes", "bytes left", "slowdowns")),
     policies=(
         *policies_of(
             "flowsched_gym.envs.policies",
@@ -32,7 +32,7 @@ ORDER: Final = EnvironmentSpec(
             name="vdg",
             description="first by MERP's virtual deadlines, which keep the largest slowdown smallest (Algorithm 2)",
             target="flowsched_gym.systems.merp.order.policies:VirtualDeadlines",
-            ability=Ability(("order",), ("sizes", "bytes left", "slowdowns")),
+            ability=Ability.of(("order",), ("sizes", "bytes left", "slowdowns")),
         ),
     ),
 )
@@ -46,8 +46,8 @@ ROUTE: Final = EnvironmentSpec(
     workloads=("poisson-fat-tree", "poisson-fat-tree-failures"),
     baselines=("ecmp", "memr"),
     planners=SEARCH,
-    ability=Ability(("path",), ("sizes", "link loads")),
-    abilities={"observation": {"forecast": Ability(information=("forecasts",))}},
+    ability=Ability.of(("path",), ("sizes", "link loads")),
+    abilities={"observation": {"forecast": Ability.of(information=("forecasts",))}},
     policies=(
         *policies_of(
             "flowsched_gym.systems.merp.route.policies",
@@ -78,7 +78,7 @@ ROUTE: Final = EnvironmentSpec(
             description="least sum of the flow's slowdown and what it adds to those of others, if no more flows came",
             target="flowsched_gym.systems.merp.route.policies:LeastAdded",
             requires={"observation": "forecast"},
-            ability=Ability(("path",), ("sizes", "link loads", "forecasts")),
+            ability=Ability.of(("path",), ("sizes", "link loads", "forecasts")),
         ),
     ),
 )

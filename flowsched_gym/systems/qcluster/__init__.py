@@ -14,8 +14,8 @@ PORT: Final = EnvironmentSpec(
     config="flowsched_gym.systems.qcluster.config:QClusterConfig",
     workloads=("qcluster-w4", "qcluster-changing", "qcluster-w6-fq"),
     baselines=("opt", "geometric", "adaptive", "constant"),
-    ability=Ability(("thresholds",), ("finished messages", "queues")),
-    trained=Ability(information=("traffic",)),
+    ability=Ability.of(("thresholds",), ("finished messages", "queues")),
+    trained=Ability.of(information=("traffic",)),
     policies=policies_of(
         "flowsched_gym.systems.qcluster.policies",
         {

@@ -17,8 +17,8 @@ TASKS: Final = EnvironmentSpec(
     planners=SEARCH,
     metric="mean_tct",
     heuristic_kwargs={"information": "full"},
-    ability=Ability(("order",), ("ages", "bytes sent")),
-    abilities={"information": {"full": Ability(information=("bytes left",))}},
+    ability=Ability.of(("order",), ("ages", "bytes sent")),
+    abilities={"information": {"full": Ability.of(information=("bytes left",))}},
     policies=(
         *policies_of(
             "flowsched_gym.systems.tafe.tasks.policies",
@@ -68,8 +68,8 @@ THRESHOLDS: Final = EnvironmentSpec(
     workloads=("tafe-log", "tafe-web-search", "tafe-alibaba"),
     baselines=("tenfold", "paper", "thirds", "constant"),
     metric="mean_tct",
-    ability=Ability(("thresholds",), ("finished tasks", "queues")),
-    trained=Ability(information=("traffic",)),
+    ability=Ability.of(("thresholds",), ("finished tasks", "queues")),
+    trained=Ability.of(information=("traffic",)),
     policies=policies_of(
         "flowsched_gym.systems.tafe.thresholds.policies",
         {

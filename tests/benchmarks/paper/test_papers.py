@@ -40,7 +40,7 @@ from benchmarks.paper.merp_tables import change
 from flowsched_gym import __version__, replay
 from flowsched_gym.core.files import read_json
 from flowsched_gym.flows.metrics import task_completion_times
-from flowsched_gym.systems import Ability
+from flowsched_gym.systems import Ability, Action, Information
 from flowsched_gym.workload import coflow_sample, load_cdf, read_coflows
 
 PAGES = {
@@ -359,7 +359,9 @@ def test_what_the_text_says_of_the_figures_holds():
 
 def test_agents_are_compared_with_the_best_rule_that_does_and_knows_no_more():
     runs, long = (results_of("auto")["studies"][name] for name in ("figures 9 to 12", "long flows"))
-    assert ability("QLAS, told of each change") == Ability(("thresholds",), ("traffic", "changes"))
+    assert ability("QLAS, told of each change") == Ability(
+        (Action.THRESHOLDS,), (Information.TRAFFIC, Information.CHANGES)
+    )
     # Those that are told of sizes or changes, or order the flows inside a queue, are no measure for it.
     assert "against QLAS, matched, the best rule" in findings(runs, "data mining")
     for point, found in runs.items():

@@ -10,7 +10,8 @@ import pytest
 
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation import evaluate, rollout
-from flowsched_gym.registration import find_environment, heuristic_arguments, make_policy
+from flowsched_gym.players import find_player, make_policy
+from flowsched_gym.registration import find_environment
 from flowsched_gym.systems.artemis.env import ArtemisEnv
 from flowsched_gym.systems.artemis.policies import BASES
 from tests.envs.episodes import core, following, play
@@ -156,7 +157,7 @@ def test_search_goes_on_by_a_rule_that_waits_or_postpones() -> None:
     for base, chosen in (("paced:base=lifo,active=2", "paced,base.base=lifo,base.active=2"), ("postpone-late",) * 2):
         search = f"search:rounds=1,lookahead=10,base={chosen}"
         spec = find_environment(ARTEMIS)
-        env = gym.make(ARTEMIS, **heuristic_arguments(spec, kwargs, search))
+        env = gym.make(ARTEMIS, **find_player(search, spec).arguments(kwargs))
         assert env.unwrapped.config.defer == spec.named_policies[base.partition(":")[0]].requires["defer"]  # type: ignore[attr-defined]
         played = make_policy(search, env)
         assert played.config.base == base

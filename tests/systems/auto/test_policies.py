@@ -8,8 +8,8 @@ import numpy.typing as npt
 import pytest
 
 from flowsched_gym.core.errors import ConfigError, SpaceMismatchError
+from flowsched_gym.players import make_policy
 from flowsched_gym.queueing import optimal_thresholds, pias_thresholds
-from flowsched_gym.registration import make_policy
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig
 from flowsched_gym.systems.auto.long_flows.observation import COUNT_SCALE, long_flows_layout
 from flowsched_gym.systems.auto.long_flows.policies import (

@@ -9,8 +9,8 @@ import pytest
 import flowsched_gym
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.packets.rules.clusters import GIVEN
+from flowsched_gym.players import make_policy
 from flowsched_gym.queueing import cluster_thresholds
-from flowsched_gym.registration import make_policy
 from flowsched_gym.systems.qcluster.rules import ALPHA_STEPS, action_of_thresholds, jain_index
 from flowsched_gym.workload import make_workload
 from tests.envs.episodes import following, play

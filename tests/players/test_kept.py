@@ -12,8 +12,8 @@ from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.packed import packed_file, read_bytes
 from flowsched_gym.integrations.sb3 import load_policy
 from flowsched_gym.leaderboard import load_suite
-from flowsched_gym.leaderboard.kept import agent_of_file, folder_of_agents, kept_agents, load_agent
 from flowsched_gym.leaderboard.suite import HEADLINE
+from flowsched_gym.players.kept import agent_of, folder_of_agents, kept_agents, load_agent
 
 AGENTS = kept_agents()
 ARTEMIS = next(name for name in AGENTS if name.startswith("artemis-heavy/"))
@@ -65,7 +65,7 @@ def test_agents_are_listed_and_handed_on(tmp_path, capsys):
 
 def test_a_model_of_ones_own_is_handed_on_without_results(tmp_path, capsys):
     own = MODELS / ARTEMIS / "seed0.zip"
-    assert agent_of_file(own).kwargs == AGENTS[ARTEMIS].kwargs
+    assert agent_of(str(own)).kwargs == AGENTS[ARTEMIS].kwargs
     assert main(["export-card", str(own), str(tmp_path)]) == 0
     assert "model-index" not in (tmp_path / "README.md").read_text(encoding="utf-8")
     (tmp_path / "alone.zip").write_bytes(read_bytes(own))

@@ -19,25 +19,28 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import gymnasium
-from gymnasium.vector import AutoresetMode
 
 from flowsched_gym.core.arrays import is_sequence
 from flowsched_gym.core.checks import check_integer
 from flowsched_gym.core.errors import ConfigError, FlowSchedWarning, InvalidAction
 from flowsched_gym.core.files import Progress
-from flowsched_gym.envs import DecisionEnv, FlowSchedVectorEnv
-from flowsched_gym.envs.drawing.render_modes import check_render_mode
+from flowsched_gym.envs import FlowSchedVectorEnv
 from flowsched_gym.envs.policies import Policy, is_pure
+from flowsched_gym.evaluation.engines import (
+    has_machine_code,
+    has_vector,
+    make_environment,
+    make_vector,
+    with_faster_engine,
+)
 from flowsched_gym.evaluation.results import EvaluationResult, Provenance, Run, check_label
 from flowsched_gym.evaluation.rollout import EpisodeResult, rollout, rollout_vector
 from flowsched_gym.fluid import Records
-from flowsched_gym.fluid.compiled.loop import run_many
-from flowsched_gym.fluid.compiled.stepping import step
-from flowsched_gym.machine_code.decorators import compiles, is_compiled
-from flowsched_gym.registration import check_arguments, find_environment, is_named, load_target, make_policy
+from flowsched_gym.players import find_player
+from flowsched_gym.registration import find_environment
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.topology import is_own_network, read_network
 from flowsched_gym.workload import FixedWorkload, with_workload_read
@@ -65,49 +68,14 @@ class SameEpisodesWarning(FlowSchedWarning):
         )
 
 
-def make_environment(environment: str | EnvironmentSpec, kwargs: Mapping[str, Any]) -> gymnasium.Env[Any, Any]:
-    """Makes a single environment of this package, with these arguments; `find_environment` tells how it is named.
+class EpisodeRunner:
+    """Environments in which policies play episodes, those of the engine that plays them soonest.
 
-    Raises:
-        ConfigError: The id or an argument is unknown, or a value is not allowed.
-        MissingDependencyError: A package that the render mode needs is not installed.
+    ``env`` is the single one; ``compile_first`` is that of `with_faster_engine`.
     """
-    spec = find_environment(environment)
-    check_arguments(spec, kwargs)
-    check_render_mode(kwargs.get("render_mode"))  # before Gymnasium, which warns and then wraps the environment
-    return gymnasium.make(spec.id, **kwargs)
 
-
-def make_vector(environment: str | EnvironmentSpec, kwargs: Mapping[str, Any], *, num_envs: int) -> FlowSchedVectorEnv:
-    """Makes the native vector environment of a system that has one; whoever plays says what is reset, and when."""
-    modes: dict[str, Any] = {"vectorization_mode": "vector_entry_point", "autoreset_mode": AutoresetMode.DISABLED}
-    envs: Any = gymnasium.make_vec(find_environment(environment).id, num_envs, **modes, **kwargs)
-    return cast(FlowSchedVectorEnv, envs)
-
-
-def has_vector(spec: EnvironmentSpec) -> bool:
-    """Returns whether an environment has a native vector form, and machine code is not switched off."""
-    return spec.vector_entry_point is not None and compiles()
-
-
-def has_machine_code(spec: EnvironmentSpec) -> bool:
-    """Returns whether a native vector form can start at once; if not, compiling its rules takes half a minute."""
-    base = gymnasium.make(spec.id).unwrapped
-    if isinstance(base, DecisionEnv):
-        return is_compiled(step, for_record=type(base.rules))
-    return is_compiled(run_many)  # one loop runs the networks of all others
-
-
-def compiled_where_ready(spec: EnvironmentSpec, kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns arguments by which an environment gives the same bits sooner, unless it has to be compiled first."""
-    ready = has_vector(spec) and has_machine_code(spec)
-    return {"engine": "compiled", **kwargs} if ready else dict(kwargs)
-
-
-class Player:
-    """Environments in which policies play episodes; they are made from ``env``, the single one."""
-
-    def __init__(self, spec: EnvironmentSpec, kwargs: Mapping[str, Any]) -> None:
+    def __init__(self, spec: EnvironmentSpec, kwargs: Mapping[str, Any], *, compile_first: bool = False) -> None:
+        kwargs = with_faster_engine(spec, kwargs, compile_first=compile_first)
         self.env = make_environment(spec, kwargs)
         self._spec = spec
         self._kwargs = dict(kwargs)
@@ -193,7 +161,7 @@ def evaluate(
 
     Args:
         environment: ``flowsched/<Name>-v0``, or that with ``flowsched_gym:`` before it, or what the registry has of it.
-        policy: Name of one of the system's policies, ``module:Class``, or an object with ``predict``.
+        policy: A text by which `flowsched_gym.players.find_player` finds a policy, or an object with ``predict``.
         episodes: Number of episodes, >= 1; intervals need ``MIN_EPISODES``.
         seed: Seed of the first episode, an integer >= 0; the next ones count on from it. Or one for each episode. The
             first is also that of policies that draw.
@@ -222,14 +190,14 @@ def evaluate(
     if label is None:
         label = policy if isinstance(policy, str) else type(policy).__name__
     check_label("policy", label)
-    with closing(Player(spec, kwargs)) as player:
+    with closing(EpisodeRunner(spec, kwargs)) as runner:
         if isinstance(policy, str):
-            policy = resolve_policy(policy, player.env, seed=seeds[0])
-        if len(seeds) > 1 and not repeat and deterministic and plays_the_same(policy, player.env):
+            policy = find_player(policy, runner.env).make(runner.env, seed=seeds[0])
+        if len(seeds) > 1 and not repeat and deterministic and plays_the_same(policy, runner.env):
             warnings.warn(SameEpisodesWarning(label, len(seeds)), stacklevel=2)
             seeds = seeds[:1]
         try:
-            results = player.play(
+            results = runner.play(
                 policy,
                 episodes=len(seeds),
                 seed=seeds,
@@ -261,26 +229,6 @@ def plays_the_same(policy: Policy, env: gymnasium.Env[Any, Any]) -> bool:
     Seeds decide nothing else: an episode is a function of its flows and the actions.
     """
     return is_pure(policy) and isinstance(env.get_wrapper_attr("source"), FixedWorkload)
-
-
-def resolve_policy(name: str, env: gymnasium.Env[Any, Any], *, seed: int) -> Policy:
-    """Makes a policy for an environment; the seed is that of policies that draw.
-
-    The name is that of one of the system's policies, with options where it has some, or ``module:Class`` of a class
-    with ``for_env``.
-
-    Raises:
-        ConfigError: There is no such policy, or it cannot act in this environment.
-    """
-    if ":" not in name or is_named(name):
-        return cast(Policy, make_policy(name, env, seed=seed))
-    target = load_target(name)
-    if not hasattr(target, "for_env"):
-        raise ConfigError(f"policy is {name!r}: the class needs a class method for_env(env, *, seed)")
-    made: Policy = target.for_env(env, seed=seed)
-    if not hasattr(made, "predict"):
-        raise ConfigError(f"policy is {name!r}: what its for_env returns has no predict method")
-    return made
 
 
 def check_seeds(episodes: int, seed: int | Sequence[int]) -> Sequence[int]:

@@ -19,8 +19,12 @@ import gymnasium
 from flowsched_gym.core.errors import ConfigError, shown, similar
 from flowsched_gym.core.files import read_json, write_bytes, write_text
 from flowsched_gym.core.packed import is_file, read_bytes
-from flowsched_gym.registration import MODEL_PREFIX, find_environment
+from flowsched_gym.registration import find_environment, load_target
 
+MODEL_PREFIX: Final = "model:"
+"""Stands before the name of a trained agent of the package."""
+MODEL_SUFFIX: Final = ".zip"
+"""What the path of a model ends with."""
 SCHEMA: Final = "flowsched-agents/1"
 CARDS: Final = "cards.json"
 MODEL_FILE: Final = "model.zip"
@@ -62,9 +66,7 @@ class KeptAgent:
             MissingDependencyError: It needs the extra ``train``.
             SpaceMismatchError: It was trained with other spaces.
         """
-        from flowsched_gym.integrations.models import load_policy  # noqa: PLC0415 - which imports Numba
-
-        return load_policy(self.path, env)
+        return load_target("flowsched_gym.integrations.models:load_policy")(self.path, env)  # in a layer above
 
     def play_command(self) -> str:
         """Returns the command that plays it beside the heuristics that it is compared with."""
@@ -98,37 +100,15 @@ def load_agent(name: str) -> KeptAgent:
     return agents[wanted]
 
 
-def model_path(source: str) -> Path:
-    """Returns the file of a model that is given as a path, or as ``model:SETTING/AGENT``."""
-    return load_agent(source).path if source.startswith(MODEL_PREFIX) else Path(source)
-
-
-def model_arguments(sources: list[str], environment: str) -> dict[str, Any]:
-    """Returns the arguments with which agents of the package act in an environment; none without such agents.
+def agent_of(model: str) -> KeptAgent:
+    """Describes an agent of the package by its name, or another model file by the JSON file beside it.
 
     Raises:
-        ConfigError: An agent is for another environment, or two have other arguments.
+        ConfigError: There is no such agent or file, or no file beside it that says what it was trained for.
     """
-    found: dict[str, Any] = {}
-    agents = [load_agent(source) for source in sources if source.startswith(MODEL_PREFIX)]
-    for agent in agents:
-        if agent.environment != environment:
-            raise ConfigError(f"model {agent.name} was trained for {agent.environment}, not for {environment}")
-        if agent.kwargs != agents[0].kwargs:
-            raise ConfigError(
-                f"models {agents[0].name} and {agent.name} were trained with other arguments: play them one by one, "
-                "or give --kwarg"
-            )
-        found = dict(agent.kwargs)
-    return found
-
-
-def agent_of_file(path: Path) -> KeptAgent:
-    """Describes a model file that is none of the package's, by the JSON file beside it.
-
-    Raises:
-        ConfigError: There is no such file, or none beside it that says what it was trained for.
-    """
+    if model.startswith(MODEL_PREFIX) or not model.endswith(MODEL_SUFFIX):
+        return load_agent(model)
+    path = Path(model)
     beside = path.with_suffix(".json")
     for each in (path, beside):
         if not is_file(each):
@@ -192,7 +172,7 @@ def results_text(agent: KeptAgent) -> str:
 
 def folder_of_agents() -> Path:
     """Returns the folder of the package's agents."""
-    return Path(str(resources.files("flowsched_gym.leaderboard"))) / "agents"
+    return Path(str(resources.files("flowsched_gym.players"))) / "agents"
 
 
 @cache
