@@ -87,8 +87,9 @@ def test_observations_rewards_and_ends_are_what_the_package_promises(spec, argum
     assert (env.observation_space, env.action_space) == spaces
     assert exactly(vars(env.observation_space)["low"]) == bounds
     # There are masks of choices, and of nothing else.
-    has_masks = hasattr(env.unwrapped, "action_masks")
-    assert has_masks is bool(env.unwrapped.num_actions) is ("action_mask" in steps[0].info)
+    base: Any = env.unwrapped
+    has_masks = hasattr(base, "action_masks")
+    assert has_masks is bool(base.num_actions) is ("action_mask" in steps[0].info)
     # The reward is the term that is asked for, or the sum of all.
     for step in steps[1:]:
         terms = step.info["reward_terms"]
