@@ -12,10 +12,9 @@ import numpy.typing as npt
 import pytest
 from gymnasium.vector import AutoresetMode
 
-from flowsched_gym.envs import DecisionVectorEnv, network_setup
+from flowsched_gym.envs import network_setup
 from flowsched_gym.fluid.compiled import BatchSimulation
 from flowsched_gym.fluid.simpy import Simulation
-from flowsched_gym.registration import load_target
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import Precedence, Workload
 from tests.environments import CASES
@@ -35,7 +34,7 @@ LOG_LENGTH: Final = 6_000
 each_native = pytest.mark.parametrize("spec", NATIVE, ids=lambda spec: spec.id)
 each_native_choice = pytest.mark.parametrize(
     "spec",
-    [spec for spec in NATIVE if issubclass(load_target(str(spec.vector_entry_point)), DecisionVectorEnv)],
+    [spec for spec in NATIVE if isinstance(gym.make(spec.id).action_space, gym.spaces.Discrete)],
     ids=lambda spec: spec.id,
 )
 """Those whose actions are one choice each."""
