@@ -9,7 +9,7 @@ remains what the environment says, whatever the last threshold. Thresholds start
 
 import argparse
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,13 +25,22 @@ from flowsched_gym.baselines.configuration.policy_schemas import AutoConfig, Fla
 from flowsched_gym.baselines.training.algorithms import build_model
 from flowsched_gym.baselines.training.starting import first_action, start_at
 from flowsched_gym.core.errors import ConfigError, FlowSchedError
-from flowsched_gym.envs import NetworkView
+from flowsched_gym.envs.actions import read_numbers
 from flowsched_gym.envs.policies import Policy
 from flowsched_gym.evaluation.rollout import rollout
+from flowsched_gym.flows.fields import EPISODE_FIELDS as OF_ANY_EPISODE
+from flowsched_gym.flows.fields import fill_flow_fields
+from flowsched_gym.fluid.decision import Decision
 from flowsched_gym.integrations.sb3 import make_sb3_vec_env, save_model
 from flowsched_gym.players import make_policy
 from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig
-from flowsched_gym.systems.auto.thresholds.rules import ThresholdsControl
+from flowsched_gym.systems.auto.thresholds.rules import (
+    EPISODE_FIELDS,
+    FLOW_FIELDS,
+    TERMS,
+    threshold_rules,
+    thresholds_layout,
+)
 
 LONG_FLOWS: Final = "flowsched_gym:flowsched/AuTOLongFlows-v0"
 THRESHOLDS: Final = "flowsched_gym:flowsched/AuTOThresholds-v0"
@@ -80,43 +89,50 @@ class ThresholdsBeside(gym.Wrapper[Any, Any, Any, Any]):
         learn: Callable[[Observations, Actions, float, Observations, bool], None] | None = None,
     ) -> None:
         super().__init__(env)
-        long_flows: Any = env.unwrapped
         self._config, self._choose, self._learn = config, choose, learn
-        self._control = ThresholdsControl(config, np.array([long_flows.config.thresholds]))
+        self._rules = threshold_rules(config)
+        self._size = thresholds_layout(config).size
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begins an episode, with the agent's first thresholds."""
         observation, info = self.env.reset(seed=seed, options=options)
-        self._memory = np.zeros(self._control.memory_size)
-        self._num_before, self._begun_at = 0, 0.0
-        self._set(self._view())
+        env: Any = self.env.unwrapped
+        self._flows = np.zeros(env.workload.num_flows, dtype=[*FLOW_FIELDS])
+        fill_flow_fields(self._flows, self._flows.dtype.names or (), env.workload, env.simulation.ideal_fct)
+        self._episode = np.zeros(1, dtype=[*EPISODE_FIELDS, *OF_ANY_EPISODE])
+        self._set(self._decision())
         return observation, info
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Steers the long flows, and asks for thresholds when it is time."""
         observation, reward, terminated, truncated, info = self.env.step(action)
-        view, ended = self._view(), terminated or truncated
-        if ended or len(view.finished) >= (self._config.period_flows or 0):
-            own_reward, _ = self._control.reward(view, self._memory)
+        decision, ended = self._decision(), terminated or truncated
+        num_before = int(self._episode["num_before"][0])
+        if ended or decision.num_delivered - num_before >= (self._config.period_flows or 0):
+            own_reward = self._rules.reward(decision, num_before, np.zeros(len(TERMS)))
             if self._learn is not None:
-                shown = self._control.observe(view, self._memory)
-                self._learn(self._shown, self._action, own_reward, shown, terminated)
+                self._learn(self._shown, self._action, own_reward, self._observed(decision), terminated)
             if not ended:
-                self._set(view)
+                self._set(decision)
         return observation, reward, terminated, truncated, info
 
-    def _view(self) -> NetworkView:
-        """Views the network, with what has happened since the last decision."""
+    def _decision(self) -> Decision:
+        """Lays out the network, with what has happened since the thresholds were set."""
         env: Any = self.env.unwrapped
-        view: NetworkView = env.view()
-        return replace(view, num_before=self._num_before, begun_at=self._begun_at)
+        decision: Decision = env.simulation.decision(self._flows, self._episode)
+        return decision
 
-    def _set(self, view: NetworkView) -> None:
+    def _observed(self, decision: Decision) -> Observations:
+        observation = np.zeros(self._size, dtype=np.float32)
+        self._rules.observe(decision, observation)
+        return observation
+
+    def _set(self, decision: Decision) -> None:
         """Asks for thresholds and sets them."""
-        self._shown = self._control.observe(view, self._memory)
+        self._shown = self._observed(decision)
         self._action = self._choose(self._shown)
-        self._control.act(view, self._memory, self._control.check(self._action))
-        self._num_before, self._begun_at = len(view.delivered), view.now
+        self._rules.act(decision, read_numbers(self._action, self._config.num_thresholds))
+        self._episode["num_before"], self._episode["acted_at"] = decision.num_delivered, decision.now
 
 
 class ThresholdsLearner:

@@ -3,18 +3,18 @@
 import time
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
-from flowsched_gym.envs import FluidControl, PeriodVectorEnv
-from flowsched_gym.evaluation.engines import make_vector
+from flowsched_gym.evaluation.engines import make_environment, make_vector
+from flowsched_gym.fluid.compiled.stepping import show
 from flowsched_gym.machine_code import decorators as compiling
+from flowsched_gym.machine_code.decorators import SteadyRule
 from flowsched_gym.systems.auto.long_flows.env import AuTOLongFlowsVectorEnv
 from flowsched_gym.systems.auto.long_flows.rules import RATE_STEPS, LongFlowsControl
-from flowsched_gym.systems.auto.thresholds.env import AuTOThresholdsVectorEnv
-from flowsched_gym.systems.auto.thresholds.rules import ThresholdsControl
+from flowsched_gym.systems.auto.thresholds.env import AuTOThresholdsEnv
 
 THRESHOLDS: Final = "flowsched/AuTOThresholds-v0"
 LONG_FLOWS: Final = "flowsched/AuTOLongFlows-v0"
@@ -43,13 +43,13 @@ def measure(repeats: int = REPEATS) -> dict[str, object]:
     compiling.TIME_BEFORE_COMPILING = 0.0
     thresholds, long_flows = [], []
     for observation in OBSERVATIONS:
-        envs = thresholds_envs(observation)
-        actor = forward_pass((envs.layout.size, *ACTOR, envs.config.num_thresholds))
-        thresholds.append({"observation": observation, **medians_ms(actor, own_work(envs), repeats)})
+        env = thresholds_env(observation)
+        actor = forward_pass((env.layout.size, *ACTOR, env.config.num_thresholds))
+        thresholds.append({"observation": observation, **medians_ms(actor, work_on_thresholds(env), repeats)})
     for active, finished in SIZES:
         seen = ACTIVE_FEATURES * active + FINISHED_FEATURES * finished
         network = forward_pass((seen, *HIDDEN, active * 4 * len(RATE_STEPS) * 3))
-        work = own_work(long_flows_envs(active, finished))
+        work = work_on_long_flows(long_flows_envs(active, finished))
         long_flows.append({"n_l": active, "m_l": finished, **medians_ms(network, work, repeats)})
     return {"repeats": repeats, "thresholds": thresholds, "long_flows": long_flows}
 
@@ -72,11 +72,11 @@ def forward_pass(widths: tuple[int, ...]) -> Callable[[], object]:
     return forward
 
 
-def thresholds_envs(observation: str) -> AuTOThresholdsVectorEnv:
-    """Makes an environment of thresholds, as a vector environment of one."""
-    envs = make_vector(THRESHOLDS, {"observation": observation}, num_envs=1)
-    assert isinstance(envs, AuTOThresholdsVectorEnv)
-    return envs
+def thresholds_env(observation: str) -> AuTOThresholdsEnv:
+    """Makes an environment of thresholds."""
+    env = make_environment(THRESHOLDS, {"observation": observation}).unwrapped
+    assert isinstance(env, AuTOThresholdsEnv)
+    return env
 
 
 def long_flows_envs(active: int, finished: int) -> AuTOLongFlowsVectorEnv:
@@ -86,31 +86,39 @@ def long_flows_envs(active: int, finished: int) -> AuTOLongFlowsVectorEnv:
     return envs
 
 
-def own_work(envs: AuTOThresholdsVectorEnv | AuTOLongFlowsVectorEnv) -> Callable[[], object]:
-    """Does what an environment does per step, always in the same state of the network; nothing is simulated.
+def work_on_thresholds(env: AuTOThresholdsEnv) -> Callable[[], object]:
+    """Does what an environment of thresholds does per step, always in the same state; nothing is simulated."""
+    zeros = np.zeros(env.config.num_thresholds)
+    env.reset(seed=0)
+    for _ in range(PERIODS[THRESHOLDS]):
+        env.step(zeros)
+    results, look = env._new_results(1), SteadyRule(show)
 
-    The action is that of zeros, by which long flows stay on the first path.
-    """
+    def decide() -> None:
+        decision = env.decision()
+        env.rules.act(decision, zeros)
+        env.rules.reward(decision, decision.episodes["num_before"][0], results.terms[0])
+        look(env.rules, decision, results.observation[0], results.mask[0])
+
+    return decide
+
+
+def work_on_long_flows(envs: AuTOLongFlowsVectorEnv) -> Callable[[], object]:
+    """Does what an environment of long flows does per step, likewise; the action leaves flows on the first path."""
     envs.reset(seed=0)
-    space = envs.single_action_space
-    zeros = np.zeros((1, *space.shape), dtype=space.dtype)  # type: ignore[misc]  # both spaces have a shape
-    control: FluidControl[Any]
-    if isinstance(envs, AuTOThresholdsVectorEnv):
-        control, name = ThresholdsControl(envs.config, envs.view(0).thresholds()), THRESHOLDS
-    else:
-        control, name = LongFlowsControl(envs.config), LONG_FLOWS
-    for _ in range(PERIODS[name]):
+    zeros = np.zeros((1, *envs.single_action_space.shape), dtype=np.int64)  # type: ignore[misc]  # it has a shape
+    for _ in range(PERIODS[LONG_FLOWS]):
         envs.step(zeros)
+    control = LongFlowsControl(envs.config)
     memory = np.zeros(control.memory_size)
-    return lambda: decide(envs, control, memory, zeros[0])
 
+    def decide() -> None:
+        control.act(envs.view(0), memory, control.check(zeros[0]))
+        view = envs.view(0)
+        control.reward(view, memory)
+        control.observe(view, memory)
 
-def decide(envs: PeriodVectorEnv, control: FluidControl[Any], memory: np.ndarray, action: np.ndarray) -> None:
-    """Does what an environment does once per step beside simulating: looks and acts, looks anew, pays and observes."""
-    control.act(envs.view(0), memory, control.check(action))
-    view = envs.view(0)
-    control.reward(view, memory)
-    control.observe(view, memory)
+    return decide
 
 
 def medians_ms(network: Callable[[], object], environment: Callable[[], object], repeats: int) -> dict[str, float]:

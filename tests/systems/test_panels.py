@@ -147,16 +147,17 @@ def test_slots_have_the_numbers_of_the_actions_and_words_say_what_colours_do(mon
 def test_counts_and_means_are_those_of_the_simulation(setting: dict[str, Any]) -> None:
     env = AuTOThresholdsEnv(**setting)
     for step in moments(env, 12, every=1):
-        view, shown, records = env.panels(), env.view(), env.records()
+        view, shown, records = env.panels(), env.decision(), env.records()
+        active = np.sort(shown.active[: shown.num_active])
         done, charts = np.isfinite(records.completion_time), panel(view, "Sizes").charts
         queues, results = table(view, "Queues, the highest first"), table(view, "Finished flows")
         count, every = int(done.sum()), results[-1]
 
-        assert sum(sum(chart.counts) for chart in charts) == len(shown.active)
-        assert [chart.borders for chart in charts] == [tuple(SCALE.position_of(row)) for row in shown.thresholds()]
+        assert sum(sum(chart.counts) for chart in charts) == len(active)
+        assert [chart.borders for chart in charts] == [tuple(SCALE.position_of(row)) for row in shown.record.thresholds]
         assert queues == [
-            [f"queue {number}", count_text(len(rows)), f"{size_text(float(shown.remaining[rows].sum()))} left"]
-            for number, rows in ((each, shown.active[shown.queue[shown.active] == each]) for each in range(len(queues)))
+            [f"queue {number}", count_text(len(rows)), f"{size_text(float(shown.state.remaining[rows].sum()))} left"]
+            for number, rows in ((each, active[shown.record.level[active] == each]) for each in range(len(queues)))
         ]
         assert every[1] == str(count) == str(sum(int(row[1]) for row in results[7:10]))
         assert f"Period {step + 1} begins" in view.banner.question or env.simulation.finished

@@ -13,7 +13,8 @@ from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.envs.arrivals import change_arrivals
 from flowsched_gym.envs.columns import Column
 from flowsched_gym.flows.fields import FlowColumns
-from flowsched_gym.machine_code.decorators import allocating_rule, inlined_rule, rule
+from flowsched_gym.fluid.decision import Decision
+from flowsched_gym.machine_code.decorators import allocating_rule, inlined_part, inlined_rule, rule
 from flowsched_gym.machine_code.numerics import pairwise_sum
 from flowsched_gym.queueing import optimal_thresholds
 from flowsched_gym.workload import (
@@ -68,6 +69,27 @@ class FlowUnits(NamedTuple):
     most_fct: float = np.inf
     first_queue: int = 0
     num_queues: float = 1.0
+
+
+@inlined_part
+def flow_columns(decision: Decision) -> FlowColumns:
+    """Views the flows of a decision whose discipline has feedback queues, column by column."""
+    flows, state, controls = decision.flows, decision.state, decision.controls
+    return FlowColumns(
+        flows["flow_id"],
+        flows["source"],
+        flows["destination"],
+        state.size,
+        state.arrival_time,
+        decision.completion_time,
+        flows["ideal_fct"],
+        state.attained,
+        state.remaining,
+        state.rate,
+        controls.rate_cap,
+        controls.path,
+        decision.record.level,
+    )
 
 
 @allocating_rule

@@ -11,6 +11,7 @@ from flowsched_gym.envs.drawing import Scene, View
 from flowsched_gym.envs.drawing.formats import count_text, duration_text, number_text, rate_text, shortened, size_text
 from flowsched_gym.envs.drawing.panels import Bar, Charts, Column, Grid, Key, Row, Rows, Stack, Table, Text, Tone
 from flowsched_gym.envs.thresholds import CLASSES, class_of_size
+from flowsched_gym.fluid.decision import Decision
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig
 from flowsched_gym.systems.auto.long_flows.observation import asked_server, long_active, on_links, path_of, seen_flows
 from flowsched_gym.systems.auto.thresholds.config import SCALE, AuTOThresholdsConfig
@@ -23,30 +24,32 @@ COUNTS: Final = ("no long flow", "1", "2", "3", "4 or more on a link")
 TONES: Final = (Tone.MUTED, Tone.GOOD, Tone.STRONG, Tone.WARNING, Tone.BAD)
 
 
-def thresholds_panels(config: AuTOThresholdsConfig, scene: Scene, view: NetworkView) -> View:
+def thresholds_panels(config: AuTOThresholdsConfig, scene: Scene, num_periods: int, decision: Decision) -> View:
     """Lists what a picture shows."""
     load = "" if config.load is None else f", load {config.load:g}"
     period = f"{config.period_flows} flows" if config.period_ms is None else f"{config.period_ms:g} ms"
     clusters = f", {config.clusters} clusters" if config.clusters > 1 else ""
-    rows_of = [
-        view.active[view.source[view.active] // config.hosts_per_cluster == each] for each in range(config.clusters)
-    ]
+    active = np.sort(decision.active[: decision.num_active]).astype(np.int64)
+    finished = decision.delivered[decision.episodes["num_before"][0] : decision.num_delivered].astype(np.int64)
+    cluster = decision.flows["source"][active] // config.hosts_per_cluster
+    rows_of = [active[cluster == each] for each in range(config.clusters)]
     of_clusters = [
-        _queues(config, view, rows, f"Queues of cluster {number}", in_frame=False)
+        _queues(config, decision, rows, f"Queues of cluster {number}", in_frame=False)
         for number, rows in enumerate(rows_of[: MOST_CLUSTERS if config.clusters > 1 else 0])
     ]
+    sizes = decision.state.size[: decision.num_flows]
     return View(
         banner=scene.banner(
             "AuTO thresholds",
             f"{shortened(config.workload, 30)} on {config.topology}{load}, {config.link_gbps:g} Gbit/s, "
             f"{config.queues} queues{clusters}, period of {period}",
-            f"Period {view.num_periods} begins: which thresholds from now on?",
+            f"Period {num_periods} begins: which thresholds from now on?",
             headline=scene.mean_completion_time,
         ),
-        top=_sizes(config, view, rows_of),
+        top=_sizes(config, decision, rows_of),
         stacks=(
-            Stack(478, (_queues(config, view, view.active, "Queues, the highest first"), *of_clusters)),
-            Stack(478, (scene.fares(view.finished, tuple(CLASSES.values()), class_of_size(view.size)),)),
+            Stack(478, (_queues(config, decision, active, "Queues, the highest first"), *of_clusters)),
+            Stack(478, (scene.fares(finished, tuple(CLASSES.values()), class_of_size(sizes)),)),
         ),
         legend=(
             Key(Tone.FAINT, "active flows of a size"),
@@ -55,10 +58,11 @@ def thresholds_panels(config: AuTOThresholdsConfig, scene: Scene, view: NetworkV
     )
 
 
-def _sizes(config: AuTOThresholdsConfig, view: NetworkView, rows_of: list[IntArray]) -> Charts:
+def _sizes(config: AuTOThresholdsConfig, decision: Decision, rows_of: list[IntArray]) -> Charts:
+    size, thresholds = decision.state.size, decision.record.thresholds[: config.clusters]
     charts = [
-        SCALE.chart(view.size[rows], borders, f"{len(rows)} active", f"cluster {number}" if config.clusters > 1 else "")
-        for number, (rows, borders) in enumerate(zip(rows_of, view.thresholds(), strict=True))
+        SCALE.chart(size[rows], borders, f"{len(rows)} active", f"cluster {number}" if config.clusters > 1 else "")
+        for number, (rows, borders) in enumerate(zip(rows_of, thresholds, strict=True))
     ]
     hidden = config.clusters > MOST_CHARTS
     return Charts(
@@ -71,11 +75,11 @@ def _sizes(config: AuTOThresholdsConfig, view: NetworkView, rows_of: list[IntArr
 
 
 def _queues(
-    config: AuTOThresholdsConfig, view: NetworkView, rows: IntArray, title: str, *, in_frame: bool = True
+    config: AuTOThresholdsConfig, decision: Decision, rows: IntArray, title: str, *, in_frame: bool = True
 ) -> Table:
-    queues = view.queues_of(rows)
+    queues, remaining = decision.record.level[rows], decision.state.remaining[rows]
     flows = np.bincount(queues, minlength=config.queues).tolist()
-    left = np.bincount(queues, weights=view.remaining[rows], minlength=config.queues).tolist()
+    left = np.bincount(queues, weights=remaining, minlength=config.queues).tolist()
     most = max(*flows, 1)
     return Table(
         title=title,

@@ -40,16 +40,16 @@ def two_flows(second: float = 3000.0, *, at: float = 0.5) -> Workload:
 
 def test_the_first_threshold_is_the_initial_one_and_then_that_of_the_action() -> None:
     env = started(two_flows())
-    assert env.view().thresholds().tolist() == [[5e8]]
+    assert env.decision().record.thresholds.tolist() == [[5e8]]
     env.step(SMALLEST)
-    assert env.view().thresholds().tolist() == [[1e3]]
+    assert env.decision().record.thresholds.tolist() == [[1e3]]
 
 
 def test_initial_thresholds_by_name_are_the_best_ones_of_that_distribution_at_each_clusters_load() -> None:
     def initial(**arguments: Any) -> list[list[float]]:
         env = AuTOThresholdsEnv(**arguments)
         env.reset(seed=1)
-        return env.view().thresholds().tolist()
+        return env.decision().record.thresholds.tolist()
 
     best = {load: optimal_thresholds("qlas", "data_mining", load, 4).tolist() for load in (0.5, 0.6, 0.8)}
     assert initial(initial_thresholds="data_mining", load=0.5) == [best[0.5]]
@@ -184,7 +184,7 @@ def test_an_action_outside_the_space_is_refused() -> None:
         with pytest.raises(InvalidAction, match=r"action is .*: it must be 3 numbers in \[-1, 1\]"):
             env.step(wrong)
 
-    assert env.view().now == 0.0
+    assert env.simulation.now == 0.0
 
 
 actions = st.integers(1, 7).flatmap(lambda n: st.lists(st.floats(-1.0, 1.0), min_size=n, max_size=n))

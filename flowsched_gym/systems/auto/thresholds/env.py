@@ -1,20 +1,32 @@
 """AuTO's environment of thresholds: at which bytes sent the feedback queues demote flows."""
 
+from functools import partial
+
 import numpy as np
+from gymnasium import spaces
 
 from flowsched_gym.core.arrays import FloatArray
-from flowsched_gym.envs import PeriodEnv, PeriodVectorEnv
+from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
 from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.drawing import View
+from flowsched_gym.fluid.decision import DecisionKind
+from flowsched_gym.fluid.disciplines import Mlfq
 from flowsched_gym.systems.auto.flows import USUAL_LOAD, qlas_thresholds
 from flowsched_gym.systems.auto.panels import thresholds_panels
 from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig, thresholds_source
-from flowsched_gym.systems.auto.thresholds.rules import ThresholdsControl, thresholds_layout
+from flowsched_gym.systems.auto.thresholds.rules import (
+    EPISODE_FIELDS,
+    FLOW_FIELDS,
+    TERMS,
+    ThresholdRules,
+    threshold_rules,
+    thresholds_layout,
+)
 from flowsched_gym.topology import make_topology
 from flowsched_gym.workload import Traffic, WorkloadLike, offered_traffic
 
 
-class AuTOThresholdsEnv(PeriodEnv[FloatArray]):
+class AuTOThresholdsEnv(DecisionEnv[ThresholdRules]):
     """AuTO's control of thresholds: an agent sets those at which multi-level feedback queues demote flows.
 
     ## Description
@@ -93,12 +105,23 @@ class AuTOThresholdsEnv(PeriodEnv[FloatArray]):
     ) -> None:
         source = thresholds_source(config, workload)
         self.traffic: tuple[Traffic, ...] | None = offered_traffic(source, config.clusters)
-        control = ThresholdsControl(config, self._initial_thresholds(config))
-        switch = make_topology(config.topology, num_hosts=config.hosts, capacity=config.capacity, delay=config.delay)
+        groups = np.arange(config.hosts) // config.hosts_per_cluster if config.clusters > 1 else None
         super().__init__(
-            control,
+            threshold_rules(config),
+            spaces.Box(-1.0, 1.0, (config.clusters * config.num_thresholds,), np.float32),
             source=source,
-            network=control.network(switch, config.period),
+            network=NetworkSetup(
+                topology=make_topology(
+                    config.topology, num_hosts=config.hosts, capacity=config.capacity, delay=config.delay
+                ),
+                new_discipline=partial(Mlfq, self._initial_thresholds(config), config.within, groups),
+                asks=DecisionKind.PERIOD,
+                period=config.period,
+                flow_fields=FLOW_FIELDS,
+                episode_fields=EPISODE_FIELDS,
+            ),
+            layout=thresholds_layout(config),
+            terms=TERMS,
             render_mode=render_mode,
             max_decisions=config.max_decisions,
             engine=engine,
@@ -114,12 +137,12 @@ class AuTOThresholdsEnv(PeriodEnv[FloatArray]):
 
     def panels(self) -> View:
         """Lists what a picture of the current episode shows."""
-        return thresholds_panels(self.config, self.scene(), self.view())
+        return thresholds_panels(self.config, self.scene(), self.simulation.num_periods, self.decision())
 
 
-class AuTOThresholdsVectorEnv(PeriodVectorEnv):
-    """Many ``AuTOThresholdsEnv`` whose networks run in one compiled call per step; see ``PeriodVectorEnv``."""
+class AuTOThresholdsVectorEnv(DecisionVectorEnv):
+    """Many ``AuTOThresholdsEnv`` in one compiled call per step; see ``DecisionVectorEnv``."""
 
-    _SHARED = (*PeriodVectorEnv._SHARED, "traffic")
+    _SHARED = (*DecisionVectorEnv._SHARED, "traffic")
     single = AuTOThresholdsEnv
     config: AuTOThresholdsConfig

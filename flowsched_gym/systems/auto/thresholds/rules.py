@@ -6,23 +6,27 @@ the one before; ``cluster_of`` is the cluster of each host, (num_hosts,), increa
 """
 
 import math
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
-from gymnasium import spaces
 
 from flowsched_gym.core import numerics
 from flowsched_gym.core.arrays import FloatArray, IntArray, ObservationArray
 from flowsched_gym.core.units import BYTES_PER_MEGABYTE, SECONDS_PER_MILLISECOND
-from flowsched_gym.envs import FluidControl, NetworkView
-from flowsched_gym.envs.actions import read_numbers
 from flowsched_gym.envs.columns import Column, Layout
-from flowsched_gym.envs.thresholds import CLASS_ENDS, CLASSES
+from flowsched_gym.envs.thresholds import CLASS_ENDS, CLASSES, ThresholdScale, height_of, write_thresholds
 from flowsched_gym.flows.fields import FlowColumns
-from flowsched_gym.fluid.disciplines import Mlfq
-from flowsched_gym.machine_code.decorators import allocating_rule, rule
+from flowsched_gym.fluid.decision import Decision, Order
+from flowsched_gym.machine_code.decorators import allocating_part, inlined_part, rule
 from flowsched_gym.machine_code.numerics import natural_log, pairwise_sum, squash
-from flowsched_gym.systems.auto.flows import five_tuple_columns, mean_fares, show_finished, squashed_units
+from flowsched_gym.systems.auto.flows import (
+    FlowUnits,
+    five_tuple_columns,
+    flow_columns,
+    mean_fares,
+    show_finished,
+    squashed_units,
+)
 from flowsched_gym.systems.auto.thresholds.config import (
     SCALE,
     AuTOThresholdsConfig,
@@ -31,10 +35,19 @@ from flowsched_gym.systems.auto.thresholds.config import (
 )
 
 TERMS: Final = tuple(str(term) for term in ThresholdsReward)
-LAST_FCT, LAST_LOG_SLOWDOWN, LAST_LOG_FCT, MEMORY_SIZE = range(4)
-"""Indices in the memory: mean completion time in s of the last step in which a flow finished, 0 before the first, and
-what two terms were then."""
-FIRST_RATIO: Final = 1.0
+LOG_FCT, LOG_SLOWDOWN, FCT_RATIO = (
+    TERMS.index(each) for each in (ThresholdsReward.LOG_FCT, ThresholdsReward.LOG_SLOWDOWN, ThresholdsReward.FCT_RATIO)
+)
+GO_ON: Final = int(Order.GO_ON)
+FLOW_FIELDS: Final = (
+    *((name, "i8") for name in ("flow_id", "source", "destination")),
+    ("ideal_fct", "f8"),
+    ("is_active", "i8"),  # scratch of an observation
+)
+EPISODE_FIELDS: Final = (
+    # Of the last step in which a flow finished: the mean completion time in s, 0 before the first, and two terms.
+    *((name, "f8") for name in ("last_fct", "log_slowdown", "log_fct")),
+)
 # What becomes one half: active flows in a queue; bytes left in all queues of a cluster; finished flows, as in a period;
 # size and time of a flow of medium size, which takes 8 ms alone at 1 Gbps.
 ACTIVE_SCALE: Final = 10.0
@@ -47,8 +60,11 @@ TIME_UNIT: Final = 0.01 * SECONDS_PER_MILLISECOND
 NUM_CLASSES: Final = len(CLASS_ENDS) + 1
 QUANTILES: Final = (0.5, 0.9)
 NUM_QUANTILES: Final = len(QUANTILES)
+CLASS_STRIDE: Final = 1 + 2 * NUM_QUANTILES
+"""Columns of a class of a cluster."""
 TIME_RANGE: Final = (TIME_UNIT, 10_000 * SECONDS_PER_MILLISECOND)
 """Ends in s of the logarithmic scale of completion times: six powers of ten, as many as that of sizes."""
+TIME_SPAN: Final = float(numerics.log(TIME_RANGE[1] / TIME_RANGE[0]))
 FLOW: Final = (
     *five_tuple_columns(),
     Column.squashed("size", "bytes of the flow", "B", SIZE_SCALE),
@@ -56,46 +72,75 @@ FLOW: Final = (
 )
 
 
-class ThresholdsControl(FluidControl[FloatArray]):
-    """Control of the thresholds of each cluster, with those until the first action, (num_clusters, num_queues - 1)."""
+class ThresholdRules(NamedTuple):
+    """The thresholds of each cluster of hosts, set for a period; see ``DecisionRules`` for the methods.
 
-    memory_size = MEMORY_SIZE
-    terms = TERMS
+    Attributes:
+        cluster_of: Cluster of each host, (num_hosts,), increasing.
+        cluster_capacity: What the links of a cluster carry in B/s.
+        num_shown: Finished flows that are observed; 0 where clusters are.
+        units: Units in which their numbers are shown.
+        rewarded: Index of the term that is the reward.
+    """
 
-    def __init__(self, config: AuTOThresholdsConfig, initial_thresholds: FloatArray) -> None:
-        self.layout = thresholds_layout(config)
-        self.action_space = spaces.Box(-1.0, 1.0, (config.clusters * config.num_thresholds,), np.float32)
-        self._config, self._initial_thresholds = config, initial_thresholds
-        self._summary = None if config.observation is ThresholdsObservation.PAPER else _Summary(config)
-        self._units = squashed_units(config.hosts, SIZE_SCALE, TIME_SCALE)
+    num_queues: int
+    num_clusters: int
+    cluster_of: IntArray
+    cluster_capacity: float
+    num_shown: int
+    units: FlowUnits
+    rewarded: int
+    scale: ThresholdScale
 
-    def new_discipline(self) -> Mlfq:
-        """Makes the queues, in which flows obey the thresholds of their source's cluster."""
-        config = self._config
-        groups = np.arange(config.hosts) // config.hosts_per_cluster
-        return Mlfq(self._initial_thresholds, config.within, groups if config.clusters > 1 else None)
+    def act(self, decision: Decision, action: FloatArray) -> tuple[int, int, bool]:
+        """Sets the thresholds, and begins the period."""
+        n, count = decision.number, self.num_clusters
+        thresholds = decision.record.thresholds[n * count : (n + 1) * count]
+        write_thresholds(action.reshape(count, self.num_queues - 1), self.scale, thresholds)
+        decision.record.changed[n] = 1
+        return GO_ON, 0, False
 
-    def check(self, action: object, name: str = "action") -> FloatArray:
-        """Reads an action, and refuses what is not so many numbers in [-1, 1]."""
-        return read_numbers(action, self._config.clusters * self._config.num_thresholds, name)
-
-    def act(self, view: NetworkView, memory: FloatArray, action: FloatArray) -> None:
-        """Sets the thresholds."""
-        view.set_thresholds(SCALE.thresholds_of(action.reshape(self._config.clusters, -1)))
-
-    def reward(self, view: NetworkView, memory: FloatArray) -> tuple[float, dict[str, float]]:
-        """Rewards for the flows that finished."""
-        terms = reward_terms(view, memory)
-        return terms[self._config.reward], terms
-
-    def observe(self, view: NetworkView, memory: FloatArray) -> ObservationArray:
+    def observe(self, decision: Decision, observation: ObservationArray) -> None:
         """Describes the clusters, or shows the flows that finished last, the last one first."""
-        if self._summary is not None:
-            return self._summary(view)
-        shown = np.zeros(self.layout.size, dtype=np.float32)
-        rows = view.delivered_between(max(view.num_delivered - self._config.m_s, 0), view.num_delivered)
-        show_finished(rows[::-1].copy(), view.columns, self._units, 0, shown)
-        return shown
+        observation[:] = 0.0
+        if self.num_shown == 0:
+            _show_clusters(self, decision, observation)
+        else:
+            first, count = decision.first_row, decision.num_delivered
+            rows = decision.delivered[first + max(count - self.num_shown, 0) : first + count]
+            show_finished(rows[::-1], flow_columns(decision), self.units, 0, observation)
+
+    def reward(self, decision: Decision, num_before: int, terms: FloatArray) -> float:
+        """Rewards for the flows that finished; ``ThresholdsReward`` has the terms.
+
+        Where none did, the ratio is 1, and the others are what they were in the step before, 0 in the first.
+        """
+        n, episodes = decision.number, decision.episodes
+        terms[FCT_RATIO] = 1.0
+        if decision.num_delivered > num_before:
+            rows = decision.delivered[decision.first_row + num_before : decision.first_row + decision.num_delivered]
+            mean_fct, mean_slowdown, mean_ideal = mean_fares(rows, flow_columns(decision))
+            if episodes["last_fct"][n] > 0.0:
+                terms[FCT_RATIO] = episodes["last_fct"][n] / mean_fct
+            episodes["last_fct"][n] = mean_fct
+            episodes["log_slowdown"][n] = -natural_log(mean_slowdown)
+            episodes["log_fct"][n] = -natural_log(mean_fct / mean_ideal)
+        terms[LOG_SLOWDOWN], terms[LOG_FCT] = episodes["log_slowdown"][n], episodes["log_fct"][n]
+        return float(terms[self.rewarded])
+
+
+def threshold_rules(config: AuTOThresholdsConfig) -> ThresholdRules:
+    """Makes the rules of an environment."""
+    return ThresholdRules(
+        num_queues=config.queues,
+        num_clusters=config.clusters,
+        cluster_of=np.arange(config.hosts) // config.hosts_per_cluster,
+        cluster_capacity=config.cluster_capacity,
+        num_shown=config.m_s if config.observation is ThresholdsObservation.PAPER else 0,
+        units=squashed_units(config.hosts, SIZE_SCALE, TIME_SCALE),
+        rewarded=TERMS.index(config.reward),
+        scale=SCALE,
+    )
 
 
 def thresholds_layout(config: AuTOThresholdsConfig) -> Layout:
@@ -123,63 +168,6 @@ def _cluster_columns(num_queues: int) -> tuple[Column, ...]:
         Column.squashed("left", "bytes left to send", "B", LEFT_SCALE),
         *(Column.fraction(f"threshold_{k}", f"threshold {k} (log)") for k in range(1, num_queues)),
     )
-
-
-def reward_terms(view: NetworkView, memory: FloatArray) -> dict[str, float]:
-    """Returns the terms for a step, and remembers what the next one needs; see ``ThresholdsReward``.
-
-    Where no flow finished, the ratio is 1, and the others are what they were in the step before, 0 in the first.
-    """
-    ratio = FIRST_RATIO
-    rows = view.finished
-    if len(rows):
-        mean_fct, mean_slowdown, mean_ideal = mean_fares(rows, view.columns)
-        if memory[LAST_FCT] > 0:
-            ratio = float(memory[LAST_FCT]) / mean_fct
-        memory[LAST_FCT] = mean_fct
-        memory[LAST_LOG_SLOWDOWN] = -natural_log(mean_slowdown)
-        memory[LAST_LOG_FCT] = -natural_log(mean_fct / mean_ideal)
-    return {
-        str(ThresholdsReward.LOG_FCT): float(memory[LAST_LOG_FCT]),
-        str(ThresholdsReward.LOG_SLOWDOWN): float(memory[LAST_LOG_SLOWDOWN]),
-        str(ThresholdsReward.FCT_RATIO): ratio,
-    }
-
-
-class _Summary:
-    """An observation of the clusters: where shares, loads, active flows and heights on logarithmic scales are shown."""
-
-    def __init__(self, config: AuTOThresholdsConfig) -> None:
-        self._config = config
-        names = [column.name for column in _cluster_columns(config.queues)]
-        self._stride = len(names)
-        self._load_at, self._active_at = (1 + names.index(name) for name in ("load", "live_0"))
-        shares = np.array([1 + names.index(f"{name}_share") for name in CLASSES])
-        self._share_at = (shares + self._stride * np.arange(config.clusters)[:, np.newaxis]).ravel()
-        logarithmic = "_size_", "_fct_", "mean_fct", "threshold_"
-        heights = [name for name in names if any(part in name for part in logarithmic)]
-        self._height_at = np.array([1 + names.index(name) for name in heights])
-        of_time = np.array(["fct" in name for name in heights])
-        self._low = np.where(of_time, 0.0, SCALE.bottom)
-        self._span = np.where(of_time, numerics.log(TIME_RANGE[1] / TIME_RANGE[0]), SCALE.top - SCALE.bottom)
-        self._cluster_of = np.arange(config.hosts) // config.hosts_per_cluster
-        self._cluster_capacity = config.cluster_capacity
-        # The logarithm of 1 is at the bottom of both scales, or below: so it stands for flows that are not there.
-        self._nothing = np.ones((config.clusters, len(heights)))
-
-    def __call__(self, view: NetworkView) -> ObservationArray:
-        config, finished, flows = self._config, view.finished, view.columns
-        shown = np.zeros(1 + config.clusters * self._stride, dtype=np.float32)
-        shown[0] = len(finished) / (len(finished) + FINISHED_SCALE)
-        heights = self._nothing.copy()
-        heights[:, -config.num_thresholds :] = view.thresholds()
-        cluster_of, stride = self._cluster_of, self._stride
-        summarise_finished(finished, flows, cluster_of, self._share_at, shown, heights)
-        could_send = self._cluster_capacity * view.period
-        summarise_arrived(view.arrived, flows, cluster_of, could_send, self._load_at, stride, shown)
-        summarise_active(view.active, flows, config.queues, cluster_of, self._active_at, stride, shown)
-        show_heights(heights, self._low, self._span, self._height_at, stride, shown)
-        return shown
 
 
 @rule
@@ -210,26 +198,61 @@ def select(values: FloatArray, first: int, last: int, index: int) -> float:
     return value
 
 
-@allocating_rule
-def summarise_finished(
+@allocating_part
+def _show_clusters(rules: ThresholdRules, decision: Decision, shown: ObservationArray) -> None:
+    """Writes the columns of ``thresholds_layout``, cluster by cluster."""
+    first, begun_at = decision.first_row, decision.episodes["acted_at"][decision.number]
+    since = first + decision.episodes["num_before"][decision.number]
+    rows = decision.delivered[since : first + decision.num_delivered]
+    flows = flow_columns(decision)
+    shown[0] = squash(float(len(rows)), FINISHED_SCALE)
+    stride = (len(shown) - 1) // rules.num_clusters
+    _show_finished(rows, flows, rules.cluster_of, stride, rules.scale, shown)
+    could_send = rules.cluster_capacity * (decision.now - begun_at)
+    sums = np.zeros(
+        (rules.num_clusters, 1 + rules.num_queues + 1)
+    )  # bytes that arrived; flows of each queue; bytes left
+    is_active = decision.flows["is_active"]
+    for index in range(decision.first_active, decision.first_active + decision.num_active):
+        is_active[decision.active[index]] = 1
+    for row in range(first, first + decision.num_flows):
+        cluster = rules.cluster_of[flows.source[row]]
+        if begun_at < flows.arrival_time[row] <= decision.now:
+            sums[cluster, 0] += flows.size[row]
+        if is_active[row] == 1:
+            is_active[row] = 0
+            sums[cluster, 1 + flows.queue[row]] += 1.0
+            sums[cluster, 1 + rules.num_queues] += flows.remaining[row]
+    for cluster in range(rules.num_clusters):
+        at = 1 + cluster * stride + NUM_CLASSES * CLASS_STRIDE + 1
+        shown[at] = squash(sums[cluster, 0] / could_send if could_send > 0.0 else 0.0, 1.0)
+        for k in range(rules.num_queues):
+            shown[at + 1 + k] = squash(sums[cluster, 1 + k], ACTIVE_SCALE)
+        at += 1 + rules.num_queues
+        shown[at] = squash(sums[cluster, 1 + rules.num_queues], LEFT_SCALE)
+        thresholds = decision.record.thresholds[decision.number * rules.num_clusters + cluster]
+        for k in range(rules.num_queues - 1):
+            shown[at + 1 + k] = height_of(thresholds[k], rules.scale)
+
+
+@allocating_part
+def _show_finished(
     rows: IntArray,
     flows: FlowColumns,
     cluster_of: IntArray,
-    share_at: IntArray,
+    stride: int,
+    scale: ThresholdScale,
     shown: ObservationArray,
-    heights: FloatArray,
 ) -> None:
     """Describes flows that have finished, by cluster and class of size.
 
-    Args:
-        share_at: Where the share of each cluster and class in all flows is shown, (num_clusters * num_classes,).
-        heights: Receives of each cluster, for each class, the quantiles of size in B and then those of completion time,
-            and behind the classes the mean completion time; nothing where there are no flows. A quantile is the
-            smallest value that so large a share of the others does not exceed.
+    Shown are, of each class, its share in all of them, the quantiles of size and then those of completion time, and
+    behind the classes the mean completion time of the cluster; nothing where there are no flows. A quantile is the
+    smallest value that so large a share of the others does not exceed.
     """
-    count = len(rows)
+    count, num_clusters = len(rows), cluster_of[-1] + 1
     sizes, fcts, fct_of = np.empty(count), np.empty(count), np.empty(count)
-    group_of, ends = np.empty(count, dtype=np.int64), np.zeros(len(share_at), dtype=np.int64)
+    group_of, ends = np.empty(count, dtype=np.int64), np.zeros(num_clusters * NUM_CLASSES, dtype=np.int64)
     for index in range(count):
         row = rows[index]
         group = cluster_of[flows.source[row]] * NUM_CLASSES
@@ -248,86 +271,31 @@ def summarise_finished(
         sizes[ends[group]] = flows.size[rows[index]]
         fcts[ends[group]] = fct_of[index]
     cluster_fcts = np.empty(count)
-    for cluster in range(len(heights)):
+    for cluster in range(num_clusters):
         first_group, last_group = cluster * NUM_CLASSES, (cluster + 1) * NUM_CLASSES
-        at, begin = 0, ends[first_group]
+        at, begin = 1 + cluster * stride, ends[first_group]
         last = begin
         for group in range(first_group, last_group):
             first, last = last, ends[group + 1] if group + 1 < len(ends) else count
             if first < last:
-                shown[share_at[group]] = (last - first) / count
+                shown[at] = (last - first) / count
                 before = first
                 for number in range(NUM_QUANTILES):
                     index = first + math.ceil(QUANTILES[number] * (last - first)) - 1
-                    heights[cluster, at + number] = select(sizes, before, last, index)
-                    fct = select(fcts, before, last, index)
-                    heights[cluster, at + NUM_QUANTILES + number] = fct / TIME_UNIT
+                    shown[at + 1 + number] = height_of(select(sizes, before, last, index), scale)
+                    shown[at + 1 + NUM_QUANTILES + number] = _height_of_time(select(fcts, before, last, index))
                     before = index
-            at += 2 * NUM_QUANTILES
+            at += CLASS_STRIDE
         if begin < last:
             taken = 0
             for index in range(count):
                 if first_group <= group_of[index] < last_group:
                     cluster_fcts[taken] = fct_of[index]
                     taken += 1
-            heights[cluster, at] = pairwise_sum(cluster_fcts, 0, taken) / (last - begin) / TIME_UNIT
+            shown[at] = _height_of_time(pairwise_sum(cluster_fcts, 0, taken) / (last - begin))
 
 
-@allocating_rule
-def summarise_arrived(
-    rows: IntArray,
-    flows: FlowColumns,
-    cluster_of: IntArray,
-    could_send: float,
-    first: int,
-    stride: int,
-    shown: ObservationArray,
-) -> None:
-    """Shows the bytes of flows that have arrived over what each cluster could send, squashed, from ``first`` on."""
-    arrived = np.zeros(cluster_of[-1] + 1)
-    for index in range(len(rows)):
-        arrived[cluster_of[flows.source[rows[index]]]] += flows.size[rows[index]]
-    for cluster in range(len(arrived)):
-        load = arrived[cluster] / could_send if could_send > 0.0 else 0.0
-        shown[first + cluster * stride] = squash(load, 1.0)
-
-
-@allocating_rule
-def summarise_active(
-    rows: IntArray,
-    flows: FlowColumns,
-    num_queues: int,
-    cluster_of: IntArray,
-    first: int,
-    stride: int,
-    shown: ObservationArray,
-) -> None:
-    """Shows the number of active flows in each queue of each cluster, and the bytes that they have left."""
-    waiting = np.zeros((cluster_of[-1] + 1, num_queues + 1))
-    for index in range(len(rows)):
-        row = rows[index]
-        cluster = cluster_of[flows.source[row]]
-        waiting[cluster, flows.queue[row]] += 1.0
-        waiting[cluster, num_queues] += flows.remaining[row]
-    for cluster in range(len(waiting)):
-        at = first + cluster * stride
-        for k in range(num_queues):
-            shown[at + k] = squash(waiting[cluster, k], ACTIVE_SCALE)
-        shown[at + num_queues] = squash(waiting[cluster, num_queues], LEFT_SCALE)
-
-
-@rule
-def show_heights(
-    values: FloatArray, low: FloatArray, span: FloatArray, column: IntArray, stride: int, shown: ObservationArray
-) -> None:
-    """Shows the heights of values > 0 on logarithmic scales, (num_clusters, count), from 0 to 1, cut to that.
-
-    Args:
-        low: Logarithm at which the scale of each begins, (count,).
-        span: Length of that scale, (count,).
-        column: Where each is shown for the first cluster, (count,).
-    """
-    for cluster in range(values.shape[0]):
-        for number in range(values.shape[1]):
-            height = (natural_log(values[cluster, number]) - low[number]) / span[number]
-            shown[cluster * stride + column[number]] = min(max(height, 0.0), 1.0)
+@inlined_part
+def _height_of_time(seconds: float) -> float:
+    """Returns where a time in s, > 0, stands on its logarithmic scale, from 0 to 1, cut to that."""
+    return min(max(natural_log(seconds / TIME_UNIT) / TIME_SPAN, 0.0), 1.0)
