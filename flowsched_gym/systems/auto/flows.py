@@ -8,12 +8,12 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from flowsched_gym.core.arrays import IntArray, ObservationArray
+from flowsched_gym.core.arrays import ObservationArray
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.envs.arrivals import change_arrivals
 from flowsched_gym.envs.columns import Column
 from flowsched_gym.flows.fields import FlowColumns
-from flowsched_gym.fluid.decision import Decision
+from flowsched_gym.fluid.decision import AnyIntArray, Decision
 from flowsched_gym.machine_code.decorators import allocating_rule, inlined_part, inlined_rule, rule
 from flowsched_gym.machine_code.numerics import pairwise_sum
 from flowsched_gym.queueing import optimal_thresholds
@@ -93,7 +93,7 @@ def flow_columns(decision: Decision) -> FlowColumns:
 
 
 @allocating_rule
-def mean_fares(rows: IntArray, flows: FlowColumns) -> tuple[float, float, float]:
+def mean_fares(rows: AnyIntArray, flows: FlowColumns) -> tuple[float, float, float]:
     """Returns means of flows that have finished, one at least: completion time in s, slowdown, time alone in s."""
     count = len(rows)
     values = np.empty(3 * count)
@@ -118,7 +118,7 @@ def write_five_tuple(row: int, flows: FlowColumns, units: FlowUnits, at: int, sh
 
 
 @rule
-def show_finished(rows: IntArray, flows: FlowColumns, units: FlowUnits, first: int, shown: ObservationArray) -> None:
+def show_finished(rows: AnyIntArray, flows: FlowColumns, units: FlowUnits, first: int, shown: ObservationArray) -> None:
     """Shows five-tuple, size and completion time of flows that have finished, in the order of rows."""
     at = first
     for index in range(len(rows)):

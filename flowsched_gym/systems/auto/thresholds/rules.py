@@ -16,7 +16,7 @@ from flowsched_gym.core.units import BYTES_PER_MEGABYTE, SECONDS_PER_MILLISECOND
 from flowsched_gym.envs.columns import Column, Layout
 from flowsched_gym.envs.thresholds import CLASS_ENDS, CLASSES, ThresholdScale, height_of, write_thresholds
 from flowsched_gym.flows.fields import FlowColumns
-from flowsched_gym.fluid.decision import Decision, Order
+from flowsched_gym.fluid.decision import AnyIntArray, Decision, Order
 from flowsched_gym.machine_code.decorators import allocating_part, inlined_part, rule
 from flowsched_gym.machine_code.numerics import natural_log, pairwise_sum, squash
 from flowsched_gym.systems.auto.flows import (
@@ -237,7 +237,7 @@ def _show_clusters(rules: ThresholdRules, decision: Decision, shown: Observation
 
 @allocating_part
 def _show_finished(
-    rows: IntArray,
+    rows: AnyIntArray,
     flows: FlowColumns,
     cluster_of: IntArray,
     stride: int,
