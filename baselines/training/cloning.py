@@ -96,7 +96,7 @@ def _examples(
 ) -> _Examples:
     """Plays the rule for at least so many decisions, in whole episodes from a seed on."""
     spec = find_environment(env_id)
-    player = find_player(rule, spec, kwargs)
+    player = find_player(rule, spec, kwargs, argument="start")
     with (
         closing(make_environment(spec, kwargs)) as own,
         closing(EpisodeRunner(spec, player.arguments(kwargs))) as runner,

@@ -37,7 +37,7 @@ def first_action(start: str | Sequence[float], env_id: str, kwargs: dict[str, An
             heuristic.
     """
     spec = find_environment(env_id)
-    player = find_player(start, spec, kwargs) if isinstance(start, str) else None
+    player = find_player(start, spec, kwargs, argument="policy.start") if isinstance(start, str) else None
     with closing(make_environment(spec, kwargs if player is None else player.arguments(kwargs))) as env:
         space = env.action_space
         if not isinstance(space, spaces.Box):

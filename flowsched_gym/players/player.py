@@ -141,7 +141,13 @@ class Player:
         return cast(Policy, made)
 
 
-def find_player(policy: str | Policy, environment: Any, kwargs: Mapping[str, Any] = MappingProxyType({})) -> Player:
+def find_player(
+    policy: str | Policy,
+    environment: Any,
+    kwargs: Mapping[str, Any] = MappingProxyType({}),
+    *,
+    argument: str = "policy",
+) -> Player:
     """Finds who plays in an environment.
 
     Args:
@@ -149,6 +155,7 @@ def find_player(policy: str | Policy, environment: Any, kwargs: Mapping[str, Any
         environment: Id of the environment, its entry in the registry, or the environment itself, wrapped or not, single
             or vector.
         kwargs: Its arguments, by which agents are told more or less; those of an environment itself are known.
+        argument: What the policy is called in messages.
 
     Raises:
         ConfigError: There is no such policy, option, agent, file or class, or it is of another environment.
@@ -165,7 +172,7 @@ def find_player(policy: str | Policy, environment: Any, kwargs: Mapping[str, Any
         own: Any = {"source": None, "policy": policy, "ability": agent_ability(spec, kwargs)}
         return Player(name=type(policy).__name__, kind=Kind.OBJECT, spec=spec, **own)
     if spec.names(policy):
-        return _heuristic(policy, spec, kwargs)
+        return _heuristic(policy, spec, kwargs, argument)
     if policy == BOUND_POLICY and spec.bounded:
         return Player(name=policy, source=policy, kind=Kind.BOUND, spec=spec, ability=OF_THE_BOUND)
     ability = agent_ability(spec, kwargs)
@@ -186,13 +193,14 @@ def find_player(policy: str | Policy, environment: Any, kwargs: Mapping[str, Any
         if is_folder(folder := folder_of(policy)):
             models = tuple(sorted(files_in(folder, MODEL_SUFFIX), key=_seed_and_name))
             if not models:
-                raise ConfigError(f"policy is {shown(policy)}: the folder has no model (*{MODEL_SUFFIX})")
+                raise ConfigError(f"{argument} is {shown(policy)}: the folder has no model (*{MODEL_SUFFIX})")
             return Player(name=folder.resolve().name, models=models, **trained)
         if OPTIONS in policy:
             return Player(name=policy, kind=Kind.CLASS, target=policy, **others)
+    named = listed(policy.partition(OPTIONS)[0], spec.named_policies)
     raise ConfigError(
-        f"policy is {shown(policy)}: {spec.id} has {listed(policy.partition(OPTIONS)[0], spec.named_policies)}; it may "
-        "also be module:Class, file.py, model.zip or model:NAME"
+        f"{argument} is {shown(policy)}: {spec.id} has {named}; it may also be module:Class, file.py, model.zip or "
+        "model:NAME"
     )
 
 
@@ -251,18 +259,18 @@ def class_of(path: Path) -> str:
     return classes[0]
 
 
-def _heuristic(policy: str, spec: EnvironmentSpec, kwargs: Mapping[str, Any]) -> Player:
+def _heuristic(policy: str, spec: EnvironmentSpec, kwargs: Mapping[str, Any], argument: str) -> Player:
     """Finds a rule or planner, and reads its options."""
     if len(policy) > MAX_LETTERS:
-        raise ConfigError(f"policy is {shown(policy)}: it must have at most {MAX_LETTERS} letters")
+        raise ConfigError(f"{argument} is {shown(policy)}: it must have at most {MAX_LETTERS} letters")
     name, mark, text = policy.partition(OPTIONS)
     found = spec.named_policies[name]
-    options = _read_options(policy, text) if mark else {}
+    options = _read_options(policy, text, argument) if mark else {}
     for key in options:
         if key not in found.options:
             raise ConfigError(f"{name} has no option {shown(key)}: it has {listed(key, found.options)}")
     base = options.get("base", found.base)
-    below = _heuristic(base, spec, kwargs) if isinstance(base, str) and spec.names(base) else None
+    below = _heuristic(base, spec, kwargs, "base") if isinstance(base, str) and spec.names(base) else None
     ability, requires = (NOTHING, {}) if below is None else (below.ability, below.requires)
     ability += found.ability
     if plans := spec.plans(name):
@@ -282,7 +290,7 @@ def _heuristic(policy: str, spec: EnvironmentSpec, kwargs: Mapping[str, Any]) ->
     )
 
 
-def _read_options(policy: str, text: str) -> dict[str, Any]:
+def _read_options(policy: str, text: str, argument: str) -> dict[str, Any]:
     """Reads ``key=value,key=value``: numbers, ``true`` and ``false``, and texts; ``base.key`` is of the base."""
     found: dict[str, Any] = {}
     of_others: dict[str, list[str]] = {}
@@ -291,8 +299,8 @@ def _read_options(policy: str, text: str) -> dict[str, Any]:
         owner, dot, inner = key.partition(".")
         if not sign or not owner.isidentifier() or key in found or (dot and owner not in found):
             raise ConfigError(
-                f"policy is {shown(policy)}: its options must be key=value,key=value, each key once, and base before "
-                "base.key"
+                f"{argument} is {shown(policy)}: its options must be key=value,key=value, each key once, and base "
+                "before base.key"
             )
         if dot:
             of_others.setdefault(owner, []).append(f"{inner}={value}")

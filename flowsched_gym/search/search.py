@@ -189,7 +189,7 @@ class Search:
         known = check_arguments(spec, ()).keys() - {"render_mode", "engine"}
         arguments = {key: value for key, value in kwargs.items() if key in known}
         check_planner("search", spec, arguments, SIZES)  # tables know of all else that it is told
-        base = find_player(self._base or config.base or spec.baselines[-1], spec)
+        base = find_player(self._base or config.base or spec.baselines[-1], spec, argument="base")
         if base.kind not in (Kind.RULE, Kind.MODEL, Kind.OBJECT):
             raise ConfigError(f"base is {shown(base.name)}: it must be a heuristic or a model")
         if base.kind is Kind.RULE:

@@ -180,7 +180,7 @@ def test_a_training_begins_with_the_rule_and_repeats_and_remembers_it(tmp_path: 
 
 def test_rules_that_are_no_start_are_refused(tmp_path: Path) -> None:
     for start, message in (
-        ("edff", r"start is 'edff': it must be one of .*edf, .*, or null"),
+        ("edff", r"start is 'edff': flowsched/Artemis-v0 has .*edf, "),
         ("postpone-late", r"start is 'postpone-late': it needs the actions Discrete\(8.*\), the agent has"),
     ):
         with pytest.raises(ConfigError, match=message):

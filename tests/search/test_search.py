@@ -198,7 +198,7 @@ def test_options_are_read_from_the_name_and_wrong_ones_refused(capsys) -> None:
         ("futures", "policy is 'search:futures': its options must be key=value,key=value, each key once"),
         ("futures=0", "futures is 0: it must be an integer >= 1"),
         ("futures=200", "futures is 200: 1400 in all are too many, 256 allowed"),
-        ("base=oracle", r"policy is 'oracle': flowsched/Artemis-v0 has random, fifo"),
+        ("base=oracle", r"base is 'oracle': flowsched/Artemis-v0 has random, fifo"),
         ("base=no.zip", r"model is 'no.zip': there is no such file"),
         ("clairvoyant=1", "clairvoyant is 1: it must be true or false"),
     ):
