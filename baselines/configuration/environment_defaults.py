@@ -23,6 +23,8 @@ LEARNERS: Final[Mapping[type[spaces.Space[Any]], Mapping[str, str]]] = {
     spaces.MultiDiscrete: {"policy": "pathwise", "algorithm": "maskable_ppo"},
 }
 """Network and algorithm, by the actions of an environment."""
+FLAT: Final = "flat"
+"""Network for discrete actions once per period, which choose among no slots."""
 
 EVOLUTION: Final = "cmaes"
 DECISIONS: Final = 1_000_000
@@ -70,7 +72,10 @@ def default_of(env: str, group: str) -> str:
     spec = environments[env]
     if group == "workload":
         return spec.workloads[0]
-    return LEARNERS[_actions(spec)][group]
+    with closing(gymnasium.make(spec.id)) as made:
+        has_periods = made.get_wrapper_attr("_network").period is not None
+    actions = _actions(spec)
+    return FLAT if (group, actions, has_periods) == ("policy", spaces.Discrete, True) else LEARNERS[actions][group]
 
 
 def _file_name(environment: EnvironmentSpec) -> str:

@@ -157,7 +157,7 @@ def test_bad_usage_leaves_with_status_2_no_traceback_and_no_folder(here, capsys)
         *(capsys, lambda *words: call("flowsched-evaluate", evaluate_main, *words)),
         ("model=[absent.zip]", "there is no such file"),
         ("model=[model.txt]", "policy is 'model.txt'"),
-        ("model=[absent.zip] policies=[best]", "policies has 'best'"),
+        ("model=[absent.zip] policies=[best]", "policy is 'best': flowsched/Artemis-v0 has"),
     )
     Path("space.yaml").touch()
     Path("bad.yaml").write_text("space: {algorithm.gama: {low: 0.1, high: 0.9}}", encoding="utf-8")

@@ -86,7 +86,7 @@ WEIGHTED: Final = (
     TO_BACK,
     ("flowsched/Artemis-v0", {"defer": "wait", "max_decisions": 20}, {"width": 3}),
     ("flowsched/TAFEThresholds-v0", {}, {}),
-    ("flowsched/AuTOThresholds-v0", {}, {"constant": True}),
+    ("flowsched/AuTOThresholds-v0", {}, {}),
     ("flowsched/AuTOLongFlows-v0", {}, {}),
 )
 OTHERS: Final = tuple((spec.id, {}, {}) for spec in ENVIRONMENTS if spec.id not in [case[0] for case in WEIGHTED])

@@ -43,6 +43,7 @@ class First:
 """
 CHEAT = """
 from flowsched_gym.evaluation import make_environment
+from flowsched_gym.players import make_policy
 
 
 class Cheat:

@@ -227,12 +227,12 @@ def play(
         episode = t.episodes[n]
         decision = decision_of(t, n, t.choosing)
         while not over[e]:
-            if episode.num_decisions > 0:
-                episode.num_before = net.delivered
-                episode.acted_at = net.now
             _observe(rules, decision, results.observation[e])
             _mask(rules, decision, results.mask[e])
             _choose(policy, weights[e], results.observation[e], results.mask[e], scratch, room[e])
+            if episode.num_decisions > 0:
+                episode.num_before = net.delivered
+                episode.acted_at = net.now
             order, index, is_replaced = _act(rules, decision, actions[e])
             episode.empty_slot_choices += is_replaced
             episode.num_decisions += 1
