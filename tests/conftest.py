@@ -49,6 +49,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell that starts the tests in the background says so
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     handed = getattr(config, "workerinput", {})  # to the processes of pytest-xdist
     if config.option.order is None:
         config.option.order = handed.get("order", secrets.randbelow(10**6))
