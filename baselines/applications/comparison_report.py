@@ -42,8 +42,8 @@ LABELLED: Final = (0.08, 0.7)
 
 
 def decisions_text(made: int, asked: int) -> str:
-    """Writes the decisions of a training, and those asked for where they differ."""
-    return f"{made:,} decisions" + f", {asked:,} asked for" * (made != asked)
+    """Writes the decisions of a training, and those requested where they differ."""
+    return f"{made:,} decisions" + f", {asked:,} requested" * (made != asked)
 
 
 def verdicts(rows: Sequence[ComparisonRow], metric: str) -> list[str]:

@@ -157,9 +157,9 @@ def _episodes(job: JobOutcome, metric: str) -> Any:
 
 
 def _decisions(job: JobOutcome) -> str:
-    """Writes the decisions that a job made, and those asked for where they differ."""
+    """Writes the decisions that a job made, and those requested where they differ."""
     made, asked = int(job.content["num_timesteps"]), int(job.content["total_timesteps"])
-    return f"{made:,}" + f" ({asked:,} asked for)" * (made != asked)
+    return f"{made:,}" + f" ({asked:,} requested)" * (made != asked)
 
 
 def _name(job: JobOutcome, jobs: Sequence[JobOutcome]) -> str:

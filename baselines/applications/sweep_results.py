@@ -28,7 +28,7 @@ class PolicyScore:
 
     Attributes:
         runs: Its trainings; 0 for a heuristic.
-        decisions: Decisions that each of them made, and those asked for where they differ; empty for a heuristic.
+        decisions: Decisions that each of them made, and those requested where they differ; empty for a heuristic.
         estimate: The metric, with an interval over episodes and training seeds.
         over_best: The metric minus that of `SettingScores.best`, on the same episodes; ``None`` for that rule.
     """

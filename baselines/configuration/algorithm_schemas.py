@@ -65,7 +65,7 @@ class CmaEsConfig(AlgorithmConfig):
             )
 
     def decisions(self, total_timesteps: int) -> int:
-        """Returns the decisions asked for; the generation in which they are reached is played to its end."""
+        """Returns the decisions requested; the generation in which they are reached is played to its end."""
         return total_timesteps
 
 
@@ -92,7 +92,7 @@ class DistilConfig(AlgorithmConfig):
     batch_size: int = bounded(512, 2)
 
     def decisions(self, total_timesteps: int) -> int:
-        """Returns the decisions asked for; the episode in which they are reached is played to its end."""
+        """Returns the decisions requested; the episode in which they are reached is played to its end."""
         return total_timesteps
 
 
@@ -113,7 +113,7 @@ class GradientConfig(AlgorithmConfig):
     reward_scale: float = bounded(0.1, 0)
 
     def decisions(self, total_timesteps: int) -> int:
-        """Returns the decisions that a training makes: those asked for, up to a multiple of 64 and of `num_envs`.
+        """Returns the decisions that a training makes: those requested, up to a multiple of 64 and of `num_envs`.
 
         Raises:
             ConfigError: They end before the first update.

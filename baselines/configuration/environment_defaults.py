@@ -72,10 +72,10 @@ def default_of(env: str, group: str) -> str:
     spec = environments[env]
     if group == "workload":
         return spec.workloads[0]
-    with closing(gymnasium.make(spec.id)) as made:
-        has_periods = made.get_wrapper_attr("_network").period is not None
     actions = _actions(spec)
-    return FLAT if (group, actions, has_periods) == ("policy", spaces.Discrete, True) else LEARNERS[actions][group]
+    if group == "policy" and actions is spaces.Discrete and _has_periods(spec):
+        return FLAT
+    return LEARNERS[actions][group]
 
 
 def _file_name(environment: EnvironmentSpec) -> str:
@@ -102,6 +102,12 @@ def _actions(spec: EnvironmentSpec) -> type[spaces.Space[Any]]:
     """Returns the kind of the actions of an environment."""
     with closing(gymnasium.make(spec.id)) as made:
         return next(kind for kind in LEARNERS if isinstance(made.action_space, kind))
+
+
+def _has_periods(spec: EnvironmentSpec) -> bool:
+    """Returns whether the agent of an environment is asked once per period."""
+    with closing(gymnasium.make(spec.id)) as made:
+        return made.get_wrapper_attr("_network").period is not None
 
 
 def _spec(root: DictConfig) -> EnvironmentSpec:

@@ -231,7 +231,7 @@ class Checkpoints(_BetweenUpdates):
 
 
 class ProgressBar(_BetweenUpdates):
-    """A progress bar of the training: its decisions, those asked for where they differ, and the last comparison."""
+    """A progress bar of the training: its decisions, those requested where they differ, and the last comparison."""
 
     def __init__(self, total: int, asked: int, comparisons: Comparisons, *, shown: bool) -> None:
         super().__init__()
@@ -251,7 +251,7 @@ class ProgressBar(_BetweenUpdates):
             say=LOGGER.info,
         )
         if self._asked != self._total:
-            self._bar.set_description_str(f"{self._asked:,} asked for", refresh=False)
+            self._bar.set_description_str(f"{self._asked:,} requested", refresh=False)
 
     def _on_rollout_start(self) -> None:
         self._bar.set_postfix_str(self._comparisons.last_summary, refresh=False)

@@ -8,7 +8,7 @@ The folder of a run, the last three by the final comparison (`training_run`)::
     model.zip           the trained model; model.json says for which environment and by which versions
     results/*.json      one result file for each policy on the same unseen episodes
     comparison.md .png  these results as a table and a figure
-    result.json         the run in a few numbers, the decisions asked for (total_timesteps) and made (num_timesteps)
+    result.json         the run in a few numbers, the decisions requested (total_timesteps) and made (num_timesteps)
                         among them; the table of a multirun is made from these
 """
 

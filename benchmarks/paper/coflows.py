@@ -50,7 +50,7 @@ RULES: Final[Mapping[str, Callable[[Coflows], FloatArray]]] = {
     "FIFO": Coflows.first_come_first_served,
     "FIFO without sharing": Coflows.first_come_first_served_without_sharing,
 }
-"""The same by the rules of the simulator that the table is held against."""
+"""The same by the rules of the simulator that the table is compared with."""
 PARTS: Final[Mapping[str, Mapping[str, object]]] = {"schemes": SCHEMES, "rules": RULES, "first": SCHEMES}
 
 

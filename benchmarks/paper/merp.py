@@ -94,7 +94,7 @@ class Study:
     Attributes:
         num_flows: Flows of a run, where a point does not say otherwise.
         points: Fields of the workload at each point of the axis.
-        schemes: What is compared, by the names of the tables; the second is the one that the first is held against.
+        schemes: What is compared, by the names of the tables; the second is the one that the first is compared with.
         summary: What is kept of a run.
     """
 

@@ -26,7 +26,7 @@ def write_networks(path: Path) -> None:
             ("links, each direction counted", topology.num_links),
             ("paths", len(topology.path_start) - 1),
         ]
-        parts.append(table((f"with {HOSTS.get(name, 16)} hosts asked for", ""), rows))
+        parts.append(table((f"with {HOSTS.get(name, 16)} hosts requested", ""), rows))
     parts.append("## Routings\n\nWhere several paths join two hosts, a routing chooses among those that are up.\n")
     parts.append(table(("routing", "chooses"), [(f"`{name}`", DESCRIPTIONS[name]) for name in ROUTINGS]))
     parts.append("## Example\n\nTwo flows that a hash may send over the same core switch:\n")

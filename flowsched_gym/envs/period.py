@@ -23,7 +23,7 @@ from flowsched_gym.envs.vector import FlowSchedVectorEnv
 from flowsched_gym.envs.views import FLOW_FIELDS, EpisodeView, NetworkView
 from flowsched_gym.flows.fields import Fields
 from flowsched_gym.fluid.compiled.stepping import Results
-from flowsched_gym.fluid.decision import DecisionKind
+from flowsched_gym.fluid.decision import DecisionKind, periods_until
 from flowsched_gym.fluid.disciplines import Mlfq, QueuedTasks
 from flowsched_gym.topology import Routing, Topology
 from flowsched_gym.workload import WorkloadSource
@@ -195,9 +195,7 @@ class PeriodEnv(FlowSchedEnv[Action]):
         if not self._skips_empty_periods or seconds is None or np.count_nonzero(arrived) > view.num_delivered:
             return 0
         arrival = float(view.arrival_time[~arrived].min())
-        number = math.ceil(arrival / seconds)
-        number += int(number * seconds < arrival) - int((number - 1) * seconds >= arrival)  # the quotient is rounded
-        return max(number - view.num_periods, 0)
+        return max(periods_until(arrival, seconds) - view.num_periods, 0)
 
     def _observe(self) -> Observation:
         return self._control.observe(self.view(), self._memory)

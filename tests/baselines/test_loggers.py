@@ -104,13 +104,13 @@ def test_without_a_terminal_a_line_tells_now_and_then(monkeypatch) -> None:
     monkeypatch.setattr("time.monotonic", lambda: now[0])
     bar = progress_bar(total=1000, unit="decisions", shown=True, initial=200, say=lines.append)
     assert isinstance(bar, ProgressLines)
-    bar.set_description_str("990 asked for")
+    bar.set_description_str("990 requested")
     bar.set_postfix_str("mean_fct 0.1")
     for _ in range(8):
         now[0] += 10.0
         bar.update(100)
     bar.close()
     assert lines == [
-        "500 of 1,000 decisions, 990 asked for: 50%, 10.0 a second; mean_fct 0.1",
-        "800 of 1,000 decisions, 990 asked for: 80%, 10.0 a second; mean_fct 0.1",
+        "500 of 1,000 decisions, 990 requested: 50%, 10.0 a second; mean_fct 0.1",
+        "800 of 1,000 decisions, 990 requested: 80%, 10.0 a second; mean_fct 0.1",
     ]

@@ -105,7 +105,7 @@ def test_a_training_leaves_model_results_table_figure_and_curves(finished) -> No
     assert len(sidecar["columns"]) == len(observation)
     assert {"flowsched-gym", "torch", "stable-baselines3"} <= sidecar["versions"].keys()
     assert (result["total_timesteps"], result["num_timesteps"], sidecar["num_timesteps"]) == (600, 640, 640)
-    assert "640 decisions, 600 asked for" in (finished / "comparison.md").read_text(encoding="utf-8")
+    assert "640 decisions, 600 requested" in (finished / "comparison.md").read_text(encoding="utf-8")
 
 
 def test_a_run_of_weights_and_biases_ends_with_the_trained_network(tmp_path) -> None:

@@ -129,6 +129,20 @@ def _passes_period(t: Tables, n: int, rules: Any, decision: Decision, choosing: 
 _passes = chosen_by_presence(_never, _passes_period)
 
 
+@inlined_part
+def _take(t: Tables, n: int, rules: Any, decision: Decision, action: Any) -> None:
+    """Takes an action in a network, whose flows delivered from now on count as delivered since."""
+    net, episode = t.networks[n], t.episodes[n]
+    if episode.num_decisions > 0:
+        episode.num_before = net.delivered
+        episode.acted_at = net.now
+    order, index, is_replaced = _act(rules, decision, action)
+    episode.empty_slot_choices += is_replaced
+    episode.num_decisions += 1
+    if net.asking != NOBODY:
+        give(t, n, order, index, t.choosing)
+
+
 @threaded_function
 def step(
     t: Tables,
@@ -166,14 +180,7 @@ def step(
             net = t.networks[n]
             episode = t.episodes[n]
             if acts:
-                if episode.num_decisions > 0:
-                    episode.num_before = net.delivered
-                    episode.acted_at = net.now
-                order, index, is_replaced = _act(rules, decision_of(t, n, t.choosing), actions[e])
-                episode.empty_slot_choices += is_replaced
-                episode.num_decisions += 1
-                if net.asking != NOBODY:
-                    give(t, n, order, index, t.choosing)
+                _take(t, n, rules, decision_of(t, n, t.choosing), actions[e])
             while True:
                 run(t, n, net.num_flows)
                 decision = decision_of(t, n, t.choosing)
@@ -230,15 +237,8 @@ def play(
             _observe(rules, decision, results.observation[e])
             _mask(rules, decision, results.mask[e])
             _choose(policy, weights[e], results.observation[e], results.mask[e], scratch, room[e])
-            if episode.num_decisions > 0:
-                episode.num_before = net.delivered
-                episode.acted_at = net.now
-            order, index, is_replaced = _act(rules, decision, actions[e])
-            episode.empty_slot_choices += is_replaced
-            episode.num_decisions += 1
+            _take(t, n, rules, decision, actions[e])
             num_decisions += 1
-            if net.asking != NOBODY:
-                give(t, n, order, index, t.choosing)
             while True:
                 run(t, n, net.num_flows)
                 decision = decision_of(t, n, t.choosing)
