@@ -259,8 +259,8 @@ def test_agents_are_averaged_over_their_training_seeds_beside_heuristics_and_bou
 
     out, markdown = capsys.readouterr().out, (tmp_path / "table.md").read_text(encoding="utf-8")
     row = next(line.split() for line in out.splitlines() if line.startswith("ppo"))
-    assert row[:6] == ["ppo", "2", "1,024", "(1,000", "asked", "for)"]
-    assert row[6] == f"{100 * np.mean(means[:2]):.1f}"
+    assert row[:5] == ["ppo", "2", "1,024", "(1,000", "requested)"]
+    assert row[5] == f"{100 * np.mean(means[:2]):.1f}"
     for text in ("gather-a1: deadlines met, %", BOUND_POLICY, "seed=2: the disk is full", "seed=3: not finished"):
         assert text in out
         assert text in markdown
