@@ -1,9 +1,12 @@
 # Every target works in a fresh clone: it creates .venv, installs what it needs with pinned versions, and runs.
-# Options: PYTHON=python3.12 (interpreter), VENV=.venv (where), WORKERS=2 (test processes), PIP_OPTIONS=... (for pip install).
+# Options: PYTHON=python3.12 (interpreter), VENV=.venv (where), WORKERS=2 (test processes), ORDER=46 (of test files),
+# PIP_OPTIONS=... (for pip install).
 
 VENV ?= .venv
 RLLIB ?= .venv-rllib
 WORKERS ?= 2
+ORDER ?= $(shell date +%s)
+PARTS ?= 1 2 3 4
 PYTHON ?=
 PIP_OPTIONS ?=
 
@@ -12,7 +15,11 @@ CANDIDATES := $(if $(PYTHON),$(PYTHON),python3.11 python3.12 python3.13 python3.
 SUITABLE := import ensurepip, sys, venv; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 15))
 # Exactly this torch: a range would take the newest, with gigabytes of CUDA libraries.
 INSTALL = $(BIN)/python -m pip install --disable-pip-version-check $(PIP_OPTIONS) -c constraints.txt torch==2.13.0
-PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+# In parts, since a process keeps what it has compiled: a worker stays below 1.5 GB. A failed part stops no other.
+PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --order $(ORDER)
+RUN_TESTS = failed=0; for part in $(PARTS); do \
+		$(PYTEST) --part $$part/$(lastword $(PARTS)) $(1) || { failed=$$?; [ $$failed = 1 ] || exit $$failed; }; \
+	done; exit $$failed
 TREE := build/tree
 
 # One thread per process: numerical libraries that spin on two busy cores are several times slower.
@@ -28,10 +35,10 @@ demo: $(VENV)/.train  ## train an agent on Artemis, compare it with the heuristi
 	$(BIN)/python -m flowsched_gym.baselines.demo
 
 test: compiled  ## run the tests
-	$(PYTEST)
+	@$(call RUN_TESTS)
 
 test-all: compiled  ## run the tests, and those that are exhaustive
-	$(PYTEST) -m ''
+	@$(call RUN_TESTS,-m '')
 
 rllib: $(RLLIB)/.made  ## run the examples on RLlib and TorchRL, in an environment of their own
 	$(RLLIB)/bin/python -m flowsched_gym.baselines.ppo_on_rllib --iterations 2 --episodes 2
@@ -47,7 +54,7 @@ lint: format-check spelling notebooks-stripped types-and-imports  ## check forma
 
 check: $(VENV)/.dev  ## what CI runs: lint and test
 	$(MAKE) --jobs=2 --output-sync lint compiled
-	$(PYTEST)
+	@$(call RUN_TESTS)
 
 bench: $(VENV)/.train  ## measure the speed beside CartPole-v1
 	$(BIN)/python -m benchmarks.speed.run

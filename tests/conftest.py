@@ -26,7 +26,6 @@ import shutil  # noqa: E402
 import signal  # noqa: E402
 import sys  # noqa: E402
 from collections.abc import Iterator  # noqa: E402
-from itertools import groupby  # noqa: E402
 from pathlib import Path  # noqa: E402
 from typing import Any, Final  # noqa: E402
 
@@ -42,10 +41,13 @@ settings.load_profile("patient")
 
 OURS: Final = ("COLUMNS", "FLOWSCHED", "HOME", "NUMBA", "OMP", "PATH", "PYTHON")
 """How variables begin that the package and its commands read; libraries set others when they are imported."""
+PLACES: Final = pytest.StashKey[dict[Path, int]]()
+"""Where the files of this part stand in the order."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--order", type=int, help="seed of the order of the files (default: another one in each run)")
+    parser.addoption("--part", default="1/1", help="K/N: of N parts of that order, the files of part K")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -54,6 +56,11 @@ def pytest_configure(config: pytest.Config) -> None:
     handed = getattr(config, "workerinput", {})  # to the processes of pytest-xdist
     if config.option.order is None:
         config.option.order = handed.get("order", secrets.randbelow(10**6))
+    # Shuffled, so that no test comes to need what another file has left behind.
+    files = sorted(ROOT.joinpath("tests").rglob("test_*.py"))
+    random.Random(config.option.order).shuffle(files)
+    part, parts = (int(number) for number in config.option.part.split("/"))
+    config.stash[PLACES] = {path: place for place, path in enumerate(files) if place % parts == part - 1}
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -62,14 +69,17 @@ def pytest_configure_node(node: Any) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> str:
-    return f"order of the files: --order={config.option.order}"
+    return f"order of the files: --order={config.option.order} --part={config.option.part}"
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leaves files of other parts alone, so that what they import and compile takes no memory."""
+    is_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
+    return True if is_test and collection_path not in config.stash[PLACES] else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Shuffles the files, so that no test comes to need what another file has left behind."""
-    files = [list(tests) for _, tests in groupby(items, key=lambda item: item.path)]
-    random.Random(config.option.order).shuffle(files)
-    items[:] = [item for file in files for item in file]
+    items.sort(key=lambda item: config.stash[PLACES][item.path])
 
 
 @pytest.fixture(autouse=True)
