@@ -51,7 +51,7 @@ from flowsched_gym.baselines.training.reinforce import Reinforce
 from flowsched_gym.baselines.training.updates import counting_updates
 from flowsched_gym.core.errors import ConfigError, listed
 from flowsched_gym.envs.policies.scores import weighted_policy
-from flowsched_gym.integrations.setwise import MaskableSetwisePolicy, SetwisePolicy, setwise_policy
+from flowsched_gym.integrations.setwise import MaskableSetwisePolicy, SetwisePolicy, marker_of, setwise_policy
 from flowsched_gym.integrations.weighted import WeightedModel
 from flowsched_gym.search.search import SEARCHED
 
@@ -147,6 +147,8 @@ def _check_suits(algorithm: AlgorithmConfig, policy: PolicyConfig, envs: VecEnv)
         raise ConfigError(f"{name}: it needs an environment with action masks; {described} without masks")
     if isinstance(algorithm, DistilConfig) and envs.get_attr("spec", [0])[0].id not in SEARCHED:
         raise ConfigError(f"{name}: it needs an environment that search plays in, {listed('', SEARCHED)}")
+    if isinstance(algorithm, ThesisA2CConfig) and not isinstance(space, spaces.Discrete):
+        raise ConfigError(f"{name}: it chooses one slot (Discrete), {described}")
     if isinstance(policy, WeightsConfig) is not isinstance(algorithm, CmaEsConfig):
         raise ConfigError(f"policy weights learns by cmaes, and cmaes learns it alone: {name}")
     if isinstance(policy, SetwiseConfig) and not isinstance(space, spaces.Discrete):
@@ -173,6 +175,17 @@ def _column(name: str | None, envs: VecEnv) -> int | None:
         allowed = [column for column in columns if "[" not in column]
         raise ConfigError(f"algorithm.baseline_column is {name!r}: it must be one of {listed(name, allowed)}")
     return columns.index(name)
+
+
+def _markers(envs: VecEnv, name: str) -> list[int]:
+    """Finds the places in an observation that tell for each action whether its slot is empty.
+
+    The action beyond those of slots, if there is one, is always there, and so is a request in slot 0.
+    """
+    layout = envs.get_attr("layout", 0)[0]
+    places = range(layout.size)[layout.slot_slice(marker_of(layout, f"algorithm is {name}"))]
+    assert isinstance(envs.action_space, spaces.Discrete)
+    return [places[action % len(places)] for action in range(int(envs.action_space.n))]
 
 
 def _weights(policy: PolicyConfig, envs: VecEnv) -> dict[str, Any]:
@@ -211,5 +224,6 @@ def _policy(algorithm: AlgorithmConfig, policy: PolicyConfig, envs: VecEnv) -> t
         classes = ("MlpPolicy", "MlpPolicy", MixturePolicy)
     if isinstance(algorithm, ThesisA2CConfig):
         names = ("initial_epsilon", "final_epsilon", "epsilon_fraction")
-        return classes[2], kwargs | {name: getattr(algorithm, name) for name in names}
+        kwargs |= {name: getattr(algorithm, name) for name in names}
+        return classes[2], kwargs | {"marked_by": _markers(envs, algorithm.name)}
     return (classes[1] if isinstance(algorithm, MASKED) else classes[0]), kwargs

@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> None:
     rules = _rules(options, players, kwargs) if options.explain else {}
     # Beside models, heuristics see what they need.
     see_all = any(player.learned for player in players)
-    arguments = [player.arguments(kwargs) if see_all else kwargs for player in players]
+    arguments = [player.arguments(kwargs) if see_all else {**kwargs, **player.settings} for player in players]
     with standard_output_kept_clean(), ExitStack() as processes, ProgressBar("playing episodes") as progress:
         # All of them before the first one plays: what is wrong with the last one is known at once.
         policies = [

@@ -54,6 +54,15 @@ NO_ARGUMENTS: Final = frozenset(
 """What ``gymnasium.make`` and ``make_vec`` keep with an environment's arguments, and what its columns are not of."""
 
 
+def marker_of(layout: Layout, reader: str) -> str:
+    """Finds the slot column that tells which slots can be chosen; an error says what needs it."""
+    names = [column.name for column in layout.slot]
+    marker = next((name for name in MARKERS if name in names), None)
+    if marker is None:
+        raise ConfigError(f"{reader}: it needs a slot column of {', '.join(MARKERS)}, the observation has {names}")
+    return marker
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetwiseShape:
     """Sizes of a set-wise network.
@@ -98,13 +107,7 @@ class SetwiseShape:
         With observations that were ``seen``, (batch, size), each column is standardised: the network reads how far it
         is from the mean of these, in standard deviations.
         """
-        names = [column.name for column in layout.slot]
-        marker = next((name for name in MARKERS if name in names), None)
-        if marker is None:
-            raise ConfigError(
-                f"network is setwise: it needs a slot column of {', '.join(MARKERS)}, the observation has {names}"
-            )
-        presence = names.index(marker)
+        presence = [column.name for column in layout.slot].index(marker_of(layout, "network is setwise"))
         centre, spread = ((), ()) if seen is None else _standards(seen, layout, presence)
         return cls(
             num_context=layout.num_context,

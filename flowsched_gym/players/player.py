@@ -20,6 +20,7 @@ from flowsched_gym.core.errors import ConfigError, listed, shown
 from flowsched_gym.core.files import open_to_read
 from flowsched_gym.core.packed import files_in, folder_of, is_folder
 from flowsched_gym.envs.policies import Policy
+from flowsched_gym.envs.policies.policy import attribute_of
 from flowsched_gym.players.kept import MODEL_PREFIX, MODEL_SUFFIX, load_agent
 from flowsched_gym.registration import (
     ENVIRONMENTS,
@@ -68,6 +69,7 @@ class Player:
         ability: What it may do, and what it knows.
         target: ``module:Class`` of a rule, planner or class, ``path.py:Class`` of a file.
         options: Options of a rule or planner, by name.
+        settings: Arguments of the environment that other options of it stand for.
         requires: Arguments without which the environment does not offer the actions of a rule, or of its base.
         models: Model files, one for each training.
         trained_with: Arguments with which an agent of the package was trained, and acts.
@@ -81,6 +83,7 @@ class Player:
     ability: Ability
     target: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, object] = field(default_factory=dict)
     requires: Mapping[str, object] = field(default_factory=dict)
     models: tuple[Path, ...] = ()
     trained_with: Mapping[str, Any] = field(default_factory=dict)
@@ -116,7 +119,8 @@ class Player:
 
     def arguments(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Returns an agent's arguments, changed so that the environment offers and tells what a heuristic needs."""
-        return {**heuristic_arguments(self.spec, kwargs), **self.requires} if self.is_heuristic else dict(kwargs)
+        seen = {**heuristic_arguments(self.spec, kwargs), **self.requires} if self.is_heuristic else kwargs
+        return {**seen, **self.settings}
 
     def make(self, env: Any, *, seed: int = 0, trust: bool = False) -> Policy:
         """Makes the policy for an environment, wrapped or not, single or vector.
@@ -135,6 +139,9 @@ class Player:
         kind = load_target(self.target)
         if not hasattr(kind, "for_env"):
             raise ConfigError(f"policy is {self.source!r}: the class needs a class method for_env(env, *, seed)")
+        for name, value in self.settings.items():
+            if (given := getattr(attribute_of(env, "config"), name)) != value:
+                raise ConfigError(f"policy is {self.source!r}: it needs {name}={value}, the environment has {given}")
         made = kind.for_env(env, seed=seed, **self.options)
         if not hasattr(made, "predict"):
             raise ConfigError(f"policy is {self.source!r}: what its for_env returns has no predict method")
@@ -271,8 +278,17 @@ def _heuristic(policy: str, spec: EnvironmentSpec, kwargs: Mapping[str, Any], ar
             raise ConfigError(f"{name} has no option {shown(key)}: it has {listed(key, found.options)}")
     base = options.get("base", found.base)
     below = _heuristic(base, spec, kwargs, "base") if isinstance(base, str) and spec.names(base) else None
-    ability, requires = (NOTHING, {}) if below is None else (below.ability, below.requires)
+    ability, requires, settings = (
+        (NOTHING, {}, {}) if below is None else (below.ability, below.requires, below.settings)
+    )
     ability += found.ability
+    for key, values in found.settings.items():
+        if key in options:
+            value = options.pop(key)
+            if value not in values:
+                raise ConfigError(f"{argument} is {shown(policy)}: {key} must be {' or '.join(values)}")
+            settings = {**settings, **values[value][0]}
+            ability += values[value][1]
     if plans := spec.plans(name):
         # It plays on copies of the episode, in which everything is known that any agent is told.
         future = Information.FUTURE if options.get("clairvoyant") is True else Information.DRAWN_FUTURES
@@ -286,6 +302,7 @@ def _heuristic(policy: str, spec: EnvironmentSpec, kwargs: Mapping[str, Any], ar
         ability=ability,
         target=found.target,
         options=options,
+        settings=settings,
         requires={**requires, **found.requires},
     )
 

@@ -6,7 +6,7 @@ Targets are strings, so that reading a spec imports nothing heavy.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 __all__ = [
     "NOTHING",
@@ -26,6 +26,8 @@ class Action(StrEnum):
     """Kinds of actions of policies; ``all`` are those of the bound."""
 
     GRANT = "grant"
+    GRANT_ANY = "grant any request"
+    """Those behind the visible ones too."""
     WAIT = "wait"
     POSTPONE = "postpone"
     ORDER = "order"
@@ -107,6 +109,8 @@ class PolicySpec:
         description: What it does, in one phrase.
         target: ``module:Class``; the class has ``for_env``.
         options: What ``name:key=value,key=value`` may set, by key: what it means and its default, in one phrase.
+        settings: Options that are the environment's: by key and value the arguments that they stand for, and actions
+            that these add.
         requires: Arguments without which the environment does not offer the policy's actions.
         ability: Its actions, and the information that it uses.
         base: Name of the policy that it goes on by, unless an option says otherwise.
@@ -116,15 +120,18 @@ class PolicySpec:
     description: str
     target: str
     options: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, Mapping[str, tuple[Mapping[str, object], Ability]]] = field(default_factory=dict)
     requires: Mapping[str, object] = field(default_factory=dict)
     ability: Ability = NOTHING
     base: str | None = None
 
 
 def policies_of(
-    module: str, policies: Mapping[str, tuple[str, str, tuple[str, ...]]], *, actions: tuple[str, ...]
+    module: str, policies: Mapping[str, tuple[str, str, tuple[str, ...]]], *, actions: tuple[str, ...], **common: Any
 ) -> tuple[PolicySpec, ...]:
     """Lists policies that take the same actions: by name, the class, what it does and what it knows.
+
+    Further arguments are those of `PolicySpec`, for all of them.
 
     Classes that are not given as ``module:Class`` are in ``module``.
     """
@@ -134,6 +141,7 @@ def policies_of(
             description=description,
             target=kind if ":" in kind else f"{module}:{kind}",
             ability=Ability.of(actions, information),
+            **common,
         )
         for name, (kind, description, information) in policies.items()
     )

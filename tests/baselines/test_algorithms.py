@@ -69,7 +69,7 @@ def test_what_does_not_suit_the_actions_is_refused() -> None:
     steps = "algorithm.n_steps=8"
     for overrides, message in (
         (("maskable_ppo", steps), "masks; the environment has Box without masks"),
-        (("a2c_thesis",), "mixes with the uniform distribution"),
+        (("a2c_thesis",), "a2c-thesis: it chooses one slot.*Box"),
         (("ppo", steps, "policy=setwise"), "setwise: it chooses one slot.*Box"),
         (("ppo", steps, "policy=pathwise"), "pathwise: it learns by maskable_ppo, reinforce or"),
         (("ddpg", "policy.start_std=0.5"), "start_std is 0.5: ppo, a2c and sac draw"),

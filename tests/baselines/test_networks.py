@@ -190,21 +190,20 @@ def test_what_does_not_tell_of_paths_or_leaves_no_choice_is_refused(env) -> None
         PathwiseShape.of_layout(layout, spaces.Discrete(3), width=4)
     with pytest.raises(ConfigError, match=r"pathwise: the action space is .* each slot"):
         PathwiseShape.of_layout(layout, spaces.MultiDiscrete([4, 3, 3]), width=4)
-    with pytest.raises(ConfigError, match="not Discrete"):
-        MixturePolicy(BOX, BOX, lambda _: 1e-3, initial_epsilon=1.0, final_epsilon=0.0, epsilon_fraction=1.0)
 
 
 def policy(**changes: Any) -> MixturePolicy:
-    """Makes a policy of two inputs and four actions."""
-    schedule = {"initial_epsilon": 1.0, "final_epsilon": 0.2, "epsilon_fraction": 0.5}
+    """Makes a policy of two inputs, which tell of two actions each."""
+    schedule = {"marked_by": [0, 1, 0, 1], "initial_epsilon": 1.0, "final_epsilon": 0.2, "epsilon_fraction": 0.5}
     return MixturePolicy(BOX, spaces.Discrete(4), lambda _: 1e-3, **schedule | changes)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0])
 def test_probabilities_are_a_mixture_with_the_uniform_distribution_and_their_gradients_finite(epsilon: float) -> None:
     logits = LOGITS.clone().requires_grad_()
-    mixed = mix_with_uniform(logits, torch.tensor(epsilon))
-    expected = (1 - epsilon) * torch.softmax(LOGITS, dim=-1) + epsilon / 4
+    waiting = torch.tensor([True, False, True, True]).expand_as(LOGITS)
+    mixed = mix_with_uniform(logits, torch.tensor(epsilon), waiting)
+    expected = (1 - epsilon) * torch.softmax(LOGITS, dim=-1) + epsilon * waiting / 3
     assert torch.allclose(mixed.exp(), expected, atol=1e-6)
     mixed[:, 0].sum().backward()
     assert torch.isfinite(logits.grad).all()
@@ -213,13 +212,13 @@ def test_probabilities_are_a_mixture_with_the_uniform_distribution_and_their_gra
 
 def test_the_probability_whose_logarithm_is_learned_from_is_that_of_the_draw() -> None:
     actor = policy(initial_epsilon=0.4, final_epsilon=0.4)
-    seen = torch.rand(5, 2)
+    seen = torch.rand(5, 2) * torch.tensor([[1.0, 0.0]] * 4 + [[1.0, 1.0]])  # the second and fourth slot are empty
     actions, _, drawn = actor(seen)
 
     _, learned, _ = actor.evaluate_actions(seen, actions)
 
     logits = actor.action_net(actor.mlp_extractor.forward_actor(seen))
-    mixture = 0.6 * torch.softmax(logits, dim=-1) + 0.4 / 4
+    mixture = 0.6 * torch.softmax(logits, dim=-1) + 0.4 * torch.tensor([[0.5, 0, 0.5, 0]] * 4 + [[0.25] * 4])
     assert torch.allclose(learned, drawn, atol=1e-6)
     assert torch.allclose(learned.exp(), mixture.gather(1, actions.reshape(-1, 1)).squeeze(1), atol=1e-6)
 

@@ -99,14 +99,19 @@ def test_a_short_training_has_fewer_episodes_and_some_algorithms_their_own_polic
 
 
 def test_the_thesis_is_configured_as_it_says() -> None:
-    config = composed("experiment=thesis")
+    config = composed("experiment=artemis_thesis", own=())
 
     algorithm, policy = config.algorithm, config.policy
     assert (algorithm.n_steps, algorithm.gamma, algorithm.gae_lambda) == (8, 0.99, 1.0)
     assert (policy.shared, policy.separate) == ([16], [])
-    expected = {"f": 10, "transport": "tcp", "observation": "paper", "reward": "lagged"}
+    expected = {
+        "workload": "artemis-thesis",
+        "transport": "tcp-lossy-2018a",
+        "observation": "paper",
+        "reward": "lagged",
+    }
     assert environment_arguments(config.env)[1] == expected
-    assert (config.env.k, config.workload["name"]) == (10, "gather-a1")
+    assert (config.env.k, config.env.f) == (10, 5)
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,14 @@
 
 from typing import Final
 
-from flowsched_gym.systems import SEARCH, Ability, EnvironmentSpec, PolicySpec, SystemSpec, policies_of
+from flowsched_gym.systems import NOTHING, SEARCH, Ability, EnvironmentSpec, PolicySpec, SystemSpec, policies_of
 
 __all__ = ["SYSTEM"]
+
+QUEUE: Final[dict[str, dict[str, tuple[dict[str, object], Ability]]]] = {
+    "queue": {"visible": ({}, NOTHING), "whole": ({"f": 10_000}, Ability.of(("grant any request",)))}
+}
+"""Which requests a rule ranks. The thesis says of its agent alone that it sees f of them (section 4.1.2)."""
 
 SYSTEM: Final = SystemSpec(
     name="artemis",
@@ -35,6 +40,12 @@ SYSTEM: Final = SystemSpec(
                         "random": ("RandomSlot", "any visible request", ()),
                         "fifo": ("FirstSlot", "first in, first out: the oldest request", ()),
                         "lifo": ("LastSlot", "last in, first out: the youngest visible request", ()),
+                    },
+                    actions=("grant",),
+                ),
+                *policies_of(
+                    "flowsched_gym.envs.policies",
+                    {
                         "edf": ("EarliestDeadline", "earliest deadline first", ("deadlines", "ages")),
                         "ssdf": ("SmallestRatio", "smallest size-deadline ratio first", ("sizes", "deadlines")),
                         "lsdf": ("LargestRatio", "largest size-deadline ratio first", ("sizes", "deadlines")),
@@ -42,6 +53,8 @@ SYSTEM: Final = SystemSpec(
                         "least-slack": ("LeastSlack", "least slack first", ("sizes", "deadlines", "ages")),
                     },
                     actions=("grant",),
+                    options={"queue": "the requests among which it chooses: visible, or whole, visible"},
+                    settings=QUEUE,
                 ),
                 PolicySpec(
                     name="feasible-first",

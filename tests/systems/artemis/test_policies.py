@@ -10,8 +10,10 @@ import pytest
 
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation import evaluate, rollout
+from flowsched_gym.evaluation.runner import OnRecords
 from flowsched_gym.players import find_player, make_policy
 from flowsched_gym.registration import find_environment
+from flowsched_gym.systems import Action
 from flowsched_gym.systems.artemis.env import ArtemisEnv
 from flowsched_gym.systems.artemis.policies import BASES
 from tests.envs.episodes import core, following, play
@@ -28,6 +30,21 @@ def make(**kwargs: Any) -> gym.Env:
     sizes, spans = [1.25e5, 2.5e5, 1.25e5, 5e5], [0.5, 0.003, 0.4, 0.3]
     flows = make_flows([0.0] * 4, sizes, span=spans, source=[1, 2, 3, 4])
     return gym.make(ARTEMIS, workload=flows, k=3, f=SLOTS, link_delay_us=0.0, **kwargs)
+
+
+def test_a_rule_of_the_whole_queue_serves_the_best_of_all_requests_and_says_so() -> None:
+    player = find_player("edf:queue=whole", ARTEMIS)
+    assert (player.name, player.actions) == ("edf:queue=whole", (Action.GRANT, Action.GRANT_ANY))
+    sizes, spans = [1.25e5] * 6, [0.6, 0.5, 0.4, 0.3, 0.02, 0.01]
+    flows = make_flows([0.0] * 6, sizes, span=spans, source=[1, 2, 3, 4, 5, 6])
+    few = {"workload": flows, "k": 1, "f": 2, "link_delay_us": 0.0}
+    orders: list[list[int]] = []
+    for policy in ("edf", "edf:queue=whole"):
+        keep: OnRecords = lambda _, records: orders.append(np.argsort(records.completion_time).tolist())  # noqa: E731
+        evaluate(ARTEMIS, policy, episodes=1, seed=0, kwargs=few, on_records=keep)
+    assert orders == [[1, 2, 3, 4, 5, 0], [5, 4, 3, 2, 1, 0]]
+    with pytest.raises(ConfigError, match="policy is 'edf:queue=whole': it needs f=10000, the environment has 2"):
+        make_policy("edf:queue=whole", gym.make(ARTEMIS, **few))
 
 
 def scores(env: ArtemisEnv, rows: npt.NDArray[np.int64]) -> dict[str, npt.NDArray[np.float64]]:
@@ -126,7 +143,7 @@ def test_skipping_or_postponing_late_requests_helps_where_they_fill_the_window()
 
 def test_bases_are_all_rules_that_grant_and_draw_nothing() -> None:
     specs = find_environment(ARTEMIS).policies
-    assert set(BASES) == {spec.name for spec in specs if not spec.options} - {"random"}
+    assert set(BASES) == {spec.name for spec in specs if spec.base is None} - {"random"}
 
 
 def test_wrong_options_and_environments_are_refused() -> None:
@@ -145,7 +162,7 @@ def test_wrong_options_and_environments_are_refused() -> None:
         ("postpone-late:margin_ms=-1", {"defer": "to-back"}, "margin_ms is -1: it must be a finite number >= 0"),
         ("skip-late", {"observation": "paper"}, "the observation has no column"),
         ("postpone-late:margin_ms=NaN", {"defer": "to-back"}, "margin_ms is nan: it must be a finite number"),
-        ("edf:active=5", {}, "edf has no option 'active': it has none"),
+        ("fifo:active=5", {}, "fifo has no option 'active': it has none"),
     ):
         with pytest.raises(ConfigError, match=message) as caught:
             make_policy(policy, make(**kwargs))
