@@ -19,7 +19,7 @@ from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
 from flowsched_gym.evaluation import make_environment, rollout, write_json
 from flowsched_gym.integrations.sb3 import load_policy
 from flowsched_gym.leaderboard import load_suite
-from flowsched_gym.players import make_policy
+from flowsched_gym.players import find_player, make_policy
 
 HERE: Final = Path(__file__).resolve().parent
 MODELS: Final = HERE.parent / "models"
@@ -27,7 +27,9 @@ FIGURES: Final = HERE / "data" / "thesis.json"
 ARTEMIS: Final = "flowsched/Artemis-v0"
 TRANSPORT: Final = "tcp-lossy-2018a"
 VARIANTS: Final = {"1": "artemis-thesis", "2": "artemis-thesis-a2"}
-HEURISTICS: Final = ("fifo", "edf", "ssdf", "lsdf", "feasible-first", "lifo", "skip-late")
+WHOLE: Final = ("edf:queue=whole", "ssdf:queue=whole", "lsdf:queue=whole")
+"""The thesis's rules where they rank all requests; without it they see five, as its agent does."""
+HEURISTICS: Final = ("fifo", "edf", "ssdf", "lsdf", *WHOLE, "feasible-first", "lifo", "skip-late")
 AGENTS: Final = {
     "a2c-thesis": {"observation": "paper", "reward": "lagged"},
     "ppo": {},
@@ -91,7 +93,8 @@ def measure(
     runs: Runs = {}
     times, gaps, so_far = [], [], []
     for player in players(policy, workload):
-        env = make_environment(ARTEMIS, kwargs)
+        settings = find_player(player, ARTEMIS).settings if isinstance(player, str) else {}
+        env = make_environment(ARTEMIS, {**kwargs, **settings})
         agent = make_policy(player, env, seed=0) if isinstance(player, str) else load_policy(player, env)
         for seed in range(FIRST_SEED, FIRST_SEED + num_runs):
             rollout(env, agent, seed=seed)

@@ -1,4 +1,4 @@
-"""Finds which of the thesis's comparators an agent is nearest to, as table 4.7 does: of ``thesis.md``, one section."""
+"""Sets completion times beside table 4.6, and finds which comparators an agent is nearest to, as table 4.7 does."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -7,7 +7,10 @@ import numpy as np
 
 from benchmarks.paper.thesis import PERCENTS
 from flowsched_gym.leaderboard import Table
+from flowsched_gym.systems import OPTIONS
 
+SOME_PERCENTS: Final = (25, 50, 75, 95, 96, 97, 98, 99, 100)
+"""Those of the thesis's Table 4.6."""
 COMPARATORS: Final = ("edf", "ssdf", "lsdf")
 
 PARTS: Final[Mapping[str, tuple[str, int, int]]] = {
@@ -60,3 +63,15 @@ def distance(agent: dict[str, Any], other: dict[str, Any], measure: str) -> floa
     mine, its = (np.array(each[distribution])[chosen] for each in (agent, other))
     apart = (mine > 0) & (its > 0)
     return 100 * float(np.abs(np.log(mine[apart] / its[apart])).mean())
+
+
+def percents_table(policies: dict[str, Any], printed: dict[str, Any]) -> Table:
+    """Lays percentiles of completion times out, and what the thesis prints below those of its policies."""
+    rows = []
+    for name, figures in printed.items():
+        theirs = figures["fct_percentiles_ms"]
+        for policy in (each for each in policies if each.partition(OPTIONS)[0] == name):
+            ours = dict(zip(PERCENTS, policies[policy]["fct_ms"], strict=True))
+            rows.append((policy, *(f"{ours[percent]:.1f}" for percent in SOME_PERCENTS)))
+        rows.append(("thesis", *(f"{theirs[str(percent)]:.1f}" for percent in SOME_PERCENTS)))
+    return Table(columns=("policy", *map(str, SOME_PERCENTS)), rows=tuple(rows))
