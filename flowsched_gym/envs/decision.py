@@ -119,7 +119,7 @@ class DecisionEnv(FlowSchedEnv[Any], Generic[Rules]):
         info = super()._info(finished, terms)
         if self._network.num_tokens is not None:
             info["destination"] = self._play.asking_host()
-        if self.num_actions:
+        if isinstance(self.action_space, spaces.Discrete):
             info["empty_slot_choices"] = self._episodes["empty_slot_choices"].item()
         if self._over:
             info |= zip(self.final_infos, self._play.final().tolist(), strict=True)
@@ -292,6 +292,6 @@ class DecisionVectorEnv(FlowSchedVectorEnv):
         columns = super()._columns(outputs)
         if self._template._network.num_tokens is not None:
             columns["destination"] = outputs.host
-        if self._template.num_actions:
+        if isinstance(self.single_action_space, spaces.Discrete):
             columns["empty_slot_choices"] = outputs.empty_slot_choices
         return columns

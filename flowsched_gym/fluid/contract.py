@@ -2,8 +2,8 @@
 
 A hook is a static method on plain arrays, which Numba can compile, or a rule that is compiled: it reads and writes
 arrays, and makes none. The SimPy engine calls the hooks of its discipline as they are. The compiled engine compiles
-those of the one discipline that it runs, found by the type of its record (``fluid.compiled.sharing``). So a rule is
-written once, and a discipline of a user's own runs on both engines, to the same bits.
+those of the one discipline that it runs, found by the type of its record (``of_discipline``). So a rule is written
+once, and a discipline of a user's own runs on both engines, to the same bits.
 """
 
 from typing import Any, ClassVar, Final, NamedTuple
@@ -18,6 +18,7 @@ from flowsched_gym.flows.workload import Workload
 from flowsched_gym.fluid.decision import DecisionKind
 from flowsched_gym.fluid.state import Controls, FlowState
 from flowsched_gym.fluid.transport import Transport
+from flowsched_gym.machine_code.decorators import chosen_by_type
 from flowsched_gym.topology.network import Network
 
 
@@ -169,6 +170,22 @@ HOOKS: Final = tuple(name for name, member in vars(Discipline).items() if isinst
 
 
 derive_record_type(Discipline, "discipline")
+
+
+def _hook(name: str, record: Any) -> Any:
+    """Finds a hook of the discipline that keeps a record of this type: the plain function, where it is a rule."""
+    hook = getattr(record.discipline, name)
+    return getattr(hook, "py_func", hook)
+
+
+def _is_own(record: Any) -> bool:
+    """Returns whether a discipline is a user's own: indices of the package's hooks are tested, and not checked."""
+    return not record.discipline.__module__.startswith("flowsched_gym.")
+
+
+of_discipline = chosen_by_type(_hook, checked=_is_own)
+"""Calls, in place of a hook, that of the discipline whose record is the last argument."""
+moved = of_discipline(Discipline.moved)
 
 
 def wrong_review_time(discipline: Discipline, time: object, now: float) -> SimulationError:

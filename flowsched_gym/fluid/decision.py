@@ -93,6 +93,7 @@ class Decision(NamedTuple):
 
     Attributes:
         is_due: Whether an agent has to decide; if not, the episode is over, and the rest shows its end.
+        num_periods: Periods that have begun; 0 where there are none.
         advanced_to: Time in s to which ``state.remaining`` belongs; rates are constant since.
         candidates: Rows of the flows to decide on, oldest first: requests that wait for a token, flows that compete, or
             the flow that needs a path; none at the beginning of a period.
@@ -112,6 +113,7 @@ class Decision(NamedTuple):
     number: int
     is_due: bool
     now: float
+    num_periods: int
     advanced_to: float
     candidates: AnyIntArray
     first_candidate: int
@@ -146,7 +148,8 @@ class DecisionRules(Protocol):
     def act(self, decision: Decision, action: Any) -> tuple[int, int, bool]:
         """Reads an action in the action space as an ``Order`` and the index that it is about.
 
-        An action of several numbers is an array of them. At a period it sets what it is to set, and the order is
+        An action of several numbers is an array of them. At a period it sets what the discipline keeps, largest rates
+        (where the network has ``rate_caps``) and paths (``rules.routing.choose_path.move``), and the order is
         ``GO_ON``. Also returns whether the order replaces an action that does nothing now, such as the choice of an
         empty slot.
         """
@@ -198,10 +201,6 @@ class Waiting(Protocol):
         """What else waits for a decision, if anything."""
 
     @property
-    def routes(self) -> Routes | None:
-        """Between which paths each flow may choose; ``None`` where paths stay."""
-
-    @property
     def network(self) -> Network:
         """Links as they are now, and paths."""
 
@@ -217,7 +216,8 @@ def check_order(network: Waiting, order: int, index: int) -> None:
         return
     pending = network.pending
     if order == Order.GO_ON:
-        check_period(network)
+        if not isinstance(pending, PeriodDecision):
+            raise SimulationError("no period waits to begin")
         return
     if order == Order.SERVE_FIRST:
         if not isinstance(pending, OrderDecision):
@@ -227,31 +227,11 @@ def check_order(network: Waiting, order: int, index: int) -> None:
         return
     if not isinstance(pending, PathDecision):
         raise SimulationError("no path waits for a decision")
-    _check_path(network, index, pending.first, pending.last)
-
-
-def check_period(network: Waiting) -> PeriodDecision:
-    """Returns which period waits to begin; refuses if none does."""
-    if not isinstance(network.pending, PeriodDecision):
-        raise SimulationError("no period waits to begin")
-    return network.pending
-
-
-def check_move(network: Waiting, row: int, choice: int) -> int:
-    """Returns the path that an active flow, by its row in ``routes``, is to take; refuses as ``Engine.move`` does."""
-    check_period(network)
-    if network.routes is None:
-        raise SimulationError("no routing was given: flows keep their paths")
-    first = int(network.routes.first[row])
-    _check_path(network, choice, first, int(network.routes.last[row]))
-    return first + choice
-
-
-def _check_path(network: Waiting, choice: int, first: int, last: int) -> None:
-    if not 0 <= choice < last - first:
-        raise SimulationError(f"choice is {choice}: the flow has the paths 0 to {last - first - 1}")
-    if not path_is_up(first + choice, network.network):
-        raise SimulationError(f"choice is {choice}: a link of that path has failed")
+    num_paths = pending.last - pending.first
+    if not 0 <= index < num_paths:
+        raise SimulationError(f"choice is {index}: the flow has the paths 0 to {num_paths - 1}")
+    if not path_is_up(pending.first + index, network.network):
+        raise SimulationError(f"choice is {index}: a link of that path has failed")
 
 
 @inlined_part
@@ -285,13 +265,6 @@ class Engine(ABC):
     @abstractmethod
     def skip(self, count: int) -> None:
         """Leaves out so many periods from the next one on, which begin before another flow arrives, after ``go_on``."""
-
-    @abstractmethod
-    def move(self, row: int, choice: int) -> None:
-        """Sends an active flow along another of its paths while a ``PeriodDecision`` waits; nothing sent is lost.
-
-        Raises a ``SimulationError`` if none waits, paths stay, or there is no such path, or one with a failed link.
-        """
 
     @abstractmethod
     def records(self) -> Records:

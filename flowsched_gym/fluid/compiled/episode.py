@@ -10,7 +10,6 @@ from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.core.errors import SimulationError
 from flowsched_gym.core.periods import PeriodDecision
 from flowsched_gym.flows.records import Records
-from flowsched_gym.fluid.compiled.choosing import move as move_flow
 from flowsched_gym.fluid.compiled.orders import give_one
 from flowsched_gym.fluid.compiled.simulation import BatchSimulation
 from flowsched_gym.fluid.compiled.stepping import decision_of
@@ -22,10 +21,8 @@ from flowsched_gym.fluid.decision import (
     Engine,
     OrderDecision,
     PathDecision,
-    check_move,
     check_order,
 )
-from flowsched_gym.fluid.routes import Routes
 from flowsched_gym.fluid.stages import Barrier
 from flowsched_gym.fluid.state import Controls, EventKind, FlowState
 from flowsched_gym.topology import Routing, Topology
@@ -173,15 +170,6 @@ class CompiledSimulation(Engine):
         return self.topology.network._replace(capacity=capacity)
 
     @property
-    def routes(self) -> Routes | None:
-        """Between which paths each flow may choose; ``None`` where paths stay."""
-        choosing = self._tables.choosing
-        if choosing is None or choosing.chooser is None:
-            return None
-        first, end = self._first_row, self._first_row + self.batch.num_rows
-        return Routes._make(column[first:end] for column in choosing.routes)
-
-    @property
     def links(self) -> ActiveFlows:
         """The flows that send."""
         tables = self._tables
@@ -222,10 +210,6 @@ class CompiledSimulation(Engine):
     def skip(self, count: int) -> None:
         """Leaves out so many periods in which no flow is active; see ``Engine``."""
         self.batch.skip(self.number, count)
-
-    def move(self, row: int, choice: int) -> None:
-        """Sends an active flow along another of its paths; see ``Engine``."""
-        move_flow(self._tables, self.number, self._first_row + row, check_move(self, row, choice))
 
     def records(self) -> Records:
         """Returns what has become of every flow so far."""

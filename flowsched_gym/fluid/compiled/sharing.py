@@ -4,37 +4,21 @@ In compiled code there is the one discipline that is used, which the type of its
 the allocation cache besides: where it is ``None``, compiled code has nothing of it.
 """
 
-from typing import Any
-
 from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.fluid.compiled.allocation_cache import AllocationCache, forget, mark_stale
 from flowsched_gym.fluid.compiled.incremental import leave, share_incrementally
 from flowsched_gym.fluid.compiled.tables import Tables, controls_of, network_of
-from flowsched_gym.fluid.contract import Discipline
+from flowsched_gym.fluid.contract import Discipline, of_discipline
 from flowsched_gym.fluid.rules.sharing import share_links, sort_by_priority
-from flowsched_gym.machine_code.decorators import chosen_by_presence, chosen_by_type, inlined_part
+from flowsched_gym.machine_code.decorators import chosen_by_presence, inlined_part
 
-
-def _hook(name: str, record: Any) -> Any:
-    """Finds a hook of the discipline that keeps a record of this type: the plain function, where it is a rule."""
-    hook = getattr(record.discipline, name)
-    return getattr(hook, "py_func", hook)
-
-
-def _is_own(record: Any) -> bool:
-    """Returns whether a discipline is a user's own: indices of the package's hooks are tested, and not checked."""
-    return not record.discipline.__module__.startswith("flowsched_gym.")
-
-
-_of_discipline = chosen_by_type(_hook, checked=_is_own)
-begin_flow = _of_discipline(Discipline.begin_flow)
-control = _of_discipline(Discipline.control)
-review_time = _of_discipline(Discipline.review_time)
-average = _of_discipline(Discipline.average)
-finished = _of_discipline(Discipline.finished)
-moved = _of_discipline(Discipline.moved)
-all_may_change = _of_discipline(Discipline.all_may_change)
-serve_first = _of_discipline(Discipline.serve_first)
+begin_flow = of_discipline(Discipline.begin_flow)
+control = of_discipline(Discipline.control)
+review_time = of_discipline(Discipline.review_time)
+average = of_discipline(Discipline.average)
+finished = of_discipline(Discipline.finished)
+all_may_change = of_discipline(Discipline.all_may_change)
+serve_first = of_discipline(Discipline.serve_first)
 
 
 def _share_anew(t: Tables, n: int, rows: IntArray, count: int, cache: None) -> None:

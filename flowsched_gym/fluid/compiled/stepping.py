@@ -20,8 +20,8 @@ from flowsched_gym.machine_code.decorators import (
     threaded_function,
 )
 
-_Asked = tuple[IntArray, int, int, IntArray, int, int, int, bool, Routes | None]
-"""What a ``Decision`` is about: its fields from ``candidates`` to ``can_wait``, and ``routes``."""
+_Asked = tuple[IntArray, int, int, IntArray, int, int, int, bool, Routes | None, int]
+"""What a ``Decision`` is about: its fields from ``candidates`` to ``can_wait``, ``routes`` and ``num_periods``."""
 
 _, ORDER, PATH, PERIOD = (int(kind) for kind in DecisionKind)
 GO_ON: Final = int(Order.GO_ON)
@@ -258,7 +258,7 @@ def _about_tokens(t: Tables, n: int, choosing: None) -> _Asked:
     index = net["asking"] if net["asking"] != NOBODY else net["last_asking"]
     d = t.destinations[n * t.most_destinations + index]
     waiting, can_wait = d["tail"] - d["head"], d["num_holders"] > 0 or d["expected"] > 0
-    return t.requests, d["head"], waiting, t.holders, d["first_holder"], d["num_holders"], d["host"], can_wait, None
+    return t.requests, d["head"], waiting, t.holders, d["first_holder"], d["num_holders"], d["host"], can_wait, None, 0
 
 
 @inlined_part
@@ -268,8 +268,8 @@ def _about_flows(t: Tables, n: int, choosing: Choosing) -> _Asked:
     count = choices["num_asked"] if net["asking"] != NOBODY else 0
     if choosing.asks != ORDER:
         count = min(count, 1) if choosing.asks == PATH else 0
-    first, first_active, routes = choices["first_asked"], n * t.most_active, choosing.routes
-    return choosing.asked, first, count, t.active, first_active, net["num_active"], NOBODY, False, routes
+    first, first_active, about = choices["first_asked"], n * t.most_active, (choosing.routes, choices["periods"])
+    return choosing.asked, first, count, t.active, first_active, net["num_active"], NOBODY, False, *about
 
 
 _asked_of = chosen_by_presence(_about_tokens, _about_flows)
@@ -279,11 +279,14 @@ _asked_of = chosen_by_presence(_about_tokens, _about_flows)
 def decision_of(t: Tables, n: int, choosing: Choosing | None) -> Decision:
     """Lays out what network ``n`` asks; also called from Python."""
     net = t.networks[n]
-    candidates, first, count, active, first_active, num_active, host, can_wait, routes = _asked_of(t, n, choosing)
+    candidates, first, count, active, first_active, num_active, host, can_wait, routes, periods = _asked_of(
+        t, n, choosing
+    )
     return Decision(
         n,
         net["asking"] != NOBODY,
         net["now"],
+        periods,
         net["advanced_to"],
         candidates,
         first,

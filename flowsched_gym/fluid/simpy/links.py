@@ -32,7 +32,7 @@ class SharedLinks:
 
     Args:
         data_capacity: What the discipline leaves of the links for data, in B/s, (num_links,); changes with the links.
-        delay: Propagation delay in s of each flow's path, by row.
+        delay: Propagation delay in s of each path, by its row in the path table.
 
     Attributes:
         on_change: What is called with each flow that begins to send or has sent its last byte.
@@ -48,7 +48,7 @@ class SharedLinks:
         network: Network,
         data_capacity: FloatArray,
         discipline: Discipline,
-        delay: list[float],
+        delay: FloatArray,
         note: Callable[[EventKind, int], None],
     ) -> None:
         num_flows = len(state.size)
@@ -152,7 +152,8 @@ class SharedLinks:
             for react in self.on_change:
                 react(row)
             self._window_sent.pop(row, None)
-            env.at(env.now + self._delay[row], EventKind.DELIVERY, row, self._last_byte.pop(row))
+            arrival = env.now + float(self._delay[self._controls.path[row]])
+            env.at(arrival, EventKind.DELIVERY, row, self._last_byte.pop(row))
 
     def _share(self, _: Event) -> None:
         """Shares the links, after all else of this instant."""

@@ -16,7 +16,7 @@ import numpy as np
 from simpy import Event
 from simpy.events import ProcessGenerator
 
-from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.periods import Period
 from flowsched_gym.core.simpy_environment import LAST_ROW, NetworkEnvironment, Periods
 from flowsched_gym.fluid.contract import Discipline, check_discipline
@@ -81,7 +81,6 @@ class SimulatedNetwork(ABC):
         check_discipline(discipline, transport, asks, period, paths_stay=paths_stay, has_tokens=has_tokens)
         assert workload.deadline_span is not None
         path = topology.ecmp(workload.source, workload.destination, workload.flow_id, seed=seed)
-        delay = topology.path_delay(path)
         volume = np.empty(workload.num_flows)
         wire_volume(workload.size, transport.segment, transport.header, volume)
         topology.check_times(path, volume, workload.arrival_time)
@@ -108,15 +107,15 @@ class SimulatedNetwork(ABC):
         self.log: list[tuple[float, EventKind, int]] | None = [] if keep_log else None
         self._grant_time = np.full(workload.num_flows, np.nan)
         self._volume = volume.copy()
-        self._delay: list[float] = delay.tolist()
-        self._round_trip: list[float] = round_trip_time(topology, delay, transport).tolist()
+        self._delay = topology.path_delay(np.arange(len(topology.path_start) - 1))
+        self._round_trip = round_trip_time(topology, self._delay, transport)
         self._connecting: list[int] = []
         self._over = self.env.event()
         if not paths_stay:
             self._open_paths(routing or ECMP, seed)
         self.links = self._new_links(flowlets=routing is not None and routing.kind is RoutingKind.CONGA)
         if num_tokens is not None:
-            self._open_destinations(num_tokens, delay)
+            self._open_destinations(num_tokens, path)
         if workload.has_stages:
             self._open_stages(barrier)
         self._open_decisions(asks, period)
@@ -125,7 +124,8 @@ class SimulatedNetwork(ABC):
         discipline.begin_network(0, 0, workload)
         if workload.link_changes is not None:
             self.env.process(self._change_links(workload.link_changes))
-        self.env.process(self._arrivals(workload.arrival_time + delay if has_tokens else workload.arrival_time))
+        request_delay = self._delay[path] if has_tokens else 0.0
+        self.env.process(self._arrivals(workload.arrival_time + request_delay))
         if not workload.num_flows:
             self._over.succeed()
 
@@ -198,9 +198,7 @@ class SimulatedNetwork(ABC):
         has_work = begin_work(self.env.now, row, self.state, self.controls, self._stages)
         self._begin(row)
         if has_work:
-            delay, self._delay[row] = self._delay[row], 0.0
             yield self.links.send(row)
-            self._delay[row] = delay
 
     def _wait_for_task(self, row: int) -> ProcessGenerator:
         """Waits until the CPU work of those flows of its task is done for which a flow waits."""
@@ -222,7 +220,7 @@ class SimulatedNetwork(ABC):
         self._paths.choose(self.env.now, row, self.links.active, self.links.num_active)
 
     def _connect(self, row: int) -> ProcessGenerator:
-        handshake = self.transport.handshake_round_trips * self._round_trip[row]
+        handshake = self.transport.handshake_round_trips * float(self._round_trip[self.controls.path[row]])
         self._connecting.append(row)
         yield self.env.at(self.env.now + handshake, EventKind.START, row)
         self._connecting.remove(row)
@@ -245,7 +243,7 @@ class SimulatedNetwork(ABC):
         env, transport, controls = self.env, self.transport, self.controls
         window = transport.initial_window
         while True:
-            round_end = env.now + self._round_trip[row]
+            round_end = env.now + float(self._round_trip[controls.path[row]])
             controls.review_at[row] = self.state.attained[row] + window * transport.packet
             yield self.links.window_sent(row)
             if env.now < round_end:
@@ -284,12 +282,6 @@ class SimulatedNetwork(ABC):
                 if not paths.is_up(row):
                     self._choose_path(row)
 
-    def _on_moved(self, row: int) -> None:
-        delay = self.topology.path_delay(self.controls.path[row : row + 1])
-        self._delay[row] = float(delay[0])
-        self._round_trip[row] = float(round_trip_time(self.topology, delay, self.transport)[0])
-        self.discipline.moved(0, row, self.discipline.record)
-
     def _note(self, kind: EventKind, row: int) -> None:
         if self.log is not None:
             self.log.append((self.env.now, kind, row))
@@ -313,7 +305,7 @@ class SimulatedNetwork(ABC):
             self.controls,
             self.network,
             self.env,
-            on_moved=self._on_moved,
+            on_moved=lambda row: self.discipline.moved(0, row, self.discipline.record),
             on_request=self._request_decision,
         )
 
@@ -332,9 +324,9 @@ class SimulatedNetwork(ABC):
             return LossyLinks(*arguments, workload=self.workload, topology=self.topology, transport=self.transport)
         return FlowletLinks(*arguments, paths=self._paths) if flowlets else SharedLinks(*arguments)
 
-    def _open_destinations(self, num_tokens: int, delay: FloatArray) -> None:
+    def _open_destinations(self, num_tokens: int, path: IntArray) -> None:
         destination, handshakes = self.workload.destination, self.transport.handshake_round_trips
-        token_time = (delay + self.links.lateness() + handshakes * np.array(self._round_trip)).tolist()
+        token_time = (self._delay[path] + self.links.lateness() + handshakes * self._round_trip[path]).tolist()
         hosts, counts = np.unique(destination, return_counts=True)
         for host, count in zip(hosts.tolist(), counts.tolist(), strict=True):
             self.destinations[host] = Destination(

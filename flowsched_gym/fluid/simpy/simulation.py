@@ -20,7 +20,6 @@ from flowsched_gym.fluid.decision import (
     OrderDecision,
     PathDecision,
     Rows,
-    check_move,
     check_order,
 )
 from flowsched_gym.fluid.isolation import ideal_times
@@ -132,7 +131,7 @@ class Simulation(SimulatedNetwork, Engine):
             host, can_wait = destination.host, destination.can_wait
         elif pending is not None:
             candidates = pending.candidates, 0, len(pending.candidates)
-        instant = (0, self.awaits_decision, self.now, links.advanced_to)
+        instant = (0, self.awaits_decision, self.now, self.num_periods, links.advanced_to)
         delivered = (self.delivery_order, 0, len(self.state.size), self.num_delivered, self.completion_time)
         flows_and_links = (self.state, self.controls, self.network, self.routes, self.discipline.record)
         return Decision._make(
@@ -189,11 +188,6 @@ class Simulation(SimulatedNetwork, Engine):
         """Leaves out so many periods in which no flow is active; see ``Engine``."""
         self.num_periods += count
         self._periods.skip(count)
-
-    def move(self, row: int, choice: int) -> None:
-        """Sends an active flow along another of its paths; see ``Engine``."""
-        path = check_move(self, row, choice)
-        self._paths.take(row, path)
 
     def _ask(self) -> None:
         """Requests the next decision: at once where nothing else happens in this instant, else after that."""

@@ -6,14 +6,14 @@ from typing import Final
 import numpy as np
 
 from flowsched_gym.core.arrays import IntArray
-from flowsched_gym.envs import NetworkView
 from flowsched_gym.envs.drawing import Scene, View
 from flowsched_gym.envs.drawing.formats import count_text, duration_text, number_text, rate_text, shortened, size_text
 from flowsched_gym.envs.drawing.panels import Bar, Charts, Column, Grid, Key, Row, Rows, Stack, Table, Text, Tone
 from flowsched_gym.envs.thresholds import CLASSES, class_of_size
 from flowsched_gym.fluid.decision import Decision
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig
-from flowsched_gym.systems.auto.long_flows.observation import asked_server, long_active, on_links, path_of, seen_flows
+from flowsched_gym.systems.auto.long_flows.observation import ALL
+from flowsched_gym.systems.auto.long_flows.rules import LongFlowRules, asked_server, list_seen, on_links
 from flowsched_gym.systems.auto.thresholds.config import SCALE, AuTOThresholdsConfig
 
 MOST_CHARTS: Final = 4
@@ -98,13 +98,16 @@ def _queues(
     )
 
 
-def long_flows_panels(config: AuTOLongFlowsConfig, scene: Scene, view: NetworkView) -> View:
+def long_flows_panels(config: AuTOLongFlowsConfig, scene: Scene, rules: LongFlowRules, decision: Decision) -> View:
     """Lists what a picture shows."""
-    server, long, seen = asked_server(view, config), long_active(view, config), seen_flows(view, config)
-    long_on = on_links(view, config, long)
+    server, seen = asked_server(rules, decision), decision.flows["listed"][: list_seen(rules, decision)]
+    long_on, all_on = on_links(rules, decision)
+    # Each flow is on a link up and on one down.
+    num_long, num_active = int(long_on.sum()) // 2, int(all_on.sum()) // 2
+    delivered = decision.delivered[: decision.num_delivered].astype(np.int64)
     # Of just the size from which on flows are long none has been long.
-    done = view.delivered[view.size[view.delivered] > config.long_from]
-    whose = "the network" if server is None else f"server {server}"
+    done = delivered[decision.state.size[delivered] > config.long_from]
+    whose = "the network" if server == ALL else f"server {server}"
     thresholds = ", ".join(size_text(threshold) for threshold in config.thresholds)
     links = Grid(
         title="Long flows on the hosts' links",
@@ -125,26 +128,26 @@ def long_flows_panels(config: AuTOLongFlowsConfig, scene: Scene, view: NetworkVi
             f"Asked: queue, largest rate and path of {count_text(len(seen), 'long flow')} of {whose}",
         ),
         stacks=(
-            Stack(584, (_slots(config, view, seen),)),
-            Stack(372, (links, _results(scene, view, len(long), done), finished)),
+            Stack(584, (_slots(config, decision, seen),)),
+            Stack(372, (links, _results(scene, num_active, num_long, delivered, done), finished)),
         ),
         legend=tuple(Key(tone, text, width=12) for tone, text in zip(TONES, COUNTS, strict=True)),
     )
 
 
-def _slots(config: AuTOLongFlowsConfig, view: NetworkView, seen: IntArray) -> Table:
-    queues, paths = view.queues_of(seen), path_of(view, config, seen)
+def _slots(config: AuTOLongFlowsConfig, decision: Decision, seen: IntArray) -> Table:
+    flows, state, controls = decision.flows, decision.state, decision.controls
 
     def flow(slot: int, row: int) -> Row:
-        limit = float(view.rate_cap[row])
+        limit = float(controls.rate_cap[row])
         return (
-            f"flow {view.flow_id[row]}",
-            f"{view.source[row]} to {view.destination[row]}",
-            size_text(float(view.attained[row])),
-            duration_text(view.now - float(view.arrival_time[row])),
-            str(queues[slot]),
-            str(paths[slot]),
-            rate_text(float(view.rate[row])),
+            f"flow {flows['flow_id'][row]}",
+            f"{flows['source'][row]} to {flows['destination'][row]}",
+            size_text(float(state.attained[row])),
+            duration_text(decision.now - float(state.arrival_time[row])),
+            str(decision.record.level[row]),
+            str(controls.path[row] % config.paths),
+            rate_text(float(state.rate[row])),
             "none" if math.isinf(limit) else rate_text(limit),
         )
 
@@ -162,9 +165,9 @@ def _slots(config: AuTOLongFlowsConfig, view: NetworkView, seen: IntArray) -> Ta
     )
 
 
-def _results(scene: Scene, view: NetworkView, num_long: int, done: IntArray) -> Table:
-    every, short = len(view.active), np.setdiff1d(view.delivered, done)
-    parts = ("long", num_long, done), ("short so far", every - num_long, short), ("all", every, view.delivered)
+def _results(scene: Scene, every: int, num_long: int, delivered: IntArray, done: IntArray) -> Table:
+    short = np.setdiff1d(delivered, done)
+    parts = ("long", num_long, done), ("short so far", every - num_long, short), ("all", every, delivered)
     return Table(
         height=88,
         columns=(

@@ -25,6 +25,8 @@ from typing import Any, Final
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.fluid.contract import moved
+from flowsched_gym.fluid.decision import Decision
 from flowsched_gym.fluid.routes import (
     ByCongestion,
     ByExpansion,
@@ -38,9 +40,21 @@ from flowsched_gym.fluid.routes import (
     shared_ends,
 )
 from flowsched_gym.fluid.rules.routing.memr import choose_by_expansion
-from flowsched_gym.machine_code.decorators import allocating_rule, chosen_by_type, rule
+from flowsched_gym.machine_code.decorators import allocating_rule, chosen_by_type, inlined_part, rule
 
 NOBODY: Final = -1
+
+
+@inlined_part
+def move(decision: Decision, row: int, choice: int) -> None:
+    """Sends an active flow along one of its paths from the period on that begins; it stays if a link there has failed.
+
+    Nothing that it has sent is lost. The network needs a routing.
+    """
+    path = decision.routes.first[row] + choice  # type: ignore[union-attr]  # there is a routing
+    if path != decision.controls.path[row] and path_is_up(path, decision.network):
+        decision.controls.path[row] = path
+        moved(decision.number, row, decision.record)
 
 
 @rule

@@ -1,20 +1,31 @@
 """AuTO's environment of long flows: in which queue, how fast and by which path each of them goes on."""
 
-from flowsched_gym.core.arrays import BoolArray, IntArray
+from functools import partial
+
 from flowsched_gym.core.periods import Period
-from flowsched_gym.envs import PeriodEnv, PeriodVectorEnv
+from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
+from flowsched_gym.envs.actions import MultiDiscrete
 from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.drawing import View
+from flowsched_gym.fluid.decision import DecisionKind
+from flowsched_gym.fluid.disciplines import Mlfq
 from flowsched_gym.systems.auto.flows import flow_source
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig
 from flowsched_gym.systems.auto.long_flows.observation import long_flows_layout
-from flowsched_gym.systems.auto.long_flows.rules import LongFlowsControl
+from flowsched_gym.systems.auto.long_flows.rules import (
+    EPISODE_FIELDS,
+    FLOW_FIELDS,
+    NUM_RATES,
+    TERMS,
+    LongFlowRules,
+    long_flow_rules,
+)
 from flowsched_gym.systems.auto.panels import long_flows_panels
 from flowsched_gym.topology import Routing, RoutingKind, multi_plane
 from flowsched_gym.workload import WorkloadLike
 
 
-class AuTOLongFlowsEnv(PeriodEnv[IntArray]):
+class AuTOLongFlowsEnv(DecisionEnv[LongFlowRules]):
     """AuTO's control of long flows: an agent chooses their queues, largest rates and paths.
 
     ## Description
@@ -98,7 +109,6 @@ class AuTOLongFlowsEnv(PeriodEnv[IntArray]):
     """
 
     config: AuTOLongFlowsConfig
-    _control: LongFlowsControl
     _skips_empty_periods = True
 
     @configured_by(AuTOLongFlowsConfig, long_flows_layout)
@@ -108,30 +118,36 @@ class AuTOLongFlowsEnv(PeriodEnv[IntArray]):
         source = flow_source(
             workload, load=config.load, flows=config.flows, hosts=config.hosts, capacity=config.paths * config.capacity
         )
-        control = LongFlowsControl(config)
-        topology = multi_plane(
-            num_hosts=config.hosts, num_planes=config.paths, capacity=config.capacity, delay=config.delay
-        )
         super().__init__(
-            control,
+            long_flow_rules(config),
+            MultiDiscrete([config.num_queues, NUM_RATES, config.paths] * config.n_l),
             source=source,
-            network=control.network(topology, Period(seconds=config.seconds), Routing(RoutingKind.ECMP)),
+            network=NetworkSetup(
+                topology=multi_plane(
+                    num_hosts=config.hosts, num_planes=config.paths, capacity=config.capacity, delay=config.delay
+                ),
+                new_discipline=partial(Mlfq, config.thresholds),
+                routing=Routing(RoutingKind.ECMP),
+                asks=DecisionKind.PERIOD,
+                period=Period(seconds=config.seconds),
+                rate_caps=True,
+                flow_fields=FLOW_FIELDS,
+                episode_fields=EPISODE_FIELDS,
+            ),
+            layout=long_flows_layout(config),
+            terms=TERMS,
             render_mode=render_mode,
             max_decisions=config.max_decisions,
             engine=engine,
         )
 
-    def _mask(self) -> BoolArray:
-        """Returns which choices do what they say, slot by slot: queues, rate steps, paths; (sum of the choices,)."""
-        return self._control.masks(self.view())
-
     def panels(self) -> View:
         """Lists what a picture of the current episode shows."""
-        return long_flows_panels(self.config, self.scene(), self.view())
+        return long_flows_panels(self.config, self.scene(), self.rules, self.decision())
 
 
-class AuTOLongFlowsVectorEnv(PeriodVectorEnv):
-    """Many ``AuTOLongFlowsEnv`` whose networks run in one compiled call per step; see ``PeriodVectorEnv``."""
+class AuTOLongFlowsVectorEnv(DecisionVectorEnv):
+    """Many ``AuTOLongFlowsEnv`` in one compiled call per step; see ``DecisionVectorEnv``."""
 
     single = AuTOLongFlowsEnv
     config: AuTOLongFlowsConfig

@@ -15,26 +15,23 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray, ObservationArray
-from flowsched_gym.core.units import BYTES_PER_MEGABYTE, SECONDS_PER_MICROSECOND
-from flowsched_gym.envs import NetworkView
+from flowsched_gym.core.arrays import FloatArray, IntArray, ObservationArray
+from flowsched_gym.core.units import BYTES_PER_MEGABYTE
 from flowsched_gym.envs.columns import Column, Encoding, Layout, Rows
 from flowsched_gym.flows.fields import FlowColumns
+from flowsched_gym.fluid.decision import AnyIntArray
 from flowsched_gym.machine_code.decorators import rule
 from flowsched_gym.systems.auto.flows import (
     FIVE_TUPLE,
     NUM_TUPLE_COLUMNS,
     FlowUnits,
     five_tuple_columns,
-    show_finished,
-    squashed_units,
     write_five_tuple,
 )
 from flowsched_gym.systems.auto.long_flows.config import (
     AuTOLongFlowsConfig,
     LongFlowsLayout,
     LongFlowsObservation,
-    Scope,
 )
 
 UP: Final = 0
@@ -53,109 +50,66 @@ FINISHED: Final = "finished_"
 """Prefix of the columns of finished flows."""
 FEATURES: Final = NUM_TUPLE_COLUMNS + 1
 """Features of an active flow; a finished one has one more."""
-LOOK_BACK: Final = 1_000
-"""Deliveries that are searched first for those of long flows; then twice as many before these, and so on."""
 ALL: Final = -1
 """Stands for the flows of all servers."""
 
 
-def long_active(view: NetworkView, config: AuTOLongFlowsConfig) -> IntArray:
-    """Returns the rows of the active flows that have sent the last threshold, in the order of arrival, (count,)."""
-    rows = np.empty(len(view.active), dtype=np.int64)
-    return rows[: find_long(view.active, view.columns, config.long_from, rows)]
-
-
-def asked_server(view: NetworkView, config: AuTOLongFlowsConfig) -> int | None:
-    """Returns the server whose turn it is; ``None`` where all are asked at once."""
-    return (view.num_periods - 1) % config.hosts if config.scope is Scope.SERVER else None
-
-
-def of_asked(view: NetworkView, config: AuTOLongFlowsConfig, rows: IntArray) -> IntArray:
-    """Returns those of some flows that the server sends whose turn it is, in the same order."""
-    server = asked_server(view, config)
-    return rows if server is None else rows[view.source[rows] == server]
-
-
-def seen_flows(view: NetworkView, config: AuTOLongFlowsConfig) -> IntArray:
-    """Returns the rows of the flows in the slots, slot by slot, at most ``n_l``: the oldest long ones."""
-    return of_asked(view, config, long_active(view, config))[: config.n_l]
-
-
-def path_of(view: NetworkView, config: AuTOLongFlowsConfig, rows: IntArray) -> IntArray:
-    """Returns which of its paths each flow takes, from 0: the number of the plane, (count,)."""
-    return view.path[rows].astype(np.int64) % config.paths
-
-
-def usable_paths(view: NetworkView, config: AuTOLongFlowsConfig, rows: IntArray) -> BoolArray:
-    """Returns which paths of flows have no failed link, or are taken already, (count, paths)."""
-    usable = np.empty((len(rows), config.paths), dtype=np.bool_)
-    mark_usable(rows, view.columns, view.capacity.reshape(config.paths, 2, config.hosts), usable)
-    return usable
-
-
-def on_links(view: NetworkView, config: AuTOLongFlowsConfig, rows: IntArray) -> IntArray:
-    """Counts flows on each link."""
-    count = np.zeros((config.paths, 2, config.hosts), dtype=np.int64)
-    count_on_links(rows, view.columns, count)
-    return count
-
-
 @rule
-def find_long(active: IntArray, flows: FlowColumns, long_from: float, long: IntArray) -> int:
-    """Finds the active flows that have sent so much, in the order of arrival, and of their rows, which increase."""
-    count, arrival_time = 0, flows.arrival_time
+def list_long(
+    active: AnyIntArray,
+    source: IntArray,
+    attained: FloatArray,
+    arrival_time: FloatArray,
+    long_from: float,
+    server: int,
+    listed: IntArray,
+) -> int:
+    """Lists active flows that have sent so much, of a server or of ``ALL``, by arrival and then by row; counts them."""
+    count = 0
     for index in range(len(active)):
         row = active[index]
-        if flows.attained[row] >= long_from:
-            hole = count
-            while hole > 0 and arrival_time[long[hole - 1]] > arrival_time[row]:
-                long[hole] = long[hole - 1]
+        if attained[row] >= long_from and (server == ALL or source[row] == server):
+            time, hole = arrival_time[row], count
+            while hole > 0 and (
+                arrival_time[listed[hole - 1]] > time
+                or (arrival_time[listed[hole - 1]] == time and listed[hole - 1] > row)
+            ):
+                listed[hole] = listed[hole - 1]
                 hole -= 1
-            long[hole] = row
+            listed[hole] = row
             count += 1
     return count
 
 
 @rule
-def latest_long(rows: IntArray, flows: FlowColumns, long_from: float, server: int, count: int, found: IntArray) -> int:
-    """Finds flows that have been long among some that have finished, the last one first; returns how many in all.
-
-    Args:
-        rows: Flows in the order of their delivery, (num_rows,).
-        server: The host whose flows are looked for, or ``ALL``.
-        count: Flows that have been found before.
-        found: Receives the rows behind these, as many as fit.
-    """
-    index = len(rows) - 1
-    while index >= 0 and count < len(found):
-        row = rows[index]
-        if flows.size[row] > long_from and (server < 0 or flows.source[row] == server):
-            found[count] = row
+def list_finished(
+    delivered: AnyIntArray, source: IntArray, size: FloatArray, long_from: float, server: int, listed: IntArray
+) -> int:
+    """Lists flows that have been long among those delivered, likewise, the last one first, as many as fit."""
+    count, index = 0, len(delivered) - 1
+    while index >= 0 and count < len(listed):
+        row = delivered[index]
+        if size[row] > long_from and (server == ALL or source[row] == server):
+            listed[count] = row
             count += 1
         index -= 1
     return count
 
 
 @rule
-def count_on_links(rows: IntArray, flows: FlowColumns, count: IntArray) -> None:
-    """Counts flows on links, on which none has been counted."""
-    num_paths = len(count)
-    for index in range(len(rows)):
-        row = rows[index]
-        plane = flows.path[row] % num_paths
-        count[plane, UP, flows.source[row]] += 1
-        count[plane, DOWN, flows.destination[row]] += 1
-
-
-@rule
-def mark_usable(rows: IntArray, flows: FlowColumns, capacity: FloatArray, usable: BoolArray) -> None:
-    """Marks the paths of flows, (count, num_paths), that have no failed link, of capacity 0, or are taken already."""
-    num_paths = len(capacity)
-    for index in range(len(rows)):
-        row = rows[index]
-        for plane in range(num_paths):
-            up, down = capacity[plane, UP, flows.source[row]], capacity[plane, DOWN, flows.destination[row]]
-            usable[index, plane] = (up > 0.0 and down > 0.0) or flows.path[row] % num_paths == plane
+def count_on_links(
+    active: AnyIntArray, flows: FlowColumns, long_from: float, long_on: IntArray, all_on: IntArray
+) -> None:
+    """Counts long flows, and all, on links on which none has been counted."""
+    num_paths = len(all_on)
+    for index in range(len(active)):
+        row = active[index]
+        plane, source, destination = flows.path[row] % num_paths, flows.source[row], flows.destination[row]
+        all_on[plane, UP, source] += 1
+        all_on[plane, DOWN, destination] += 1
+        if flows.attained[row] >= long_from:
+            long_on[plane, UP, source] += 1
+            long_on[plane, DOWN, destination] += 1
 
 
 @rule
@@ -231,40 +185,6 @@ def long_flows_layout(config: AuTOLongFlowsConfig) -> Layout:
     return Layout(context=(), slot=slot, num_slots=config.n_l, rows=(past,))
 
 
-class Observer:
-    """Observations of one environment's configuration, which says where everything is shown, and in which units."""
-
-    def __init__(self, config: AuTOLongFlowsConfig) -> None:
-        self._config = config
-        layout = long_flows_layout(config)
-        self._size, slot = layout.size, np.arange(config.n_l)
-        if config.layout is LongFlowsLayout.RECORDED:
-            past = (FEATURES + 1) * config.num_finished
-            behind = FEATURES * config.n_l + past
-            self._slot_at, self._past_at = np.where(slot == 0, 0, past + FEATURES * slot), FEATURES
-            self._further_at = behind + (layout.size - behind) // config.n_l * slot
-            self._units = FlowUnits(most_size=MOST["B"], fct_scale=SECONDS_PER_MICROSECOND, most_fct=MOST["us"])
-        else:
-            width = layout.num_slot_features
-            self._slot_at, self._past_at = width * slot, width * config.n_l
-            self._further_at = self._slot_at + FEATURES
-            units = squashed_units(config.hosts, BYTES_SCALE, TIME_SCALE)
-            self._units = units._replace(first_queue=1, num_queues=float(config.num_queues))
-
-    def __call__(self, view: NetworkView) -> ObservationArray:
-        """Returns what the agent sees, (size,)."""
-        config, units = self._config, self._units
-        shown = np.zeros(self._size, dtype=np.float32)
-        flows, long = view.columns, long_active(view, config)
-        active, finished = of_asked(view, config, long)[: config.n_l], _last_finished(view, config)
-        show_long(active, flows, units, self._slot_at, shown)
-        show_finished(finished, flows, units, self._past_at, shown)
-        if config.observation is LongFlowsObservation.FULL:
-            long_on, all_on = on_links(view, config, long), on_links(view, config, view.active)
-            show_paths(active, view.now, flows, long_on, all_on, config.capacity, self._further_at, shown)
-        return shown
-
-
 def recorded_states() -> npt.NDArray[np.float32]:
     """Returns ten observations of the authors' agent (``data/README.md``), (10, 143), as in ``recorded_layout``."""
     file = resources.files("flowsched_gym.systems.auto.long_flows").joinpath("data", "recorded_states.csv")
@@ -301,17 +221,3 @@ def _plain(prefix: str, *further: tuple[str, str, str]) -> tuple[Column, ...]:
         Column(name=prefix + name, meaning=meaning, unit=unit, encoding=Encoding.PLAIN, scale=MOST[unit])
         for name, meaning, unit in (*five_tuple, *further)
     )
-
-
-def _last_finished(view: NetworkView, config: AuTOLongFlowsConfig) -> IntArray:
-    """Returns the rows of the finished flows that are shown, latest first; looks no further back than it must."""
-    server = asked_server(view, config)
-    wanted = ALL if server is None else server
-    found: IntArray = np.empty(config.num_finished, dtype=np.int64)
-    count, end, width = 0, view.num_delivered, LOOK_BACK
-    while end and count < len(found):
-        first = max(end - width, 0)
-        rows = view.delivered_between(first, end)
-        count = latest_long(rows, view.columns, config.long_from, wanted, count, found)
-        end, width = first, 2 * width
-    return found[:count]
