@@ -3,17 +3,18 @@
 import time
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
-from flowsched_gym.evaluation.engines import make_environment, make_vector
+from flowsched_gym.envs import DecisionEnv
+from flowsched_gym.evaluation.engines import make_environment
 from flowsched_gym.fluid.compiled.stepping import show
 from flowsched_gym.machine_code import decorators as compiling
 from flowsched_gym.machine_code.decorators import SteadyRule
-from flowsched_gym.systems.auto.long_flows.env import AuTOLongFlowsVectorEnv
-from flowsched_gym.systems.auto.long_flows.rules import RATE_STEPS, LongFlowsControl
+from flowsched_gym.systems.auto.long_flows.env import AuTOLongFlowsEnv
+from flowsched_gym.systems.auto.long_flows.rules import PARTS, RATE_STEPS
 from flowsched_gym.systems.auto.thresholds.env import AuTOThresholdsEnv
 
 THRESHOLDS: Final = "flowsched/AuTOThresholds-v0"
@@ -45,11 +46,12 @@ def measure(repeats: int = REPEATS) -> dict[str, object]:
     for observation in OBSERVATIONS:
         env = thresholds_env(observation)
         actor = forward_pass((env.layout.size, *ACTOR, env.config.num_thresholds))
-        thresholds.append({"observation": observation, **medians_ms(actor, work_on_thresholds(env), repeats)})
+        work = work_of(env, np.zeros(env.config.num_thresholds), PERIODS[THRESHOLDS])
+        thresholds.append({"observation": observation, **medians_ms(actor, work, repeats)})
     for active, finished in SIZES:
         seen = ACTIVE_FEATURES * active + FINISHED_FEATURES * finished
         network = forward_pass((seen, *HIDDEN, active * 4 * len(RATE_STEPS) * 3))
-        work = work_on_long_flows(long_flows_envs(active, finished))
+        work = work_of(long_flows_env(active, finished), np.zeros(active * PARTS, dtype=np.int64), PERIODS[LONG_FLOWS])
         long_flows.append({"n_l": active, "m_l": finished, **medians_ms(network, work, repeats)})
     return {"repeats": repeats, "thresholds": thresholds, "long_flows": long_flows}
 
@@ -79,44 +81,28 @@ def thresholds_env(observation: str) -> AuTOThresholdsEnv:
     return env
 
 
-def long_flows_envs(active: int, finished: int) -> AuTOLongFlowsVectorEnv:
-    """Makes an environment of long flows, as a vector environment of one."""
-    envs = make_vector(LONG_FLOWS, {"scope": "network", "n_l": active, "m_l": finished}, num_envs=1)
-    assert isinstance(envs, AuTOLongFlowsVectorEnv)
-    return envs
+def long_flows_env(active: int, finished: int) -> AuTOLongFlowsEnv:
+    """Makes an environment of long flows."""
+    env = make_environment(LONG_FLOWS, {"scope": "network", "n_l": active, "m_l": finished}).unwrapped
+    assert isinstance(env, AuTOLongFlowsEnv)
+    return env
 
 
-def work_on_thresholds(env: AuTOThresholdsEnv) -> Callable[[], object]:
-    """Does what an environment of thresholds does per step, always in the same state; nothing is simulated."""
-    zeros = np.zeros(env.config.num_thresholds)
+def work_of(env: DecisionEnv[Any], action: Any, periods: int) -> Callable[[], object]:
+    """Does what an environment does per step, always in the same state; nothing is simulated.
+
+    The action is a neutral one, which is taken for some periods before.
+    """
     env.reset(seed=0)
-    for _ in range(PERIODS[THRESHOLDS]):
-        env.step(zeros)
+    for _ in range(periods):
+        env.step(action)
     results, look = env._new_results(1), SteadyRule(show)
 
     def decide() -> None:
         decision = env.decision()
-        env.rules.act(decision, zeros)
+        env.rules.act(decision, action)
         env.rules.reward(decision, decision.episodes["num_before"][0], results.terms[0])
         look(env.rules, decision, results.observation[0], results.mask[0])
-
-    return decide
-
-
-def work_on_long_flows(envs: AuTOLongFlowsVectorEnv) -> Callable[[], object]:
-    """Does what an environment of long flows does per step, likewise; the action leaves flows on the first path."""
-    envs.reset(seed=0)
-    zeros = np.zeros((1, *envs.single_action_space.shape), dtype=np.int64)  # type: ignore[misc]  # it has a shape
-    for _ in range(PERIODS[LONG_FLOWS]):
-        envs.step(zeros)
-    control = LongFlowsControl(envs.config)
-    memory = np.zeros(control.memory_size)
-
-    def decide() -> None:
-        control.act(envs.view(0), memory, control.check(zeros[0]))
-        view = envs.view(0)
-        control.reward(view, memory)
-        control.observe(view, memory)
 
     return decide
 

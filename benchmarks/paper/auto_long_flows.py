@@ -12,11 +12,10 @@ from benchmarks.paper.merp import rounded
 from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS, SECONDS_PER_MILLISECOND
 from flowsched_gym.envs.policies import Policy
 from flowsched_gym.evaluation import make_environment
-from flowsched_gym.evaluation.engines import make_vector
 from flowsched_gym.fluid import Records
 from flowsched_gym.players import find_player
-from flowsched_gym.systems.auto.long_flows.env import AuTOLongFlowsVectorEnv
-from flowsched_gym.systems.auto.long_flows.observation import long_active, on_links
+from flowsched_gym.systems.auto.long_flows.env import AuTOLongFlowsEnv
+from flowsched_gym.systems.auto.long_flows.rules import on_links
 from flowsched_gym.workload import ClusterWorkload, Workload, make_workload
 
 ENVIRONMENT: Final = "flowsched/AuTOLongFlows-v0"
@@ -90,32 +89,32 @@ def play(flows: Workload, policy: str | Path, thresholds: Sequence[float]) -> Ep
     """Plays one episode, in which a policy, or a model by its file, is asked about all long flows once in 10 ms."""
     arguments: dict[str, Any] = {"workload": flows, "thresholds": tuple(thresholds), "paths": PATHS}
     arguments |= {"scope": "network", "n_l": SLOTS, "period_ms": SAMPLE_EVERY / SECONDS_PER_MILLISECOND}
-    envs = make_vector(ENVIRONMENT, arguments, num_envs=1)
-    assert isinstance(envs, AuTOLongFlowsVectorEnv)
-    chooser = _chooser(policy, arguments, envs)
-    observation, _ = envs.reset(seed=0)
+    env = make_environment(ENVIRONMENT, arguments | {"engine": "compiled"}).unwrapped
+    assert isinstance(env, AuTOLongFlowsEnv)
+    chooser = _chooser(policy, env)
+    observation, _ = env.reset(seed=0)
     differences: list[int] = []
     over = False
     while not over:
-        view = envs.view(0)
-        counts = on_links(view, envs.config, long_active(view, envs.config))
+        decision = env.decision()
+        counts, _ = on_links(env.rules, decision)
         # A question about no long flow is passed over: until this one there was none.
-        passed = view.num_periods - 1 - len(differences)
+        passed = decision.num_periods - 1 - len(differences)
         differences += [0] * passed + [int(counts.max() - counts.min())]
         action, _ = chooser.predict(observation, deterministic=True)
-        observation, _, terminated, truncated, _ = envs.step(action)
-        over = bool((terminated | truncated)[0])
+        observation, _, terminated, truncated, _ = env.step(action)
+        over = terminated or truncated
     difference = np.array(differences, dtype=np.int64)
-    return Episode(envs.records(0), SAMPLE_EVERY * np.arange(len(difference), dtype=np.float64), difference)
+    return Episode(env.records(), SAMPLE_EVERY * np.arange(len(difference), dtype=np.float64), difference)
 
 
-def _chooser(policy: str | Path, arguments: dict[str, Any], envs: AuTOLongFlowsVectorEnv) -> Policy:
+def _chooser(policy: str | Path, env: AuTOLongFlowsEnv) -> Policy:
     """Makes a policy by its name, or loads a model."""
     if isinstance(policy, str):
-        return find_player(policy, envs).make(envs)
+        return find_player(policy, env).make(env)
     from flowsched_gym.integrations.sb3 import load_policy  # noqa: PLC0415 - Stable-Baselines3 is optional
 
-    return load_policy(policy, make_environment(ENVIRONMENT, arguments))
+    return load_policy(policy, env)
 
 
 def metrics_of(episode: Episode, flows: Workload, long_from: float) -> dict[str, float]:

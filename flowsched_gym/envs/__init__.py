@@ -4,10 +4,9 @@ from flowsched_gym.envs.base import FlowSchedEnv
 from flowsched_gym.envs.decision import DecisionEnv, DecisionVectorEnv
 from flowsched_gym.envs.network_setup import NetworkSetup
 from flowsched_gym.envs.packet_setup import PortsSetup, PortView
-from flowsched_gym.envs.period import FluidControl, PeriodControl, PeriodEnv, PeriodVectorEnv
+from flowsched_gym.envs.period import PeriodControl, PeriodEnv, PeriodVectorEnv
 from flowsched_gym.envs.state import EnvState, VectorState
 from flowsched_gym.envs.vector import FlowSchedVectorEnv
-from flowsched_gym.envs.views import NetworkView
 
 __all__ = [
     "DecisionEnv",
@@ -15,9 +14,7 @@ __all__ = [
     "EnvState",
     "FlowSchedEnv",
     "FlowSchedVectorEnv",
-    "FluidControl",
     "NetworkSetup",
-    "NetworkView",
     "PeriodControl",
     "PeriodEnv",
     "PeriodVectorEnv",

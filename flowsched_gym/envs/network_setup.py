@@ -2,21 +2,17 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.periods import Period
 from flowsched_gym.envs.drawing import Scene
 from flowsched_gym.envs.episode import EpisodeSetup
-from flowsched_gym.envs.views import NetworkView
 from flowsched_gym.flows.fields import Fields
 from flowsched_gym.fluid import TRANSPORTS, Discipline, Transport, TransportName
 from flowsched_gym.fluid.compiled import BatchSimulation, CompiledSimulation
 from flowsched_gym.fluid.decision import DecisionKind
-from flowsched_gym.fluid.disciplines import Mlfq, QueuedTasks
 from flowsched_gym.fluid.isolation import check_stages
 from flowsched_gym.fluid.rules.transport.senders import wire_volume
 from flowsched_gym.fluid.simpy import Simulation
@@ -122,62 +118,3 @@ class NetworkSetup(EpisodeSetup):
     def scene(self, simulation: Simulation | CompiledSimulation) -> Scene:
         """Looks at an episode, for pictures."""
         return Scene.of(simulation)
-
-    def view(
-        self, simulation: Simulation, columns: npt.NDArray[Any], *, num_before: int, begun_at: float
-    ) -> NetworkView:
-        """Views an episode on SimPy whose discipline has feedback queues."""
-        state, controls, links = simulation.state, simulation.controls, simulation.links
-        return NetworkView(
-            now=simulation.now,
-            begun_at=begun_at,
-            num_periods=simulation.num_periods,
-            num_flows=len(state.size),
-            flows={
-                "size": state.size,
-                "arrival_time": state.arrival_time,
-                "completion_time": simulation.completion_time,
-                "attained": state.attained,
-                "remaining": state.remaining,
-                "rate": state.rate,
-                "rate_cap": controls.rate_cap,
-                "path": controls.path,
-                **{name: columns[name] for name in columns.dtype.names or ()},
-            },
-            capacity=simulation.network.capacity,
-            discipline=_feedback_queues(simulation.discipline),
-            moves=simulation.move,
-            sending=links.active[: links.num_active],
-            deliveries=simulation.delivery_order[: simulation.num_delivered],
-            num_before=num_before,
-        )
-
-    def view_batch(self, batch: BatchSimulation, number: int) -> NetworkView:
-        """Views one in compiled code."""
-        tables, networks = batch.tables, batch.tables.networks
-        num_flows, first = networks["num_flows"].item(number), number * tables.num_rows
-        first_active, num_active = number * tables.most_active, networks["num_active"].item(number)
-        first_link = number * tables.link_stride
-        return NetworkView(
-            now=networks["now"].item(number),
-            begun_at=tables.episodes["acted_at"].item(number),
-            num_periods=batch.num_periods(number),
-            num_flows=num_flows,
-            flows=tables.flows[first : first + num_flows],
-            capacity=tables.capacity[first_link : first_link + batch.topology.num_links],
-            discipline=_feedback_queues(batch.discipline),
-            moves=CompiledSimulation(batch, number=number).move,
-            sending=tables.active[first_active : first_active + num_active],
-            deliveries=tables.delivered[first : first + networks["delivered"].item(number)],
-            num_before=tables.episodes["num_before"].item(number),
-            network=number,
-            first_row=first,
-            has_rate_caps=tables.cache is None,
-        )
-
-
-def _feedback_queues(discipline: Discipline) -> Mlfq | QueuedTasks:
-    if not isinstance(discipline, Mlfq | QueuedTasks):
-        name = type(discipline).__name__
-        raise ConfigError(f"discipline is {name}: an agent that acts once per period needs Mlfq or QueuedTasks")
-    return discipline

@@ -10,22 +10,17 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
+from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.checks import check_integer
 from flowsched_gym.core.errors import InvalidAction, shown
-from flowsched_gym.core.periods import Period
 from flowsched_gym.envs.base import Action, FlowSchedEnv, Observation
 from flowsched_gym.envs.columns import Layout
 from flowsched_gym.envs.episode import EpisodeSetup
-from flowsched_gym.envs.network_setup import NetworkSetup
 from flowsched_gym.envs.policies.scores import WeightedPolicy, choose_for_all
 from flowsched_gym.envs.vector import FlowSchedVectorEnv
-from flowsched_gym.envs.views import FLOW_FIELDS, EpisodeView, NetworkView
+from flowsched_gym.envs.views import EpisodeView
 from flowsched_gym.flows.fields import Fields
 from flowsched_gym.fluid.compiled.stepping import Results
-from flowsched_gym.fluid.decision import DecisionKind, periods_until
-from flowsched_gym.fluid.disciplines import Mlfq, QueuedTasks
-from flowsched_gym.topology import Routing, Topology
 from flowsched_gym.workload import WorkloadSource
 
 View = TypeVar("View", bound=EpisodeView)
@@ -42,32 +37,21 @@ class PeriodControl(ABC, Generic[Action, View]):
         action_space: What ``check`` lets through.
         memory_size: Numbers that are remembered, >= 1.
         terms: Names of the terms of the reward.
-        num_actions: Entries of the action mask; 0 where there is none.
     """
 
     layout: Layout
     action_space: spaces.Space[Any]
     memory_size: int = 1
     terms: tuple[str, ...]
-    num_actions: int = 0
-    may_pass: ClassVar[bool] = False
-    """Whether ``asks`` may answer no."""
 
     @property
     def episode_fields(self) -> Fields:
         """What is kept of an episode."""
         return (("memory", "f8", (self.memory_size,)),)
 
-    def asks(self, view: View) -> bool:
-        """Returns whether there is anything to decide at the beginning of a period; if not, it begins at once."""
-        return True
-
     @abstractmethod
     def check(self, action: object, name: str = "action") -> Action:
         """Reads an action, called so in messages, or raises InvalidAction; what it lets through, ``act`` can do."""
-
-    def begin(self, view: View, memory: FloatArray) -> None:
-        """Sets what an episode begins with; the memory holds zeros before. Thresholds are the initial ones."""
 
     @abstractmethod
     def act(self, view: View, memory: FloatArray, action: Action) -> None:
@@ -81,40 +65,12 @@ class PeriodControl(ABC, Generic[Action, View]):
     def observe(self, view: View, memory: FloatArray) -> Observation:
         """Returns what the agent sees, a new (layout.size,) float32 array; changes nothing."""
 
-    def masks(self, view: View) -> BoolArray:
-        """Returns which actions do what they say, (num_actions,) bool."""
-        return np.zeros(0, dtype=np.bool_)
-
-
-class FluidControl(PeriodControl[Action, NetworkView]):
-    """The part of a system whose flows are served by feedback queues."""
-
-    sets_rate_caps: ClassVar[bool] = False
-    """Whether ``act`` may write ``view.rate_cap``."""
-
-    @abstractmethod
-    def new_discipline(self) -> Mlfq | QueuedTasks:
-        """Makes feedback queues with the thresholds that every episode begins with."""
-
-    def network(self, topology: Topology, period: Period, routing: Routing | None = None) -> NetworkSetup:
-        """Sets a network up for this control; without a routing, paths and links stay."""
-        return NetworkSetup(
-            topology=topology,
-            new_discipline=self.new_discipline,
-            routing=routing,
-            asks=DecisionKind.PERIOD,
-            period=period,
-            rate_caps=self.sets_rate_caps,
-            flow_fields=FLOW_FIELDS,
-            episode_fields=self.episode_fields,
-        )
-
 
 class PeriodEnv(FlowSchedEnv[Action]):
     """Runs episodes in which the agent acts at time 0 and at the beginning of each further period.
 
-    Where the system has nothing to decide, the period begins without a step. The step in which all flows have been
-    delivered ends the episode, wherever in its period that is; its action is rewarded for what it delivered.
+    The step in which all flows have been delivered ends the episode, wherever in its period that is; its action is
+    rewarded for what it delivered.
 
     Args:
         network: The network, whose agent is asked after each period, with the control's ``episode_fields``.
@@ -141,7 +97,6 @@ class PeriodEnv(FlowSchedEnv[Action]):
         )
         self.action_space = control.action_space
         self.terms = control.terms
-        self.num_actions = control.num_actions
         self._control = control
 
     def view(self) -> Any:
@@ -158,8 +113,7 @@ class PeriodEnv(FlowSchedEnv[Action]):
         return memory
 
     def _begun(self) -> None:
-        self._control.begin(self.view(), self._memory)
-        self._run()
+        self._simulation.run()
 
     def _decide(self, action: Action) -> tuple[Sequence[int], float, dict[str, float]]:
         chosen = self._control.check(action)
@@ -172,30 +126,11 @@ class PeriodEnv(FlowSchedEnv[Action]):
             self._control.act(self.view(), self._memory, chosen)
             simulation.go_on()
         self._decisions.append(copy(chosen))
-        self._run()
+        simulation.run()
         self._over = not simulation.awaits_decision or len(self._decisions) >= self._max_decisions
         reward, terms = self._control.reward(self.view(), self._memory)
         finished = simulation.delivery_order[num_before : simulation.num_delivered].tolist()
         return finished, float(reward), {name: float(term) for name, term in terms.items()}
-
-    def _run(self) -> None:
-        """Runs the episode to the next period in which there is something to decide, or to its end."""
-        simulation: Any = self._simulation  # a network of packets asks in each period
-        simulation.run()
-        while self._control.may_pass and simulation.awaits_decision and not self._control.asks(view := self.view()):
-            simulation.go_on()
-            if empty := self._empty_periods(view):
-                simulation.skip(empty)
-            simulation.run()
-
-    def _empty_periods(self, view: EpisodeView) -> int:
-        """Returns how many periods, from the next one on, begin before a flow arrives; 0 where one is active."""
-        assert self._network.period is not None
-        arrived, seconds = view.arrival_time <= view.now, self._network.period.seconds
-        if not self._skips_empty_periods or seconds is None or np.count_nonzero(arrived) > view.num_delivered:
-            return 0
-        arrival = float(view.arrival_time[~arrived].min())
-        return max(periods_until(arrival, seconds) - view.num_periods, 0)
 
     def _observe(self) -> Observation:
         return self._control.observe(self.view(), self._memory)
@@ -240,7 +175,7 @@ class PeriodVectorEnv(FlowSchedVectorEnv):
             if self.simulation.awaits_decision(network):
                 self._control.act(*self._view(network), action)
                 self.simulation.go_on(network)
-        self._run(networks)
+        self.simulation.run(*networks)
 
     def _play(self, policy: WeightedPolicy, weights: FloatArray, outputs: Results) -> int:
         """Plays the episodes that have begun to their ends; where a policy looks at nothing, nothing is observed."""
@@ -258,21 +193,6 @@ class PeriodVectorEnv(FlowSchedVectorEnv):
                 outputs.time[number] = self.simulation.now(int(self._current[number]))
             self._num_steps += 1
         return num_decisions
-
-    def _run(self, networks: list[int]) -> None:
-        """Runs networks, each to the next period in which there is something to decide, or to its end."""
-        simulation: Any = self.simulation
-        asks = self._control.asks
-        simulation.run(*networks)
-        while self._control.may_pass:
-            networks = [n for n in networks if simulation.awaits_decision(n) and not asks(self._view(n)[0])]
-            if not networks:
-                return
-            for network in networks:
-                simulation.go_on(network)
-                if empty := self._template._empty_periods(self._view(network)[0]):
-                    simulation.skip(network, empty)
-            simulation.run(*networks)
 
     def _end_step(self, number: int, outputs: Results) -> IntArray:
         """Rewards and observes an environment; returns the rows that have finished."""
@@ -300,7 +220,6 @@ class PeriodVectorEnv(FlowSchedVectorEnv):
     def _show(self, number: int, outputs: Results) -> None:
         view, memory = self._view(int(self._current[number]))
         outputs.observation[number] = self._control.observe(view, memory)
-        outputs.mask[number] = self._control.masks(view)
         outputs.time[number] = view.now
 
     def _view(self, network: int) -> tuple[EpisodeView, FloatArray]:
@@ -308,5 +227,4 @@ class PeriodVectorEnv(FlowSchedVectorEnv):
         return self._template._network.view_batch(simulation, network), simulation.episodes["memory"][network]
 
     def _prepare(self, network: int) -> None:
-        self._control.begin(*self._view(network))
-        self._run([network])
+        self.simulation.run(network)

@@ -181,9 +181,9 @@ class FlowSchedVectorEnv(Restored, VectorInfos):
     ) -> tuple[FloatArray, int]:
         """Plays a whole episode in each environment, each by a policy with weights of its own.
 
-        The episodes, actions and metrics are those of ``reset`` and ``step``, bit for bit. Where agents decide event by
-        event, all is one compiled call; where they decide once per period, Python goes from period to period. Returns
-        the metric of each episode, (num_envs,), and the number of decisions of all together.
+        The episodes, actions and metrics are those of ``reset`` and ``step``, bit for bit. In the fluid, all is one
+        compiled call; at a port of packets, Python goes from period to period. Returns the metric of each episode,
+        (num_envs,), and the number of decisions of all together.
 
         Args:
             policy: The shape of the policy, as ``weighted_policy`` makes it.

@@ -1,10 +1,10 @@
-"""Shows one running episode to the part of a system that acts in it once per period, whichever engine runs it.
+"""Shows one running episode of packets to the part of a system that acts in it once per period.
 
 Both engines keep the same columns of flows, so such a part is written once, and gives the same bits in both.
 """
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -12,9 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
-from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.flows.fields import FlowColumns
-from flowsched_gym.fluid.disciplines import Mlfq, QueuedTasks
 
 FLOW_FIELDS: Final = (
     ("flow_id", "i8"),
@@ -134,89 +131,3 @@ class EpisodeView:
         """Returns the completion times in s of flows that have been delivered, waiting included, (count,)."""
         times: FloatArray = self.completion_time[rows] - self.arrival_time[rows]
         return times
-
-
-@dataclass(kw_only=True, eq=False)
-class NetworkView(EpisodeView):
-    """Shows a network that waits for an action, or whose flows have all been delivered.
-
-    Only ``rate_cap`` may be written. See ``EpisodeView`` for the attributes not named here.
-
-    Attributes:
-        capacity: Capacities of the links now in B/s, (num_links,) float64.
-        discipline: The feedback queues, of flows or of tasks, of all networks of the engine.
-        moves: Sends an active flow of this network along another of its paths.
-        sending: Rows of the active flows in any order, as the engine counts them, from ``first_row``.
-        has_rate_caps: Whether ``rate_cap`` may be written (``FluidControl.sets_rate_caps``).
-    """
-
-    capacity: FloatArray
-    discipline: Mlfq | QueuedTasks
-    moves: Callable[[int, int], None]
-    sending: npt.NDArray[np.integer[Any]]
-    has_rate_caps: bool = True
-
-    @property
-    def attained(self) -> FloatArray:
-        """Bytes sent, (num_flows,) float64; of active flows alone."""
-        return self.flows["attained"]
-
-    @property
-    def remaining(self) -> FloatArray:
-        """Bytes left to send, (num_flows,) float64; of active flows alone."""
-        return self.flows["remaining"]
-
-    @property
-    def rate(self) -> FloatArray:
-        """Rates in B/s of the period that has ended, (num_flows,) float64; of active flows alone."""
-        return self.flows["rate"]
-
-    @property
-    def rate_cap(self) -> FloatArray:
-        """Largest rates in B/s, (num_flows,) float64, inf for none; may be written, for active flows."""
-        caps = self.flows["rate_cap"][:]
-        caps.setflags(write=self.has_rate_caps)
-        return caps
-
-    @property
-    def path(self) -> npt.NDArray[np.integer[Any]]:
-        """Rows of the path table, (num_flows,), integers."""
-        return self.flows["path"]
-
-    @property
-    def queue(self) -> IntArray:
-        """Queues as of the last time that links were shared, (num_flows,) int64; of active flows alone."""
-        return self.discipline.levels(self.first_row, self.num_flows)
-
-    @functools.cached_property
-    def columns(self) -> FlowColumns:
-        """Columns under their names, for rules."""
-        return FlowColumns(**{name: getattr(self, name) for name in FlowColumns._fields})
-
-    @functools.cached_property
-    def active(self) -> IntArray:
-        """Rows of the flows that have arrived and not sent their last byte, (num_active,), increasing."""
-        rows: IntArray = np.sort(np.subtract(self.sending, self.first_row, dtype=np.int64))
-        return rows
-
-    def thresholds(self) -> FloatArray:
-        """Returns the thresholds of each group of hosts in B, (num_groups, num_queues - 1), a copy."""
-        return self.discipline.thresholds(self.network)
-
-    def set_thresholds(self, rows: FloatArray) -> None:
-        """Sets the thresholds from now on, (num_groups, num_queues - 1) in B, each row increasing; refuses others."""
-        self.discipline.set_thresholds(rows, self.network)
-
-    def queues_of(self, rows: IntArray) -> IntArray:
-        """Returns the queues of active flows, (count,), as of the last time that links were shared."""
-        return self.discipline.queues_of(rows + self.first_row)
-
-    def pin(self, row: int | IntArray, queue: int | IntArray | None) -> None:
-        """Pins active flows to queues, whatever they attain; ``None`` lets them go; refuses queues of tasks."""
-        if not isinstance(self.discipline, Mlfq):
-            raise ConfigError("flows cannot be pinned to queues of tasks")
-        self.discipline.pin(row + self.first_row, queue)
-
-    def move(self, row: int, choice: int) -> None:
-        """Sends an active flow along one of its paths from now on; refuses where paths stay, and failed links."""
-        self.moves(row, choice)

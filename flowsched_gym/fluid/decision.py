@@ -263,10 +263,6 @@ class Engine(ABC):
         """
 
     @abstractmethod
-    def skip(self, count: int) -> None:
-        """Leaves out so many periods from the next one on, which begin before another flow arrives, after ``go_on``."""
-
-    @abstractmethod
     def records(self) -> Records:
         """Returns what has become of every flow so far."""
 

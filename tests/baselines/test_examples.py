@@ -116,7 +116,7 @@ def test_the_agent_beside_sets_thresholds_once_per_period_and_is_paid_for_the_fl
 
     env, over = small_env(choose, lambda *transition: told.append(transition)), False
     env.reset(seed=0)
-    set_now = attribute_of(env.unwrapped, "view")().thresholds()
+    set_now = attribute_of(env.unwrapped, "decision")().record.thresholds.copy()
     while not over:
         *_, over, _, _ = env.step(np.zeros(env.action_space.shape, dtype=np.int64))
 

@@ -22,15 +22,18 @@ LIVE = Column.squashed("live", "active flows", "flows", 10.0)
 
 
 class SmallRules(NamedTuple):
-    """Sets a threshold of 1 to 5 B where at least ``least`` flows are active."""
+    """Sets a threshold of 1 to 5 B where at least ``least`` flows are active, and may hold flow 0 in the last queue."""
 
     least: int
+    pins_oldest: bool
 
     def asks(self, decision: Decision) -> bool:
         return decision.num_active >= self.least
 
     def act(self, decision: Decision, action: npt.NDArray[np.float64]) -> tuple[int, int, bool]:
         decision.record.thresholds[decision.number, 0] = 3.0 + 2.0 * action[0]
+        if self.pins_oldest:
+            decision.record.pinned[decision.first_row] = 1
         decision.record.changed[decision.number] = 1
         return GO_ON, 0, False
 
@@ -42,7 +45,9 @@ class SmallRules(NamedTuple):
         return float(terms[0])
 
 
-def small_env(flows: Workload, period: Period, engine: str, least: int = 0) -> DecisionEnv[SmallRules]:
+def small_env(
+    flows: Workload, period: Period, engine: str, least: int = 0, *, pins_oldest: bool = False
+) -> DecisionEnv[SmallRules]:
     """Makes an environment of four hosts with links of 1 B/s, and begins its episode."""
     network = NetworkSetup(
         topology=big_switch(num_hosts=4, capacity=1.0, delay=0.25),
@@ -51,7 +56,7 @@ def small_env(flows: Workload, period: Period, engine: str, least: int = 0) -> D
         period=period,
     )
     env = DecisionEnv(
-        SmallRules(least),
+        SmallRules(least, pins_oldest),
         spaces.Box(-1.0, 1.0, (1,), np.float32),
         source=FixedWorkload(workload=flows),
         network=network,
@@ -95,3 +100,26 @@ def test_an_action_holds_from_its_period_on(engine: str) -> None:
             assert info.keys().isdisjoint({"action_mask", "empty_slot_choices"})
         done.append(env.records().completion_time.tolist())
     assert done == [[5.5, 3.0], [5.5, 4.0]]
+
+
+@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+def test_a_decision_shows_the_flows_as_they_are(engine: str) -> None:
+    # Host 0 sends 4 B and host 1 sends 2 B to host 2, and flow 0 is held behind flow 1; delays are 0.25 s a link.
+    flows = make_flows([0.0, 0.0, 50.0], [4.0, 2.0, 1.0], source=[0, 1, 0], destination=[2, 2, 3])
+    env = small_env(flows, Period(flows=1), engine, pins_oldest=True)
+    first = env.decision()
+    assert (first.is_due, first.now, first.num_periods, first.num_delivered) == (True, 0.0, 1, 0)
+    assert sorted(first.active[: first.num_active].tolist()) == [0, 1]
+    action = np.array([0.0], dtype=np.float32)
+    step = env.step(action)
+    shown = env.decision()
+
+    assert step[4]["finished"] == (1,)
+    assert (shown.now, shown.num_periods, shown.num_flows) == (2.5, 2, 3)
+    assert shown.active[: shown.num_active].tolist() == [0]
+    assert [each[0] for each in (shown.state.attained, shown.state.remaining, shown.state.rate)] == [0.5, 3.5, 1.0]
+    assert shown.delivered[: shown.num_delivered].tolist() == [1]
+    assert env.step(action)[4]["finished"] == (0,)
+    # Nothing is active before 50 s, and the last step ends with the last byte.
+    last = env.step(action)
+    assert (last[1:3], last[4]["finished"]) == ((1.0, True), (2,))

@@ -14,7 +14,6 @@ from flowsched_gym.fluid.decision import PathDecision
 from flowsched_gym.systems.artemis.env import ArtemisEnv
 from flowsched_gym.systems.artemis.panels import Outlook, shown_destination, time_left
 from flowsched_gym.systems.auto.long_flows.env import AuTOLongFlowsEnv
-from flowsched_gym.systems.auto.long_flows.observation import path_of
 from flowsched_gym.systems.auto.thresholds.config import SCALE
 from flowsched_gym.systems.auto.thresholds.env import AuTOThresholdsEnv
 from flowsched_gym.systems.merp.order.env import MERPOrderEnv
@@ -181,22 +180,23 @@ FEW = {"hosts": 8, "flows": 200, "thresholds": (1e4, 1e5)}
 def test_long_flows_are_shown_as_the_simulation_holds_them(setting: dict[str, Any]) -> None:
     env = AuTOLongFlowsEnv(**setting)
     for _ in moments(env, every=11):
-        picture, view, records = env.panels(), env.view(), env.records()
+        picture, shown, records = env.panels(), env.decision(), env.records()
+        every_active = shown.active[: shown.num_active]
         done, is_long = np.isfinite(records.fct), records.size > env.config.long_from
-        active_long = view.active[view.attained[view.active] >= env.config.long_from]
+        active_long = every_active[shown.state.attained[every_active] >= env.config.long_from]
         grid = panel(picture, "Long flows on")
         on_links = np.array([counts for _, counts in grid.rows]).reshape(env.config.paths, 2, -1)
         (results,) = ([cells(row) for row in one.rows] for one in picture.panels if not one.title)  # type: ignore[attr-defined]
         long, short, every = results
 
-        active = [len(active_long), len(view.active) - len(active_long), len(view.active)]
+        active = [len(active_long), len(every_active) - len(active_long), len(every_active)]
         assert [int(row[1]) for row in results] == active
         assert [int(row[2]) for row in results] == [(done & is_long).sum(), (done & ~is_long).sum(), done.sum()]
         assert every[-1] == (ratio_text(records.slowdown[done].mean()) if done.any() else "-")
         assert short[0] == "short so far"
         assert len(panel(picture, "Finished long flows").rows) == int(long[2])
         assert on_links.sum() == 2 * len(active_long)
-        paths = np.bincount(path_of(view, env.config, active_long), minlength=env.config.paths)
+        paths = np.bincount(shown.controls.path[active_long] % env.config.paths, minlength=env.config.paths)
         assert on_links[:, 0].sum(axis=1).tolist() == paths.tolist()
         assert panel(picture, "Long flows on").note == f"differ by {on_links.max() - on_links.min()}"
         mean = ratio_text(records.slowdown[done].mean()) if done.any() else "none yet"

@@ -207,10 +207,6 @@ class CompiledSimulation(Engine):
         check_order(self, order, index)
         return int(give_one(self._tables, self.number, int(order), index)) - self._first_row
 
-    def skip(self, count: int) -> None:
-        """Leaves out so many periods in which no flow is active; see ``Engine``."""
-        self.batch.skip(self.number, count)
-
     def records(self) -> Records:
         """Returns what has become of every flow so far."""
         return self.batch.records(self.number, self.workload)

@@ -269,11 +269,6 @@ class BatchSimulation:
         """Begins a period of a network that waits for it, with the controls as they have been set."""
         give_one(self.tables, number, GO_ON, 0)
 
-    def skip(self, number: int, count: int) -> None:
-        """Leaves out so many periods of a network in which no flow is active."""
-        assert self.tables.choosing is not None
-        self.tables.choosing.choices["periods"][number] += count
-
     def num_periods(self, number: int) -> int:
         """Returns how many periods of a network have begun, after which an agent is asked; none where it is not."""
         choosing = self.tables.choosing

@@ -110,7 +110,6 @@ class Mlfq(Discipline):
 
     def new_record(self, num_flows: int, network: Network, num_networks: int) -> FeedbackQueues:
         """Makes room for the queues."""
-        self._num_rows = num_flows // num_networks
         return FeedbackQueues(
             share=self._share,
             num_groups=self.num_groups,
@@ -147,31 +146,6 @@ class Mlfq(Discipline):
     def thresholds(self, n: int = 0) -> FloatArray:
         """Returns the thresholds of network ``n`` in B, (num_groups, num_queues - 1)."""
         return self.record.thresholds[n * self.num_groups : (n + 1) * self.num_groups].copy()
-
-    def queues_of(self, rows: IntArray) -> IntArray:
-        """Returns the queues of active flows, (count,), as of the last sharing of the links."""
-        queues: IntArray = self.record.level[rows]
-        return queues
-
-    def levels(self, first_row: int, count: int) -> IntArray:
-        """Views the queues of consecutive flows, (count,), as of the last sharing of the links; only of active ones."""
-        return self.record.level[first_row : first_row + count]
-
-    def pin(self, row: int | IntArray, queue: int | IntArray | None) -> None:
-        """Pins flows to queues whatever they attain, from the next sharing of the links on; ``None`` lets them go.
-
-        Flows and queues are one or several, (count,).
-
-        Raises:
-            ConfigError: There is no such queue; no flow is held anew.
-        """
-        if queue is not None:
-            queues = np.atleast_1d(queue)
-            wrong = queues[(queues < 0) | (queues >= self.num_queues)]
-            if len(wrong):
-                raise ConfigError(f"queue is {wrong[0]}: it must be from 0 to {self.num_queues - 1}")
-        self.record.pinned[row] = -1 if queue is None else queue
-        self.record.changed[row // self._num_rows] = 1
 
 
 class _SizeClasses(NamedTuple):

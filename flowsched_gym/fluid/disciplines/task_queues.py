@@ -6,7 +6,6 @@ from enum import StrEnum
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray, to_float
 from flowsched_gym.core.checks import check_choice, check_numbers, check_whole_numbers
@@ -126,42 +125,6 @@ class QueuedTasks(Discipline):
             column[rows] = 0
         record.num_listed[n] = 0
         record.foreseen[n] = np.inf
-
-    def set_thresholds(self, thresholds: Sequence[float] | FloatArray, n: int = 0) -> None:
-        """Sets the thresholds of network ``n``, (num_queues - 1,) or one such row, from the next sharing of links on.
-
-        Raises:
-            ConfigError: They are not finite, positive and increasing, or not as many as before.
-        """
-        rows = np.asarray(thresholds)
-        limits = check_limits(rows[0] if rows.shape[:1] == (1,) and rows.ndim > 1 else thresholds, may_be_empty=True)
-        if len(limits) != len(self._thresholds):
-            raise ConfigError(f"thresholds has {len(limits)} entries: there must be {len(self._thresholds)}")
-        self.record.thresholds[n] = limits
-
-    def thresholds(self, n: int = 0) -> FloatArray:
-        """Returns the thresholds of network ``n`` in B, (1, num_queues - 1)."""
-        return self.record.thresholds[n : n + 1].copy()
-
-    def tasks(self, first_row: int, count: int) -> tuple[IntArray, FloatArray]:
-        """Returns the number of each flow's task, and when each task began in s, inf before, (count,) each."""
-        rows = np.s_[first_row : first_row + count]
-        return self.record.task[rows], self.record.came[rows]
-
-    def send(self, path: npt.NDArray[np.integer[Any]]) -> BoolArray:
-        """Returns which flows with these paths are on the network, not on a CPU, (count,)."""
-        sending: BoolArray = path < self.record.first_cpu_path
-        return sending
-
-    def queues_of(self, rows: IntArray) -> IntArray:
-        """Returns the queues of the tasks of active flows, (count,), as of the last sharing of the links."""
-        record = self.record
-        queues: IntArray = record.level[rows - rows % record.num_rows + record.task[rows]] + record.flow_level[rows]
-        return queues
-
-    def levels(self, first_row: int, count: int) -> IntArray:
-        """Returns the queues of consecutive flows, (count,), as of the last sharing; only of active ones."""
-        return self.queues_of(np.arange(first_row, first_row + count))
 
 
 class Tafe(QueuedTasks):

@@ -185,7 +185,7 @@ class Simulation(SimulatedNetwork, Engine):
         return -1
 
     def skip(self, count: int) -> None:
-        """Leaves out so many periods in which no flow is active; see ``Engine``."""
+        """Leaves out so many periods from the next one on, which begin before another flow arrives, after ``go_on``."""
         self.num_periods += count
         self._periods.skip(count)
 

@@ -10,15 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from flowsched_gym.systems.auto.long_flows import observation as observation_module
 from flowsched_gym.systems.auto.long_flows.env import AuTOLongFlowsEnv
-from flowsched_gym.systems.auto.long_flows.observation import (
-    asked_server,
-    path_of,
-    recorded_layout,
-    recorded_states,
-    seen_flows,
-)
+from flowsched_gym.systems.auto.long_flows.observation import recorded_layout, recorded_states
+from flowsched_gym.systems.auto.long_flows.rules import asked_server, list_seen
 from flowsched_gym.workload import LinkChanges, Workload
 from tests.envs.episodes import play
 from tests.simulate import make_flows
@@ -42,36 +36,50 @@ def choices(*slots: tuple[int, int, int]) -> npt.NDArray[np.int64]:
     return np.array(rows).ravel()
 
 
+def seen(env: AuTOLongFlowsEnv) -> list[int]:
+    """Returns the flows in the slots."""
+    decision = env.decision()
+    count = list_seen(env.rules, decision)
+    rows: list[int] = decision.flows["listed"][:count].tolist()
+    return rows
+
+
+def paths(env: AuTOLongFlowsEnv) -> list[int]:
+    """Returns the planes that the first two flows take."""
+    planes: list[int] = (env.decision().controls.path[:2] % env.config.paths).tolist()
+    return planes
+
+
 def two_of_one_host() -> Workload:
     return make_flows([0.0, 0.0], [30.0, 30.0], source=[0, 0], destination=[1, 2])
 
 
 def sent_in_a_step(env: AuTOLongFlowsEnv, *slots: tuple[int, int, int]) -> list[float]:
     """Takes a step, and returns what each flow has sent in it."""
-    before = env.view().attained.copy()
+    before = env.decision().state.attained.copy()
     env.step(choices(*slots))
-    return (env.view().attained - before).tolist()
+    return (env.decision().state.attained - before).tolist()
 
 
 def test_nothing_is_asked_before_a_flow_is_long() -> None:
     env = begin(make_flows([0.0, 0.5], [5.0, 2.0], source=[0, 2], destination=[1, 3]))
     # Alone on its links it has sent 2 B after 2 s; the other one never is long, as it ends with its second byte.
     assert env.simulation.now == 2.0
-    assert seen_flows(env.view(), env.config).tolist() == [0]
+    assert seen(env) == [0]
 
 
 def test_flows_share_a_path_and_have_one_each_when_they_are_moved_apart() -> None:
     env = begin(two_of_one_host())
     assert sent_in_a_step(env, AS_IT_WAS, AS_IT_WAS) == [0.5, 0.5]
     assert sent_in_a_step(env, AS_IT_WAS, (2, 2, 1)) == [1.0, 1.0]
-    assert path_of(env.view(), env.config, np.arange(2)).tolist() == [0, 1]
+    assert paths(env) == [0, 1]
     assert sent_in_a_step(env, (2, 2, 1), (2, 2, 1)) == [0.5, 0.5]
 
 
 def test_a_flow_in_a_higher_queue_goes_before_others_on_its_path() -> None:
     env = begin(two_of_one_host())
     assert sent_in_a_step(env, AS_IT_WAS, (0, 2, 0)) == [0.0, 1.0]
-    assert env.view().queues_of(np.arange(2)).tolist() == [2, 0]
+    assert env.decision().record.level.tolist() == [2, 0]
     assert sent_in_a_step(env, (1, 2, 0), AS_IT_WAS) == [1.0, 0.0]
 
 
@@ -89,14 +97,14 @@ def test_choices_hold_for_flows_that_are_not_asked_about_and_empty_slots_change_
     seen_first = begin(flows, n_l=2)
     seen_first.step(np.array([0, 0, 1, 1, 1, 1]))
 
-    assert seen_flows(seen_first.view(), seen_first.config).tolist() == [0, 1]
-    assert seen_first.view().queues_of(hosts).tolist() == [0, 1, 2, 2]
+    assert seen(seen_first) == [0, 1]
+    assert seen_first.decision().record.level.tolist() == [0, 1, 2, 2]
     one, other = (begin(two_of_one_host()) for _ in range(2))
     for env, ignored in ((one, (0, 0, 0)), (other, (1, 1, 1))):
         for _ in range(5):
             env.step(choices((1, 2, 0), AS_IT_WAS, ignored))
 
-    assert one.view().attained.tolist() == other.view().attained.tolist()
+    assert one.decision().state.attained.tolist() == other.decision().state.attained.tolist()
 
 
 def test_servers_are_asked_in_turn_each_once_in_a_period_about_what_they_send() -> None:
@@ -104,8 +112,7 @@ def test_servers_are_asked_in_turn_each_once_in_a_period_about_what_they_send() 
     env = begin(flows, scope="server", period_ms=4e3)
     asked = []
     for _ in range(6):
-        view = env.view()
-        asked.append((view.now, asked_server(view, env.config), seen_flows(view, env.config).tolist()))
+        asked.append((env.simulation.now, asked_server(env.rules, env.decision()), seen(env)))
         env.step(choices((2, 2, 0), (2, 2, 1)))
 
     # Flow 2 goes over path 1 from 5 s on; its last byte follows before server 1 is asked again.
@@ -127,7 +134,7 @@ def test_masks_tell_of_empty_slots_and_failed_paths() -> None:
 
     assert failing.action_masks().tolist() == [*narrow, *narrow, *none]
     failing.step(choices((2, 2, 1), (2, 2, 1)))
-    assert path_of(failing.view(), failing.config, np.arange(2)).tolist() == [0, 0]
+    assert paths(failing) == [0, 0]
 
 
 def test_an_episode_without_long_flows_ends_with_its_first_step() -> None:
@@ -201,7 +208,7 @@ def test_the_layouts_have_as_many_columns_as_they_say() -> None:
 
 def test_every_column_of_a_slot_by_hand() -> None:
     env = at_six_seconds()
-    view, layout, observation = env.view(), env.layout, env._observe()
+    decision, layout, observation = env.decision(), env.layout, env._observe()
 
     def column(name: str) -> list[float]:
         return layout.slot_column(observation, name).tolist()
@@ -211,7 +218,7 @@ def test_every_column_of_a_slot_by_hand() -> None:
     assert column("destination_port") == pytest.approx([(PORT + flow) / 65_535 for flow in range(3)])
     assert column("protocol") == pytest.approx([6 / 255] * 3)
     assert column("priority") == pytest.approx([2 / 3, 1.0, 1 / 3])
-    assert column("attained") == pytest.approx(view.attained[:3].tolist(), rel=0.02)
+    assert column("attained") == pytest.approx(decision.state.attained[:3].tolist(), rel=0.02)
     assert column("waiting") == pytest.approx([6.0, 6.0, 5.0], rel=1e-3)
     # Flow 2 goes before flow 1 on the way down to host 2, at two thirds.
     assert column("rate") == pytest.approx([1.0, 1 / 3, 2 / 3])
@@ -222,17 +229,15 @@ def test_every_column_of_a_slot_by_hand() -> None:
     assert column("long_up_1") == pytest.approx([1.0, 0.0, 0.0])
     assert column("long_down_0") == pytest.approx([0.0, 0.0, 0.0])
     assert column("long_down_1") == pytest.approx([0.0, 1.0, 1.0])
-    assert [view.active.tolist(), view.path[3] % 2 in (0, 1)] == [[0, 1, 2, 3], True]
+    assert sorted(decision.active[: decision.num_active].tolist()) == [0, 1, 2, 3]
     short = np.array([0.0, 1.0, 1.0])
-    on = int(view.path[3]) % 2
+    on = int(decision.controls.path[3]) % 2
     assert column("all_up_0") == column("long_up_0")
     assert column(f"all_down_{on}") == pytest.approx((short + column(f"long_down_{on}")).tolist())
     assert column(f"all_down_{1 - on}") == column(f"long_down_{1 - on}")
 
 
-@pytest.mark.parametrize("look_back", [1, 1_000])
-def test_finished_flows_are_shown_latest_first_those_of_the_asked_server_alone(look_back, monkeypatch) -> None:
-    monkeypatch.setattr(observation_module, "LOOK_BACK", look_back)
+def test_finished_flows_are_shown_latest_first_those_of_the_asked_server_alone() -> None:
     flows = make_flows([0.0] * 4, [3.0, 3.5, 4.0, 40.0], source=[0, 1, 2, 0], destination=[1, 2, 3, 3])
     env = begin(flows, m_l=4)
     while env.simulation.now < 9.0:
@@ -240,7 +245,7 @@ def test_finished_flows_are_shown_latest_first_those_of_the_asked_server_alone(l
     observation = env._observe()
 
     # Flow 0 shares host 0 with flow 3 only until it is long and goes first.
-    done = [int(row) for row in env.view().delivered[::-1]]
+    done = env.simulation.delivered[::-1]
     assert sorted(done) == [0, 1, 2]
     assert env.layout.row_column(observation, "finished_source").tolist() == [*(flows.source[done] + 1) / 4, 0.0]
     destination = (flows.destination[done] + 1) / 4
