@@ -31,7 +31,6 @@ from flowsched_gym.workload import (
     first_flows,
     load_cdf,
     make_workload,
-    parse_variant,
 )
 from tests.simulate import make_flows
 
@@ -172,18 +171,18 @@ def test_a_field_changes_alone_or_takes_the_place_of_those_that_it_excludes() ->
         ("tafe-log", {"arrivals": "at-once"}, {"load": None}),
         ("tafe-log", {"arrivals": "closed", "servers": 2}, {"load": None, "deadline_factor": None, "num_hosts": 5}),
         ("tafe-log", {"size": "web_search"}, {"total": None}),
+        ({"base": "gather-a1", "load": 0.5, "bursts": 7}, {"burst_rate": 9.0}, {"load": None, "num_bursts": 7}),
     ):
         config = make_workload(name, **overrides)
         assert {field: getattr(config, field) for field in expected} == expected, (name, overrides)
     tasks = {"kind": "tasks", "total_kb": {"kind": "loguniform", "low": 10, "high": 50}, "load": 0.5, "tasks": 20}
-    assert parse_variant(tasks) == TaskWorkload(total=LogUniform(low=1e4, high=5e4), load=0.5, num_tasks=20)
-    assert parse_variant({"base": "tafe-alibaba", "mean_size_kb": 30}) == JobWorkload(mean_size=3e4)
+    assert find_source(tasks) == TaskWorkload(total=LogUniform(low=1e4, high=5e4), load=0.5, num_tasks=20)
+    assert find_source({"base": "tafe-alibaba", "mean_size_kb": 30}) == JobWorkload(mean_size=3e4)
 
 
 def test_bad_names_and_fields_are_refused_with_what_is_allowed() -> None:
-    for workload in ({"base": "gather-a1", "load": 0.5}, "own.yaml", "flows.csv", 3):
-        with pytest.raises(ConfigError, match="it must be a name; find_source takes mappings, files and flows"):
-            make_workload(workload)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="it must be a name, a mapping or a workload file"):
+        make_workload(FLOWS, load=0.5)
     for name, overrides, messages in (
         ("gather-a3", {}, ["workload 'gather-a3' does not exist (did you mean 'gather-a", "there are gather-a1, "]),
         ("gather-a1", {"flows": 5}, ["workload 'gather-a1' has no field 'flows'", "it has pattern, mix, size"]),

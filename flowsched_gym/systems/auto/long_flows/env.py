@@ -5,13 +5,12 @@ from flowsched_gym.core.periods import Period
 from flowsched_gym.envs import PeriodEnv, PeriodVectorEnv
 from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.drawing import View
-from flowsched_gym.systems.auto.flows import flow_source
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig
 from flowsched_gym.systems.auto.long_flows.observation import long_flows_layout
 from flowsched_gym.systems.auto.long_flows.rules import LongFlowsControl
 from flowsched_gym.systems.auto.panels import long_flows_panels
 from flowsched_gym.topology import Routing, RoutingKind, multi_plane
-from flowsched_gym.workload import WorkloadLike
+from flowsched_gym.workload import WorkloadSource
 
 
 class AuTOLongFlowsEnv(PeriodEnv[IntArray]):
@@ -103,11 +102,8 @@ class AuTOLongFlowsEnv(PeriodEnv[IntArray]):
 
     @configured_by(AuTOLongFlowsConfig, long_flows_layout)
     def __init__(
-        self, config: AuTOLongFlowsConfig, workload: WorkloadLike, render_mode: str | None, engine: str
+        self, config: AuTOLongFlowsConfig, source: WorkloadSource, render_mode: str | None, engine: str
     ) -> None:
-        source = flow_source(
-            workload, load=config.load, flows=config.flows, hosts=config.hosts, capacity=config.paths * config.capacity
-        )
         control = LongFlowsControl(config)
         topology = multi_plane(
             num_hosts=config.hosts, num_planes=config.paths, capacity=config.capacity, delay=config.delay
