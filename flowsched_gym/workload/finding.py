@@ -269,7 +269,7 @@ def fit_workload(
         ConfigError: The workload has nothing that an argument changes, or more hosts than there are.
     """
 
-    def fit(one: ReadWorkload, source: Any) -> WorkloadSource:
+    def fit(one: ReadWorkload, source: Any) -> Any:
         label, own = shown(one.label), network(one, source) if isinstance(source, kinds) else {}
         for name, value in arguments.items():
             if not isinstance(source, kinds):
@@ -283,8 +283,7 @@ def fit_workload(
             source = with_values(source, read_changes(f"workload {label}", type(source), changes))
         if room is not None and source.num_hosts > room[0]:
             raise ConfigError(f"workload {label} has {source.num_hosts} hosts: {room[1]} has {room[0]}")
-        made: WorkloadSource = source
-        return made
+        return source
 
     return workload.fitted(fit)
 

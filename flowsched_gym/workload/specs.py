@@ -141,13 +141,8 @@ def _times(value: object, factor: float) -> float:
 
 
 ALTERNATIVES: Final = (
-    ("burst_rate", "load"),
-    ("rate", "load"),
-    ("num_bursts", "duration"),
-    ("num_flows", "duration"),
-    ("mix", "size"),
-    ("size", "total"),
-    ("load", "arrivals"),
+    *(("burst_rate", "load"), ("rate", "load"), ("load", "arrivals")),
+    *(("num_bursts", "duration"), ("num_flows", "duration"), ("mix", "size"), ("size", "total")),
 )
 """Fields of which one takes the place of the other when it is given."""
 FAT_TREE_CORE_CABLES: Final = tuple((64 + cable, 80 + cable) for cable in range(16))
@@ -173,16 +168,7 @@ UNITS: Final[Mapping[str, tuple[float, frozenset[str]]]] = MappingProxyType(
 """What each ending of a key multiplies by, and the fields that it may stand behind."""
 
 _COUNTED: Final = (
-    "bursts",
-    "flows",
-    "hosts",
-    "destinations",
-    "senders",
-    "clusters",
-    "tasks",
-    "clients",
-    "servers",
-    "phases",
+    *("bursts", "flows", "hosts", "destinations", "senders", "clusters", "tasks", "clients", "servers", "phases"),
 )
 SHORT_NAMES: Final[Mapping[str, str]] = MappingProxyType(
     {"seconds": "duration", **{name: f"num_{name}" for name in _COUNTED}}
