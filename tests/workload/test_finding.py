@@ -11,6 +11,7 @@ import pytest
 
 import flowsched_gym
 from flowsched_gym.core.errors import ConfigError, FlowFileError, WorkloadError
+from flowsched_gym.core.files import read_json
 from flowsched_gym.evaluation import evaluate
 from flowsched_gym.topology import crossing_shares, fat_tree, one_link, tree9
 from flowsched_gym.workload import (
@@ -28,6 +29,7 @@ from flowsched_gym.workload import (
     WorkloadSource,
     draw_flows,
     find_source,
+    finding,
     first_flows,
     load_cdf,
     make_workload,
@@ -67,6 +69,21 @@ def test_a_workload_file_serves_wherever_a_workload_is_taken(
     assert vector._sources[0].draw(0).num_flows == 4
     assert result.kwargs["workload"]["size"]["points"] == [[1000.0, 0.0], [3000.0, 1.0]]
     assert flowsched_gym.replay(path, discipline="srpt", seed=3).size.tolist() == flows.size.tolist()
+
+
+def test_a_workload_file_is_read_once_for_an_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Path] = []
+    path = tmp_path / "own.json"
+    path.write_text('{"one_of": ["gather-a1", {"base": "gather-a2", "load": 0.5}]}')
+
+    def reading(file: Path) -> Any:
+        read.append(file)
+        return read_json(file)
+
+    monkeypatch.setattr(finding, "read_json", reading)
+    env: Any = gymnasium.make("flowsched/Artemis-v0", workload=path, bursts=2).unwrapped
+    assert read == [path]
+    assert [each.num_bursts for each in env.source.sources] == [2, 2]
 
 
 def test_a_replay_takes_the_name_of_a_workload_and_suggests_one() -> None:

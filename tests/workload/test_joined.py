@@ -138,6 +138,9 @@ def test_both_engines_play_it_alike_and_arguments_change_each_source(spec: Envir
 def test_named_ones_are_changed_in_each_of_their_sources_and_what_a_source_lacks_is_refused() -> None:
     env = gym.make("flowsched/Artemis-v0", workload="artemis-changing", bursts=2).unwrapped
     assert [each.num_bursts for each in env._source.sources] == [2, 2, 2]  # type: ignore[attr-defined]
+    shorter = {"base": "artemis-changing", "phases": 3}
+    env = gym.make("flowsched/Artemis-v0", workload=shorter, bursts=2).unwrapped
+    assert [each.num_bursts for each in env._source.sources] == [2, 2, 2]  # type: ignore[attr-defined]
     with pytest.raises(ConfigError, match="load changes drawn bursts: workload 'PoissonWorkload' has none"):
         gym.make("flowsched/Artemis-v0", workload="artemis-background", load=0.5)
     assert make_workload("artemis-changing", each_for_ms=100).each_for == 0.1  # type: ignore[union-attr]
