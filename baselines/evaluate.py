@@ -21,7 +21,7 @@ from flowsched_gym.baselines.configuration.hydra_store import environment_argume
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.players import Player, find_player, told_apart
 from flowsched_gym.registration import find_environment
-from flowsched_gym.workload import workload_label
+from flowsched_gym.workload import read_workload
 
 
 def main() -> None:
@@ -45,7 +45,7 @@ def _job(config: EvaluateConfig, content: Mapping[str, Any], folder: Path, comma
         command=command,
         show_progress=config.progress_bar,
     )
-    title = f"{env_id.rpartition('/')[2]} on {workload_label(config.env.workload)}"
+    title = f"{env_id.rpartition('/')[2]} on {read_workload(config.env.workload).label}"
     text, _ = write_comparison(comparison, folder, metric=config.metric, title=title)
     print(text, end="")
     print(f"Results, table and figure are in {folder}.")

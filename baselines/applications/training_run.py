@@ -19,7 +19,7 @@ from flowsched_gym.evaluation import BOUND_POLICY, Interval, paired_difference, 
 from flowsched_gym.leaderboard import reference_of
 from flowsched_gym.players import find_player
 from flowsched_gym.registration import find_environment
-from flowsched_gym.workload import workload_label
+from flowsched_gym.workload import read_workload
 
 LOGGER: Final = logging.getLogger(__name__)
 
@@ -70,7 +70,7 @@ def _compare(config: TrainConfig, folder: Path, command: str | None) -> tuple[Co
         show_progress=config.progress_bar,
         kept=folder.parent / KEPT_FOLDER,
     )
-    title = f"{config.algorithm.name} on {workload_label(config.env.workload)}"
+    title = f"{config.algorithm.name} on {read_workload(config.env.workload).label}"
     note = f"{config.algorithm.name} learned from {decisions_text(config.decisions, config.total_timesteps)}"
     text, rows = write_comparison(comparison, folder, metric=evaluation.metric, title=title, notes=[note])
     LOGGER.info("%d episodes that training never saw:\n%s", evaluation.episodes, text)
@@ -93,7 +93,7 @@ def _summarise(config: TrainConfig, comparison: Comparison, best: str) -> dict[s
         "run_name": config.run_name,
         "environment": env_id,
         "kwargs": kwargs,
-        "workload": workload_label(config.env.workload),
+        "workload": read_workload(config.env.workload).label,
         "algorithm": config.algorithm.name,
         "seed": config.seed,
         "total_timesteps": config.total_timesteps,

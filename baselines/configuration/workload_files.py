@@ -12,8 +12,8 @@ from typing import Any, Final
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
-from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.workload import WORKLOADS, plain_variant
+from flowsched_gym.core.errors import ConfigError, naming
+from flowsched_gym.workload import WORKLOADS, read_workload
 
 GROUP: Final = "workload"
 ENVIRONMENT_ARGUMENTS: Final = ("burst_rate", "load", "destinations", "bursts", "seconds", "flows", "tasks")
@@ -50,11 +50,9 @@ def _source(*, _parent_: DictConfig, _root_: DictConfig) -> object:
     chosen = HydraConfig.get().runtime.choices.get(GROUP) if HydraConfig.initialized() else None
     file = next((path for folder in own_folders() if (path := folder / GROUP / f"{chosen}.yaml").is_file()), None)
     if file is None:
-        return plain_variant(content)
-    try:
-        return plain_variant({"name": chosen, **content}, file.parent)
-    except ConfigError as error:
-        raise ConfigError(f"{file}: {error}") from None
+        return read_workload(content).plain()
+    with naming(str(file)):
+        return read_workload({"name": chosen, **content}, file.parent).plain()
 
 
 def _argument(key: str, *, _parent_: DictConfig, _root_: DictConfig) -> object:

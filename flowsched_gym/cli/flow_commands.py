@@ -47,10 +47,7 @@ def run_workload(options: argparse.Namespace) -> None:
         if "load" in fields:
             raise ConfigError("load is given twice: by --load and by --param")
         fields |= {"load": options.load}
-    if workloads.is_workload_file(options.name):
-        config = workloads.parse_variant(workloads.read_workload_file(options.name, fields))
-    else:
-        config = workloads.make_workload(options.name, **fields)
+    config = workloads.make_workload(options.name, **fields)
     check_target(options.out)
     workload = workloads.draw_flows(config, num_flows=options.flows, seed=options.seed)
     with ProgressBar("writing flows") as progress:

@@ -20,7 +20,8 @@ Warnings derive from ``FlowSchedWarning``, a ``UserWarning``. The message of eac
 import difflib
 import re
 import reprlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "UnknownArgumentError",
     "WorkloadError",
     "listed",
+    "naming",
     "one_line",
     "shown",
     "similar",
@@ -139,6 +141,15 @@ def one_line(text: str, longest: int = LONGEST_LINE) -> str:
 def shown(value: object) -> str:
     """Writes a value for a message, on one line, cut where it is long."""
     return re.sub(r"\n\s*", " ", _SHOWN.repr(value))
+
+
+@contextmanager
+def naming(where: str) -> Iterator[None]:
+    """Puts a place before the message of a ``ConfigError``, where there is one."""
+    try:
+        yield
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}" if where else str(error)) from None
 
 
 def similar(name: object, known: Iterable[str]) -> str:

@@ -1,7 +1,7 @@
 """Arguments of environments, each declared once: a field of a frozen dataclass, an ``EnvConfig``, set by ``argument``.
 
 From the field follow the checks, the signature of the environment, the tables in docstrings and documents, the help of
-the command line and the schemas of configuration files. ``arrivals`` has what ``load`` and ``flows`` do to a workload.
+the command line and the schemas of configuration files.
 """
 
 import inspect
@@ -30,7 +30,7 @@ from flowsched_gym.core.checks import COUNT_END, check_choice, check_integer, ch
 from flowsched_gym.core.errors import ConfigError, UnknownArgumentError, listed
 from flowsched_gym.core.units import SECONDS_PER_MICROSECOND, gbps_to_capacity
 from flowsched_gym.envs.columns import Column, Layout, table_text
-from flowsched_gym.workload import WorkloadLike, workload_label
+from flowsched_gym.workload import ReadWorkload, WorkloadLike, WorkloadSource, read_workload
 from flowsched_gym.workload.source import MOST_FLOWS
 
 Name = TypeVar("Name", bound=StrEnum)
@@ -125,7 +125,7 @@ def about_workload(none: str = "") -> Mapping[str, Argument]:
         "a name (``flowsched list``), a mapping or a file (``docs/workloads.md``), a ``Workload`` or anything with "
         '``draw(seed)``; ``{"one_of": [...], "weights": [...]}`` has one of several in each episode'
     )
-    return {ABOUT: Argument(meaning, none=none, convert=lambda _, given: workload_label(given))}
+    return {ABOUT: Argument(meaning, none=none, convert=lambda _, given: read_workload(given).label)}
 
 
 def load_argument(what: str) -> Any:
@@ -182,6 +182,15 @@ class EnvConfig:
 
     def check(self) -> None:
         """Refuses arguments that do not fit each other."""
+
+    def workload_changes(self) -> dict[str, Any]:
+        """Returns the arguments that are given and change a workload, by their names."""
+        known = (each.name for each in fields(self) if ABOUT in each.metadata and each.metadata[ABOUT].none == OWN)
+        return {name: value for name in known if (value := getattr(self, name)) is not None}
+
+    def source_of(self, workload: ReadWorkload) -> WorkloadSource:
+        """Finds where flows are drawn from; ``fit_workload`` changes a workload by arguments and the network."""
+        return workload.source
 
 
 class LinkConfig(EnvConfig):
@@ -242,8 +251,8 @@ if not MYPY:
     def configured_by(config, layout=None):
         """Has an ``__init__`` take the arguments of a config.
 
-        What it decorates gets the config, which is the environment's ``config`` already, the workload in the form in
-        which it was given, the render mode and the engine. The decorated one takes the workload first, or by its name,
+        What it decorates gets the config, which is the environment's ``config`` already, the source of flows that
+        ``source_of`` finds, the render mode and the engine. The decorated one takes the workload first, or by its name,
         and all else by name; its signature lists them, and so does a table at the end of the section ``## Arguments``
         of the class. Where the docstring of the class says ``{columns}``, a table of the columns that are observed
         takes its place; where it says ``{columns: name="value"}``, one of the other columns that there are with this
@@ -275,8 +284,9 @@ if not MYPY:
                         raise UnknownArgumentError(
                             f"{owner}() got an unexpected keyword argument {name!r}: it has {listed(name, known)}"
                         )
-                self.config = config(workload=workload, render_mode=render_mode, engine=engine, **arguments)
-                initialise(self, self.config, workload, render_mode, engine)
+                read = None if workload is None else read_workload(workload)
+                self.config = config(workload=read, render_mode=render_mode, engine=engine, **arguments)
+                initialise(self, self.config, self.config.source_of(read), render_mode, engine)
 
             __init__.__qualname__, __init__.__module__ = initialise.__qualname__, initialise.__module__
             __init__.__signature__ = signature

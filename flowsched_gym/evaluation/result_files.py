@@ -47,7 +47,7 @@ from flowsched_gym.evaluation.result_checks import INTERVAL_FIELDS, check_interv
 from flowsched_gym.evaluation.results import EvaluationResult, ModelFile, Provenance, Run, SuiteReference
 from flowsched_gym.evaluation.rollout import EpisodeResult
 from flowsched_gym.registration import check_arguments
-from flowsched_gym.workload import plain_variant, several_key, workload_label
+from flowsched_gym.workload import read_workload, several_key
 
 SCHEMA: Final = "flowsched-result/4"
 DIGEST_BYTES: Final = 16
@@ -269,9 +269,9 @@ def _short(key: str, value: object) -> object:
     """Returns a user's own workload or network as its name and a digest, other arguments unchanged."""
     if not isinstance(value, Mapping):
         return value
-    is_workload = key == "workload"
-    label = workload_label(value) if is_workload else value.get("name", "")
-    digest = digest_of(plain_variant(value) if is_workload else dict(value), NAME_DIGEST_BYTES)
+    workload = read_workload(value) if key == "workload" else None
+    label = value.get("name", "") if workload is None else workload.label
+    digest = digest_of(dict(value) if workload is None else workload.plain(), NAME_DIGEST_BYTES)
     return f"{label}-{digest}" if label else digest
 
 

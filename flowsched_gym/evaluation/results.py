@@ -21,7 +21,7 @@ from flowsched_gym.evaluation.rollout import EpisodeResult
 from flowsched_gym.evaluation.statistics import Interval, bootstrap_interval, bootstrap_intervals
 from flowsched_gym.registration import find_environment
 from flowsched_gym.systems import EnvironmentSpec
-from flowsched_gym.workload import plain_variant
+from flowsched_gym.workload import read_workload
 
 PACKAGE: Final = "flowsched-gym"
 CORE_PACKAGES: Final = (PACKAGE, "gymnasium", "numba", "numpy", "simpy")
@@ -159,7 +159,7 @@ class EvaluationResult:
             check_printable("the result", value)
         workload = self.kwargs.get("workload")
         if isinstance(workload, Mapping):
-            object.__setattr__(self, "kwargs", {**self.kwargs, "workload": plain_variant(workload)})
+            object.__setattr__(self, "kwargs", {**self.kwargs, "workload": read_workload(workload).plain()})
         if not self.runs or not self.episodes:
             raise ConfigError(f"the result of {self.policy} has no episode: it needs at least one")
         for seed, count in Counter(self.seeds).items():

@@ -190,12 +190,10 @@ def evaluate(
     if label is None:
         label = policy if isinstance(policy, str) else type(policy).__name__
     check_label("policy", label)
-    player = find_player(policy, spec, kwargs) if isinstance(policy, str) else None
-    if player is not None:
-        kwargs = {**kwargs, **player.settings}
+    player = find_player(policy, spec, kwargs)
+    kwargs = {**kwargs, **player.settings}
     with closing(EpisodeRunner(spec, kwargs)) as runner:
-        if player is not None:
-            policy = player.make(runner.env, seed=seeds[0])
+        policy = player.make(runner.env, seed=seeds[0])
         if len(seeds) > 1 and not repeat and deterministic and plays_the_same(policy, runner.env):
             warnings.warn(SameEpisodesWarning(label, len(seeds)), stacklevel=2)
             seeds = seeds[:1]

@@ -41,7 +41,7 @@ from flowsched_gym.leaderboard.secret_seeds import mark
 from flowsched_gym.players import Kind, Player
 from flowsched_gym.registration import check_arguments, find_environment, widest_ability
 from flowsched_gym.systems import Ability, EnvironmentSpec
-from flowsched_gym.workload import plain_variant, workload_label
+from flowsched_gym.workload import read_workload
 
 SCHEMAS: Final = ("flowsched-suite/1", "flowsched-suite/2")
 SUFFIX: Final = ".json"
@@ -95,7 +95,7 @@ class Setting:
     @property
     def title(self) -> str:
         """What stands above the table, such as ``gather-heavy, k = 3, f = 10``."""
-        first = [workload_label(self.kwargs["workload"])] if self.kwargs.get("workload") is not None else []
+        first = [read_workload(self.kwargs["workload"]).label] if self.kwargs.get("workload") is not None else []
         others = [f"{name} = {value}" for name, value in self.kwargs.items() if name != "workload"]
         return ", ".join(first + others) or "default arguments"
 
@@ -256,7 +256,7 @@ def _setting(where: str, name: str, content: Any, more: tuple[str, ...]) -> Sett
         spec, kwargs = find_environment(str(content["environment"])), content["kwargs"]
         check_arguments(spec, kwargs)
         if isinstance(kwargs.get("workload"), Mapping):  # in the form in which results keep it
-            kwargs = {**kwargs, "workload": plain_variant(kwargs["workload"])}
+            kwargs = {**kwargs, "workload": read_workload(kwargs["workload"]).plain()}
     except ConfigError as error:
         raise ConfigError(f"{where}: {name}: {error}") from None
     setting = Setting(name=name, spec=spec, kwargs=kwargs, metric=metric)

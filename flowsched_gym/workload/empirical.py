@@ -18,7 +18,7 @@ import numpy as np
 from flowsched_gym.core import numerics
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.checks import as_tuple, check_number, settle_numbers
-from flowsched_gym.core.errors import ConfigError, listed
+from flowsched_gym.core.errors import ConfigError, listed, naming
 from flowsched_gym.core.files import check_path
 from flowsched_gym.machine_code.drawing import interpolate
 from flowsched_gym.workload.distributions import Inverted
@@ -134,10 +134,8 @@ def _parse_cdf(text: str, source: str, minimum: float) -> Empirical:
         except ValueError:
             raise ConfigError(f"{source}, line {number} is {line!r}: it must be two numbers, size and CDF") from None
         points.append((value, probability))
-    try:
+    with naming(source):
         return Empirical(points=tuple(points), minimum=minimum)
-    except ConfigError as error:
-        raise ConfigError(f"{source}: {error}") from None
 
 
 def _mean_of_points(points: tuple[CdfPoint, ...], minimum: float) -> float:

@@ -25,16 +25,12 @@ MOST_PHASES: Final = 10_000
 class Overlay(Several):
     """Several sources at once: each episode has the flows of all, merged by their arrival.
 
-    Each source is drawn from a seed of its own. Flows are numbered in the order of arrival; tasks of different sources
-    are different tasks.
+    Each source is drawn from a seed of its own. Flows are numbered in the order of arrival, so that the first ones are
+    the first ones of all; tasks of different sources are different tasks.
 
     Attributes:
         sources: The sources, at least one.
     """
-
-    def with_num_flows(self, num_flows: int) -> "Overlay":
-        """Changes the number of flows of each source: the first ones of all are those that ``num_flows`` means."""
-        return replace(self, sources=self.sources_with_num_flows(num_flows))
 
     def draw(self, seed: int) -> Workload:
         """Draws the flows of one episode."""
@@ -73,8 +69,7 @@ class InTurn(Several):
 
     def with_num_flows(self, num_flows: int) -> "InTurn":
         """Changes the number of flows of an episode, in phases of the same length."""
-        sources = self.sources_with_num_flows(num_flows)
-        return replace(self, sources=sources, num_phases=None, num_flows=num_flows)
+        return replace(Several.with_num_flows(self, num_flows), num_phases=None, num_flows=num_flows)
 
     def draw(self, seed: int) -> Workload:
         """Draws the flows of one episode; more phases or flows with the same seed begin with the same flows."""

@@ -5,7 +5,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -94,13 +94,13 @@ class Several(ABC):
     def draw(self, seed: int) -> Workload:
         """Draws the flows of one episode."""
 
-    def sources_with_num_flows(self, num_flows: int) -> tuple[WorkloadSource, ...]:
+    def with_num_flows(self, num_flows: int) -> Self:
         """Changes the number of flows of each source; a ``ConfigError`` says that one has flows that are given."""
         changeable: Any = self.sources
         for each in changeable:
             if not hasattr(each, "with_num_flows"):
                 raise ConfigError(f"num_flows is {num_flows}: {type(each).__name__} cannot draw so many")
-        return tuple(each.with_num_flows(num_flows) for each in changeable)
+        return replace(self, sources=tuple(each.with_num_flows(num_flows) for each in changeable))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,10 +121,6 @@ class OneOf(Several):
             if not weights.any():
                 raise ConfigError(f"weights is {shown(self.weights)}: one of them must be > 0")
             object.__setattr__(self, "weights", tuple(weights.tolist()))
-
-    def with_num_flows(self, num_flows: int) -> "OneOf":
-        """Changes the number of flows of each source; a ``ConfigError`` says that one has flows that are given."""
-        return replace(self, sources=self.sources_with_num_flows(num_flows))
 
     def chosen(self, seed: int) -> WorkloadSource:
         """Returns the source of the episode of a seed."""

@@ -16,12 +16,12 @@ from dataclasses import MISSING, fields, is_dataclass, replace
 from numbers import Real
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
 from flowsched_gym.core.checks import check_choice
-from flowsched_gym.core.errors import ConfigError, shown, similar
+from flowsched_gym.core.errors import ConfigError, naming, shown, similar
 from flowsched_gym.core.units import (
     BYTES_PER_KILOBYTE,
     BYTES_PER_MEGABYTE,
@@ -43,7 +43,12 @@ from flowsched_gym.workload.distributions import (
 from flowsched_gym.workload.empirical import CDF_NAMES, Empirical, load_cdf, read_cdf
 from flowsched_gym.workload.gather import Mix
 from flowsched_gym.workload.poisson import RandomFailures
+from flowsched_gym.workload.tasks import CLOSED
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Config = TypeVar("Config", bound="DataclassInstance")
 CDF_SUFFIX: Final = ".csv"
 
 DISTRIBUTION_KINDS: Final[Mapping[str, Callable[..., Distribution]]] = MappingProxyType(
@@ -79,15 +84,13 @@ def read_distribution(entry: Entry, folder: Path | None) -> Distribution:
     key, value, factor = entry
     if isinstance(value, Distribution) and factor == 1:
         return value
-    try:
+    with naming(key):
         if _is_number(value):
             return Constant(value=_times(value, factor))
         if isinstance(value, str) and factor == 1:
             return read_cdf(Path(folder or "", value)) if value.endswith(CDF_SUFFIX) else load_cdf(value)
         if isinstance(value, Mapping):
             return _distribution_of(value, factor, folder)
-    except ConfigError as error:
-        raise ConfigError(f"{key}: {error}") from None
     allowed = "with a unit it must be a number, or a mapping with a kind of numbers"
     if factor == 1:
         allowed = (
@@ -137,6 +140,11 @@ def _times(value: object, factor: float) -> float:
         raise ConfigError(f"{shown(value)} is too large: numbers must be below 1.8e308") from None
 
 
+ALTERNATIVES: Final = (
+    *(("burst_rate", "load"), ("rate", "load"), ("load", "arrivals")),
+    *(("num_bursts", "duration"), ("num_flows", "duration"), ("mix", "size"), ("size", "total")),
+)
+"""Fields of which one takes the place of the other when it is given."""
 FAT_TREE_CORE_CABLES: Final = tuple((64 + cable, 80 + cable) for cable in range(16))
 """Links (up, down) between aggregation and core switches of the fat-tree with k = 4, as its topology numbers them."""
 SIZES: Final = frozenset({"size", "total", "mean_size", "deadline_below"})
@@ -160,16 +168,7 @@ UNITS: Final[Mapping[str, tuple[float, frozenset[str]]]] = MappingProxyType(
 """What each ending of a key multiplies by, and the fields that it may stand behind."""
 
 _COUNTED: Final = (
-    "bursts",
-    "flows",
-    "hosts",
-    "destinations",
-    "senders",
-    "clusters",
-    "tasks",
-    "clients",
-    "servers",
-    "phases",
+    *("bursts", "flows", "hosts", "destinations", "senders", "clusters", "tasks", "clients", "servers", "phases"),
 )
 SHORT_NAMES: Final[Mapping[str, str]] = MappingProxyType(
     {"seconds": "duration", **{name: f"num_{name}" for name in _COUNTED}}
@@ -200,10 +199,8 @@ def read_value(field: str, entry: Entry, folder: Path | None) -> object:
     kind, form, reader = READERS[field]
     if isinstance(entry.value, kind):
         return entry.value
-    try:
+    with naming(entry.key):
         made = reader(entry.value, folder)
-    except ConfigError as error:
-        raise ConfigError(f"{entry.key}: {error}") from None
     if made is None:
         raise ConfigError(f"{entry.key} is {shown(entry.value)}: it must be {form}")
     return made
@@ -228,6 +225,22 @@ def read_changes(
         # The types of the values are not known here: the classes check each field.
         values["size"] = replace(size, **size_changes) if size_changes else size  # type: ignore[type-var]
     return values
+
+
+def with_values(config: Config, values: Mapping[str, Any]) -> Config:
+    """Changes fields of a workload; fields that they exclude become None."""
+    known = [field.name for field in fields(config)]
+    excluded: set[str] = set()
+    for pair in ALTERNATIVES:
+        given = [key for key in pair if values.get(key) is not None]
+        if len(given) == 1 and all(key in known for key in pair):
+            excluded |= set(pair) - set(given)
+    mix = values.get("mix")
+    if isinstance(mix, Mix):
+        excluded |= {"deadline"} if mix.counts is None else {"deadline", "flows_per_burst"}
+    if values.get("arrivals") == CLOSED:
+        excluded.add("deadline_factor")
+    return replace(config, **{**dict.fromkeys(excluded), **values})
 
 
 def as_plain(value: object) -> object:

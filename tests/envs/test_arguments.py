@@ -28,7 +28,7 @@ from flowsched_gym.envs.columns import Column, Encoding, Layout, Rows
 from flowsched_gym.machine_code.numerics import squash
 from flowsched_gym.registration import load_target
 from flowsched_gym.systems import EnvironmentSpec
-from flowsched_gym.workload import WorkloadLike
+from flowsched_gym.workload import WorkloadLike, WorkloadSource, find_source
 from tests.envs.episodes import each_environment
 
 
@@ -76,9 +76,9 @@ class OwnEnv(Documented):
     config: OwnConfig
 
     @configured_by(OwnConfig)
-    def __init__(self, config: OwnConfig, workload: object, render_mode: str | None, engine: str) -> None:
+    def __init__(self, config: OwnConfig, source: WorkloadSource, render_mode: str | None, engine: str) -> None:
         """Notes what it gets."""
-        self.given = config, workload, render_mode, engine
+        self.given = config, source, render_mode, engine
 
 
 def test_a_value_becomes_what_its_field_says() -> None:
@@ -117,7 +117,7 @@ def test_a_value_that_the_field_does_not_allow_is_refused(given: dict[str, objec
 def test_an_environment_takes_the_arguments_of_its_config_and_no_others() -> None:
     env = OwnEnv("gather-a2", size=5, engine="compiled")
 
-    assert env.given == (OwnConfig(workload="gather-a2", size=5), "gather-a2", None, "compiled")
+    assert env.given == (OwnConfig(workload="gather-a2", size=5), find_source("gather-a2"), None, "compiled")
     assert env.config is env.given[0]
     words = r"^OwnEnv\(\) got an unexpected keyword argument 'sizes': it has workload, .*'size'\?"
     with pytest.raises(UnknownArgumentError, match=words):

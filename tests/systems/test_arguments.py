@@ -21,7 +21,7 @@ NAN: Final = float("nan")
 COUNT: Final = "it must be an integer >= 1"
 ONE_OF: Final = "it must be one of"
 ONE: Final = make_flows([0.0], [1e5], span=[0.05])
-POISSON: Final = "change Poisson arrivals: workload 'gather-a1' has none"
+POISSON: Final = "changes Poisson arrivals: workload 'gather-a1' has none"
 
 WRONG: Final[dict[str, list[tuple[dict[str, Any], str]]]] = {
     "flowsched/Artemis-v0": [
@@ -50,16 +50,16 @@ WRONG: Final[dict[str, list[tuple[dict[str, Any], str]]]] = {
             "without deadlines between all 9 hosts of another network",
         ),
         *(
-            ({"workload": flows, **change}, "burst_rate, load, destinations, bursts and seconds change bursts")
+            ({"workload": flows, name: value}, f"argument {name} changes drawn bursts: workload '.*' has none")
             for flows in (ONE, FixedWorkload(workload=ONE))
-            for change in ({"bursts": 3}, {"load": 0.5}, {"destinations": 2}, {"seconds": 1.0})
+            for name, value in {"bursts": 3, "load": 0.5, "destinations": 2, "seconds": 1.0}.items()
         ),
         ({"seconds": 1e-9}, "the episode drawn has no flow: ask for more bursts, or more seconds"),
     ],
     "flowsched/MERPOrder-v0": [
         *(({name: 0}, f"{name} is 0: {COUNT}") for name in ("f", "flows")),
         ({"load": "fast"}, "load is 'fast': it must be a finite number > 0"),
-        ({"workload": "gather-a1", "load": 0.5}, f"load and flows {POISSON}"),
+        ({"workload": "gather-a1", "load": 0.5}, f"argument load {POISSON}"),
         ({"workload": "poisson-fat-tree", "topology": "tree9"}, "topology tree9: num_hosts is 16: it has 9"),
     ],
     "flowsched/MERPRoute-v0": [
@@ -80,8 +80,8 @@ WRONG: Final[dict[str, list[tuple[dict[str, Any], str]]]] = {
         ({"slow_links": [[96, 0.1]]}, "slow_links has link 96: a fat-tree of this arity has 0 to 95"),
         ({"slow_links": [[-1, 0.1]]}, "slow_links has link -1: a fat-tree"),
         ({"rerouting": "best"}, f"rerouting is 'best': {ONE_OF} ecmp, least-loaded, conga, memr, memr-hop-by-hop"),
-        ({"workload": "gather-a1", "flows": 5}, f"load and flows {POISSON}"),
-        ({"workload": "gather-a1", "failures": 1}, "failures changes Poisson arrivals: workload 'gather-a1' has none"),
+        ({"workload": "gather-a1", "flows": 5}, f"argument flows {POISSON}"),
+        ({"workload": "gather-a1", "failures": 1}, f"argument failures {POISSON}"),
         ({"workload": "gather-multi"}, "workload 'gather-multi' has 24 hosts: a fat-tree of arity 4 has 16"),
     ],
     "flowsched/AuTOLongFlows-v0": [
@@ -124,7 +124,7 @@ WRONG: Final[dict[str, list[tuple[dict[str, Any], str]]]] = {
             for value in ([], [0.5, 0.0], "fast", [[1.0]], [NAN])
         ),
         ({"cpus": [0.5, 1.0]}, "topology one-link has 1 CPUs, each needs one share"),
-        ({"workload": "gather-a1", "tasks": 5}, "load and tasks change drawn tasks: workload 'gather-a1' draws none"),
+        ({"workload": "gather-a1", "tasks": 5}, "argument tasks changes drawn tasks: workload 'gather-a1' has none"),
     ],
     "flowsched/TAFEThresholds-v0": [
         *(({"queues": value}, rf"queues is {value!r}: it must be") for value in (1, 9, 2.5)),
@@ -133,7 +133,7 @@ WRONG: Final[dict[str, list[tuple[dict[str, Any], str]]]] = {
         ({"initial_thresholds": [1e3]}, r"initial_thresholds is \[1000\.0\]: 3 queues need 2 numbers"),
         ({"initial_thresholds": [1e6, 1e3]}, r"initial_thresholds is .*: they must be finite, > 0 B and increasing"),
         ({"reward_scale_ms": 0}, "reward_scale_ms is 0: it must be a finite number > 0"),
-        ({"workload": "gather-a1", "tasks": 5}, "load and tasks change drawn tasks: workload 'gather-a1' draws none"),
+        ({"workload": "gather-a1", "tasks": 5}, "argument tasks changes drawn tasks: workload 'gather-a1' has none"),
     ],
     "flowsched/QCluster-v0": [
         *(({"queues": value}, rf"queues is {value!r}: it must be") for value in (1, 9, 2.5)),
@@ -143,7 +143,7 @@ WRONG: Final[dict[str, list[tuple[dict[str, Any], str]]]] = {
         ({"mark_at": -1}, "mark_at is -1: it must be an integer >= 0"),
         ({"buckets": 2**40}, "buckets is 1099511627776: it must be"),
         ({"workload": "qcluster-changing", "load": 0.5}, "workload 'qcluster-changing' has a load for each cluster"),
-        ({"workload": "gather-a1", "flows": 5}, f"load and flows {POISSON}"),
+        ({"workload": "gather-a1", "flows": 5}, f"argument flows {POISSON}"),
     ],
 }
 """Arguments by id, and what is said of them."""

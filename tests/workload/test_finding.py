@@ -11,6 +11,7 @@ import pytest
 
 import flowsched_gym
 from flowsched_gym.core.errors import ConfigError, FlowFileError, WorkloadError
+from flowsched_gym.core.files import read_json
 from flowsched_gym.evaluation import evaluate
 from flowsched_gym.topology import crossing_shares, fat_tree, one_link, tree9
 from flowsched_gym.workload import (
@@ -28,10 +29,10 @@ from flowsched_gym.workload import (
     WorkloadSource,
     draw_flows,
     find_source,
+    finding,
     first_flows,
     load_cdf,
     make_workload,
-    parse_variant,
 )
 from tests.simulate import make_flows
 
@@ -68,6 +69,21 @@ def test_a_workload_file_serves_wherever_a_workload_is_taken(
     assert vector._sources[0].draw(0).num_flows == 4
     assert result.kwargs["workload"]["size"]["points"] == [[1000.0, 0.0], [3000.0, 1.0]]
     assert flowsched_gym.replay(path, discipline="srpt", seed=3).size.tolist() == flows.size.tolist()
+
+
+def test_a_workload_file_is_read_once_for_an_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Path] = []
+    path = tmp_path / "own.json"
+    path.write_text('{"one_of": ["gather-a1", {"base": "gather-a2", "load": 0.5}]}')
+
+    def reading(file: Path) -> Any:
+        read.append(file)
+        return read_json(file)
+
+    monkeypatch.setattr(finding, "read_json", reading)
+    env: Any = gymnasium.make("flowsched/Artemis-v0", workload=path, bursts=2).unwrapped
+    assert read == [path]
+    assert [each.num_bursts for each in env.source.sources] == [2, 2]
 
 
 def test_a_replay_takes_the_name_of_a_workload_and_suggests_one() -> None:
@@ -172,18 +188,18 @@ def test_a_field_changes_alone_or_takes_the_place_of_those_that_it_excludes() ->
         ("tafe-log", {"arrivals": "at-once"}, {"load": None}),
         ("tafe-log", {"arrivals": "closed", "servers": 2}, {"load": None, "deadline_factor": None, "num_hosts": 5}),
         ("tafe-log", {"size": "web_search"}, {"total": None}),
+        ({"base": "gather-a1", "load": 0.5, "bursts": 7}, {"burst_rate": 9.0}, {"load": None, "num_bursts": 7}),
     ):
         config = make_workload(name, **overrides)
         assert {field: getattr(config, field) for field in expected} == expected, (name, overrides)
     tasks = {"kind": "tasks", "total_kb": {"kind": "loguniform", "low": 10, "high": 50}, "load": 0.5, "tasks": 20}
-    assert parse_variant(tasks) == TaskWorkload(total=LogUniform(low=1e4, high=5e4), load=0.5, num_tasks=20)
-    assert parse_variant({"base": "tafe-alibaba", "mean_size_kb": 30}) == JobWorkload(mean_size=3e4)
+    assert find_source(tasks) == TaskWorkload(total=LogUniform(low=1e4, high=5e4), load=0.5, num_tasks=20)
+    assert find_source({"base": "tafe-alibaba", "mean_size_kb": 30}) == JobWorkload(mean_size=3e4)
 
 
 def test_bad_names_and_fields_are_refused_with_what_is_allowed() -> None:
-    for workload in ({"base": "gather-a1", "load": 0.5}, "own.yaml", "flows.csv", 3):
-        with pytest.raises(ConfigError, match="it must be a name; find_source takes mappings, files and flows"):
-            make_workload(workload)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="it must be a name, a mapping or a workload file"):
+        make_workload(FLOWS, load=0.5)
     for name, overrides, messages in (
         ("gather-a3", {}, ["workload 'gather-a3' does not exist (did you mean 'gather-a", "there are gather-a1, "]),
         ("gather-a1", {"flows": 5}, ["workload 'gather-a1' has no field 'flows'", "it has pattern, mix, size"]),

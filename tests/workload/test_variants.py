@@ -33,14 +33,10 @@ from flowsched_gym.workload import (
     RandomFailures,
     Traffic,
     find_source,
-    leaves_open,
     load_cdf,
     make_workload,
-    parse_variant,
-    plain_variant,
     read_flows,
-    read_workload_file,
-    workload_label,
+    read_workload,
 )
 from flowsched_gym.workload.named import KINDS
 from tests.envs.episodes import SHORT, each_environment, play
@@ -107,43 +103,43 @@ EXAMPLES: list[tuple[dict[str, Any], Any]] = [
 
 @pytest.mark.parametrize(("mapping", "config"), EXAMPLES)
 def test_a_mapping_is_the_workload_that_its_class_makes_and_is_read_again(mapping, config) -> None:
-    plain = plain_variant(mapping)
-    assert parse_variant(mapping) == config
-    assert parse_variant(json.loads(json.dumps(plain, allow_nan=False))) == config
-    assert plain_variant(plain) == plain
-    assert workload_label(plain) == workload_label(mapping)
+    plain = read_workload(mapping).plain()
+    assert find_source(mapping) == config
+    assert find_source(json.loads(json.dumps(plain, allow_nan=False))) == config
+    assert read_workload(plain).plain() == plain
+    assert read_workload(plain).label == read_workload(mapping).label
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_a_workload_of_the_package_is_itself_and_none_takes_a_field_away_or_is_refused_by_its_name(name: str) -> None:
-    assert parse_variant({"name": name}) == parse_variant({"base": name}) == make_workload(name)
+    assert find_source({"name": name}) == find_source({"base": name}) == make_workload(name)
     for field in fields(WORKLOADS[name].config):
         variant = {"base": name, field.name: None}
         try:
-            config = parse_variant(variant)
+            config = find_source(variant)
         except ConfigError as error:
             assert re.search(rf"\b{field.name}\b", str(error).partition("': ")[2])  # noqa: PT017 - some are allowed
             continue
         assert getattr(config, field.name) is None
-        assert parse_variant(json.loads(json.dumps(plain_variant(variant)))) == config
+        assert find_source(json.loads(json.dumps(read_workload(variant).plain()))) == config
 
 
 @pytest.mark.parametrize("size", ["mine.csv", {"kind": "cdf-file", "path": "mine.csv"}])
 def test_a_cdf_file_lies_beside_the_mapping_and_is_written_down_as_points(size: object, tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_text("size_bytes,cdf\n1000,0\n3000,1\n")
     mapping = {"kind": "poisson", "size": size, "load": 0.5, "flows": 20}
-    plain = plain_variant(mapping, tmp_path)
-    assert parse_variant(mapping, tmp_path).size.mean == 2000.0
+    plain = read_workload(mapping, tmp_path).plain()
+    assert read_workload(mapping, tmp_path).source.size.mean == 2000.0  # type: ignore[attr-defined]
     assert plain["size"] == {"kind": "empirical", "points": [[1000.0, 0.0], [3000.0, 1.0]], "minimum": 0.0}
-    assert parse_variant(plain) == parse_variant(mapping, tmp_path)
+    assert find_source(plain) == read_workload(mapping, tmp_path).source
 
 
 def test_a_variant_shows_its_name_or_what_it_changes() -> None:
     changed = {"name": "gather-heavy", "load": 0.5, "bursts": 3}
-    assert workload_label({"name": "mine", "base": "gather-heavy", "load": 0.5}) == "mine"
-    assert workload_label({"base": "gather-heavy"}) == "gather-heavy"
-    assert workload_label(changed) == "gather-heavy with load, num_bursts"
-    assert workload_label({"kind": "poisson", "size": 3, "load": 0.5, "flows": 3}) == "unnamed poisson"
+    assert read_workload({"name": "mine", "base": "gather-heavy", "load": 0.5}).label == "mine"
+    assert read_workload({"base": "gather-heavy"}).label == "gather-heavy"
+    assert read_workload(changed).label == "gather-heavy with load, num_bursts"
+    assert read_workload({"kind": "poisson", "size": 3, "load": 0.5, "flows": 3}).label == "unnamed poisson"
 
 
 def test_every_key_is_honoured_or_refused() -> None:
@@ -167,11 +163,11 @@ def test_every_key_is_honoured_or_refused() -> None:
         ({"base": "auto-clusters", "traffic": [{"size": 3}]}, "traffic: load is missing in {'size': 3}"),
     ):
         with pytest.raises(ConfigError, match=re.escape(message)):
-            parse_variant(mapping)
+            find_source(mapping)
     for size in (10**400, {"kind": "discrete", "values": [[[[1.0]]]], "probabilities": [1.0]}):
         for key in ("size", "size_kb"):
             with pytest.raises(ConfigError):
-                parse_variant({"kind": "poisson", "load": 0.5, "flows": 3, key: size})
+                find_source({"kind": "poisson", "load": 0.5, "flows": 3, key: size})
 
 
 @each_environment
@@ -202,11 +198,11 @@ def test_a_variant_takes_hosts_and_capacity_of_the_network_where_it_gives_none()
 
 def test_failures_without_cables_are_those_between_aggregation_and_core_whatever_the_arity() -> None:
     workload = {"base": "poisson-fat-tree", "failures": {"count": 2}, "flows": 20}
-    env = gym.make("flowsched/MERPRoute-v0", workload=plain_variant(workload), arity=6).unwrapped
+    env = gym.make("flowsched/MERPRoute-v0", workload=read_workload(workload).plain(), arity=6).unwrapped
     assert env._source.num_hosts == 54  # type: ignore[attr-defined]
     assert env._source.failures.cables[0] == (4 * 54, 5 * 54)  # type: ignore[attr-defined]
-    assert leaves_open(workload, "failures")
-    assert not leaves_open({**workload, "failures": {"count": 1, "cables": [[64, 80]]}}, "failures")
+    assert read_workload(workload).leaves_open("failures")
+    assert not read_workload({**workload, "failures": {"count": 1, "cables": [[64, 80]]}}).leaves_open("failures")
 
 
 SMALL = {"base": "gather-heavy", "bursts": 3}
@@ -250,18 +246,18 @@ def test_members_may_be_names_mappings_files_flows_and_sources(folder: Path) -> 
     source = find_source({"one_of": given})
     assert isinstance(source, OneOf)
     a1, small, fixed, other, same, a2 = source.sources
-    assert (a1, small, a2) == (WORKLOADS["gather-a1"].config, parse_variant(SMALL), WORKLOADS["gather-a2"].config)
+    assert (a1, small, a2) == (WORKLOADS["gather-a1"].config, find_source(SMALL), WORKLOADS["gather-a2"].config)
     assert isinstance(fixed, FixedWorkload)
     assert isinstance(same, FixedWorkload)
     assert isinstance(other, OneOf)
-    assert workload_label({"one_of": given[:2]}) == "one of gather-a1, gather-heavy with num_bursts"
-    assert workload_label({"one_of": given, "name": "mixed"}) == "mixed"
+    assert read_workload({"one_of": given[:2]}).label == "one of gather-a1, gather-heavy with num_bursts"
+    assert read_workload({"one_of": given, "name": "mixed"}).label == "mixed"
 
 
 def test_a_file_is_written_down_with_all_that_its_members_need(folder: Path) -> None:
-    plain = read_workload_file(folder / "mixed.yaml")
+    plain = read_workload(folder / "mixed.yaml").plain()
     again = json.loads(json.dumps(plain))
-    assert plain_variant(again) == plain
+    assert read_workload(again).plain() == plain
     assert plain["name"] == "mixed"
     found, expected = (find_source(given).sources for given in (again, plain))  # type: ignore[attr-defined]
     assert (found[:3], found[4]) == (expected[:3], expected[4])
@@ -310,14 +306,14 @@ def test_it_is_evaluated_replayed_and_drawn_from_the_command_line(folder: Path, 
     ids=str,
 )
 def test_a_mistake_is_refused_with_its_place(mapping: dict[str, Any], message: str) -> None:
-    for read in (find_source, parse_variant, plain_variant):
+    for read in (find_source, lambda given: read_workload(given).plain()):
         with pytest.raises(ConfigError, match=message):
             read(mapping)
 
 
 def test_what_is_no_text_cannot_be_written_down_and_a_missing_file_is_named() -> None:
     with pytest.raises(ConfigError, match="cannot be written down: it must be a name, a mapping or a file"):
-        plain_variant({"one_of": [WORKLOADS["gather-a1"].config]})
+        read_workload({"one_of": [WORKLOADS["gather-a1"].config]}).plain()
     with pytest.raises(FlowFileError, match=r"nowhere\.csv does not exist"):
         find_source({"one_of": ["nowhere.csv"]})
     with pytest.raises(ConfigError, match="sources has the entry 'gather-a1'"):

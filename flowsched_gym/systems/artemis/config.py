@@ -1,9 +1,8 @@
 """The arguments of the Artemis environment."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
 
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.envs.arguments import (
@@ -25,11 +24,10 @@ from flowsched_gym.topology.fabrics import MOST_SWITCH_HOSTS
 from flowsched_gym.workload import (
     GatherWorkload,
     PoissonWorkload,
+    ReadWorkload,
     WorkloadLike,
     WorkloadSource,
-    find_source,
-    found_for_each,
-    workload_label,
+    fit_workload,
 )
 from flowsched_gym.workload.source import MOST_FLOWS
 
@@ -108,27 +106,19 @@ class ArtemisConfig(LinkConfig):
             if getattr(self, first) is not None and getattr(self, second) is not None:
                 raise ConfigError(f"{first} and {second} are both given: give one of them")
 
+    def source_of(self, workload: ReadWorkload) -> WorkloadSource:
+        """Finds where flows are drawn from; refuses traffic that has no destination and no deadlines."""
 
-@found_for_each
-def workload_source(config: ArtemisConfig, workload: WorkloadLike) -> WorkloadSource:
-    """Finds where an environment draws its flows from."""
-    source = find_source(workload)
-    all_to_all = ("all-to-all", None, None)
-    if isinstance(source, PoissonWorkload) and (source.pattern, source.failures, source.deadline) == all_to_all:
-        raise ConfigError(
-            f"workload {shown(workload_label(workload))} is traffic without deadlines between all {source.num_hosts} "
-            "hosts of another network: in Artemis flows gather at a destination and have deadlines, as in 'gather-a1'"
+        def gathered(one: ReadWorkload, source: WorkloadSource) -> WorkloadSource:
+            all_to_all = ("all-to-all", None, None)
+            if isinstance(source, PoissonWorkload) and (source.pattern, source.failures, source.deadline) == all_to_all:
+                raise ConfigError(
+                    f"workload {shown(one.label)} is traffic without deadlines between all {source.num_hosts} hosts of "
+                    "another network: in Artemis flows gather at a destination and have deadlines, as in 'gather-a1'"
+                )
+            return source
+
+        workload.fitted(gathered)
+        return fit_workload(
+            workload, self.workload_changes(), kinds=(GatherWorkload,), what="drawn bursts", capacity=self.capacity
         )
-    changes: dict[str, Any] = {}
-    if config.burst_rate is not None or config.load is not None:
-        changes |= {"burst_rate": config.burst_rate, "load": config.load, "capacity": config.capacity}
-    if config.destinations is not None:
-        changes |= {"num_destinations": config.destinations}
-    if config.bursts is not None or config.seconds is not None:
-        changes |= {"num_bursts": config.bursts, "duration": config.seconds}
-    if not changes:
-        return source
-    if not isinstance(source, GatherWorkload):
-        names = "burst_rate, load, destinations, bursts and seconds"
-        raise ConfigError(f"{names} change bursts: workload {shown(workload_label(workload))} has none")
-    return replace(source, **changes)

@@ -7,7 +7,7 @@ from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.fluid import find_transport
 from flowsched_gym.fluid.disciplines import Ps
-from flowsched_gym.systems.artemis.config import ArtemisConfig, Defer, Observation, Reward, workload_source
+from flowsched_gym.systems.artemis.config import ArtemisConfig, Defer, Observation, Reward
 from flowsched_gym.systems.artemis.panels import artemis_panels
 from flowsched_gym.systems.artemis.rules import (
     EPISODE_FIELDS,
@@ -18,7 +18,7 @@ from flowsched_gym.systems.artemis.rules import (
     artemis_layout,
 )
 from flowsched_gym.topology import big_switch
-from flowsched_gym.workload import WorkloadLike
+from flowsched_gym.workload import WorkloadSource
 
 
 class ArtemisEnv(DecisionEnv[ArtemisRules]):
@@ -98,8 +98,7 @@ class ArtemisEnv(DecisionEnv[ArtemisRules]):
     config: ArtemisConfig
 
     @configured_by(ArtemisConfig, artemis_layout)
-    def __init__(self, config: ArtemisConfig, workload: WorkloadLike, render_mode: str | None, engine: str) -> None:
-        source = workload_source(config, workload)
+    def __init__(self, config: ArtemisConfig, source: WorkloadSource, render_mode: str | None, engine: str) -> None:
         super().__init__(
             ArtemisRules(
                 num_slots=config.f,

@@ -4,13 +4,11 @@ The model has no ports. Each flow is sent from one port to the port that its id 
 """
 
 import functools
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from flowsched_gym.core.arrays import ObservationArray
-from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.envs.arrivals import change_arrivals
 from flowsched_gym.envs.columns import Column
 from flowsched_gym.flows.fields import FlowColumns
 from flowsched_gym.fluid.decision import AnyIntArray, Decision
@@ -21,12 +19,9 @@ from flowsched_gym.workload import (
     ClusterWorkload,
     Distribution,
     PoissonWorkload,
-    WorkloadLike,
+    ReadWorkload,
     WorkloadSource,
-    find_source,
-    found_for_each,
-    leaves_open,
-    workload_label,
+    fit_workload,
 )
 
 SOURCE_PORT: Final = 12_000
@@ -145,27 +140,28 @@ def five_tuple_columns(prefix: str = "") -> tuple[Column, ...]:
     return tuple(Column.fraction(prefix + name, meaning + share) for name, meaning, share in FIVE_TUPLE)
 
 
-@found_for_each
-def flow_source(
-    workload: WorkloadLike, *, load: float | None, flows: int | None, hosts: int, capacity: float
-) -> WorkloadSource:
+def flow_source(config: Any, workload: ReadWorkload, capacity: float) -> WorkloadSource:
     """Finds where an environment draws its flows from.
 
-    A load, given here or with the name of a workload, is one of hosts with the environment's capacity in B/s, that of
-    all sending links of a host together; a named workload between all hosts is one between all of the environment's.
+    A load, given as argument or with the name of a workload, is one of hosts with this capacity in B/s, that of all
+    sending links of a host together; a named workload between all hosts is one between all of the environment's.
     """
-    source = find_source(workload)
-    meshed = isinstance(source, ClusterWorkload) or (
-        isinstance(source, PoissonWorkload) and source.pattern == "all-to-all" and source.busiest_share is None
-    )
-    own = {"num_hosts": hosts, "capacity": capacity} if meshed else {}
-    given = {name: value for name, value in own.items() if leaves_open(workload, name)}
-    source = change_arrivals(source, workload, given, load=load, flows=flows, capacity=capacity)
-    if source.num_hosts > hosts:
-        raise ConfigError(
-            f"workload {shown(workload_label(workload))} has {source.num_hosts} hosts: the network has {hosts}"
+
+    def network(one: ReadWorkload, source: Any) -> dict[str, object]:
+        is_meshed = isinstance(source, ClusterWorkload) or (
+            source.pattern == "all-to-all" and source.busiest_share is None
         )
-    return source
+        return {"num_hosts": config.hosts, "capacity": capacity} if is_meshed else {}
+
+    return fit_workload(
+        workload,
+        config.workload_changes(),
+        kinds=(PoissonWorkload, ClusterWorkload),
+        what="Poisson arrivals",
+        capacity=capacity,
+        network=network,
+        room=(config.hosts, "the network"),
+    )
 
 
 @functools.lru_cache(maxsize=64)  # it takes some 40 ms

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.periods import Period
@@ -17,7 +17,6 @@ from flowsched_gym.envs.arguments import (
     limit_argument,
     load_argument,
 )
-from flowsched_gym.envs.arrivals import change_arrivals
 from flowsched_gym.packets.parameters import (
     Losses,
     MessageRule,
@@ -32,11 +31,10 @@ from flowsched_gym.topology import one_link
 from flowsched_gym.workload import (
     ClusterWorkload,
     PoissonWorkload,
+    ReadWorkload,
     WorkloadLike,
     WorkloadSource,
-    find_source,
-    found_for_each,
-    leaves_open,
+    fit_workload,
 )
 
 MOST_QUEUES: Final = 8
@@ -154,13 +152,16 @@ class QClusterConfig(EnvConfig):
             ),
         )
 
-
-@found_for_each
-def qcluster_source(config: QClusterConfig, workload: WorkloadLike) -> WorkloadSource:
-    """Finds where an environment draws its messages from; all of them share the port."""
-    source = find_source(workload)
-    own: dict[str, Any] = {}
-    if isinstance(source, (PoissonWorkload, ClusterWorkload)):
-        own |= {"capacity": config.capacity} if leaves_open(workload, "capacity") else {}
-        own |= {"busiest_share": 1.0} if source.busiest_share is None else {}
-    return change_arrivals(source, workload, own, load=config.load, flows=config.flows, capacity=config.capacity)
+    def source_of(self, workload: ReadWorkload) -> WorkloadSource:
+        """Finds where messages are drawn from; all of them share the port."""
+        return fit_workload(
+            workload,
+            self.workload_changes(),
+            kinds=(PoissonWorkload, ClusterWorkload),
+            what="Poisson arrivals",
+            capacity=self.capacity,
+            network=lambda one, source: {
+                "capacity": self.capacity,
+                "busiest_share": 1.0 if source.busiest_share is None else source.busiest_share,
+            },
+        )

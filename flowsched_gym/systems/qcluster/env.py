@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 from flowsched_gym.envs import PeriodEnv, PeriodVectorEnv, PortsSetup
 from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.drawing import View
-from flowsched_gym.systems.qcluster.config import QClusterConfig, qcluster_source
+from flowsched_gym.systems.qcluster.config import QClusterConfig
 from flowsched_gym.systems.qcluster.panels import qcluster_panels
 from flowsched_gym.systems.qcluster.rules import QClusterControl, port_layout
-from flowsched_gym.workload import WorkloadLike, offered_traffic
+from flowsched_gym.workload import WorkloadSource, offered_traffic
 
 if TYPE_CHECKING:
     from flowsched_gym.workload import Traffic
@@ -89,8 +89,7 @@ class QClusterEnv(PeriodEnv[Any]):
     config: QClusterConfig
 
     @configured_by(QClusterConfig, port_layout)
-    def __init__(self, config: QClusterConfig, workload: WorkloadLike, render_mode: str | None, engine: str) -> None:
-        source = qcluster_source(config, workload)
+    def __init__(self, config: QClusterConfig, source: WorkloadSource, render_mode: str | None, engine: str) -> None:
         traffic = offered_traffic(source, 1)
         self.traffic: Traffic | None = None if traffic is None else traffic[0]
         control, port = QClusterControl(config), config.port_setup()

@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -29,13 +29,11 @@ from flowsched_gym.fluid.stages import Barrier
 from flowsched_gym.topology import Topology, add_cpus, make_topology
 from flowsched_gym.workload import (
     JobWorkload,
+    ReadWorkload,
     TaskWorkload,
     WorkloadLike,
     WorkloadSource,
-    find_source,
-    found_for_each,
-    leaves_open,
-    workload_label,
+    fit_workload,
 )
 
 NUM_EPISODES: Final = 10
@@ -100,31 +98,19 @@ class TAFEConfig(LinkConfig):
             return add_cpus(links)
         return add_cpus(links, self.cpus[0] if len(self.cpus) == 1 else self.cpus)
 
+    def source_of(self, workload: ReadWorkload) -> WorkloadSource:
+        """Finds where tasks are drawn from: a load is one of a link of this network.
 
-@found_for_each
-def task_source(workload: WorkloadLike, *, load: float | None, tasks: int | None, capacity: float) -> WorkloadSource:
-    """Finds where an environment draws its tasks from.
-
-    A load, given here or with the name of a workload, is one of a link with the environment's capacity in B/s; with one
-    given here arrivals are Poisson's, also where clients would take turns.
-    """
-    source = find_source(workload)
-    if not isinstance(source, TaskWorkload | JobWorkload):
-        if load is not None or tasks is not None:
-            raise ConfigError(
-                f"load and tasks change drawn tasks: workload {shown(workload_label(workload))} draws none"
-            )
-        return source
-    changes: dict[str, Any] = {}
-    if load is not None:
-        changes["load"] = load
-        if isinstance(source, TaskWorkload):
-            changes["arrivals"] = None
-    if load is not None or leaves_open(workload, "capacity"):
-        changes["capacity"] = capacity
-    if tasks is not None:
-        changes["num_tasks"] = tasks
-    return replace(source, **changes) if changes else source
+        With a load among the arguments arrivals are Poisson's, also where clients would take turns.
+        """
+        return fit_workload(
+            workload,
+            self.workload_changes(),
+            kinds=(TaskWorkload, JobWorkload),
+            what="drawn tasks",
+            capacity=self.capacity,
+            network=lambda one, source: {"capacity": self.capacity},
+        )
 
 
 def paper_thresholds(source: WorkloadSource) -> FloatArray:

@@ -20,7 +20,7 @@ from flowsched_gym.fluid.decision import Decision, Order
 from flowsched_gym.fluid.disciplines import Ps
 from flowsched_gym.machine_code.numerics import squash
 from flowsched_gym.topology import big_switch
-from flowsched_gym.workload import WorkloadLike, find_source
+from flowsched_gym.workload import WorkloadLike, WorkloadSource
 
 GRANT = int(Order.GRANT)
 NUM_SLOTS = 2
@@ -77,9 +77,8 @@ class SerialEnv(DecisionEnv[SerialRules]):
     config: SerialConfig
 
     @configured_by(SerialConfig)
-    def __init__(self, config: SerialConfig, workload: WorkloadLike, render_mode: str | None, engine: str) -> None:
+    def __init__(self, config: SerialConfig, source: WorkloadSource, render_mode: str | None, engine: str) -> None:
         """Sets the network: one token for each host of a switch."""
-        source = find_source(workload)
         super().__init__(
             SerialRules(time_unit=config.unit_ms * SECONDS_PER_MILLISECOND),
             spaces.Discrete(NUM_SLOTS),

@@ -23,8 +23,9 @@ from flowsched_gym.envs.arguments import (
     link_argument,
     load_argument,
 )
+from flowsched_gym.systems.auto.flows import flow_source
 from flowsched_gym.topology.fabrics import MOST_PLANES, MOST_SWITCH_HOSTS
-from flowsched_gym.workload import WorkloadLike
+from flowsched_gym.workload import ReadWorkload, WorkloadLike, WorkloadSource
 
 MIN_QUEUES: Final = 2
 MAX_QUEUES: Final = 8
@@ -154,3 +155,7 @@ class AuTOLongFlowsConfig(LinkConfig):
         """Time in s from one question to the next."""
         asked = self.hosts if self.scope is Scope.SERVER else 1
         return self.period_ms * SECONDS_PER_MILLISECOND / asked
+
+    def source_of(self, workload: ReadWorkload) -> WorkloadSource:
+        """Finds where flows are drawn from; a load is one of all paths of a host together."""
+        return flow_source(self, workload, self.paths * self.capacity)

@@ -9,7 +9,6 @@ from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.fluid.decision import DecisionKind
 from flowsched_gym.fluid.disciplines import Mlfq
-from flowsched_gym.systems.auto.flows import flow_source
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig
 from flowsched_gym.systems.auto.long_flows.observation import long_flows_layout
 from flowsched_gym.systems.auto.long_flows.rules import (
@@ -22,7 +21,7 @@ from flowsched_gym.systems.auto.long_flows.rules import (
 )
 from flowsched_gym.systems.auto.panels import long_flows_panels
 from flowsched_gym.topology import Routing, RoutingKind, multi_plane
-from flowsched_gym.workload import WorkloadLike
+from flowsched_gym.workload import WorkloadSource
 
 
 class AuTOLongFlowsEnv(DecisionEnv[LongFlowRules]):
@@ -113,11 +112,8 @@ class AuTOLongFlowsEnv(DecisionEnv[LongFlowRules]):
 
     @configured_by(AuTOLongFlowsConfig, long_flows_layout)
     def __init__(
-        self, config: AuTOLongFlowsConfig, workload: WorkloadLike, render_mode: str | None, engine: str
+        self, config: AuTOLongFlowsConfig, source: WorkloadSource, render_mode: str | None, engine: str
     ) -> None:
-        source = flow_source(
-            workload, load=config.load, flows=config.flows, hosts=config.hosts, capacity=config.paths * config.capacity
-        )
         super().__init__(
             long_flow_rules(config),
             MultiDiscrete([config.num_queues, NUM_RATES, config.paths] * config.n_l),

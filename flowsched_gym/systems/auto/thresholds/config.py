@@ -29,7 +29,7 @@ from flowsched_gym.queueing.thresholds import NUM_QUEUES
 from flowsched_gym.systems.auto.flows import flow_source
 from flowsched_gym.topology import OwnNetwork
 from flowsched_gym.topology.fabrics import MOST_SWITCH_HOSTS
-from flowsched_gym.workload import ClusterWorkload, PoissonWorkload, WorkloadLike, WorkloadSource, found_for_each
+from flowsched_gym.workload import ClusterWorkload, PoissonWorkload, ReadWorkload, WorkloadLike, WorkloadSource
 
 LOWEST: Final = BYTES_PER_KILOBYTE
 HIGHEST: Final = 1000 * BYTES_PER_MEGABYTE
@@ -150,13 +150,13 @@ class AuTOThresholdsConfig(LinkConfig):
             return self.capacity / self.clusters
         return self.capacity * self.hosts_per_cluster
 
+    def source_of(self, workload: ReadWorkload) -> WorkloadSource:
+        """Finds where flows are drawn from; on one link, a load is that of all hosts together."""
+        source = flow_source(self, workload, self.capacity)
+        return ReadWorkload(source).fitted(_on_one_link) if self.topology is ThresholdsTopology.ONE_LINK else source
 
-@found_for_each
-def thresholds_source(config: AuTOThresholdsConfig, workload: WorkloadLike) -> WorkloadSource:
-    """Finds where an environment draws its flows from; on one link, its load is that of all hosts together."""
-    source = flow_source(workload, load=config.load, flows=config.flows, hosts=config.hosts, capacity=config.capacity)
-    if config.topology is not ThresholdsTopology.ONE_LINK:
-        return source
+
+def _on_one_link(_: ReadWorkload, source: WorkloadSource) -> WorkloadSource:
     if isinstance(source, ClusterWorkload):
         return replace(source, capacity=source.capacity / source.num_hosts)
     if isinstance(source, PoissonWorkload) and source.busiest_share is None:

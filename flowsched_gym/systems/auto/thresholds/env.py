@@ -13,7 +13,7 @@ from flowsched_gym.fluid.decision import DecisionKind
 from flowsched_gym.fluid.disciplines import Mlfq
 from flowsched_gym.systems.auto.flows import USUAL_LOAD, qlas_thresholds
 from flowsched_gym.systems.auto.panels import thresholds_panels
-from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig, thresholds_source
+from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig
 from flowsched_gym.systems.auto.thresholds.rules import (
     EPISODE_FIELDS,
     FLOW_FIELDS,
@@ -23,7 +23,7 @@ from flowsched_gym.systems.auto.thresholds.rules import (
     thresholds_layout,
 )
 from flowsched_gym.topology import make_topology
-from flowsched_gym.workload import Traffic, WorkloadLike, offered_traffic
+from flowsched_gym.workload import Traffic, WorkloadSource, offered_traffic
 
 
 class AuTOThresholdsEnv(DecisionEnv[ThresholdRules]):
@@ -101,9 +101,8 @@ class AuTOThresholdsEnv(DecisionEnv[ThresholdRules]):
 
     @configured_by(AuTOThresholdsConfig, thresholds_layout)
     def __init__(
-        self, config: AuTOThresholdsConfig, workload: WorkloadLike, render_mode: str | None, engine: str
+        self, config: AuTOThresholdsConfig, source: WorkloadSource, render_mode: str | None, engine: str
     ) -> None:
-        source = thresholds_source(config, workload)
         self.traffic: tuple[Traffic, ...] | None = offered_traffic(source, config.clusters)
         groups = np.arange(config.hosts) // config.hosts_per_cluster if config.clusters > 1 else None
         super().__init__(

@@ -4,16 +4,15 @@ from gymnasium import spaces
 
 from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
 from flowsched_gym.envs.arguments import configured_by
-from flowsched_gym.envs.arrivals import poisson_source
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.envs.own_network import own_topology
 from flowsched_gym.fluid.decision import DecisionKind
 from flowsched_gym.fluid.disciplines import Ranked
-from flowsched_gym.systems.merp.order.config import MERPOrderConfig, default_workload
+from flowsched_gym.systems.merp.order.config import MERPOrderConfig
 from flowsched_gym.systems.merp.order.rules import EPISODE_FIELDS, FLOW_FIELDS, TERMS, OrderRules, order_layout
 from flowsched_gym.systems.merp.panels import order_panels
 from flowsched_gym.topology import make_topology
-from flowsched_gym.workload import WorkloadLike
+from flowsched_gym.workload import WorkloadSource
 
 
 class MERPOrderEnv(DecisionEnv[OrderRules]):
@@ -80,17 +79,13 @@ class MERPOrderEnv(DecisionEnv[OrderRules]):
     config: MERPOrderConfig
 
     @configured_by(MERPOrderConfig, order_layout)
-    def __init__(
-        self, config: MERPOrderConfig, workload: WorkloadLike | None, render_mode: str | None, engine: str
-    ) -> None:
-        drawn, own = default_workload(config) if workload is None else workload, own_topology(config)
-        source = poisson_source(drawn, load=config.load, flows=config.flows, capacity=config.capacity, topology=own)
+    def __init__(self, config: MERPOrderConfig, source: WorkloadSource, render_mode: str | None, engine: str) -> None:
         super().__init__(
             OrderRules(config.f, TERMS.index(config.reward)),
             spaces.Discrete(config.f),
             source=source,
             network=NetworkSetup(
-                topology=own
+                topology=own_topology(config)
                 or make_topology(
                     config.topology, num_hosts=source.num_hosts, capacity=config.capacity, delay=config.delay
                 ),

@@ -20,17 +20,15 @@ from flowsched_gym.envs.arguments import (
     link_argument,
     load_argument,
 )
-from flowsched_gym.envs.arrivals import poisson_source
 from flowsched_gym.topology import ROUTINGS
 from flowsched_gym.topology.fabrics import MOST_ARITY, SMALLEST_ARITY
 from flowsched_gym.workload import (
     PoissonWorkload,
     RandomFailures,
+    ReadWorkload,
     WorkloadLike,
     WorkloadSource,
-    found_for_each,
-    leaves_open,
-    workload_label,
+    fit_workload,
 )
 
 LINKS_PER_HOST: Final = 6
@@ -147,30 +145,31 @@ class MERPRouteConfig(LinkConfig):
         """Most paths between two hosts."""
         return int((self.arity // 2) * (self.arity // 2))
 
+    def source_of(self, workload: ReadWorkload) -> WorkloadSource:
+        """Finds where flows are drawn from; a workload between all hosts that leaves their number open takes all."""
+        cables, changes = core_cables(self.num_hosts), self.workload_changes()
+        if self.failures is not None:
+            changes["failures"] = RandomFailures(cables=cables, count=self.failures) if self.failures else None
+
+        def network(one: ReadWorkload, source: PoissonWorkload) -> dict[str, object]:
+            own: dict[str, object] = {"capacity": self.capacity}
+            if source.pattern == "all-to-all" and source.busiest_share is None:
+                own["num_hosts"] = self.num_hosts
+            if source.failures is not None:
+                own["failures"] = replace(source.failures, cables=cables)
+            return own
+
+        return fit_workload(
+            workload,
+            changes,
+            kinds=(PoissonWorkload,),
+            what="Poisson arrivals",
+            capacity=self.capacity,
+            network=network,
+            room=(self.num_hosts, f"a fat-tree of arity {self.arity}"),
+        )
+
 
 def core_cables(num_hosts: int) -> tuple[tuple[int, int], ...]:
     """Returns the links, up and down, of the cables between aggregation and core switches of a fat-tree."""
     return tuple((4 * num_hosts + cable, 5 * num_hosts + cable) for cable in range(num_hosts))
-
-
-@found_for_each
-def route_source(config: MERPRouteConfig, workload: WorkloadLike) -> WorkloadSource:
-    """Finds where an environment draws its flows from; a named workload between all hosts takes all its hosts."""
-    source = poisson_source(workload, load=config.load, flows=config.flows, capacity=config.capacity)
-    cables = core_cables(config.num_hosts)
-    if isinstance(source, PoissonWorkload):
-        if source.pattern == "all-to-all" and source.busiest_share is None and leaves_open(workload, "num_hosts"):
-            source = replace(source, num_hosts=config.num_hosts)
-        if source.failures is not None and leaves_open(workload, "failures"):
-            source = replace(source, failures=replace(source.failures, cables=cables))
-        if config.failures is not None:
-            failures = RandomFailures(cables=cables, count=config.failures) if config.failures else None
-            source = replace(source, failures=failures)
-    elif config.failures is not None:
-        raise ConfigError(f"failures changes Poisson arrivals: workload {shown(workload_label(workload))} has none")
-    if source.num_hosts > config.num_hosts:
-        raise ConfigError(
-            f"workload {shown(workload_label(workload))} has {source.num_hosts} hosts: a fat-tree of arity "
-            f"{config.arity} has {config.num_hosts}"
-        )
-    return source

@@ -10,10 +10,10 @@ from flowsched_gym.envs.drawing import View
 from flowsched_gym.fluid.decision import DecisionKind, PathDecision
 from flowsched_gym.fluid.disciplines import make_discipline
 from flowsched_gym.systems.merp.panels import route_panels
-from flowsched_gym.systems.merp.route.config import MERPRouteConfig, RouteObservation, route_source
+from flowsched_gym.systems.merp.route.config import MERPRouteConfig, RouteObservation
 from flowsched_gym.systems.merp.route.rules import FLOW_FIELDS, RouteRules, reward_terms, route_layout
 from flowsched_gym.topology import Topology, fat_tree, make_routing
-from flowsched_gym.workload import WorkloadLike
+from flowsched_gym.workload import WorkloadSource
 
 
 class MERPRouteEnv(DecisionEnv[RouteRules]):
@@ -92,7 +92,7 @@ class MERPRouteEnv(DecisionEnv[RouteRules]):
     config: MERPRouteConfig
 
     @configured_by(MERPRouteConfig, route_layout)
-    def __init__(self, config: MERPRouteConfig, workload: WorkloadLike, render_mode: str | None, engine: str) -> None:
+    def __init__(self, config: MERPRouteConfig, source: WorkloadSource, render_mode: str | None, engine: str) -> None:
         terms = reward_terms(config.reward)
         super().__init__(
             RouteRules(
@@ -103,7 +103,7 @@ class MERPRouteEnv(DecisionEnv[RouteRules]):
                 config.capacity,
             ),
             spaces.Discrete(config.num_paths),
-            source=route_source(config, workload),
+            source=source,
             network=NetworkSetup(
                 topology=_fabric(config.arity, config.capacity, config.delay, config.slow_links or ()),
                 new_discipline=functools.partial(make_discipline, config.discipline),

@@ -11,11 +11,11 @@ from flowsched_gym.envs.drawing import View
 from flowsched_gym.fluid.decision import DecisionKind
 from flowsched_gym.fluid.disciplines import Ranked
 from flowsched_gym.fluid.stages import Barrier
-from flowsched_gym.systems.tafe.config import paper_thresholds, task_source
+from flowsched_gym.systems.tafe.config import paper_thresholds
 from flowsched_gym.systems.tafe.panels import tasks_panels
 from flowsched_gym.systems.tafe.tasks.config import Information, TAFETasksConfig
 from flowsched_gym.systems.tafe.tasks.rules import EPISODE_FIELDS, FLOW_FIELDS, TERMS, TaskRules, tasks_layout
-from flowsched_gym.workload import WorkloadLike
+from flowsched_gym.workload import WorkloadSource
 
 
 class TAFETasksEnv(DecisionEnv[TaskRules]):
@@ -87,8 +87,7 @@ class TAFETasksEnv(DecisionEnv[TaskRules]):
     config: TAFETasksConfig
 
     @configured_by(TAFETasksConfig, tasks_layout)
-    def __init__(self, config: TAFETasksConfig, workload: WorkloadLike, render_mode: str | None, engine: str) -> None:
-        source = task_source(workload, load=config.load, tasks=config.tasks, capacity=config.capacity)
+    def __init__(self, config: TAFETasksConfig, source: WorkloadSource, render_mode: str | None, engine: str) -> None:
         super().__init__(
             TaskRules(
                 num_slots=config.f,

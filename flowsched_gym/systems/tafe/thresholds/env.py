@@ -12,7 +12,7 @@ from flowsched_gym.envs.drawing import View
 from flowsched_gym.fluid.decision import DecisionKind
 from flowsched_gym.fluid.disciplines import Tafe
 from flowsched_gym.fluid.stages import Barrier
-from flowsched_gym.systems.tafe.config import paper_thresholds, task_source
+from flowsched_gym.systems.tafe.config import paper_thresholds
 from flowsched_gym.systems.tafe.panels import thresholds_panels
 from flowsched_gym.systems.tafe.thresholds.config import TAFEThresholdsConfig
 from flowsched_gym.systems.tafe.thresholds.rules import (
@@ -23,7 +23,7 @@ from flowsched_gym.systems.tafe.thresholds.rules import (
     first_thresholds,
     thresholds_layout,
 )
-from flowsched_gym.workload import WorkloadLike
+from flowsched_gym.workload import WorkloadSource
 
 
 class TAFEThresholdsEnv(DecisionEnv[TaskThresholdRules]):
@@ -91,9 +91,8 @@ class TAFEThresholdsEnv(DecisionEnv[TaskThresholdRules]):
 
     @configured_by(TAFEThresholdsConfig, thresholds_layout)
     def __init__(
-        self, config: TAFEThresholdsConfig, workload: WorkloadLike, render_mode: str | None, engine: str
+        self, config: TAFEThresholdsConfig, source: WorkloadSource, render_mode: str | None, engine: str
     ) -> None:
-        source = task_source(workload, load=config.load, tasks=config.tasks, capacity=config.capacity)
         super().__init__(
             TaskThresholdRules(config.queues, TERMS.index(config.reward), config.reward_scale, SCALE),
             spaces.Box(-1.0, 1.0, (config.num_thresholds,), np.float32),
