@@ -2,13 +2,13 @@
 
 An observation is one flat vector: the context columns first, then one row of slot columns for each slot, then other
 rows. Values are bounded: what may grow without limit is squashed by ``x / (|x| + scale)``, and ``decode`` takes that
-back.
+back. Rules hand over the values themselves, by name: the function that ``writer`` makes of columns encodes them.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,8 @@ from gymnasium import spaces
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.errors import ConfigError, listed
+from flowsched_gym.machine_code.decorators import inlined_part
+from flowsched_gym.machine_code.numerics import squash
 
 
 class Encoding(StrEnum):
@@ -43,13 +45,14 @@ class Column:
         unit: Unit of the decoded value.
         encoding: How the value becomes a bounded number.
         scale: Value, in the unit, that is squashed to one half; 1 for fractions; the largest value of plain ones.
+            A text is the field of the rules that is the scale, which ``scaled`` sets in a layout.
     """
 
     name: str
     meaning: str
     unit: str
     encoding: Encoding
-    scale: float = 1.0
+    scale: float | str = 1.0
 
     @classmethod
     def fraction(cls, name: str, meaning: str) -> Self:
@@ -57,7 +60,7 @@ class Column:
         return cls(name=name, meaning=meaning, unit="1", encoding=Encoding.FRACTION)
 
     @classmethod
-    def squashed(cls, name: str, meaning: str, unit: str, scale: float) -> Self:
+    def squashed(cls, name: str, meaning: str, unit: str, scale: float | str) -> Self:
         """Describes a number >= 0 without a bound."""
         return cls(name=name, meaning=meaning, unit=unit, encoding=Encoding.SQUASHED, scale=scale)
 
@@ -69,12 +72,12 @@ class Column:
     @property
     def bounds(self) -> tuple[float, float]:
         """Smallest and largest encoded value."""
-        return LOWEST[self.encoding], self.scale if self.encoding is Encoding.PLAIN else 1.0
+        return LOWEST[self.encoding], float(self.scale) if self.encoding is Encoding.PLAIN else 1.0
 
     @property
     def formula(self) -> str:
         """How the encoded value is made of the value ``v``, in its unit."""
-        scale = f"{self.scale:g}" + (f" {self.unit}" if self.unit != "1" else "")
+        scale = f"{float(self.scale):g}" + (f" {self.unit}" if self.unit != "1" else "")
         if self.encoding is Encoding.SQUASHED:
             return f"v / (v + {scale})"
         if self.encoding is Encoding.SIGNED:
@@ -85,7 +88,7 @@ class Column:
         """Encodes values, which are within the bounds of fractions and plain columns already."""
         if self.encoding in (Encoding.FRACTION, Encoding.PLAIN):
             return np.asarray(values, dtype=np.float64)
-        encoded: FloatArray = values / (np.abs(values) + self.scale)
+        encoded: FloatArray = values / (np.abs(values) + float(self.scale))
         return encoded
 
     def decode(self, encoded: npt.NDArray[np.floating]) -> FloatArray:
@@ -95,7 +98,7 @@ class Column:
             return values
         room = 1.0 - np.abs(values)
         decoded: FloatArray = np.full(values.shape, np.inf)
-        return np.divide(values * self.scale, room, out=decoded, where=room > 0)
+        return np.divide(values * float(self.scale), room, out=decoded, where=room > 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,7 +201,39 @@ class Layout:
 
     def slot_scale(self, name: str) -> float:
         """Finds the scale of a slot column."""
-        return self.slot[_index(self.slot, name)].scale
+        return float(self.slot[_index(self.slot, name)].scale)
+
+
+def scaled(columns: Iterable[Column], scales: Mapping[Any, float]) -> tuple[Column, ...]:
+    """Sets the scales that are fields of the rules, by the names of these."""
+    return tuple(replace(column, scale=scales.get(column.scale, column.scale)) for column in columns)
+
+
+def named(columns: Sequence[Column], kinds: Mapping[Any, Any]) -> tuple[Column, ...]:
+    """Repeats columns for each kind: ``{}`` stands for the kind in their names, and for its text in their meanings."""
+    return tuple(
+        replace(each, name=each.name.format(kind), meaning=each.meaning.format(text))
+        for kind, text in kinds.items()
+        for each in columns
+    )
+
+
+def writer(columns: Sequence[Column]) -> Callable[..., int]:
+    """Makes the function by which rules write a row of these columns, in Python and in machine code.
+
+    ``write(rules, observation, at, name=value, ...)`` encodes one value for each column, in its unit, from the index
+    ``at`` on, and returns the index behind them. Names are those of columns, without the ``{}`` of a kind.
+    """
+    lines = []
+    names = [column.name.replace("_{}", "").replace("{}_", "") for column in columns]
+    for index, (name, column) in enumerate(zip(names, columns, strict=True)):
+        scale = f"float(rules.{column.scale})" if isinstance(column.scale, str) else repr(float(column.scale))
+        is_bounded = column.encoding in (Encoding.FRACTION, Encoding.PLAIN)
+        lines.append(f"observation[at + {index}] = {name if is_bounded else f'squash(float({name}), {scale})'}")
+    namespace: dict[str, Callable[..., Any]] = {"squash": squash}
+    body = "; ".join([*lines, f"return at + {len(names)}"])
+    exec(f"def write(rules, observation, at, {', '.join(names)}): {body}", namespace)
+    return inlined_part(namespace["write"])
 
 
 def table_text(heads: Sequence[str], rows: Iterable[Iterable[str]]) -> str:

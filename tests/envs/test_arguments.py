@@ -7,6 +7,7 @@ import inspect
 import pickle
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ from flowsched_gym.envs.arguments import (
     configured_by,
     describe,
 )
-from flowsched_gym.envs.columns import Column, Encoding, Layout, Rows
+from flowsched_gym.envs.columns import Column, Encoding, Layout, Rows, named, scaled, writer
 from flowsched_gym.machine_code.numerics import squash
 from flowsched_gym.registration import load_target
 from flowsched_gym.systems import EnvironmentSpec
@@ -226,6 +227,26 @@ def test_a_sign_survives(value: float) -> None:
     column = Column(name="x", meaning="a value", unit="s", encoding=Encoding.SIGNED, scale=2.0)
     assert column.decode(np.array(squash(value, 2.0))) == pytest.approx(value, rel=1e-12, abs=1e-300)
     assert squash(-value, 2.0) == -squash(value, 2.0)
+
+
+class Scaled(NamedTuple):
+    """Rules with a scale."""
+
+    time_unit: float
+
+
+def test_values_are_handed_over_by_name_in_their_units_and_each_must_be() -> None:
+    columns = (FREE, SLACK, PORT, Column.squashed("{}_waiting", "time of {}", "s", "time_unit"))
+    write, row = writer(columns), np.zeros(6, dtype=np.float32)
+    values = {"free": 0.25, "slack": -0.02, "port": 443, "waiting": 4.0}
+    assert write(Scaled(2.0), row, 1, **values) == 5
+    assert row.tolist() == [0.0, 0.25, -0.5, 443.0, np.float32(4.0 / 6.0), 0.0]
+    (waiting,) = named(scaled(columns[3:], {"time_unit": 2.0}), {"oldest": "the oldest request"})
+    assert (waiting.name, waiting.meaning, waiting.scale) == ("oldest_waiting", "time of the oldest request", 2.0)
+    assert waiting.decode(row[4]) == pytest.approx(4.0, rel=1e-6)
+    for wrong in ({"free": 0.25}, values | {"colour": 1.0}):
+        with pytest.raises(TypeError, match=r"write\(\) (missing|got an unexpected)"):
+            write(Scaled(2.0), row, 1, **wrong)
 
 
 def test_any_integer_in_the_range_is_an_action_and_nothing_else() -> None:

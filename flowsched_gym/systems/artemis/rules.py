@@ -4,11 +4,10 @@ from typing import Final, NamedTuple
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, ObservationArray
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
-from flowsched_gym.envs.columns import Column, Layout
+from flowsched_gym.envs.columns import Column, Layout, scaled, writer
 from flowsched_gym.flows.records import latest_completion
 from flowsched_gym.fluid.decision import Decision, Order
 from flowsched_gym.machine_code.decorators import inlined_part
-from flowsched_gym.machine_code.numerics import squash
 from flowsched_gym.systems.artemis.config import ArtemisConfig, Observation
 
 SIZE_SCALE: Final = 300 * BYTES_PER_KILOBYTE
@@ -20,11 +19,15 @@ EPISODE_FIELDS: Final = (("rewarded", "i8"),)  # delivered flows that an action 
 TERMS: Final = ("deadline_met",)
 FINAL_INFOS: Final = ("unpaid_rewards",)  # met deadlines that no action was rewarded for
 GRANT, POSTPONE, WAIT = int(Order.GRANT), int(Order.POSTPONE), int(Order.WAIT)
-NUM_CONTEXT_COLUMNS: Final = 4
-NUM_SLOT_COLUMNS: Final = 7
+DESTINATION: Final = (
+    Column.fraction("tokens_free", "free tokens over k"),
+    Column.fraction("active_flows", "tokens held over k"),
+    Column.squashed("bytes_in_flight", "bytes that flows with a token have not sent yet", "B", SIZE_SCALE),
+    Column.squashed("queue_length", "requests that wait, seen or not; f become one half", "requests", "num_slots"),
+)
 SIZE: Final = Column.squashed("size", "bytes to deliver", "B", SIZE_SCALE)
 DEADLINE_SPAN: Final = Column.squashed("deadline_span", "time allowed after arrival", "s", TIME_SCALE)
-SLOT: Final = (
+REQUEST: Final = (
     Column.fraction("present", "1 if a request waits in the slot"),
     SIZE,
     DEADLINE_SPAN,
@@ -33,6 +36,7 @@ SLOT: Final = (
     Column.signed("slack", "time to the deadline less the time to send at line rate", "s", TIME_SCALE),
     Column.fraction("postponed", "1 if the request was sent to the back once"),
 )
+write_destination, write_request, write_sizes = writer(DESTINATION), writer(REQUEST), writer((SIZE, DEADLINE_SPAN))
 
 
 class ArtemisRules(NamedTuple):
@@ -79,11 +83,27 @@ class ArtemisRules(NamedTuple):
 
     def observe(self, decision: Decision, observation: ObservationArray) -> None:
         """Writes the columns of ``artemis_layout``."""
-        if self.sees_all:
-            _show_destination(self, decision, observation)
-            _show_requests(self, decision, observation)
-        else:
-            _show_sizes(self, decision, observation)
+        at = _show_destination(self, decision, observation) if self.sees_all else 0
+        now, state, span = decision.now, decision.state, decision.flows["deadline_span"]
+        first, last = decision.first_candidate, decision.first_candidate + decision.num_candidates
+        for row in decision.candidates[first:last][: self.num_slots]:
+            if not self.sees_all:
+                at = write_sizes(self, observation, at, size=state.size[row], deadline_span=span[row])
+                continue
+            time_left = state.deadline[row] - now
+            at = write_request(
+                self,
+                observation,
+                at,
+                present=1.0,
+                size=state.size[row],
+                deadline_span=span[row],
+                waiting=now - state.arrival_time[row],
+                time_left=time_left,
+                slack=time_left - state.volume[row] / self.line_rate,
+                postponed=decision.flows["postponed"][row],
+            )
+        observation[at:] = 0.0
 
     def reward(self, decision: Decision, num_before: int, terms: FloatArray) -> float:
         """Counts the deadlines that were met since the last action; a lagged reward is for one flow at most."""
@@ -105,15 +125,7 @@ def artemis_layout(config: ArtemisConfig) -> Layout:
     """Lists the columns that the agent sees."""
     if config.observation is Observation.PAPER:
         return Layout(context=(), slot=(SIZE, DEADLINE_SPAN), num_slots=config.f)
-    context = (
-        Column.fraction("tokens_free", "free tokens over k"),
-        Column.fraction("active_flows", "tokens held over k"),
-        Column.squashed("bytes_in_flight", "bytes that flows with a token have not sent yet", "B", SIZE_SCALE),
-        Column.squashed(
-            "queue_length", "requests that wait, seen or not; f become one half", "requests", float(config.f)
-        ),
-    )
-    return Layout(context=context, slot=SLOT, num_slots=config.f)
+    return Layout(context=scaled(DESTINATION, {"num_slots": config.f}), slot=REQUEST, num_slots=config.f)
 
 
 @inlined_part
@@ -136,45 +148,19 @@ def _deadlines_met(decision: Decision, first: int, last: int) -> float:
 
 
 @inlined_part
-def _show_destination(rules: ArtemisRules, decision: Decision, observation: ObservationArray) -> None:
-    """Writes the state of the destination."""
+def _show_destination(rules: ArtemisRules, decision: Decision, observation: ObservationArray) -> int:
+    """Writes the state of the destination; returns the index behind it."""
     elapsed = decision.now - decision.advanced_to
     in_flight = 0.0
     for index in range(decision.first_active, decision.first_active + decision.num_active):
         row = decision.active[index]
         in_flight += decision.state.remaining[row] - decision.state.rate[row] * elapsed
-    observation[0] = (rules.num_tokens - decision.num_active) / rules.num_tokens
-    observation[1] = decision.num_active / rules.num_tokens
-    observation[2] = squash(max(in_flight, 0.0), SIZE_SCALE)
-    observation[3] = squash(float(decision.num_candidates), float(rules.num_slots))
-
-
-@inlined_part
-def _show_requests(rules: ArtemisRules, decision: Decision, observation: ObservationArray) -> None:
-    """Writes the visible requests, 0 in empty slots."""
-    state, now, first, at = decision.state, decision.now, decision.first_candidate, NUM_CONTEXT_COLUMNS
-    span, postponed = decision.flows["deadline_span"], decision.flows["postponed"]
-    for index in range(first, first + min(decision.num_candidates, rules.num_slots)):
-        row = decision.candidates[index]
-        time_left = state.deadline[row] - now
-        observation[at] = 1.0
-        observation[at + 1] = squash(state.size[row], SIZE_SCALE)
-        observation[at + 2] = squash(span[row], TIME_SCALE)
-        observation[at + 3] = squash(now - state.arrival_time[row], TIME_SCALE)
-        observation[at + 4] = squash(time_left, TIME_SCALE)
-        observation[at + 5] = squash(time_left - state.volume[row] / rules.line_rate, TIME_SCALE)
-        observation[at + 6] = postponed[row]
-        at += NUM_SLOT_COLUMNS
-    observation[at:] = 0.0
-
-
-@inlined_part
-def _show_sizes(rules: ArtemisRules, decision: Decision, observation: ObservationArray) -> None:
-    """Writes the size and deadline of each visible request, 0 in empty slots."""
-    span, first, at = decision.flows["deadline_span"], decision.first_candidate, 0
-    for index in range(first, first + min(decision.num_candidates, rules.num_slots)):
-        row = decision.candidates[index]
-        observation[at] = squash(decision.state.size[row], SIZE_SCALE)
-        observation[at + 1] = squash(span[row], TIME_SCALE)
-        at += 2
-    observation[at:] = 0.0
+    return write_destination(
+        rules,
+        observation,
+        0,
+        tokens_free=(rules.num_tokens - decision.num_active) / rules.num_tokens,
+        active_flows=decision.num_active / rules.num_tokens,
+        bytes_in_flight=max(in_flight, 0.0),
+        queue_length=decision.num_candidates,
+    )

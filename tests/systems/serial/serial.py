@@ -13,19 +13,18 @@ from gymnasium import spaces
 from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
 from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
 from flowsched_gym.envs.arguments import EnvConfig, about_workload, argument, configured_by
-from flowsched_gym.envs.columns import Column, Encoding, Layout
+from flowsched_gym.envs.columns import Column, Layout, writer
 from flowsched_gym.envs.drawing import View, panels
 from flowsched_gym.envs.drawing.formats import size_text
 from flowsched_gym.fluid.decision import Decision, Order
 from flowsched_gym.fluid.disciplines import Ps
-from flowsched_gym.machine_code.numerics import squash
 from flowsched_gym.topology import big_switch
 from flowsched_gym.workload import WorkloadLike, WorkloadSource
 
 GRANT = int(Order.GRANT)
 NUM_SLOTS = 2
-SIZE_SCALE = 300_000.0
-SIZE = Column(name="size", meaning="bytes to deliver", unit="B", encoding=Encoding.SQUASHED, scale=SIZE_SCALE)
+REQUEST = (Column.squashed("size", "bytes to deliver", "B", 300_000.0),)
+write_request = writer(REQUEST)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,10 +56,10 @@ class SerialRules(NamedTuple):
 
     def observe(self, decision: Decision, observation: npt.NDArray[np.float32]) -> None:
         """Writes the sizes."""
-        observation[:] = 0.0
-        for slot in range(min(NUM_SLOTS, decision.num_candidates)):
-            row = decision.candidates[decision.first_candidate + slot]
-            observation[slot] = squash(decision.state.size[row], SIZE_SCALE)
+        at = 0
+        for row in decision.candidates[decision.first_candidate :][: min(NUM_SLOTS, decision.num_candidates)]:
+            at = write_request(self, observation, at, size=decision.state.size[row])
+        observation[at:] = 0.0
 
     def reward(self, decision: Decision, num_before: int, terms: npt.NDArray[np.float64]) -> float:
         """Rewards short completion times."""
@@ -84,7 +83,7 @@ class SerialEnv(DecisionEnv[SerialRules]):
             spaces.Discrete(NUM_SLOTS),
             source=source,
             network=NetworkSetup(topology=big_switch(num_hosts=source.num_hosts), new_discipline=Ps, num_tokens=1),
-            layout=Layout(context=(), slot=(SIZE,), num_slots=NUM_SLOTS),
+            layout=Layout(context=(), slot=REQUEST, num_slots=NUM_SLOTS),
             terms=("fct",),
             render_mode=render_mode,
             engine=engine,

@@ -1,8 +1,7 @@
 """What the agent of AuTO's thresholds may do, sees and is rewarded with.
 
 It sees clusters of hosts: flows finished, arrived and active. Numbers that may grow without limit are squashed; sizes
-and completion times are shown on logarithmic scales. Of each cluster, columns are ``stride`` entries behind those of
-the one before; ``cluster_of`` is the cluster of each host, (num_hosts,), increasing.
+and completion times are shown on logarithmic scales.
 """
 
 import math
@@ -13,12 +12,12 @@ import numpy as np
 from flowsched_gym.core import numerics
 from flowsched_gym.core.arrays import FloatArray, IntArray, ObservationArray
 from flowsched_gym.core.units import BYTES_PER_MEGABYTE, SECONDS_PER_MILLISECOND
-from flowsched_gym.envs.columns import Column, Layout
+from flowsched_gym.envs.columns import Column, Layout, named, writer
 from flowsched_gym.envs.thresholds import CLASS_ENDS, CLASSES, ThresholdScale, height_of, write_thresholds
 from flowsched_gym.flows.fields import FlowColumns
 from flowsched_gym.fluid.decision import AnyIntArray, Decision, Order
 from flowsched_gym.machine_code.decorators import allocating_part, inlined_part, rule
-from flowsched_gym.machine_code.numerics import natural_log, pairwise_sum, squash
+from flowsched_gym.machine_code.numerics import natural_log, pairwise_sum
 from flowsched_gym.systems.auto.flows import (
     FlowUnits,
     five_tuple_columns,
@@ -58,10 +57,8 @@ TIME_SCALE: Final = 10 * SECONDS_PER_MILLISECOND
 TIME_UNIT: Final = 0.01 * SECONDS_PER_MILLISECOND
 """Unit of completion times in s, where their logarithmic scale begins."""
 NUM_CLASSES: Final = len(CLASS_ENDS) + 1
-QUANTILES: Final = (0.5, 0.9)
-NUM_QUANTILES: Final = len(QUANTILES)
-CLASS_STRIDE: Final = 1 + 2 * NUM_QUANTILES
-"""Columns of a class of a cluster."""
+MEDIAN: Final = 0.5
+HIGH_QUANTILE: Final = 0.9
 TIME_RANGE: Final = (TIME_UNIT, 10_000 * SECONDS_PER_MILLISECOND)
 """Ends in s of the logarithmic scale of completion times: six powers of ten, as many as that of sizes."""
 TIME_SPAN: Final = float(numerics.log(TIME_RANGE[1] / TIME_RANGE[0]))
@@ -70,6 +67,23 @@ FLOW: Final = (
     Column.squashed("size", "bytes of the flow", "B", SIZE_SCALE),
     Column.squashed("fct", "its completion time", "s", TIME_SCALE),
 )
+STEP: Final = (Column.squashed("finished", "flows that finished in the step", "flows", FINISHED_SCALE),)
+CLASS: Final = (
+    Column.fraction("{}_share", "share of its flows {} in all that finished in the step"),
+    Column.fraction("{}_size_50", "50 % quantile of the size of flows {} (log)"),
+    Column.fraction("{}_size_90", "90 % quantile of the size of flows {} (log)"),
+    Column.fraction("{}_fct_50", "50 % quantile of the completion time of flows {} (log)"),
+    Column.fraction("{}_fct_90", "90 % quantile of the completion time of flows {} (log)"),
+)
+CLUSTER: Final = (
+    Column.fraction("mean_fct", "mean completion time of its flows (log)"),
+    Column.squashed("load", "bytes that arrived in the step over what its links could send", "1", 1.0),
+)
+QUEUE: Final = (Column.squashed("live_{}", "active flows in queue {}", "flows", ACTIVE_SCALE),)
+LEFT: Final = (Column.squashed("left", "bytes left to send", "B", LEFT_SCALE),)
+THRESHOLD: Final = (Column.fraction("threshold_{}", "threshold {} (log)"),)
+write_step, write_class, write_cluster = writer(STEP), writer(CLASS), writer(CLUSTER)
+write_queue, write_left, write_threshold = writer(QUEUE), writer(LEFT), writer(THRESHOLD)
 
 
 class ThresholdRules(NamedTuple):
@@ -147,27 +161,10 @@ def thresholds_layout(config: AuTOThresholdsConfig) -> Layout:
     """Lists the columns that the agent sees: of finished flows, or of clusters."""
     if config.observation is ThresholdsObservation.PAPER:
         return Layout(context=(), slot=FLOW, num_slots=config.m_s)
-    finished = Column.squashed("finished", "flows that finished in the step", "flows", FINISHED_SCALE)
-    return Layout(context=(finished,), slot=_cluster_columns(config.queues), num_slots=config.clusters)
-
-
-def _cluster_columns(num_queues: int) -> tuple[Column, ...]:
-    """Describes a cluster."""
-    classes: list[Column] = []
-    for name, which in CLASSES.items():
-        classes.append(Column.fraction(f"{name}_share", f"share of its flows {which} in all that finished in the step"))
-        for what, of in (("size", "the size"), ("fct", "the completion time")):
-            for percent in (round(100 * part) for part in QUANTILES):
-                meaning = f"{percent} % quantile of {of} of flows {which} (log)"
-                classes.append(Column.fraction(f"{name}_{what}_{percent}", meaning))
-    return (
-        *classes,
-        Column.fraction("mean_fct", "mean completion time of its flows (log)"),
-        Column.squashed("load", "bytes that arrived in the step over what its links could send", "1", 1.0),
-        *(Column.squashed(f"live_{k}", f"active flows in queue {k}", "flows", ACTIVE_SCALE) for k in range(num_queues)),
-        Column.squashed("left", "bytes left to send", "B", LEFT_SCALE),
-        *(Column.fraction(f"threshold_{k}", f"threshold {k} (log)") for k in range(1, num_queues)),
-    )
+    queues, thresholds = ({k: k for k in range(first, config.queues)} for first in (0, 1))
+    classes, last = named(CLASS, CLASSES), named(THRESHOLD, thresholds)
+    slot = (*classes, *CLUSTER, *named(QUEUE, queues), *LEFT, *last)
+    return Layout(context=STEP, slot=slot, num_slots=config.clusters)
 
 
 @rule
@@ -199,100 +196,95 @@ def select(values: FloatArray, first: int, last: int, index: int) -> float:
 
 
 @allocating_part
-def _show_clusters(rules: ThresholdRules, decision: Decision, shown: ObservationArray) -> None:
-    """Writes the columns of ``thresholds_layout``, cluster by cluster."""
+def _show_clusters(rules: ThresholdRules, decision: Decision, observation: ObservationArray) -> None:
+    """Writes the columns of ``thresholds_layout``, cluster by cluster.
+
+    A quantile is the smallest value that so large a share of the others does not exceed.
+    """
     first, begun_at = decision.first_row, decision.episodes["acted_at"][decision.number]
     since = first + decision.episodes["num_before"][decision.number]
     rows = decision.delivered[since : first + decision.num_delivered]
     flows = flow_columns(decision)
-    shown[0] = squash(float(len(rows)), FINISHED_SCALE)
-    stride = (len(shown) - 1) // rules.num_clusters
-    _show_finished(rows, flows, rules.cluster_of, stride, rules.scale, shown)
     could_send = rules.cluster_capacity * (decision.now - begun_at)
-    sums = np.zeros(
-        (rules.num_clusters, 1 + rules.num_queues + 1)
-    )  # bytes that arrived; flows of each queue; bytes left
+    arrived, left = np.zeros(rules.num_clusters), np.zeros(rules.num_clusters)
+    num_active = np.zeros((rules.num_clusters, rules.num_queues))
     is_active = decision.flows["is_active"]
     for index in range(decision.first_active, decision.first_active + decision.num_active):
         is_active[decision.active[index]] = 1
     for row in range(first, first + decision.num_flows):
         cluster = rules.cluster_of[flows.source[row]]
         if begun_at < flows.arrival_time[row] <= decision.now:
-            sums[cluster, 0] += flows.size[row]
+            arrived[cluster] += flows.size[row]
         if is_active[row] == 1:
             is_active[row] = 0
-            sums[cluster, 1 + flows.queue[row]] += 1.0
-            sums[cluster, 1 + rules.num_queues] += flows.remaining[row]
+            num_active[cluster, flows.queue[row]] += 1.0
+            left[cluster] += flows.remaining[row]
+    sizes, fcts, mean_fcts = np.empty(len(rows)), np.empty(len(rows)), np.zeros(rules.num_clusters)
+    begins = _group_finished(rules, rows, flows, sizes, fcts, mean_fcts)
+    at = write_step(rules, observation, 0, finished=len(rows))
     for cluster in range(rules.num_clusters):
-        at = 1 + cluster * stride + NUM_CLASSES * CLASS_STRIDE + 1
-        shown[at] = squash(sums[cluster, 0] / could_send if could_send > 0.0 else 0.0, 1.0)
+        for group in range(cluster * NUM_CLASSES, (cluster + 1) * NUM_CLASSES):
+            first, last = begins[group], begins[group + 1]
+            share = size_50 = size_90 = fct_50 = fct_90 = 0.0
+            if first < last:
+                share = (last - first) / len(rows)
+                middle = first + math.ceil(MEDIAN * (last - first)) - 1
+                high = first + math.ceil(HIGH_QUANTILE * (last - first)) - 1
+                size_50 = height_of(select(sizes, first, last, middle), rules.scale)
+                size_90 = height_of(select(sizes, middle, last, high), rules.scale)
+                fct_50 = _height_of_time(select(fcts, first, last, middle))
+                fct_90 = _height_of_time(select(fcts, middle, last, high))
+            at = write_class(
+                rules, observation, at, share=share, size_50=size_50, size_90=size_90, fct_50=fct_50, fct_90=fct_90
+            )
+        load = arrived[cluster] / could_send if could_send > 0.0 else 0.0
+        at = write_cluster(rules, observation, at, mean_fct=mean_fcts[cluster], load=load)
         for k in range(rules.num_queues):
-            shown[at + 1 + k] = squash(sums[cluster, 1 + k], ACTIVE_SCALE)
-        at += 1 + rules.num_queues
-        shown[at] = squash(sums[cluster, 1 + rules.num_queues], LEFT_SCALE)
-        thresholds = decision.record.thresholds[decision.number * rules.num_clusters + cluster]
-        for k in range(rules.num_queues - 1):
-            shown[at + 1 + k] = height_of(thresholds[k], rules.scale)
+            at = write_queue(rules, observation, at, live=num_active[cluster, k])
+        at = write_left(rules, observation, at, left=left[cluster])
+        for threshold in decision.record.thresholds[decision.number * rules.num_clusters + cluster]:
+            at = write_threshold(rules, observation, at, threshold=height_of(threshold, rules.scale))
 
 
 @allocating_part
-def _show_finished(
-    rows: AnyIntArray,
-    flows: FlowColumns,
-    cluster_of: IntArray,
-    stride: int,
-    scale: ThresholdScale,
-    shown: ObservationArray,
-) -> None:
-    """Describes flows that have finished, by cluster and class of size.
+def _group_finished(
+    rules: ThresholdRules, rows: AnyIntArray, flows: FlowColumns, sizes: FloatArray, fcts: FloatArray, means: FloatArray
+) -> IntArray:
+    """Groups flows that have finished by cluster and class of size.
 
-    Shown are, of each class, its share in all of them, the quantiles of size and then those of completion time, and
-    behind the classes the mean completion time of the cluster; nothing where there are no flows. A quantile is the
-    smallest value that so large a share of the others does not exceed.
+    Writes their sizes and completion times, group by group, and the mean completion time of each cluster, on its scale.
+    Returns where each group begins, (num_groups + 1,).
     """
-    count, num_clusters = len(rows), cluster_of[-1] + 1
-    sizes, fcts, fct_of = np.empty(count), np.empty(count), np.empty(count)
-    group_of, ends = np.empty(count, dtype=np.int64), np.zeros(num_clusters * NUM_CLASSES, dtype=np.int64)
+    count = len(rows)
+    fct_of, group_of = np.empty(count), np.empty(count, dtype=np.int64)
+    begins = np.zeros(rules.num_clusters * NUM_CLASSES + 1, dtype=np.int64)
     for index in range(count):
         row = rows[index]
-        group = cluster_of[flows.source[row]] * NUM_CLASSES
+        group = rules.cluster_of[flows.source[row]] * NUM_CLASSES
         for end in CLASS_ENDS:
             if end < flows.size[row]:
                 group += 1
         group_of[index] = group
-        ends[group] += 1
+        begins[group] += 1
         fct_of[index] = flows.completion_time[row] - flows.arrival_time[row]
-    for group in range(1, len(ends)):
-        ends[group] += ends[group - 1]
+    for group in range(1, len(begins)):
+        begins[group] += begins[group - 1]
     # Groups are filled from their ends, which become their beginnings.
     for index in range(count):
         group = group_of[index]
-        ends[group] -= 1
-        sizes[ends[group]] = flows.size[rows[index]]
-        fcts[ends[group]] = fct_of[index]
+        begins[group] -= 1
+        sizes[begins[group]] = flows.size[rows[index]]
+        fcts[begins[group]] = fct_of[index]
     cluster_fcts = np.empty(count)
-    for cluster in range(num_clusters):
-        first_group, last_group = cluster * NUM_CLASSES, (cluster + 1) * NUM_CLASSES
-        at, begin = 1 + cluster * stride, ends[first_group]
-        last = begin
-        for group in range(first_group, last_group):
-            first, last = last, ends[group + 1] if group + 1 < len(ends) else count
-            if first < last:
-                shown[at] = (last - first) / count
-                before = first
-                for number in range(NUM_QUANTILES):
-                    index = first + math.ceil(QUANTILES[number] * (last - first)) - 1
-                    shown[at + 1 + number] = height_of(select(sizes, before, last, index), scale)
-                    shown[at + 1 + NUM_QUANTILES + number] = _height_of_time(select(fcts, before, last, index))
-                    before = index
-            at += CLASS_STRIDE
-        if begin < last:
-            taken = 0
-            for index in range(count):
-                if first_group <= group_of[index] < last_group:
-                    cluster_fcts[taken] = fct_of[index]
-                    taken += 1
-            shown[at] = _height_of_time(pairwise_sum(cluster_fcts, 0, taken) / (last - begin))
+    for cluster in range(rules.num_clusters):
+        taken = 0
+        for index in range(count):
+            if group_of[index] // NUM_CLASSES == cluster:
+                cluster_fcts[taken] = fct_of[index]
+                taken += 1
+        if taken > 0:
+            means[cluster] = _height_of_time(pairwise_sum(cluster_fcts, 0, taken) / taken)
+    return begins
 
 
 @inlined_part

@@ -6,11 +6,10 @@ import numpy as np
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, ObservationArray
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
-from flowsched_gym.envs.columns import Column, Layout
+from flowsched_gym.envs.columns import Column, Layout, scaled, writer
 from flowsched_gym.fluid.decision import Decision
 from flowsched_gym.fluid.rules.ordering.competing import mask_slots, serve_slot
 from flowsched_gym.machine_code.decorators import allocating_part, inlined_part
-from flowsched_gym.machine_code.numerics import squash
 from flowsched_gym.systems.merp.order.config import MERPOrderConfig, OrderReward
 
 SIZE_SCALE: Final = 1500 * BYTES_PER_KILOBYTE
@@ -27,9 +26,16 @@ FLOW_FIELDS: Final = (("ideal_fct", "f8"),)
 EPISODE_FIELDS: Final = (("largest", "f8", (LARGEST_KEPT,)),)  # largest slowdowns that have been rewarded, in order
 TERMS: Final = tuple(str(term) for term in OrderReward)
 LEXICOGRAPHIC, MAX_SLOWDOWN, SLOWDOWN, FCT = range(len(TERMS))
-NUM_CONTEXT_COLUMNS: Final = 5
-NUM_SLOT_COLUMNS: Final = 7
-SLOT: Final = (
+CONTEST: Final = (
+    Column.squashed("competing", "flows that compete, seen or not; f become one half", "flows", "num_slots"),
+    Column.squashed("live", "flows that have not sent their last byte; f become one half", "flows", "num_slots"),
+    Column.squashed("backlog", "bytes left on the most loaded link of the competing flows", "B", SIZE_SCALE),
+    Column.squashed(
+        "max_slowdown", "largest slowdown of the flows that have been rewarded, 0 before the first", "1", RATIO_SCALE
+    ),
+    Column.squashed("max_slowdown_so_far", "largest slowdown so far among active flows", "1", RATIO_SCALE),
+)
+FLOW: Final = (
     Column.fraction("present", "1 if a flow competes in the slot"),
     Column.squashed("size", "bytes to deliver", "B", SIZE_SCALE),
     Column.squashed("remaining", "bytes left to send", "B", SIZE_SCALE),
@@ -40,6 +46,7 @@ SLOT: Final = (
         "slowdown_if_last", "slowdown if served last on its most loaded link, delays left out", "1", RATIO_SCALE
     ),
 )
+write_contest, write_flow = writer(CONTEST), writer(FLOW)
 
 
 class OrderRules(NamedTuple):
@@ -58,7 +65,7 @@ class OrderRules(NamedTuple):
 
     def observe(self, decision: Decision, observation: ObservationArray) -> None:
         """Writes the columns of ``order_layout``."""
-        _show(decision, self.num_slots, observation)
+        _show(self, decision, observation)
 
     def reward(self, decision: Decision, num_before: int, terms: FloatArray) -> float:
         """Rewards for the flows that have been delivered since the last action; ``MERPOrderEnv`` has the terms."""
@@ -79,15 +86,7 @@ class OrderRules(NamedTuple):
 
 def order_layout(config: MERPOrderConfig) -> Layout:
     """Lists the columns that the agent sees."""
-    f, rewarded = float(config.f), "largest slowdown of the flows that have been rewarded, 0 before the first"
-    context = (
-        Column.squashed("competing", "flows that compete, seen or not; f become one half", "flows", f),
-        Column.squashed("live", "flows that have not sent their last byte; f become one half", "flows", f),
-        Column.squashed("backlog", "bytes left on the most loaded link of the competing flows", "B", SIZE_SCALE),
-        Column.squashed("max_slowdown", rewarded, "1", RATIO_SCALE),
-        Column.squashed("max_slowdown_so_far", "largest slowdown so far among active flows", "1", RATIO_SCALE),
-    )
-    return Layout(context=context, slot=SLOT, num_slots=config.f)
+    return Layout(context=scaled(CONTEST, {"num_slots": config.f}), slot=FLOW, num_slots=config.f)
 
 
 @inlined_part
@@ -113,7 +112,7 @@ def _insert(slowdown: float, largest: Any) -> None:
 
 
 @allocating_part
-def _show(decision: Decision, num_slots: int, observation: ObservationArray) -> None:
+def _show(rules: OrderRules, decision: Decision, observation: ObservationArray) -> None:
     """Writes the state of the contest and of each visible flow that competes; 0 in empty slots.
 
     What a flow's slowdown becomes if it is served last on a link is the ratio of Algorithm 2, ``((now - arrival) *
@@ -130,29 +129,36 @@ def _show(decision: Decision, num_slots: int, observation: ObservationArray) -> 
         for step in range(path_start[path[row]], path_start[path[row] + 1]):
             backlog[path_links[step]] += state.remaining[row]
     most_loaded = 0.0
-    for index in range(decision.first_candidate, decision.first_candidate + decision.num_candidates):
-        row = decision.candidates[index]
+    candidates = decision.candidates[decision.first_candidate :][: decision.num_candidates]
+    for row in candidates:
         for step in range(path_start[path[row]], path_start[path[row] + 1]):
             most_loaded = max(most_loaded, backlog[path_links[step]])
-    observation[0] = squash(float(decision.num_candidates), float(num_slots))
-    observation[1] = squash(float(decision.num_active), float(num_slots))
-    observation[2] = squash(most_loaded, SIZE_SCALE)
-    observation[3] = squash(decision.episodes[decision.number]["largest"][0], RATIO_SCALE)
-    observation[4] = squash(largest_active, RATIO_SCALE)
-    at = NUM_CONTEXT_COLUMNS
-    for index in range(decision.first_candidate, decision.first_candidate + min(num_slots, decision.num_candidates)):
-        row = decision.candidates[index]
+    at = write_contest(
+        rules,
+        observation,
+        0,
+        competing=decision.num_candidates,
+        live=decision.num_active,
+        backlog=most_loaded,
+        max_slowdown=decision.episodes[decision.number]["largest"][0],
+        max_slowdown_so_far=largest_active,
+    )
+    for row in candidates[: rules.num_slots]:
         waiting, size = now - state.arrival_time[row], state.size[row]
         if_last = 0.0
         for step in range(path_start[path[row]], path_start[path[row] + 1]):
             link = path_links[step]
             if_last = max(if_last, (waiting * capacity[link] + backlog[link]) / size)
-        observation[at] = 1.0
-        observation[at + 1] = squash(size, SIZE_SCALE)
-        observation[at + 2] = squash(state.remaining[row], SIZE_SCALE)
-        observation[at + 3] = squash(waiting, TIME_SCALE)
-        observation[at + 4] = squash(ideal_fct[row], TIME_SCALE)
-        observation[at + 5] = squash(waiting / ideal_fct[row], RATIO_SCALE)
-        observation[at + 6] = squash(if_last, RATIO_SCALE)
-        at += NUM_SLOT_COLUMNS
+        at = write_flow(
+            rules,
+            observation,
+            at,
+            present=1.0,
+            size=size,
+            remaining=state.remaining[row],
+            waiting=waiting,
+            ideal_fct=ideal_fct[row],
+            slowdown_so_far=waiting / ideal_fct[row],
+            slowdown_if_last=if_last,
+        )
     observation[at:] = 0.0

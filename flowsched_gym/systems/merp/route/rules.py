@@ -11,12 +11,11 @@ import numpy as np
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, ObservationArray
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
-from flowsched_gym.envs.columns import Column, Layout
+from flowsched_gym.envs.columns import Column, Layout, named, writer
 from flowsched_gym.fluid.decision import Decision, Order
 from flowsched_gym.fluid.routes import NetworkState, path_is_up, shared_ends
 from flowsched_gym.fluid.rules.routing.memr import expect_on_links, expect_on_path
 from flowsched_gym.machine_code.decorators import allocating_part, inlined_part
-from flowsched_gym.machine_code.numerics import squash
 from flowsched_gym.systems.merp.route.config import MERPRouteConfig, RouteObservation, RouteReward
 from flowsched_gym.systems.merp.route.forecast import forecast_slowdowns
 
@@ -31,11 +30,6 @@ RATIO_SCALE: Final = 4.0
 """Expansion ratio that becomes one half."""
 FLOW_FIELDS: Final = (("ideal_fct", "f8"),)
 TAKE_PATH: Final = int(Order.TAKE_PATH)
-NUM_CONTEXT_COLUMNS: Final = 4
-NUM_PATH_COLUMNS: Final = 7
-NUM_ROLES: Final = 4
-NUM_LINK_COLUMNS: Final = 4
-NUM_FORECAST_COLUMNS: Final = 2
 CONTEXT: Final = (
     Column.squashed("size", "bytes to deliver", "B", SIZE_SCALE),
     Column.squashed("ideal_fct", "completion time alone on the empty network", "s", TIME_SCALE),
@@ -60,22 +54,19 @@ ROLES: Final = {
     "edge_down": "from aggregation to edge",
 }
 """Links of a path between those of the hosts, in their order; a path inside a pod has the first and the last."""
-LINKS: Final = tuple(
-    column
-    for role, where in ROLES.items()
-    for column in (
-        Column.squashed(f"{role}_flows", f"flows on the link {where}", "flows", COUNT_SCALE),
-        Column.squashed(f"{role}_bytes", "bytes that they have left", "B", SIZE_SCALE),
-        Column.fraction(f"{role}_rate", "least rate to expect there over its capacity"),
-        Column.fraction(f"{role}_live", "1 if the link is up"),
-    )
+NUM_ROLES: Final = len(ROLES)
+LINK: Final = (
+    Column.squashed("{}_flows", "flows on the link {}", "flows", COUNT_SCALE),
+    Column.squashed("{}_bytes", "bytes that they have left", "B", SIZE_SCALE),
+    Column.fraction("{}_rate", "least rate to expect there over its capacity"),
+    Column.fraction("{}_live", "1 if the link is up"),
 )
-
 FORECAST: Final = (
     Column.squashed("own_slowdown", "slowdown of the flow if no more flows came", "1", RATIO_SCALE),
     Column.squashed("total_slowdown", "the same, and what it would add to the slowdowns of others", "1", RATIO_SCALE),
 )
 """Columns of a path with ``observation="forecast"`` alone."""
+write_context, write_path, write_link, write_forecast = (writer(each) for each in (CONTEXT, PATH, LINK, FORECAST))
 
 
 def reward_terms(reward: RouteReward) -> tuple[str, ...]:
@@ -112,7 +103,7 @@ class RouteRules(NamedTuple):
         """Writes the columns of ``route_layout``; zeros at the end."""
         observation[:] = 0.0
         if decision.is_due:
-            _show(decision, self.line_rate, self.shows_forecast, observation)
+            _show(self, decision, observation)
 
     def reward(self, decision: Decision, num_before: int, terms: FloatArray) -> float:
         """Rewards minus the completion times, or slowdowns, of the flows delivered since the last action."""
@@ -135,7 +126,7 @@ class RouteRules(NamedTuple):
 def route_layout(config: MERPRouteConfig) -> Layout:
     """Lists the columns that the agent sees."""
     forecast = FORECAST if config.observation is RouteObservation.FORECAST else ()
-    return Layout(context=CONTEXT, slot=(*PATH, *LINKS, *forecast), num_slots=config.num_paths)
+    return Layout(context=CONTEXT, slot=(*PATH, *named(LINK, ROLES), *forecast), num_slots=config.num_paths)
 
 
 @inlined_part
@@ -148,7 +139,7 @@ def _is_up(decision: Decision, index: int) -> bool:
 
 
 @allocating_part
-def _show(decision: Decision, line_rate: float, shows_forecast: bool, observation: ObservationArray) -> None:
+def _show(rules: RouteRules, decision: Decision, observation: ObservationArray) -> None:
     """Writes the flow that needs a path, its paths and their links; 0 stays where there are none."""
     routes: Any = decision.routes
     now, state, controls, network = decision.now, decision.state, decision.controls, decision.network
@@ -165,19 +156,18 @@ def _show(decision: Decision, line_rate: float, shows_forecast: bool, observatio
             bytes_left[path_links[step]] += state.remaining[other]
             used[path_links[step]] += state.rate[other]
             num_flows[path_links[step]] += 1.0
-    ratio, rate = np.zeros(num_links), np.zeros(num_links)
+    ratio, rate, ideal_fct = np.zeros(num_links), np.zeros(num_links), decision.flows["ideal_fct"]
     scene = NetworkState(now, active, count, state, controls, network, routes)
     expect_on_links(row, scene, ratio, rate)
-    alone, together = np.zeros(last - first), np.zeros(last - first)
-    if shows_forecast:
-        forecast_slowdowns(row, scene, decision.flows["ideal_fct"], alone, together)
+    alone, together = np.full(last - first, np.inf), np.full(last - first, np.inf)
+    if rules.shows_forecast:
+        forecast_slowdowns(row, scene, ideal_fct, alone, together)
     head, tail = shared_ends(first, last, network)
     num_own = np.int64(path_start[first + 1]) - np.int64(path_start[first]) - 2
-    observation[0] = squash(state.size[row], SIZE_SCALE)
-    observation[1] = squash(decision.flows["ideal_fct"][row], TIME_SCALE)
-    observation[2] = squash(float(count), LIVE_SCALE)
-    observation[3] = 1.0 if num_own < NUM_ROLES else 0.0
-    at = NUM_CONTEXT_COLUMNS
+    in_pod = num_own < NUM_ROLES
+    at = write_context(
+        rules, observation, 0, size=state.size[row], ideal_fct=ideal_fct[row], live_flows=count, same_pod=in_pod
+    )
     for path in range(first, last):
         begin, end = path_start[path], path_start[path + 1]
         is_up = path_is_up(path, network)
@@ -189,23 +179,26 @@ def _show(decision: Decision, line_rate: float, shows_forecast: bool, observatio
             if is_up:
                 busiest = max(busiest, used[link] / network.capacity[link])
         largest, slowest = expect_on_path(path, network, ratio, rate)
-        observation[at] = 1.0
-        observation[at + 1] = 1.0 if is_up else 0.0
-        observation[at + 2] = squash(most, SIZE_SCALE)
-        observation[at + 3] = squash(crowd, COUNT_SCALE)
-        observation[at + 4] = min(busiest, 1.0)
-        observation[at + 5] = squash(largest, RATIO_SCALE) if is_up else 1.0
-        observation[at + 6] = min(slowest / line_rate, 1.0) if is_up else 0.0
-        for own in range(num_own):
-            link = path_links[begin + 1 + own]
-            role = own if 2 * own < num_own else own + NUM_ROLES - num_own
-            to = at + NUM_PATH_COLUMNS + role * NUM_LINK_COLUMNS
-            observation[to] = squash(num_flows[link], COUNT_SCALE)
-            observation[to + 1] = squash(bytes_left[link], SIZE_SCALE)
-            observation[to + 2] = min(rate[link] / line_rate, 1.0)
-            observation[to + 3] = 1.0 if network.capacity[link] > 0.0 else 0.0
-        at += NUM_PATH_COLUMNS + NUM_ROLES * NUM_LINK_COLUMNS
-        if shows_forecast:
-            observation[at] = squash(alone[path - first], RATIO_SCALE) if is_up else 1.0
-            observation[at + 1] = squash(together[path - first], RATIO_SCALE) if is_up else 1.0
-            at += NUM_FORECAST_COLUMNS
+        at = write_path(
+            rules,
+            observation,
+            at,
+            present=1.0,
+            live=is_up,
+            bytes_left=most,
+            num_flows=crowd,
+            utilisation=min(busiest, 1.0),
+            expansion_ratio=largest if is_up else np.inf,
+            expected_rate=min(slowest / rules.line_rate, 1.0) if is_up else 0.0,
+        )
+        for role in range(NUM_ROLES):
+            hop = role if 2 * role < num_own else role + num_own - NUM_ROLES
+            flows = left = expected = live = 0.0
+            if hop == role or 2 * hop >= num_own:
+                link = path_links[begin + 1 + hop]
+                flows, left, expected = num_flows[link], bytes_left[link], min(rate[link] / rules.line_rate, 1.0)
+                live = 1.0 if network.capacity[link] > 0.0 else 0.0
+            at = write_link(rules, observation, at, flows=flows, bytes=left, rate=expected, live=live)
+        if rules.shows_forecast:
+            own, total = alone[path - first], together[path - first]
+            at = write_forecast(rules, observation, at, own_slowdown=own, total_slowdown=total)

@@ -5,12 +5,11 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, ObservationArray
-from flowsched_gym.envs.columns import Column, Layout
+from flowsched_gym.envs.columns import Column, Layout, scaled, writer
 from flowsched_gym.fluid.decision import Decision
 from flowsched_gym.fluid.rules.ordering.competing import mask_slots, serve_slot
 from flowsched_gym.fluid.stages import first_cpu_path
 from flowsched_gym.machine_code.decorators import inlined_part
-from flowsched_gym.machine_code.numerics import squash
 from flowsched_gym.systems.tafe.tasks.config import Information, TAFETasksConfig
 
 TASK_SCALE: Final = 4.0
@@ -34,9 +33,30 @@ EPISODE_FIELDS: Final = (
     ("largest", "f8"),  # largest of these
     ("rewarded", "f8"),  # integral of the number of unfinished tasks, as far as it has been rewarded
 )
-NUM_CONTEXT_COLUMNS: Final = 4
-NUM_ATTAINED_COLUMNS: Final = 8
-NUM_FULL_COLUMNS: Final = 13
+CONTEST: Final = (
+    Column.fraction("on_cpu", "1 if the flows compete for a CPU, 0 if for links"),
+    Column.squashed("competing", "flows that compete, seen or not; f become one half", "flows", "num_slots"),
+    Column.squashed("active", "flows that run or send, or wait to be served; f become one half", "flows", "num_slots"),
+    Column.squashed("tasks", "tasks of these flows; f become one half", "tasks", "num_slots"),
+)
+ATTAINED: Final = (
+    Column.fraction("present", "1 if a flow competes in the slot"),
+    Column.squashed("waiting", "time since the flow was ready", "s", "waiting_scale"),
+    Column.squashed("attained", "time that what it has had of this stage takes alone", "s", "time_scale"),
+    Column.squashed("task_time", "time since the first flow of its task was ready", "s", "waiting_scale"),
+    Column.squashed("task_sent", "bytes that its task has sent", "B", "size_scale"),
+    Column.squashed("task_active", "flows of its task that are active", "flows", TASK_SCALE),
+    Column.squashed("task_finished", "flows of its task that have finished", "flows", TASK_SCALE),
+    Column.fraction("task_slot", "first slot with a flow of the same task, over f"),
+)
+LEFT: Final = (
+    Column.squashed("remaining", "time that the rest of this stage takes alone", "s", "time_scale"),
+    Column.squashed("unsent", "bytes that the flow has still to send", "B", "size_scale"),
+    Column.squashed("task_left", "bytes that its task has still to send", "B", "size_scale"),
+    Column.squashed("task_longest", "bytes that the longest flow of its task has still to send", "B", "size_scale"),
+    Column.squashed("task_cpu_left", "seconds of a whole CPU that its task still needs", "s", "time_scale"),
+)
+write_contest, write_attained, write_left = writer(CONTEST), writer(ATTAINED), writer(LEFT)
 
 
 class TaskRules(NamedTuple):
@@ -68,8 +88,7 @@ class TaskRules(NamedTuple):
         is_active = decision.flows["is_active"]
         for index in range(decision.first_active, decision.first_active + decision.num_active):
             is_active[decision.active[index]] = 1
-        _show_contest(self, decision, observation)
-        at = NUM_CONTEXT_COLUMNS
+        at = _show_contest(self, decision, observation)
         for slot in range(min(self.num_slots, decision.num_candidates)):
             at = _show_flow(self, decision, slot, at, observation)
         observation[at:] = 0.0
@@ -97,49 +116,19 @@ class TaskRules(NamedTuple):
 
 def tasks_layout(config: TAFETasksConfig) -> Layout:
     """Lists the columns that the agent sees."""
-    f, size, time, waiting = float(config.f), config.size_scale, config.time_scale, config.waiting_scale
-    context = (
-        Column.fraction("on_cpu", "1 if the flows compete for a CPU, 0 if for links"),
-        Column.squashed("competing", "flows that compete, seen or not; f become one half", "flows", f),
-        Column.squashed("active", "flows that run or send, or wait to be served; f become one half", "flows", f),
-        Column.squashed("tasks", "tasks of these flows; f become one half", "tasks", f),
-    )
-    attained = (
-        Column.fraction("present", "1 if a flow competes in the slot"),
-        Column.squashed("waiting", "time since the flow was ready", "s", waiting),
-        Column.squashed("attained", "time that what it has had of this stage takes alone", "s", time),
-        Column.squashed("task_time", "time since the first flow of its task was ready", "s", waiting),
-        Column.squashed("task_sent", "bytes that its task has sent", "B", size),
-        Column.squashed("task_active", "flows of its task that are active", "flows", TASK_SCALE),
-        Column.squashed("task_finished", "flows of its task that have finished", "flows", TASK_SCALE),
-        Column.fraction("task_slot", "first slot with a flow of the same task, over f"),
-    )
-    full = (
-        Column.squashed("remaining", "time that the rest of this stage takes alone", "s", time),
-        Column.squashed("unsent", "bytes that the flow has still to send", "B", size),
-        Column.squashed("task_left", "bytes that its task has still to send", "B", size),
-        Column.squashed("task_longest", "bytes that the longest flow of its task has still to send", "B", size),
-        Column.squashed("task_cpu_left", "seconds of a whole CPU that its task still needs", "s", time),
-    )
-    slot = attained if config.information is Information.ATTAINED else (*attained, *full)
-    return Layout(context=context, slot=slot, num_slots=config.f)
-
-
-class _Task(NamedTuple):
-    """A task as it stands: when its first flow was ready, bytes, flows, and seconds of a whole CPU that are left."""
-
-    begun: float
-    sent: float
-    num_active: int
-    num_finished: int
-    left: float
-    longest: float
-    cpu_left: float
+    slot = ATTAINED if config.information is Information.ATTAINED else (*ATTAINED, *LEFT)
+    scales = {name: getattr(config, name) for name in ("size_scale", "time_scale", "waiting_scale")}
+    context = scaled(CONTEST, {"num_slots": config.f})
+    return Layout(context=context, slot=scaled(slot, scales), num_slots=config.f)
 
 
 @inlined_part
-def _task_of(decision: Decision, row: int) -> _Task:
-    """Adds up the flows of a flow's task. Active flows have been marked."""
+def _task_of(decision: Decision, row: int) -> tuple[float, float, int, int, float, float, float]:
+    """Adds up the flows of a flow's task. Active flows have been marked.
+
+    Returns when the first was ready, bytes sent, flows active and finished, bytes left in all and of the longest flow,
+    and seconds of a whole CPU that are left.
+    """
     flows, state, path = decision.flows, decision.state, decision.controls.path
     cpu_path = first_cpu_path(decision.network)
     begun = decision.now
@@ -166,26 +155,25 @@ def _task_of(decision: Decision, row: int) -> _Task:
         if step == 0:
             break
         member += step
-    return _Task(begun, sent, num_active, num_finished, left, longest, cpu_left)
+    return begun, sent, num_active, num_finished, left, longest, cpu_left
 
 
 @inlined_part
-def _show_contest(rules: TaskRules, decision: Decision, observation: ObservationArray) -> None:
-    """Writes the columns that all flows share."""
-    on_cpu, num_tasks = 0.0, 0
+def _show_contest(rules: TaskRules, decision: Decision, observation: ObservationArray) -> int:
+    """Writes the columns that all flows share; returns the index behind them."""
+    on_cpu, tasks = False, 0
     if decision.num_candidates > 0:
         row = decision.candidates[decision.first_candidate]
-        on_cpu = 1.0 if decision.controls.path[row] >= first_cpu_path(decision.network) else 0.0
+        on_cpu = decision.controls.path[row] >= first_cpu_path(decision.network)
     to_first, seen_at = decision.flows["to_first_of_task"], decision.flows["seen_at"]
     for index in range(decision.first_active, decision.first_active + decision.num_active):
         row = decision.active[index]
-        num_tasks += seen_at[row + to_first[row]] == 0
+        tasks += seen_at[row + to_first[row]] == 0
         seen_at[row + to_first[row]] = 1
     _forget_seen(decision)
-    observation[0] = on_cpu
-    observation[1] = squash(float(decision.num_candidates), float(rules.num_slots))
-    observation[2] = squash(float(decision.num_active), float(rules.num_slots))
-    observation[3] = squash(float(num_tasks), float(rules.num_slots))
+    return write_contest(
+        rules, observation, 0, on_cpu=on_cpu, competing=decision.num_candidates, active=decision.num_active, tasks=tasks
+    )
 
 
 @inlined_part
@@ -209,25 +197,32 @@ def _show_flow(rules: TaskRules, decision: Decision, slot: int, at: int, observa
     capacity = np.inf
     for step in range(network.path_start[path], network.path_start[path + 1]):
         capacity = min(capacity, network.capacity[network.path_links[step]])
-    task = _task_of(decision, row)
-    observation[at] = 1.0
-    observation[at + 1] = squash(now - state.arrival_time[row], rules.waiting_scale)
-    observation[at + 2] = squash(state.attained[row] / capacity, rules.time_scale)
-    observation[at + 3] = squash(now - task.begun, rules.waiting_scale)
-    observation[at + 4] = squash(task.sent, rules.size_scale)
-    observation[at + 5] = squash(float(task.num_active), TASK_SCALE)
-    observation[at + 6] = squash(float(task.num_finished), TASK_SCALE)
-    observation[at + 7] = (seen_at[first] - 1) / rules.num_slots
+    begun, sent, num_active, num_finished, left, longest, cpu_left = _task_of(decision, row)
+    at = write_attained(
+        rules,
+        observation,
+        at,
+        present=1.0,
+        waiting=now - state.arrival_time[row],
+        attained=state.attained[row] / capacity,
+        task_time=now - begun,
+        task_sent=sent,
+        task_active=num_active,
+        task_finished=num_finished,
+        task_slot=(seen_at[first] - 1) / rules.num_slots,
+    )
     if not rules.knows_left:
-        return at + NUM_ATTAINED_COLUMNS
-    on_cpu = path >= first_cpu_path(network)
-    unsent = state.size[row] if on_cpu else state.remaining[row]
-    observation[at + 8] = squash(state.remaining[row] / capacity, rules.time_scale)
-    observation[at + 9] = squash(unsent, rules.size_scale)
-    observation[at + 10] = squash(task.left, rules.size_scale)
-    observation[at + 11] = squash(task.longest, rules.size_scale)
-    observation[at + 12] = squash(task.cpu_left, rules.time_scale)
-    return at + NUM_FULL_COLUMNS
+        return at
+    return write_left(
+        rules,
+        observation,
+        at,
+        remaining=state.remaining[row] / capacity,
+        unsent=state.size[row] if path >= first_cpu_path(network) else state.remaining[row],
+        task_left=left,
+        task_longest=longest,
+        task_cpu_left=cpu_left,
+    )
 
 
 @inlined_part

@@ -6,11 +6,10 @@ import numpy as np
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray, ObservationArray
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE
-from flowsched_gym.envs.columns import Column, Layout
+from flowsched_gym.envs.columns import Column, Layout, named, writer
 from flowsched_gym.envs.thresholds import CLASS_ENDS, CLASSES, ThresholdScale, height_of, write_thresholds
 from flowsched_gym.fluid.decision import Decision, Order
 from flowsched_gym.machine_code.decorators import inlined_part, rule
-from flowsched_gym.machine_code.numerics import squash
 from flowsched_gym.systems.tafe.thresholds.config import TAFEReward, TAFEThresholdsConfig
 
 SCALE: Final = ThresholdScale.between(BYTES_PER_KILOBYTE, 1000 * BYTES_PER_MEGABYTE)
@@ -26,6 +25,18 @@ UNFINISHED, TCT = range(len(TERMS))
 GO_ON: Final = int(Order.GO_ON)
 # Scratch: of flows, and of tasks in the rows of their numbers.
 FLOW_FIELDS: Final = (("is_active", "i8"), ("ends", "f8"), ("bytes", "f8"), ("has_ended", "?"), ("seen_in", "i8"))
+FINISHED: Final = (Column.squashed("{}_finished", "tasks {} that finished in the step", "tasks", COUNT_SCALE),)
+MEAN_TCT: Final = (Column.squashed("{}_tct", "mean completion time of tasks {}", "s", TCT_SCALE),)
+TIME: Final = (Column.squashed("time", "time since the episode began", "s", TIME_SCALE),)
+THRESHOLD: Final = (Column.fraction("threshold_{}", "threshold {} (log)"),)
+QUEUE: Final = (
+    Column.squashed("tasks", "tasks with active flows", "tasks", COUNT_SCALE),
+    Column.squashed("flows", "active flows", "flows", COUNT_SCALE),
+    Column.squashed("sent", "bytes that they have sent", "B", SIZE_SCALE),
+    Column.squashed("left", "bytes that they have left", "B", SIZE_SCALE),
+)
+write_finished, write_tct, write_time = writer(FINISHED), writer(MEAN_TCT), writer(TIME)
+write_threshold, write_queue = writer(THRESHOLD), writer(QUEUE)
 
 
 class TaskThresholdRules(NamedTuple):
@@ -49,14 +60,11 @@ class TaskThresholdRules(NamedTuple):
 
     def observe(self, decision: Decision, observation: ObservationArray) -> None:
         """Writes the columns of ``thresholds_layout``."""
-        _show_finished(decision, observation)
-        at = 2 * NUM_CLASSES
-        observation[at] = squash(decision.now, TIME_SCALE)
-        at += 1
+        at = _show_finished(self, decision, observation)
+        at = write_time(self, observation, at, time=decision.now)
         for threshold in decision.record.thresholds[decision.number]:
-            observation[at] = height_of(threshold, self.scale)
-            at += 1
-        _show_queues(decision, self.num_queues, at, observation)
+            at = write_threshold(self, observation, at, threshold=height_of(threshold, self.scale))
+        _show_queues(self, decision, observation, at)
 
     def reward(self, decision: Decision, num_before: int, terms: FloatArray) -> float:
         """Rewards for the time that tasks took; ``TAFEThresholdsEnv`` has the terms."""
@@ -84,25 +92,9 @@ def first_thresholds(config: TAFEThresholdsConfig) -> FloatArray:
 
 def thresholds_layout(config: TAFEThresholdsConfig) -> Layout:
     """Lists the columns that the agent sees: of the period, and of each queue."""
-    context = (
-        *(
-            Column.squashed(f"{name}_finished", f"tasks {sizes} that finished in the step", "tasks", COUNT_SCALE)
-            for name, sizes in CLASSES.items()
-        ),
-        *(
-            Column.squashed(f"{name}_tct", f"mean completion time of tasks {sizes}", "s", TCT_SCALE)
-            for name, sizes in CLASSES.items()
-        ),
-        Column.squashed("time", "time since the episode began", "s", TIME_SCALE),
-        *(Column.fraction(f"threshold_{k}", f"threshold {k} (log)") for k in range(1, config.queues)),
-    )
-    slot = (
-        Column.squashed("tasks", "tasks with active flows", "tasks", COUNT_SCALE),
-        Column.squashed("flows", "active flows", "flows", COUNT_SCALE),
-        Column.squashed("sent", "bytes that they have sent", "B", SIZE_SCALE),
-        Column.squashed("left", "bytes that they have left", "B", SIZE_SCALE),
-    )
-    return Layout(context=context, slot=slot, num_slots=config.queues)
+    thresholds = {k: k for k in range(1, config.queues)}
+    context = (*named(FINISHED, CLASSES), *named(MEAN_TCT, CLASSES), *TIME, *named(THRESHOLD, thresholds))
+    return Layout(context=context, slot=QUEUE, num_slots=config.queues)
 
 
 @rule
@@ -150,8 +142,8 @@ def _end_tasks(decision: Decision, num_before: int) -> tuple[FloatArray, BoolArr
 
 
 @inlined_part
-def _show_finished(decision: Decision, observation: ObservationArray) -> None:
-    """Writes how many tasks of each class of size finished since the last action, and their mean completion times."""
+def _show_finished(rules: TaskThresholdRules, decision: Decision, observation: ObservationArray) -> int:
+    """Writes how many tasks of each class finished, and their mean completion times; returns the index behind them."""
     first, num_flows, came = decision.first_row, decision.num_flows, decision.record.came
     ends, has_ended = _end_tasks(decision, decision.episodes["num_before"][decision.number])
     size_of_task = decision.flows["bytes"]
@@ -159,14 +151,19 @@ def _show_finished(decision: Decision, observation: ObservationArray) -> None:
         size_of_task[index] = 0.0
     for row in range(first, first + num_flows):
         size_of_task[first + decision.record.task[row]] += decision.state.size[row]
-    for kind in range(NUM_CLASSES):
-        count = total = 0.0
-        for number in range(num_flows):
-            if has_ended[number] and _class_of(size_of_task[first + number]) == kind:
-                count += 1.0
-                total += ends[number] - came[first + number]
-        observation[kind] = squash(count, COUNT_SCALE)
-        observation[NUM_CLASSES + kind] = squash(total / max(count, 1.0), TCT_SCALE)
+    at = 0
+    for writes_tct in (False, True):
+        for kind in range(NUM_CLASSES):
+            count = total = 0.0
+            for number in range(num_flows):
+                if has_ended[number] and _class_of(size_of_task[first + number]) == kind:
+                    count += 1.0
+                    total += ends[number] - came[first + number]
+            if writes_tct:
+                at = write_tct(rules, observation, at, tct=total / max(count, 1.0))
+            else:
+                at = write_finished(rules, observation, at, finished=count)
+    return at
 
 
 @inlined_part
@@ -178,7 +175,7 @@ def _class_of(size: float) -> int:
 
 
 @inlined_part
-def _show_queues(decision: Decision, num_queues: int, at: int, observation: ObservationArray) -> None:
+def _show_queues(rules: TaskThresholdRules, decision: Decision, observation: ObservationArray, at: int) -> None:
     """Writes the tasks and flows of each queue, and what they have sent and have left, from an index on."""
     record, state, first = decision.record, decision.state, decision.first_row
     last = first + decision.num_flows
@@ -187,7 +184,7 @@ def _show_queues(decision: Decision, num_queues: int, at: int, observation: Obse
         is_active[row] = seen_in[row] = 0
     for index in range(decision.first_active, decision.first_active + decision.num_active):
         is_active[decision.active[index]] = 1
-    for queue in range(num_queues):
+    for queue in range(rules.num_queues):
         tasks = flows = sent = left = 0.0
         for row in range(first, last):
             number = first + record.task[row]
@@ -200,8 +197,4 @@ def _show_queues(decision: Decision, num_queues: int, at: int, observation: Obse
             if seen_in[number] != queue + 1:
                 seen_in[number] = queue + 1
                 tasks += 1.0
-        observation[at] = squash(tasks, COUNT_SCALE)
-        observation[at + 1] = squash(flows, COUNT_SCALE)
-        observation[at + 2] = squash(sent, SIZE_SCALE)
-        observation[at + 3] = squash(left, SIZE_SCALE)
-        at += 4
+        at = write_queue(rules, observation, at, tasks=tasks, flows=flows, sent=sent, left=left)
