@@ -133,6 +133,7 @@ class _OnSimpy:
 
     def __init__(self, env: DecisionEnv[Any]) -> None:
         self._env = env
+        assert isinstance(env.simulation, Simulation)
         self._simulation = env.simulation
         self._period = env._network.period
         self.results = env._new_results(1)
