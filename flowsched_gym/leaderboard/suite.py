@@ -41,7 +41,7 @@ from flowsched_gym.leaderboard.secret_seeds import mark
 from flowsched_gym.players import Kind, Player
 from flowsched_gym.registration import check_arguments, find_environment, widest_ability
 from flowsched_gym.systems import Ability, EnvironmentSpec
-from flowsched_gym.workload import read_workload
+from flowsched_gym.workload import is_workload_name, read_workload
 
 SCHEMAS: Final = ("flowsched-suite/1", "flowsched-suite/2")
 SUFFIX: Final = ".json"
@@ -95,8 +95,12 @@ class Setting:
     @property
     def title(self) -> str:
         """What stands above the table, such as ``gather-heavy, k = 3, f = 10``."""
-        first = [read_workload(self.kwargs["workload"]).label] if self.kwargs.get("workload") is not None else []
+        workload = self.kwargs.get("workload")
         others = [f"{name} = {value}" for name, value in self.kwargs.items() if name != "workload"]
+        if workload is None:
+            first = []
+        else:  # a result file may be of a version that has other names
+            first = [workload if is_workload_name(workload) else read_workload(workload).label]
         return ", ".join(first + others) or "default arguments"
 
     def arguments(self, player: Player) -> dict[str, object]:
