@@ -98,10 +98,10 @@ class Setting:
         workload = self.kwargs.get("workload")
         others = [f"{name} = {value}" for name, value in self.kwargs.items() if name != "workload"]
         if workload is None:
-            first = []
-        else:  # a result file may be of a version that has other names
-            first = [workload if is_workload_name(workload) else read_workload(workload).label]
-        return ", ".join(first + others) or "default arguments"
+            return ", ".join(others) or "default arguments"
+        # A result file may be of a version that has other names.
+        label = workload if is_workload_name(workload) else read_workload(workload).label
+        return ", ".join([label, *others])
 
     def arguments(self, player: Player) -> dict[str, object]:
         """The arguments, and those that let a heuristic see and do what it needs where their defaults do not.
