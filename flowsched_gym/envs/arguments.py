@@ -1,11 +1,10 @@
 """Arguments of environments, each declared once: a field of a frozen dataclass, an ``EnvConfig``, set by ``argument``.
 
-From the field follow the checks, the signature of the environment, the tables in docstrings and documents, the help of
-the command line and the schemas of configuration files.
+From the field follow the checks, the signature of the environment and the tables in its docstring (``configured``), the
+help of the command line and the schemas of configuration files.
 """
 
 import inspect
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, InitVar, dataclass, field, fields
 from enum import StrEnum
@@ -14,11 +13,9 @@ from operator import or_
 from types import NoneType, UnionType
 from typing import (
     Any,
-    Concatenate,
     Final,
     Generic,
     NamedTuple,
-    ParamSpec,
     TypeVar,
     Union,
     get_args,
@@ -27,18 +24,14 @@ from typing import (
 )
 
 from flowsched_gym.core.checks import COUNT_END, check_choice, check_integer, check_number
-from flowsched_gym.core.errors import ConfigError, UnknownArgumentError, listed
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.units import SECONDS_PER_MICROSECOND, gbps_to_capacity
-from flowsched_gym.envs.columns import Column, Layout, table_text
-from flowsched_gym.workload import ReadWorkload, WorkloadLike, WorkloadSource, read_workload
+from flowsched_gym.workload import ReadWorkload, WorkloadSource, read_workload
 from flowsched_gym.workload.source import MOST_FLOWS
 
 Name = TypeVar("Name", bound=StrEnum)
 Given = TypeVar("Given")
 Kept = TypeVar("Kept")
-Env = TypeVar("Env")
-Config = TypeVar("Config", bound="EnvConfig")
-Arguments = ParamSpec("Arguments")
 Range = tuple[float, float]
 
 MOST_SLOTS: Final = 10_000
@@ -56,8 +49,6 @@ OWN: Final = "the workload's own"
 """What ``None`` stands for in arguments that change a workload."""
 ABOUT: Final = "argument"
 """Key of the metadata of a field."""
-MYPY = False
-"""True to mypy. Pyright takes the last definition of ``configured_by``; jedi the first, and finds the fields inside."""
 
 
 class Converted(Generic[Given, Kept]):
@@ -246,127 +237,26 @@ def _type_kept(hint: Any) -> Any:
     return hint
 
 
-if not MYPY:
-
-    def configured_by(config, layout=None):
-        """Has an ``__init__`` take the arguments of a config.
-
-        What it decorates gets the config, which is the environment's ``config`` already, the source of flows that
-        ``source_of`` finds, the render mode and the engine. The decorated one takes the workload first, or by its name,
-        and all else by name; its signature lists them, and so does a table at the end of the section ``## Arguments``
-        of the class. Where the docstring of the class says ``{columns}``, a table of the columns that are observed
-        takes its place; where it says ``{columns: name="value"}``, one of the other columns that there are with this
-        argument.
-
-        Args:
-            config: Class of the arguments.
-            layout: What lists the columns.
-        """
-        signature = _signature(config)
-        known = list(signature.parameters)[1:]
-        default = signature.parameters["workload"].default
-
-        def decorate(initialise):
-            def __init__(  # noqa: N807 - becomes one
-                self: Any,
-                /,  # so that an argument that is called so is an unknown one
-                workload: WorkloadLike | None = default,
-                *,
-                render_mode: str | None = None,
-                engine: str = "simpy",
-                **arguments: Any,
-            ) -> None:
-                """Sets the spaces; ``ConfigError`` and ``FlowFileError`` tell of bad arguments or flows."""
-                for name in arguments:
-                    if name not in known:
-                        owner = type(self).__name__
-                        # In Python's words, by which libraries tell that they may try without it.
-                        raise UnknownArgumentError(
-                            f"{owner}() got an unexpected keyword argument {name!r}: it has {listed(name, known)}"
-                        )
-                read = None if workload is None else read_workload(workload)
-                self.config = config(workload=read, render_mode=render_mode, engine=engine, **arguments)
-                initialise(self, self.config, self.config.source_of(read), render_mode, engine)
-
-            __init__.__qualname__, __init__.__module__ = initialise.__qualname__, initialise.__module__
-            __init__.__signature__ = signature
-            __init__.complete = lambda document: _with_tables(document, config, layout)
-            return __init__
-
-        return decorate
-
-else:
-
-    def configured_by(
-        config: Callable[Arguments, Config], layout: Callable[[Config], Layout] | None = None
-    ) -> Callable[[Callable[[Env, Config, Any, str | None, str], None]], Callable[Concatenate[Env, Arguments], None]]:
-        """As above."""
-        raise NotImplementedError
-
-
-class Documented:
-    """A class whose docstring gets the tables that ``configured_by`` makes for its ``__init__``."""
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        complete = getattr(vars(cls).get("__init__"), "complete", None)
-        if complete is not None:
-            cls.__doc__ = complete(inspect.cleandoc(cls.__doc__ or ""))
-
-
-def _with_tables(document: str, config: type[Config], layout: Callable[[Config], Layout] | None) -> str:
-    described: list[Column] = []
-
-    def columns(match: re.Match[str]) -> str:
-        assert layout is not None
-        found = layout(config(**dict(re.findall(r'(\w+)="([^"]*)"', match[0]))))
-        table = found.table(described)
-        described.extend(found.columns)
-        return table
-
-    document = re.sub(r"^\{columns.*\}$", columns, document, flags=re.MULTILINE)
-    before, heading, rest = document.partition("## Arguments\n")
-    text, mark, others = rest.partition("\n## ")
-    rows = [each._replace(name=f"``{each.name}``") for each in describe(config)]
-    table = table_text(Described._fields, rows)
-    return f"{before.rstrip()}\n\n{heading}{text.rstrip()}\n\n{table}\n{mark}{others}"
-
-
-def _signature(config: type[EnvConfig]) -> inspect.Signature:
-    """Returns the signature of an environment; members are given by their names."""
-    parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)]
-    given, hints = inspect.signature(config).parameters.values(), types_kept(config)
-    for each in sorted(given, key=lambda each: isinstance(each.annotation, InitVar)):
-        hint = hints[each.name]
-        kind, is_optional = _kind(hint)
-        if isinstance(hint, InitVar):
-            hint = hint.type
-        elif _is_choice(kind):
-            hint = str | None if is_optional else str
-        default = str(each.default) if isinstance(each.default, StrEnum) else each.default
-        parameters.append(each.replace(annotation=hint, default=default))
-    return inspect.Signature(parameters, return_annotation=None)
-
-
-def _kind(hint: Any) -> tuple[Any, bool]:
+def kind_of(hint: Any) -> tuple[Any, bool]:
     """Returns the type of an argument without ``None``, and whether it may be ``None``."""
     kinds = [each for each in get_args(hint) if each is not NoneType] if NoneType in get_args(hint) else [hint]
     return kinds[0] if len(kinds) == 1 else Any, NoneType in get_args(hint)
 
 
-def _is_choice(kind: Any) -> bool:
+def is_choice(kind: Any) -> bool:
+    """Returns whether the type of an argument is an enumeration, whose members are given by their names."""
     return isinstance(kind, type) and issubclass(kind, StrEnum)
 
 
 def _checked(name: str, value: Any, hint: Any, about: Argument) -> object:
-    kind, is_optional = _kind(hint)
+    kind, is_optional = kind_of(hint)
     if value is None and is_optional:
         return None
     if about.convert is not None:
         return about.convert(name, value)
-    if about.choices or _is_choice(kind):
+    if about.choices or is_choice(kind):
         check_choice(name, value, about.choices or tuple(kind))
-        return kind(value) if _is_choice(kind) else str(value)
+        return kind(value) if is_choice(kind) else str(value)
     if kind is int:
         least = about.at_least if about.between is None else about.between[0]
         below = COUNT_END if about.at_most is None else about.at_most + 1
@@ -395,9 +285,9 @@ def _described(declared: Mapping[str, Any], hints: Mapping[str, Any]) -> list[De
 
 def _allowed(hint: Any, about: Argument) -> str:
     """Returns what an argument may be, in words; nothing where its type is none of those that are checked here."""
-    kind, is_optional = _kind(hint)
+    kind, is_optional = kind_of(hint)
     text = ""
-    if about.choices or _is_choice(kind):
+    if about.choices or is_choice(kind):
         text = ", ".join(f'"{name}"' for name in about.choices or tuple(kind))
     elif about.convert is None and kind in (int, float):
         text = "integer" if kind is int else "number"

@@ -15,8 +15,8 @@ from flowsched_gym.core.checks import check_choice
 from flowsched_gym.core.errors import ConfigError, SimulationError, shown
 from flowsched_gym.core.seeding import draw_episode_seed
 from flowsched_gym.envs.actions import check_seed
-from flowsched_gym.envs.arguments import Documented
 from flowsched_gym.envs.columns import Layout
+from flowsched_gym.envs.configured import Documented
 from flowsched_gym.envs.drawing import Scene, View, draw_frame, write_text
 from flowsched_gym.envs.drawing.panels import Stack
 from flowsched_gym.envs.drawing.render_modes import RENDER_MODES, Window, check_render_mode

@@ -47,8 +47,7 @@ SEVERAL: Final[Mapping[str, tuple[type[Several], tuple[str, ...]]]] = {
 }
 """Key of a mapping that has several workloads: what it makes of them, and which fields may stand beside it."""
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._+,-]{0,79}")
-JSON_SUFFIX: Final = ".json"
-SUFFIXES: Final = (JSON_SUFFIX, ".yaml", ".yml")
+SUFFIXES: Final = (".json", ".yaml", ".yml")
 """Extensions of workload files."""
 
 WorkloadLike = str | PathLike[str] | Mapping[str, object] | Workload | WorkloadSource
@@ -318,9 +317,7 @@ def is_workload_file(workload: object) -> TypeGuard[str | PathLike[str]]:
 
 def is_workload_name(workload: object) -> TypeGuard[str]:
     """Returns whether text is the name of a workload, rather than a file by its extension."""
-    if not isinstance(workload, str):
-        return False
-    return not workload.lower().endswith((*SUFFIXES, ".csv")) and not is_parquet(workload)
+    return isinstance(workload, str) and not (workload.lower().endswith((*SUFFIXES, ".csv")) or is_parquet(workload))
 
 
 def with_workload_read(kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -331,7 +328,7 @@ def with_workload_read(kwargs: Mapping[str, Any]) -> dict[str, Any]:
 
 def _read_file(path: str | PathLike[str]) -> ReadWorkload:
     with open_to_read(path, "workload", "a workload file") as file:
-        content = read_json(file) if file.suffix.lower() == JSON_SUFFIX else read_yaml(file, extra="train")
+        content = read_json(file) if file.suffix.lower() == SUFFIXES[0] else read_yaml(file, extra="train")
     if not isinstance(content, dict):
         raise ConfigError(f"{file}: it must be a mapping with a base or a kind, and fields of the workload")
     with naming(str(file)):

@@ -18,14 +18,13 @@ from flowsched_gym.core.errors import ConfigError, InvalidAction, UnknownArgumen
 from flowsched_gym.envs.actions import read_choice, read_choices
 from flowsched_gym.envs.arguments import (
     Choice,
-    Documented,
     EnvConfig,
     about_workload,
     argument,
-    configured_by,
     describe,
 )
 from flowsched_gym.envs.columns import Column, Encoding, Layout, Rows, named, scaled, writer
+from flowsched_gym.envs.configured import Documented, configured_by
 from flowsched_gym.machine_code.numerics import squash
 from flowsched_gym.registration import load_target
 from flowsched_gym.systems import EnvironmentSpec

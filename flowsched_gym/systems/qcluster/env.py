@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from flowsched_gym.envs import PeriodEnv, PeriodVectorEnv, PortsSetup
-from flowsched_gym.envs.arguments import configured_by
+from flowsched_gym.envs.configured import configured_by
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.systems.qcluster.config import QClusterConfig
 from flowsched_gym.systems.qcluster.panels import qcluster_panels

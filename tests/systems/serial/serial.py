@@ -12,8 +12,9 @@ from gymnasium import spaces
 
 from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
 from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
-from flowsched_gym.envs.arguments import EnvConfig, about_workload, argument, configured_by
+from flowsched_gym.envs.arguments import EnvConfig, about_workload, argument
 from flowsched_gym.envs.columns import Column, Layout, writer
+from flowsched_gym.envs.configured import configured_by
 from flowsched_gym.envs.drawing import View, panels
 from flowsched_gym.envs.drawing.formats import size_text
 from flowsched_gym.fluid.decision import Decision, Order

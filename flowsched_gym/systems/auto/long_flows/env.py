@@ -5,7 +5,7 @@ from functools import partial
 from flowsched_gym.core.periods import Period
 from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
 from flowsched_gym.envs.actions import MultiDiscrete
-from flowsched_gym.envs.arguments import configured_by
+from flowsched_gym.envs.configured import configured_by
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.fluid.decision import DecisionKind
 from flowsched_gym.fluid.disciplines import Mlfq
