@@ -10,7 +10,7 @@ import numpy as np
 from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
 from flowsched_gym.envs import DecisionEnv
 from flowsched_gym.evaluation.engines import make_environment
-from flowsched_gym.fluid.compiled.stepping import show
+from flowsched_gym.flows.decisions import show
 from flowsched_gym.machine_code import decorators as compiling
 from flowsched_gym.machine_code.decorators import SteadyRule
 from flowsched_gym.systems.auto.long_flows.env import AuTOLongFlowsEnv

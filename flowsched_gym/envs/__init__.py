@@ -3,8 +3,7 @@
 from flowsched_gym.envs.base import FlowSchedEnv
 from flowsched_gym.envs.decision import DecisionEnv, DecisionVectorEnv
 from flowsched_gym.envs.network_setup import NetworkSetup
-from flowsched_gym.envs.packet_setup import PortsSetup, PortView
-from flowsched_gym.envs.period import PeriodControl, PeriodEnv, PeriodVectorEnv
+from flowsched_gym.envs.packet_setup import PortsSetup
 from flowsched_gym.envs.state import EnvState, VectorState
 from flowsched_gym.envs.vector import FlowSchedVectorEnv
 
@@ -15,10 +14,6 @@ __all__ = [
     "FlowSchedEnv",
     "FlowSchedVectorEnv",
     "NetworkSetup",
-    "PeriodControl",
-    "PeriodEnv",
-    "PeriodVectorEnv",
-    "PortView",
     "PortsSetup",
     "VectorState",
 ]

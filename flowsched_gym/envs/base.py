@@ -30,10 +30,10 @@ from flowsched_gym.envs.episode import (
     redraw_flows,
 )
 from flowsched_gym.envs.state import EnvState, Restored, fingerprint
+from flowsched_gym.flows.decisions import Results, new_results
 from flowsched_gym.flows.fields import EPISODE_FIELDS, fill_flow_fields
 from flowsched_gym.flows.metrics import summary
 from flowsched_gym.fluid import Records
-from flowsched_gym.fluid.compiled.stepping import Results, new_results
 from flowsched_gym.workload import Workload, WorkloadSource
 
 if TYPE_CHECKING:
@@ -115,8 +115,8 @@ class FlowSchedEnv(Documented, Restored, gymnasium.Env[Observation, Action], Gen
         check_periods(source, network, argument, skips_empty=self._skips_empty_periods)
 
     @property
-    def simulation(self) -> Episode:
-        """The simulation of the current episode, by the engine; refuses before the first ``reset``."""
+    def simulation(self) -> Any:
+        """The simulation of the current episode, an ``Episode``; refuses before the first ``reset``."""
         if not hasattr(self, "_simulation"):
             raise SimulationError("there is no episode yet: call reset() first")
         return self._simulation
@@ -139,11 +139,13 @@ class FlowSchedEnv(Documented, Restored, gymnasium.Env[Observation, Action], Gen
     @property
     def workload(self) -> Workload:
         """The flows of the current episode."""
-        return self.simulation.workload
+        workload: Workload = self.simulation.workload
+        return workload
 
     def records(self) -> Records:
         """Returns what has become of every flow of the current episode so far."""
-        return self.simulation.records()
+        records: Records = self.simulation.records()
+        return records
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

@@ -10,14 +10,10 @@ from flowsched_gym.envs.actions import no_actions
 from flowsched_gym.envs.base import ONLY
 from flowsched_gym.envs.decision import DecisionEnv
 from flowsched_gym.fluid.compiled import BatchSimulation
-from flowsched_gym.fluid.compiled.stepping import play, step
-from flowsched_gym.fluid.compiled.tables import Tables
-from flowsched_gym.machine_code.decorators import compiled_for
 from flowsched_gym.workload import Workload
 
 FIRST: Final[IntArray] = ONLY
 """The number of the copy that follows the episode."""
-NO_ROOM: Final = np.zeros(0)
 
 
 class EpisodeCopies:
@@ -46,15 +42,13 @@ class EpisodeCopies:
         self.host: IntArray = self._results.host
         self.num_finished: IntArray = self._results.num_finished
         self.over: BoolArray = np.zeros(num_copies, dtype=np.bool_)
-        self._tables: Tables | None = None
         self._workload: Workload | None = None
         self._taken: list[int] = []
         self._all = np.arange(num_copies)
         self._actions = np.zeros(num_copies, dtype=np.int64)
-        self._chosen = np.zeros((num_copies, 1), dtype=np.int64)
+        self._chosen = np.zeros(num_copies, dtype=np.int64)
         self._none = no_actions(env.action_space)
         self._no_weights = np.zeros((num_copies, 0))
-        self._playing: tuple[Tables, type, Any] | None = None
 
     def follow(self, workload: Workload, actions: Sequence[int]) -> None:
         """Plays an episode in copy 0 by its actions, before which it does not end; where it goes on, only new ones."""
@@ -96,12 +90,9 @@ class EpisodeCopies:
 
     def play(self, numbers: IntArray, record: Any) -> None:
         """Plays some copies, (count,), to their ends by the ``record`` of a policy; adds rewards to the last ones."""
-        tables, env = self._batch.tables, self._env
-        network = (tables, env.rules, env._max_decisions, self._all, numbers, self.over)
-        arguments = *network, record, self._no_weights, NO_ROOM, self._chosen, self._chosen[:, 0], self._results
-        if self._playing is None or self._playing[0] is not tables or self._playing[1] is not type(record):
-            self._playing = tables, type(record), compiled_for(play, *arguments)
-        self._playing[2](*arguments)
+        env = self._env
+        network = env.rules, env._max_decisions, self._all, numbers, self.over
+        self._batch.play(*network, record, self._no_weights, self._chosen, self._results)
 
     def _load(self, workloads: Sequence[Workload], numbers: IntArray) -> None:
         for number, workload in zip(numbers.tolist(), workloads, strict=True):
@@ -115,13 +106,5 @@ class EpisodeCopies:
             self._run(numbers, self._actions)
 
     def _run(self, numbers: IntArray, actions: IntArray) -> None:
-        tables = self._batch.tables
-        is_new = self._tables is not tables  # the first ones, or larger ones
-        if is_new:
-            finished = np.zeros(len(self._all) * tables.most_active, dtype=np.int64)
-            self._results = self._results._replace(finished=finished)
         env = self._env
-        arguments = (tables, env.rules, env._max_decisions, self._all, numbers, self.over, actions, self._results)
-        if is_new:
-            self._tables, self._step = tables, compiled_for(step, *arguments)
-        self._step(*arguments)
+        self._batch.step(env.rules, env._max_decisions, self._all, numbers, self.over, actions, self._results)

@@ -3,7 +3,6 @@
 On both engines, and in vector environments, the same bits.
 """
 
-import math
 from collections.abc import Sequence
 from copy import copy
 from typing import Any, ClassVar, Generic, TypeVar
@@ -16,15 +15,12 @@ from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.envs.actions import no_actions, num_options, read_action, read_actions
 from flowsched_gym.envs.base import ONLY, FlowSchedEnv, Observation
 from flowsched_gym.envs.columns import Layout
-from flowsched_gym.envs.network_setup import NetworkSetup
+from flowsched_gym.envs.episode import EpisodeBatch, EpisodeSetup
 from flowsched_gym.envs.policies.scores import WeightedPolicy
 from flowsched_gym.envs.vector import FlowSchedVectorEnv
-from flowsched_gym.fluid.compiled import BatchSimulation, CompiledSimulation
-from flowsched_gym.fluid.compiled.stepping import Results, asks, final, play, show, step
-from flowsched_gym.fluid.compiled.tables import Tables
-from flowsched_gym.fluid.decision import Decision, DecisionRules, periods_until
-from flowsched_gym.fluid.simpy import Simulation
-from flowsched_gym.machine_code.decorators import SteadyRule, compiled_for
+from flowsched_gym.flows.decisions import DecisionRules, Results, asks, final, show
+from flowsched_gym.fluid.decision import periods_until
+from flowsched_gym.machine_code.decorators import SteadyRule
 from flowsched_gym.workload import WorkloadSource
 
 Rules = TypeVar("Rules", bound=DecisionRules)
@@ -35,14 +31,10 @@ class DecisionEnv(FlowSchedEnv[Any], Generic[Rules]):
 
     Args:
         rules: What the system does with a decision.
-        action_space: The actions. Those of a ``Discrete`` or ``MultiDiscrete`` space have masks.
+        action_space: The actions. They have masks where the rules have.
         source, network, layout, render_mode, max_decisions, engine: See ``FlowSchedEnv``.
         terms, final_infos: Names of the terms of the reward, and of what the last info tells besides.
     """
-
-    _network: NetworkSetup
-    _batch: BatchSimulation | None
-    _simulation: Simulation | CompiledSimulation
 
     def __init__(
         self,
@@ -50,7 +42,7 @@ class DecisionEnv(FlowSchedEnv[Any], Generic[Rules]):
         action_space: spaces.Space[Any],
         *,
         source: WorkloadSource,
-        network: NetworkSetup,
+        network: EpisodeSetup,
         layout: Layout,
         terms: tuple[str, ...],
         final_infos: tuple[str, ...] = (),
@@ -68,19 +60,13 @@ class DecisionEnv(FlowSchedEnv[Any], Generic[Rules]):
         )
         self.rules = rules
         self.action_space = action_space
-        self.num_actions = num_options(action_space)
+        self.num_actions = num_options(action_space) if hasattr(rules, "mask") else 0
         self.terms = terms
         self.final_infos = final_infos
         self._show = SteadyRule(show)
         self._play: _OnSimpy | _InMachineCode
 
-    @property
-    def simulation(self) -> Simulation | CompiledSimulation:
-        """The simulation of the current episode, by the engine; see ``FlowSchedEnv``."""
-        _ = super().simulation  # which refuses
-        return self._simulation
-
-    def decision(self) -> Decision:
+    def decision(self) -> Any:
         """Lays out what is to be decided now; refuses before the first episode."""
         return self._episode().decision()
 
@@ -95,9 +81,9 @@ class DecisionEnv(FlowSchedEnv[Any], Generic[Rules]):
     def _begun(self) -> None:
         if self._batch is None:
             self._play = _OnSimpy(self)
-        elif not hasattr(self, "_play") or self._play.tables is not self._batch.tables:
-            # The first ones, or larger ones, or those of a copy of this environment.
-            self._play = _InMachineCode(self, self._batch.tables)
+        elif not hasattr(self, "_play") or self._play.batch is not self._batch:
+            # The first one, or that of a copy of this environment.
+            self._play = _InMachineCode(self, self._batch)
         self._play.run()
 
     def _restored(self) -> None:
@@ -129,12 +115,11 @@ class DecisionEnv(FlowSchedEnv[Any], Generic[Rules]):
 class _OnSimpy:
     """Steps of an episode on SimPy, decision by decision."""
 
-    tables: None = None
+    batch: None = None
 
     def __init__(self, env: DecisionEnv[Any]) -> None:
         self._env = env
-        assert isinstance(env.simulation, Simulation)
-        self._simulation = env.simulation
+        self._simulation: Any = env.simulation
         self._period = env._network.period
         self.results = env._new_results(1)
 
@@ -155,13 +140,14 @@ class _OnSimpy:
     def _empty_periods(self) -> int:
         """Returns how many periods, from the next one on, begin before a flow arrives; 0 where one is there."""
         simulation, period = self._simulation, self._period
-        coming = simulation.state.arrival_time > simulation.now
+        arrival_time = simulation.workload.arrival_time
+        coming = arrival_time > simulation.now
         if period is None or period.seconds is None or np.count_nonzero(~coming) > simulation.num_delivered:
             return 0
-        arrival = float(simulation.state.arrival_time[coming].min())
-        return max(periods_until(arrival, period.seconds) - simulation.num_periods, 0)
+        next_period = periods_until(float(arrival_time[coming].min()), period.seconds)
+        return max(next_period - int(simulation.num_periods), 0)
 
-    def decision(self) -> Decision:
+    def decision(self) -> Any:
         return self._decision
 
     def step(self, action: Any, *, is_first: bool) -> tuple[Sequence[int], float, bool]:
@@ -200,26 +186,24 @@ class _OnSimpy:
 class _InMachineCode:
     """Steps of episodes in the only network of a batch, one call of machine code each; see ``_OnSimpy``."""
 
-    def __init__(self, env: DecisionEnv[Any], tables: Tables) -> None:
+    def __init__(self, env: DecisionEnv[Any], batch: EpisodeBatch) -> None:
         self._env = env
-        self.tables = tables
+        self.batch = batch
         self._ended = np.zeros(1, dtype=np.bool_)
-        self.results = env._new_results(1)._replace(finished=np.zeros(tables.most_active, dtype=np.int64))
+        self.results = env._new_results(1)
         self._none = no_actions(env.action_space)
-        self._step = compiled_for(step, *self._arguments(self._none))
 
     def run(self) -> None:
         """Runs to the first decision, or writes what the network shows."""
-        self._step(*self._arguments(self._none))
+        self._step(self._none)
 
-    def decision(self) -> Decision:
+    def decision(self) -> Any:
         return self._env.simulation.decision(self._env._flow_columns, self._env._episodes)
 
     def step(self, action: Any, *, is_first: bool) -> tuple[Sequence[int], float, bool]:
         self._ended[0] = False
-        num_finished, _ = self._step(*self._arguments(np.array([action])))
-        finished = self.results.finished[:num_finished].tolist() if num_finished else ()
-        return finished, self.results.reward.item(), bool(self._ended[0])
+        finished = self._step(np.array([action]))
+        return finished.tolist() if len(finished) else (), self.results.reward.item(), bool(self._ended[0])
 
     def look(self) -> Results:
         return self.results
@@ -231,9 +215,9 @@ class _InMachineCode:
         values: FloatArray = self.results.final[0]
         return values
 
-    def _arguments(self, actions: npt.NDArray[Any]) -> tuple[Any, ...]:
+    def _step(self, actions: npt.NDArray[Any]) -> IntArray:
         env = self._env
-        return self.tables, env.rules, env._max_decisions, ONLY, ONLY, self._ended, actions, self.results
+        return self.batch.step(env.rules, env._max_decisions, ONLY, ONLY, self._ended, actions, self.results)[0]
 
 
 class DecisionVectorEnv(FlowSchedVectorEnv):
@@ -241,53 +225,31 @@ class DecisionVectorEnv(FlowSchedVectorEnv):
 
     single: ClassVar[type[DecisionEnv[Any]]]
     _template: DecisionEnv[Any]
-    simulation: BatchSimulation
 
     def __init__(self, /, *args: Any, **arguments: Any) -> None:
-        """Finds the machine code, of these types for good, so that it is looked up once and not in every step."""
         super().__init__(*args, **arguments)
         self._everyone = np.arange(self.num_envs)
-        self._finished: IntArray = np.zeros(0, dtype=np.int64)
         self._none = no_actions(self.single_action_space)
-        tables, outputs = self.simulation.tables, self._template._new_results(self.num_envs)
-        self._step = compiled_for(step, *self._step_arguments(tables, self._everyone, self._none, outputs))
+        self._step(self._everyone[:0], self._none, self._template._new_results(self.num_envs))
 
-    def _step_arguments(
-        self, tables: Tables, numbers: IntArray, actions: npt.NDArray[Any], outputs: Results
-    ) -> tuple[Any, ...]:
+    def _step(self, numbers: IntArray, actions: npt.NDArray[Any], outputs: Results) -> tuple[IntArray, int]:
         template = self._template
-        return tables, template.rules, template._max_decisions, self._current, numbers, self._over, actions, outputs
+        network = template.rules, template._max_decisions, self._current
+        return self.simulation.step(*network, numbers, self._over, actions, outputs)
 
     def _advance(self, actions: npt.NDArray[Any], outputs: Results) -> tuple[IntArray, int]:
-        chosen = read_actions(self.single_action_space, actions, self._over)
-        num_active = self.simulation.tables.most_active
-        if len(self._finished) < self.num_envs * num_active:
-            self._finished = np.zeros(self.num_envs * num_active, dtype=np.int64)
-
-        def work(tables: Tables, numbers: IntArray) -> tuple[IntArray, int]:
-            own = outputs._replace(finished=self._finished[numbers[0] * num_active :])
-            num_finished, num_over = self._step(*self._step_arguments(tables, numbers, chosen, own))
-            return own.finished[:num_finished], num_over
-
-        parts = self.simulation.share_out(work, self._everyone)
-        return np.concatenate([finished for finished, _ in parts]), sum(num_over for _, num_over in parts)
+        return self._step(self._everyone, read_actions(self.single_action_space, actions, self._over), outputs)
 
     def _play(self, policy: WeightedPolicy, weights: FloatArray, outputs: Results) -> int:
-        """Plays the episodes to their ends in one compiled call for each thread."""
-        template, shape = self._template, self.action_space.shape or ()
-        room = np.zeros((self.num_envs, math.prod(shape[1:])), dtype=self.action_space.dtype)
-        actions = room if len(shape) > 1 else room[:, 0]
-
-        def work(tables: Tables, numbers: IntArray) -> int:
-            scratch = np.zeros(policy.scratch_size)
-            arguments = tables, template.rules, template._max_decisions, self._current, numbers, self._over
-            return play(*arguments, policy, weights, scratch, room, actions, outputs)
-
-        return sum(self.simulation.share_out(work, self._everyone))
+        """Plays the episodes to their ends in compiled code alone."""
+        template = self._template
+        actions = np.zeros(self.action_space.shape or (), dtype=self.action_space.dtype)
+        network = template.rules, template._max_decisions, self._current, self._everyone, self._over
+        return self.simulation.play(*network, policy, weights, actions, outputs)
 
     def _observe(self, numbers: IntArray, outputs: Results) -> None:
         """Writes what environments show now; those that have been loaded run to their first decision."""
-        self._step(*self._step_arguments(self.simulation.tables, numbers, self._none, outputs))
+        self._step(numbers, self._none, outputs)
 
     def _columns(self, outputs: Results) -> dict[str, npt.NDArray[Any]]:
         columns = super()._columns(outputs)

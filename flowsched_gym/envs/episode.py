@@ -9,7 +9,6 @@ from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.checks import EXACT_END
@@ -17,7 +16,6 @@ from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.periods import Period
 from flowsched_gym.envs.drawing import Scene
 from flowsched_gym.envs.state import EnvState, fingerprint
-from flowsched_gym.envs.views import EpisodeView
 from flowsched_gym.flows.fields import Fields
 from flowsched_gym.flows.metrics import summary
 from flowsched_gym.fluid.compiled import BatchSimulation, CompiledSimulation
@@ -46,12 +44,14 @@ class EpisodeSetup(ABC):
 
     Attributes:
         period: When a period ends, where the agent is asked after each.
+        num_tokens: Tokens of each destination; ``None`` where flows need none.
         flow_fields: What the environment keeps of each flow; see ``fill_flow_fields``.
         episode_fields: What it keeps of each episode, 0 at the beginning.
     """
 
     topology: Topology
     period: Period | None
+    num_tokens: int | None
     flow_fields: Fields
     episode_fields: Fields
 
@@ -88,14 +88,6 @@ class EpisodeSetup(ABC):
     @abstractmethod
     def scene(self, simulation: Any) -> Scene:
         """Looks at an episode, for pictures."""
-
-    def view(self, simulation: Any, columns: npt.NDArray[Any], *, num_before: int, begun_at: float) -> EpisodeView:
-        """Views an episode on SimPy whose agent acts once per period; see ``EpisodeView``."""
-        raise NotImplementedError
-
-    def view_batch(self, batch: Any, number: int) -> EpisodeView:
-        """Views one in compiled code."""
-        raise NotImplementedError
 
 
 class EndedEpisode:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from flowsched_gym.core.arrays import BoolArray, IntArray
 from flowsched_gym.envs.episode import EndedEpisode
 from flowsched_gym.envs.vector_episodes import VectorEpisodes
-from flowsched_gym.fluid.compiled.stepping import Results
+from flowsched_gym.flows.decisions import Results
 
 Infos = dict[str, Any]
 

@@ -1,6 +1,5 @@
 """Native vector environments: seeds, steps, autoreset, states."""
 
-import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Final
@@ -17,10 +16,10 @@ from flowsched_gym.core.errors import ConfigError, SimulationError, shown
 from flowsched_gym.envs.actions import check_seeds
 from flowsched_gym.envs.base import Observation
 from flowsched_gym.envs.infos import Infos, VectorInfos
-from flowsched_gym.envs.policies.scores import WeightedPolicy, choose_for_all
+from flowsched_gym.envs.policies.scores import WeightedPolicy
 from flowsched_gym.envs.state import Restored, VectorState, fingerprint, read_numbers
+from flowsched_gym.flows.decisions import Results
 from flowsched_gym.flows.metrics import METRIC_NAMES, summary
-from flowsched_gym.fluid.compiled.stepping import Results
 from flowsched_gym.workload import WorkloadLike, members_of
 
 Actions = npt.NDArray[Any]
@@ -181,9 +180,9 @@ class FlowSchedVectorEnv(Restored, VectorInfos):
     ) -> tuple[FloatArray, int]:
         """Plays a whole episode in each environment, each by a policy with weights of its own.
 
-        The episodes, actions and metrics are those of ``reset`` and ``step``, bit for bit. In the fluid, all is one
-        compiled call; at a port of packets, Python goes from period to period. Returns the metric of each episode,
-        (num_envs,), and the number of decisions of all together.
+        The episodes, actions and metrics are those of ``reset`` and ``step``, bit for bit, in one compiled call; at a
+        port of packets, one for each environment. Returns the metric of each episode, (num_envs,), and the number of
+        decisions of all together.
 
         Args:
             policy: The shape of the policy, as ``weighted_policy`` makes it.
@@ -211,19 +210,9 @@ class FlowSchedVectorEnv(Restored, VectorInfos):
         ]
         return np.array(values, dtype=np.float64), num_decisions
 
+    @abstractmethod
     def _play(self, policy: WeightedPolicy, weights: FloatArray, outputs: Results) -> int:
         """Plays the episodes that have begun to their ends; returns the number of decisions."""
-        single = self.single_action_space.shape or ()
-        actions = np.zeros((self.num_envs, math.prod(single)), dtype=self.action_space.dtype)
-        scratch = np.zeros(policy.scratch_size)
-        num_decisions = 0
-        self._observe(np.arange(self.num_envs), outputs)
-        while not self._over.all():
-            choose_for_all(policy, weights, outputs.observation, outputs.mask, scratch, actions)
-            num_decisions += int(np.count_nonzero(~self._over))
-            self._advance(actions.reshape(self.num_envs, *single), outputs)
-            self._num_steps += 1
-        return num_decisions
 
     def get_state(self) -> VectorState:
         """Returns where the environments are, for search and branching: their episodes, and what is drawn after them.

@@ -145,7 +145,7 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
             self._draw(ahead)
 
     def _draw(self, numbers: IntArray) -> None:
-        """Draws the next episodes of environments into their spare networks, and runs them to their first decision."""
+        """Draws the next episodes of environments into their spare networks."""
         for number in numbers.tolist():
             if self._next_seed[number] < 0:
                 self._next_seed[number] = draw_episode_seed(self._generator(number))
@@ -163,7 +163,6 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
         workload = draw_flows(source, seed)
         self._template._network.check_links(workload)
         self.simulation.load(network, workload)
-        self._prepare(network)
         ids = workload.flow_id
         self._note_flow_ids(network, ids if ids[-1] != len(ids) - 1 else None)
 
@@ -202,9 +201,6 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
             shadow.step(action)
         self._shadows[number] = shadow, len(self._history[number])
         return shadow
-
-    def _prepare(self, network: int) -> None:
-        """Prepares an episode that has been loaded."""
 
 
 def distinct_workloads(workload: object, num_envs: int) -> tuple[list[Any] | None, IntArray]:

@@ -8,9 +8,9 @@ from gymnasium.vector import AutoresetMode
 
 from flowsched_gym.envs import DecisionEnv, FlowSchedVectorEnv
 from flowsched_gym.envs.drawing.render_modes import check_render_mode
-from flowsched_gym.fluid.compiled.loop import run_many
-from flowsched_gym.fluid.compiled.stepping import step
+from flowsched_gym.fluid.compiled.stepping import step as fluid_step
 from flowsched_gym.machine_code.decorators import compiles, is_compiled
+from flowsched_gym.packets.compiled.stepping import step as packets_step
 from flowsched_gym.registration import check_arguments, find_environment
 from flowsched_gym.systems import EnvironmentSpec
 
@@ -42,10 +42,8 @@ def has_vector(spec: EnvironmentSpec) -> bool:
 
 def has_machine_code(spec: EnvironmentSpec) -> bool:
     """Returns whether a native vector form can start at once; if not, compiling its rules takes half a minute."""
-    base = gymnasium.make(spec.id).unwrapped
-    if isinstance(base, DecisionEnv):
-        return is_compiled(step, for_record=type(base.rules))
-    return is_compiled(run_many)  # one loop runs the networks of all others
+    rules = type(cast(DecisionEnv[Any], gymnasium.make(spec.id).unwrapped).rules)
+    return any(is_compiled(each, for_record=rules) for each in (fluid_step, packets_step))
 
 
 def with_faster_engine(

@@ -1,4 +1,4 @@
-"""Decisions: what an agent is asked, what it may answer, and the rules by which a system observes and rewards.
+"""Decisions in the fluid: what an agent is asked, and what it may answer.
 
 All of it is the same for both engines. One interface stands before them, ``Engine``: it runs to the next decision, lays
 it out, takes an order, which is checked here, and has the records of the flows.
@@ -12,9 +12,10 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray, ObservationArray
+from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.errors import SimulationError
 from flowsched_gym.core.periods import PeriodDecision
+from flowsched_gym.flows.decisions import Order, Rows
 from flowsched_gym.flows.records import Records
 from flowsched_gym.fluid.routes import Routes, path_is_up
 from flowsched_gym.fluid.state import Controls, FlowState
@@ -23,7 +24,6 @@ from flowsched_gym.topology.network import Network
 
 AnyIntArray = npt.NDArray[np.integer[Any]]
 """Rows and numbers of either engine: int64, or as the compiled one keeps them."""
-Rows = npt.NDArray[Any]
 
 
 class DecisionKind(IntEnum):
@@ -61,23 +61,6 @@ class PathDecision(NamedTuple):
     def candidates(self) -> IntArray:
         """The flow, as an array of one row."""
         return np.array([self.row])
-
-
-class Order(IntEnum):
-    """What a network can be told to do when it asks."""
-
-    GRANT = 0
-    """Give a token to the request with this index in the queue."""
-    POSTPONE = 1
-    """Send the request with this index to the back of the queue."""
-    WAIT = 2
-    """Let the destination wait for its next request or token."""
-    SERVE_FIRST = 3
-    """Serve the competing flow with this index before all others."""
-    TAKE_PATH = 4
-    """Send the flow that needs a path along the one with this index among its own."""
-    GO_ON = 5
-    """Begin the period, with the controls as they have been set."""
 
 
 ABOUT_TOKENS: Final = (Order.GRANT, Order.POSTPONE, Order.WAIT)
@@ -135,50 +118,6 @@ class Decision(NamedTuple):
     record: Any
     flows: Rows
     episodes: Rows
-
-
-class DecisionRules(Protocol):
-    """The part of an environment that is its system's: a NamedTuple of its arguments, with these methods.
-
-    The methods are plain functions that Numba can compile. The SimPy engine calls them as they are; the compiled engine
-    compiles those of the one record that it is given. They change nothing but ``flows`` and ``episodes``; ``act``
-    changes controls and the discipline's record too. A record may have the methods of ``OptionalRules`` besides.
-    """
-
-    def act(self, decision: Decision, action: Any) -> tuple[int, int, bool]:
-        """Reads an action in the action space as an ``Order`` and the index that it is about.
-
-        An action of several numbers is an array of them. At a period it sets what the discipline keeps, largest rates
-        (where the network has ``rate_caps``) and paths (``rules.routing.choose_path.move``), and the order is
-        ``GO_ON``. Also returns whether the order replaces an action that does nothing now, such as the choice of an
-        empty slot.
-        """
-
-    def observe(self, decision: Decision, observation: ObservationArray) -> None:
-        """Writes what the agent sees, (layout.size,)."""
-
-    def reward(self, decision: Decision, num_before: int, terms: FloatArray) -> float:
-        """Returns the reward of an action, the first one included, and writes its named terms, (num_terms,).
-
-        ``decision`` is the network after it, ``num_before`` the flows that had been delivered before; 0 at first.
-        """
-
-
-class OptionalRules:
-    """Methods that a record of rules may have, and what happens where it has none."""
-
-    def asks(self, decision: Decision) -> bool:
-        """Returns whether there is anything to decide as a period begins; if not, it begins as controls are.
-
-        Where no flow is in the network, the answer holds until one arrives: periods that begin before are left out.
-        """
-        return True
-
-    def mask(self, decision: Decision, mask: BoolArray) -> None:
-        """Writes which actions are not replaced, (num_actions,); nothing where there are no masks."""
-
-    def final(self, decision: Decision, values: FloatArray) -> None:
-        """Writes what the last info tells besides, (num_final_infos,); nothing by default."""
 
 
 class Destination(Protocol):

@@ -1,4 +1,4 @@
-"""Leaves out periods in which no flow is active, and tells who has arrived in one."""
+"""Leaves out periods in which no flow is active."""
 
 from typing import Any, Final
 
@@ -6,7 +6,6 @@ import gymnasium as gym
 import numpy as np
 
 from flowsched_gym.envs.decision import _OnSimpy
-from flowsched_gym.envs.views import EpisodeView
 
 LONG_FLOWS: Final = "flowsched/AuTOLongFlows-v0"
 
@@ -41,19 +40,3 @@ def test_an_episode_of_billions_of_empty_periods_goes_from_flow_to_flow() -> Non
     while not env.step(np.zeros(33, dtype=np.int64))[2]:
         pass
     assert env.simulation.num_periods > 10**5
-
-
-def test_a_view_tells_who_has_arrived_in_whatever_order_flows_come() -> None:
-    times = np.array([2.0, 0.0, 0.5, 9.0])
-    flows = {"arrival_time": times, "by_arrival": np.argsort(times)}
-    for begun_at, now, arrived in ((0.0, 2.5, [0, 2]), (2.5, 5.0, []), (7.5, 10.0, [3])):
-        view = EpisodeView(
-            now=now,
-            begun_at=begun_at,
-            num_periods=1,
-            num_flows=4,
-            flows=flows,
-            deliveries=np.zeros(0, dtype=np.int64),
-            num_before=0,
-        )
-        assert view.arrived.tolist() == arrived

@@ -15,14 +15,7 @@ from flowsched_gym.fluid.compiled.simulation import BatchSimulation
 from flowsched_gym.fluid.compiled.stepping import decision_of
 from flowsched_gym.fluid.compiled.tables import NOBODY, Tables
 from flowsched_gym.fluid.contract import Discipline
-from flowsched_gym.fluid.decision import (
-    Decision,
-    DecisionKind,
-    Engine,
-    OrderDecision,
-    PathDecision,
-    check_order,
-)
+from flowsched_gym.fluid.decision import Decision, DecisionKind, Engine, OrderDecision, PathDecision, check_order
 from flowsched_gym.fluid.stages import Barrier
 from flowsched_gym.fluid.state import Controls, EventKind, FlowState
 from flowsched_gym.topology import Routing, Topology

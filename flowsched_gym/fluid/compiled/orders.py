@@ -4,6 +4,7 @@ from typing import Final
 
 import numpy as np
 
+from flowsched_gym.flows.decisions import Order
 from flowsched_gym.fluid.compiled.choosing import ask_next_contest, set_path
 from flowsched_gym.fluid.compiled.events import note
 from flowsched_gym.fluid.compiled.records import Choosing
@@ -11,7 +12,6 @@ from flowsched_gym.fluid.compiled.senders import ask, begin, lateness, permit
 from flowsched_gym.fluid.compiled.sharing import forget_network
 from flowsched_gym.fluid.compiled.sharing import serve_first as serve_flow_first
 from flowsched_gym.fluid.compiled.tables import NOBODY, Row, Tables
-from flowsched_gym.fluid.decision import Order
 from flowsched_gym.fluid.rules.transport.senders import send_to_back, take_request
 from flowsched_gym.fluid.state import EventKind
 from flowsched_gym.machine_code.decorators import chosen_by_presence, engine_function, inlined_part

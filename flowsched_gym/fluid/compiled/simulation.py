@@ -8,26 +8,28 @@ from typing import Any, Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.core.errors import ConfigError, SimulationError
 from flowsched_gym.core.periods import Period
 from flowsched_gym.core.snapshot import Snapshot
 from flowsched_gym.core.threads import Pool
+from flowsched_gym.flows.decisions import Order, Results
 from flowsched_gym.flows.fields import OF_TASK, Fields, fill_flow_fields
 from flowsched_gym.flows.records import Records, complete_records
 from flowsched_gym.fluid.compiled.loading import load, open_paths, open_stages, set_order
 from flowsched_gym.fluid.compiled.loop import run_many
 from flowsched_gym.fluid.compiled.orders import give_one
 from flowsched_gym.fluid.compiled.snapshot import blocks_of, branch, copy, put, take
+from flowsched_gym.fluid.compiled.stepping import play, step
 from flowsched_gym.fluid.compiled.tables import NOBODY, Tables, new_tables
 from flowsched_gym.fluid.contract import Discipline, check_discipline, wrong_review_time
-from flowsched_gym.fluid.decision import DecisionKind, Order
+from flowsched_gym.fluid.decision import DecisionKind
 from flowsched_gym.fluid.isolation import ideal_times
 from flowsched_gym.fluid.rules.transport.lossy_senders import begin_senders
 from flowsched_gym.fluid.rules.transport.senders import wire_volume
 from flowsched_gym.fluid.stages import Barrier
 from flowsched_gym.fluid.transport import TRANSPORTS, Transport, TransportName, flow_keys
-from flowsched_gym.machine_code.decorators import compiles
+from flowsched_gym.machine_code.decorators import compiled_for, compiles
 from flowsched_gym.topology import Routing, Topology
 from flowsched_gym.workload import Workload
 
@@ -117,6 +119,8 @@ class BatchSimulation:
             rate_caps=rate_caps,
         )
         self.tables: Tables
+        self._step: Callable[..., tuple[int, int]] | None = None
+        self._finished: IntArray = np.zeros(0, dtype=np.int64)
         self._threads = Threads(num_threads)
         self._make_room(num_rows, most_destinations, num_changes, 0)
 
@@ -223,6 +227,60 @@ class BatchSimulation:
         if self._num_tokens is not None:
             times = times + self.topology.path_delay(self._path(workload))
         set_order(self.tables, number, np.argsort(times, kind="stable"))
+
+    def step(
+        self,
+        rules: Any,
+        max_decisions: float,
+        current: IntArray,
+        numbers: IntArray,
+        over: BoolArray,
+        actions: npt.NDArray[Any],
+        results: Results,
+    ) -> tuple[IntArray, int]:
+        """Steps environments; ``stepping.step`` says what it takes. Without environments, machine code is found alone.
+
+        Returns the rows of the flows that finished, and how many of these environments are over.
+        """
+        most = self.tables.most_active
+        if len(self._finished) < len(over) * most:
+            self._finished = np.zeros(len(over) * most, dtype=np.int64)
+        if self._step is None:
+            room = results._replace(finished=self._finished)
+            # For good, so that it is looked up once and not in every step.
+            self._step = compiled_for(step, self.tables, rules, max_decisions, current, numbers, over, actions, room)
+        code = self._step
+
+        def work(tables: Tables, part: IntArray) -> tuple[IntArray, int]:
+            own = results._replace(finished=self._finished[part[0] * most :])
+            num_finished, num_over = code(tables, rules, max_decisions, current, part, over, actions, own)
+            return own.finished[:num_finished], num_over
+
+        parts = self.share_out(work, numbers) if len(numbers) else []
+        finished = [np.zeros(0, dtype=np.int64), *(rows for rows, _ in parts)]
+        return np.concatenate(finished), sum(num_over for _, num_over in parts)
+
+    def play(
+        self,
+        rules: Any,
+        max_decisions: float,
+        current: IntArray,
+        numbers: IntArray,
+        over: BoolArray,
+        policy: Any,
+        weights: FloatArray,
+        actions: npt.NDArray[Any],
+        results: Results,
+    ) -> int:
+        """Plays environments to their ends; see ``stepping.play``. Returns the number of decisions."""
+        room = actions.reshape(len(actions), -1)
+
+        def work(tables: Tables, part: IntArray) -> int:
+            scratch = np.zeros(policy.scratch_size)
+            network = tables, rules, max_decisions, current, part, over
+            return play(*network, policy, weights, scratch, room, actions, results)
+
+        return sum(self.share_out(work, numbers))
 
     def run(self, *numbers: int) -> None:
         """Runs networks, each until a decision is asked or all flows are delivered."""

@@ -1,21 +1,20 @@
 """Steps environments in compiled code: reads actions, runs networks to their next decisions, observes and rewards."""
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
+from flowsched_gym.flows.decisions import Order, Results, act, asks, choose, final, mask, observe, reward
 from flowsched_gym.fluid.compiled.loop import run
 from flowsched_gym.fluid.compiled.orders import give
 from flowsched_gym.fluid.compiled.records import Choosing
 from flowsched_gym.fluid.compiled.tables import NOBODY, Tables, controls_of, network_of, state_of
-from flowsched_gym.fluid.decision import Decision, DecisionKind, DecisionRules, OptionalRules, Order, periods_until
+from flowsched_gym.fluid.decision import Decision, DecisionKind, periods_until
 from flowsched_gym.fluid.routes import Routes
 from flowsched_gym.machine_code.decorators import (
     chosen_by_presence,
-    chosen_by_type,
-    engine_function,
     inlined_part,
     threaded_function,
 )
@@ -25,85 +24,6 @@ _Asked = tuple[IntArray, int, int, IntArray, int, int, int, bool, Routes | None,
 
 _, ORDER, PATH, PERIOD = (int(kind) for kind in DecisionKind)
 GO_ON: Final = int(Order.GO_ON)
-
-
-class Results(NamedTuple):
-    """What a step returns; observations, times in s, rewards and their named terms have a row for each environment.
-
-    Attributes:
-        mask: Which actions are not replaced, (num_envs, num_actions).
-        final: What the last infos tell besides, (num_envs, num_final_infos).
-        host: Destinations that ask, -1 for none, (num_envs,).
-        empty_slot_choices: Actions of the episodes that were replaced, (num_envs,).
-        num_finished: Flows that finished, (num_envs,).
-        terminated: Whether all flows have finished, (num_envs,).
-        truncated: Whether the limit of decisions is reached, (num_envs,).
-        finished: Rows of the flows that finished, environment by environment, counted from the first of each.
-    """
-
-    observation: npt.NDArray[np.float32]
-    mask: BoolArray
-    time: FloatArray
-    reward: FloatArray
-    terms: FloatArray
-    final: FloatArray
-    host: IntArray
-    empty_slot_choices: IntArray
-    num_finished: IntArray
-    terminated: BoolArray
-    truncated: BoolArray
-    finished: IntArray
-
-
-def new_results(num_envs: int, *, size: int, num_actions: int, num_terms: int, num_final: int) -> Results:
-    """Makes room for what a step returns, but not for the flows that finish."""
-    return Results(
-        observation=np.zeros((num_envs, size), dtype=np.float32),
-        mask=np.zeros((num_envs, num_actions), dtype=np.bool_),
-        time=np.zeros(num_envs),
-        reward=np.zeros(num_envs),
-        terms=np.zeros((num_envs, num_terms)),
-        final=np.zeros((num_envs, num_final)),
-        host=np.zeros(num_envs, dtype=np.int64),
-        empty_slot_choices=np.zeros(num_envs, dtype=np.int64),
-        num_finished=np.zeros(num_envs, dtype=np.int64),
-        terminated=np.zeros(num_envs, dtype=np.bool_),
-        truncated=np.zeros(num_envs, dtype=np.bool_),
-        finished=np.zeros(0, dtype=np.int64),
-    )
-
-
-def _method(name: str, record: type) -> Any:
-    name = name.removeprefix("_")
-    return getattr(record, name, None) or getattr(OptionalRules, name)
-
-
-_of_rules = chosen_by_type(_method, index=0)
-_act = _of_rules(DecisionRules.act)
-_mask = _of_rules(OptionalRules.mask)
-_observe = _of_rules(DecisionRules.observe)
-_reward = _of_rules(DecisionRules.reward)
-asks = _of_rules(OptionalRules.asks)
-final = _of_rules(OptionalRules.final)
-
-
-@_of_rules
-def _choose(
-    policy: Any,
-    weights: FloatArray,
-    observation: npt.NDArray[np.float32],
-    mask: BoolArray,
-    scratch: FloatArray,
-    action: IntArray,
-) -> None:
-    """Writes what a policy of a few weights chooses."""
-
-
-@engine_function
-def show(rules: Any, decision: Decision, observation: npt.NDArray[np.float32], mask: BoolArray) -> None:
-    """Writes what the agent sees, and which actions are not replaced; called from Python."""
-    _observe(rules, decision, observation)
-    _mask(rules, decision, mask)
 
 
 @inlined_part
@@ -136,7 +56,7 @@ def _take(t: Tables, n: int, rules: Any, decision: Decision, action: Any) -> Non
     if episode.num_decisions > 0:
         episode.num_before = net.delivered
         episode.acted_at = net.now
-    order, index, is_replaced = _act(rules, decision, action)
+    order, index, is_replaced = act(rules, decision, action)
     episode.empty_slot_choices += is_replaced
     episode.num_decisions += 1
     if net.asking != NOBODY:
@@ -194,9 +114,9 @@ def step(
                 for k in range(n * t.num_rows + episode.num_before, n * t.num_rows + net.delivered):
                     results.finished[num_finished] = t.delivered[k] - n * t.num_rows
                     num_finished += 1
-                results.reward[e] = _reward(rules, decision, episode.num_before, results.terms[e])
-            _observe(rules, decision, results.observation[e])
-            _mask(rules, decision, results.mask[e])
+                results.reward[e] = reward(rules, decision, episode.num_before, results.terms[e])
+            observe(rules, decision, results.observation[e])
+            mask(rules, decision, results.mask[e])
             final(rules, decision, results.final[e])
             results.time[e] = net.now
             results.host[e] = decision.host if decision.is_due else NOBODY
@@ -234,9 +154,9 @@ def play(
         episode = t.episodes[n]
         decision = decision_of(t, n, t.choosing)
         while not over[e]:
-            _observe(rules, decision, results.observation[e])
-            _mask(rules, decision, results.mask[e])
-            _choose(policy, weights[e], results.observation[e], results.mask[e], scratch, room[e])
+            observe(rules, decision, results.observation[e])
+            mask(rules, decision, results.mask[e])
+            choose(policy, weights[e], results.observation[e], results.mask[e], scratch, room[e])
             _take(t, n, rules, decision, actions[e])
             num_decisions += 1
             while True:
@@ -244,7 +164,7 @@ def play(
                 decision = decision_of(t, n, t.choosing)
                 if not _passes(t, n, rules, decision, t.choosing):
                     break
-            results.reward[e] += _reward(rules, decision, episode.num_before, results.terms[e])
+            results.reward[e] += reward(rules, decision, episode.num_before, results.terms[e])
             over[e] = not decision.is_due or episode.num_decisions >= max_decisions
         results.terminated[e] = not decision.is_due
         results.time[e] = net.now

@@ -10,16 +10,15 @@ from simpy import Event
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.periods import Period, PeriodDecision
 from flowsched_gym.core.simpy_environment import Periods
+from flowsched_gym.flows.decisions import Order, Rows
 from flowsched_gym.flows.records import Records, complete_records
 from flowsched_gym.fluid.decision import (
     ABOUT_TOKENS,
     Decision,
     DecisionKind,
     Engine,
-    Order,
     OrderDecision,
     PathDecision,
-    Rows,
     check_order,
 )
 from flowsched_gym.fluid.isolation import ideal_times

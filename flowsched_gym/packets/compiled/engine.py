@@ -10,20 +10,22 @@ from typing import Any, Final, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.core.arrays import FloatArray, IntArray
-from flowsched_gym.core.errors import ConfigError, SimulationError
+from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.snapshot import Snapshot
 from flowsched_gym.core.threads import Pool
+from flowsched_gym.flows.decisions import Results
 from flowsched_gym.flows.fields import EPISODE_FIELDS, Fields, fill_flow_fields
 from flowsched_gym.flows.records import Records
-from flowsched_gym.machine_code.decorators import compiles
+from flowsched_gym.machine_code.decorators import compiled_for, compiles
 from flowsched_gym.packets.compiled.detecting import NO_SLOT, DetectingSenders
 from flowsched_gym.packets.compiled.network import Network, new_network, run_network
 from flowsched_gym.packets.compiled.state import COMPLETED, HOPS, Tables, whole
+from flowsched_gym.packets.compiled.stepping import NETWORK, Played, decision_of, play, step
 from flowsched_gym.packets.compiled.told import ToldSenders
 from flowsched_gym.packets.contract import HOOKS, PacketTable, Scheduler, hook_error
+from flowsched_gym.packets.decision import PacketDecision
 from flowsched_gym.packets.network import PacketFlows, PacketNetwork, too_many_underway
-from flowsched_gym.packets.rules.queues import forget_counts
 from flowsched_gym.packets.setup import PacketSetup
 from flowsched_gym.packets.state import FlowOutcomes
 from flowsched_gym.workload import Workload
@@ -31,11 +33,8 @@ from flowsched_gym.workload import Workload
 PARTS: Final = 200
 """Calls of compiled code in which a run is made: between them it tells how far it is, and can be interrupted."""
 SPARE_ROWS: Final = 1024
-NETWORK: Final = np.dtype(
-    [(name, "i8") for name in ("num_flows", "num_packets", "num_keys", "periods")] + [("waits", "?")], align=True
-)
-"""A network: its size, the periods that have begun, and whether an agent is to act."""
 Record = TypeVar("Record", bound=tuple[Any, ...])
+Result = TypeVar("Result")
 ALIGNMENT: Final = 16
 """Bytes at whose multiples arrays begin."""
 
@@ -142,12 +141,13 @@ class PacketNetworks:
         self.topology = setup.topology
         self.episodes = np.zeros(num_networks, dtype=np.dtype([*episode_fields, *EPISODE_FIELDS], align=True))
         self._setup = setup
-        self._seconds = seconds
         self._flow_type = np.dtype([*flow_fields], align=True)
         self._networks = np.zeros(num_networks, dtype=NETWORK)
         nothing = np.zeros(0, dtype=np.uint8)
         self._contents: dict[int, _Content] = {}
         self._packed: list[npt.NDArray[np.uint8]] = [nothing] * num_networks
+        self._played = Played(self._networks, self.episodes, seconds)
+        self._step: Callable[..., int] | None = None
         self._pool = Pool(num_threads) if num_threads > 1 else None
 
     def load(self, number: int, workload: Workload) -> None:
@@ -167,10 +167,63 @@ class PacketNetworks:
         """Returns what the environment keeps of the flows of a network, (num_flows,)."""
         return self._contents[number].columns
 
-    def run(self, *numbers: int) -> None:
-        """Runs networks, each to the beginning of its next period, or until all flows are acknowledged."""
+    def decision(self, number: int) -> PacketDecision:
+        """Lays out what a network asks."""
+        content = self._contents[number]
+        return decision_of(content.network, content.columns, self._played, number)
+
+    def step(
+        self,
+        rules: Any,
+        max_decisions: float,
+        current: IntArray,
+        numbers: IntArray,
+        over: BoolArray,
+        actions: npt.NDArray[Any],
+        results: Results,
+    ) -> tuple[IntArray, int]:
+        """Steps environments; see ``BatchSimulation.step``."""
+
+        def work(e: int) -> IntArray:
+            n = int(current[e])
+            network, columns = self._contents[n]
+            room = results._replace(finished=np.zeros(len(columns), dtype=np.int64))
+            arguments = network, columns, self._played, rules, max_decisions, n, e, over, actions, room
+            self._step = self._step or compiled_for(step, *arguments)
+            with hook_errors(self._setup.scheduler, network.tables):
+                return room.finished[: self._step(*arguments)]
+
+        finished = [np.zeros(0, dtype=np.int64), *self._share_out(work, numbers)]
+        return np.concatenate(finished), int(np.count_nonzero(over[numbers]))
+
+    def play(
+        self,
+        rules: Any,
+        max_decisions: float,
+        current: IntArray,
+        numbers: IntArray,
+        over: BoolArray,
+        policy: Any,
+        weights: FloatArray,
+        actions: npt.NDArray[Any],
+        results: Results,
+    ) -> int:
+        """Plays environments to their ends; see ``BatchSimulation.play``."""
+        room = actions.reshape(len(actions), -1)
+
+        def work(e: int) -> int:
+            n = int(current[e])
+            network, columns = self._contents[n]
+            arguments = network, columns, self._played, rules, max_decisions, n, e, over
+            with hook_errors(self._setup.scheduler, network.tables):
+                return play(*arguments, policy, weights, np.zeros(policy.scratch_size), room, actions, results)
+
+        return sum(self._share_out(work, numbers))
+
+    def _share_out(self, work: Callable[[int], Result], numbers: IntArray) -> Iterator[Result]:
+        """Lets threads do the work of environments."""
         run = map if self._pool is None else self._pool.threads().map
-        list(run(self._run, numbers))
+        return iter(run(work, numbers.tolist()))
 
     def now(self, number: int) -> float:
         """Returns the time of a network in s."""
@@ -191,14 +244,6 @@ class PacketNetworks:
     def awaits_decision(self, number: int) -> bool:
         """Returns whether a network waits until an agent acts."""
         return bool(self._networks["waits"][number])
-
-    def go_on(self, number: int) -> None:
-        """Begins a period of a network, with the controls as they have been set."""
-        if not self.awaits_decision(number):
-            raise SimulationError("no period waits to begin")
-        self._networks["waits"][number] = False
-        if self.num_periods(number) > 1:
-            forget_counts(self.network(number).tables.queue_counts)
 
     def outcomes(self, number: int) -> tuple[FloatArray, FloatArray]:
         """Returns when the flows of a network arrived and were delivered, in s, (num_flows,) each; NaN for not yet."""
@@ -231,15 +276,6 @@ class PacketNetworks:
         for number, content in zip(numbers.tolist(), blocks["content"], strict=True):
             self._place(number, *self._room_for(number))
             self._packed[number][:] = content[: len(self._packed[number])]
-
-    def _run(self, number: int) -> None:
-        periods = self.num_periods(number)
-        network = self.network(number)
-        with hook_errors(self._setup.scheduler, network.tables):
-            run_network(*network, len(network.underway.arrivals), periods * self._seconds)
-        if not self.finished(number):
-            self._networks["periods"][number] = periods + 1
-            self._networks["waits"][number] = True
 
     def _place(self, number: int, network: PacketNetwork, columns: npt.NDArray[Any]) -> None:
         content = _Content(new_network(network, counted=True), columns)
@@ -289,13 +325,9 @@ class CompiledPackets:
         left: IntArray = self.batch.network(0).senders.left
         return left
 
-    def run(self) -> None:
-        """Runs to the beginning of the next period, or until all flows are acknowledged."""
-        self.batch.run(0)
-
-    def go_on(self) -> None:
-        """Begins a period, with the controls as they have been set."""
-        self.batch.go_on(0)
+    def decision(self, flows: npt.NDArray[Any], episodes: npt.NDArray[Any]) -> PacketDecision:
+        """Lays out what is asked."""
+        return self.batch.decision(0)
 
     def records(self) -> Records:
         """Returns what has become of every flow so far."""

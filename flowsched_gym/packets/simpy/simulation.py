@@ -11,7 +11,9 @@ from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.errors import SimulationError
 from flowsched_gym.core.periods import Period, PeriodDecision
 from flowsched_gym.core.simpy_environment import Periods
+from flowsched_gym.flows.decisions import Rows
 from flowsched_gym.flows.records import Records
+from flowsched_gym.packets.decision import PacketDecision
 from flowsched_gym.packets.network import PacketNetwork
 from flowsched_gym.packets.rules.queues import forget_counts
 from flowsched_gym.packets.rules.windows import acknowledge, may_send, note_sent, time_out
@@ -169,6 +171,26 @@ class PacketSimulation(ToldReplay):
         while self.pending is None and not self.finished:
             self.env.step()
 
+    def decision(self, flows: Rows, episodes: Rows) -> PacketDecision:
+        """Lays out what is asked, with what the rules keep of flows and episodes, columns by name."""
+        return PacketDecision(
+            number=0,
+            is_due=self.awaits_decision,
+            now=self.now,
+            num_periods=self.num_periods,
+            capacity=self._setup.capacity,
+            delivered=self.delivery_order,
+            first_row=0,
+            num_flows=self.workload.num_flows,
+            num_delivered=self.num_delivered,
+            completion_time=self.completion_time,
+            arrival_time=self.workload.arrival_time,
+            record=self.record,
+            counts=self.counts,
+            flows=flows,
+            episodes=episodes,
+        )
+
     def go_on(self) -> None:
         """Begins a period, with the controls as they have been set."""
         if self.pending is None:
@@ -176,6 +198,14 @@ class PacketSimulation(ToldReplay):
         self.pending = None
         if self.num_periods > 1:
             forget_counts(self.counts)
+
+    def give(self, order: int, index: int) -> None:
+        """Carries out the only ``Order`` that there is here."""
+        self.go_on()
+
+    def skip(self, count: int) -> None:
+        """Leaves out so many periods from the next one on."""
+        self._periods.skip(count)
 
     def ideal_fct(self) -> FloatArray:
         """Returns what the flows take alone, in s, (num_flows,)."""

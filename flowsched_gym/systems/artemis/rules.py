@@ -5,8 +5,9 @@ from typing import Final, NamedTuple
 from flowsched_gym.core.arrays import BoolArray, FloatArray, ObservationArray
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
 from flowsched_gym.envs.columns import Column, Layout, scaled, writer
+from flowsched_gym.flows.decisions import Order
 from flowsched_gym.flows.records import latest_completion
-from flowsched_gym.fluid.decision import Decision, Order
+from flowsched_gym.fluid.decision import Decision
 from flowsched_gym.machine_code.decorators import inlined_part
 from flowsched_gym.systems.artemis.config import ArtemisConfig, Observation
 

@@ -2,19 +2,19 @@
 
 from typing import TYPE_CHECKING, Any
 
-from flowsched_gym.envs import PeriodEnv, PeriodVectorEnv, PortsSetup
+from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, PortsSetup
 from flowsched_gym.envs.configured import configured_by
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.systems.qcluster.config import QClusterConfig
 from flowsched_gym.systems.qcluster.panels import qcluster_panels
-from flowsched_gym.systems.qcluster.rules import QClusterControl, port_layout
+from flowsched_gym.systems.qcluster.rules import EPISODE_FIELDS, FLOW_FIELDS, TERMS, port_layout, port_rules
 from flowsched_gym.workload import WorkloadSource, offered_traffic
 
 if TYPE_CHECKING:
     from flowsched_gym.workload import Traffic
 
 
-class QClusterEnv(PeriodEnv[Any]):
+class QClusterEnv(DecisionEnv[Any]):
     """QCluster's port: an agent sets the thresholds that cluster packets into its few queues.
 
     ## Description
@@ -92,16 +92,21 @@ class QClusterEnv(PeriodEnv[Any]):
     def __init__(self, config: QClusterConfig, source: WorkloadSource, render_mode: str | None, engine: str) -> None:
         traffic = offered_traffic(source, 1)
         self.traffic: Traffic | None = None if traffic is None else traffic[0]
-        control, port = QClusterControl(config), config.port_setup()
+        rules, action_space = port_rules(config)
+        port = config.port_setup()
         super().__init__(
-            control,
+            rules,
+            action_space,
             source=source,
             network=PortsSetup(
                 topology=port.topology,
                 port=port,
                 period=config.period,
-                episode_fields=control.episode_fields,
+                flow_fields=FLOW_FIELDS,
+                episode_fields=EPISODE_FIELDS,
             ),
+            layout=port_layout(config),
+            terms=TERMS,
             render_mode=render_mode,
             max_decisions=config.max_decisions,
             engine=engine,
@@ -109,12 +114,12 @@ class QClusterEnv(PeriodEnv[Any]):
 
     def panels(self) -> View:
         """Lists what a picture of the current episode shows."""
-        return qcluster_panels(self.config, self.scene(), self.view())
+        return qcluster_panels(self.config, self.scene(), self.decision())
 
 
-class QClusterVectorEnv(PeriodVectorEnv):
-    """Many ``QClusterEnv`` whose ports run in compiled code; see ``PeriodVectorEnv``."""
+class QClusterVectorEnv(DecisionVectorEnv):
+    """Many ``QClusterEnv`` whose ports run in compiled code; see ``DecisionVectorEnv``."""
 
-    _SHARED = (*PeriodVectorEnv._SHARED, "traffic")
+    _SHARED = (*DecisionVectorEnv._SHARED, "traffic")
     single = QClusterEnv
     config: QClusterConfig

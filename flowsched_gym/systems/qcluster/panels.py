@@ -2,38 +2,39 @@
 
 from typing import Final
 
-from flowsched_gym.envs import PortView
 from flowsched_gym.envs.drawing import Scene, View
 from flowsched_gym.envs.drawing.formats import duration_text, shortened
 from flowsched_gym.envs.drawing.panels import Bar, Charts, Column, Key, Stack, Table, Text, Tone
+from flowsched_gym.packets.decision import PacketDecision
 from flowsched_gym.systems.qcluster.config import QClusterConfig
-from flowsched_gym.systems.qcluster.rules import CLASSES, SCALE, class_of_size
+from flowsched_gym.systems.qcluster.rules import CLASSES, SCALE, class_of_size, finished_since
 
 MOST_QUEUES: Final = 16
 """Queues for which there is room."""
 
 
-def qcluster_panels(config: QClusterConfig, scene: Scene, view: PortView) -> View:
+def qcluster_panels(config: QClusterConfig, scene: Scene, decision: PacketDecision) -> View:
     """Lists what a picture shows."""
+    size = decision.flows["size"]
     load = "" if config.load is None else f", load {config.load:g}"
     return View(
         banner=scene.banner(
             "QCluster",
             f"{shortened(config.workload, 30)} for {config.goal.value}{load}, {config.link_gbps:g} Gbit/s, "
             f"{config.queues} queues, {config.transport.value} windows, period of {config.period_us / 1e3:g} ms",
-            f"Period {view.num_periods} begins: which {config.action.value} from now on?",
+            f"Period {decision.num_periods} begins: which {config.action.value} from now on?",
         ),
         top=Charts(
             title="Sizes of messages on their way, and thresholds",
             height=170,
             charts=(
-                SCALE.chart(view.size[scene.active], view.record.clusters.thresholds[0], f"{len(scene.active)} active"),
+                SCALE.chart(size[scene.active], decision.record.clusters.thresholds[0], f"{len(scene.active)} active"),
             ),
             ticks=SCALE.ticks(),
         ),
         stacks=(
-            Stack(478, (_queues(view),)),
-            Stack(478, (scene.fares(view.finished, tuple(CLASSES.values()), class_of_size(view.size)),)),
+            Stack(478, (_queues(decision),)),
+            Stack(478, (scene.fares(finished_since(decision), tuple(CLASSES.values()), class_of_size(size)),)),
         ),
         legend=(
             Key(Tone.FAINT, "messages on their way, by size"),
@@ -42,8 +43,8 @@ def qcluster_panels(config: QClusterConfig, scene: Scene, view: PortView) -> Vie
     )
 
 
-def _queues(view: PortView) -> Table:
-    counts = view.counts
+def _queues(decision: PacketDecision) -> Table:
+    counts = decision.counts
     of_queues = [each[0].tolist() for each in (counts.waiting, counts.packets, counts.waited, counts.started)]
     most = max(*of_queues[0], 1)
     rows = tuple(

@@ -1,18 +1,19 @@
 """What the agent of a port's queues may do, sees and is rewarded with, for both engines."""
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from gymnasium import spaces
 
 from flowsched_gym.core.arrays import FloatArray, IntArray, ObservationArray
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE
-from flowsched_gym.envs import PeriodControl, PortView
-from flowsched_gym.envs.actions import read_choices, read_numbers
-from flowsched_gym.envs.columns import Column, Layout
-from flowsched_gym.envs.thresholds import ThresholdScale
+from flowsched_gym.envs.columns import Column, Layout, named, writer
+from flowsched_gym.envs.thresholds import ThresholdScale, height_of, write_thresholds
+from flowsched_gym.flows.decisions import DecisionRules, Order
 from flowsched_gym.flows.thresholds import RULES
-from flowsched_gym.machine_code.numerics import natural_log, pairwise_sum, squash
+from flowsched_gym.machine_code.decorators import allocating_part
+from flowsched_gym.machine_code.numerics import natural_log, pairwise_sum
+from flowsched_gym.packets.decision import PacketDecision
 from flowsched_gym.packets.rules.clusters import GIVEN, LEAST_ALPHA, MOST_ALPHA
 from flowsched_gym.systems.qcluster.config import QClusterAction, QClusterConfig, QClusterReward
 
@@ -35,6 +36,24 @@ FINISHED_SCALE: Final = 100.0
 PACKETS_SCALE: Final = 1_000.0
 WAITING_SCALE: Final = 50.0
 LOST_SCALE: Final = 10.0
+# What is kept of each message, and of each episode: the terms of the step before.
+FLOW_FIELDS: Final = (("size", "f8"), ("deadline_span", "f8"), ("ideal_fct", "f8"))
+TERMS: Final = tuple(str(term) for term in QClusterReward)
+EPISODE_FIELDS: Final = (("terms", "f8", (len(TERMS),)),)
+FCT, SLOWDOWN, JAIN, DEADLINES = range(len(TERMS))
+GO_ON: Final = int(Order.GO_ON)
+NUM_CLASSES: Final = len(CLASSES)
+POWERS: Final = np.array([float(f"1e{power}") for power in range(13)])
+"""Powers of ten in B, which part the orders of magnitude."""
+STEP: Final = (
+    Column.squashed("finished", "messages that finished in the step", "messages", FINISHED_SCALE),
+    Column.squashed("load", "bytes that arrived in the step over what the port could send", "1", 1.0),
+)
+CLASS: Final = (
+    Column.fraction("{}_share", "share of messages {} in those that finished in the step"),
+    Column.fraction("{}_fct", "mean completion time of messages {} (log)"),
+    Column.fraction("{}_fct_99", "99 % quantile of the completion time of messages {} (log)"),
+)
 QUEUE: Final = (
     Column.squashed("packets", "packets that entered the queue in the step", "packets", PACKETS_SCALE),
     Column.squashed("size", "their bytes on the wire", "B", BYTES_PER_MEGABYTE),
@@ -47,82 +66,81 @@ QUEUE: Final = (
     Column.fraction("alpha", "exponent between this queue and the next (log), 0 for the last"),
     Column.fraction("threshold", "threshold between this queue and the next (log), 1 for the last"),
 )
-CONTEXT: Final = (
-    Column.squashed("finished", "messages that finished in the step", "messages", FINISHED_SCALE),
-    Column.squashed("load", "bytes that arrived in the step over what the port could send", "1", 1.0),
-    *(
-        Column.fraction(f"{name}_{what}", meaning.format(which))
-        for name, which in CLASSES.items()
-        for what, meaning in (
-            ("share", "share of messages {} in those that finished in the step"),
-            ("fct", "mean completion time of messages {} (log)"),
-            ("fct_99", "99 % quantile of the completion time of messages {} (log)"),
-        )
-    ),
-)
-TERMS: Final = tuple(str(term) for term in QClusterReward)
-MEMORY_SIZE: Final = len(TERMS)
-"""What is remembered: the terms of the step before."""
-POWERS: Final = np.array([float(f"1e{power}") for power in range(13)])
-"""Powers of ten in B, which part the orders of magnitude."""
+write_step, write_class, write_queue = writer(STEP), writer(CLASS), writer(QUEUE)
 
 
-class QClusterControl(PeriodControl[Any, PortView]):
-    """Control of the thresholds between a port's queues."""
+class SetThresholds(NamedTuple):
+    """The thresholds between a port's queues, which an agent sets for a period; see ``DecisionRules``.
 
-    memory_size = MEMORY_SIZE
-    terms = TERMS
+    Attributes:
+        rewarded: Index of the term that is the reward.
+        groups: Thresholds that are ordered among themselves, from the first to before the last.
+        scale, times, alphas: Logarithmic scales of thresholds and weights in B, of times in s, and of exponents.
+    """
 
-    def __init__(self, config: QClusterConfig) -> None:
-        self.layout = port_layout(config)
-        self._config = config
-        self._sets_thresholds = config.action is QClusterAction.THRESHOLDS
-        self._length = num_thresholds(config)
-        self._num_choices: IntArray = np.array([len(RULE_CODES), len(ALPHA_STEPS)])
-        self.action_space: spaces.Space[Any] = (
-            spaces.Box(-1.0, 1.0, (self._length,), np.float32)
-            if self._sets_thresholds
-            else spaces.MultiDiscrete(self._num_choices)
-        )
+    rewarded: int
+    groups: tuple[tuple[int, int], ...]
+    scale: ThresholdScale
+    times: ThresholdScale
+    alphas: ThresholdScale
 
-    def check(self, action: object, name: str = "action") -> FloatArray | IntArray:
-        """Reads an action, and refuses one outside the action space."""
-        if not self._sets_thresholds:
-            return read_choices(action, self._num_choices, name)
-        return read_numbers(action, self._length, name)
+    def act(self, decision: PacketDecision, action: FloatArray) -> tuple[int, int, bool]:
+        """Sets the thresholds in B, each group by its part of the action, and begins the period."""
+        clusters, begin = decision.record.clusters, 0
+        clusters.rule[0] = GIVEN
+        for first, last in self.groups:
+            part = action[begin : begin + last - first]
+            write_thresholds(part.reshape(1, last - first), self.scale, clusters.thresholds[:, first:last])
+            begin += last - first
+        return GO_ON, 0, False
 
-    def act(self, view: PortView, memory: FloatArray, action: FloatArray | IntArray) -> None:
-        """Sets the thresholds, or the rule and the step of alpha."""
-        clusters = view.record.clusters
-        if self._sets_thresholds:
-            clusters.rule[0] = GIVEN
-            set_thresholds(self._config, action.astype(np.float64), clusters.thresholds[0])
-        else:
-            clusters.rule[0] = RULE_CODES[action[0]]
-            clusters.alpha_step[0] = ALPHA_STEPS[action[1]]
+    def observe(self, decision: PacketDecision, observation: ObservationArray) -> None:
+        """Writes the columns of ``port_layout``."""
+        _show_queues(self, decision, observation, _show_messages(self, decision, observation))
 
-    def reward(self, view: PortView, memory: FloatArray) -> tuple[float, dict[str, float]]:
-        """Rewards for the messages that finished."""
-        terms = reward_terms(view, memory)
-        return terms[self._config.reward], terms
+    def reward(self, decision: PacketDecision, num_before: int, terms: FloatArray) -> float:
+        """Rewards for the messages that finished; ``QClusterEnv`` has the terms."""
+        write_terms(decision, terms)
+        return float(terms[self.rewarded])
 
-    def observe(self, view: PortView, memory: FloatArray) -> ObservationArray:
-        """Returns what the agent sees."""
-        return np.concatenate([_messages(view), _queues(view)]).astype(np.float32)
+
+class ChooseRule(NamedTuple):
+    """The rule by which a port's thresholds move, and the step of alpha, which an agent chooses for a period."""
+
+    rewarded: int
+    scale: ThresholdScale
+    times: ThresholdScale
+    alphas: ThresholdScale
+
+    def act(self, decision: PacketDecision, action: IntArray) -> tuple[int, int, bool]:
+        """Sets the rule and the step, and begins the period."""
+        clusters = decision.record.clusters
+        clusters.rule[0] = RULE_CODES[action[0]]
+        clusters.alpha_step[0] = ALPHA_STEPS[action[1]]
+        return GO_ON, 0, False
+
+    def observe(self, decision: PacketDecision, observation: ObservationArray) -> None:
+        """Writes the columns of ``port_layout``."""
+        _show_queues(self, decision, observation, _show_messages(self, decision, observation))
+
+    def reward(self, decision: PacketDecision, num_before: int, terms: FloatArray) -> float:
+        """Rewards for the messages that finished; ``QClusterEnv`` has the terms."""
+        write_terms(decision, terms)
+        return float(terms[self.rewarded])
+
+
+def port_rules(config: QClusterConfig) -> tuple[DecisionRules, spaces.Space[Any]]:
+    """Makes what an agent does at a port, and its actions."""
+    rewarded, scales = TERMS.index(config.reward), (SCALE, TIMES, ALPHAS)
+    if config.action is QClusterAction.RULE:
+        return ChooseRule(rewarded, *scales), spaces.MultiDiscrete(np.array([len(RULE_CODES), len(ALPHA_STEPS)]))
+    space = spaces.Box(-1.0, 1.0, (num_thresholds(config),), np.float32)
+    return SetThresholds(rewarded, config.groups, *scales), space
 
 
 def num_thresholds(config: QClusterConfig) -> int:
     """Returns how many thresholds an agent sets."""
     return sum(last - first for first, last in config.groups)
-
-
-def set_thresholds(config: QClusterConfig, action: FloatArray, thresholds: FloatArray) -> None:
-    """Sets the thresholds in B, (num_queues - 1,), by an action: each group of ``config.groups`` by its part of it."""
-    begin = 0
-    for first, last in config.groups:
-        end = begin + last - first
-        thresholds[first:last] = SCALE.thresholds_of(action[np.newaxis, begin:end])[0]
-        begin = end
 
 
 def action_of_thresholds(config: QClusterConfig, thresholds: FloatArray) -> FloatArray:
@@ -133,7 +151,7 @@ def action_of_thresholds(config: QClusterConfig, thresholds: FloatArray) -> Floa
 
 def port_layout(config: QClusterConfig) -> Layout:
     """Lists the columns: how messages have fared, then each queue, the highest first."""
-    return Layout(context=CONTEXT, slot=QUEUE, num_slots=config.queues)
+    return Layout(context=(*STEP, *named(CLASS, CLASSES)), slot=QUEUE, num_slots=config.queues)
 
 
 def class_of_size(size: FloatArray) -> IntArray:
@@ -141,27 +159,47 @@ def class_of_size(size: FloatArray) -> IntArray:
     return np.searchsorted(CLASS_ENDS, size)
 
 
+@allocating_part
+def finished_since(decision: PacketDecision) -> IntArray:
+    """Returns the rows of the messages that have finished since the last action, in that order."""
+    rows: IntArray = decision.delivered[decision.episodes["num_before"][decision.number] : decision.num_delivered]
+    return rows
+
+
+@allocating_part
 def mean(values: FloatArray) -> float:
     """Returns the mean of some numbers, (count,), at least one, by sums that are the same everywhere."""
-    return float(pairwise_sum(values, 0, len(values))) / len(values)
+    return pairwise_sum(values.copy(), 0, len(values)) / len(values)
 
 
-def reward_terms(view: PortView, memory: FloatArray) -> dict[str, float]:
-    """Returns the terms for a step, and remembers them; one about which no message says anything stays as it was."""
-    rows = view.finished
-    if len(rows):
-        fct, ideal = view.fct(rows), view.ideal_fct[rows]
-        memory[TERMS.index(QClusterReward.FCT)] = -natural_log(mean(fct) / mean(ideal))
-        memory[TERMS.index(QClusterReward.SLOWDOWN)] = -natural_log(mean(fct / ideal))
-        memory[TERMS.index(QClusterReward.JAIN)] = jain_index(view.size[rows], fct)
-        span = view.deadline_span[rows]
-        limited = span < np.inf
-        if limited.any():
-            met = view.completion_time[rows] <= view.arrival_time[rows] + span
-            memory[TERMS.index(QClusterReward.DEADLINES)] = np.count_nonzero(met & limited) / np.count_nonzero(limited)
-    return dict(zip(TERMS, memory.tolist(), strict=True))
+@allocating_part
+def write_terms(decision: PacketDecision, terms: FloatArray) -> None:
+    """Writes the terms for a step; one about which no message says anything is what it was in the step before."""
+    rows, kept = finished_since(decision), decision.episodes["terms"][decision.number]
+    if len(rows) > 0:
+        _rate_messages(decision, rows, kept)
+    for index in range(len(kept)):
+        terms[index] = kept[index]
 
 
+@allocating_part
+def _rate_messages(decision: PacketDecision, rows: IntArray, terms: FloatArray) -> None:
+    """Writes the terms about which messages that finished say something."""
+    size, ideal, span = decision.flows["size"][rows], decision.flows["ideal_fct"][rows], decision.flows["deadline_span"]
+    fct = decision.completion_time[rows] - decision.arrival_time[rows]
+    terms[FCT] = -natural_log(mean(fct) / mean(ideal))
+    terms[SLOWDOWN] = -natural_log(mean(fct / ideal))
+    terms[JAIN] = jain_index(size, fct)
+    num_limited = num_met = 0
+    for row in rows:
+        if span[row] < np.inf:
+            num_limited += 1
+            num_met += decision.completion_time[row] <= decision.arrival_time[row] + span[row]
+    if num_limited > 0:
+        terms[DEADLINES] = num_met / num_limited
+
+
+@allocating_part
 def jain_index(size: FloatArray, fct: FloatArray) -> float:
     """Returns Jain's index of the mean throughputs of messages of each order of magnitude (QCluster, section 6.1).
 
@@ -169,42 +207,65 @@ def jain_index(size: FloatArray, fct: FloatArray) -> float:
     """
     magnitude = np.searchsorted(POWERS, size, side="right")
     throughput = size / fct
-    means = np.array([mean(throughput[magnitude == each]) for each in np.unique(magnitude)])
-    total = mean(means)
-    return total * total / mean(means * means)
+    means, count = np.zeros(len(POWERS) + 1), 0
+    for each in range(len(means)):
+        own = throughput[magnitude == each]
+        if len(own) > 0:
+            means[count] = mean(own)
+            count += 1
+    total = mean(means[:count])
+    return total * total / mean(means[:count] * means[:count])
 
 
-def _messages(view: PortView) -> FloatArray:
-    """Describes the messages that finished and arrived in the step."""
-    finished, could_send = view.finished, view.capacity * view.period
-    shown = np.zeros(len(CONTEXT))
-    shown[0] = squash(float(len(finished)), FINISHED_SCALE)
-    arrived = view.size[view.arrived]
-    if could_send > 0.0 and len(arrived):
-        shown[1] = squash(mean(arrived) * len(arrived) / could_send, 1.0)
-    fct, kind = view.fct(finished), class_of_size(view.size[finished])
-    for which in range(len(CLASSES)):
-        times = np.sort(fct[kind == which])
-        if len(times):
-            quantile = times[int(np.ceil(MOST_QUANTILE * len(times))) - 1]
-            at = 2 + 3 * which
-            shown[at] = len(times) / len(finished)
-            shown[at + 1 : at + 3] = TIMES.position_of(np.array([mean(times), quantile]))
-    return shown
+@allocating_part
+def _show_messages(rules: Any, decision: PacketDecision, observation: ObservationArray) -> int:
+    """Writes how messages fared that finished in the step, and what arrived; returns the index behind them."""
+    rows, arrival_time, size = finished_since(decision), decision.arrival_time, decision.flows["size"]
+    begun_at = decision.episodes["acted_at"][decision.number]
+    arrived = size[(begun_at < arrival_time) & (arrival_time <= decision.now)]
+    could_send, load = decision.capacity * (decision.now - begun_at), 0.0
+    if could_send > 0.0 and len(arrived) > 0:
+        load = mean(arrived) * len(arrived) / could_send
+    at = write_step(rules, observation, 0, finished=len(rows), load=load)
+    fct = decision.completion_time[rows] - arrival_time[rows]
+    kind = np.zeros(len(rows), dtype=np.int64)
+    for end in CLASS_ENDS:
+        kind += end < size[rows]
+    for each in range(NUM_CLASSES):
+        times = np.sort(fct[kind == each])
+        share = height = high = 0.0
+        if len(times) > 0:
+            share = len(times) / len(rows)
+            height = height_of(mean(times), rules.times)
+            high = height_of(times[int(np.ceil(MOST_QUANTILE * len(times))) - 1], rules.times)
+        at = write_class(rules, observation, at, share=share, fct=height, fct_99=high)
+    return at
 
 
-def _queues(view: PortView) -> FloatArray:
-    """Describes each queue, (num_queues * columns,)."""
-    counts, clusters = view.counts, view.record.clusters
-    started = counts.started[0]
-    delay = np.divide(counts.waited[0], started, out=np.zeros(len(started)), where=started > 0)
-    last = len(started) - 1
-    alpha, threshold = np.zeros(last + 1), np.ones(last + 1)
-    alpha[:last] = ALPHAS.position_of(clusters.alpha[0])
-    threshold[:last] = SCALE.position_of(np.maximum(clusters.thresholds[0], SCALE.lowest))
-    values = (
-        *(counts.packets[0], counts.size[0], counts.waiting[0], TIMES.position_of(np.maximum(delay, TIMES.lowest))),
-        *(counts.marks[0], counts.drops[0], SCALE.position_of(clusters.weight[0]), clusters.members[0]),
-        *(alpha, threshold),
-    )
-    return np.stack([column.encode(value) for column, value in zip(QUEUE, values, strict=True)], axis=1).ravel()
+@allocating_part
+def _show_queues(rules: Any, decision: PacketDecision, observation: ObservationArray, at: int) -> None:
+    """Writes each queue, from an index on."""
+    counts, clusters = decision.counts, decision.record.clusters
+    num_queues = counts.packets.shape[1]
+    for queue in range(num_queues):
+        started = counts.started[0, queue]
+        delay = counts.waited[0, queue] / started if started > 0 else 0.0
+        alpha, threshold = 0.0, 1.0
+        if queue < num_queues - 1:
+            alpha = height_of(clusters.alpha[0, queue], rules.alphas)
+            threshold = height_of(max(clusters.thresholds[0, queue], rules.scale.lowest), rules.scale)
+        at = write_queue(
+            rules,
+            observation,
+            at,
+            packets=counts.packets[0, queue],
+            size=counts.size[0, queue],
+            waiting=counts.waiting[0, queue],
+            delay=height_of(max(delay, rules.times.lowest), rules.times),
+            marks=counts.marks[0, queue],
+            drops=counts.drops[0, queue],
+            weight=height_of(clusters.weight[0, queue], rules.scale),
+            members=clusters.members[0, queue],
+            alpha=alpha,
+            threshold=threshold,
+        )

@@ -58,8 +58,8 @@ def test_two_messages_by_hand() -> None:
     assert seen["drops"].tolist() == seen["marks"].tolist() == [0, 0]
     assert seen["finished"] == pytest.approx(1, rel=1e-5)
     # The first packet did not wait, the small message's half a second, the long one's second two seconds.
-    assert env.view().counts.waited[0].tolist() == [0.5, 2.0]
-    assert env.view().counts.started[0].tolist() == [2, 1]
+    assert env.decision().counts.waited[0].tolist() == [0.5, 2.0]
+    assert env.decision().counts.started[0].tolist() == [2, 1]
 
     _, _, terminated, _, info = env.step(action_for(env, [1500.0]))
     assert terminated
@@ -72,12 +72,17 @@ def test_an_agent_that_never_moves_is_a_replay_with_these_thresholds() -> None:
     thresholds = [2e3, 1e4, 1e5]
     env = make(flows, queues=4, engine="compiled")
     play(env, lambda *_: action_for(env, thresholds), seed=0)
-    parameters = {"thresholds": env.view().record.clusters.thresholds[0], "delay": 20e-6, "arrays": 3, "buckets": 4096}
+    parameters = {
+        "thresholds": env.decision().record.clusters.thresholds[0],
+        "delay": 20e-6,
+        "arrays": 3,
+        "buckets": 4096,
+    }
     parameters |= {"message_gap": 4e-3, "flowlet_gap": 4e-3}
     replayed = flowsched_gym.replay_packets(
         flows, scheduler="qcluster", capacity=1.25e9, engine="compiled", parameters=parameters
     )
-    assert env.view().record.clusters.thresholds[0] == pytest.approx(thresholds, abs=2)
+    assert env.decision().record.clusters.thresholds[0] == pytest.approx(thresholds, abs=2)
     assert env.records().completion_time.tolist() == replayed.completion_time.tolist()
 
 
@@ -87,25 +92,35 @@ def test_a_rule_sets_the_thresholds_between_the_weights_that_are_seen(rule: str)
     policy = make_policy(rule, env)
     observation, _ = env.reset(seed=2)
     for _ in range(20):
-        clusters = env.view().record.clusters
+        clusters = env.decision().record.clusters
         wanted = cluster_thresholds(clusters.weight[0], rule=rule, packets=clusters.members[0], alpha=clusters.alpha[0])
         observation, *_ = env.step(policy.predict(observation)[0])
         # Thresholds are apart by 1 % at least; what is seen has six digits.
         apart = np.diff(np.log(wanted), prepend=0.0) > 0.02
-        assert env.view().record.clusters.thresholds[0][apart] == pytest.approx(wanted[apart], rel=2e-2)
-    assert env.view().record.clusters.rule[0] == GIVEN
+        assert env.decision().record.clusters.thresholds[0][apart] == pytest.approx(wanted[apart], rel=2e-2)
+    assert env.decision().record.clusters.rule[0] == GIVEN
 
     chosen = make("qcluster-w4", flows=100, action="rule")
     observation, _ = chosen.reset(seed=2)
     action = make_policy(rule, chosen).predict(observation)[0]
     chosen.step(action)
-    assert ALPHA_STEPS[action[1]] == chosen.view().record.clusters.alpha_step[0] == 1.05
+    assert ALPHA_STEPS[action[1]] == chosen.decision().record.clusters.alpha_step[0] == 1.05
 
 
 def test_jains_index_is_that_of_mean_throughputs_by_order_of_magnitude() -> None:
     # 150 and 250 B are of one magnitude, their throughputs 150 and 50 B/s have the mean 100; 2,000 B have 300 B/s.
     index = jain_index(np.array([150.0, 250.0, 2_000.0]), np.array([1.0, 5.0, 20.0 / 3.0]))
     assert index == pytest.approx((100 + 300) ** 2 / (2 * (100**2 + 300**2)))
+
+
+def test_the_terms_of_hundreds_of_messages_are_those_of_their_records() -> None:
+    env = make("qcluster-w4", flows=600, period_us=1e6, engine="compiled")
+    env.reset(seed=3)
+    terms = env.step(env.action_space.sample())[4]["reward_terms"]
+    records = env.records()
+    assert terms["fct"] == pytest.approx(-np.log(records.fct.mean() / records.ideal_fct.mean()))
+    assert terms["slowdown"] == pytest.approx(-np.log(records.slowdown.mean()))
+    assert terms["jain"] == pytest.approx(jain_index(records.size, records.fct))
 
 
 def test_deadlines_are_rewarded_by_the_share_that_is_met_and_have_queues_of_their_own() -> None:

@@ -17,7 +17,8 @@ from flowsched_gym.envs.columns import Column, Layout, writer
 from flowsched_gym.envs.configured import configured_by
 from flowsched_gym.envs.drawing import View, panels
 from flowsched_gym.envs.drawing.formats import size_text
-from flowsched_gym.fluid.decision import Decision, Order
+from flowsched_gym.flows.decisions import Order
+from flowsched_gym.fluid.decision import Decision
 from flowsched_gym.fluid.disciplines import Ps
 from flowsched_gym.topology import big_switch
 from flowsched_gym.workload import WorkloadLike, WorkloadSource

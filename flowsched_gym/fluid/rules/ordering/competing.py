@@ -6,7 +6,8 @@ Flows on the network compete with each other, and so do those on each CPU.
 from typing import Final
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
-from flowsched_gym.fluid.decision import Decision, Order
+from flowsched_gym.flows.decisions import Order
+from flowsched_gym.fluid.decision import Decision
 from flowsched_gym.fluid.stages import first_cpu_path
 from flowsched_gym.machine_code.decorators import inlined_part, rule
 from flowsched_gym.topology.network import Network

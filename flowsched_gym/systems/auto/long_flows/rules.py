@@ -6,8 +6,9 @@ import numpy as np
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray, ObservationArray
 from flowsched_gym.core.units import SECONDS_PER_MICROSECOND
+from flowsched_gym.flows.decisions import Order
 from flowsched_gym.flows.fields import FlowColumns
-from flowsched_gym.fluid.decision import AnyIntArray, Decision, Order
+from flowsched_gym.fluid.decision import AnyIntArray, Decision
 from flowsched_gym.fluid.routes import path_is_up
 from flowsched_gym.fluid.rules.routing.choose_path import move
 from flowsched_gym.machine_code.decorators import allocating_part, allocating_rule, inlined_part

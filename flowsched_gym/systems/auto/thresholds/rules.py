@@ -14,8 +14,9 @@ from flowsched_gym.core.arrays import FloatArray, IntArray, ObservationArray
 from flowsched_gym.core.units import BYTES_PER_MEGABYTE, SECONDS_PER_MILLISECOND
 from flowsched_gym.envs.columns import Column, Layout, named, writer
 from flowsched_gym.envs.thresholds import CLASS_ENDS, CLASSES, ThresholdScale, height_of, write_thresholds
+from flowsched_gym.flows.decisions import Order
 from flowsched_gym.flows.fields import FlowColumns
-from flowsched_gym.fluid.decision import AnyIntArray, Decision, Order
+from flowsched_gym.fluid.decision import AnyIntArray, Decision
 from flowsched_gym.machine_code.decorators import allocating_part, inlined_part, rule
 from flowsched_gym.machine_code.numerics import natural_log, pairwise_sum
 from flowsched_gym.systems.auto.flows import (

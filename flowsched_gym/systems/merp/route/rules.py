@@ -12,7 +12,8 @@ import numpy as np
 from flowsched_gym.core.arrays import BoolArray, FloatArray, ObservationArray
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
 from flowsched_gym.envs.columns import Column, Layout, named, writer
-from flowsched_gym.fluid.decision import Decision, Order
+from flowsched_gym.flows.decisions import Order
+from flowsched_gym.fluid.decision import Decision
 from flowsched_gym.fluid.routes import NetworkState, path_is_up, shared_ends
 from flowsched_gym.fluid.rules.routing.memr import expect_on_links, expect_on_path
 from flowsched_gym.machine_code.decorators import allocating_part, inlined_part

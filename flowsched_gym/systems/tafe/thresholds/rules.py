@@ -8,7 +8,8 @@ from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray, Observati
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE
 from flowsched_gym.envs.columns import Column, Layout, named, writer
 from flowsched_gym.envs.thresholds import CLASS_ENDS, CLASSES, ThresholdScale, height_of, write_thresholds
-from flowsched_gym.fluid.decision import Decision, Order
+from flowsched_gym.flows.decisions import Order
+from flowsched_gym.fluid.decision import Decision
 from flowsched_gym.machine_code.decorators import inlined_part, rule
 from flowsched_gym.systems.tafe.thresholds.config import TAFEReward, TAFEThresholdsConfig
 

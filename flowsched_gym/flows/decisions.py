@@ -1,0 +1,156 @@
+"""What a system does with decisions, in both worlds and on all engines: a record of rules, and what a step returns.
+
+Here too a rule is found by the record that has it, so that compiled code has the rules of one system alone.
+"""
+
+from enum import IntEnum
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray, ObservationArray
+from flowsched_gym.machine_code.decorators import chosen_by_type, engine_function
+
+Rows = npt.NDArray[Any]
+
+
+class Order(IntEnum):
+    """What a network can be told to do when it asks."""
+
+    GRANT = 0
+    """Give a token to the request with this index in the queue."""
+    POSTPONE = 1
+    """Send the request with this index to the back of the queue."""
+    WAIT = 2
+    """Let the destination wait for its next request or token."""
+    SERVE_FIRST = 3
+    """Serve the competing flow with this index before all others."""
+    TAKE_PATH = 4
+    """Send the flow that needs a path along the one with this index among its own."""
+    GO_ON = 5
+    """Begin the period, with the controls as they have been set."""
+
+
+class DecisionRules(Protocol):
+    """The part of an environment that is its system's: a NamedTuple of its arguments, with these methods.
+
+    The methods are plain functions that Numba can compile. The SimPy engine calls them as they are; the compiled engine
+    compiles those of the one record that it is given. They change nothing but ``flows`` and ``episodes``; ``act``
+    changes controls and the record of the discipline, or of the scheduler, too. A record may have the methods of
+    ``OptionalRules`` besides. A decision is a ``fluid.decision.Decision`` or, at a port of packets, a
+    ``packets.decision.PacketDecision``.
+    """
+
+    def act(self, decision: Any, action: Any) -> tuple[int, int, bool]:
+        """Reads an action in the action space as an ``Order`` and the index that it is about.
+
+        An action of several numbers is an array of them. At a period it sets what the discipline keeps, largest rates
+        (where the network has ``rate_caps``) and paths (``rules.routing.choose_path.move``), and the order is
+        ``GO_ON``. Also returns whether the order replaces an action that does nothing now, such as the choice of an
+        empty slot.
+        """
+
+    def observe(self, decision: Any, observation: ObservationArray) -> None:
+        """Writes what the agent sees, (layout.size,)."""
+
+    def reward(self, decision: Any, num_before: int, terms: FloatArray) -> float:
+        """Returns the reward of an action, the first one included, and writes its named terms, (num_terms,).
+
+        ``decision`` is the network after it, ``num_before`` the flows that had been delivered before; 0 at first.
+        """
+
+
+class OptionalRules:
+    """Methods that a record of rules may have, and what happens where it has none."""
+
+    def asks(self, decision: Any) -> bool:
+        """Returns whether there is anything to decide as a period begins; if not, it begins as controls are.
+
+        Where no flow is in the network, the answer holds until one arrives: periods that begin before are left out.
+        """
+        return True
+
+    def mask(self, decision: Any, mask: BoolArray) -> None:
+        """Writes which actions are not replaced, (num_actions,); where there are none, no action is."""
+
+    def final(self, decision: Any, values: FloatArray) -> None:
+        """Writes what the last info tells besides, (num_final_infos,); nothing by default."""
+
+
+class Results(NamedTuple):
+    """What a step returns; observations, times in s, rewards and their named terms have a row for each environment.
+
+    Attributes:
+        mask: Which actions are not replaced, (num_envs, num_actions).
+        final: What the last infos tell besides, (num_envs, num_final_infos).
+        host: Destinations that ask, -1 for none, (num_envs,).
+        empty_slot_choices: Actions of the episodes that were replaced, (num_envs,).
+        num_finished: Flows that finished, (num_envs,).
+        terminated: Whether all flows have finished, (num_envs,).
+        truncated: Whether the limit of decisions is reached, (num_envs,).
+        finished: Rows of the flows that finished, environment by environment, counted from the first of each.
+    """
+
+    observation: npt.NDArray[np.float32]
+    mask: BoolArray
+    time: FloatArray
+    reward: FloatArray
+    terms: FloatArray
+    final: FloatArray
+    host: IntArray
+    empty_slot_choices: IntArray
+    num_finished: IntArray
+    terminated: BoolArray
+    truncated: BoolArray
+    finished: IntArray
+
+
+def new_results(num_envs: int, *, size: int, num_actions: int, num_terms: int, num_final: int) -> Results:
+    """Makes room for what a step returns, but not for the flows that finish."""
+    return Results(
+        observation=np.zeros((num_envs, size), dtype=np.float32),
+        mask=np.zeros((num_envs, num_actions), dtype=np.bool_),
+        time=np.zeros(num_envs),
+        reward=np.zeros(num_envs),
+        terms=np.zeros((num_envs, num_terms)),
+        final=np.zeros((num_envs, num_final)),
+        host=np.zeros(num_envs, dtype=np.int64),
+        empty_slot_choices=np.zeros(num_envs, dtype=np.int64),
+        num_finished=np.zeros(num_envs, dtype=np.int64),
+        terminated=np.zeros(num_envs, dtype=np.bool_),
+        truncated=np.zeros(num_envs, dtype=np.bool_),
+        finished=np.zeros(0, dtype=np.int64),
+    )
+
+
+def _method(name: str, record: type) -> Any:
+    return getattr(record, name, None) or getattr(OptionalRules, name)
+
+
+_of_rules = chosen_by_type(_method, index=0)
+act = _of_rules(DecisionRules.act)
+observe = _of_rules(DecisionRules.observe)
+reward = _of_rules(DecisionRules.reward)
+asks = _of_rules(OptionalRules.asks)
+mask = _of_rules(OptionalRules.mask)
+final = _of_rules(OptionalRules.final)
+
+
+@_of_rules
+def choose(
+    policy: Any,
+    weights: FloatArray,
+    observation: npt.NDArray[np.float32],
+    mask: BoolArray,
+    scratch: FloatArray,
+    action: IntArray,
+) -> None:
+    """Writes what a policy of a few weights chooses."""
+
+
+@engine_function
+def show(rules: Any, decision: Any, observation: npt.NDArray[np.float32], actions: BoolArray) -> None:
+    """Writes what the agent sees, and which actions are not replaced; called from Python."""
+    observe(rules, decision, observation)
+    mask(rules, decision, actions)
