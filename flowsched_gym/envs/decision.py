@@ -195,6 +195,8 @@ class _InMachineCode:
 
     def run(self) -> None:
         """Runs to the first decision, or writes what the network shows."""
+        if len(self.results.finished) < self.batch.most_finished:
+            self.results = self.results._replace(finished=np.zeros(self.batch.most_finished, dtype=np.int64))
         self._step(self._none)
 
     def decision(self) -> Any:
@@ -217,7 +219,8 @@ class _InMachineCode:
 
     def _step(self, actions: npt.NDArray[Any]) -> IntArray:
         env = self._env
-        return self.batch.step(env.rules, env._max_decisions, ONLY, ONLY, self._ended, actions, self.results)[0]
+        network = env.rules, env._max_decisions, ONLY, ONLY
+        return self.batch.step(*network, self._ended, actions, self.results)[0]
 
 
 class DecisionVectorEnv(FlowSchedVectorEnv):

@@ -135,6 +135,11 @@ class BatchSimulation:
         return self.tables.flows[first : first + self.tables.networks["num_flows"].item(number)]
 
     @property
+    def most_finished(self) -> int:
+        """Flows of a network that can finish in one step."""
+        return self.tables.most_active
+
+    @property
     def num_rows(self) -> int:
         """Flows that a network can have."""
         return self.tables.num_rows
@@ -242,14 +247,24 @@ class BatchSimulation:
 
         Returns the rows of the flows that finished, and how many of these environments are over.
         """
-        most = self.tables.most_active
+        most = self.most_finished
+        arguments = rules, max_decisions, current, numbers, over, actions
+        if self._step is None:
+            # For good, so that it is looked up once and not in every step.
+            self._step = compiled_for(step, self.tables, *arguments, results)
+        code, finished = self._step, results.finished
+        if len(numbers) == 1:  # as in a single environment, whose steps are short
+            if len(finished) < most:
+                finished = np.zeros(most, dtype=np.int64)
+                results = results._replace(finished=finished)
+            try:
+                num_finished, num_over = code(self.tables, *arguments, results)
+            except (IndexError, SimulationError) as error:
+                raise self._explained(error) from None
+            return finished[:num_finished], num_over
+
         if len(self._finished) < len(over) * most:
             self._finished = np.zeros(len(over) * most, dtype=np.int64)
-        if self._step is None:
-            room = results._replace(finished=self._finished)
-            # For good, so that it is looked up once and not in every step.
-            self._step = compiled_for(step, self.tables, rules, max_decisions, current, numbers, over, actions, room)
-        code = self._step
 
         def work(tables: Tables, part: IntArray) -> tuple[IntArray, int]:
             own = results._replace(finished=self._finished[part[0] * most :])
@@ -257,8 +272,8 @@ class BatchSimulation:
             return own.finished[:num_finished], num_over
 
         parts = self.share_out(work, numbers) if len(numbers) else []
-        finished = [np.zeros(0, dtype=np.int64), *(rows for rows, _ in parts)]
-        return np.concatenate(finished), sum(num_over for _, num_over in parts)
+        rows = [np.zeros(0, dtype=np.int64), *(rows for rows, _ in parts)]
+        return np.concatenate(rows), sum(num_over for _, num_over in parts)
 
     def play(
         self,
@@ -293,14 +308,18 @@ class BatchSimulation:
         """
         try:
             return self._threads.share_out(work, numbers)
-        except IndexError:  # of a user's own discipline
+        except (IndexError, SimulationError) as error:
+            raise self._explained(error) from None
+
+    def _explained(self, error: Exception) -> Exception:
+        """Returns an error that says what is wrong with a user's own discipline: machine code names no values."""
+        if isinstance(error, IndexError):
             name = type(self.discipline).__name__
-            raise IndexError(f"a hook of {name} reads or writes beyond the end of an array: SimPy shows it") from None
-        except SimulationError:  # machine code names no values
-            networks = self.tables.networks
-            for wrong in networks[~(networks["wake"] > networks["now"]) & (networks["num_active"] > 0)]:
-                raise wrong_review_time(self.discipline, wrong["wake"].item(), wrong["now"].item()) from None
-            raise
+            return IndexError(f"a hook of {name} reads or writes beyond the end of an array: SimPy shows it")
+        networks = self.tables.networks
+        for wrong in networks[~(networks["wake"] > networks["now"]) & (networks["num_active"] > 0)]:
+            return wrong_review_time(self.discipline, wrong["wake"].item(), wrong["now"].item())
+        return error
 
     def run_until(self, number: int, num_delivered: int) -> None:
         """Runs a network until a decision is asked, or so many of its flows, at most all, are delivered."""

@@ -167,6 +167,11 @@ class PacketNetworks:
         """Returns what the environment keeps of the flows of a network, (num_flows,)."""
         return self._contents[number].columns
 
+    @property
+    def most_finished(self) -> int:
+        """Flows of a network that can finish in one step."""
+        return max(len(content.columns) for content in self._contents.values())
+
     def decision(self, number: int) -> PacketDecision:
         """Lays out what a network asks."""
         content = self._contents[number]
@@ -187,7 +192,9 @@ class PacketNetworks:
         def work(e: int) -> IntArray:
             n = int(current[e])
             network, columns = self._contents[n]
-            room = results._replace(finished=np.zeros(len(columns), dtype=np.int64))
+            room = results
+            if len(results.finished) < len(columns):
+                room = results._replace(finished=np.zeros(len(columns), dtype=np.int64))
             arguments = network, columns, self._played, rules, max_decisions, n, e, over, actions, room
             self._step = self._step or compiled_for(step, *arguments)
             with hook_errors(self._setup.scheduler, network.tables):
