@@ -10,8 +10,8 @@ from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.packets.contract import BEYOND, Arrival, Order, PacketTable, Scheduler, Traffic
 from tests.packets.test_engines import DCTCP, LOSSES, flows, on_both
+from tests.packets.test_told import FABRIC, Reference, columns, replay
 from tests.packets.test_told import LOSSES as FABRIC_LOSSES
-from tests.packets.test_told import Reference, columns, replay
 from tests.simulate import each_engine
 
 LIMITS = (3, 20)
@@ -179,11 +179,10 @@ def test_what_a_hook_may_not_do_is_the_same_error_in_both_engines(scheduler: Fau
 @pytest.mark.parametrize("engine", ["simpy", pytest.param("compiled", marks=pytest.mark.exhaustive)])
 @pytest.mark.parametrize("scheduler", [Faulty(2), FaultyChoice(1)], ids=lambda each: type(each).__name__)
 def test_replays_of_flows_on_one_link_and_on_a_leaf_spine_say_so_too(scheduler: Faulty, engine: str) -> None:
-    with pytest.raises(ConfigError, match="returned queue"):
-        flowsched_gym.replay_packets(columns(seed=0), scheduler=scheduler, engine=engine)
-    if engine == "simpy":
+    given = columns(seed=0)
+    for how in ({}, {"topology": FABRIC, "parameters": {"losses": "told", "paths": "packet"}}):
         with pytest.raises(ConfigError, match="returned queue"):
-            replay(columns(seed=0), scheduler=scheduler)
+            flowsched_gym.replay_packets(given, scheduler=scheduler, engine=engine, **how)
 
 
 @each_engine
