@@ -19,6 +19,7 @@ for _name, _value in {
     os.environ.setdefault(_name, _value)
 os.environ.pop("COLUMNS", None)  # pytest-xdist tells its processes the width of its terminal; tables would be folded
 
+import gc  # noqa: E402
 import logging  # noqa: E402
 import random  # noqa: E402
 import secrets  # noqa: E402
@@ -34,6 +35,10 @@ from hypothesis import HealthCheck, settings  # noqa: E402
 
 from tests.processes import run  # noqa: E402
 from tests.repository import FOLDERS, ROOT  # noqa: E402
+
+# Libraries and the compiler make many objects that stay: to look through them again and again took a tenth of the time.
+gc.freeze()
+gc.set_threshold(50_000, 50, 100)
 
 # An example that is slow tells of the machine, not of the package.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -36,9 +36,7 @@ OF_TASKS: Final = frozenset({"tafe", "fifo-lm", "task-las", "d2tcp", "stf", "seb
 """Disciplines that look at tasks, or whose weights depend on time; ``tests/theory/test_tasks.py`` is about these."""
 
 COMPILED: Final = tuple(
-    variant
-    for variant in VARIANTS
-    if str(variant) in {"ps", "fifo", "srpt", "mlfq-ps", "mlfq-fifo", "merp", "tafe-serial"}
+    variant for variant in VARIANTS if str(variant) in {"ps", "fifo", "srpt", "mlfq-ps", "merp", "tafe-serial"}
 )
 """Disciplines for tests on the compiled engine, where each costs ten seconds of compiling, or more."""
 

@@ -96,7 +96,7 @@ run_application("flowsched-train", "train", job)
 """Runs jobs that do not end, and that tell that they were asked to."""
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.exhaustive)])
 def test_a_sweep_that_is_asked_to_end_ends_its_workers_and_lets_them_clean_up(number, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     words = ("-m", "launcher=joblib", "hydra.launcher.n_jobs=2", "seed=0,1,2", "sweep_dir=sweep")

@@ -326,7 +326,7 @@ def test_packets_cross_the_topology_of_a_replay_from_the_shell_on_both_engines(f
     path = tmp_path / "flows.csv"
     path.write_text("flow_id,source,destination,size_bytes,arrival_s\n0,0,20,1460,0\n")
     network = ("--topology", "leaf-spine", "--hosts", 32, "--link-gbps", 10, "--param", "delay=1e-6", "--param")
-    command = ("replay-packets", path, "--scheduler", "pias", "--param", "thresholds=[1e4]", *network, "handshake=true")
+    command = ("replay-packets", path, "--scheduler", "fifo", *network, "handshake=true")
     by_class = ("--param", 'buffer={"host": 3e4, "core": 6e4}', "--json", "--engine")
 
     simpy, compiled = (json.loads(flowsched(*command, *by_class, engine).out) for engine in ("simpy", "compiled"))

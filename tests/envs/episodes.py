@@ -99,12 +99,16 @@ def combinations(spec: EnvironmentSpec) -> Iterator[dict[str, Any]]:
 
 def pairwise(spec: EnvironmentSpec) -> list[dict[str, Any]]:
     """Returns few combinations in which each two values of different arguments meet."""
-    left = list(combinations(spec))
-    pairs = {pair for each in left for pair in itertools.combinations(each.items(), 2)}
+    return _covering(list(combinations(spec)), 2)
+
+
+def _covering(given: list[dict[str, Any]], size: int) -> list[dict[str, Any]]:
+    """Returns few of some combinations, with each set of so many values that any of them has."""
+    parts = {part for each in given for part in itertools.combinations(each.items(), size)}
     chosen = []
-    while pairs:
-        best = max(left, key=lambda each: len(pairs.intersection(itertools.combinations(each.items(), 2))))
-        pairs.difference_update(itertools.combinations(best.items(), 2))
+    while parts:
+        best = max(given, key=lambda each: len(parts.intersection(itertools.combinations(each.items(), size))))
+        parts.difference_update(itertools.combinations(best.items(), size))
         chosen.append(best)
     return chosen
 
@@ -118,7 +122,7 @@ def case(spec: EnvironmentSpec, arguments: Mapping[str, Any], *, exhaustive: boo
 def each_combination(
     specs: Iterable[EnvironmentSpec] = ENVIRONMENTS, *, discipline: str | None = None
 ) -> pytest.MarkDecorator:
-    """Parametrises a test with the pairwise combinations of arguments; all the others are exhaustive.
+    """Parametrises a test with few combinations that have each value of each argument; all the others are exhaustive.
 
     Args:
         specs: The environments.
@@ -126,7 +130,8 @@ def each_combination(
     """
     cases = []
     for spec in specs:
-        few = [each for each in pairwise(spec) if discipline in (None, each.get("discipline", discipline))]
+        few = [each for each in combinations(spec) if discipline in (None, each.get("discipline", discipline))]
+        few = _covering(few, 1)
         cases += [case(spec, each, exhaustive=each not in few) for each in combinations(spec)]
     return pytest.mark.parametrize(("spec", "arguments"), cases)
 

@@ -34,6 +34,7 @@ from tests.envs.vectors import (
     actions_at,
     compare_on_ties,
     each_native,
+    each_native_and_mode,
     make_native,
 )
 from tests.simulate import make_flows
@@ -60,13 +61,9 @@ def test_a_native_vector_gives_what_single_environments_give(spec: EnvironmentSp
     assert cut.play(40, seed=41) >= 6
 
 
-@each_native
-@pytest.mark.parametrize(
-    ("mode", "max_decisions"),
-    [(NEXT_STEP, None), (SAME_STEP, DECISIONS), (DISABLED, DECISIONS + 1)],
-    ids=str,
-)
-def test_it_truncates_with_the_time_limit_of_gymnasium(spec, mode, max_decisions) -> None:
+@each_native_and_mode
+def test_it_truncates_with_the_time_limit_of_gymnasium(spec: EnvironmentSpec, mode: AutoresetMode) -> None:
+    max_decisions = {NEXT_STEP: None, SAME_STEP: DECISIONS, DISABLED: DECISIONS + 1}[mode]
     pair = Pair(spec, mode=mode, max_episode_steps=DECISIONS, **(SHORT[spec.id] | {"max_decisions": max_decisions}))
     pair.reset(seed=42)
     assert pair.play(60, seed=43) >= 9
@@ -106,8 +103,7 @@ def test_resets_without_a_seed_go_on_as_those_of_single_environments(spec: Envir
         pair.play(4, seed=47)
 
 
-@each_native
-@pytest.mark.parametrize("mode", AutoresetMode, ids=str)
+@each_native_and_mode
 def test_some_environments_can_be_reset_at_any_time(spec: EnvironmentSpec, mode: AutoresetMode) -> None:
     pair = Pair(spec, mode=mode, **SHORT[spec.id])
     pair.reset(seed=48)
@@ -148,7 +144,7 @@ def compare(spec: EnvironmentSpec, num_steps: int, *, mode: AutoresetMode = NEXT
     ],
 )
 def test_every_argument_is_heeded(spec: EnvironmentSpec, arguments: dict[str, Any]) -> None:
-    compare(spec, 100, **arguments)
+    compare(spec, 50, **arguments)
 
 
 @pytest.mark.exhaustive

@@ -32,6 +32,16 @@ LOG_LENGTH: Final = 6_000
 """Events of an episode that are kept; more are an error."""
 
 each_native = pytest.mark.parametrize("spec", NATIVE, ids=lambda spec: spec.id)
+each_native_and_mode = pytest.mark.parametrize(
+    ("spec", "mode"),
+    [
+        pytest.param(spec, mode, id=f"{spec.id}-{mode.name}", marks=() if few else pytest.mark.exhaustive)
+        for spec in NATIVE
+        for mode in AutoresetMode
+        for few in [spec is NATIVE[0] or mode is AutoresetMode.NEXT_STEP]
+    ],
+)
+"""All modes for the first; the code for these is that of all environments."""
 each_native_choice = pytest.mark.parametrize(
     "spec",
     [spec for spec in NATIVE if isinstance(gym.make(spec.id).action_space, gym.spaces.Discrete)],

@@ -213,9 +213,9 @@ def test_what_a_policy_prints_is_text_beside_the_output(flowsched, folder):  # n
 @pytest.mark.parametrize(
     ("action", "name", "number", "status"),
     [
-        rare("run", "Sleeps", signal.SIGTERM, 143),
+        ("run", "Sleeps", signal.SIGTERM, 143),
         ("run", "Sleeps", signal.SIGKILL, -signal.SIGKILL),
-        ("verify", "Sleeps", signal.SIGTERM, 143),
+        rare("verify", "Sleeps", signal.SIGTERM, 143),
         ("run", "Loops", signal.SIGINT, 130),
     ],
 )

@@ -85,11 +85,11 @@ def test_both_engines_delay_acknowledgements_to_small_windows_alike() -> None:
     ("scheduler", "parameters"),
     [
         ("pfabric", {}),
-        (SmallFirst(), {}),
         # To compile one takes ten seconds or more; on one link, tests/packets/test_engines.py does so for some.
         *(
             pytest.param(*case, marks=pytest.mark.exhaustive)
             for case in (
+                (SmallFirst(), {}),
                 ("pias", {"thresholds": [3_000, 20_000]}),
                 ("qcluster", {"buckets": 64, "interval": 20, "disorder": "las"}),
                 ("tagged", {"tags": [row % 3 for row in range(60)], "buckets": 64}),

@@ -231,7 +231,8 @@ def test_all_choices_are_tried_on_the_futures_of_the_first_round_which_leaves_th
         observation = env.step(chosen)[0]
 
 
-def test_what_was_delivered_before_the_first_action_counts_in_every_copy() -> None:
+def test_what_was_delivered_before_the_first_action_counts_in_every_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("flowsched_gym.search.search.record_of", lambda _: None)  # no machine code for the base
     # The first flow has one path, so that nobody is asked about it; the first action is rewarded for it too.
     flows = make_flows([0.0, 0.01], [1e5, 1e5], source=[0, 0], destination=[1, 15])
     env = gym.make(ROUTE, engine="compiled", workload=flows)
