@@ -22,7 +22,7 @@ from flowsched_gym.core.units import (
 )
 from flowsched_gym.evaluation import write_json
 from flowsched_gym.fluid import Records
-from flowsched_gym.workload import PoissonWorkload, make_workload
+from flowsched_gym.workload import PoissonWorkload, Workload, make_workload
 
 RESULTS: Final = Path(__file__).resolve().parent / "data" / "merp.json"
 COMMAND: Final = "python -m benchmarks.paper.merp"
@@ -30,6 +30,7 @@ SEEDS: Final = tuple(range(10))
 LOADS: Final = ("0.2", "0.3", "0.4", "0.5", "0.6", "0.7", "0.8")
 TREE_FLOWS: Final = 50_000
 FAT_TREE_FLOWS: Final = 20_000
+PACKET_FLOWS: Final = 10_000
 
 DELAY: Final = 10 * SECONDS_PER_MICROSECOND
 """Propagation delay of a link (MERP, section 6.1)."""
@@ -96,6 +97,7 @@ class Study:
         points: Fields of the workload at each point of the axis.
         schemes: What is compared, by the names of the tables; the second is the one that the first is compared with.
         summary: What is kept of a run.
+        in_packets: Whether flows are sent in packets; disciplines are schedulers then.
     """
 
     topology: str
@@ -104,6 +106,7 @@ class Study:
     points: Mapping[str, Mapping[str, object]]
     schemes: Mapping[str, Scheme]
     summary: Callable[[Records], dict[str, float]] = metrics_of
+    in_packets: bool = False
 
     def config(self, point: str) -> PoissonWorkload:
         """Returns the workload of a point."""
@@ -147,6 +150,21 @@ ROUTES: Final = {
 """Route control, with MERP's order where nothing else is said, as the paper has it for ECMP; CONGA also without a
 second choice of a flow that has paused."""
 AGAINST_ECMP: Final = {name: ROUTES[name] for name in ("MEMR", "ECMP", "CONGA")}
+PACED: Final = {"transport": "fixed", "initial_window": 15, "min_rto": SECONDS_PER_MILLISECOND}
+"""Senders that fill a path of the tree, of 15 packets, from the first round trip on."""
+NEW_RENO: Final = {
+    "transport": "newreno",
+    "min_rto": 10 * SECONDS_PER_MILLISECOND,
+    "handshake": True,
+    "acks": "packets",
+}
+PORTS: Final = {
+    "MERP": Scheme("ranked", PACED),
+    "pFabric": Scheme("pfabric", PACED | {"buffer": 36_000}),
+    "TCP": Scheme("fifo", NEW_RENO | {"initial_window": 10, "buffer": 225_000}),
+}
+"""Rate control in packets: MERP's order as ranks, whose senders pause and lose nothing; pFabric in buffers of twice
+what a path holds; drop-tail queues."""
 SHARES: Final = {f"{alpha}": merp(alpha=alpha) for alpha in ALPHAS}
 GAPS: Final = {"early start": 0.0} | {f"{rate} Gbps": PACKET / gbps_to_capacity(rate) for rate in THRESHOLDS_GBPS}
 GAPS_AND_TRIP: Final = GAPS | {"0.8 Gbps and a round trip": GAPS["0.8 Gbps"] + ROUND_TRIP}
@@ -164,6 +182,7 @@ STUDIES: Final = {
     "shapes": replace(
         TREE, points={"1.5": {}, "1.2": {"shape": 1.2}, "1.05, bounded": {"shape": 1.05, "maximum": LARGEST}}
     ),
+    "packets": replace(TREE, workload="poisson-tree-small", num_flows=PACKET_FLOWS, schemes=PORTS, in_packets=True),
     "alpha": replace(TREE, workload="poisson-tree-small", schemes=SHARES),
     "theta": replace(
         ONE_LINK,
@@ -238,15 +257,24 @@ def run_schemes(study: Study, point: str, seed: int, engine: str) -> dict[str, d
     flows = study.config(point).draw(seed)
     found = {}
     for name, scheme in study.schemes.items():
-        records = flowsched_gym.replay(
-            flows,
-            discipline=scheme.discipline,
-            topology=study.topology,
-            parameters={"delay": DELAY} | dict(scheme.parameters),
-            engine=engine,
-        )
+        records = run_scheme(flows, scheme, study, engine)
         found[name] = {metric: rounded(value) for metric, value in study.summary(records).items()}
     return found
+
+
+def run_scheme(flows: Workload, scheme: Scheme, study: Study, engine: str) -> Records:
+    """Runs one scheme."""
+    parameters = {"delay": DELAY} | dict(scheme.parameters)
+    if not study.in_packets:
+        return flowsched_gym.replay(
+            flows, discipline=scheme.discipline, topology=study.topology, parameters=parameters, engine=engine
+        )
+    if scheme.discipline == "ranked":
+        fluid = replace(study, in_packets=False)
+        parameters["ranks"] = run_scheme(flows, merp(), fluid, engine).completion_time
+    return flowsched_gym.replay_packets(
+        flows, scheduler=scheme.discipline, topology=study.topology, parameters=parameters, engine=engine
+    )
 
 
 def rounded(value: float) -> float:

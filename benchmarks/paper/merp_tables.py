@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from benchmarks.paper.merp import FAT_TREE_FLOWS, LOADS, STUDIES, TREE_FLOWS, Runs
+from benchmarks.paper.merp import FAT_TREE_FLOWS, LOADS, PACKET_FLOWS, STUDIES, TREE_FLOWS, Runs
 from flowsched_gym.evaluation import Interval, bootstrap_interval, paired_ratio
 from flowsched_gym.leaderboard import Table, format_interval
 
@@ -21,6 +21,8 @@ FIGURES_5_AND_6: Final = (
     ("largest slowdown", "max_slowdown", 1.0),
     ("99.9th percentile FCT, ms", "p999_fct", MS),
 )
+
+MEAN_FCT: Final = ("mean FCT, ms", "mean_fct", MS)
 
 HEAD: Final = """
 ## MERP, section 6
@@ -48,6 +50,15 @@ RATE_CONTROL: Final = """
 Figures 5 and 6, nine-host tree. Change: MERP against pFabric.
 
 Mean size {size}:
+
+"""
+
+PACKETS: Final = """
+Figures 5 to 7 in packets, mean size 150 KB, {flows:,} flows. MERP's order (completion times in the fluid as ranks) at
+every port, from senders that pause and lose nothing; pFabric in buffers of 36 KB, twice what a path holds, its dropped
+packets sent again after 1 ms; TCP is NewReno behind drop-tail queues of 225 KB. Nothing else of MERP's protocol is
+here: its nine types of packets, the rates in headers, and the probing by which a paused flow finds out that it may send
+(Algorithms 1 and 3) cost it nothing.
 
 """
 
@@ -87,8 +98,9 @@ mean size it takes; with 150 KB all times are about a tenth of these.
 
 FAILURES: Final = """
 Section 6.2.2, fat-tree at load 0.6 with cables between aggregation and core switches down, chosen at random for each
-seed; the text that we have ends before the paper's numbers. ECMP spreads flows over the paths that are left. Two
-failures that meet in one pod bring ECMP close to saturation: the draw in the middle says more than the mean.
+seed. The text that we have ends before the paper's numbers; section 1 says up to -31 %. ECMP spreads flows over the
+paths that are left. Two failures that meet in one pod bring ECMP close to saturation: the draw in the middle says more
+than the mean.
 
 """
 
@@ -136,6 +148,7 @@ def merp_markdown(results: dict[str, Any]) -> str:
     for size, name in (("1,500 KB", "tree"), ("150 KB", "tree, 150 KB")):
         parts += [RATE_CONTROL.format(size=size), rate_table(studies[name])]
     parts += ["\n![Rate control on the tree against load](merp_rates.png)\n"]
+    parts += [PACKETS.format(flows=PACKET_FLOWS), rate_table(studies["packets"], (*FIGURES_5_AND_6, MEAN_FCT), ["TCP"])]
     parts += [AVERAGE, average_table(studies), SHAPES, shapes_table(studies["shapes"])]
     for text, name in ((ALPHA, "alpha"), (THETA, "theta")):
         parts += [text, by_scheme(studies[name], list(STUDIES[name].schemes), "p999_fct")]
@@ -181,7 +194,9 @@ def example_table(example: dict[str, Any]) -> Table:
 
 def statements_table(studies: dict[str, Runs]) -> Table:
     """Sets the statements of the paper's text beside what comes out here."""
-    tree, small, link, routes = (studies[name] for name in ("tree", "tree, 150 KB", "one link", "routes"))
+    tree, small, link, routes, packets = (
+        studies[name] for name in ("tree", "tree, 150 KB", "one link", "routes", "packets")
+    )
     spread = studies["distribution"][MIDDLE]
     rates, paths = ("MERP", "pFabric"), ("MEMR", "ECMP")
     span = {
@@ -204,7 +219,17 @@ def statements_table(studies: dict[str, Runs]) -> Table:
     def share(scheme: str, name: str) -> str:
         return f"{100 * np.mean(spread[scheme][name]):.1f} %"
 
+    failed = (change(studies["failures"], count, "mean_fct", paths).mean for count in "123")
     rows = (
+        ("1", "expansion ratio against pFabric: largest, load 0.8", "below -15 %", here(tree, "max_slowdown")),
+        ("1", "the same, in packets", "below -15 %", here(packets, "max_slowdown")),
+        ("1", "the same, mean, in packets", "below -15 %", here(packets, "mean_slowdown")),
+        ("1", "tail FCT against pFabric, in packets", "below -12 %", here(packets, "p999_fct")),
+        ("1", "mean FCT against pFabric, in packets", "negligible", here(packets, "mean_fct")),
+        (
+            *("1", "mean FCT of MEMR against ECMP with 1, 2, 3 failed cables", "down to -31 %"),
+            ", ".join(f"{100 * each:+.0f}" for each in failed) + " %",
+        ),
         ("6.1.1", "tail expansion ratio against pFabric, load 0.8: largest", "-48 %", here(tree, "max_slowdown")),
         ("6.1.1", "the same, 99.9th percentile", "-48 %", here(tree, "p999_slowdown")),
         ("6.1.1", "the same, 99th percentile", "-48 %", here(tree, "p99_slowdown")),
@@ -237,17 +262,19 @@ def statements_table(studies: dict[str, Runs]) -> Table:
     return Table(columns=("section", "statement", "paper", "here"), rows=rows)
 
 
-def rate_table(runs: Runs) -> Table:
-    """Lays Figure 5 or 6 out."""
+def rate_table(
+    runs: Runs, figures: Sequence[tuple[str, str, float]] = FIGURES_5_AND_6, others: Sequence[str] = ()
+) -> Table:
+    """Lays Figure 5 or 6 out, or other figures, with other schemes besides."""
     schemes = ("MERP", "pFabric")
     columns = ["load"]
-    for title, _, _ in FIGURES_5_AND_6:
-        columns += [f"{title}: MERP", "pFabric", "change, %"]
+    for title, _, _ in figures:
+        columns += [f"{title}: MERP", "pFabric", *others, "change, %"]
     rows = []
     for load in runs:
         cells = [load]
-        for _, metric, scale in FIGURES_5_AND_6:
-            cells += [plain(mean(runs, load, scheme, metric), scale=scale) for scheme in schemes]
+        for _, metric, scale in figures:
+            cells += [plain(mean(runs, load, scheme, metric), scale=scale) for scheme in (*schemes, *others)]
             cells += [in_percent(change(runs, load, metric, schemes))]
         rows.append(tuple(cells))
     return Table(columns=tuple(columns), rows=tuple(rows))

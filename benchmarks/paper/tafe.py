@@ -49,7 +49,7 @@ class Scheme(NamedTuple):
     Attributes:
         discipline: Its name; that of the port's scheduler with packets.
         within: How ``tafe`` serves the flows of a task; None for other disciplines.
-        thresholds: Kind of the thresholds, see ``thresholds_of``; None for one queue.
+        thresholds: Kind of the thresholds, of bytes that a task has sent, see ``thresholds_of``; None for one queue.
         transport: Windows of the senders of packets; None for flows.
     """
 
@@ -75,12 +75,13 @@ COMPARED: Final = {
     "TAFE": Scheme("tafe", "remaining"),
     "TAFE, serial": Scheme("tafe", "serial"),
     "TAFE, 3 queues": Scheme("tafe", "serial", "paper"),
+    "TAFE, both": Scheme("tafe", "remaining", "paper"),
     "STF": Scheme("stf"),
 }
 SENDERS: Final = {
     name: Scheme("fifo", transport=transport)
     for name, transport in (("DCTCP", "dctcp"), ("D2TCP", "d2tcp"), ("TAFE", "tafe"))
-}
+} | {"TAFE, both": Scheme("pias", thresholds="paper", transport="tafe")}
 PACKET, MARK_AT, BUFFER = 1_500, 20, 100
 """Bytes of a packet on the wire; packets that wait when the next one is marked, and for which there is room."""
 PACKETS: Final[Mapping[str, object]] = {
@@ -169,8 +170,15 @@ def measure(
 
 def replay(tasks: Workload, scheme: Scheme) -> Records:
     """Sends tasks over one link of 1 Gbps in the compiled engine."""
+    assert tasks.task_id is not None
+    parameters: dict[str, object] = {} if scheme.within is None else {"within": scheme.within}
+    if scheme.thresholds is not None and scheme.queues > 1:
+        total = np.bincount(tasks.task_id, tasks.size).astype(np.float64)
+        parameters["thresholds"] = thresholds_of(scheme.thresholds, total, scheme.queues)
     if scheme.transport is not None:
-        parameters = {**PACKETS, "transport": scheme.transport}
+        parameters |= {**PACKETS, "transport": scheme.transport}
+        if scheme.thresholds is not None:
+            parameters |= {"queues": scheme.queues, "messages": "task", "message_gap": None}
         return flowsched_gym.replay_packets(
             tasks,
             scheduler=scheme.discipline,
@@ -178,11 +186,6 @@ def replay(tasks: Workload, scheme: Scheme) -> Records:
             parameters=parameters,
             engine="compiled",
         )
-    assert tasks.task_id is not None
-    parameters = {} if scheme.within is None else {"within": scheme.within}
-    if scheme.thresholds is not None and scheme.queues > 1:
-        total = np.bincount(tasks.task_id, tasks.size).astype(np.float64)
-        parameters["thresholds"] = thresholds_of(scheme.thresholds, total, scheme.queues)
     return flowsched_gym.replay(tasks, discipline=scheme.discipline, parameters=parameters, engine="compiled")
 
 

@@ -88,5 +88,9 @@ THRESHOLDS: Final = EnvironmentSpec(
 )
 
 SYSTEM: Final = SystemSpec(
-    name="tafe", title="tasks and flows together", paper="TAFE, sections IV and V", environments=(TASKS, THRESHOLDS)
+    name="tafe",
+    title="tasks and flows together",
+    paper="Y. Zhang, K. Xu, H. Wang, M. Shen, Towards Shorter Task Completion Time in Datacenter Networks, sections IV "
+    "and V",
+    environments=(TASKS, THRESHOLDS),
 )
