@@ -92,7 +92,7 @@ class EpisodeCopies:
         """Plays some copies, (count,), to their ends by the ``record`` of a policy; adds rewards to the last ones."""
         env = self._env
         network = env.rules, env._max_decisions, self._all, numbers, self.over
-        self._batch.play(*network, record, self._no_weights, self._chosen, self._results)
+        self._batch.play(*network, record, self._no_weights, 0, self._chosen, self._results)
 
     def _load(self, workloads: Sequence[Workload], numbers: IntArray) -> None:
         for number, workload in zip(numbers.tolist(), workloads, strict=True):

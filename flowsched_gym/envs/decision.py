@@ -248,7 +248,7 @@ class DecisionVectorEnv(FlowSchedVectorEnv):
         template = self._template
         actions = np.zeros(self.action_space.shape or (), dtype=self.action_space.dtype)
         network = template.rules, template._max_decisions, self._current, self._everyone, self._over
-        return self.simulation.play(*network, policy, weights, actions, outputs)
+        return self.simulation.play(*network, policy, weights, policy.scratch_size, actions, outputs)
 
     def _observe(self, numbers: IntArray, outputs: Results) -> None:
         """Writes what environments show now; those that have been loaded run to their first decision."""

@@ -284,6 +284,7 @@ class BatchSimulation:
         over: BoolArray,
         policy: Any,
         weights: FloatArray,
+        scratch_size: int,
         actions: npt.NDArray[Any],
         results: Results,
     ) -> int:
@@ -291,7 +292,7 @@ class BatchSimulation:
         room = actions.reshape(len(actions), -1)
 
         def work(tables: Tables, part: IntArray) -> int:
-            scratch = np.zeros(policy.scratch_size)
+            scratch = np.zeros(scratch_size)
             network = tables, rules, max_decisions, current, part, over
             return play(*network, policy, weights, scratch, room, actions, results)
 

@@ -212,6 +212,7 @@ class PacketNetworks:
         over: BoolArray,
         policy: Any,
         weights: FloatArray,
+        scratch_size: int,
         actions: npt.NDArray[Any],
         results: Results,
     ) -> int:
@@ -223,7 +224,7 @@ class PacketNetworks:
             network, columns = self._contents[n]
             arguments = network, columns, self._played, rules, max_decisions, n, e, over
             with hook_errors(self._setup.scheduler, network.tables):
-                return play(*arguments, policy, weights, np.zeros(policy.scratch_size), room, actions, results)
+                return play(*arguments, policy, weights, np.zeros(scratch_size), room, actions, results)
 
         return sum(self._share_out(work, numbers))
 
