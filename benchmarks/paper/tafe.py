@@ -75,8 +75,8 @@ COMPARED: Final = {
     "TAFE": Scheme("tafe", "remaining"),
     "TAFE, serial": Scheme("tafe", "serial"),
     "TAFE, 3 queues": Scheme("tafe", "serial", "paper"),
-    "TAFE, both": Scheme("tafe", "remaining", "paper"),
     "STF": Scheme("stf"),
+    "TAFE, both": Scheme("tafe", "remaining", "paper"),
 }
 SENDERS: Final = {
     name: Scheme("fifo", transport=transport)
