@@ -73,7 +73,8 @@ SUMS_OF_INTEGERS: Final = (
     *(
         "core.tables",
         "envs.columns",
-        "envs.decision",
+        "fluid.compiled.simulation",
+        "packets.compiled.engine",
         "envs.drawing.canvas",
         "envs.drawing.frame",
         "envs.drawing.tables",
