@@ -23,6 +23,7 @@ from flowsched_gym.baselines.training.loggers import WandbCurves
 from flowsched_gym.baselines.training.trainer import BESIDE_FILE, MODEL_FILE, RESULT_FILE, SIDECAR_FILE, train
 from flowsched_gym.evaluation import (
     BOUND_POLICY,
+    EpisodeRunner,
     Interval,
     make_environment,
     paired_difference,
@@ -109,14 +110,13 @@ def _play_pairs(config: TrainConfig, algorithm: BothAgentsConfig, folder: Path) 
     new = ThresholdsLearner(algorithm, env_id, kwargs, seed=config.seed)
     found: dict[str, list[float]] = {}
     with ExitStack() as opened:
-        env, shown, alone = (
-            opened.enter_context(closing(make_environment(each, arguments)))
-            for each, arguments in (
-                (env_id, {**kwargs, "engine": "compiled"}),
-                (env_id, {**heuristic_arguments(find_environment(env_id), kwargs), "engine": "compiled"}),
-                (THRESHOLDS, new.kwargs),
-            )
-        )
+        spec = find_environment(env_id)
+        runners = [
+            opened.enter_context(closing(EpisodeRunner(spec, arguments, compile_first=True)))
+            for arguments in (kwargs, heuristic_arguments(spec, kwargs))
+        ]
+        env, shown = (runner.env for runner in runners)
+        alone = opened.enter_context(closing(make_environment(THRESHOLDS, new.kwargs)))
         envs = opened.enter_context(closing(make_sb3_vec_env(env_id, 1, **kwargs)))
         ecmp, untrained = make_policy("ecmp", shown), build_model(algorithm, config.policy, envs, seed=config.seed)
         long_flows = make_policy(str(folder / MODEL_FILE), env)
@@ -136,7 +136,10 @@ def _play_pairs(config: TrainConfig, algorithm: BothAgentsConfig, folder: Path) 
         }
         first, episodes = config.evaluation.seed, config.evaluation.episodes
         for name, (played, policy) in pairs.items():
-            results = (rollout(played, policy, seed=seed) for seed in range(first, first + episodes))
+            if played in (env, shown):
+                results = runners[played is shown].play(policy, episodes=episodes, seed=first)
+            else:
+                results = tuple(rollout(played, policy, seed=seed) for seed in range(first, first + episodes))
             found[name] = [result.metrics["mean_fct"] for result in results]
             LOGGER.info("%-24s mean FCT, ms %.2f", name, MILLISECONDS * np.mean(found[name]))
     return found
