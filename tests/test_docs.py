@@ -53,7 +53,6 @@ SHORTER: Final = {
     "flowsched-train": f"{TRAINING} evaluation.interim_episodes=1 evaluation.bound=false",
     "flowsched-tune": f"{TRAINING} trials=2",
     "flowsched-evaluate": "episodes=2 bound=false progress_bar=false",
-    "python -m flowsched_gym.baselines.train_auto": "--decisions 600",
     "python -m flowsched_gym.baselines.offline": "--updates 50 --episodes 2",
     "python -m flowsched_gym.baselines.ppo_without_sb3": "--total-steps 20000",
     "flowsched evaluate": "--episodes 2",

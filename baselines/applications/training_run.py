@@ -3,28 +3,46 @@
 import logging
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 from stable_baselines3.common.logger import KVWriter
 
 from flowsched_gym.baselines.applications.comparison import Comparison, play_all
 from flowsched_gym.baselines.applications.comparison_report import FIGURE_FILE, decisions_text, write_comparison
+from flowsched_gym.baselines.configuration.algorithm_schemas import BothAgentsConfig
 from flowsched_gym.baselines.configuration.hydra_schemas import TrainConfig
 from flowsched_gym.baselines.configuration.hydra_store import environment_arguments
+from flowsched_gym.baselines.training.algorithms import build_model
+from flowsched_gym.baselines.training.both_agents import THRESHOLDS, ThresholdsLearner, set_by
 from flowsched_gym.baselines.training.loggers import WandbCurves
-from flowsched_gym.baselines.training.trainer import MODEL_FILE, RESULT_FILE, SIDECAR_FILE, train
-from flowsched_gym.evaluation import BOUND_POLICY, Interval, paired_difference, paired_ratio, write_json
+from flowsched_gym.baselines.training.trainer import BESIDE_FILE, MODEL_FILE, RESULT_FILE, SIDECAR_FILE, train
+from flowsched_gym.evaluation import (
+    BOUND_POLICY,
+    EpisodeRunner,
+    Interval,
+    make_environment,
+    paired_difference,
+    paired_ratio,
+    write_json,
+)
+from flowsched_gym.evaluation.rollout import rollout
+from flowsched_gym.integrations.sb3 import batched, make_sb3_vec_env
 from flowsched_gym.leaderboard import reference_of
-from flowsched_gym.players import find_player
-from flowsched_gym.registration import find_environment
+from flowsched_gym.players import find_player, make_policy
+from flowsched_gym.registration import find_environment, heuristic_arguments
 from flowsched_gym.workload import read_workload
 
 LOGGER: Final = logging.getLogger(__name__)
 
 KEPT_FOLDER: Final = ".rules"
 """Folder beside the runs with results of rules, which the next run of the same environment takes from there."""
+MILLISECONDS: Final = 1e3
+"""In a second."""
 RUN_SCHEMA: Final = "flowsched-training/1"
 
 
@@ -43,6 +61,8 @@ def train_and_compare(
         result.update(_summarise(config, comparison, best))
         result["num_timesteps"], result["seconds"] = num_timesteps, time.monotonic() - begun
         result["evaluation"] = content["evaluation"]
+        if isinstance(config.algorithm, BothAgentsConfig):
+            result["pairs"] = _play_pairs(config, config.algorithm, folder)
         write_json(result, folder / RESULT_FILE)
         for output in curves:
             if isinstance(output, WandbCurves):
@@ -79,6 +99,50 @@ def _compare(config: TrainConfig, folder: Path, command: str | None) -> tuple[Co
     best = own or reference_of(comparison.results, evaluation.metric)
     assert best is not None  # every environment has rules
     return comparison, best
+
+
+def _play_pairs(config: TrainConfig, algorithm: BothAgentsConfig, folder: Path) -> dict[str, list[float]]:
+    """Plays each agent alone and both, before and after training; returns the mean FCT in s of each episode.
+
+    Where no agent acts, thresholds are those of the environment (``qlas``) or PIAS's, and paths those of ECMP.
+    """
+    env_id, kwargs = environment_arguments(config.env)
+    new = ThresholdsLearner(algorithm, env_id, kwargs, seed=config.seed)
+    found: dict[str, list[float]] = {}
+    with ExitStack() as opened:
+        spec = find_environment(env_id)
+        runners = [
+            opened.enter_context(closing(EpisodeRunner(spec, arguments, compile_first=True)))
+            for arguments in (kwargs, heuristic_arguments(spec, kwargs))
+        ]
+        env, shown = (runner.env for runner in runners)
+        alone = opened.enter_context(closing(make_environment(THRESHOLDS, new.kwargs)))
+        envs = opened.enter_context(closing(make_sb3_vec_env(env_id, 1, **kwargs)))
+        ecmp, untrained = make_policy("ecmp", shown), build_model(algorithm, config.policy, envs, seed=config.seed)
+        long_flows = make_policy(str(folder / MODEL_FILE), env)
+        pias, before, after = (
+            partial(set_by, kwargs=new.kwargs, policy=policy)
+            for policy in (make_policy("pias", alone), new.model, make_policy(str(folder / BESIDE_FILE), alone))
+        )
+        pairs: dict[str, tuple[Any, Any]] = {
+            "qlas": (shown, ecmp),
+            "pias": (pias(shown), ecmp),
+            "thresholds alone, before": (before(shown), ecmp),
+            "thresholds alone": (after(shown), ecmp),
+            "long flows alone, before": (env, batched(untrained)),
+            "long flows alone": (env, long_flows),
+            "both, before": (before(env), batched(untrained)),
+            "both": (after(env), long_flows),
+        }
+        first, episodes = config.evaluation.seed, config.evaluation.episodes
+        for name, (played, policy) in pairs.items():
+            if played in (env, shown):
+                results = runners[played is shown].play(policy, episodes=episodes, seed=first)
+            else:
+                results = tuple(rollout(played, policy, seed=seed) for seed in range(first, first + episodes))
+            found[name] = [result.metrics["mean_fct"] for result in results]
+            LOGGER.info("%-24s mean FCT, ms %.2f", name, MILLISECONDS * np.mean(found[name]))
+    return found
 
 
 def _summarise(config: TrainConfig, comparison: Comparison, best: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Schemas of the learning algorithms; each has the settings that it uses and no others."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
 from omegaconf import MISSING
@@ -334,3 +334,17 @@ class SACConfig(OffPolicyConfig):
             return
         if isinstance(self.ent_coef, bool) or not isinstance(self.ent_coef, (int, float)) or not self.ent_coef >= 0:
             raise ConfigError(f"algorithm.ent_coef is {self.ent_coef!r}: it must be a number >= 0, or auto")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BothAgentsConfig(ReinforceConfig):
+    """Settings of AuTO's two agents at once: REINFORCE for long flows, and DDPG beside it (`both_agents`).
+
+    Attributes:
+        thresholds: Settings of DDPG, which learns after each of its decisions: ``num_envs``, ``train_freq`` and
+            ``learning_starts`` change nothing.
+        period_flows: Flows that finish between two of its decisions.
+    """
+
+    thresholds: DDPGConfig = field(default_factory=lambda: DDPGConfig(name="ddpg-auto"))
+    period_flows: int = bounded(100, 1)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final
 
 from omegaconf import MISSING
 
-from flowsched_gym.baselines.configuration.algorithm_schemas import CmaEsConfig, DistilConfig
+from flowsched_gym.baselines.configuration.algorithm_schemas import BothAgentsConfig, CmaEsConfig, DistilConfig
 from flowsched_gym.baselines.configuration.schema_checks import CheckedConfig, bounded, check_member
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation.runner import MOST_EPISODES
@@ -162,6 +162,11 @@ class TrainConfig(CheckedConfig):
             raise ConfigError(f"run_name is {self.run_name!r}: it must be the name of a folder inside runs/")
         if self.resume and self.overwrite:
             raise ConfigError("resume and overwrite are both true: a run is either continued or thrown away")
+        if self.resume and isinstance(self.algorithm, BothAgentsConfig):
+            raise ConfigError(
+                "resume is true: checkpoints of algorithm=auto lack the agent of thresholds, so it begins anew "
+                "(overwrite=true)"
+            )
         if self.start is not None and isinstance(self.algorithm, CmaEsConfig):
             raise ConfigError(
                 f"start is {self.start!r}: cmaes begins without a rule, as most rules are no weighted sum of columns, "

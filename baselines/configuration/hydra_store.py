@@ -19,6 +19,7 @@ from omegaconf.errors import OmegaConfBaseException
 from flowsched_gym.baselines.configuration import environment_defaults, sweep_folders, workload_files
 from flowsched_gym.baselines.configuration.algorithm_schemas import (
     A2CConfig,
+    BothAgentsConfig,
     CmaEsConfig,
     DDPGConfig,
     DistilConfig,
@@ -73,6 +74,7 @@ SCHEMAS: Final[Mapping[str, Mapping[str, type]]] = {
     "algorithm": {
         "a2c_schema": A2CConfig,
         "a2c_thesis_schema": ThesisA2CConfig,
+        "both_agents_schema": BothAgentsConfig,
         "cmaes_schema": CmaEsConfig,
         "ddpg_schema": DDPGConfig,
         "distil_schema": DistilConfig,

@@ -129,7 +129,7 @@ MASKED: Final = (MaskablePPOConfig, ReinforceConfig, DistilConfig)
 OWN_SETTINGS: Final = frozenset(
     {
         *("name", "num_envs", "reward_scale", "learning_rate", "final_learning_rate", "final_ent_coef"),
-        *("initial_epsilon", "final_epsilon", "epsilon_fraction", "action_sigma"),
+        *("initial_epsilon", "final_epsilon", "epsilon_fraction", "action_sigma", "thresholds", "period_flows"),
     }
 )
 """Settings that are no arguments of the models."""

@@ -22,6 +22,7 @@ from flowsched_gym.core.errors import ConfigError, listed
 from flowsched_gym.core.files import Ended, ended_by_signals
 from flowsched_gym.envs.policies import Policy
 from flowsched_gym.evaluation import EpisodeRunner, paired_ratio
+from flowsched_gym.evaluation.rollout import rollout
 from flowsched_gym.evaluation.written import column_of
 from flowsched_gym.integrations.sb3 import batched
 from flowsched_gym.players import make_policy
@@ -111,6 +112,7 @@ class Comparisons(_BetweenUpdates):
         config: Heuristics, played once; episodes, interval and metric, which is logged with the ratios to theirs.
         report: Called at each comparison with the decisions made and the mean of the metric.
         compiled: Whether episodes that are played one after the other are simulated by machine code.
+        wrap: Wraps the environment in which the policy plays; ``None`` for nothing.
 
     Attributes:
         due_at: Decisions before the next comparison.
@@ -128,18 +130,22 @@ class Comparisons(_BetweenUpdates):
         report: Callable[[int, float], None] | None = None,
         *,
         compiled: bool = False,
+        wrap: Callable[[Any], Any] | None = None,
     ) -> None:
         super().__init__()
         self._config = config
         self._report = report
         self.due_at = 0
         self.last_summary = ""
+        self._wrapped = False
         spec = find_environment(env_id)
         runner = partial(EpisodeRunner, spec, compile_first=compiled)
         with closing(runner(heuristic_arguments(spec, kwargs))) as self._runner:
             policies = {name: make_policy(name, self._runner.env, seed=config.seed) for name in config.baselines}
             self._baselines = {name: self._play(policy) for name, policy in policies.items()}
-        self._runner = runner(kwargs)
+        self._runner, self._wrapped = runner(kwargs), wrap is not None
+        if wrap is not None:
+            self._runner.env = wrap(self._runner.env)
 
     def _on_rollout_start(self) -> None:
         if self.num_timesteps >= self.due_at:
@@ -175,7 +181,11 @@ class Comparisons(_BetweenUpdates):
     def _play(self, policy: Policy) -> FloatArray:
         """Returns the metric of every episode, (episodes,)."""
         config = self._config
-        played = self._runner.play(policy, episodes=config.interim_episodes, seed=config.seed)
+        if self._wrapped:
+            seeds = range(config.seed, config.seed + config.interim_episodes)
+            played = tuple(rollout(self._runner.env, policy, seed=seed) for seed in seeds)
+        else:
+            played = self._runner.play(policy, episodes=config.interim_episodes, seed=config.seed)
         metrics = played[0].metrics
         if config.metric not in metrics:
             raise ConfigError(

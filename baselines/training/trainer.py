@@ -6,6 +6,7 @@ The folder of a run, the last three by the final comparison (`training_run`)::
     progress.csv        the curves; tensorboard/ the same as event files
     checkpoints/        where the run can be taken up again
     model.zip           the trained model; model.json says for which environment and by which versions
+    thresholds.zip      with algorithm=auto, the agent beside it, likewise
     results/*.json      one result file for each policy on the same unseen episodes
     comparison.md .png  these results as a table and a figure
     result.json         the run in a few numbers, the decisions requested (total_timesteps) and made (num_timesteps)
@@ -17,6 +18,7 @@ import platform
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -28,11 +30,12 @@ from stable_baselines3.common.logger import KVWriter
 from tqdm.contrib.logging import logging_redirect_tqdm
 
 from flowsched_gym import __version__
-from flowsched_gym.baselines.configuration.algorithm_schemas import GradientConfig, RolloutConfig
+from flowsched_gym.baselines.configuration.algorithm_schemas import BothAgentsConfig, GradientConfig, RolloutConfig
 from flowsched_gym.baselines.configuration.hydra_schemas import TrainConfig, Vectorization
 from flowsched_gym.baselines.configuration.hydra_store import environment_arguments
 from flowsched_gym.baselines.configuration.policy_schemas import AutoConfig, FlatConfig, WeightsConfig
 from flowsched_gym.baselines.training.algorithms import build_model
+from flowsched_gym.baselines.training.both_agents import THRESHOLDS, ThresholdsLearner
 from flowsched_gym.baselines.training.callbacks import (
     Checkpoints,
     Comparisons,
@@ -58,11 +61,12 @@ LOGGER: Final = logging.getLogger(__name__)
 RUN_FILE: Final = "run.json"
 MODEL_FILE: Final = "model.zip"
 SIDECAR_FILE: Final = "model.json"
+BESIDE_FILE: Final = "thresholds.zip"
 RESULT_FILE: Final = "result.json"
 CHECKPOINTS_FOLDER: Final = "checkpoints"
 RESULTS: Final = (
     *(CHECKPOINTS_FOLDER, "tensorboard", "wandb", "results"),
-    *(RESULT_FILE, MODEL_FILE, SIDECAR_FILE, "wandb_id.txt"),
+    *(RESULT_FILE, MODEL_FILE, SIDECAR_FILE, BESIDE_FILE, "thresholds.json", "wandb_id.txt"),
 )
 """What a run leaves in its folder."""
 DECISIVE: Final = ("env", "policy", "algorithm", "seed", "start")
@@ -101,8 +105,12 @@ def train(
     begin_folder("run", folder / RUN_FILE, identity, config, RESULTS)
     compiled = config.vectorization is Vectorization.native
     algorithm = config.algorithm
+    beside = None
+    if isinstance(algorithm, BothAgentsConfig):
+        beside = ThresholdsLearner(algorithm, env_id, kwargs, seed=config.seed)
     with ExitStack() as opened:
-        comparisons = Comparisons(env_id, kwargs, config.evaluation, report, compiled=compiled)
+        playing = None if beside is None else partial(beside.wrap, learns=False)
+        comparisons = Comparisons(env_id, kwargs, config.evaluation, report, compiled=compiled, wrap=playing)
         opened.callback(comparisons.close)
         envs = make_training_envs(
             env_id,
@@ -111,6 +119,7 @@ def train(
             seed=config.seed,
             reward_scale=algorithm.reward_scale if isinstance(algorithm, GradientConfig) else 1.0,
             vectorization=config.vectorization,
+            wrap=None if beside is None else partial(beside.wrap, learns=True),
         )
         opened.callback(envs.close)
         model, resumed = _model(config, envs, folder)
@@ -119,7 +128,14 @@ def train(
         opened.callback(logger.close)
         model.set_logger(logger)
         _learn(config, model, comparisons, folder, resumed)
-        _save_model(model, folder, env_id=env_id, kwargs=kwargs, config=config)
+        _save_model(model, folder / MODEL_FILE, env_id=env_id, kwargs=kwargs, config=config)
+        if beside is not None:
+            if not beside.model.num_timesteps:
+                raise ConfigError(
+                    f"total_timesteps is {config.total_timesteps:,}: no period of algorithm.period_flows flows has "
+                    "ended, so the agent of thresholds has learned nothing"
+                )
+            _save_model(beside.model, folder / BESIDE_FILE, env_id=THRESHOLDS, kwargs=beside.kwargs, config=config)
         if finish is not None:
             finish(model.num_timesteps, logger.output_formats)
 
@@ -216,7 +232,7 @@ def _learn(
 
 
 def _save_model(
-    model: BaseAlgorithm, folder: Path, *, env_id: str, kwargs: Mapping[str, Any], config: TrainConfig
+    model: BaseAlgorithm, path: Path, *, env_id: str, kwargs: Mapping[str, Any], config: TrainConfig
 ) -> None:
     """Writes the model, and beside it what it was trained for; each whole or not at all."""
     sidecar = {
@@ -233,5 +249,5 @@ def _save_model(
         "versions": {"flowsched-gym": __version__, "python": platform.python_version()}
         | {name: version(name) for name in VERSIONED},
     }
-    save_model(model, folder / MODEL_FILE, origin=sidecar)
-    write_json(sidecar, folder / SIDECAR_FILE)
+    save_model(model, path, origin=sidecar)
+    write_json(sidecar, path.with_suffix(".json"))

@@ -129,17 +129,28 @@ class ScoredVecEnv(VecEnvWrapper):
 
 
 def make_training_envs(
-    env_id: str, kwargs: dict[str, Any], *, num_envs: int, seed: int, reward_scale: float, vectorization: Vectorization
+    env_id: str,
+    kwargs: dict[str, Any],
+    *,
+    num_envs: int,
+    seed: int,
+    reward_scale: float,
+    vectorization: Vectorization,
+    wrap: Callable[[gymnasium.Env[Any, Any]], gymnasium.Env[Any, Any]] | None = None,
 ) -> VecEnv:
     """Makes environments that are stepped together and begin from seeds of their own, which follow from the run's.
 
-    The id has ``flowsched_gym:`` before it; rewards are multiplied by ``reward_scale``.
+    The id has ``flowsched_gym:`` before it; rewards are multiplied by ``reward_scale``. Where each environment is
+    wrapped, native ones are single ones on machine code.
     """
     envs: VecEnv
-    if vectorization is Vectorization.native and find_environment(env_id).vector_entry_point is not None:
+    native = vectorization is Vectorization.native
+    if native and wrap is not None:
+        kwargs = {**kwargs, "engine": "compiled"}
+    if native and wrap is None and find_environment(env_id).vector_entry_point is not None:
         envs = ScoredVecEnv(make_sb3_vec_env(env_id, num_envs, **kwargs), reward_scale)
     else:
-        make = partial(_make, env_id, kwargs, reward_scale)
+        make = partial(_make, env_id, kwargs, reward_scale, wrap)
         makers: list[Callable[[], gymnasium.Env[Any, Any]]] = [make] * num_envs
         envs = SubprocVecEnv(makers) if vectorization is Vectorization.subproc else DummyVecEnv(makers)
     LOGGER.info("%d environments, stepped by %s", num_envs, _description(envs))
@@ -187,7 +198,12 @@ def _description(envs: VecEnv) -> str:
     return type(envs.venv.envs.unwrapped if isinstance(envs, ScoredVecEnv) else envs).__name__
 
 
-def _make(env_id: str, kwargs: dict[str, Any], reward_scale: float) -> gymnasium.Env[Any, Any]:
+def _make(
+    env_id: str,
+    kwargs: dict[str, Any],
+    reward_scale: float,
+    wrap: Callable[[gymnasium.Env[Any, Any]], gymnasium.Env[Any, Any]] | None,
+) -> gymnasium.Env[Any, Any]:
     # Stable-Baselines3 draws no frames in training, and the checker would be asked at every step.
     env: gymnasium.Env[Any, Any] = gymnasium.make(env_id, disable_env_checker=True, **kwargs)
-    return RepeatableEpisode(Monitor(env), reward_scale)
+    return RepeatableEpisode(Monitor(env if wrap is None else wrap(env)), reward_scale)

@@ -9,7 +9,7 @@ the same flows to all schemes and keeps one value for each seed. All goes to ``d
 import argparse
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -50,6 +50,8 @@ GROUPS: Final = {
     "large": (10 * BYTES_PER_MEGABYTE, np.inf),
 }
 """Sizes in B, above and up to, by which Figures 14 and 15 group flows; the text that we have prints no limits."""
+BURSTS: Final = {"bursts": (20 * BYTES_PER_KILOBYTE - 1, 20 * BYTES_PER_KILOBYTE)}
+"""The size of the flows of the workload ``auto-incast`` that come in bursts, likewise."""
 PHASES: Final = 8
 """Phases of the changing traffic: the paper's eight hours."""
 PHASE_LENGTHS: Final = (2.0, 10.0)
@@ -61,12 +63,14 @@ class Study:
     """Schemes on traffic of one kind, by the names of the tables.
 
     Attributes:
+        groups: Groups of sizes whose metrics are kept as well.
         models: Name of the workload for which trained agents are looked up; ``None`` for none.
         phase: Length in s of the phases by whose arrivals metrics are kept as well; ``None`` for none.
     """
 
     workload: PoissonWorkload | ClusterWorkload
     schemes: Mapping[str, Scheme]
+    groups: Mapping[str, tuple[float, float]] = field(default_factory=lambda: GROUPS)
     models: str | None = None
     phase: float | None = None
 
@@ -133,7 +137,7 @@ def measure(
 def studies(num_flows: int = FLOWS) -> dict[str, Study]:
     """Describes Figures 9 to 12."""
     found = {name: homogeneous(size, num_flows) for name, size in SIZES.items()}
-    found["clusters"] = clusters(num_flows)
+    found["clusters"], found["incast"] = clusters(num_flows), incast(num_flows)
     for length in PHASE_LENGTHS:
         found[f"changing every {length:g} s"] = changing(length, num_flows)
     return found
@@ -160,12 +164,13 @@ def homogeneous(size: str, num_flows: int) -> Study:
 
 
 def clusters(num_flows: int) -> Study:
-    """Describes Figure 10: four clusters with traffic of their own, QLAS with thresholds for each or for all."""
+    """Describes Figure 10: four clusters with traffic of their own, QLAS and QSJF with thresholds for each or all."""
     workload = make_workload("auto-clusters", num_flows=num_flows)
     assert isinstance(workload, ClusterWorkload)
     groups = clusters_of(workload)
     each = [best("qlas", one.size, one.load) for one in workload.traffic]
     pias = [pias_thresholds(one.size, one.load, QUEUES).tolist() for one in workload.traffic]
+    by_size = [best("qsjf", one.size, one.load) for one in workload.traffic]
     mixed = best_for_mixture("qlas", workload)
     return Study(
         workload=workload,
@@ -173,6 +178,7 @@ def clusters(num_flows: int) -> Study:
             "QLAS for each cluster": replayed("mlfq", thresholds=each, groups=groups),
             "QLAS for the mixture": replayed("mlfq", thresholds=mixed),
             "QLAS for web search": replayed("mlfq", thresholds=best("qlas", "web_search")),
+            "QSJF for each cluster": replayed("qsjf", thresholds=by_size, groups=groups),
             "QSJF for the mixture": replayed("qsjf", thresholds=best_for_mixture("qsjf", workload)),
             "QSJF for web search": replayed("qsjf", thresholds=best("qsjf", "web_search")),
             "PIAS for each cluster": replayed("mlfq", thresholds=pias, groups=groups),
@@ -180,6 +186,19 @@ def clusters(num_flows: int) -> Study:
             "SRPT": replayed("srpt"),
         },
         models="auto-clusters",
+    )
+
+
+def incast(num_flows: int) -> Study:
+    """Describes the incast of section 6.1.1, whose flows are a group of their own (``bursts``)."""
+    return Study(
+        workload=make_workload("auto-incast", num_flows=num_flows),  # type: ignore[arg-type]  # a ClusterWorkload
+        schemes={
+            "QLAS": replayed("mlfq", thresholds=best("qlas", "web_search")),
+            "QSJF": replayed("qsjf", thresholds=best("qsjf", "web_search")),
+            "PS": replayed("ps"),
+        },
+        groups=BURSTS,
     )
 
 
@@ -268,12 +287,14 @@ def run_study(study: Study, seeds: Sequence[int], models: Path) -> dict[str, dic
     for seed in seeds:
         flows = study.workload.draw(seed)
         for name, scheme in schemes.items():
-            for metric, value in metrics_of(scheme(flows, seed), study.phase).items():
+            for metric, value in metrics_of(scheme(flows, seed), study.groups, study.phase).items():
                 found[name].setdefault(metric, []).append(value)
     return found
 
 
-def metrics_of(records: Records, phase: float | None = None) -> dict[str, float]:
+def metrics_of(
+    records: Records, groups: Mapping[str, tuple[float, float]] = GROUPS, phase: float | None = None
+) -> dict[str, float]:
     """Returns means and 99th percentiles of FCT in s, of all flows, of groups of sizes, and of phases of arrival."""
     fct, size = records.fct, records.size
     found = {
@@ -282,7 +303,7 @@ def metrics_of(records: Records, phase: float | None = None) -> dict[str, float]
         "mean_slowdown": records.slowdown.mean(),
         "p99_slowdown": np.percentile(records.slowdown, 99),
     }
-    members = {name: (size > above) & (size <= most) for name, (above, most) in GROUPS.items()}
+    members = {name: (size > above) & (size <= most) for name, (above, most) in groups.items()}
     if phase is not None:
         number = (records.arrival_time // phase).astype(np.int64)
         members |= {f"phase {k}": number == k for k in range(PHASES)}

@@ -89,8 +89,8 @@ def batched(model: Any, *, margin: float = MARGIN) -> Policy:
     """Wraps a model so that many episodes can be played with it at once, as a ``BatchedModel``.
 
     That is a model of Stable-Baselines3 or sb3-contrib, or its network, that chooses among discrete actions by their
-    probabilities and has no memory; ``margin`` is that of ``BatchedModel``. Of a model whose network is pure already it
-    is the network; any other stays as it is.
+    probabilities and has no memory, or makes several choices with masks (``BatchedChoices``); ``margin`` is that of
+    ``BatchedModel``. Of a model whose network is pure already it is the network; any other stays as it is.
     """
     policy = _network(model)
     if is_pure(policy):
@@ -100,6 +100,8 @@ def batched(model: Any, *, margin: float = MARGIN) -> Policy:
     space = model.action_space
     if actor and not remembers and isinstance(space, spaces.Discrete) and space.n > 1:
         return BatchedModel(model, margin)
+    if isinstance(space, spaces.MultiDiscrete) and type(policy) is MaskableActorCriticPolicy:
+        return BatchedChoices(model, margin)
     return cast(Policy, model)
 
 
@@ -148,6 +150,51 @@ class BatchedModel:
         for row in np.flatnonzero(near.cpu().numpy()):
             own_mask = {name: None if mask is None else mask[row] for name, mask in masks.items()}
             actions[row] = self._model.predict(observation[row], deterministic=True, **own_mask)[0]
+        return actions, state
+
+
+class BatchedChoices:
+    """A network with masks that makes several choices at once, for many observations as for each alone.
+
+    It takes the likeliest of each choice without the distributions that Stable-Baselines3 makes of them, which take ten
+    times as long as ten layers of 300. The margin is that of ``BatchedModel``, in logits.
+    """
+
+    pure: ClassVar[bool] = True
+
+    def __init__(self, model: Any, margin: float = MARGIN) -> None:
+        self._model, self._margin, self._policy = model, margin, _network(model)
+        self._ends = np.cumsum(model.action_space.nvec)[:-1].tolist()
+
+    def predict(
+        self,
+        observation: npt.NDArray[np.floating],
+        state: Any = None,
+        episode_start: BoolArray | None = None,
+        deterministic: bool = False,
+        action_masks: BoolArray | None = None,
+    ) -> tuple[IntArray, Any]:
+        """Chooses actions of one observation, (size,), or of many, (batch, size); see ``Policy``."""
+        if not deterministic:
+            drawn: IntArray = self._model.predict(observation, action_masks=action_masks)[0]
+            return drawn, state
+        policy, alone = self._policy, np.ndim(observation) == 1
+        with torch.no_grad():
+            policy.set_training_mode(False)
+            features = policy.extract_features(policy.obs_to_tensor(observation)[0], policy.pi_features_extractor)
+            logits = policy.action_net(policy.mlp_extractor.forward_actor(features)).numpy()
+        if action_masks is not None:
+            logits = np.where(action_masks.reshape(logits.shape), logits, -np.inf)
+        choices = np.split(logits, self._ends, axis=1)
+        actions: IntArray = np.stack([each.argmax(axis=1) for each in choices], axis=1)
+        if alone:
+            return actions[0], state
+        least = [np.sort(each, axis=1)[:, -2:] for each in choices if each.shape[1] > 1]
+        near = np.min([best - second for second, best in (pair.T for pair in least)], axis=0)
+        scale = np.maximum(1.0, np.abs(np.where(np.isfinite(logits), logits, 0.0)).max(axis=1))
+        for row in np.flatnonzero(near < self._margin * scale):
+            own_mask = None if action_masks is None else action_masks[row]
+            actions[row] = self.predict(observation[row], deterministic=True, action_masks=own_mask)[0]
         return actions, state
 
 

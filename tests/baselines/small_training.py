@@ -47,6 +47,11 @@ def compose_defaults(*overrides: str) -> tuple[TrainConfig, dict[str, Any]]:
     return _read(*COMMON, *fewest, *overrides)
 
 
+def compose_experiment(*overrides: str) -> tuple[TrainConfig, dict[str, Any]]:
+    """Composes an experiment with few episodes."""
+    return _read("algorithm.num_envs=4", *COMMON[3:5], "progress_bar=false", "run_name=small", *overrides)
+
+
 def _composed(*overrides: str) -> tuple[TrainConfig, dict[str, Any]]:
     """Composes a training, with a small network and small batches where the overrides choose none."""
     algorithm = next((override for override in overrides if override.startswith("algorithm=")), "algorithm=ppo")

@@ -3,15 +3,11 @@
 import re
 
 import gymnasium as gym
-import numpy as np
 import pytest
 import torch
 
-from flowsched_gym.baselines import ppo_without_sb3, train_auto
+from flowsched_gym.baselines import ppo_without_sb3
 from flowsched_gym.baselines.ppo_without_sb3 import ENV_ID, Agent, Options, advantages_of, improve, main, train
-from flowsched_gym.baselines.train_auto import LONG_FLOWS, ThresholdsBeside
-from flowsched_gym.envs.policies.policy import attribute_of
-from flowsched_gym.systems.auto.thresholds.config import SCALE, AuTOThresholdsConfig
 from flowsched_gym.workload import draw_flows, make_workload, write_flows
 
 FLOWS = 30
@@ -101,58 +97,7 @@ def test_what_went_better_than_expected_becomes_likelier_and_masked_actions_neve
     assert (after.probs[~masks] == 0).all()
 
 
-def small_env(choose, learn=None):
-    config = AuTOThresholdsConfig(hosts=4, period_flows=50, link_gbps=3.0)
-    return ThresholdsBeside(gym.make(LONG_FLOWS, hosts=4, flows=300), config, choose, learn)
-
-
-def test_the_agent_beside_sets_thresholds_once_per_period_and_is_paid_for_the_flows_since() -> None:
-    asked: list[np.ndarray] = []
-    told: list[tuple] = []
-
-    def choose(observation):
-        asked.append(observation)
-        return np.array([-0.5, 0.0, 0.5], dtype=np.float32) + np.float32(0.1 * len(asked))
-
-    env, over = small_env(choose, lambda *transition: told.append(transition)), False
-    env.reset(seed=0)
-    set_now = attribute_of(env.unwrapped, "decision")().record.thresholds.copy()
-    while not over:
-        *_, over, _, _ = env.step(np.zeros(env.action_space.shape, dtype=np.int64))
-
-    # It is asked before the next long flow is steered, so that some periods have more flows.
-    assert 2 <= len(asked) <= 300 // 50
-    assert len(told) == len(asked)
-    assert set_now.tolist() == SCALE.thresholds_of(told[0][1].astype(np.float64)[None]).tolist()
-    assert [ended for *_, ended in told] == [False] * (len(told) - 1) + [True]
-    for number, (before, action, _, after, ended) in enumerate(told):
-        assert np.array_equal(before, asked[number])
-        assert action[0] == pytest.approx(-0.5 + 0.1 * (number + 1))
-        assert ended or np.array_equal(after, asked[number + 1])
-    # Minus the logarithm of a mean completion time over what the flows would take alone.
-    assert all(-10 < reward < 0 for _, _, reward, _, _ in told)
-
-
-def test_both_agents_are_trained_kept_and_compared(tmp_path, capsys) -> None:
-    small = ["--hosts", "4", "--flows", "300", "--period-flows", "50", "--decisions", "256", "--episodes", "1"]
-
-    train_auto.main([*small, "--folder", str(tmp_path / "models")])
-
-    assert {path.name for path in (tmp_path / "models").iterdir()} == {"thresholds.zip", "long_flows.zip"}
-    printed = capsys.readouterr().out.splitlines()[1:]
-    assert [line.partition("  ")[0] for line in printed] == [
-        *("ecmp, mismatched", "learned, mismatched", "ecmp, qlas", "learned, qlas", "ecmp, learned", "learned, learned")
-    ]
-
-
-def test_a_run_in_which_an_agent_learns_nothing_is_refused(tmp_path, capsys) -> None:
-    small = f"--hosts 4 --folder {tmp_path / 'models'} --decisions"
-    for command, words, message in (
-        (main, "--total-steps 8191", "--total-steps is 8,191: the first update comes after 256 * 32 = 8,192"),
-        (train_auto.main, f"{small} 255", "decisions is 255: the agent of long flows first updates"),
-        (train_auto.main, f"{small} 256 --period-flows 9000 --flows 9000", "no period of 9,000 (period_flows)"),
-    ):
-        with pytest.raises(SystemExit, match="2"):
-            command(words.split())
-        assert message in capsys.readouterr().err
-        assert list(tmp_path.iterdir()) == []
+def test_a_run_that_ends_before_the_first_update_is_refused(capsys) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["--total-steps", "8191"])
+    assert "--total-steps is 8,191: the first update comes after 256 * 32 = 8,192" in capsys.readouterr().err

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from flowsched_gym import replay
 from flowsched_gym.core.errors import ConfigError, SimulationError
 from flowsched_gym.core.periods import Period, PeriodDecision
 from flowsched_gym.fluid.compiled import BatchSimulation, CompiledSimulation
@@ -78,6 +79,15 @@ def test_hosts_of_different_groups_obey_different_thresholds() -> None:
         simulation = Simulation(flows, switch, Mlfq(thresholds, groups=[0, 1, 0]))
         simulation.run()
         assert simulation.records().completion_time.tolist() == completed
+
+
+@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+def test_hosts_of_different_groups_have_different_queues_by_size(engine) -> None:
+    flows = make_flows([0.0, 0.0], [4.0, 4.0], source=[0, 1], destination=[2, 2])
+    for thresholds, completed in (([[4.0], [4.0]], [8.0, 8.0]), ([[3.0], [4.0]], [8.0, 4.0])):
+        own: Any = {"thresholds": thresholds, "groups": [0, 1, 0]}
+        network: Any = {"topology": "big-switch", "capacity": 1.0, "num_hosts": 3, "engine": engine}
+        assert replay(flows, discipline="qsjf", parameters=own, **network).completion_time.tolist() == completed
 
 
 def test_a_flow_can_be_held_in_a_queue_and_let_go() -> None:

@@ -238,6 +238,30 @@ def test_a_batch_gets_the_actions_of_each_observation_alone(algorithm: Any) -> N
         assert policy.predict(row, deterministic=True, action_masks=mask)[0] == action
 
 
+@pytest.mark.parametrize("margin", [MARGIN, 100.0], ids=["batch", "alone"])
+def test_several_choices_with_masks_are_those_of_the_model(margin: float) -> None:
+    env = gym.make("flowsched/AuTOLongFlows-v0", hosts=4, flows=200, n_l=3, thresholds=[1e5, 1e6])
+    model = MaskablePPO("MlpPolicy", env, policy_kwargs={"net_arch": [16]}, seed=1, device="cpu")
+    with torch.no_grad():
+        model.policy.action_net.weight.mul_(100.0)
+    observations, masks = look(env)
+    policy: Any = batched(model, margin=margin)
+    assert is_pure(policy)
+    alone = np.stack(
+        [
+            model.predict(row, deterministic=True, action_masks=mask)[0]
+            for row, mask in zip(observations, masks, strict=True)
+        ]
+    )
+    assert len(np.unique(alone, axis=0)) > 3
+    assert np.array_equal(policy.predict(observations, deterministic=True, action_masks=masks)[0], alone)
+    assert np.array_equal(policy.predict(observations[0], deterministic=True, action_masks=masks[0])[0], alone[0])
+    torch.manual_seed(5)
+    drawn = model.predict(observations[0], action_masks=masks[0])[0]
+    torch.manual_seed(5)
+    assert np.array_equal(policy.predict(observations[0], action_masks=masks[0])[0], drawn)
+
+
 @pytest.mark.parametrize("algorithm", [PPO, MaskablePPO], ids=lambda algorithm: algorithm.__name__)
 def test_where_actions_are_nearly_equally_likely_the_model_is_asked_alone(algorithm, monkeypatch) -> None:
     env = artemis()

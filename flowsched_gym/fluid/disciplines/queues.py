@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
@@ -36,7 +36,46 @@ class Within(StrEnum):
     FIFO = "fifo"
 
 
-class Mlfq(Discipline):
+class _Grouped(Discipline):
+    """Queues with thresholds that may differ by the group of a flow's source; the arguments are those of ``Mlfq``."""
+
+    record: Any
+
+    def __init__(
+        self, thresholds: Thresholds, within: str = Within.PS, groups: Sequence[int] | IntArray | None = None
+    ) -> None:
+        self._thresholds = _rows(thresholds)
+        self._share = check_choice("within", within, Within) is Within.PS
+        self.num_priorities = self.num_queues if self._share else 0
+        self._groups = None if groups is None else check_whole_numbers("groups", groups)
+        if self._groups is not None and len(self._groups):
+            least, most = int(self._groups.min()), int(self._groups.max())
+            if least < 0 or most >= self.num_groups:
+                raise ConfigError(
+                    f"groups has {least if least < 0 else most}: thresholds has the groups 0 to {self.num_groups - 1}"
+                )
+
+    @property
+    def num_groups(self) -> int:
+        """Groups of hosts that have thresholds of their own."""
+        return len(self._thresholds)
+
+    @property
+    def num_queues(self) -> int:
+        """Queues (K)."""
+        return int(self._thresholds.shape[1]) + 1
+
+    def begin_network(self, n: int, first_row: int, flows: Workload) -> None:
+        """Finds the group of each flow; refuses a host without one."""
+        if self._groups is None:
+            return
+        source = flows.source
+        if len(source) and source.max() >= len(self._groups):
+            raise ConfigError(f"groups has {len(self._groups)} hosts: host {source.max()} sends")
+        self.record.group[first_row : first_row + len(source)] = self._groups[source]
+
+
+class Mlfq(_Grouped):
     """Multi-level feedback queues: a flow is demoted when it has attained a threshold; queue 0 is the highest.
 
     Args:
@@ -54,20 +93,6 @@ class Mlfq(Discipline):
     kept_once = ("changed",)
     stops_flows = True
     record: FeedbackQueues
-
-    def __init__(
-        self, thresholds: Thresholds, within: str = Within.PS, groups: Sequence[int] | IntArray | None = None
-    ) -> None:
-        self._thresholds = _rows(thresholds)
-        self._share = check_choice("within", within, Within) is Within.PS
-        self.num_priorities = self.num_queues if self._share else 0
-        self._groups = None if groups is None else check_whole_numbers("groups", groups)
-        if self._groups is not None and len(self._groups):
-            least, most = int(self._groups.min()), int(self._groups.max())
-            if least < 0 or most >= self.num_groups:
-                raise ConfigError(
-                    f"groups has {least if least < 0 else most}: thresholds has the groups 0 to {self.num_groups - 1}"
-                )
 
     @staticmethod
     def begin_flow(now: float, n: int, row: int, state: FlowState, controls: Controls, record: FeedbackQueues) -> None:
@@ -98,16 +123,6 @@ class Mlfq(Discipline):
         """Returns whether thresholds have changed, or flows have been pinned or let go."""
         return bool(record.changed[n] > 0)
 
-    @property
-    def num_groups(self) -> int:
-        """Groups of hosts that have thresholds of their own."""
-        return len(self._thresholds)
-
-    @property
-    def num_queues(self) -> int:
-        """Queues (K)."""
-        return int(self._thresholds.shape[1]) + 1
-
     def new_record(self, num_flows: int, network: Network, num_networks: int) -> FeedbackQueues:
         """Makes room for the queues."""
         return FeedbackQueues(
@@ -123,13 +138,8 @@ class Mlfq(Discipline):
 
     def begin_network(self, n: int, first_row: int, flows: Workload) -> None:
         """Sets the first thresholds, and finds the group of each flow; refuses a host without one."""
+        super().begin_network(n, first_row, flows)
         self.record.thresholds[n * self.num_groups : (n + 1) * self.num_groups] = self._thresholds
-        if self._groups is None:
-            return
-        source = flows.source
-        if len(source) and source.max() >= len(self._groups):
-            raise ConfigError(f"groups has {len(self._groups)} hosts: host {source.max()} sends")
-        self.record.group[first_row : first_row + len(source)] = self._groups[source]
 
     def set_thresholds(self, thresholds: Thresholds, n: int = 0) -> None:
         """Sets the thresholds of network ``n``, from the next sharing of its links on.
@@ -149,37 +159,34 @@ class Mlfq(Discipline):
 
 
 class _SizeClasses(NamedTuple):
-    """Queues of flows, ``level``, by their sizes in B; the flows of a queue share or not."""
+    """Queues of flows, ``level``, by their sizes in B and ``group``; the flows of a queue share or not."""
 
     share: bool
     thresholds: FloatArray
     level: IntArray
+    group: IntArray
 
 
-class Qsjf(Discipline):
+class Qsjf(_Grouped):
     """Queues by original size, strict priority to the smaller: size <= thresholds[0] is queue 0, and so on.
 
     Args:
-        thresholds: Largest size of each queue but the last in B, increasing, (num_queues - 1,).
+        thresholds: Largest size of each queue but the last in B, increasing, (num_queues - 1,), or such a row for each
+            group of hosts.
         within: ``ps`` to share inside a queue, ``fifo`` to serve in the order of arrival.
+        groups: As for ``Mlfq``.
 
-    Raises:
-        ConfigError: There is no threshold, or they are not finite, positive and increasing.
+    Raises as ``Mlfq`` does.
     """
 
     record_type = _SizeClasses
-    kept = ("level",)
-
-    def __init__(self, thresholds: Sequence[float], within: str = Within.PS) -> None:
-        self._thresholds = check_limits(thresholds)
-        self._share = check_choice("within", within, Within) is Within.PS
-        self.num_priorities = len(self._thresholds) + 1 if self._share else 0
+    kept = ("level", "group")
 
     @staticmethod
     def begin_flow(now: float, n: int, row: int, state: FlowState, controls: Controls, record: _SizeClasses) -> None:
         """Finds the queue of a flow."""
-        level = 0
-        while level < len(record.thresholds) and state.size[row] > record.thresholds[level]:
+        level, limits = 0, record.thresholds[record.group[row]]
+        while level < len(limits) and state.size[row] > limits[level]:
             level += 1
         record.level[row] = level
 
@@ -199,7 +206,8 @@ class Qsjf(Discipline):
 
     def new_record(self, num_flows: int, network: Network, num_networks: int) -> _SizeClasses:
         """Makes room for the queues."""
-        return _SizeClasses(self._share, self._thresholds, np.zeros(num_flows, dtype=np.int64))
+        level, group = (np.zeros(num_flows, dtype=np.int64) for _ in range(2))
+        return _SizeClasses(self._share, self._thresholds, level, group)
 
 
 class Wfq(Discipline):

@@ -325,7 +325,9 @@ def test_the_results_of_auto_are_those_of_todays_model(name, part):
 def test_the_phases_of_auto_are_those_of_todays_model():
     study = auto.changing(2.0, auto.FLOWS)
     committed = results_of("auto")["studies"]["figures 9 to 12"]["changing every 2 s"][auto.TOLD]
-    found = auto.metrics_of(study.schemes[auto.TOLD](study.workload.draw(merp.SEEDS[0]), merp.SEEDS[0]), study.phase)
+    found = auto.metrics_of(
+        study.schemes[auto.TOLD](study.workload.draw(merp.SEEDS[0]), merp.SEEDS[0]), phase=study.phase
+    )
     assert len([metric for metric in found if "phase" in metric]) == 2 * auto.PHASES
     for metric, values in committed.items():
         assert found[metric] == pytest.approx(values[0], rel=1e-5), metric
