@@ -143,8 +143,9 @@ What differs, and why:
 - As packets, windows by what is left win about half of what they do as a fluid at load 0.9, where tasks are longer than
   a few packets, and nothing at once: so many flows share the link that no window is above one packet.
 - The whole is no more than its windows: with long tasks at load 0.9 mean TCT is 31 % below D2TCP with both, 30 % with
-  windows alone, 18 % with queues alone; over two decades of sizes 18, 26 and 8 %. With short tasks queues cost more than
-  windows win. As packets, queues add something to windows for long tasks (23 % in place of 17 %), and, at once, for all.
+  windows alone, 18 % with queues alone; over two decades of sizes 18, 26 and 8 %. With short tasks queues cost more
+  than windows win. As packets, queues add something to windows for long tasks (23 % in place of 17 %), and, at once,
+  for all.
 - Where flows are served one by one in the order of tasks (`serial`), mean FCT is far above that of D2TCP, for the small
   flows of later tasks wait for all of the first. Windows by what is left are ahead in mean FCT and in mean TCT.
 """

@@ -6,6 +6,7 @@ each run; ``make paper`` lays it out beside the thesis's figures.
 """
 
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,16 +14,18 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.paper.thesis_agreement import agreement
-from benchmarks.rules import tuned
-from flowsched_gym.core.packed import files_in, is_folder
+from benchmarks.paper.thesis_returns import returns
+from flowsched_gym.core.packed import files_in
 from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
-from flowsched_gym.evaluation import make_environment, rollout, write_json
-from flowsched_gym.integrations.sb3 import load_policy
+from flowsched_gym.evaluation import EpisodeRunner, write_json
+from flowsched_gym.flows.records import Records
+from flowsched_gym.integrations.models import load_player
 from flowsched_gym.leaderboard import load_suite
 from flowsched_gym.players import find_player, make_policy
+from flowsched_gym.registration import find_environment
 
 HERE: Final = Path(__file__).resolve().parent
-MODELS: Final = HERE.parent / "models"
+MODELS: Final = HERE.parent / "models" / "paper"
 FIGURES: Final = HERE / "data" / "thesis.json"
 ARTEMIS: Final = "flowsched/Artemis-v0"
 TRANSPORT: Final = "tcp-lossy-2018a"
@@ -32,14 +35,19 @@ WHOLE: Final = ("edf:queue=whole", "ssdf:queue=whole", "lsdf:queue=whole")
 HEURISTICS: Final = ("fifo", "edf", "ssdf", "lsdf", *WHOLE, "feasible-first", "lifo", "skip-late")
 AGENTS: Final = {
     "a2c-thesis": {"observation": "paper", "reward": "lagged"},
+    "a2c-paper": {"observation": "paper"},
+    "a2c": {},
+    "ppo-paper": {"observation": "paper"},
     "ppo": {},
     "ppo-wait": {"defer": "wait"},
 }
-"""Trained agents, and what they need of the environment besides."""
-SEARCHES: Final = {"search": "lifo", "search-wait": "paced"}
+"""Trained agents, and what they need of the environment besides; ``benchmarks/models/README.md`` has the commands."""
+NUM_TRAININGS: Final = 10
+SEARCHES: Final = {"search": "base=lifo", "search-wait": "base=paced,base.base=lifo,base.active=5"}
 """Search by rollouts, and of which rule."""
 PACED: Final = "paced"
-"""The rule that lets only some flows send at once, with the options that ``benchmarks/rules.py`` found."""
+PACED_RULE: Final = f"{PACED}:base=lifo,active=5"
+"""The rule that lets only some flows send at once, with the options that were best in validation episodes."""
 DEFERRING: Final = {PACED: {"defer": "wait"}, "search-wait": {"defer": "wait"}}
 """What others than agents need of the environment."""
 NUM_FUTURES: Final = 4
@@ -49,10 +57,12 @@ FIRST_SEED: Final = load_suite(HERE / "standard-v1.json").test[0]
 TOKENS: Final = (1, 2, 3, 5, 7, 10, 15, 31, 63, 127)
 NUM_TOKENS: Final = 10
 WINDOW: Final = 5
+SETTING: Final = {"k": NUM_TOKENS, "f": WINDOW, "transport": TRANSPORT, "engine": "compiled"}
 EARLY: Final = 40 * SECONDS_PER_MILLISECOND
 LATE: Final = 50 * SECONDS_PER_MILLISECOND
 PERCENTS: Final = (*range(0, 96, 5), 96, 97, 98, 99, 100)
 STALLED: Final = 150 * SECONDS_PER_MILLISECOND
+DIGITS: Final = 6
 FLOWS_PER_POINT: Final = 100
 """Flows of ten bursts."""
 
@@ -74,6 +84,9 @@ def main() -> None:
             count: {name: each[name] for name in ("runs", "fct_ms")} for count, each in played.items()
         }
     found["agreement"] = {agent: agreement_of(agent) for agent in AGENTS}
+    found["returns"] = returns(
+        ARTEMIS, k=NUM_TOKENS, f=WINDOW, transport=TRANSPORT, workload=VARIANTS["1"], **AGENTS["a2c-thesis"]
+    )
     write_json(found, FIGURES)
     print(f"written to {FIGURES}")
 
@@ -85,32 +98,42 @@ def measure(
 
     Returns:
         ``played``, who did; ``runs``, what came of each run; percentiles of all flows: ``fct_ms``, and ``gaps_ms``
-        between deliveries; and ``so_far``, for each run the shares of deadlines met of the flows of the first 10, 20,
-        ... bursts.
+        between deliveries; ``so_far``, for each run the shares of deadlines met of the flows of the first 10, 20, ...
+        bursts, the mean of all trainings; and of agents ``favourites``, how often each training takes its most frequent
+        action.
     """
-    kwargs = {"workload": workload, "k": NUM_TOKENS, "f": WINDOW, "transport": TRANSPORT, "engine": "compiled"}
-    kwargs |= {**AGENTS.get(policy, {}), **DEFERRING.get(policy, {}), **(arguments or {})}
+    kwargs = {
+        **SETTING,
+        "workload": workload,
+        **AGENTS.get(policy, {}),
+        **DEFERRING.get(policy, {}),
+        **(arguments or {}),
+    }
     runs: Runs = {}
-    times, gaps, so_far = [], [], []
+    times, gaps, so_far, favourites = [], [], [], []
     for player in players(policy, workload):
         settings = find_player(player, ARTEMIS).settings if isinstance(player, str) else {}
-        env = make_environment(ARTEMIS, {**kwargs, **settings})
-        agent = make_policy(player, env, seed=0) if isinstance(player, str) else load_policy(player, env)
-        for seed in range(FIRST_SEED, FIRST_SEED + num_runs):
-            rollout(env, agent, seed=seed)
-            records = env.unwrapped.records()  # type: ignore[attr-defined]
+        played: dict[int, Records] = {}
+        with closing(EpisodeRunner(find_environment(ARTEMIS), {**kwargs, **settings})) as runner:
+            agent = (
+                make_policy(player, runner.env, seed=0) if isinstance(player, str) else load_player(player, runner.env)
+            )
+            episodes = runner.play(agent, episodes=num_runs, seed=FIRST_SEED, on_records=played.__setitem__)
+        actions = np.concatenate([each.actions for each in episodes if each.actions is not None])
+        favourites.append(round(float(np.bincount(actions).max() / len(actions)), 4))
+        for _, records in sorted(played.items()):
             times.append(records.fct)
             gaps.append(np.diff(np.sort(records.completion_time)))
             so_far.append(met_so_far(records.deadline_met))
             for name, value in figures_of(records.arrival_time, records.fct, records.deadline_span).items():
-                runs.setdefault(name, []).append(value)
-    played = [player if isinstance(player, str) else player.name for player in players(policy, workload)]
+                runs.setdefault(name, []).append(round(value, DIGITS))
     return {
-        "played": played,
+        "played": [player if isinstance(player, str) else player.name for player in players(policy, workload)],
         "runs": runs,
         "fct_ms": percentiles(times),
         "gaps_ms": percentiles(gaps),
-        "so_far": so_far,
+        "so_far": np.mean(np.reshape(so_far, (-1, num_runs, len(so_far[0]))), axis=0).round(4).tolist(),
+        **({"favourites": favourites} if policy in AGENTS else {}),
     }
 
 
@@ -118,27 +141,20 @@ def players(policy: str, workload: str) -> list[str | Path]:
     """Lists who plays under a name: a policy of the package, or the models of an agent."""
     if policy in AGENTS:
         return [*trainings(workload, policy)]
-    if policy == PACED:
-        return [tuned(workload, PACED)]
-    if policy not in SEARCHES:
-        return [policy]
-    base = SEARCHES[policy]
-    name, _, options = (tuned(workload, base) if base == PACED else base).partition(":")
-    of_base = "".join(f",base.{option}" for option in options.split(",") if option)
-    return [f"search:base={name}{of_base},futures={NUM_FUTURES},rounds=2"]
+    if policy in SEARCHES:
+        return [f"search:{SEARCHES[policy]},futures={NUM_FUTURES},rounds=2"]
+    return [PACED_RULE if policy == PACED else policy]
 
 
-def agreement_of(agent: str, *, num_runs: int = 5) -> dict[str, Any]:
+def agreement_of(agent: str, *, num_runs: int = 2) -> dict[str, Any]:
     """Finds which rules an agent of variant 1 agrees with."""
-    kwargs = {"workload": VARIANTS["1"], "k": NUM_TOKENS, "f": WINDOW, "transport": TRANSPORT, "engine": "compiled"}
-    seeds = range(FIRST_SEED, FIRST_SEED + num_runs)
-    return agreement(trainings(VARIANTS["1"], agent), {**kwargs, **AGENTS[agent]}, seeds)
+    kwargs = {**SETTING, "workload": VARIANTS["1"], **AGENTS[agent]}
+    return agreement(trainings(VARIANTS["1"], agent), kwargs, range(FIRST_SEED, FIRST_SEED + num_runs))
 
 
 def trainings(workload: str, agent: str) -> list[Path]:
     """Lists the models of an agent."""
-    folder = MODELS / workload / agent
-    return files_in(folder, ".zip") if is_folder(folder) else []
+    return files_in(MODELS / f"{workload}-{agent}", ".zip")
 
 
 def figures_of(

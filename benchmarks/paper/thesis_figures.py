@@ -7,8 +7,7 @@ import numpy as np
 
 from benchmarks.paper.figures import GREY, HERE, band, headline, label_all, logarithmic, panel_title, panels, save
 from benchmarks.paper.ns3 import THESIS
-from benchmarks.paper.thesis import NUM_RUNS, PERCENTS, TOKENS
-from benchmarks.paper.thesis_agreement import STATES
+from benchmarks.paper.thesis import PERCENTS, TOKENS
 from flowsched_gym.core.files import read_json
 from flowsched_gym.evaluation.figures import CURVES, LEARNED
 
@@ -25,8 +24,6 @@ COLOURS: Final = {
     "ppo-wait": CURVES[3],
 }
 """Policies that are drawn."""
-LEAST_DECISIONS: Final = 50
-"""Of a state that is drawn."""
 LAST: Final = PERCENTS.index(95)
 """End of the percentiles that are drawn; the slowest flows have a panel of their own."""
 SOME_TOKENS: Final = dict(zip(("1", "3", "5", "10", "31", "127"), CURVES, strict=True))
@@ -39,11 +36,7 @@ def draw(found: dict[str, Any], folder: Path = HERE) -> list[Path]:
     for variant in found["variants"]:
         drawn[f"thesis_fct_{variant}.png"] = draw_times(found, variant)
         drawn[f"thesis_course_{variant}.png"] = draw_course(found, variant)
-    drawn |= {
-        "thesis_tokens.png": draw_tokens(found["tokens"]),
-        "thesis_agreement.png": draw_agreement(found["agreement"]),
-    }
-    return save(drawn, folder)
+    return save(drawn | {"thesis_tokens.png": draw_tokens(found["tokens"])}, folder)
 
 
 def printed_times(variant: str) -> dict[str, dict[int, float]]:
@@ -60,11 +53,9 @@ def draw_course(found: dict[str, Any], variant: str) -> "Figure":
     policies, printed = found["variants"][variant], printed_times(variant)
     figure, [row] = panels(1, 3, (15, 4.6))
     for policy, colour in COLOURS.items():
-        # An agent's trainings have met the same runs, one after the other: the mean of them is one run's.
         so_far = np.array(policies[policy]["so_far"])
-        each_run = so_far.reshape(-1, NUM_RUNS, so_far.shape[1]).mean(axis=0)
         bursts = 10 * np.arange(1, so_far.shape[1] + 1)
-        band(row[0], bursts.tolist(), each_run.T.tolist(), color=colour, scale=100.0, label=policy)
+        band(row[0], bursts.tolist(), so_far.T.tolist(), color=colour, scale=100.0, label=policy)
         row[1].plot(PERCENTS[LAST:], policies[policy]["fct_ms"][LAST:], "o-", color=colour, label=policy)
         tail = {percent: time for percent, time in printed.get(policy, {}).items() if percent >= PERCENTS[LAST]}
         if tail:
@@ -125,26 +116,4 @@ def draw_tokens(tokens: dict[str, dict[str, dict[str, Any]]]) -> "Figure":
     panel_title(rows[0][1], "edf: figure 4.4")
     headline(figure, "Artemis, workload A, variant 1, with other numbers of tokens")
     label_all([[axes] for row in rows for axes in row])
-    return figure
-
-
-def draw_agreement(agents: dict[str, Any]) -> "Figure":
-    """Draws how often two agents agree with rules, by state."""
-    colours = {**COLOURS, "feasible-first": CURVES[3], "lifo": CURVES[4], "waits": LEARNED}
-    figure, rows = panels(2, len(STATES), (14, 7.5), sharey=True)
-    for row, agent in zip(rows, ("ppo", "ppo-wait"), strict=True):
-        for axes, (kind, names) in zip(row, STATES.items(), strict=True):
-            found = agents[agent]["states"][kind]
-            states = [name for name in names if found[name]["decisions"] >= LEAST_DECISIONS]
-            for rule in ("ssdf", "lsdf", "feasible-first", "lifo", *(("waits",) if agent == "ppo-wait" else ())):
-                values = [100 * found[name][rule] for name in states]
-                axes.plot(range(len(states)), values, "o-", color=colours[rule], label=rule)
-            chance = [100 * found[name]["chance"] for name in states]
-            axes.plot(range(len(states)), chance, "--", color=GREY, label="by chance")
-            axes.set_xticks(range(len(states)), states)
-            axes.set(xlabel=kind, ylim=(0, 100))
-            panel_title(axes, agent)
-        row[0].set_ylabel("same request as the rule (%)")
-    headline(figure, "Which rules the agents agree with, workload A, variant 1, where packets are lost")
-    label_all([[row[-1]] for row in rows])
     return figure

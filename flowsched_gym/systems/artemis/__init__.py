@@ -30,7 +30,10 @@ SYSTEM: Final = SystemSpec(
             heuristic_kwargs={"observation": "full"},
             ability=Ability.of(("grant",), ("sizes", "deadlines")),
             abilities={
-                "observation": {"full": Ability.of(information=("ages", "load"))},
+                "observation": {
+                    "request": Ability.of(information=("load",)),
+                    "full": Ability.of(information=("ages", "load")),
+                },
                 "defer": {"wait": Ability.of(actions=("wait",)), "to-back": Ability.of(actions=("postpone",))},
             },
             policies=(

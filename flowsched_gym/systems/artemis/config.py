@@ -37,8 +37,10 @@ class Observation(StrEnum):
 
     PAPER = "paper"
     """Size and deadline of each visible request, as in the thesis, section 3.3."""
+    REQUEST = "request"
+    """These and the load of its source: what a request tells in the thesis, Figure 3.1."""
     FULL = "full"
-    """These, and how long each has waited, what is left of its deadline, and the state of the destination."""
+    """Size and deadline, how long each has waited, what is left of its deadline, and the state of the destination."""
 
 
 class Reward(StrEnum):

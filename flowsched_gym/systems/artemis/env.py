@@ -47,7 +47,10 @@ class ArtemisEnv(DecisionEnv[ArtemisRules]):
 
     {columns}
 
-    ``observation="paper"``: size and deadline_span of each slot alone, (2 f,).
+    ``observation="paper"``: size and deadline_span of each slot alone, (2 f,). ``observation="request"`` adds to each
+    what the thesis's Figure 3.1 has besides, (3 f,):
+
+    {columns: observation="request"}
 
     ## Rewards
     One term, ``deadline_met``: 1 for each flow that finishes by its deadline, given to the action after which it
@@ -107,6 +110,7 @@ class ArtemisEnv(DecisionEnv[ArtemisRules]):
                 can_postpone=config.defer is Defer.TO_BACK,
                 is_lagged=config.reward is Reward.LAGGED,
                 sees_all=config.observation is Observation.FULL,
+                sees_load=config.observation is Observation.REQUEST,
                 line_rate=config.capacity,
             ),
             spaces.Discrete(config.f + {Defer.NONE: 0, Defer.WAIT: 1, Defer.TO_BACK: config.f}[config.defer]),

@@ -37,7 +37,12 @@ REQUEST: Final = (
     Column.signed("slack", "time to the deadline less the time to send at line rate", "s", TIME_SCALE),
     Column.fraction("postponed", "1 if the request was sent to the back once"),
 )
-write_destination, write_request, write_sizes = writer(DESTINATION), writer(REQUEST), writer((SIZE, DEADLINE_SPAN))
+PAPER: Final = (SIZE, DEADLINE_SPAN)
+SOURCE_LOAD: Final = Column.squashed(
+    "source_load", "bytes that its source has yet to send, of all requests that have come", "B", SIZE_SCALE
+)
+write_destination, write_request, write_sizes = writer(DESTINATION), writer(REQUEST), writer(PAPER)
+write_load = writer((SOURCE_LOAD,))
 
 
 class ArtemisRules(NamedTuple):
@@ -48,6 +53,7 @@ class ArtemisRules(NamedTuple):
         can_postpone: Whether one more action for each slot sends its request to the back, once.
         is_lagged: Whether each action is rewarded for one delivered flow, the oldest, and not for all.
         sees_all: Whether all columns are observed, or the paper's.
+        sees_load: Whether the load of the source is observed besides the paper's columns.
         line_rate: Capacity of a destination's link in B/s.
     """
 
@@ -57,6 +63,7 @@ class ArtemisRules(NamedTuple):
     can_postpone: bool
     is_lagged: bool
     sees_all: bool
+    sees_load: bool
     line_rate: float
 
     def act(self, decision: Decision, action: int) -> tuple[int, int, bool]:
@@ -90,6 +97,8 @@ class ArtemisRules(NamedTuple):
         for row in decision.candidates[first:last][: self.num_slots]:
             if not self.sees_all:
                 at = write_sizes(self, observation, at, size=state.size[row], deadline_span=span[row])
+                if self.sees_load:
+                    at = write_load(self, observation, at, source_load=_source_load(decision, row))
                 continue
             time_left = state.deadline[row] - now
             at = write_request(
@@ -125,7 +134,9 @@ class ArtemisRules(NamedTuple):
 def artemis_layout(config: ArtemisConfig) -> Layout:
     """Lists the columns that the agent sees."""
     if config.observation is Observation.PAPER:
-        return Layout(context=(), slot=(SIZE, DEADLINE_SPAN), num_slots=config.f)
+        return Layout(context=(), slot=PAPER, num_slots=config.f)
+    if config.observation is Observation.REQUEST:
+        return Layout(context=(), slot=(*PAPER, SOURCE_LOAD), num_slots=config.f)
     return Layout(context=scaled(DESTINATION, {"num_slots": config.f}), slot=REQUEST, num_slots=config.f)
 
 
@@ -146,6 +157,18 @@ def _deadlines_met(decision: Decision, first: int, last: int) -> float:
         if decision.completion_time[row] <= latest_completion(decision.state.deadline[row]):
             met += 1.0
     return met
+
+
+@inlined_part
+def _source_load(decision: Decision, row: int) -> float:
+    """Returns the bytes that the source of a flow has yet to send: of all flows with the same first link."""
+    network, state, path = decision.network, decision.state, decision.controls.path
+    link, elapsed = network.path_links[network.path_start[path[row]]], decision.now - decision.advanced_to
+    load = 0.0
+    for other in range(decision.first_row, decision.first_row + decision.num_flows):
+        if state.arrival_time[other] <= decision.now and network.path_links[network.path_start[path[other]]] == link:
+            load += max(state.remaining[other] - state.rate[other] * elapsed, 0.0)
+    return load
 
 
 @inlined_part

@@ -232,13 +232,16 @@ def test_the_other_rules_agree_with_ours_on_one_coflow() -> None:
             assert rule(again) == pytest.approx(task_completion_times(ours).tct), name
 
 
-def test_every_policy_of_the_thesis_has_all_runs_and_every_agent_five_trainings() -> None:
+def test_every_policy_of_the_thesis_has_all_runs_and_every_agent_ten_trainings() -> None:
     found = results_of("thesis")
-    for variant in thesis.VARIANTS:
+    for variant, workload in thesis.VARIANTS.items():
         policies = found["variants"][variant]
         assert list(policies) == [*thesis.HEURISTICS, thesis.PACED, *thesis.AGENTS, *thesis.SEARCHES]
         for policy, each in policies.items():
-            count = 5 * thesis.NUM_RUNS if policy in thesis.AGENTS else thesis.NUM_RUNS
+            trained = thesis.NUM_TRAININGS if policy in thesis.AGENTS else 0
+            assert len(each.get("favourites", ())) == trained, policy
+            assert policy not in thesis.AGENTS or len(thesis.trainings(workload, policy)) == trained
+            count = max(trained, 1) * thesis.NUM_RUNS
             assert {len(values) for values in each["runs"].values()} == {count}, policy
     assert [list(counts) for counts in found["tokens"].values()] == [[str(count) for count in thesis.TOKENS]] * 2
 

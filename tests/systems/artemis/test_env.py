@@ -44,6 +44,19 @@ def test_rewards_on_completion_come_with_the_action_after_which_flows_finish() -
     assert steps[-1][4]["unpaid_rewards"] == 0.0
 
 
+@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+def test_a_request_tells_the_bytes_that_its_source_has_yet_to_send(engine: str) -> None:
+    # From 0 on host 1 sends 1 ms to host 0; at 0.5 ms it has 2 ms more for it and 3 ms for host 3, host 2 has 4 ms.
+    hosts = {"source": [1, 1, 1, 2], "destination": [0, 0, 3, 0]}
+    flows = make_flows([0.0, 5e-4, 5e-4, 5e-4], [MILLISECOND * each for each in (1, 2, 3, 4)], span=[1.0] * 4, **hosts)
+    env = by_hand(flows, k=1, f=2, observation="request", engine=engine)
+    shown = [env.reset(seed=0)[0], env.step(0)[0], env.step(0)[0]]
+
+    # Host 3 is asked at 0.5 ms. The two flows then share the link of host 1, and host 0 is asked at 1.5 ms.
+    loads = [env.layout.slot_column(each, "source_load") / MILLISECOND for each in shown]
+    assert np.array(loads) == pytest.approx(np.array([[1.0, 0.0], [5.5, 0.0], [4.5, 4.0]]), rel=1e-5)
+
+
 def test_lagged_rewards_come_one_finished_flow_for_each_action() -> None:
     env = by_hand(four_flows(), k=2, f=2, reward="lagged")
     steps = [env.step(0) for _ in range(4)]

@@ -1,0 +1,132 @@
+"""Tells what the thesis's agent reaches, why it ends in one slot, and what changes that: a part of ``thesis.md``."""
+
+from typing import Any, Final
+
+import numpy as np
+
+from benchmarks.paper.thesis import AGENTS, NUM_RUNS, NUM_TRAININGS, PACED_RULE, VARIANTS, Runs
+from flowsched_gym.evaluation import Interval, bootstrap_interval
+from flowsched_gym.leaderboard import Table, format_interval
+
+LEARNERS: Final = {
+    "a2c-thesis": ("the thesis's A2C", "flat", "lagged"),
+    "a2c-paper": ("SB3's A2C", "flat", "on completion"),
+    "ppo-paper": ("SB3's PPO", "flat", "on completion"),
+    "a2c": ("SB3's A2C", "flat", "on completion"),
+    "ppo": ("SB3's PPO", "set-wise", "on completion"),
+    "ppo-wait": ("SB3's PPO, may wait", "set-wise", "on completion"),
+}
+"""Learner, network and reward of each agent."""
+RULES: Final = ("edf", "ssdf", "lsdf", "feasible-first", "lifo", "skip-late", "paced")
+"""Rules beside which agents stand."""
+ONE_SLOT: Final = 0.95
+"""Share of one action from which on a training counts as one that has ended in one slot."""
+
+TEXT: Final = """
+## Why the thesis's agent ends in one slot
+
+{table}
+Ten trainings of each agent; intervals are over the runs, of the mean of the trainings. *One slot*: trainings that take
+one action in at least 95 % of their decisions. *Flat* is the thesis's network of 16 units over all slots; *set-wise* is
+that of this package, which scores each request by the same weights.
+
+- **What it reaches**: {reached} % of the deadlines on variant 1, {over_lifo} points against `lifo`, the
+  best rule with its information. Each training reaches what its slot reaches, and trainings end in different slots.
+- **A choice changes little of what it learns from.** With random choices, the returns of eight rewards that it learns
+  from have a mean of {mean:.2f} and a standard deviation of {deviation:.2f}. By the slot that was granted the mean is
+  {low:.2f} to {high:.2f}, each +-{error:.2f}, and {small:.2f} for the smaller, {large:.2f} for the larger flows,
+  +-{of_size:.2f}. That is in {decisions:,} decisions among five requests; a training has 200,000 decisions in all.
+- **A flat network can prefer a slot in all states, and noise makes it.** {flat} of {all_flat} trainings with it end in
+  one slot, by either reward, observation and learner. Most have hardly learned to: the distribution that they draw
+  actions from stays near the uniform one (entropy at the end 1.25 for `a2c-thesis`, 1.60 for `a2c-paper`, of 1.61 at
+  most), and in the runs the likeliest action is taken. With 127 tokens all requests are granted at once and choices
+  change nothing: four of four trainings of the thesis's agent end in one slot there too (`env.k=127`).
+- **The lag of the rewards is not why**: with rewards on completion (`a2c-paper`) it is the same.
+- **What has to change**: a network that cannot prefer a slot, and sees how long requests have waited. That is `ppo`: no
+  training ends in one slot, and it meets {ppo} points more than `a2c-thesis`; against `skip-late`, the best
+  rule with its information, {ppo_skip}. Seeing all with the flat network (`a2c`) is not enough; the set-wise
+  network and PPO were changed together. Choosing whom to grant has little more to give: `search` meets {search:.1f} %.
+  When to grant has: `ppo-wait`, which may wait, meets {wait} points more than `ppo`.
+- **f and k**: the thesis tunes both by hand, and would have them learned (section 3.3). k matters most: with 1 to 127
+  tokens `fifo` meets {few:.1f} to {best:.1f} % ([tokens](#tokens)). An agent that may wait chooses at each decision how
+  many flows send, which is learning k. f matters less: where all requests are seen instead of five (`queue=whole`),
+  `ssdf` changes by {ssdf} points and `edf` by {edf}.
+"""
+"""Entropies are those of the trainings' ``progress.csv``, means of ten."""
+
+
+def learners_text(found: dict[str, Any]) -> str:
+    """Tells it all."""
+    variants, seen, policies = found["variants"], found["returns"], found["variants"]["1"]
+    flat = [ends_in_one(each[agent]) for each in variants.values() for agent in AGENTS if "flat" in LEARNERS[agent]]
+    fifo = [100 * float(np.mean(hits(each))) for each in found["tokens"]["fifo"].values()]
+    compared = {
+        "over_lifo": ("a2c-thesis", "lifo"),
+        "ppo": ("ppo", "a2c-thesis"),
+        "ppo_skip": ("ppo", "skip-late"),
+        "wait": ("ppo-wait", "ppo"),
+        "ssdf": ("ssdf:queue=whole", "ssdf"),
+        "edf": ("edf:queue=whole", "edf"),
+    }
+    texts: dict[str, Any] = {name: points(policies, *pair) for name, pair in compared.items()}
+    return TEXT.format(
+        **texts,
+        mean=seen["mean"],
+        deviation=seen["deviation"],
+        decisions=seen["decisions"],
+        table=learners_table(variants).markdown(),
+        reached=format_interval(estimate(policies["a2c-thesis"]["runs"], "deadline_hit_ratio"), scale=100.0),
+        low=min(seen["slots"])[0],
+        high=max(seen["slots"])[0],
+        error=max(error for _, error in seen["slots"]),
+        small=seen["sizes"][0][0],
+        large=seen["sizes"][1][0],
+        of_size=seen["sizes"][1][1],
+        flat=sum(flat),
+        all_flat=NUM_TRAININGS * len(flat),
+        search=100 * float(np.mean(hits(policies["search"]))),
+        few=min(fifo),
+        best=max(fifo),
+    )
+
+
+def learners_table(variants: dict[str, Any]) -> Table:
+    """Lays out what is changed from agent to agent, and what it leads to."""
+    rows = []
+    for name in (*LEARNERS, *RULES):
+        learner, network, reward = LEARNERS.get(name, ("a rule", "", ""))
+        sees = "" if name in RULES else "sizes, deadlines" if "observation" in AGENTS[name] else "all"
+        cells = [PACED_RULE if name == "paced" else name, learner, network, sees, reward]
+        for policies in variants.values():
+            cells.append(format_interval(estimate(policies[name]["runs"], "deadline_hit_ratio"), scale=100.0))
+            cells.append(f"{ends_in_one(policies[name])} of {NUM_TRAININGS}" if name in AGENTS else "")
+        rows.append(tuple(cells))
+    heads = [f"variant {variant}: {what}" for variant in VARIANTS for what in ("deadlines met, %", "one slot")]
+    return Table(columns=("policy", "learner", "network", "sees", "reward", *heads), rows=tuple(rows))
+
+
+def ends_in_one(found: dict[str, Any]) -> int:
+    """Counts the trainings of an agent that end in one slot."""
+    return sum(share >= ONE_SLOT for share in found["favourites"])
+
+
+def points(policies: dict[str, Any], mine: str, other: str) -> str:
+    """Writes by how many points a policy meets more deadlines."""
+    return format_interval(difference(policies[mine]["runs"], policies[other]["runs"]), scale=100.0, signed=True)
+
+
+def hits(found: dict[str, Any]) -> list[float]:
+    """Returns the shares of deadlines met in each run."""
+    values: list[float] = found["runs"]["deadline_hit_ratio"]
+    return values
+
+
+def difference(agent: Runs, other: Runs) -> Interval:
+    """Returns by how much more deadlines a policy meets in the same runs, of agents the mean of their trainings."""
+    mine, its = (np.array(each["deadline_hit_ratio"]).reshape(-1, NUM_RUNS).mean(axis=0) for each in (agent, other))
+    return bootstrap_interval((mine - its).tolist())
+
+
+def estimate(runs: Runs, metric: str) -> Interval:
+    """Estimates a mean over runs, each the mean of an agent's trainings."""
+    return bootstrap_interval(np.array(runs[metric]).reshape(-1, NUM_RUNS).mean(axis=0).tolist())
