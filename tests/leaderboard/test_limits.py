@@ -87,7 +87,7 @@ def test_a_policy_that_sleeps_ends_as_the_judge_waits_no_longer_and_no_other_set
     assert list(found["settings"]) == ["short"]
     assert "policy 'mine.py' let the judge wait for more than 20.05 s" in found["settings"]["short"]["error"]
     words = ("leaderboard", "run", "--suite", "tiny-v1.json", "--env", "short", "--policy", "mine:Policy")
-    check_refusal(flowsched(*words, "--seconds", 1), "policy 'Policy' let the judge wait for more than 4.05 s")
+    check_refusal(flowsched(*words, "--seconds", 3), "policy 'Policy' let the judge wait for more than 12.05 s")
 
 
 @pytest.mark.parametrize(
