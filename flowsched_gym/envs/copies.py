@@ -9,6 +9,7 @@ from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray, Observati
 from flowsched_gym.envs.actions import no_actions
 from flowsched_gym.envs.base import ONLY
 from flowsched_gym.envs.decision import DecisionEnv
+from flowsched_gym.flows.decisions import Environments
 from flowsched_gym.fluid.compiled import BatchSimulation
 from flowsched_gym.workload import Workload
 
@@ -90,9 +91,7 @@ class EpisodeCopies:
 
     def play(self, numbers: IntArray, record: Any) -> None:
         """Plays some copies, (count,), to their ends by the ``record`` of a policy; adds rewards to the last ones."""
-        env = self._env
-        network = env.rules, env._max_decisions, self._all, numbers, self.over
-        self._batch.play(*network, record, self._no_weights, 0, self._chosen, self._results)
+        self._batch.play(self._environments(numbers), record, self._no_weights, 0, self._chosen, self._results)
 
     def _load(self, workloads: Sequence[Workload], numbers: IntArray) -> None:
         for number, workload in zip(numbers.tolist(), workloads, strict=True):
@@ -106,5 +105,8 @@ class EpisodeCopies:
             self._run(numbers, self._actions)
 
     def _run(self, numbers: IntArray, actions: IntArray) -> None:
+        self._batch.step(self._environments(numbers), actions, self._results)
+
+    def _environments(self, numbers: IntArray) -> Environments:
         env = self._env
-        self._batch.step(env.rules, env._max_decisions, self._all, numbers, self.over, actions, self._results)
+        return Environments(env.rules, env._max_decisions, self._all, numbers, self.over)

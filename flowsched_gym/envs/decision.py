@@ -18,7 +18,7 @@ from flowsched_gym.envs.columns import Layout
 from flowsched_gym.envs.episode import EpisodeBatch, EpisodeSetup
 from flowsched_gym.envs.policies.scores import WeightedPolicy
 from flowsched_gym.envs.vector import FlowSchedVectorEnv
-from flowsched_gym.flows.decisions import DecisionRules, Results, asks, final, show
+from flowsched_gym.flows.decisions import DecisionRules, Environments, Results, asks, final, show, take
 from flowsched_gym.fluid.decision import periods_until
 from flowsched_gym.machine_code.decorators import SteadyRule
 from flowsched_gym.workload import WorkloadSource
@@ -91,7 +91,7 @@ class DecisionEnv(FlowSchedEnv[Any], Generic[Rules]):
 
     def _decide(self, action: Any) -> tuple[Sequence[int], float, dict[str, float]]:
         chosen = read_action(self.action_space, action)
-        finished, reward, self._over = self._play.step(chosen, is_first=not self._decisions)
+        finished, reward, self._over = self._play.step(chosen)
         self._decisions.append(copy(chosen))
         if len(self._decisions) >= self._max_decisions:
             self._over = True
@@ -150,17 +150,14 @@ class _OnSimpy:
     def decision(self) -> Any:
         return self._decision
 
-    def step(self, action: Any, *, is_first: bool) -> tuple[Sequence[int], float, bool]:
+    def step(self, action: Any) -> tuple[Sequence[int], float, bool]:
         """Applies an action; returns the rows of flows that have finished, the reward, and whether nothing is asked."""
-        simulation, rules, episode = self._simulation, self._env.rules, self._env._episodes[0]
-        num_before = 0 if is_first else simulation.num_delivered
-        if not is_first:
-            episode["num_before"], episode["acted_at"] = num_before, simulation.now
-        order, index, is_replaced = rules.act(self._decision, action)
-        episode["empty_slot_choices"] += is_replaced
+        simulation, rules = self._simulation, self._env.rules
+        order, index = take(rules, self._decision, action)
         if self._decision.is_due:
             simulation.give(order, index)
         self.run()
+        num_before = int(self._env._episodes["num_before"][0])
         finished = simulation.delivery_order[num_before : simulation.num_delivered].tolist()
         reward = float(rules.reward(self._decision, num_before, self.results.terms[0]))
         return finished, reward, not simulation.awaits_decision
@@ -202,7 +199,7 @@ class _InMachineCode:
     def decision(self) -> Any:
         return self._env.simulation.decision(self._env._flow_columns, self._env._episodes)
 
-    def step(self, action: Any, *, is_first: bool) -> tuple[Sequence[int], float, bool]:
+    def step(self, action: Any) -> tuple[Sequence[int], float, bool]:
         self._ended[0] = False
         finished = self._step(np.array([action]))
         return finished.tolist() if len(finished) else (), self.results.reward.item(), bool(self._ended[0])
@@ -219,8 +216,8 @@ class _InMachineCode:
 
     def _step(self, actions: npt.NDArray[Any]) -> IntArray:
         env = self._env
-        network = env.rules, env._max_decisions, ONLY, ONLY
-        return self.batch.step(*network, self._ended, actions, self.results)[0]
+        environments = Environments(env.rules, env._max_decisions, ONLY, ONLY, self._ended)
+        return self.batch.step(environments, actions, self.results)[0]
 
 
 class DecisionVectorEnv(FlowSchedVectorEnv):
@@ -236,19 +233,20 @@ class DecisionVectorEnv(FlowSchedVectorEnv):
         self._step(self._everyone[:0], self._none, self._template._new_results(self.num_envs))
 
     def _step(self, numbers: IntArray, actions: npt.NDArray[Any], outputs: Results) -> tuple[IntArray, int]:
+        return self.simulation.step(self._environments(numbers), actions, outputs)
+
+    def _environments(self, numbers: IntArray) -> Environments:
         template = self._template
-        network = template.rules, template._max_decisions, self._current
-        return self.simulation.step(*network, numbers, self._over, actions, outputs)
+        return Environments(template.rules, template._max_decisions, self._current, numbers, self._over)
 
     def _advance(self, actions: npt.NDArray[Any], outputs: Results) -> tuple[IntArray, int]:
         return self._step(self._everyone, read_actions(self.single_action_space, actions, self._over), outputs)
 
     def _play(self, policy: WeightedPolicy, weights: FloatArray, outputs: Results) -> int:
         """Plays the episodes to their ends in compiled code alone."""
-        template = self._template
         actions = np.zeros(self.action_space.shape or (), dtype=self.action_space.dtype)
-        network = template.rules, template._max_decisions, self._current, self._everyone, self._over
-        return self.simulation.play(*network, policy, weights, policy.scratch_size, actions, outputs)
+        environments = self._environments(self._everyone)
+        return self.simulation.play(environments, policy, weights, policy.scratch_size, actions, outputs)
 
     def _observe(self, numbers: IntArray, outputs: Results) -> None:
         """Writes what environments show now; those that have been loaded run to their first decision."""

@@ -4,15 +4,17 @@ Here too a rule is found by the record that has it, so that compiled code has th
 """
 
 from enum import IntEnum
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray, ObservationArray
-from flowsched_gym.machine_code.decorators import chosen_by_type, engine_function
+from flowsched_gym.machine_code.decorators import chosen_by_type, engine_function, inlined_part
 
 Rows = npt.NDArray[Any]
+NOBODY: Final = -1
+"""In place of a destination that asks."""
 
 
 class Order(IntEnum):
@@ -76,6 +78,24 @@ class OptionalRules:
 
     def final(self, decision: Any, values: FloatArray) -> None:
         """Writes what the last info tells besides, (num_final_infos,); nothing by default."""
+
+
+class Environments(NamedTuple):
+    """Environments of a batch, which compiled code steps.
+
+    Attributes:
+        rules: What their system does with a decision.
+        max_decisions: Decisions after which episodes are truncated; inf for no limit.
+        current: Network of each environment, (num_envs,).
+        numbers: Environments to step, (count,).
+        over: Whether each is over, (num_envs,); updated.
+    """
+
+    rules: Any
+    max_decisions: float
+    current: IntArray
+    numbers: IntArray
+    over: BoolArray
 
 
 class Results(NamedTuple):
@@ -147,6 +167,57 @@ def choose(
     action: IntArray,
 ) -> None:
     """Writes what a policy of a few weights chooses."""
+
+
+@inlined_part
+def take(rules: Any, decision: Any, action: Any) -> tuple[int, int]:
+    """Takes an action, from which on flows count as delivered since; returns the order, and what it is about."""
+    episode = decision.episodes[decision.number]
+    if episode["num_decisions"] > 0:
+        episode["num_before"] = decision.num_delivered
+        episode["acted_at"] = decision.now
+    order, index, is_replaced = act(rules, decision, action)
+    episode["empty_slot_choices"] += is_replaced
+    episode["num_decisions"] += 1
+    return order, index
+
+
+@inlined_part
+def forget_step(results: Results, e: int) -> None:
+    """Clears what the last action of an environment brought about."""
+    results.reward[e] = 0.0
+    results.terms[e, :] = 0.0
+    results.terminated[e] = False
+    results.truncated[e] = False
+
+
+@inlined_part
+def note_step(
+    rules: Any, decision: Any, max_decisions: float, over: BoolArray, results: Results, e: int, num_finished: int
+) -> int:
+    """Writes what an action has brought about; returns how many flows have finished, with ``num_finished`` others."""
+    episode = decision.episodes[decision.number]
+    num_before, first = episode["num_before"], decision.first_row
+    results.terminated[e] = not decision.is_due
+    results.truncated[e] = decision.is_due and episode["num_decisions"] >= max_decisions
+    over[e] = results.terminated[e] or results.truncated[e]
+    results.num_finished[e] = decision.num_delivered - num_before
+    for index in range(first + num_before, first + decision.num_delivered):
+        results.finished[num_finished] = decision.delivered[index] - first
+        num_finished += 1
+    results.reward[e] = reward(rules, decision, num_before, results.terms[e])
+    return num_finished
+
+
+@inlined_part
+def note_shown(rules: Any, decision: Any, results: Results, e: int) -> None:
+    """Writes what an environment shows."""
+    observe(rules, decision, results.observation[e])
+    mask(rules, decision, results.mask[e])
+    final(rules, decision, results.final[e])
+    results.time[e] = decision.now
+    results.host[e] = decision.host if decision.is_due else NOBODY
+    results.empty_slot_choices[e] = decision.episodes[decision.number]["empty_slot_choices"]
 
 
 @engine_function

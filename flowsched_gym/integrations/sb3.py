@@ -64,6 +64,7 @@ __all__ = [
     "setwise_policy",
 ]
 
+_Masks = Mapping[str, BoolArray | None]
 MARGIN: Final = 1e-3
 """Difference of two probabilities below which rounding might change their order; it is hundreds of times smaller."""
 
@@ -136,66 +137,63 @@ class BatchedModel:
 
         ``action_masks``, of the actions that are allowed, are for models that take them.
         """
-        masks: dict[str, Any] = {"action_masks": action_masks} if self._with_masks else {}
-        if not deterministic or np.ndim(observation) == 1:
-            alone: IntArray = self._model.predict(observation, deterministic=deterministic, **masks)[0]
-            return alone, state
-        policy = self._policy
-        policy.set_training_mode(False)
+        masks = {"action_masks": action_masks} if self._with_masks else {}
+        if not deterministic:
+            drawn: IntArray = self._model.predict(observation, **masks)[0]
+            return drawn, state
+        self._policy.set_training_mode(False)
         with torch.no_grad():
-            distribution = policy.get_distribution(policy.obs_to_tensor(observation)[0], **masks).distribution
-        best = distribution.probs.topk(2)
-        actions: IntArray = best.indices[:, 0].cpu().numpy()
-        near = best.values[:, 0] - best.values[:, 1] < self._margin
-        for row in np.flatnonzero(near.cpu().numpy()):
-            own_mask = {name: None if mask is None else mask[row] for name, mask in masks.items()}
-            actions[row] = self._model.predict(observation[row], deterministic=True, **own_mask)[0]
+            if np.ndim(observation) == 1:
+                return self._alone(observation, masks), state
+            actions, near = self._together(observation, masks)
+            for row in np.flatnonzero(near):
+                own_mask = {name: None if mask is None else mask[row] for name, mask in masks.items()}
+                actions[row] = self._alone(observation[row], own_mask)
         return actions, state
 
+    def _alone(self, observation: npt.NDArray[np.floating], masks: _Masks) -> IntArray:
+        """Chooses the likeliest action of one observation."""
+        action: IntArray = self._model.predict(observation, deterministic=True, **masks)[0]
+        return action
 
-class BatchedChoices:
+    def _together(self, observation: npt.NDArray[np.floating], masks: _Masks) -> tuple[IntArray, BoolArray]:
+        """Chooses those of many, and tells where others are nearly as likely."""
+        policy = self._policy
+        distribution = policy.get_distribution(policy.obs_to_tensor(observation)[0], **masks).distribution
+        best = distribution.probs.topk(2)
+        near: BoolArray = (best.values[:, 0] - best.values[:, 1] < self._margin).cpu().numpy()
+        return best.indices[:, 0].cpu().numpy(), near
+
+
+class BatchedChoices(BatchedModel):
     """A network with masks that makes several choices at once, for many observations as for each alone.
 
     It takes the likeliest of each choice without the distributions that Stable-Baselines3 makes of them, which take ten
-    times as long as ten layers of 300. The margin is that of ``BatchedModel``, in logits.
+    times as long as ten layers of 300. The margin is one of logits.
     """
 
     pure: ClassVar[bool] = True
 
     def __init__(self, model: Any, margin: float = MARGIN) -> None:
-        self._model, self._margin, self._policy = model, margin, _network(model)
+        super().__init__(model, margin)
         self._ends = np.cumsum(model.action_space.nvec)[:-1].tolist()
 
-    def predict(
-        self,
-        observation: npt.NDArray[np.floating],
-        state: Any = None,
-        episode_start: BoolArray | None = None,
-        deterministic: bool = False,
-        action_masks: BoolArray | None = None,
-    ) -> tuple[IntArray, Any]:
-        """Chooses actions of one observation, (size,), or of many, (batch, size); see ``Policy``."""
-        if not deterministic:
-            drawn: IntArray = self._model.predict(observation, action_masks=action_masks)[0]
-            return drawn, state
-        policy, alone = self._policy, np.ndim(observation) == 1
-        with torch.no_grad():
-            policy.set_training_mode(False)
-            features = policy.extract_features(policy.obs_to_tensor(observation)[0], policy.pi_features_extractor)
-            logits = policy.action_net(policy.mlp_extractor.forward_actor(features)).numpy()
-        if action_masks is not None:
-            logits = np.where(action_masks.reshape(logits.shape), logits, -np.inf)
+    def _alone(self, observation: npt.NDArray[np.floating], masks: _Masks) -> IntArray:
+        action: IntArray = self._together(observation, masks)[0][0]
+        return action
+
+    def _together(self, observation: npt.NDArray[np.floating], masks: _Masks) -> tuple[IntArray, BoolArray]:
+        policy, allowed = self._policy, masks["action_masks"]
+        features = policy.extract_features(policy.obs_to_tensor(observation)[0], policy.pi_features_extractor)
+        logits = policy.action_net(policy.mlp_extractor.forward_actor(features)).numpy()
+        if allowed is not None:
+            logits = np.where(allowed.reshape(logits.shape), logits, -np.inf)
         choices = np.split(logits, self._ends, axis=1)
-        actions: IntArray = np.stack([each.argmax(axis=1) for each in choices], axis=1)
-        if alone:
-            return actions[0], state
         least = [np.sort(each, axis=1)[:, -2:] for each in choices if each.shape[1] > 1]
-        near = np.min([best - second for second, best in (pair.T for pair in least)], axis=0)
+        ahead = np.min([best - second for second, best in (pair.T for pair in least)], axis=0)
         scale = np.maximum(1.0, np.abs(np.where(np.isfinite(logits), logits, 0.0)).max(axis=1))
-        for row in np.flatnonzero(near < self._margin * scale):
-            own_mask = None if action_masks is None else action_masks[row]
-            actions[row] = self.predict(observation[row], deterministic=True, action_masks=own_mask)[0]
-        return actions, state
+        near: BoolArray = ahead < self._margin * scale
+        return np.stack([each.argmax(axis=1) for each in choices], axis=1), near
 
 
 def _network(model: Any) -> Any:

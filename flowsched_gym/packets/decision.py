@@ -25,6 +25,7 @@ class PacketDecision(NamedTuple):
     is_due: bool
     now: float
     num_periods: int
+    host: int
     capacity: float
     delivered: IntArray
     first_row: int

@@ -2,18 +2,16 @@
 
 from collections.abc import Callable
 from functools import partial
-from itertools import pairwise
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
+from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.errors import ConfigError, SimulationError
 from flowsched_gym.core.periods import Period
 from flowsched_gym.core.snapshot import Snapshot
-from flowsched_gym.core.threads import Pool
-from flowsched_gym.flows.decisions import Order, Results
+from flowsched_gym.flows.decisions import Environments, Order, Results
 from flowsched_gym.flows.fields import OF_TASK, Fields, fill_flow_fields
 from flowsched_gym.flows.records import Records, complete_records
 from flowsched_gym.fluid.compiled.loading import load, open_paths, open_stages, set_order
@@ -22,6 +20,7 @@ from flowsched_gym.fluid.compiled.orders import give_one
 from flowsched_gym.fluid.compiled.snapshot import blocks_of, branch, copy, put, take
 from flowsched_gym.fluid.compiled.stepping import play, step
 from flowsched_gym.fluid.compiled.tables import NOBODY, Tables, new_tables
+from flowsched_gym.fluid.compiled.threads import Result, Threads
 from flowsched_gym.fluid.contract import Discipline, check_discipline, wrong_review_time
 from flowsched_gym.fluid.decision import DecisionKind
 from flowsched_gym.fluid.isolation import ideal_times
@@ -32,8 +31,6 @@ from flowsched_gym.fluid.transport import TRANSPORTS, Transport, TransportName, 
 from flowsched_gym.machine_code.decorators import compiled_for, compiles
 from flowsched_gym.topology import Routing, Topology
 from flowsched_gym.workload import Workload
-
-Result = TypeVar("Result")
 
 ALL: Final = 2**62
 """More flows than there are."""
@@ -233,42 +230,28 @@ class BatchSimulation:
             times = times + self.topology.path_delay(self._path(workload))
         set_order(self.tables, number, np.argsort(times, kind="stable"))
 
-    def step(
-        self,
-        rules: Any,
-        max_decisions: float,
-        current: IntArray,
-        numbers: IntArray,
-        over: BoolArray,
-        actions: npt.NDArray[Any],
-        results: Results,
-    ) -> tuple[IntArray, int]:
-        """Steps environments; ``stepping.step`` says what it takes. Without environments, machine code is found alone.
+    def step(self, environments: Environments, actions: npt.NDArray[Any], results: Results) -> tuple[IntArray, int]:
+        """Steps environments; see ``stepping.step``. Without any, machine code is found alone.
 
         Returns the rows of the flows that finished, and how many of these environments are over.
         """
         most = self.most_finished
-        arguments = rules, max_decisions, current, numbers, over, actions
         if self._step is None:
             # For good, so that it is looked up once and not in every step.
-            self._step = compiled_for(step, self.tables, *arguments, results)
-        code, finished = self._step, results.finished
-        if len(numbers) == 1:  # as in a single environment, whose steps are short
-            if len(finished) < most:
-                finished = np.zeros(most, dtype=np.int64)
-                results = results._replace(finished=finished)
+            self._step = compiled_for(step, self.tables, *environments, actions, results)
+        code, numbers = self._step, environments.numbers
+        if len(numbers) == 1 and len(results.finished) >= most:  # as in a single environment, whose steps are short
             try:
-                num_finished, num_over = code(self.tables, *arguments, results)
+                num_finished, num_over = code(self.tables, *environments, actions, results)
             except (IndexError, SimulationError) as error:
                 raise self._explained(error) from None
-            return finished[:num_finished], num_over
-
-        if len(self._finished) < len(over) * most:
-            self._finished = np.zeros(len(over) * most, dtype=np.int64)
+            return results.finished[:num_finished], num_over
+        if len(self._finished) < len(environments.over) * most:
+            self._finished = np.zeros(len(environments.over) * most, dtype=np.int64)
 
         def work(tables: Tables, part: IntArray) -> tuple[IntArray, int]:
             own = results._replace(finished=self._finished[part[0] * most :])
-            num_finished, num_over = code(tables, rules, max_decisions, current, part, over, actions, own)
+            num_finished, num_over = code(tables, *environments._replace(numbers=part), actions, own)
             return own.finished[:num_finished], num_over
 
         parts = self.share_out(work, numbers) if len(numbers) else []
@@ -277,11 +260,7 @@ class BatchSimulation:
 
     def play(
         self,
-        rules: Any,
-        max_decisions: float,
-        current: IntArray,
-        numbers: IntArray,
-        over: BoolArray,
+        environments: Environments,
         policy: Any,
         weights: FloatArray,
         scratch_size: int,
@@ -292,11 +271,10 @@ class BatchSimulation:
         room = actions.reshape(len(actions), -1)
 
         def work(tables: Tables, part: IntArray) -> int:
-            scratch = np.zeros(scratch_size)
-            network = tables, rules, max_decisions, current, part, over
-            return play(*network, policy, weights, scratch, room, actions, results)
+            own = environments._replace(numbers=part)
+            return play(tables, *own, policy, weights, np.zeros(scratch_size), room, actions, results)
 
-        return sum(self.share_out(work, numbers))
+        return sum(self.share_out(work, environments.numbers))
 
     def run(self, *numbers: int) -> None:
         """Runs networks, each until a decision is asked or all flows are delivered."""
@@ -383,51 +361,3 @@ class BatchSimulation:
 
     def _path(self, workload: Workload) -> IntArray:
         return self.topology.ecmp(workload.source, workload.destination, workload.flow_id, seed=self._seed)
-
-
-class Threads:
-    """Threads among which networks are divided; the first of them is the one that calls."""
-
-    def __init__(self, count: int) -> None:
-        self._count = count
-        self._pool = Pool(count - 1) if count > 1 else None
-        self._tables: list[Tables] = []
-
-    def begin(self, tables: Tables) -> None:
-        """Makes scratch for other tables."""
-        self._tables = [tables, *(_with_own_scratch(tables) for _ in range(self._count - 1))]
-
-    def share_out(self, work: Callable[[Tables, IntArray], Result], numbers: IntArray) -> list[Result]:
-        """Calls ``work(tables, numbers)`` in each thread with the tables and its part of the numbers, in this order.
-
-        It is machine code that releases Python's global lock, and touches these networks, or environments, alone.
-        """
-        if self._pool is None:
-            return [work(self._tables[0], numbers)]
-        ends = [len(numbers) * i // self._count for i in range(self._count + 1)]
-        parts = [numbers[first:last] for first, last in pairwise(ends)]
-        submit = self._pool.threads().submit
-        others = [submit(work, *each) for each in zip(self._tables[1:], parts[1:], strict=True) if len(each[1])]
-        first = [work(self._tables[0], parts[0])] if len(parts[0]) else []
-        return [*first, *(other.result() for other in others)]
-
-
-def _with_own_scratch(tables: Tables) -> Tables:
-    """Returns the tables with copies of what is no network's own."""
-    record = tables.record
-    of_networks = {*record.discipline.kept, *record.discipline.kept_once}
-    return tables._replace(
-        filling=_copied(tables.filling, "residual", "links", "sharers", "crossings"),
-        scratch=tables.scratch.copy(),
-        cache=_copied(tables.cache, "dirty", "open", "share", "fresh", "fixed"),
-        choosing=_copied(tables.choosing, "touched", "moved"),
-        record=_copied(record, *(name for name in record._fields if name not in of_networks)),
-    )
-
-
-def _copied(record: Any, *names: str) -> Any:
-    """Copies the arrays among some fields of a record; ``None`` stays."""
-    if record is None:
-        return None
-    fields = {name: getattr(record, name) for name in names}
-    return record._replace(**{name: each.copy() for name, each in fields.items() if isinstance(each, np.ndarray)})

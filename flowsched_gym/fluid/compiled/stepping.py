@@ -6,11 +6,24 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
-from flowsched_gym.flows.decisions import Order, Results, act, asks, choose, final, mask, observe, reward
+from flowsched_gym.flows.decisions import (
+    NOBODY,
+    Order,
+    Results,
+    asks,
+    choose,
+    forget_step,
+    mask,
+    note_shown,
+    note_step,
+    observe,
+    reward,
+    take,
+)
 from flowsched_gym.fluid.compiled.loop import run
 from flowsched_gym.fluid.compiled.orders import give
 from flowsched_gym.fluid.compiled.records import Choosing
-from flowsched_gym.fluid.compiled.tables import NOBODY, Tables, controls_of, network_of, state_of
+from flowsched_gym.fluid.compiled.tables import Tables, controls_of, network_of, state_of
 from flowsched_gym.fluid.decision import Decision, DecisionKind, periods_until
 from flowsched_gym.fluid.routes import Routes
 from flowsched_gym.machine_code.decorators import (
@@ -51,16 +64,20 @@ _passes = chosen_by_presence(_never, _passes_period)
 
 @inlined_part
 def _take(t: Tables, n: int, rules: Any, decision: Decision, action: Any) -> None:
-    """Takes an action in a network, whose flows delivered from now on count as delivered since."""
-    net, episode = t.networks[n], t.episodes[n]
-    if episode.num_decisions > 0:
-        episode.num_before = net.delivered
-        episode.acted_at = net.now
-    order, index, is_replaced = act(rules, decision, action)
-    episode.empty_slot_choices += is_replaced
-    episode.num_decisions += 1
-    if net.asking != NOBODY:
+    """Takes an action in a network."""
+    order, index = take(rules, decision, action)
+    if decision.is_due:
         give(t, n, order, index, t.choosing)
+
+
+@inlined_part
+def _run(t: Tables, n: int, rules: Any) -> Decision:
+    """Runs a network to its next decision or its end."""
+    while True:
+        run(t, n, t.networks[n].num_flows)
+        decision = decision_of(t, n, t.choosing)
+        if not _passes(t, n, rules, decision, t.choosing):
+            return decision
 
 
 @threaded_function
@@ -76,11 +93,9 @@ def step(
 ) -> tuple[int, int]:
     """Applies an action in environments that are not over, and runs each to its next decision or its end.
 
-    ``current`` is the network of each environment, and ``over``, updated, whether it is over, (num_envs,) each;
-    ``numbers`` are the environments to step, (count,). After ``max_decisions``, inf for no limit, episodes are
-    truncated. ``actions`` are inside the space, (num_envs, ...), or (0, ...) to apply none: networks that have been
-    loaded then run to their first decision, and what the environments show is written to ``results``, rewards and flags
-    left as they are.
+    ``rules`` to ``over`` are those of ``Environments``. ``actions`` are inside the space, (num_envs, ...), or (0, ...)
+    to apply none: networks that have been loaded then run to their first decision, and what the environments show is
+    written to ``results``, rewards and flags left as they are.
 
     Returns the number of flows that finished, and of these environments that are over.
     """
@@ -92,35 +107,14 @@ def step(
         n = current[e]
         results.num_finished[e] = 0
         if acts:
-            results.reward[e] = 0.0
-            results.terms[e, :] = 0.0
-            results.terminated[e] = False
-            results.truncated[e] = False
+            forget_step(results, e)
         if not acts or not over[e]:
-            net = t.networks[n]
-            episode = t.episodes[n]
             if acts:
                 _take(t, n, rules, decision_of(t, n, t.choosing), actions[e])
-            while True:
-                run(t, n, net.num_flows)
-                decision = decision_of(t, n, t.choosing)
-                if not _passes(t, n, rules, decision, t.choosing):
-                    break
+            decision = _run(t, n, rules)
             if acts:
-                results.terminated[e] = not decision.is_due
-                results.truncated[e] = decision.is_due and episode.num_decisions >= max_decisions
-                over[e] = results.terminated[e] or results.truncated[e]
-                results.num_finished[e] = net.delivered - episode.num_before
-                for k in range(n * t.num_rows + episode.num_before, n * t.num_rows + net.delivered):
-                    results.finished[num_finished] = t.delivered[k] - n * t.num_rows
-                    num_finished += 1
-                results.reward[e] = reward(rules, decision, episode.num_before, results.terms[e])
-            observe(rules, decision, results.observation[e])
-            mask(rules, decision, results.mask[e])
-            final(rules, decision, results.final[e])
-            results.time[e] = net.now
-            results.host[e] = decision.host if decision.is_due else NOBODY
-            results.empty_slot_choices[e] = episode.empty_slot_choices
+                num_finished = note_step(rules, decision, max_decisions, over, results, e, num_finished)
+            note_shown(rules, decision, results, e)
         num_over += over[e]
     return num_finished, num_over
 
@@ -150,8 +144,6 @@ def play(
     for i in range(len(numbers)):
         e = numbers[i]
         n = current[e]
-        net = t.networks[n]
-        episode = t.episodes[n]
         decision = decision_of(t, n, t.choosing)
         while not over[e]:
             observe(rules, decision, results.observation[e])
@@ -159,15 +151,11 @@ def play(
             choose(policy, weights[e], results.observation[e], results.mask[e], scratch, room[e])
             _take(t, n, rules, decision, actions[e])
             num_decisions += 1
-            while True:
-                run(t, n, net.num_flows)
-                decision = decision_of(t, n, t.choosing)
-                if not _passes(t, n, rules, decision, t.choosing):
-                    break
-            results.reward[e] += reward(rules, decision, episode.num_before, results.terms[e])
-            over[e] = not decision.is_due or episode.num_decisions >= max_decisions
+            decision = _run(t, n, rules)
+            results.reward[e] += reward(rules, decision, t.episodes[n].num_before, results.terms[e])
+            over[e] = not decision.is_due or t.episodes[n].num_decisions >= max_decisions
         results.terminated[e] = not decision.is_due
-        results.time[e] = net.now
+        results.time[e] = decision.now
     return num_decisions
 
 

@@ -10,11 +10,11 @@ from typing import Any, Final, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
+from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.snapshot import Snapshot
 from flowsched_gym.core.threads import Pool
-from flowsched_gym.flows.decisions import Results
+from flowsched_gym.flows.decisions import Environments, Results
 from flowsched_gym.flows.fields import EPISODE_FIELDS, Fields, fill_flow_fields
 from flowsched_gym.flows.records import Records
 from flowsched_gym.machine_code.decorators import compiled_for, compiles
@@ -177,17 +177,9 @@ class PacketNetworks:
         content = self._contents[number]
         return decision_of(content.network, content.columns, self._played, number)
 
-    def step(
-        self,
-        rules: Any,
-        max_decisions: float,
-        current: IntArray,
-        numbers: IntArray,
-        over: BoolArray,
-        actions: npt.NDArray[Any],
-        results: Results,
-    ) -> tuple[IntArray, int]:
+    def step(self, environments: Environments, actions: npt.NDArray[Any], results: Results) -> tuple[IntArray, int]:
         """Steps environments; see ``BatchSimulation.step``."""
+        rules, max_decisions, current, numbers, over = environments
 
         def work(e: int) -> IntArray:
             n = int(current[e])
@@ -205,11 +197,7 @@ class PacketNetworks:
 
     def play(
         self,
-        rules: Any,
-        max_decisions: float,
-        current: IntArray,
-        numbers: IntArray,
-        over: BoolArray,
+        environments: Environments,
         policy: Any,
         weights: FloatArray,
         scratch_size: int,
@@ -217,6 +205,7 @@ class PacketNetworks:
         results: Results,
     ) -> int:
         """Plays environments to their ends; see ``BatchSimulation.play``."""
+        rules, max_decisions, current, numbers, over = environments
         room = actions.reshape(len(actions), -1)
 
         def work(e: int) -> int:

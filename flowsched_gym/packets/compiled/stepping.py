@@ -6,14 +6,25 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray
-from flowsched_gym.flows.decisions import Results, act, asks, choose, final, mask, observe, reward
+from flowsched_gym.flows.decisions import (
+    NOBODY,
+    Results,
+    asks,
+    choose,
+    forget_step,
+    mask,
+    note_shown,
+    note_step,
+    observe,
+    reward,
+    take,
+)
 from flowsched_gym.machine_code.decorators import inlined_part, threaded_function
 from flowsched_gym.packets.compiled.network import Network, run_network
 from flowsched_gym.packets.compiled.state import COMPLETED
 from flowsched_gym.packets.decision import PacketDecision
 from flowsched_gym.packets.rules.queues import forget_counts
 
-NOBODY: Final = -1
 NETWORK: Final = np.dtype(
     [(name, "i8") for name in ("num_flows", "num_packets", "num_keys", "periods")] + [("waits", "?")], align=True
 )
@@ -38,6 +49,7 @@ def decision_of(network: Network, columns: npt.NDArray[Any], played: Played, n: 
         net["waits"],
         tables.clock[0],
         net["periods"],
+        NOBODY,
         tables.ports.capacity[0],
         senders.order,
         0,
@@ -79,17 +91,11 @@ def _run(network: Network, columns: npt.NDArray[Any], played: Played, n: int, ru
 
 
 @inlined_part
-def _take(network: Network, played: Played, n: int, rules: Any, decision: PacketDecision, action: Any) -> None:
-    """Takes an action, from which on flows count as delivered since."""
-    episode = played.episodes[n]
-    if episode["num_decisions"] > 0:
-        episode["num_before"] = decision.num_delivered
-        episode["acted_at"] = decision.now
-    _, _, is_replaced = act(rules, decision, action)
-    episode["empty_slot_choices"] += is_replaced
-    episode["num_decisions"] += 1
+def _take(network: Network, played: Played, rules: Any, decision: PacketDecision, action: Any) -> None:
+    """Takes an action in a network; there is only one order, to go on."""
+    take(rules, decision, action)
     if decision.is_due:
-        begin_period(network, played, n)
+        begin_period(network, played, decision.number)
 
 
 @threaded_function
@@ -107,33 +113,18 @@ def step(
 ) -> int:
     """Applies an action in environment ``e``, whose network has number ``n``; returns how many flows finished."""
     acts = len(actions) > 0
+    num_finished = 0
     results.num_finished[e] = 0
     if acts:
-        results.reward[e] = 0.0
-        results.terms[e, :] = 0.0
-        results.terminated[e] = False
-        results.truncated[e] = False
+        forget_step(results, e)
         if over[e]:
             return 0
-        _take(network, played, n, rules, decision_of(network, columns, played, n), actions[e])
+        _take(network, played, rules, decision_of(network, columns, played, n), actions[e])
     decision = _run(network, columns, played, n, rules)
-    episode = played.episodes[n]
     if acts:
-        results.terminated[e] = not decision.is_due
-        results.truncated[e] = decision.is_due and episode["num_decisions"] >= max_decisions
-        over[e] = results.terminated[e] or results.truncated[e]
-        num_before = episode["num_before"]
-        results.num_finished[e] = decision.num_delivered - num_before
-        for index in range(num_before, decision.num_delivered):
-            results.finished[index - num_before] = decision.delivered[index]
-        results.reward[e] = reward(rules, decision, num_before, results.terms[e])
-    observe(rules, decision, results.observation[e])
-    mask(rules, decision, results.mask[e])
-    final(rules, decision, results.final[e])
-    results.time[e] = decision.now
-    results.host[e] = NOBODY
-    results.empty_slot_choices[e] = episode["empty_slot_choices"]
-    return int(results.num_finished[e])
+        num_finished = note_step(rules, decision, max_decisions, over, results, e, 0)
+    note_shown(rules, decision, results, e)
+    return num_finished
 
 
 @threaded_function
@@ -160,7 +151,7 @@ def play(
         observe(rules, decision, results.observation[e])
         mask(rules, decision, results.mask[e])
         choose(policy, weights[e], results.observation[e], results.mask[e], scratch, room[e])
-        _take(network, played, n, rules, decision, actions[e])
+        _take(network, played, rules, decision, actions[e])
         num_decisions += 1
         decision = _run(network, columns, played, n, rules)
         results.reward[e] += reward(rules, decision, played.episodes[n]["num_before"], results.terms[e])

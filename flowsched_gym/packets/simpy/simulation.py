@@ -11,7 +11,7 @@ from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.errors import SimulationError
 from flowsched_gym.core.periods import Period, PeriodDecision
 from flowsched_gym.core.simpy_environment import Periods
-from flowsched_gym.flows.decisions import Rows
+from flowsched_gym.flows.decisions import NOBODY, Rows
 from flowsched_gym.flows.records import Records
 from flowsched_gym.packets.decision import PacketDecision
 from flowsched_gym.packets.network import PacketNetwork
@@ -178,6 +178,7 @@ class PacketSimulation(ToldReplay):
             is_due=self.awaits_decision,
             now=self.now,
             num_periods=self.num_periods,
+            host=NOBODY,
             capacity=self._setup.capacity,
             delivered=self.delivery_order,
             first_row=0,
