@@ -1,7 +1,7 @@
 """Puts the trained agents of the headline settings into the package: ``python -m benchmarks.kept_agents``.
 
 Of each it is the training with the best mean in ten validation episodes: the test episodes choose nothing. Cards say
-what the leaderboard says of all trainings of that agent.
+what the leaderboard says of all trainings of that agent. AuTO's own agents come with cards of their own.
 """
 
 import json
@@ -9,8 +9,9 @@ from typing import Any, Final
 
 from benchmarks.agents import MODELS
 from benchmarks.leaderboard import HERE, RESULTS, SUITE, comparison
+from benchmarks.paper.auto_agents import KEPT, flat
 from flowsched_gym.core.files import read_json, write_packed
-from flowsched_gym.core.packed import packed_file, read_bytes
+from flowsched_gym.core.packed import packed_file, read_bytes, unpacked
 from flowsched_gym.flows.metrics import merit
 from flowsched_gym.leaderboard import play, tier_of
 from flowsched_gym.leaderboard.claims import Claim
@@ -19,6 +20,8 @@ from flowsched_gym.players import find_player
 from flowsched_gym.players.kept import CARDS, SCHEMA, folder_of_agents
 
 MOST_BYTES: Final = 3 << 20
+PAPER: Final = MODELS / "paper" / "auto-agents"
+"""Agents that learned as their papers have it, with cards (`benchmarks.paper.auto_agents`)."""
 NUM_EPISODES: Final = 10
 
 
@@ -33,6 +36,9 @@ def main() -> None:
         model = MODELS / name / agent / f"seed{seed}.zip"
         files[f"{name}/{agent}.zip"] = read_bytes(model)
         cards[f"{name}/{agent}"] = card(claim, seed, SUITE.name, read_json(model.with_suffix(".json")))
+    paper = unpacked(PAPER)
+    cards |= json.loads(paper[CARDS])
+    files |= {f"{name}.zip": paper[f"{flat(name)}.zip"] for name in KEPT}
     files[CARDS] = (json.dumps({"schema": SCHEMA, "agents": cards}, indent=1) + "\n").encode()
     write_packed(files, folder_of_agents())
     file = packed_file(folder_of_agents())
