@@ -33,6 +33,7 @@ PICTURE: Final = {"bursts": 60, "k": 3, "f": 10}
 """The episode that the picture is taken from."""
 ANIMATION: Final = {"bursts": 8, "k": 3, "f": 6}
 """The episode that is animated."""
+ANIMATION_SIZE: Final = (750, 450)
 FRAME_MS: Final = 130
 """How long the animation shows each decision."""
 REST_MS: Final = 2500
@@ -100,9 +101,10 @@ def write_picture(path: Path) -> None:
 
 
 def write_animation(path: Path) -> None:
-    """Writes a whole short episode, one picture for each decision, in few colours."""
+    """Writes a whole short episode, one smaller picture for each decision, in few colours."""
     colours = palette()
-    first, *others = (picture.quantize(palette=colours, dither=Image.Dither.NONE) for picture, *_ in play(ANIMATION))
+    small = (picture.resize(ANIMATION_SIZE, Image.Resampling.LANCZOS) for picture, *_ in play(ANIMATION))
+    first, *others = (picture.quantize(palette=colours, dither=Image.Dither.NONE) for picture in small)
     durations = [FRAME_MS] * len(others) + [REST_MS]
     temporary = path.with_suffix(".tmp")
     first.save(temporary, format="GIF", save_all=True, append_images=others, duration=durations, loop=0, optimize=True)

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 import flowsched_gym
-from benchmarks.paper import auto_delay, auto_long_flows, auto_search
+from benchmarks.paper import auto_agents, auto_delay, auto_long_flows, auto_search
 from benchmarks.paper.auto_schemes import Scheme, clusters_of, learned, replayed, told_of_changes
 from benchmarks.paper.merp import SEEDS, Runs, rounded
 from flowsched_gym.cli.output import ProgressBar
@@ -78,12 +78,18 @@ class Study:
 def main() -> None:
     """Runs all studies, or times decisions alone, and writes what they gave."""
     parser = argparse.ArgumentParser(prog=COMMAND, description="Runs the experiments of AuTO, section 6.")
+    parser.add_argument(
+        "--agents", type=Path, metavar="FOLDER", help="gather trainings (`auto_agents`) alone, likewise"
+    )
     parser.add_argument("--delays", action="store_true", help="time decisions (Figure 17) alone, and keep the rest")
-    if parser.parse_args().delays:
+    options = parser.parse_args()
+    if options.agents:
+        write_json({**read_json(RESULTS), "agents": auto_agents.gather(options.agents)}, RESULTS)
+    elif options.delays:
         write_json({**read_json(RESULTS), "delays": auto_delay.measure()}, RESULTS)
     else:
         with ProgressBar("AuTO's experiments") as bar:
-            write_json(measure(progress=bar), RESULTS)
+            write_json({**measure(progress=bar), "agents": read_json(RESULTS)["agents"]}, RESULTS)
     print(f"written to {RESULTS}")
 
 

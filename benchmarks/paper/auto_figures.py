@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.paper.auto import PHASES, SEARCHED_TOLD, SIZES, TOLD
+from benchmarks.paper.auto_agents import draw_agents
 from benchmarks.paper.auto_tables import LONGEST, MIXED
 from benchmarks.paper.figures import AGENT, GREY, HERE, headline, label_all, panel_title, panels, save, scheme_label
 from benchmarks.paper.merp import Runs
@@ -36,6 +37,7 @@ def draw(results: dict[str, Any], folder: Path = HERE) -> list[Path]:
     drawn = {
         "auto_schedulers.png": draw_schedulers(runs),
         "auto_changing.png": draw_changing(runs),
+        "auto_agents.png": draw_agents(results["agents"]),
         "auto_long_flows.png": draw_long_flows(results["imbalance"]),
     }
     return save(drawn, folder)
