@@ -282,7 +282,7 @@ def test_a_setting_of_the_second_schema_says_what_its_agents_may_do_and_what_has
     for changes, message in (
         ({"tier": "hard"}, "tier is 'hard': it must be one of calibration, headline, shift"),
         ({"actions": ["fly"]}, r"actions is \['fly'\]: it must be a list of some of grant, wait, postpone"),
-        ({"information": ["ages", "ages"]}, "it must be a list of some of sizes, deadlines, ages, load"),
+        ({"information": ["ages", "ages"]}, "it must be a list of some of sizes, deadlines, load, ages"),
         ({"information": "ages"}, "it must be a list"),
         ({"reference": ""}, "reference is '': it must name a policy"),
         ({"more": 1}, "it must be an object with environment, kwargs, metric, tier, actions, information, reference"),
