@@ -130,12 +130,15 @@ class PacketRecords(Records):
 
 
 class PacketEventKind(IntEnum):
-    """Kinds of events, in the order in which they happen at one instant; equal kinds happen as they were scheduled."""
+    """Kinds of events, in the order in which they happen at one instant; equal kinds happen as they were scheduled.
 
-    TRANSMISSION_END = 0
-    """A port has sent the last bit of a packet."""
-    ACKNOWLEDGEMENT = 1
+    So the port that began to send first is first where two end at one instant, as in ns-3.
+    """
+
+    ACKNOWLEDGEMENT = 0
     """An acknowledgement reaches its sender; in a network, any packet the end of a link, first that of least delay."""
+    TRANSMISSION_END = 1
+    """A port has sent the last bit of a packet."""
     TIMEOUT = 2
     """A sender notices that a packet is lost."""
     ARRIVAL = 3

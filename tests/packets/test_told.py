@@ -72,6 +72,7 @@ class Reference:
         self.window, self.min_rto = options.get("initial_window", 64), options.get("min_rto", 2e-3)
         self.queues: dict[Any, list[deque[Any]]] = {}
         self.sending: set[Any] = set()
+        self.asked: dict[Any, None] = {}
         self.events: list[Any] = []
         self.number = 0
         count = len(flows["size_bytes"])
@@ -97,13 +98,13 @@ class Reference:
             now = self.events[0][0]
             while self.events and self.events[0][0] == now:
                 _, kind, _, _, what = heapq.heappop(self.events)
-                (self.end, self.arrive, self.acknowledge, self.acknowledge, self.time_out, self.send)[kind](now, what)
-            for port in [port for port in self.queues if port not in self.sending and any(self.queues[port])]:
+                (self.arrive, self.acknowledge, self.acknowledge, self.end, self.time_out, self.send)[kind](now, what)
+            asked, self.asked = self.asked, {}
+            for port in asked:
                 packet = next(queue for queue in self.queues[port] if queue).popleft()
                 rate = RATE if port[0] in ("host", "down") else 4 * RATE
                 self.sending.add(port)
-                order = ("host", "down", "up", "spine").index(port[0]) * 10_000 + port[1] * 100 + port[2]
-                self.later(now + (packet["payload"] + 40) / rate, 0, order, (port, packet))
+                self.later(now + (packet["payload"] + 40) / rate, 3, 0, (port, packet))
 
     def send(self, now: float, row: int) -> None:
         while (self.lost[row] or self.unsent[row]) and self.outstanding[row] < self.window:
@@ -128,13 +129,19 @@ class Reference:
             self.later(now + self.min_rto, 4, 0, packet)
             return
         queues[sum(packet["tag"] > threshold for threshold in self.thresholds)].append(packet)
+        self.ask(port)
+
+    def ask(self, port: Any) -> None:
+        if port not in self.sending and any(self.queues[port]):
+            self.asked[port] = None
 
     def end(self, now: float, what: Any) -> None:
         port, packet = what
         self.sending.discard(port)
+        self.ask(port)
         row = packet["row"]
         if port[0] != "down":
-            self.later(now + LINK, 1, 0, (port, packet))
+            self.later(now + LINK, 0, 0, (port, packet))
             return
         source, destination = self.flows["source"][row], self.flows["destination"][row]
         links = 4 if source // RACK != destination // RACK else 2
@@ -144,7 +151,7 @@ class Reference:
         if not self.left[row]:
             self.completion[row] = delivery
         back = sum([LINK] * (links - 1)) + (LINK + HOST)
-        self.later(delivery + back, 2 if links == 2 else 3, 0, packet)
+        self.later(delivery + back, 1 if links == 2 else 2, 0, packet)
 
     def arrive(self, now: float, what: Any) -> None:
         port, packet = what

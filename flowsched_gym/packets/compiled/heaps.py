@@ -1,4 +1,4 @@
-"""A heap of ports or timers by the time at which something happens to each, and at one instant by number."""
+"""A heap of ports or timers by the time at which something happens to each, and at one instant by turn, then number."""
 
 from typing import NamedTuple
 
@@ -14,18 +14,20 @@ class Heap(NamedTuple):
     Attributes:
         items: The heap, (num_items,), in its first ``length[0]`` entries; ``place`` is where each item is in it.
         time: Time of each item in s, (num_items,); inf for one that is not in it.
+        turn: Which of the items of one instant comes first, (num_items,): that with the least; set before ``set_time``.
     """
 
     items: IntArray
     place: IntArray
     time: FloatArray
+    turn: IntArray
     length: IntArray
 
 
 def new_heap(num_items: int) -> Heap:
     """Makes a heap of so many items at most, empty yet."""
-    items, place = np.zeros((2, num_items), dtype=np.int64)
-    return Heap(items, place, np.full(num_items, np.inf), np.zeros(1, dtype=np.int64))
+    items, place, turn = np.zeros((3, num_items), dtype=np.int64)
+    return Heap(items, place, np.full(num_items, np.inf), turn, np.zeros(1, dtype=np.int64))
 
 
 @inlined_part
@@ -52,13 +54,13 @@ def set_time(item: int, time: float, heap: Heap) -> None:
     elif not was_in:
         here = heap.length[0]
         heap.length[0] += 1
-    while here > 0 and _is_before(item, heap.items[(here - 1) // 2], heap.time):
+    while here > 0 and _is_before(item, heap.items[(here - 1) // 2], heap):
         here = _move((here - 1) // 2, here, heap)
     while 2 * here + 1 < heap.length[0]:
         below = 2 * here + 1
-        if below + 1 < heap.length[0] and _is_before(heap.items[below + 1], heap.items[below], heap.time):
+        if below + 1 < heap.length[0] and _is_before(heap.items[below + 1], heap.items[below], heap):
             below += 1
-        if _is_before(item, heap.items[below], heap.time):
+        if _is_before(item, heap.items[below], heap):
             break
         here = _move(below, here, heap)
     heap.items[here] = item
@@ -73,6 +75,11 @@ def _move(origin: int, target: int, heap: Heap) -> int:
 
 
 @inlined_part
-def _is_before(one: int, other: int, time: FloatArray) -> bool:
-    first: bool = time[one] < time[other] or (time[one] == time[other] and one < other)
+def _is_before(one: int, other: int, heap: Heap) -> bool:
+    if heap.time[one] != heap.time[other]:
+        first: bool = heap.time[one] < heap.time[other]
+    elif heap.turn[one] != heap.turn[other]:
+        first = heap.turn[one] < heap.turn[other]
+    else:
+        first = one < other
     return first

@@ -8,7 +8,7 @@ from numba.extending import overload
 from flowsched_gym.machine_code.decorators import INLINED, OPTIONS, inlined_part
 from flowsched_gym.packets.compiled.heaps import set_time
 from flowsched_gym.packets.compiled.ports import begin_transmission, end_transmission, receive
-from flowsched_gym.packets.compiled.state import DROPPED, HOPS, IDLE, NONE, SENT, Tables, Underway
+from flowsched_gym.packets.compiled.state import BEGUN, DROPPED, HOPS, IDLE, NONE, SENT, Tables, Underway
 from flowsched_gym.packets.network import BEHIND, Ways
 
 KINDS: Final[dict[type, dict[str, Any]]] = {}
@@ -97,10 +97,12 @@ def is_behind(p: int, t: Tables, u: Underway) -> bool:
 
 @inlined_part
 def choose(now: float, t: Tables, u: Underway) -> None:
-    """Lets idle ports choose: each by itself, so that their order is of no matter."""
+    """Lets idle ports choose, in the order in which they came to be asked."""
     for index in range(u.counts[IDLE]):
         port = u.idle[index]
         u.is_idle[port] = False
+        u.busy.turn[port] = u.counts[BEGUN]
+        u.counts[BEGUN] += 1
         set_time(port, begin_transmission(now, port, t), u.busy)
     u.counts[IDLE] = 0
 

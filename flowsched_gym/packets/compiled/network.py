@@ -95,15 +95,15 @@ def run_network(t: Tables, u: Underway, s: Any, goal: int, until: float) -> None
         if t.rows.kept and t.rows.written[0] + t.rows.most > len(t.rows.trace):
             break
         now = time
-        if end <= now:
-            depart(now, t, u, s)
-        elif hop <= now:
+        if hop <= now:
             p = u.lists[0, which]
             u.lists[0, which] = t.packets.after[p]
             if is_behind(p, t, u):
                 take(now, p, t, u, s)
             else:
                 enter(now, p, t, u, s)
+        elif end <= now:
+            depart(now, t, u, s)
         elif timer <= now:
             end_timer(now, t, u, s)
         else:

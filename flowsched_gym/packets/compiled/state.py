@@ -15,7 +15,7 @@ NONE: Final = -1
 """In place of a packet."""
 ARRIVED, COMPLETED = range(2)
 """Indices of ``Tables.counts``."""
-IDLE, HOPS, SENT, DELIVERED, DROPPED = range(5)
+IDLE, HOPS, SENT, DELIVERED, DROPPED, BEGUN = range(6)
 """Indices of ``Underway.counts``."""
 
 
@@ -108,9 +108,10 @@ class Underway(NamedTuple):
         arrivals: Flows in the order of arrival, (num_flows,); ``arrival_time`` by flow, in s.
         delays: The ways on which packets travel.
         lists: First and last packet on each of them, (2, num_delays).
-        busy: Ports that send, by the end of their transmission.
-        idle: Idle ports at which packets wait, (num_ports,).
-        counts: Idle ports; transmissions that have ended, packets sent, delivered and dropped so far.
+        busy: Ports that send, by the end of their transmission, and then by its beginning.
+        idle: Idle ports at which packets wait, (num_ports,), the one that has waited longest first.
+        counts: Idle ports; transmissions that have ended, packets sent, delivered and dropped, and transmissions that
+            have begun so far.
     """
 
     path_start: IntArray
@@ -181,7 +182,7 @@ def new_underway(network: PacketNetwork) -> Underway:
         busy=new_heap(num_ports),
         idle=whole(num_ports),
         is_idle=np.zeros(num_ports, dtype=np.bool_),
-        counts=whole(5),
+        counts=whole(6),
     )
 
 

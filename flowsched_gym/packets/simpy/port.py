@@ -279,7 +279,7 @@ class Port:
             end = env.now + self._sizes[p] / capacity
             for each in self._observers:
                 each.send(env.now, p, end)
-            yield env.at(end, PacketEventKind.TRANSMISSION_END, self._place.number)
+            yield env.at(end, PacketEventKind.TRANSMISSION_END)
             self.sending = None
             self._on_departure(p, self._place.number)
 
