@@ -1,8 +1,9 @@
 """What the world is: flows, links, controls, events. Knows neither SimPy nor Gymnasium."""
 
 from flowsched_gym.flows.records import Records
+from flowsched_gym.flows.state import Controls, FlowState, new_controls, new_flow_state
 from flowsched_gym.fluid.contract import Discipline
-from flowsched_gym.fluid.state import Controls, EventKind, FlowState, new_controls, new_flow_state
+from flowsched_gym.fluid.state import EventKind
 from flowsched_gym.fluid.transport import TRANSPORTS, Losses, Transport, TransportName, find_transport
 from flowsched_gym.topology.network import Network
 

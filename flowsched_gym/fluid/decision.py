@@ -17,8 +17,8 @@ from flowsched_gym.core.errors import SimulationError
 from flowsched_gym.core.periods import PeriodDecision
 from flowsched_gym.flows.decisions import Order, Rows
 from flowsched_gym.flows.records import Records
+from flowsched_gym.flows.state import Controls, FlowState
 from flowsched_gym.fluid.routes import Routes, path_is_up
-from flowsched_gym.fluid.state import Controls, FlowState
 from flowsched_gym.machine_code.decorators import inlined_part
 from flowsched_gym.topology.network import Network
 

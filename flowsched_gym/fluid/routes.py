@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
-from flowsched_gym.fluid.state import Controls, FlowState
+from flowsched_gym.flows.state import Controls, FlowState
 from flowsched_gym.machine_code.decorators import rule
 from flowsched_gym.topology.network import Network
 from flowsched_gym.topology.routing import RoutingKind

@@ -10,8 +10,8 @@ import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.flows.fields import index_tasks
+from flowsched_gym.flows.state import Controls, FlowState
 from flowsched_gym.flows.workload import Workload
-from flowsched_gym.fluid.state import Controls, FlowState
 from flowsched_gym.machine_code.decorators import inlined_part, inlined_rule
 from flowsched_gym.topology.network import Network
 

@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from flowsched_gym.flows import tokens
 from flowsched_gym.fluid.compiled import BatchSimulation
-from flowsched_gym.fluid.simpy import NetworkEnvironment, Simulation, links, network, waiting
+from flowsched_gym.fluid.simpy import NetworkEnvironment, Simulation, links, network
 from flowsched_gym.fluid.state import EventKind
 from flowsched_gym.packets.simpy import port
 from flowsched_gym.packets.state import PacketEventKind as Packets
@@ -45,7 +46,7 @@ def wider(rule: Callable[..., float]) -> Callable[..., float]:
 
 
 def oldest(rule: Callable[..., int]) -> Callable[..., int]:
-    return lambda requests, head, slot: rule(requests, head, 0)
+    return lambda d, slot, *arrays: rule(d, 0, *arrays)
 
 
 def swapped(first: IntEnum, second: IntEnum) -> Callable[..., Any]:
@@ -111,7 +112,7 @@ OF_PACKETS: Alterations = {
 PARTICULAR: dict[str, Alterations] = {
     "flowsched/Artemis-v0": {
         "window of a sender": (network, "next_window", wider),
-        "request of a slot": (waiting, "take_request", oldest),
+        "request of a slot": (tokens, "grant_token", oldest),
         **DECISION_FIRST,
     },
     "flowsched/MERPOrder-v0": {

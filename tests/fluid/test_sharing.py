@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.flows.state import Controls, new_controls
 from flowsched_gym.fluid.compiled.allocation_cache import forget, new_allocation_cache
 from flowsched_gym.fluid.compiled.incremental import DIRTY, leave, share_incrementally
 from flowsched_gym.fluid.rules.sharing import new_filling, share_links
-from flowsched_gym.fluid.state import Controls, new_controls
 from flowsched_gym.machine_code.decorators import engine_function
 from flowsched_gym.topology.network import Network as Links
 from tests.exact import TOLERANCE, cases_of

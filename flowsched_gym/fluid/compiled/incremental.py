@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.flows.state import Controls
 from flowsched_gym.fluid.compiled.allocation_cache import (
     AllocationCache,
     add_to_links,
@@ -21,7 +22,6 @@ from flowsched_gym.fluid.compiled.allocation_cache import (
     take_from_links,
 )
 from flowsched_gym.fluid.rules.sharing import find_tightest
-from flowsched_gym.fluid.state import Controls
 from flowsched_gym.machine_code.decorators import engine_function, inlined_part
 from flowsched_gym.topology.network import Network
 

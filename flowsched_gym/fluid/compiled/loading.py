@@ -4,6 +4,7 @@ import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.flows.tokens import open_destination
 from flowsched_gym.fluid.compiled.sharing import forget_network
 from flowsched_gym.fluid.compiled.tables import NOBODY, Tables
 from flowsched_gym.fluid.isolation import check_stages
@@ -104,17 +105,8 @@ def _open_destinations(t: Tables, n: int, num_flows: int, destination: IntArray)
         if expected == 0:
             continue
         d = t.destinations[n * t.most_destinations + index]
-        d.host = host
-        d.tokens = t.num_tokens
-        d.expected = expected
-        d.queue = queue
-        d.head = queue
-        d.tail = queue
+        open_destination(d, host, t.num_tokens, expected, queue, active)
         queue += 2 * expected
-        d.queue_end = queue
-        d.first_holder = active
-        d.num_holders = 0
-        d.held = False
         active += min(t.num_tokens, expected)
         count[host] = index
         index += 1

@@ -8,10 +8,10 @@ import numpy as np
 
 from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.core.errors import SimulationError
+from flowsched_gym.flows.tokens import asks_for_decision, queue_request, return_token
 from flowsched_gym.fluid.compiled import choosing, sharing
 from flowsched_gym.fluid.compiled.events import note, set_timer, take_timer
 from flowsched_gym.fluid.compiled.loading import arriving_row, foresee_request
-from flowsched_gym.fluid.compiled.orders import move_to_front
 from flowsched_gym.fluid.compiled.senders import (
     arrives_to_wait,
     begin,
@@ -26,7 +26,6 @@ from flowsched_gym.fluid.compiled.tables import NOBODY, Row, Rows, Tables, contr
 from flowsched_gym.fluid.rules.transport.lossy_ports import deliver, next_change
 from flowsched_gym.fluid.rules.transport.lossy_senders import Senders, control_senders
 from flowsched_gym.fluid.rules.transport.progress import advance, next_event_time
-from flowsched_gym.fluid.rules.transport.senders import take_out
 from flowsched_gym.fluid.state import EventKind
 from flowsched_gym.machine_code.decorators import inlined_part, pasted_rule, threaded_function
 
@@ -109,7 +108,7 @@ def _find_asking(t: Tables, n: int) -> None:
     choosing.find_decision(t, n, t.choosing)
     for index in range(net.num_destinations):
         d = t.destinations[n * t.most_destinations + index]
-        if d.tokens > 0 and d.tail > d.head and not d.held:
+        if asks_for_decision(d):
             net.asking = index
             net.last_asking = index
             return
@@ -134,12 +133,7 @@ def _arrive(t: Tables, n: int) -> None:
                 begin(t, n, row)
             continue
         d = t.destinations[n * t.most_destinations + t.flows[row].destination_index]
-        if d.tail == d.queue_end:
-            move_to_front(t, d)
-        t.requests[d.tail] = row
-        d.tail += 1
-        d.expected -= 1
-        d.held = False
+        queue_request(d, row, t.requests)
         net.decision_due = True
 
 
@@ -159,9 +153,7 @@ def _deliver(t: Tables, n: int) -> None:
         note(t, n, DELIVERY, row)
         if t.num_tokens > 0:
             d = t.destinations[n * t.most_destinations + t.flows[row].destination_index]
-            d.num_holders = take_out(t.holders, d.first_holder, d.num_holders, row)
-            d.tokens += 1
-            d.held = False
+            return_token(d, row, t.holders)
             net.decision_due = True
         finish(t, n, row, t.stages)
         row = take_timer(t, n, DELIVERY)

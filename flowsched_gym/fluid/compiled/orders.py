@@ -5,14 +5,14 @@ from typing import Final
 import numpy as np
 
 from flowsched_gym.flows.decisions import Order
+from flowsched_gym.flows.tokens import grant_token, postpone_request
 from flowsched_gym.fluid.compiled.choosing import ask_next_contest, set_path
 from flowsched_gym.fluid.compiled.events import note
 from flowsched_gym.fluid.compiled.records import Choosing
 from flowsched_gym.fluid.compiled.senders import ask, begin, lateness, permit
 from flowsched_gym.fluid.compiled.sharing import forget_network
 from flowsched_gym.fluid.compiled.sharing import serve_first as serve_flow_first
-from flowsched_gym.fluid.compiled.tables import NOBODY, Row, Tables
-from flowsched_gym.fluid.rules.transport.senders import send_to_back, take_request
+from flowsched_gym.fluid.compiled.tables import NOBODY, Tables
 from flowsched_gym.fluid.state import EventKind
 from flowsched_gym.machine_code.decorators import chosen_by_presence, engine_function, inlined_part
 
@@ -24,11 +24,7 @@ GRANT, POSTPONE, _, SERVE_FIRST, TAKE_PATH, _ = (int(order) for order in Order)
 def _grant(t: Tables, n: int, index: int) -> int:
     net = t.networks[n]
     d = t.destinations[n * t.most_destinations + net.asking]
-    row = take_request(t.requests, d.head, index)
-    d.head += 1
-    d.tokens -= 1
-    t.holders[d.first_holder + d.num_holders] = row
-    d.num_holders += 1
+    row = grant_token(d, index, t.requests, t.holders)
     t.flows[row].grant_time = net.now
     note(t, n, DECISION, row)
     permit(t, n, row, t.paths[t.flows[row].path].delay + lateness(n, row, t.senders))
@@ -39,11 +35,7 @@ def _grant(t: Tables, n: int, index: int) -> int:
 @inlined_part
 def _postpone(t: Tables, n: int, index: int) -> int:
     d = t.destinations[n * t.most_destinations + t.networks[n].asking]
-    if d.tail == d.queue_end:
-        move_to_front(t, d)
-    row = send_to_back(t.requests, d.head, d.tail, index)
-    d.head += 1
-    d.tail += 1
+    row = postpone_request(d, index, t.requests)
     ask(t, n)
     return row
 
@@ -82,16 +74,6 @@ def _begin_next_period(t: Tables, n: int, choosing: Choosing) -> int:
     forget_network(n, t.cache)
     note(t, n, DECISION, n * t.num_rows + choices.periods - 1)
     return NOBODY
-
-
-@inlined_part
-def move_to_front(t: Tables, d: Row) -> None:
-    """Makes room behind the queue."""
-    waiting = d.tail - d.head
-    for index in range(waiting):
-        t.requests[d.queue + index] = t.requests[d.head + index]
-    d.head = d.queue
-    d.tail = d.queue + waiting
 
 
 @inlined_part

@@ -43,22 +43,6 @@ NETWORK: Final = np.dtype(
     align=True,
 )
 """Two cache lines."""
-DESTINATION: Final = np.dtype(
-    [
-        ("host", "i8"),
-        ("tokens", "i8"),  # free tokens
-        ("expected", "i8"),  # requests that have not arrived yet
-        ("queue", "i8"),  # first index of its queue
-        ("head", "i8"),  # index of the oldest request
-        ("tail", "i8"),  # index behind the youngest request
-        ("queue_end", "i8"),  # index behind its queue
-        ("first_holder", "i8"),  # index of the first flow that holds a token
-        ("num_holders", "i8"),  # tokens held
-        ("held", "?"),  # whether the scheduler waits for the next event
-    ],
-    align=True,
-)
-"""State of a receiving host, as ``fluid.simpy.Destination`` has it."""
 TIMER: Final = np.dtype([("time", "f8"), ("kind", "i4"), ("row", ROW)], align=True)
 """Something that happens to a flow at a known time; sorted by (time, kind, row)."""
 FLOW_FIELDS: Final = (

@@ -6,11 +6,11 @@ import numpy as np
 
 from flowsched_gym.core.checks import check_choice
 from flowsched_gym.flows.fields import index_tasks
+from flowsched_gym.flows.state import Controls, FlowState
 from flowsched_gym.flows.workload import Workload
 from flowsched_gym.fluid.contract import Discipline
 from flowsched_gym.fluid.rules.tasks.madd import KnownTasks, TaskKey, serve_shortest
 from flowsched_gym.fluid.stages import first_cpu_path
-from flowsched_gym.fluid.state import Controls, FlowState
 from flowsched_gym.topology.network import Network
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from flowsched_gym.core.arrays import IntArray, to_float
 from flowsched_gym.core.checks import check_choice
 from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.flows.state import Controls, FlowState
 from flowsched_gym.flows.workload import Workload
 from flowsched_gym.fluid.contract import Discipline
 from flowsched_gym.fluid.rules.ordering.expansion import (
@@ -20,7 +21,6 @@ from flowsched_gym.fluid.rules.ordering.expansion import (
     serve_by_virtual_deadline,
 )
 from flowsched_gym.fluid.rules.ordering.virtual_deadlines import MATCH
-from flowsched_gym.fluid.state import Controls, FlowState
 from flowsched_gym.topology.network import Network, longest_path
 
 LONGEST_GAP: Final = 1e300

@@ -5,6 +5,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.flows.state import Controls, FlowState
 from flowsched_gym.fluid.contract import Discipline, Nothing
 from flowsched_gym.fluid.rules.ordering.keys import (
     order_by,
@@ -12,7 +13,6 @@ from flowsched_gym.fluid.rules.ordering.keys import (
     order_without_preemption,
     size_deadline_ratio,
 )
-from flowsched_gym.fluid.state import Controls, FlowState
 from flowsched_gym.topology.network import Network
 
 

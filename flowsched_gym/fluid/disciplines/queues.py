@@ -9,6 +9,7 @@ import numpy as np
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.checks import check_choice, check_numbers, check_whole_numbers
 from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.flows.state import Controls, FlowState
 from flowsched_gym.flows.workload import Workload
 from flowsched_gym.fluid.contract import Discipline
 from flowsched_gym.fluid.rules.ordering.feedback import (
@@ -19,7 +20,6 @@ from flowsched_gym.fluid.rules.ordering.feedback import (
     level_by_attained,
     weigh_queues,
 )
-from flowsched_gym.fluid.state import Controls, FlowState
 from flowsched_gym.topology.network import Network
 
 Thresholds = Sequence[float] | Sequence[Sequence[float]] | FloatArray

@@ -11,6 +11,7 @@ from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray, to_float
 from flowsched_gym.core.checks import check_choice, check_numbers, check_whole_numbers
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.flows.fields import index_tasks
+from flowsched_gym.flows.state import Controls, FlowState
 from flowsched_gym.flows.workload import Workload
 from flowsched_gym.fluid.contract import Discipline
 from flowsched_gym.fluid.disciplines.queues import check_limits
@@ -24,7 +25,6 @@ from flowsched_gym.fluid.rules.tasks.queues import (
     order_tasks,
 )
 from flowsched_gym.fluid.stages import first_cpu_path
-from flowsched_gym.fluid.state import Controls, FlowState
 from flowsched_gym.topology.network import Network
 
 REMAINING: Final = int(WithinTask.REMAINING)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
-from flowsched_gym.fluid.state import Controls
+from flowsched_gym.flows.state import Controls
 from flowsched_gym.machine_code.decorators import inlined_part, inlined_rule
 from flowsched_gym.topology.network import Network, longest_path
 

@@ -3,6 +3,5 @@
 from flowsched_gym.core.simpy_environment import NetworkEnvironment
 from flowsched_gym.fluid.simpy.links import SharedLinks
 from flowsched_gym.fluid.simpy.simulation import Simulation
-from flowsched_gym.fluid.simpy.waiting import Destination
 
-__all__ = ["Destination", "NetworkEnvironment", "SharedLinks", "Simulation"]
+__all__ = ["NetworkEnvironment", "SharedLinks", "Simulation"]

@@ -14,13 +14,14 @@ from simpy import Event
 
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.simpy_environment import NetworkEnvironment
+from flowsched_gym.flows.state import Controls, FlowState
 from flowsched_gym.fluid.contract import Discipline, wrong_review_time
 from flowsched_gym.fluid.isolation import round_trip_time
 from flowsched_gym.fluid.rules.sharing import new_filling, share_links
 from flowsched_gym.fluid.rules.transport.lossy_ports import deliver, next_change
 from flowsched_gym.fluid.rules.transport.lossy_senders import begin_senders, control_senders, start_sender, token_jitter
 from flowsched_gym.fluid.rules.transport.progress import advance, next_event_time
-from flowsched_gym.fluid.state import Controls, EventKind, FlowState
+from flowsched_gym.fluid.state import EventKind
 from flowsched_gym.fluid.transport import Transport, flow_keys, new_senders
 from flowsched_gym.topology import Topology
 from flowsched_gym.topology.network import Network

@@ -3,7 +3,7 @@
 A flow is a process that goes through one stage after the other: it arrives, waits for other flows, works on a CPU, gets
 a token or a path, connects, sends, and is delivered. A network has the stages of its own features and no others. Each
 stage is a method of ``SimulatedNetwork``, in the order of that life. What flows ask for are the destinations with their
-tokens (``waiting.py``), the links (``links.py``) and the paths (``paths.py``).
+tokens (``flows/tokens.py``), the links (``links.py``) and the paths (``paths.py``).
 """
 
 import math
@@ -19,6 +19,8 @@ from simpy.events import ProcessGenerator
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.periods import Period
 from flowsched_gym.core.simpy_environment import LAST_ROW, NetworkEnvironment, Periods
+from flowsched_gym.flows.state import new_controls, new_flow_state
+from flowsched_gym.flows.tokens import Destination
 from flowsched_gym.fluid.contract import Discipline, check_discipline
 from flowsched_gym.fluid.decision import DecisionKind
 from flowsched_gym.fluid.isolation import check_stages, round_trip_time
@@ -26,9 +28,9 @@ from flowsched_gym.fluid.routes import Routes, new_routes
 from flowsched_gym.fluid.rules.transport.senders import next_window, wire_volume
 from flowsched_gym.fluid.simpy.links import LossyLinks, SharedLinks
 from flowsched_gym.fluid.simpy.paths import FlowletLinks, Paths
-from flowsched_gym.fluid.simpy.waiting import Destination, Turns
+from flowsched_gym.fluid.simpy.waiting import Turns
 from flowsched_gym.fluid.stages import Barrier, Stages, begin_sending, begin_work, fill_stages, new_stages
-from flowsched_gym.fluid.state import EventKind, new_controls, new_flow_state
+from flowsched_gym.fluid.state import EventKind
 from flowsched_gym.fluid.transport import TRANSPORTS, Transport, TransportName
 from flowsched_gym.topology import Routing, RoutingKind, Topology, cpu_path
 from flowsched_gym.workload import LinkChanges, Workload
@@ -207,7 +209,10 @@ class SimulatedNetwork(ABC):
         begin_sending(row, self.state, self.controls, self._stages)
 
     def _take_token(self, row: int) -> ProcessGenerator:
-        yield self.destinations[self._destination_of[row]].request(row)
+        event = self._granted[row] = self.env.event()
+        self.destinations[self._destination_of[row]].request(row)
+        self._request_decision()
+        yield event
 
     def _ask_for_path(self, row: int) -> ProcessGenerator:
         """Waits until an agent has chosen a path, where several are up."""
@@ -268,6 +273,7 @@ class SimulatedNetwork(ABC):
 
     def _return_token(self, row: int) -> None:
         self.destinations[self._destination_of[row]].release(row)
+        self._request_decision()
 
     def _change_links(self, changes: LinkChanges) -> ProcessGenerator:
         """Process that lets links fail and come up; flows without a path that is up wait, and lose nothing."""
@@ -326,12 +332,11 @@ class SimulatedNetwork(ABC):
 
     def _open_destinations(self, num_tokens: int, path: IntArray) -> None:
         destination, handshakes = self.workload.destination, self.transport.handshake_round_trips
-        token_time = (self._delay[path] + self.links.lateness() + handshakes * self._round_trip[path]).tolist()
+        self._token_time = (self._delay[path] + self.links.lateness() + handshakes * self._round_trip[path]).tolist()
         hosts, counts = np.unique(destination, return_counts=True)
         for host, count in zip(hosts.tolist(), counts.tolist(), strict=True):
-            self.destinations[host] = Destination(
-                self.env, host, num_tokens, count, token_time, on_change=self._request_decision
-            )
+            self.destinations[host] = Destination(host, num_tokens, count)
+        self._granted: dict[int, Event] = {}
         self._destination_of = destination.tolist()
 
     def _open_stages(self, barrier: Barrier) -> None:

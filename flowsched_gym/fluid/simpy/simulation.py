@@ -12,6 +12,8 @@ from flowsched_gym.core.periods import Period, PeriodDecision
 from flowsched_gym.core.simpy_environment import Periods
 from flowsched_gym.flows.decisions import Order, Rows
 from flowsched_gym.flows.records import Records, complete_records
+from flowsched_gym.flows.state import Controls, FlowState
+from flowsched_gym.flows.tokens import Destination
 from flowsched_gym.fluid.decision import (
     ABOUT_TOKENS,
     Decision,
@@ -24,8 +26,7 @@ from flowsched_gym.fluid.decision import (
 from flowsched_gym.fluid.isolation import ideal_times
 from flowsched_gym.fluid.rules.ordering.competing import count_first_contest, find_competing, touch_links
 from flowsched_gym.fluid.simpy.network import SimulatedNetwork
-from flowsched_gym.fluid.simpy.waiting import Destination
-from flowsched_gym.fluid.state import Controls, EventKind, FlowState
+from flowsched_gym.fluid.state import EventKind
 from flowsched_gym.topology.network import Network
 
 NO_ROWS: Final[IntArray] = np.zeros(0, dtype=np.int64)
@@ -150,6 +151,7 @@ class Simulation(SimulatedNetwork, Engine):
         if order == Order.GRANT:
             row = destination.grant(index)
             self._grant_time[row] = self.env.now
+            self.env.at(self.env.now + self._token_time[row], EventKind.START, row, self._granted.pop(row))
             self._note(EventKind.DECISION, row)
         elif order == Order.POSTPONE:
             row = destination.postpone(index)

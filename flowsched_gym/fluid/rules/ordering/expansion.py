@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
+from flowsched_gym.flows.state import Controls, FlowState
 from flowsched_gym.fluid.rules.ordering.keys import order_by
 from flowsched_gym.fluid.rules.ordering.virtual_deadlines import virtual_deadlines, virtual_deadlines_of_many
-from flowsched_gym.fluid.state import Controls, FlowState
 from flowsched_gym.machine_code.decorators import rule
 from flowsched_gym.topology.network import Network
 

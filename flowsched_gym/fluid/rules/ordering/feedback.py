@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.flows.state import Controls
 from flowsched_gym.fluid.rules.ordering.keys import number_rows, sort_rows
 from flowsched_gym.fluid.rules.transport.progress import TIME_TOLERANCE, time_after
-from flowsched_gym.fluid.state import Controls
 from flowsched_gym.machine_code.decorators import rule
 
 LEVEL_TOLERANCE: Final = 1e-10

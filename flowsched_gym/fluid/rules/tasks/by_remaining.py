@@ -10,9 +10,9 @@ from typing import Final
 import numpy as np
 
 from flowsched_gym.core.arrays import IntArray
+from flowsched_gym.flows.state import Controls, FlowState
 from flowsched_gym.fluid.rules.tasks.queues import TaskQueues, bytes_to_demotion
 from flowsched_gym.fluid.rules.transport.progress import time_after
-from flowsched_gym.fluid.state import Controls, FlowState
 from flowsched_gym.machine_code.decorators import inlined_part, rule
 
 ANY_TASK: Final = -1

@@ -5,9 +5,9 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from flowsched_gym.core.arrays import IntArray
+from flowsched_gym.flows.state import Controls, FlowState
 from flowsched_gym.flows.windows import MOST_IMMINENCE, imminence
 from flowsched_gym.fluid.rules.transport.progress import time_after
-from flowsched_gym.fluid.state import Controls, FlowState
 from flowsched_gym.machine_code.decorators import rule
 from flowsched_gym.machine_code.numerics import power
 from flowsched_gym.topology.network import Network

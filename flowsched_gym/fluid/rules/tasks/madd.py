@@ -8,8 +8,8 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.flows.state import Controls, FlowState
 from flowsched_gym.fluid.rules.ordering.keys import sort_rows
-from flowsched_gym.fluid.state import Controls, FlowState
 from flowsched_gym.machine_code.decorators import inlined_part, rule
 from flowsched_gym.topology.network import Network
 

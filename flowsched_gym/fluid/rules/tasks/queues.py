@@ -10,10 +10,10 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.flows.state import Controls, FlowState
 from flowsched_gym.fluid.rules.ordering.keys import sort_rows
 from flowsched_gym.fluid.rules.tasks.madd import lay_out
 from flowsched_gym.fluid.rules.transport.progress import TIME_TOLERANCE, time_after
-from flowsched_gym.fluid.state import Controls, FlowState
 from flowsched_gym.machine_code.decorators import inlined_part, inlined_rule, rule
 from flowsched_gym.topology.network import Network
 

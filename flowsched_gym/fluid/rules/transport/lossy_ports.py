@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.flows.state import Controls, FlowState
 from flowsched_gym.flows.windows import window_growth
 from flowsched_gym.fluid.rules.transport.lossy_senders import (
     LEAST,
@@ -21,7 +22,6 @@ from flowsched_gym.fluid.rules.transport.lossy_senders import (
     in_flight_of,
     uniform,
 )
-from flowsched_gym.fluid.state import Controls, FlowState
 from flowsched_gym.machine_code.decorators import inlined_part, inlined_rule, rule
 from flowsched_gym.machine_code.numerics import power
 

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.flows.state import Controls, FlowState
 from flowsched_gym.flows.windows import HALF, cut_window
-from flowsched_gym.fluid.state import Controls, FlowState
 from flowsched_gym.machine_code.decorators import inlined_part, inlined_rule
 from flowsched_gym.topology.network import Network
 

@@ -1,13 +1,9 @@
-"""Senders that lose nothing: their windows, what headers add, and the queue of their token requests at a destination.
-
-The queue (Artemis, section 3.4.1) is a row of an array between ``head`` and ``tail``; the scheduler sees a window of
-its oldest requests.
-"""
+"""Senders that lose nothing: their windows, and what headers add."""
 
 import numpy as np
 
-from flowsched_gym.core.arrays import FloatArray, IntArray
-from flowsched_gym.machine_code.decorators import inlined_rule, rule
+from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.machine_code.decorators import rule
 
 
 @rule
@@ -56,36 +52,3 @@ def isolated_times(
             left -= burst
             burst = next_window(burst, exit_window, slow_start_growth, later_growth)
         times[row] += left / capacity[row]
-
-
-@inlined_rule
-def take_request(requests: IntArray, head: int, slot: int) -> int:
-    """Removes the request in a slot, counted from the oldest, from the queue at the indices head, head + 1, ...
-
-    The others keep their order behind the new head, ``head + 1``. Returns the row of the flow whose request was taken.
-    """
-    row: int = requests[head + slot]
-    for index in range(head + slot, head, -1):
-        requests[index] = requests[index - 1]
-    return row
-
-
-@inlined_rule
-def send_to_back(requests: IntArray, head: int, tail: int, slot: int) -> int:
-    """Moves the request in a slot behind all others; the new queue is head + 1 to tail + 1. Returns its row."""
-    row = take_request(requests, head, slot)
-    requests[tail] = row
-    return row
-
-
-@inlined_rule
-def take_out(rows: IntArray, first: int, count: int, row: int) -> int:
-    """Removes a row from ``count`` entries at ``first``, the others keep their order; returns count - 1."""
-    last = first + count - 1
-    index = first
-    while rows[index] != row:
-        index += 1
-    while index < last:
-        rows[index] = rows[index + 1]
-        index += 1
-    return count - 1
