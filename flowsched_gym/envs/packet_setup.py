@@ -1,7 +1,8 @@
-"""A port of packets as an environment, for both engines."""
+"""Networks of packets as environments have them, for both engines."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -11,10 +12,12 @@ from flowsched_gym.envs.episode import EpisodeSetup
 from flowsched_gym.flows.fields import Fields
 from flowsched_gym.packets.compiled import CompiledPackets, PacketNetworks
 from flowsched_gym.packets.schedulers import PacketSetup
-from flowsched_gym.packets.simpy import PacketSimulation
+from flowsched_gym.packets.simpy import PacketSimulation, TokenSimulation
 from flowsched_gym.topology import Topology
 from flowsched_gym.workload import Workload
 
+Packets = str | Mapping[str, Any] | None
+"""An argument: a preset, or parameters of packets; ``None`` for a fluid."""
 BYTES_OF_ROW: Final = 300
 """Memory that a flow of the fluid takes."""
 PACKETS_OF_ROW: Final = 6
@@ -23,20 +26,24 @@ PACKETS_OF_ROW: Final = 6
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PortsSetup(EpisodeSetup):
-    """A port, the senders into it, and when its agent acts.
+    """Ports, the senders into them, and when an agent acts.
 
     Attributes:
-        topology: The port as a network: one link that all flows share.
-        port: The port and its senders.
-        period: When a period ends: after so many s.
+        topology: The links behind the ports.
+        port: The ports and their senders; with tokens, the agent grants these.
+        period: When a period ends: after so many s; ``None`` with tokens.
     """
 
     topology: Topology
     port: PacketSetup
-    period: Period
-    num_tokens: None = None
+    period: Period | None = None
     episode_fields: Fields = ()
     flow_fields: Fields = ()
+
+    @property
+    def num_tokens(self) -> int | None:  # type: ignore[override]  # not to be set
+        """Tokens of each destination; ``None`` where flows need none."""
+        return self.port.num_tokens
 
     def check(self, workload: Workload) -> None:
         """Checks that the packets of the flows are not too many and can be delivered, and that links stay up."""
@@ -48,20 +55,23 @@ class PortsSetup(EpisodeSetup):
         num_packets = int(np.ceil(workload.size / self.port.parameters.payload).sum())
         sketch = self.port.scheduler.sketch_bytes
         rows = num_packets // PACKETS_OF_ROW + workload.num_flows + sketch // BYTES_OF_ROW
-        return rows, f"{num_packets} packets, a sketch of {sketch} B"
+        return rows, f"{num_packets} packets" + (f", a sketch of {sketch} B" if sketch else "")
 
-    def simulate(self, workload: Workload) -> PacketSimulation:
+    def simulate(self, workload: Workload) -> PacketSimulation | TokenSimulation:
         """Begins an episode on SimPy."""
         self.check_links(workload)
+        if self.period is None:
+            return TokenSimulation(workload, self.port)
         return PacketSimulation(workload, self.port, self.period)
 
     def new_batch(self, num_networks: int, workload: Workload, num_threads: int = 1) -> PacketNetworks:
         """Makes compiled networks."""
-        assert self.period.seconds is not None
+        seconds = np.inf if self.period is None else self.period.seconds
+        assert seconds is not None
         return PacketNetworks(
             num_networks,
             self.port,
-            seconds=self.period.seconds,
+            seconds=seconds,
             flow_fields=self.flow_fields,
             episode_fields=self.episode_fields,
             num_threads=num_threads,
@@ -72,22 +82,34 @@ class PortsSetup(EpisodeSetup):
         self.check_links(workload)
         return CompiledPackets(batch, workload)
 
-    def scene(self, simulation: PacketSimulation | CompiledPackets) -> Scene:
-        """Looks at an episode, for pictures; the bytes that flows have left are those of full packets."""
-        records, count = simulation.records(), simulation.workload.num_flows
-        delivered = simulation.delivery_order[: simulation.num_delivered]
-        remaining = np.minimum(simulation.packets_left * self.port.parameters.payload, records.size)
-        arrived = records.arrival_time <= simulation.now
+    def scene(self, simulation: PacketSimulation | TokenSimulation | CompiledPackets) -> Scene:
+        """Looks at an episode, for pictures; the rate of a flow is its mean since it could begin.
+
+        Where senders are told of losses, the bytes that flows have left are those of full packets.
+        """
+        records, now = simulation.records(), simulation.now
+        if self.num_tokens is None or isinstance(simulation, PacketSimulation):
+            volume, path = records.size, np.zeros(records.num_flows, dtype=np.int64)
+            remaining = np.minimum(simulation.packets_left * self.port.parameters.payload, volume)
+            active = np.flatnonzero((records.arrival_time <= now) & (remaining > 0.0))
+            rate = np.zeros(records.num_flows)
+        else:
+            volume, remaining = simulation.state.volume, simulation.state.remaining
+            path = self.topology.ecmp(records.source, records.destination, records.flow_id, seed=self.port.seed)
+            begun = records.grant_time + self.topology.path_delay(path)
+            active = np.flatnonzero((begun < now) & (remaining > 0.0))
+            rate = np.zeros(records.num_flows)
+            rate[active] = (volume - remaining)[active] / (now - begun[active])
         return Scene(
-            now=simulation.now,
+            now=now,
             records=records,
-            delivered=delivered,
-            active=np.flatnonzero(arrived & (remaining > 0.0)),
-            remaining=remaining,
-            volume=records.size,
-            rate=np.zeros(count),
-            path=np.zeros(count, dtype=np.int64),
+            delivered=np.array(simulation.delivered, dtype=np.int64),
+            active=active,
+            remaining=remaining.copy(),
+            volume=volume,
+            rate=rate,
+            path=path,
             network=self.topology.network,
             link_names=self.topology.link_names,
-            num_hosts=0,
+            num_hosts=0 if self.num_tokens is None else self.topology.num_hosts,
         )

@@ -90,7 +90,7 @@ def serve_packets(
         seed=check_seed(seed),
     )
     nowhere = np.zeros(len(flow), dtype=np.int64)
-    packets_alone = PacketFlows(times, nowhere, nowhere, nowhere, nowhere, table, flow_id, given.size)
+    packets_alone = PacketFlows(times, nowhere, nowhere, nowhere, nowhere, table, flow_id, given.size, given.size)
     network = setup.network_of(packets_alone, are_given=True)
     return trace_of(_run(network, engine, keep_trace=True).rows, flow_id).since(start)
 
@@ -115,8 +115,8 @@ def replay_packets(
     does (``packets.rules.tcp``); those with fixed windows and free acknowledgements are told of them, and send nothing
     again needlessly. An FCT runs from the arrival of a flow, when the SYN is sent where there is a handshake, to the
     last byte at the receiver. Messages are counted, without error, at the hosts, which tag their packets. At one
-    instant transmissions end, by port; then packets arrive behind links, those of the least delay first; then timers
-    expire and flows arrive, by id; last, idle ports choose.
+    instant packets arrive behind links, those of the least delay first, and then transmissions end, both in the order
+    in which their transmissions began, as in ns-3; then timers expire and flows arrive, by id; last, idle ports choose.
 
     Args:
         flows: Path of a flow file or of a workload file, name of a workload, a ``Workload``, or a mapping with the flow

@@ -4,11 +4,12 @@ A destination ``d`` has the fields of ``DESTINATION``: a row of that type in mac
 Its queue is a row of an array ``requests`` between ``head`` and ``tail``; the scheduler sees a window of the oldest.
 """
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.machine_code.decorators import inlined_part
 
 AnyIntArray = npt.NDArray[np.integer[Any]]
@@ -188,3 +189,29 @@ class Destination:
     def release(self, row: int) -> None:
         """Takes back the token of a flow that has been delivered."""
         return_token(self, row, self.active)
+
+
+class Requests(NamedTuple):
+    """What a ``Destination`` shows, of one in machine code."""
+
+    host: int
+    tokens: int
+    expected: int
+    requests: IntArray
+    head: int
+    tail: int
+    active: IntArray
+    num_active: int
+
+    @property
+    def num_waiting(self) -> int:
+        """Requests in the queue."""
+        return self.tail - self.head
+
+
+def requests_of(d: Any, requests: AnyIntArray, holders: AnyIntArray, first_row: int = 0) -> Requests:
+    """Copies what a row of ``DESTINATION`` shows, flows counted from ``first_row``."""
+    waiting = requests[d["head"] : d["tail"]].astype(np.int64) - first_row
+    active = holders[d["first_holder"] : d["first_holder"] + d["num_holders"]].astype(np.int64) - first_row
+    host, tokens, expected = int(d["host"]), int(d["tokens"]), int(d["expected"])
+    return Requests(host, tokens, expected, waiting, 0, len(waiting), active, len(active))

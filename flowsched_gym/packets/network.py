@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.errors import ConfigError, SimulationError, WorkloadError, shown
+from flowsched_gym.flows.state import FlowState, new_flow_state
 from flowsched_gym.packets.contract import PacketTable, Scheduler, Traffic
 from flowsched_gym.packets.parameters import (
     TRANSPORTS,
@@ -46,7 +47,7 @@ class PacketFlows(NamedTuple):
             packets are given.
         table: The packets.
         key_id: Identifier of each key, (num_keys,).
-        wire: Bytes on the wire of each flow, (num_flows,).
+        size: Bytes of payload of each flow, (num_flows,), and ``wire``, those on the wire.
     """
 
     arrival_time: FloatArray
@@ -56,6 +57,7 @@ class PacketFlows(NamedTuple):
     first_packet: IntArray
     table: PacketTable
     key_id: IntArray
+    size: FloatArray
     wire: FloatArray
 
     @property
@@ -115,6 +117,10 @@ class PacketNetwork(NamedTuple):
             packets and acknowledgements underway.
         seed: Seed of the sketch's hash.
         are_given: Whether packets are given, in place of flows.
+        num_tokens: Flows that a destination lets send at once; ``None`` for no tokens.
+        token_time: Time in s that a request, or a token, takes, (num_flows,).
+        topology: The links and paths, as a fluid has them.
+        path: Path of each flow there, (num_flows,); of those that its packets take in turns, the first.
     """
 
     flows: PacketFlows
@@ -131,6 +137,16 @@ class PacketNetwork(NamedTuple):
     table: PacketTable
     seed: int
     are_given: bool
+    num_tokens: int | None
+    token_time: FloatArray
+    topology: Topology
+    path: IntArray
+
+    @property
+    def begin_time(self) -> FloatArray:
+        """When each flow, or its request for a token, arrives, in s, (num_flows,)."""
+        times = self.flows.arrival_time
+        return times if self.num_tokens is None else times + self.token_time
 
     @property
     def has_slots(self) -> bool:
@@ -174,6 +190,12 @@ class PacketNetwork(NamedTuple):
             for end, (each, due) in zip(ends, rest, strict=True)
         ]
         return np.array(rows, dtype=SENDER)
+
+    def new_state(self) -> FlowState:
+        """Makes what rules know of flows of which nothing has been received."""
+        flows, never = self.flows, np.full(self.flows.num_flows, np.inf)
+        state = new_flow_state(size=flows.size, volume=flows.wire, arrival_time=flows.arrival_time, deadline_span=never)
+        return state._replace(deadline=flows.table.due)
 
     def new_segments(self) -> Segments:
         """Makes what these senders know of segments that have not been sent."""
@@ -240,7 +262,7 @@ class PacketNetwork(NamedTuple):
             ideal += _through(self, self.back, ack, ack, ack) if are_packets else self.back_delay
             if not self.there.step:  # the third packet goes first, through the same port
                 ideal += ack / self.capacity[self.path_ports[self.path_start[self.there.first + self.there.turn]]]
-        return ideal
+        return ideal if self.num_tokens is None else ideal + 2.0 * self.token_time
 
     def _parts(self, *, by_size: bool) -> tuple[FloatArray, float]:
         """Returns the bytes of each flow, (num_flows,), and of a full packet, over those of the largest flow."""
@@ -261,6 +283,7 @@ def new_packet_network(
     limits: PortLimits | None = None,
     seed: int = 0,
     are_given: bool = False,
+    num_tokens: int | None = None,
 ) -> PacketNetwork:
     """Makes a network of ports in which nothing has arrived.
 
@@ -296,7 +319,7 @@ def new_packet_network(
     num_packets = len(flows.table.flow)
     table = flows.table._replace(num_senders=num_senders, tag=np.zeros(num_packets if num_senders else 0))
     if not (parameters.are_told or are_given):
-        slots = min(4 * num_packets + 4 * flows.num_flows + 64, MOST_SLOTS)
+        slots = min(4 * _most_underway(flows, num_tokens) + 64, MOST_SLOTS)
         has_bare = parameters.handshake or parameters.acks == Acks.PACKETS
         table = table._replace(
             flow=np.zeros(slots, dtype=np.int64),
@@ -320,11 +343,25 @@ def new_packet_network(
         table=table,
         seed=seed,
         are_given=are_given,
+        num_tokens=num_tokens,
+        token_time=along[first + turn],
+        topology=topology,
+        path=first + turn,
     )
     _check_times(network)
     if network.limits.by_bytes:  # where packets are counted, each port has room for one
         _check_buffers(network)
     return network
+
+
+def _most_underway(flows: PacketFlows, num_tokens: int | None) -> int:
+    """Returns how many flows can send at once, and how many packets they have: with tokens, some to each host."""
+    packets = flows.packets
+    if num_tokens is not None:
+        order = np.lexsort((-packets, flows.destination))
+        place = np.arange(len(order)) - np.searchsorted(flows.destination[order], flows.destination[order])
+        packets = packets[order][place < num_tokens]
+    return int(packets.sum()) + len(packets)
 
 
 def _check_times(network: PacketNetwork) -> None:

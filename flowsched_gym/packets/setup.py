@@ -28,6 +28,7 @@ class PacketSetup:
         parameters: Those of senders, and of ports that count bytes.
         port: Those of ports that count packets, in place of ``buffer`` and ``mark_at``.
         seed: Seed of the hash by which flows choose among equal paths, and of the sketch's hash.
+        num_tokens: Flows that a destination lets send at once; ``None`` for no tokens.
     """
 
     scheduler: Scheduler
@@ -35,6 +36,7 @@ class PacketSetup:
     parameters: NetworkParameters = field(default_factory=NetworkParameters)
     port: PortParameters | None = None
     seed: int = 0
+    num_tokens: int | None = None
 
     @property
     def capacity(self) -> float:
@@ -83,6 +85,7 @@ class PacketSetup:
             first_packet=first_packet,
             table=PacketTable(flow, size, header, remaining, key.reshape(-1), due),
             key_id=key_id,
+            size=flows.size,
             wire=wire,
         )
 
@@ -108,17 +111,21 @@ class PacketSetup:
             limits=limits,
             seed=self.seed,
             are_given=are_given,
+            num_tokens=self.num_tokens,
         )
 
     def ideal_fct(self, flows: Workload) -> FloatArray:
         """Returns the completion times in s of flows alone whose window never makes them wait, (num_flows,)."""
         return self.network(flows).ideal_fct()
 
-    def records(self, flows: Workload, completion_time: FloatArray) -> Records:
-        """Builds the records of flows from when they were delivered, in s, (num_flows,), NaN for not yet."""
+    def records(self, flows: Workload, grant_time: FloatArray, completion_time: FloatArray) -> Records:
+        """Builds the records of flows from when they were granted a token, or arrived, and were delivered.
+
+        In s, (num_flows,) each, NaN for not yet.
+        """
         return complete_records(
             flows,
-            grant_time=flows.arrival_time.copy(),
+            grant_time=grant_time,
             completion_time=completion_time,
             ideal_fct=self.ideal_fct(flows),
         )

@@ -142,10 +142,12 @@ class PacketEventKind(IntEnum):
     TIMEOUT = 2
     """A sender notices that a packet is lost."""
     ARRIVAL = 3
-    """A flow, or a packet by itself, arrives; several by their ids."""
-    PERIOD_END = 4
+    """A flow, its request for a token, or a packet by itself, arrives; several by their ids."""
+    START = 4
+    """A flow that has been granted a token gets it, and begins."""
+    PERIOD_END = 5
     """A period ends and the next one begins."""
-    DECISION = 5
+    DECISION = 6
     """An agent decides."""
-    CHOICE = 6
+    CHOICE = 7
     """An idle port chooses the packet that it sends next."""

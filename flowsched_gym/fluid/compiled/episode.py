@@ -11,6 +11,7 @@ from flowsched_gym.core.errors import SimulationError
 from flowsched_gym.core.periods import PeriodDecision
 from flowsched_gym.flows.records import Records
 from flowsched_gym.flows.state import Controls, FlowState
+from flowsched_gym.flows.tokens import Requests, requests_of
 from flowsched_gym.fluid.compiled.orders import give_one
 from flowsched_gym.fluid.compiled.simulation import BatchSimulation
 from flowsched_gym.fluid.compiled.stepping import decision_of
@@ -33,24 +34,6 @@ class ActiveFlows(NamedTuple):
     active: IntArray
     num_active: int
     advanced_to: float
-
-
-class Requests(NamedTuple):
-    """A destination's requests and tokens; see ``fluid.simpy.Destination``."""
-
-    host: int
-    tokens: int
-    expected: int
-    requests: IntArray
-    head: int
-    tail: int
-    active: IntArray
-    num_active: int
-
-    @property
-    def num_waiting(self) -> int:
-        """Requests in the queue."""
-        return self.tail - self.head
 
 
 class CompiledSimulation(Engine):
@@ -206,11 +189,7 @@ class CompiledSimulation(Engine):
         return self.batch.records(self.number, self.workload)
 
     def _destination(self, d: Any) -> Requests:
-        tables, first = self._tables, self._first_row
-        requests = tables.requests[d["head"] : d["tail"]].astype(np.int64) - first
-        active = tables.holders[d["first_holder"] : d["first_holder"] + d["num_holders"]].astype(np.int64) - first
-        host, tokens, expected = int(d["host"]), int(d["tokens"]), int(d["expected"])
-        return Requests(host, tokens, expected, requests, 0, len(requests), active, len(active))
+        return requests_of(d, self._tables.requests, self._tables.holders, self._first_row)
 
     def _column(self, name: str) -> npt.NDArray[Any]:
         return self.batch.columns(self.number)[name]

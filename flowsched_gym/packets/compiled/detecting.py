@@ -6,10 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
+from flowsched_gym.flows.state import FlowState
 from flowsched_gym.machine_code.decorators import inlined_part
 from flowsched_gym.packets.compiled.heaps import Heap, new_heap, next_time, set_time
 from flowsched_gym.packets.compiled.links import KINDS, send, travel
-from flowsched_gym.packets.compiled.state import COMPLETED, DELIVERED, SENT, Tables, Underway, whole
+from flowsched_gym.packets.compiled.state import COMPLETED, DELIVERED, NONE, SENT, Tables, Underway, whole
 from flowsched_gym.packets.network import ACK, DATA, READY, SYN, SYN_ACK, PacketNetwork, Ways
 from flowsched_gym.packets.parameters import Acks
 from flowsched_gym.packets.rules import tcp
@@ -27,7 +28,9 @@ class DetectingSenders(NamedTuple):
     Attributes:
         rows: State of each, (num_flows,) of type ``tcp.SENDER``.
         size: Bytes on the wire of each segment, (num_segments,).
+        state: What has been received of each flow.
         completion_time: When the last byte is delivered, in s, (num_flows,); NaN for not yet.
+        order: Flows that are delivered, in that order, (num_flows,).
         timers: Flows, by when their timer is looked at; behind them, by when their receivers acknowledge what waits.
         kind: What the packet of each slot is, such as ``DATA``, (num_slots,); ``number`` is its segment, or of an
             acknowledgement what had been delivered, ``echo`` whether that answers a packet with a mark.
@@ -37,7 +40,9 @@ class DetectingSenders(NamedTuple):
     rows: npt.NDArray[Any]
     segments: Segments
     size: FloatArray
+    state: FlowState
     completion_time: FloatArray
+    order: IntArray
     there: Ways
     back: Ways
     timers: Heap
@@ -63,7 +68,9 @@ def new_detecting(network: PacketNetwork) -> DetectingSenders:
         rows=network.new_senders(),
         segments=network.new_segments(),
         size=network.flows.table.size,
+        state=network.new_state(),
         completion_time=np.full(network.flows.num_flows, np.nan),
+        order=whole(network.flows.num_flows, NONE),
         there=network.there._replace(turn=network.there.turn.copy()),
         back=network.back._replace(turn=network.back.turn.copy()),
         timers=new_heap(2 * network.flows.num_flows),
@@ -159,9 +166,15 @@ def _take(now: float, p: int, t: Tables, u: Underway, s: DetectingSenders) -> No
     u.counts[DELIVERED] += 1
     _free(p, s)
     if kind == DATA:
+        before = sender.received
         at_once = tcp.receive(number, marked, s.ack_every, sender, s.segments)
-        if sender.received == sender.last - sender.first and np.isnan(s.completion_time[row]):
-            s.completion_time[row] = now
+        if sender.received > before:
+            is_last = sender.received == sender.last - sender.first
+            tcp.note_received(row, s.size[number], is_last, s.state)
+            if is_last:
+                s.completion_time[row] = now
+                s.order[t.counts[COMPLETED]] = row
+                t.counts[COMPLETED] += 1
         receiver = len(s.rows) + row
         if at_once:
             set_time(receiver, np.inf, s.timers)
@@ -169,10 +182,7 @@ def _take(now: float, p: int, t: Tables, u: Underway, s: DetectingSenders) -> No
         elif s.timers.time[receiver] == np.inf:
             set_time(receiver, now + s.ack_delay, s.timers)
     elif kind == ACK:
-        was_done = sender.una == sender.last
         tcp.acknowledge(now, number, echo, s.min_rto, s.transport, sender, s.segments)
-        if sender.una == sender.last and not was_done:
-            t.counts[COMPLETED] += 1
         _send(now, row, t, u, s)
     elif kind == SYN:
         _answer(now, row, SYN_ACK, 0, False, t, u, s)

@@ -1,6 +1,6 @@
 """Packets in the compiled engine, equal bit for bit to ``packets.simpy``, and faster.
 
-Beside replays it runs many networks of one port each, whose agents act once per period.
+Beside replays it runs many networks, whose agents act once per period, or grant tokens.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,18 +14,21 @@ from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.snapshot import Snapshot
 from flowsched_gym.core.threads import Pool
-from flowsched_gym.flows.decisions import Environments, Results
+from flowsched_gym.flows.decisions import NOBODY, Environments, Results
 from flowsched_gym.flows.fields import EPISODE_FIELDS, Fields, fill_flow_fields
 from flowsched_gym.flows.records import Records
+from flowsched_gym.flows.state import FlowState
+from flowsched_gym.flows.tokens import Requests, requests_of
 from flowsched_gym.machine_code.decorators import compiled_for, compiles
 from flowsched_gym.packets.compiled.detecting import NO_SLOT, DetectingSenders
 from flowsched_gym.packets.compiled.network import Network, new_network, run_network
-from flowsched_gym.packets.compiled.state import COMPLETED, HOPS, Tables, whole
+from flowsched_gym.packets.compiled.state import COMPLETED, HOPS, Tables
 from flowsched_gym.packets.compiled.stepping import NETWORK, Played, decision_of, play, step
+from flowsched_gym.packets.compiled.tokens import ASKING
 from flowsched_gym.packets.compiled.told import ToldSenders
-from flowsched_gym.packets.contract import HOOKS, PacketTable, Scheduler, hook_error
+from flowsched_gym.packets.contract import HOOKS, Scheduler, hook_error
 from flowsched_gym.packets.decision import PacketDecision
-from flowsched_gym.packets.network import PacketFlows, PacketNetwork, too_many_underway
+from flowsched_gym.packets.network import PacketNetwork, too_many_underway
 from flowsched_gym.packets.setup import PacketSetup
 from flowsched_gym.packets.state import FlowOutcomes
 from flowsched_gym.workload import Workload
@@ -37,6 +40,8 @@ Record = TypeVar("Record", bound=tuple[Any, ...])
 Result = TypeVar("Result")
 ALIGNMENT: Final = 16
 """Bytes at whose multiples arrays begin."""
+ABSENT: Final = -1
+"""In place of a second dimension."""
 
 
 class Outcome(NamedTuple):
@@ -69,21 +74,21 @@ def run_compiled(
     """
     num_flows = network.flows.num_flows
     spare = 0 if network.are_given else SPARE_ROWS
-    tables, underway, senders = new_network(
-        network, num_rows=len(network.flows.table.flow) + spare if keep_trace else 0
-    )
+    running = new_network(network, num_rows=len(network.flows.table.flow) + spare if keep_trace else 0)
+    tables = running.tables
     with hook_errors(network.scheduler, tables):
         for part in range(1, PARTS + 1):
             goal = num_flows * part // PARTS
-            run_network(tables, underway, senders, goal, np.inf)
+            run_network(running, goal, np.inf)
             while keep_trace and tables.rows.written[0] + tables.rows.most > len(tables.rows.trace):
                 trace = np.concatenate([tables.rows.trace, np.zeros_like(tables.rows.trace)])
                 tables = tables._replace(rows=tables.rows._replace(trace=trace))
-                run_network(tables, underway, senders, goal, np.inf)
+                running = running._replace(tables=tables)
+                run_network(running, goal, np.inf)
             if progress is not None:
                 progress(int(tables.counts[COMPLETED]), num_flows)
     rows = tables.rows.trace[: tables.rows.written[0]]
-    return Outcome(flow_outcomes(senders), rows, int(underway.counts[HOPS]))
+    return Outcome(flow_outcomes(running.senders), rows, int(running.underway.counts[HOPS]))
 
 
 def flow_outcomes(senders: Any) -> FlowOutcomes | None:
@@ -118,9 +123,10 @@ class _Content(NamedTuple):
 
 
 class PacketNetworks:
-    """Networks of one port each, with flows of their own, event for event as ``PacketSimulation`` simulates one.
+    """Networks with flows of their own, event for event as ``packets.simpy`` simulates one.
 
-    A period takes so many seconds. The environment keeps fields of each flow, and of each episode, ``episodes``.
+    Where flows need no tokens, a period takes so many seconds. The environment keeps fields of each flow, and of each
+    episode, ``episodes``.
 
     Raises:
         ConfigError: Machine code is switched off.
@@ -131,7 +137,7 @@ class PacketNetworks:
         num_networks: int,
         setup: PacketSetup,
         *,
-        seconds: float,
+        seconds: float = np.inf,
         flow_fields: Fields,
         episode_fields: Fields,
         num_threads: int = 1,
@@ -155,7 +161,7 @@ class PacketNetworks:
         network = self._setup.network(workload)
         columns, packets = np.zeros(workload.num_flows, dtype=self._flow_type), network.flows
         fill_flow_fields(columns, self._flow_type.names or (), workload, network.ideal_fct)
-        self._networks[number] = (packets.num_flows, len(packets.table.flow), len(packets.key_id), 0, False)
+        self._networks[number] = (packets.num_flows, 0, False)
         self.episodes[number] = 0
         self._place(number, network, columns)
 
@@ -175,7 +181,7 @@ class PacketNetworks:
     def decision(self, number: int) -> PacketDecision:
         """Lays out what a network asks."""
         content = self._contents[number]
-        return decision_of(content.network, content.columns, self._played, number)
+        return decision_of(content.network, content.columns, self._played, number, content.network.tokens)
 
     def step(self, environments: Environments, actions: npt.NDArray[Any], results: Results) -> tuple[IntArray, int]:
         """Steps environments; see ``BatchSimulation.step``."""
@@ -227,11 +233,11 @@ class PacketNetworks:
         return float(self.network(number).tables.clock[0])
 
     def num_delivered(self, number: int) -> int:
-        """Returns how many flows of a network have been acknowledged."""
+        """Returns how many flows of a network are over."""
         return int(self.network(number).tables.counts[COMPLETED])
 
     def finished(self, number: int) -> bool:
-        """Returns whether every flow of a network has been acknowledged."""
+        """Returns whether every flow of a network is over."""
         return bool(self.num_delivered(number) == self._networks["num_flows"][number])
 
     def num_periods(self, number: int) -> int:
@@ -243,11 +249,11 @@ class PacketNetworks:
         return bool(self._networks["waits"][number])
 
     def outcomes(self, number: int) -> tuple[FloatArray, FloatArray]:
-        """Returns when the flows of a network arrived and were delivered, in s, (num_flows,) each; NaN for not yet."""
-        tables, underway, senders = self.network(number)
+        """Returns when the flows of a network were let send and were delivered, in s, (num_flows,) each; NaN if not."""
+        tables, underway, senders, tokens = self.network(number)
         completion = senders.completion_time.copy()
         completion[completion > tables.clock[0]] = np.nan
-        return underway.arrival_time.copy(), completion
+        return (underway.arrival_time if tokens is None else tokens.grant_time).copy(), completion
 
     def records(self, number: int, workload: Workload) -> Records:
         """Returns what has become of every flow of a network so far."""
@@ -255,7 +261,7 @@ class PacketNetworks:
 
     def complete_records(self, workload: Workload, grant_time: FloatArray, completion_time: FloatArray) -> Records:
         """Builds the records of flows from what was measured, (num_flows,) each, NaN where it has not happened."""
-        return self._setup.records(workload, completion_time)
+        return self._setup.records(workload, grant_time, completion_time)
 
     def take(self, numbers: IntArray) -> Snapshot:
         """Copies networks, (count,)."""
@@ -263,32 +269,24 @@ class PacketNetworks:
         content = np.zeros((len(packed), max(map(len, packed))), dtype=np.uint8)
         for row, each in zip(content, packed, strict=True):
             row[: len(each)] = each
-        return Snapshot({"networks": self._networks[numbers], "episodes": self.episodes[numbers], "content": content})
+        shapes = np.array([shapes_in(self._contents[number]) for number in numbers.tolist()])
+        blocks = {"networks": self._networks[numbers], "episodes": self.episodes[numbers]}
+        return Snapshot({**blocks, "content": content, "shapes": shapes})
 
     def put(self, numbers: IntArray, snapshot: Snapshot) -> None:
         """Sets networks, (count,), to what a snapshot holds; refuses one whose networks are laid out in another way."""
         blocks = snapshot.blocks
         snapshot.check_fits({"networks": self._networks, "episodes": self.episodes})
         self._networks[numbers], self.episodes[numbers] = blocks["networks"], blocks["episodes"]
-        for number, content in zip(numbers.tolist(), blocks["content"], strict=True):
-            self._place(number, *self._room_for(number))
-            self._packed[number][:] = content[: len(self._packed[number])]
+        template = next(iter(self._contents.values()))
+        for number, content, shapes in zip(numbers.tolist(), blocks["content"], blocks["shapes"], strict=True):
+            self._contents[number], packed = pack(like(template, shapes))
+            self._packed[number] = packed
+            packed[:] = content[: len(packed)]
 
     def _place(self, number: int, network: PacketNetwork, columns: npt.NDArray[Any]) -> None:
-        content = _Content(new_network(network, counted=True), columns)
+        content = _Content(new_network(network, counted=not network.has_slots), columns)
         self._contents[number], self._packed[number] = pack(content)
-
-    def _room_for(self, number: int) -> tuple[PacketNetwork, npt.NDArray[Any]]:
-        """Makes flows and columns of nothing, as many as a network has."""
-        setup = self._setup
-        num_flows, num_packets, num_keys, _, _ = self._networks[number].tolist()
-        size, due = np.zeros(num_packets), np.zeros(num_flows)
-        remaining = np.zeros(num_packets if setup.scheduler.needs_remaining else 0)
-        header = float(setup.parameters.header)
-        table = PacketTable(whole(num_packets), size, header, remaining, whole(num_flows), due)
-        ids = whole(num_flows)
-        flows = PacketFlows(due, ids, ids, ids, whole(num_flows + 1), table, whole(num_keys), due)
-        return setup.network_of(flows), np.zeros(num_flows, dtype=self._flow_type)
 
 
 def _alone(name: str) -> Any:
@@ -312,15 +310,44 @@ class CompiledPackets:
 
     @property
     def delivery_order(self) -> IntArray:
-        """Rows of the flows that have been acknowledged, in that order, in its first ``num_delivered`` indices."""
+        """Rows of the flows that are over, in that order, in its first ``num_delivered`` indices."""
         order: IntArray = self.batch.network(0).senders.order
         return order
 
     @property
+    def delivered(self) -> list[int]:
+        """The same as a list."""
+        rows: list[int] = self.delivery_order[: self.num_delivered].tolist()
+        return rows
+
+    @property
     def packets_left(self) -> IntArray:
-        """Packets of each flow that are not delivered, (num_flows,)."""
+        """Packets of each flow that are not delivered, (num_flows,), where senders are told of losses."""
         left: IntArray = self.batch.network(0).senders.left
         return left
+
+    @property
+    def state(self) -> FlowState:
+        """What receivers have of each flow, where senders detect losses."""
+        state: FlowState = self.batch.network(0).senders.state
+        return state
+
+    @property
+    def destinations(self) -> dict[int, Requests]:
+        """Receiving hosts by host number; empty without tokens."""
+        tokens = self.batch.network(0).tokens
+        if tokens is None:
+            return {}
+        hosts = np.unique(self.workload.destination).tolist()
+        return {host: requests_of(tokens.destinations[host], tokens.requests, tokens.holders) for host in hosts}
+
+    @property
+    def asking(self) -> Requests | None:
+        """Destination that waits for a decision, if any."""
+        tokens = self.batch.network(0).tokens
+        if tokens is None or tokens.numbers[ASKING] == NOBODY:
+            return None
+        return requests_of(tokens.destinations[tokens.numbers[ASKING]], tokens.requests, tokens.holders)
 
     def decision(self, flows: npt.NDArray[Any], episodes: npt.NDArray[Any]) -> PacketDecision:
         """Lays out what is asked."""
@@ -346,6 +373,20 @@ def pack(record: Record) -> tuple[Record, npt.NDArray[np.uint8]]:
         return view
 
     return _with_arrays(record, move), packed
+
+
+def shapes_in(record: Record) -> list[list[int]]:
+    """Lists the shapes of the arrays of a NamedTuple, and of those in it, each of which has one dimension or two."""
+    shapes: list[list[int]] = []
+    _with_arrays(record, lambda array: shapes.append([*array.shape, ABSENT][:2]))
+    return shapes
+
+
+def like(record: Record, shapes: IntArray) -> Record:
+    """Makes a NamedTuple with arrays of other shapes, (num_arrays, 2), and all else the same."""
+    left = iter(shapes.tolist())
+    made: Record = _with_arrays(record, lambda array: np.zeros([n for n in next(left) if n != ABSENT], array.dtype))
+    return made
 
 
 def _with_arrays(value: Any, change: Callable[[npt.NDArray[Any]], object]) -> Any:

@@ -21,6 +21,15 @@ from flowsched_gym.packets.compiled.state import (
     new_tables,
     new_underway,
 )
+from flowsched_gym.packets.compiled.tokens import (
+    Tokens,
+    new_tokens,
+    return_tokens,
+    start_time,
+    stops,
+    take_start,
+    waits_for_token,
+)
 from flowsched_gym.packets.compiled.told import GivenPackets, ToldSenders, new_told
 from flowsched_gym.packets.network import PacketNetwork
 
@@ -52,6 +61,7 @@ class Network(NamedTuple):
     tables: Tables
     underway: Underway
     senders: Any
+    tokens: Tokens | None
 
 
 def new_network(network: PacketNetwork, *, num_rows: int = 0, counted: bool = False) -> Network:
@@ -62,18 +72,19 @@ def new_network(network: PacketNetwork, *, num_rows: int = 0, counted: bool = Fa
         senders = GivenPackets(network.there)
     else:
         senders = new_told(network) if network.parameters.are_told else new_detecting(network)
-    return Network(tables, new_underway(network), senders)
+    return Network(tables, new_underway(network), senders, new_tokens(network))
 
 
 @threaded_function
-def run_network(t: Tables, u: Underway, s: Any, goal: int, until: float) -> None:
-    """Runs until so many flows are acknowledged, or this time in s, or until the rows of the trace may not suffice.
+def run_network(network: Network, goal: int, until: float) -> None:
+    """Runs until so many flows are over, this time in s, an agent is asked, or rows of the trace may not suffice.
 
     At the end all happens but the choice of idle ports, so that an agent can decide before it.
 
     Raises:
         IndexError: A hook is at fault, or more packets are on their way than there are slots: see ``Ports.fault``.
     """
+    t, u, s, tokens = network
     num_flows = len(u.arrivals)
     now, arrived = t.clock[0], t.counts[ARRIVED]
     while True:
@@ -83,7 +94,10 @@ def run_network(t: Tables, u: Underway, s: Any, goal: int, until: float) -> None
         for index in range(len(u.delays.forth)):
             if u.lists[0, index] != NONE and t.packets.time[u.lists[0, index]] < hop:
                 hop, which = t.packets.time[u.lists[0, index]], index
-        time = min(end, hop, timer, arrival)
+        start = start_time(tokens)
+        time = min(end, hop, timer, arrival, start)
+        if time > now and stops(t.counts[COMPLETED], num_flows, tokens):
+            break
         if time > now and now < until and u.counts[IDLE] > 0:
             choose(now, t, u)
             continue
@@ -100,14 +114,18 @@ def run_network(t: Tables, u: Underway, s: Any, goal: int, until: float) -> None
             u.lists[0, which] = t.packets.after[p]
             if is_behind(p, t, u):
                 take(now, p, t, u, s)
+                return_tokens(t, s, tokens)
             else:
                 enter(now, p, t, u, s)
         elif end <= now:
             depart(now, t, u, s)
         elif timer <= now:
             end_timer(now, t, u, s)
-        else:
-            begin(now, u.arrivals[arrived], t, u, s)
+        elif arrival <= now:
+            if not waits_for_token(u.arrivals[arrived], tokens):
+                begin(now, u.arrivals[arrived], t, u, s)
             arrived += 1
+        else:
+            begin(now, take_start(tokens), t, u, s)
     t.clock[0] = now
     t.counts[ARRIVED] = arrived

@@ -85,7 +85,9 @@ class Rows(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """The ports and their packets: time in s, (1,); arrivals, and flows acknowledged so far, (2,); and parts.
+    """The ports and their packets: time in s, (1,); arrivals, and flows that are over so far, (2,); and parts.
+
+    A flow is over when its last byte has been received or, where senders are told of losses, been acknowledged.
 
     The record is what the scheduler keeps; queues are counted for an agent.
     """
@@ -105,7 +107,8 @@ class Underway(NamedTuple):
 
     Attributes:
         path_start: Where each path begins in ``path_ports``, which has ``BEHIND`` at the end of each.
-        arrivals: Flows in the order of arrival, (num_flows,); ``arrival_time`` by flow, in s.
+        arrivals: Flows in the order in which they, or their requests, arrive, (num_flows,); ``arrival_time`` by flow,
+            in s.
         delays: The ways on which packets travel.
         lists: First and last packet on each of them, (2, num_delays).
         busy: Ports that send, by the end of their transmission, and then by its beginning.
@@ -171,7 +174,7 @@ def new_tables(network: PacketNetwork, *, num_rows: int = 0, counted: bool = Fal
 
 def new_underway(network: PacketNetwork) -> Underway:
     """Makes links on which nothing travels."""
-    num_ports, delays, times = len(network.capacity), network.delays(), network.flows.arrival_time
+    num_ports, delays, times = len(network.capacity), network.delays(), network.begin_time
     return Underway(
         path_start=network.path_start.copy(),
         path_ports=network.path_ports.copy(),

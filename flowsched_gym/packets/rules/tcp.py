@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.flows.state import FlowState
 from flowsched_gym.machine_code.decorators import inlined_part
 from flowsched_gym.packets.rules.tcp_windows import (
     CWR,
@@ -112,6 +113,13 @@ def receive(q: int, marked: bool, most: int, s: Any, segments: Segments) -> bool
         return False
     s.unanswered = 0
     return True
+
+
+@inlined_part
+def note_received(row: int, size: float, is_last: bool, state: FlowState) -> None:
+    """Notes a segment of so many bytes on the wire that its receiver has now, the last that was missing or not."""
+    state.attained[row] = state.volume[row] if is_last else state.attained[row] + size
+    state.remaining[row] = state.volume[row] - state.attained[row]
 
 
 @inlined_part

@@ -3,7 +3,8 @@
 from flowsched_gym.packets.simpy.detecting import DetectingReplay
 from flowsched_gym.packets.simpy.network import Network
 from flowsched_gym.packets.simpy.port import PacketLog, QueueCounter
-from flowsched_gym.packets.simpy.simulation import PacketServing, PacketSimulation, ToldReplay
+from flowsched_gym.packets.simpy.simulation import PacketSimulation, TokenSimulation
+from flowsched_gym.packets.simpy.told import PacketServing, ToldReplay
 
 __all__ = [
     "DetectingReplay",
@@ -12,5 +13,6 @@ __all__ = [
     "PacketServing",
     "PacketSimulation",
     "QueueCounter",
+    "TokenSimulation",
     "ToldReplay",
 ]

@@ -38,7 +38,7 @@ class SenderState:
 class DetectingReplay(Network):
     """Flows whose senders detect losses. Packets and acknowledgements have slots of the table while they are underway.
 
-    ``num_delivered`` counts the flows that are acknowledged.
+    ``order`` has the flows whose last byte has been received, in that order.
     """
 
     def __init__(self, network: PacketNetwork, observers: tuple[PacketLog, ...] = ()) -> None:
@@ -46,6 +46,8 @@ class DetectingReplay(Network):
         self.segments = tcp.Segments(*(array.tolist() for array in network.new_segments()))
         self.states: list[Any] = [SenderState(row) for row in network.new_senders().tolist()]
         self.senders: dict[int, _Sender] = {}
+        self.state = network.new_state()
+        self.order: list[int] = []
         self._segment_size = network.flows.table.size.tolist()
         self._there, self._back = Paths(network, network.there), Paths(network, network.back)
         self._of_flow = self.delays.of_flow.tolist()
@@ -67,6 +69,12 @@ class DetectingReplay(Network):
         """Starts the sender of a flow."""
         self.senders[row] = _Sender(self, row)
 
+    def end(self, row: int) -> None:
+        """Notes that the last byte of a flow has been received."""
+        self._completion[row] = self.env.now
+        self.order.append(row)
+        self.num_delivered += 1
+
     def lose(self, p: int) -> None:
         """Frees the slot of a packet that was dropped."""
         self.states[self.flow[p]].drops += 1
@@ -80,9 +88,13 @@ class DetectingReplay(Network):
         self._free.append(p)
         if kind == DATA:
             state = self.states[row]
+            before = state.received
             at_once = tcp.receive(number, marked, self.network.parameters.ack_every, state, self.segments)
-            if state.received == state.last - state.first and self._completion[row] != self._completion[row]:
-                self._completion[row] = self.env.now
+            if state.received > before:
+                is_last = state.received == state.last - state.first
+                tcp.note_received(row, self._segment_size[number], is_last, self.state)
+                if is_last:
+                    self.end(row)
             if at_once:
                 self._ack_times[row] = NEVER
                 self._answer(row, ACK, tcp.told(self.network.transport, state), echo=marked)
@@ -157,11 +169,8 @@ class _Sender:
 
     def acknowledge(self, count: int, *, marked: bool) -> None:
         """Takes an acknowledgement."""
-        state = self._state
-        was_done = state.una == state.last
-        tcp.acknowledge(self._replay.env.now, count, marked, self._min_rto, self._transport, state, self._segments)
-        if state.una == state.last and not was_done:
-            self._replay.num_delivered += 1
+        state, now = self._state, self._replay.env.now
+        tcp.acknowledge(now, count, marked, self._min_rto, self._transport, state, self._segments)
         self._news.succeed()
 
     def connect(self) -> None:

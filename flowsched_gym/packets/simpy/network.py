@@ -121,8 +121,8 @@ class Network(ABC):
         self._arrived += 1
 
     def _begin(self) -> ProcessGenerator:
-        """Starts the flows in the order of their arrival, and at one instant by id."""
-        times = self.network.flows.arrival_time
+        """Lets flows, or their requests, arrive in the order of time, and at one instant by id."""
+        times = self.network.begin_time
         for row in np.argsort(times, kind="stable").tolist():
             yield self.env.at(float(times[row]), PacketEventKind.ARRIVAL)
             self.begin(row)

@@ -1,122 +1,83 @@
-"""Senders in SimPy that are told of losses: flows, or these with an agent at their port; and packets that are given."""
+"""Episodes of packets in SimPy, which run until an agent has to decide, and resume when it has."""
 
-from collections import deque
-from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from simpy import Event
-from simpy.events import ProcessGenerator
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.errors import SimulationError
 from flowsched_gym.core.periods import Period, PeriodDecision
-from flowsched_gym.core.simpy_environment import Periods
-from flowsched_gym.flows.decisions import NOBODY, Rows
+from flowsched_gym.core.simpy_environment import NetworkEnvironment, Periods
+from flowsched_gym.flows.decisions import NOBODY, Order, Rows
 from flowsched_gym.flows.records import Records
+from flowsched_gym.flows.state import new_controls
+from flowsched_gym.flows.tokens import Destination
 from flowsched_gym.packets.decision import PacketDecision
 from flowsched_gym.packets.network import PacketNetwork
-from flowsched_gym.packets.rules.queues import forget_counts
-from flowsched_gym.packets.rules.windows import acknowledge, may_send, note_sent, time_out
+from flowsched_gym.packets.rules.queues import forget_counts, new_counts
 from flowsched_gym.packets.setup import PacketSetup
-from flowsched_gym.packets.simpy.network import Network, Paths
-from flowsched_gym.packets.simpy.port import PacketLog, QueueCounter
-from flowsched_gym.packets.state import FlowOutcomes, PacketEventKind
+from flowsched_gym.packets.simpy.detecting import DetectingReplay
+from flowsched_gym.packets.simpy.port import QueueCounter
+from flowsched_gym.packets.simpy.told import ToldReplay
+from flowsched_gym.packets.state import PacketEventKind
 from flowsched_gym.workload import Workload
 
-
-class PacketServing(Network):
-    """Packets at times that are given, which leave the network behind their last port."""
-
-    def __init__(self, network: PacketNetwork, observers: Sequence[PacketLog]) -> None:
-        super().__init__(network, observers)
-        self._there = Paths(network, network.there)
-
-    def begin(self, row: int) -> None:
-        """Sends the packet of that row."""
-        self.send(row, self._there.next_ports(row))
-
-    def leave(self, p: int, port: int) -> None:
-        """Forgets a packet that has been sent."""
-        self.num_delivered += 1
-        self.count_delivery()
-
-    def take(self, p: int) -> None:
-        """Takes no packet: none travels."""
-        raise NotImplementedError
-
-    def lose(self, p: int) -> None:
-        """Forgets a packet that was dropped."""
+NO_ROWS: IntArray = np.zeros(0, dtype=np.int64)
 
 
-class ToldReplay(Network):
-    """Flows whose senders are told of losses; ``order`` has those that are acknowledged, in that order."""
+class _Episode:
+    """What episodes of packets show, whatever an agent decides; beside it stands a ``Network`` of ports."""
 
-    def __init__(self, network: PacketNetwork, observers: Sequence[PacketLog | QueueCounter] = ()) -> None:
-        super().__init__(network, observers)
-        num_flows = network.flows.num_flows
-        self.order: list[int] = []
-        self.windows = network.new_windows()
-        self._there = Paths(network, network.there)
-        self._first = network.flows.first_packet.tolist()
-        self._min_rto = network.parameters.min_rto
-        self._of_flow = self.delays.of_flow.tolist()
-        self._senders: dict[int, _Sender] = {}
-        self._packets_left = network.flows.packets.tolist()
-        self._completion = [float("nan")] * num_flows
-        self._drops = [0] * num_flows
-        self._marks = [0] * num_flows
-        self._disordered = [0] * num_flows
-        self._latest = [-1] * num_flows
+    env: NetworkEnvironment
+    network: PacketNetwork
+    record: Any
+    order: list[int]
+    num_delivered: int
+    workload: Workload
+    _completion: list[float]
+    _setup: PacketSetup
 
-    def outcomes(self) -> FlowOutcomes:
-        """Returns what became of each flow."""
-        counts = (self._drops, self._marks, self._disordered, self._drops)
-        return FlowOutcomes(np.array(self._completion), *map(np.array, counts))
+    @property
+    def now(self) -> float:
+        """Time in s."""
+        return float(self.env.now)
 
-    def begin(self, row: int) -> None:
-        """Starts the sender of a flow."""
-        self._senders[row] = _Sender(self, row, range(self._first[row], self._first[row + 1]))
+    @property
+    def finished(self) -> bool:
+        """Whether every flow is over."""
+        return self.num_delivered == self.workload.num_flows
 
-    def send_packet(self, p: int) -> None:
-        """Sends a packet, again or for the first time."""
-        self.send(p, self._there.next_ports(self.flow[p]))
+    @property
+    def delivered(self) -> list[int]:
+        """Rows of the flows that are over, in that order."""
+        return list(self.order)
 
-    def end(self, row: int) -> None:
-        """Notes that all packets of a flow are acknowledged."""
-        self.order.append(row)
-        self.num_delivered += 1
+    @property
+    def delivery_order(self) -> IntArray:
+        """The same as an array, (num_delivered,)."""
+        return np.array(self.order, dtype=np.int64)
 
-    def leave(self, p: int, port: int) -> None:
-        """Delivers a packet that has left its last port, and lets its acknowledgement travel back."""
-        if not self.is_behind(p):
-            super().leave(p, port)
-            return
-        row = self.flow[p]
-        which = self._of_flow[row]
-        self.count_delivery()
-        self._marks[row] += p in self.marked
-        if p < self._latest[row]:
-            self._disordered[row] += 1
-        else:
-            self._latest[row] = p
-        self._packets_left[row] -= 1
-        if self._packets_left[row] == 0:
-            self._completion[row] = self.env.now + float(self.delays.forth[which])
-        self.travel(p, which, is_packet=False)
+    @property
+    def completion_time(self) -> FloatArray:
+        """Absolute times in s of deliveries, (num_flows,), NaN where no packet has left that will be the last."""
+        return np.array(self._completion)
 
-    def take(self, p: int) -> None:
-        """Lets the sender take an acknowledgement."""
-        self._senders[self.flow[p]].acknowledge(marked=p in self.marked)
+    def ideal_fct(self) -> FloatArray:
+        """Returns what the flows take alone, in s, (num_flows,)."""
+        return self.network.ideal_fct()
 
-    def lose(self, p: int) -> None:
-        """Lets the sender notice a loss later."""
-        row = self.flow[p]
-        self._drops[row] += 1
-        loss = self.env.at(self.env.now + self._min_rto, PacketEventKind.TIMEOUT)
-        loss.callbacks.append(lambda _: self._senders[row].notice(p))
+    def records(self) -> Records:
+        """Returns what has become of every flow so far."""
+        completion = self.completion_time
+        completion[completion > self.now] = np.nan
+        return self._setup.records(self.workload, self._grant_times(), completion)
+
+    def _grant_times(self) -> FloatArray:
+        return self.workload.arrival_time.copy()
 
 
-class PacketSimulation(ToldReplay):
+class PacketSimulation(_Episode, ToldReplay):
     """Flows into one port, whose agent acts at the beginning of each period; it is told the ``counts`` of queues."""
 
     def __init__(self, workload: Workload, setup: PacketSetup, period: Period) -> None:
@@ -132,16 +93,6 @@ class PacketSimulation(ToldReplay):
         )
 
     @property
-    def now(self) -> float:
-        """Time in s."""
-        return float(self.env.now)
-
-    @property
-    def finished(self) -> bool:
-        """Whether every flow has been acknowledged."""
-        return self.num_delivered == self.workload.num_flows
-
-    @property
     def awaits_decision(self) -> bool:
         """Whether time stands still until an agent acts."""
         return self.pending is not None
@@ -150,16 +101,6 @@ class PacketSimulation(ToldReplay):
     def num_periods(self) -> int:
         """Periods that have begun."""
         return self._periods.begun
-
-    @property
-    def delivery_order(self) -> IntArray:
-        """Rows of the flows that have been acknowledged, in that order, (num_delivered,)."""
-        return np.array(self.order, dtype=np.int64)
-
-    @property
-    def completion_time(self) -> FloatArray:
-        """Absolute times in s of deliveries, (num_flows,), NaN for packets that have not left the port."""
-        return np.array(self._completion)
 
     @property
     def packets_left(self) -> IntArray:
@@ -178,18 +119,29 @@ class PacketSimulation(ToldReplay):
             is_due=self.awaits_decision,
             now=self.now,
             num_periods=self.num_periods,
+            advanced_to=self.now,
+            candidates=NO_ROWS,
+            first_candidate=0,
+            num_candidates=0,
+            active=NO_ROWS,
+            first_active=0,
+            num_active=0,
             host=NOBODY,
-            capacity=self._setup.capacity,
+            can_wait=False,
             delivered=self.delivery_order,
             first_row=0,
             num_flows=self.workload.num_flows,
             num_delivered=self.num_delivered,
             completion_time=self.completion_time,
-            arrival_time=self.workload.arrival_time,
+            state=None,
+            controls=None,
+            network=None,
             record=self.record,
-            counts=self.counts,
             flows=flows,
             episodes=episodes,
+            arrival_time=self.workload.arrival_time,
+            capacity=self._setup.capacity,
+            counts=self.counts,
         )
 
     def go_on(self) -> None:
@@ -208,54 +160,129 @@ class PacketSimulation(ToldReplay):
         """Leaves out so many periods from the next one on."""
         self._periods.skip(count)
 
-    def ideal_fct(self) -> FloatArray:
-        """Returns what the flows take alone, in s, (num_flows,)."""
-        return self.network.ideal_fct()
-
-    def records(self) -> Records:
-        """Returns what has become of every flow so far."""
-        completion = self.completion_time
-        completion[completion > self.now] = np.nan
-        return self._setup.records(self.workload, completion)
-
     def _ask(self) -> None:
         self.pending = self._periods.pending()
 
 
-class _Sender:
-    """The sender of one flow: it waits for acknowledgements, and sends what its window has room for."""
+class TokenSimulation(_Episode, DetectingReplay):
+    """Flows that begin when their destination has granted them a token, which is free again with their last byte.
 
-    def __init__(self, replay: ToldReplay, row: int, packets: range) -> None:
-        self._replay = replay
-        self._row = row
-        self._windows = replay.windows
-        self._unsent = deque(packets)
-        self._num_left = len(packets)
-        self._lost: deque[int] = deque()
-        self._news: Event
-        replay.env.process(self._run())
+    A request, and a token, take the propagation delay of the path, and no bandwidth.
 
-    def acknowledge(self, *, marked: bool) -> None:
-        """Takes an acknowledgement."""
-        self._num_left -= 1
-        acknowledge(self._replay.env.now, self._row, marked, self._windows)
-        if not self._num_left:
-            self._replay.end(self._row)
-        self._news.succeed()
+    Attributes:
+        asking: Destination that waits for a decision, if any.
+        destinations: Receiving hosts by host number.
+    """
 
-    def notice(self, p: int) -> None:
-        """Notices that a packet is lost."""
-        self._lost.append(p)
-        time_out(self._replay.env.now, self._row, self._windows)
-        self._news.succeed()
+    def __init__(self, workload: Workload, setup: PacketSetup) -> None:
+        super().__init__(setup.network(workload))
+        assert setup.num_tokens is not None
+        self.workload = workload
+        self.topology = setup.topology
+        hosts, counts = np.unique(workload.destination, return_counts=True)
+        self.destinations = {
+            host: Destination(host, setup.num_tokens, count)
+            for host, count in zip(hosts.tolist(), counts.tolist(), strict=True)
+        }
+        self.asking: Destination | None = None
+        self._last_asking = next(iter(self.destinations.values()), None)
+        self._destination_of = workload.destination.tolist()
+        self._token_time = self.network.token_time.tolist()
+        self._grant_time = [float("nan")] * workload.num_flows
+        self._controls = new_controls(self.network.path)
+        self._counts = new_counts(1, 1, kept=False)
+        self._decision_due = self._ended = False
+        self._setup = setup
 
-    def _run(self) -> ProcessGenerator:
-        replay = self._replay
-        while True:
-            while (self._lost or self._unsent) and may_send(self._row, self._windows):
-                note_sent(self._row, self._windows)
-                replay.send_packet((self._lost or self._unsent).popleft())
-            if not self._num_left:
+    @property
+    def awaits_decision(self) -> bool:
+        """Whether time stands still until an agent decides."""
+        return self.asking is not None
+
+    def run(self, until: float | None = None) -> None:
+        """Runs until a destination asks, or all flows are delivered."""
+        while self.asking is None and not self._ended:
+            self.env.step()
+
+    def begin(self, row: int) -> None:
+        """Queues the request of a flow."""
+        self.destinations[self._destination_of[row]].request(row)
+        self._request_decision()
+
+    def end(self, row: int) -> None:
+        """Takes back the token of a flow whose last byte has been received."""
+        super().end(row)
+        self.destinations[self._destination_of[row]].release(row)
+        self._request_decision()
+
+    def decision(self, flows: Rows, episodes: Rows) -> PacketDecision:
+        """Lays out what is asked, with what the rules keep of flows and episodes, columns by name."""
+        destination = self.asking or self._last_asking
+        assert destination is not None
+        return PacketDecision(
+            number=0,
+            is_due=self.awaits_decision,
+            now=self.now,
+            num_periods=0,
+            advanced_to=self.now,
+            candidates=destination.requests,
+            first_candidate=destination.head,
+            num_candidates=destination.num_waiting,
+            active=destination.active,
+            first_active=0,
+            num_active=destination.num_active,
+            host=destination.host,
+            can_wait=destination.can_wait,
+            delivered=self.delivery_order,
+            first_row=0,
+            num_flows=self.workload.num_flows,
+            num_delivered=self.num_delivered,
+            completion_time=self.completion_time,
+            state=self.state,
+            controls=self._controls,
+            network=self.topology.network,
+            record=self.record,
+            flows=flows,
+            episodes=episodes,
+            arrival_time=self.workload.arrival_time,
+            capacity=self._setup.capacity,
+            counts=self._counts,
+        )
+
+    def give(self, order: int, index: int) -> None:
+        """Carries out an ``Order`` about tokens; refuses one that does not fit what is asked."""
+        destination = self.asking
+        if destination is None:
+            raise SimulationError("no destination waits for a decision")
+        if order not in (Order.GRANT, Order.POSTPONE, Order.WAIT):
+            raise SimulationError(f"order is {Order(order).name}: a destination grants, postpones or waits")
+        if not 0 <= index < destination.num_waiting:
+            raise SimulationError(f"slot is {index}: requests wait in the slots 0 to {destination.num_waiting - 1}")
+        self.asking = None
+        if order == Order.GRANT:
+            row = destination.grant(index)
+            self._grant_time[row] = self.now
+            start = self.env.at(self.now + self._token_time[row], PacketEventKind.START, row)
+            start.callbacks.append(lambda _: super(TokenSimulation, self).begin(row))
+        elif order == Order.POSTPONE:
+            destination.postpone(index)
+        else:
+            destination.held = True
+        self._request_decision()
+
+    def _grant_times(self) -> FloatArray:
+        return np.array(self._grant_time)
+
+    def _request_decision(self) -> None:
+        if not self._decision_due:
+            self._decision_due = True
+            self.env.at(self.env.now, PacketEventKind.DECISION).callbacks.append(self._find_decision)
+
+    def _find_decision(self, _: Event) -> None:
+        """Finds the destination that asks, the first by host number."""
+        self._decision_due = False
+        for destination in self.destinations.values():
+            if destination.asks:
+                self.asking = self._last_asking = destination
                 return
-            self._news = Event(replay.env)
-            yield self._news
+        self._ended = self.finished

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.envs.arguments import (
@@ -20,6 +21,7 @@ from flowsched_gym.envs.arguments import (
     link_argument,
 )
 from flowsched_gym.fluid import TransportName, find_transport
+from flowsched_gym.packets.presets import preset_or_parameters
 from flowsched_gym.topology.fabrics import MOST_SWITCH_HOSTS
 from flowsched_gym.workload import (
     GatherWorkload,
@@ -94,6 +96,12 @@ class ArtemisConfig(LinkConfig):
         '``fluid.Losses``, such as ``{"buffer": 800}``',
         none="its own",
     )
+    packets: str | Mapping[str, Any] | None = argument(
+        None,
+        meaning='packets in place of a fluid: ``"dctcp"``, ``"cubic"``, ``"newreno"``, ``"reno"``, or parameters of '
+        "``NetworkParameters`` (``docs/packets.md``)",
+        none="a fluid",
+    )
     observation: Choice[Observation] = argument(Observation.FULL, meaning="what the agent sees")
     reward: Choice[Reward] = argument(Reward.ON_COMPLETION, meaning="when a met deadline is rewarded")
     defer: Choice[Defer] = argument(Defer.NONE, meaning="what the agent may do besides granting")
@@ -102,8 +110,16 @@ class ArtemisConfig(LinkConfig):
     max_decisions: int | None = limit_argument()
 
     def check(self) -> None:
-        """Refuses figures that are none of the transport's, and two arguments for one thing."""
+        """Refuses figures that are none of the transport's, parameters that packets lack, and two for one thing."""
         find_transport(self.transport, self.transport_figures)
+        if self.packets is not None:
+            preset_or_parameters("packets", self.packets)
+            if self.transport is not TransportName.IDEAL or self.transport_figures is not None:
+                name = "transport_figures" if self.transport is TransportName.IDEAL else "transport"
+                raise ConfigError(
+                    f"packets is {shown(self.packets)} and {name} is {shown(getattr(self, name))}: a transport is the "
+                    "fluid's, and packets have senders of their own; leave it out"
+                )
         for first, second in (("burst_rate", "load"), ("bursts", "seconds")):
             if getattr(self, first) is not None and getattr(self, second) is not None:
                 raise ConfigError(f"{first} and {second} are both given: give one of them")

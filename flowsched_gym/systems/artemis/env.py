@@ -2,11 +2,14 @@
 
 from gymnasium import spaces
 
-from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
+from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup, PortsSetup
 from flowsched_gym.envs.configured import configured_by
 from flowsched_gym.envs.drawing import View
+from flowsched_gym.envs.episode import EpisodeSetup
 from flowsched_gym.fluid import find_transport
 from flowsched_gym.fluid.disciplines import Ps
+from flowsched_gym.packets.presets import preset_or_parameters
+from flowsched_gym.packets.schedulers import PacketSetup, make_scheduler
 from flowsched_gym.systems.artemis.config import ArtemisConfig, Defer, Observation, Reward
 from flowsched_gym.systems.artemis.panels import artemis_panels
 from flowsched_gym.systems.artemis.rules import (
@@ -115,14 +118,7 @@ class ArtemisEnv(DecisionEnv[ArtemisRules]):
             ),
             spaces.Discrete(config.f + {Defer.NONE: 0, Defer.WAIT: 1, Defer.TO_BACK: config.f}[config.defer]),
             source=source,
-            network=NetworkSetup(
-                topology=big_switch(num_hosts=source.num_hosts, capacity=config.capacity, delay=config.delay),
-                new_discipline=Ps,
-                transport=find_transport(config.transport, config.transport_figures),
-                num_tokens=config.k,
-                flow_fields=FLOW_FIELDS,
-                episode_fields=EPISODE_FIELDS,
-            ),
+            network=_network(config, source.num_hosts),
             layout=artemis_layout(config),
             terms=TERMS,
             final_infos=FINAL_INFOS,
@@ -134,6 +130,27 @@ class ArtemisEnv(DecisionEnv[ArtemisRules]):
     def panels(self) -> View:
         """Lists what a picture of the current episode shows."""
         return artemis_panels(self.config, self.scene(), self.simulation, self.action_masks())
+
+
+def _network(config: ArtemisConfig, num_hosts: int) -> EpisodeSetup:
+    """Makes the network, of a fluid or of packets."""
+    topology = big_switch(num_hosts=num_hosts, capacity=config.capacity, delay=config.delay)
+    if config.packets is not None:
+        port = PacketSetup(
+            scheduler=make_scheduler("fifo", {}),
+            topology=topology,
+            parameters=preset_or_parameters("packets", config.packets),
+            num_tokens=config.k,
+        )
+        return PortsSetup(topology=topology, port=port, flow_fields=FLOW_FIELDS, episode_fields=EPISODE_FIELDS)
+    return NetworkSetup(
+        topology=topology,
+        new_discipline=Ps,
+        transport=find_transport(config.transport, config.transport_figures),
+        num_tokens=config.k,
+        flow_fields=FLOW_FIELDS,
+        episode_fields=EPISODE_FIELDS,
+    )
 
 
 class ArtemisVectorEnv(DecisionVectorEnv):

@@ -29,9 +29,8 @@ from flowsched_gym.envs.drawing.panels import (
     Tiles,
     Tone,
 )
-from flowsched_gym.flows.tokens import Destination
+from flowsched_gym.flows.tokens import Destination, Requests
 from flowsched_gym.fluid.compiled import CompiledSimulation
-from flowsched_gym.fluid.compiled.episode import Requests
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.systems.artemis.config import ArtemisConfig, Defer
 

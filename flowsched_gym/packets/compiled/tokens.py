@@ -1,0 +1,185 @@
+"""Flows that wait for tokens before they begin, in compiled code; see ``flows.tokens``.
+
+Each function takes the tokens last; where flows need none, there is nothing of it.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.flows.decisions import NOBODY, Order
+from flowsched_gym.flows.state import Controls, new_controls
+from flowsched_gym.flows.tokens import (
+    DESTINATION,
+    asks_for_decision,
+    grant_token,
+    open_destination,
+    postpone_request,
+    queue_request,
+    return_token,
+)
+from flowsched_gym.machine_code.decorators import chosen_by_presence, inlined_part
+from flowsched_gym.packets.compiled.heaps import Heap, new_heap, next_time, set_time
+from flowsched_gym.packets.compiled.state import COMPLETED, Tables, whole
+from flowsched_gym.packets.network import PacketNetwork
+from flowsched_gym.topology.network import Network as Links
+
+ASKING, LAST_ASKING, IS_DUE, RETURNED = range(4)
+"""Indices of ``Tokens.numbers``."""
+GRANT, POSTPONE, *_ = (int(order) for order in Order)
+
+
+class Tokens(NamedTuple):
+    """The tokens of destinations, and who waits for them.
+
+    Attributes:
+        destinations: Hosts, (num_hosts,) ``DESTINATION``.
+        host: Destination of each flow, (num_flows,).
+        requests: Rows that wait, (2 * num_flows,), and ``holders``, those that hold a token, (num_flows,).
+        token_time: What a request, or a token, takes, in s, (num_flows,).
+        grant_time: When each flow was granted a token, in s, (num_flows,); NaN for not yet.
+        starts: Flows whose token is on its way, by when it arrives.
+        numbers: Destination that asks for a decision, or ``NOBODY``, and the one that asked last; whether destinations
+            are looked at at the end of this instant; tokens that have been returned.
+        controls: Those of paths.
+        network: Links and paths, as rules know them.
+    """
+
+    destinations: npt.NDArray[Any]
+    host: IntArray
+    requests: IntArray
+    holders: IntArray
+    token_time: FloatArray
+    grant_time: FloatArray
+    starts: Heap
+    numbers: IntArray
+    controls: Controls
+    network: Links
+
+
+def new_tokens(network: PacketNetwork) -> Tokens | None:
+    """Makes destinations with all their tokens, where flows need them."""
+    if network.num_tokens is None:
+        return None
+    num_flows, num_hosts = network.flows.num_flows, network.topology.num_hosts
+    destinations = np.zeros(num_hosts, dtype=DESTINATION).view(np.recarray)
+    counts = np.bincount(network.flows.destination, minlength=num_hosts)
+    firsts = np.cumsum(counts) - counts
+    for host, (count, first) in enumerate(zip(counts.tolist(), firsts.tolist(), strict=True)):
+        open_destination(destinations[host], host, network.num_tokens, count, 2 * first, first)
+    return Tokens(
+        destinations=destinations.view(np.ndarray),
+        host=network.flows.destination.copy(),
+        requests=whole(2 * num_flows),
+        holders=whole(num_flows),
+        token_time=network.token_time.copy(),
+        grant_time=np.full(num_flows, np.nan),
+        starts=new_heap(num_flows),
+        numbers=np.array([NOBODY, network.flows.destination.min(initial=num_hosts - 1), 0, 0]),
+        controls=new_controls(network.path.copy()),
+        network=network.topology.network,
+    )
+
+
+@inlined_part
+def _never(tokens: None) -> float:
+    return np.inf
+
+
+@inlined_part
+def _next_start(tokens: Tokens) -> float:
+    return next_time(tokens.starts)
+
+
+start_time = chosen_by_presence(_never, _next_start)
+"""Returns when the next token arrives, in s, or inf."""
+
+
+@inlined_part
+def _nobody(tokens: None) -> int:
+    return NOBODY
+
+
+@inlined_part
+def _next_starter(tokens: Tokens) -> int:
+    row: int = tokens.starts.items[0]
+    set_time(row, np.inf, tokens.starts)
+    return row
+
+
+take_start = chosen_by_presence(_nobody, _next_starter)
+"""Takes out the flow whose token arrives first, and returns it."""
+
+
+@inlined_part
+def _needs_none(row: int, tokens: None) -> bool:
+    return False
+
+
+@inlined_part
+def _request(row: int, tokens: Tokens) -> bool:
+    queue_request(tokens.destinations[tokens.host[row]], row, tokens.requests)
+    tokens.numbers[IS_DUE] = 1
+    return True
+
+
+waits_for_token = chosen_by_presence(_needs_none, _request)
+"""Queues the request of a flow, and returns True, where flows need tokens."""
+
+
+@inlined_part
+def _nothing_to_return(t: Tables, senders: Any, tokens: None) -> None:
+    return
+
+
+@inlined_part
+def _return_tokens(t: Tables, senders: Any, tokens: Tokens) -> None:
+    while tokens.numbers[RETURNED] < t.counts[COMPLETED]:
+        row = senders.order[tokens.numbers[RETURNED]]
+        return_token(tokens.destinations[tokens.host[row]], row, tokens.holders)
+        tokens.numbers[RETURNED] += 1
+        tokens.numbers[IS_DUE] = 1
+
+
+return_tokens = chosen_by_presence(_nothing_to_return, _return_tokens)
+"""Takes back the tokens of the flows that are over."""
+
+
+@inlined_part
+def _asks_nothing(num_over: int, num_flows: int, tokens: None) -> bool:
+    return False
+
+
+@inlined_part
+def _asks(num_over: int, num_flows: int, tokens: Tokens) -> bool:
+    """Looks for the first host that asks, if anything has happened to destinations."""
+    if tokens.numbers[IS_DUE] == 0:
+        return False
+    tokens.numbers[IS_DUE] = 0
+    for host in range(len(tokens.destinations)):
+        if asks_for_decision(tokens.destinations[host]):
+            tokens.numbers[ASKING] = tokens.numbers[LAST_ASKING] = host
+            return True
+    return num_over == num_flows
+
+
+stops = chosen_by_presence(_asks_nothing, _asks)
+"""Returns, at the end of an instant, whether an agent is asked, or all flows are over."""
+
+
+@inlined_part
+def give_order(now: float, order: int, index: int, tokens: Tokens) -> None:
+    """Carries out an ``Order`` about the tokens of the destination that asks."""
+    d = tokens.destinations[tokens.numbers[ASKING]]
+    if order == GRANT:
+        row = grant_token(d, index, tokens.requests, tokens.holders)
+        tokens.grant_time[row] = now
+        set_time(row, now + tokens.token_time[row], tokens.starts)
+    elif order == POSTPONE:
+        postpone_request(d, index, tokens.requests)
+    else:
+        d.held = True
+    tokens.numbers[ASKING] = NOBODY
+    tokens.numbers[IS_DUE] = 1
