@@ -9,6 +9,7 @@ from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray, Observati
 from flowsched_gym.envs.actions import no_actions
 from flowsched_gym.envs.base import ONLY
 from flowsched_gym.envs.decision import DecisionEnv
+from flowsched_gym.envs.episode import EpisodeBatch
 from flowsched_gym.flows.decisions import Environments
 from flowsched_gym.fluid.compiled import BatchSimulation
 from flowsched_gym.workload import Workload
@@ -34,7 +35,7 @@ class EpisodeCopies:
 
     def __init__(self, env: DecisionEnv[Any], num_copies: int) -> None:
         self._env = env
-        self._batch: BatchSimulation = env._network.new_batch(num_copies, env._source.draw(0))
+        self._batch: EpisodeBatch = env._network.new_batch(num_copies, env._source.draw(0))
         self._results = env._new_results(num_copies)
         self.observation: ObservationArray = self._results.observation
         self.mask: BoolArray = self._results.mask
@@ -69,11 +70,11 @@ class EpisodeCopies:
         assert self._workload is not None
         self._load(workloads, numbers)
         arrival_time = self._workload.arrival_time
-        if (np.diff(arrival_time) >= 0).all():
+        if isinstance(self._batch, BatchSimulation) and (np.diff(arrival_time) >= 0).all():
             num_arrived = int(np.searchsorted(arrival_time, self.time[0], side="right"))
             self._batch.branch(0, numbers, num_arrived, with_delivered=not self._taken)
             self._run(numbers, self._none)
-        else:  # the rows of flows that have arrived are others there
+        else:  # the rows of flows that have arrived are others there, or packets are underway
             self._run(numbers, self._none)
             self._play(numbers, self._taken)
 

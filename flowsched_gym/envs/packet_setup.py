@@ -88,12 +88,13 @@ class PortsSetup(EpisodeSetup):
         Where senders are told of losses, the bytes that flows have left are those of full packets.
         """
         records, now = simulation.records(), simulation.now
-        if self.num_tokens is None or isinstance(simulation, PacketSimulation):
+        if not isinstance(simulation, TokenSimulation) and self.num_tokens is None:
             volume, path = records.size, np.zeros(records.num_flows, dtype=np.int64)
             remaining = np.minimum(simulation.packets_left * self.port.parameters.payload, volume)
             active = np.flatnonzero((records.arrival_time <= now) & (remaining > 0.0))
             rate = np.zeros(records.num_flows)
         else:
+            assert not isinstance(simulation, PacketSimulation)
             volume, remaining = simulation.state.volume, simulation.state.remaining
             path = self.topology.ecmp(records.source, records.destination, records.flow_id, seed=self.port.seed)
             begun = records.grant_time + self.topology.path_delay(path)

@@ -37,6 +37,7 @@ from flowsched_gym.evaluation.selection import NODE_LIMIT, Jobs, fits_alone, sel
 from flowsched_gym.flows.workload import Workload
 from flowsched_gym.fluid.isolation import ideal_times
 from flowsched_gym.fluid.simpy import Simulation
+from flowsched_gym.packets.simpy import TokenSimulation
 from flowsched_gym.players import BOUND_POLICY
 from flowsched_gym.registration import find_environment
 from flowsched_gym.systems import EnvironmentSpec
@@ -207,7 +208,7 @@ def evaluate_bound(
     )
 
 
-def bound_of_simulation(simulation: Simulation, *, method: BoundMethod = "auto") -> DeadlineBound:
+def bound_of_simulation(simulation: Simulation | TokenSimulation, *, method: BoundMethod = "auto") -> DeadlineBound:
     """Bounds the deadlines that any scheduler could meet in a simulated episode.
 
     Of the network, the bound keeps the capacity of the hosts' links, the bytes on the wire, and the time that a
@@ -217,14 +218,17 @@ def bound_of_simulation(simulation: Simulation, *, method: BoundMethod = "auto")
         ConfigError: All flows share one link, whatever their hosts: there are no hosts' links.
         MissingDependencyError: SciPy is needed and not installed.
     """
-    topology, transport, workload = simulation.topology, simulation.transport, simulation.workload
+    topology, workload = simulation.topology, simulation.workload
     if topology.num_hosts == 0:
         raise ConfigError(f"topology {topology.name} has no hosts: bound its flows by deadline_bound")
     # Every topology lists the links of its hosts first, all of one capacity.
     capacity = float(topology.capacity[0])
     delay = topology.path_delay(topology.path_of(workload.source, workload.destination))
-    round_trip = 2 * delay + 2 * transport.packet / capacity
-    connecting = transport.handshake_round_trips * round_trip
+    if isinstance(simulation, TokenSimulation):
+        connecting = 2 * delay if simulation.network.parameters.handshake else 0.0 * delay
+    else:
+        transport = simulation.transport
+        connecting = transport.handshake_round_trips * (2 * delay + 2 * transport.packet / capacity)
     tokens = None
     if simulation.destinations:
         first = next(iter(simulation.destinations.values()))
@@ -241,16 +245,20 @@ def bound_of_simulation(simulation: Simulation, *, method: BoundMethod = "auto")
     )
 
 
-def holding_times(simulation: Simulation) -> FloatArray:
+def holding_times(simulation: Simulation | TokenSimulation) -> FloatArray:
     """Returns how long each flow holds a token at least, in s, (num_flows,).
 
     From the grant: the token's way, the handshake, the time that it sends alone on the network, and the last byte's
     way. Sharing makes no window shorter than a round trip, and no rate larger. Where packets are lost, windows grow by
-    rules of their own; no flow is faster than its link there either.
+    rules of their own; no flow is faster than its link there either, and no packets are than without windows.
     """
-    topology, transport, workload = simulation.topology, simulation.transport, simulation.workload
-    lossless = transport if transport.losses is None else replace(transport, losses=None, initial_window=0.0)
-    fct = ideal_times(topology, workload, simulation.state.volume, lossless, needs_token=True)
+    topology, workload = simulation.topology, simulation.workload
+    if isinstance(simulation, TokenSimulation):
+        fct = simulation.ideal_fct()
+    else:
+        transport = simulation.transport
+        lossless = transport if transport.losses is None else replace(transport, losses=None, initial_window=0.0)
+        fct = ideal_times(topology, workload, simulation.state.volume, lossless, needs_token=True)
     return fct - topology.path_delay(topology.path_of(workload.source, workload.destination))
 
 
@@ -264,10 +272,10 @@ class EnvironmentFlows:
         """Returns the flows of the episode."""
         return self.simulation(seed).workload
 
-    def simulation(self, seed: int) -> Simulation:
+    def simulation(self, seed: int) -> Simulation | TokenSimulation:
         """Returns the simulation of the episode, at its first decision."""
         self._env.reset(seed=seed)
-        return cast(Simulation, self._env.get_wrapper_attr("simulation"))
+        return cast(Simulation | TokenSimulation, self._env.get_wrapper_attr("simulation"))
 
     def close(self) -> None:
         """Closes the environment."""
@@ -275,11 +283,14 @@ class EnvironmentFlows:
 
 
 def _best_of_all(
-    simulation: Simulation, bound: DeadlineBound, spec: EnvironmentSpec, kwargs: Mapping[str, Any]
+    simulation: Simulation | TokenSimulation, bound: DeadlineBound, spec: EnvironmentSpec, kwargs: Mapping[str, Any]
 ) -> DeadlineBound:
-    """Returns the number of deadlines that the best of all schedules meets, where trying them is possible."""
+    """Returns the number of deadlines that the best of all schedules meets, where trying them is possible.
+
+    In packets it is not: a schedule that waits longer may meet more there.
+    """
     flows = simulation.workload
-    if not simulation.destinations or not 0 < flows.num_flows <= MOST_TRIED:
+    if isinstance(simulation, TokenSimulation) or not simulation.destinations or not 0 < flows.num_flows <= MOST_TRIED:
         return bound
     network = {name: kwargs[name] for name in OF_THE_NETWORK if name in kwargs}
     freedom = {"f": flows.num_flows, "defer": "wait", "reward": "on_completion"}

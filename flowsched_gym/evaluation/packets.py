@@ -90,7 +90,9 @@ def serve_packets(
         seed=check_seed(seed),
     )
     nowhere = np.zeros(len(flow), dtype=np.int64)
-    packets_alone = PacketFlows(times, nowhere, nowhere, nowhere, nowhere, table, flow_id, given.size, given.size)
+    packets_alone = PacketFlows(
+        times, nowhere, nowhere, nowhere, nowhere, table, flow_id, given.size, given.size, 0.0 * times
+    )
     network = setup.network_of(packets_alone, are_given=True)
     return trace_of(_run(network, engine, keep_trace=True).rows, flow_id).since(start)
 

@@ -19,12 +19,10 @@ from enum import StrEnum
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from flowsched_gym.core.arrays import to_float
 from flowsched_gym.core.errors import ConfigError, listed, shown
-from flowsched_gym.flows.workload import Workload
-from flowsched_gym.fluid.rules.transport.lossy_senders import PORT, SENDER, STEP, LossFigures, Senders, mixed
+from flowsched_gym.fluid.rules.transport.lossy_senders import PORT, SENDER, STEP, LossFigures, Senders
 
 
 class TransportName(StrEnum):
@@ -254,13 +252,3 @@ def new_senders(num_networks: int, num_rows: int, num_links: int, transport: Tra
         num_rows=num_rows,
         num_links=num_links,
     )
-
-
-def flow_keys(flows: Workload, transport: Transport) -> npt.NDArray[np.uint64]:
-    """Hashes each flow, (num_flows,): it is as lucky whoever schedules it, wherever, and whatever comes after it."""
-    assert transport.losses is not None
-    keys = mixed(np.full(len(flows.flow_id), transport.losses.seed + 1, dtype=np.uint64))
-    for column in (flows.arrival_time, flows.size, flows.source, flows.destination, flows.flow_id):
-        keys = mixed(keys + np.ascontiguousarray(column).view(np.uint64))
-    found: npt.NDArray[np.uint64] = keys
-    return found

@@ -48,6 +48,7 @@ class PacketFlows(NamedTuple):
         table: The packets.
         key_id: Identifier of each key, (num_keys,).
         size: Bytes of payload of each flow, (num_flows,), and ``wire``, those on the wire.
+        late: By how many s its source begins later than it could, (num_flows,).
     """
 
     arrival_time: FloatArray
@@ -59,6 +60,7 @@ class PacketFlows(NamedTuple):
     key_id: IntArray
     size: FloatArray
     wire: FloatArray
+    late: FloatArray
 
     @property
     def num_flows(self) -> int:
@@ -118,7 +120,7 @@ class PacketNetwork(NamedTuple):
         seed: Seed of the sketch's hash.
         are_given: Whether packets are given, in place of flows.
         num_tokens: Flows that a destination lets send at once; ``None`` for no tokens.
-        token_time: Time in s that a request, or a token, takes, (num_flows,).
+        token_time: Time in s that a request, or a token, travels, (num_flows,).
         topology: The links and paths, as a fluid has them.
         path: Path of each flow there, (num_flows,); of those that its packets take in turns, the first.
     """
@@ -144,9 +146,14 @@ class PacketNetwork(NamedTuple):
 
     @property
     def begin_time(self) -> FloatArray:
-        """When each flow, or its request for a token, arrives, in s, (num_flows,)."""
+        """When each flow begins, or its request for a token arrives, in s, (num_flows,)."""
         times = self.flows.arrival_time
-        return times if self.num_tokens is None else times + self.token_time
+        return times + (self.flows.late if self.num_tokens is None else self.token_time)
+
+    @property
+    def start_time(self) -> FloatArray:
+        """What a flow takes from the grant of its token until it begins, in s, (num_flows,)."""
+        return self.token_time + self.flows.late
 
     @property
     def has_slots(self) -> bool:

@@ -159,6 +159,9 @@ class NetworkParameters:
             is being sent does not wait. ``None``: unlimited; otherwise at least the largest packet that comes there.
         messages: ``ideal``: each flow is a message; ``time``: each pair of hosts is a connection, whose messages are
             told apart by silence alone; ``task``: the flows of a task are one, whose bytes all of its senders know.
+        start_jitter: Longest time in s by which a source begins later than it could, >= 0: when its flow arrives or,
+            where it needs a token, gets it. Even, and hashed from the flow and the seed. Flows that begin at one
+            instant stay in step, and lose much where a buffer overflows.
         delay: Propagation delay in s of each link of a topology that is given by name, >= 0.
     """
 
@@ -179,6 +182,7 @@ class NetworkParameters:
     mark_at: ByClass = None
     buffer: ByClass = None
     messages: str = MessageRule.IDEAL
+    start_jitter: float = 0.0
     delay: float = 0.0
 
     def __post_init__(self) -> None:
@@ -191,7 +195,7 @@ class NetworkParameters:
             value = check_number(name, getattr(self, name), above=0)
             if name != "payload" and value > LONGEST_WAIT:
                 raise ConfigError(f"{name} is {value!r}: it must be at most {LONGEST_WAIT:g} s")
-        for name in ("header", "delay"):
+        for name in ("header", "delay", "start_jitter"):
             check_number(name, getattr(self, name), at_least=0)
         for name in ("largest", "ack_bytes"):
             if getattr(self, name) is not None:

@@ -25,6 +25,7 @@ PRESETS: Final[Mapping[str, Mapping[str, Any]]] = {
     "reno": {
         **{"transport": "reno", "payload": 536, "header": 54, "ack_bytes": 54, "acks": "packets", "handshake": True},
         **{"receive_window": 131_072 // 536, "buffer": 1_100 * 590, "initial_window": 1, "min_rto": 1.0},
+        "start_jitter": 1e-4,
     },
 }
 """``dctcp``, ``cubic``: links of 1 Gbps between hosts and switches, 2 Gbps in the core; ``newreno`` has the ports of
@@ -52,5 +53,5 @@ def preset_or_parameters(name: str, given: object) -> NetworkParameters:
     if parameters.are_told:
         raise ConfigError(f"{name}: losses is 'told': here, senders must detect them")
     if parameters.delay:
-        raise ConfigError(f"{name}: delay is {parameters.delay!r}: links of the environment have its own delays")
+        raise ConfigError(f"{name}: delay is {parameters.delay!r}: the environment has its own delays")
     return parameters

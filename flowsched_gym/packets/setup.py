@@ -7,6 +7,7 @@ import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.errors import WorkloadError
+from flowsched_gym.flows.hashing import luck_of
 from flowsched_gym.flows.records import Records, complete_records
 from flowsched_gym.flows.workload import NO_TASK, Workload
 from flowsched_gym.packets.contract import PacketTable, Scheduler
@@ -77,6 +78,9 @@ class PacketSetup:
             assert flows.task_id is not None
             alone = flows.task_id.max(initial=0) + 1 + np.arange(len(counts))
             key_id, key = np.unique(np.where(flows.task_id == NO_TASK, alone, flows.task_id), return_inverse=True)
+        late = np.zeros(len(counts))
+        if self.parameters.start_jitter:
+            late = self.parameters.start_jitter * luck_of(flows, self.seed)
         return PacketFlows(
             arrival_time=flows.arrival_time,
             flow_id=flows.flow_id,
@@ -87,6 +91,7 @@ class PacketSetup:
             key_id=key_id,
             size=flows.size,
             wire=wire,
+            late=late,
         )
 
     def network(self, flows: Workload) -> PacketNetwork:

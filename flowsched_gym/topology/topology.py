@@ -5,11 +5,11 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.core.errors import ConfigError, WorkloadError
 from flowsched_gym.core.units import gbps_to_capacity
+from flowsched_gym.flows.hashing import GOLDEN, mixed
 from flowsched_gym.topology.network import Network
 
 DEFAULT_CAPACITY: Final = gbps_to_capacity(1.0)
@@ -172,10 +172,10 @@ class Topology:
 
     def flow_hash(self, source: IntArray, destination: IntArray, flow_id: IntArray, *, seed: int) -> IntArray:
         """Returns the hashes, (num_flows,) int64, >= 0, by which ``ecmp`` spreads flows; see there."""
-        mixed = np.full(len(source), np.uint64(seed), dtype=np.uint64)
+        hashes = np.full(len(source), np.uint64(seed), dtype=np.uint64)
         for part in (source, destination, flow_id):
-            mixed = _mix(mixed ^ part.astype(np.uint64))
-        return (mixed >> np.uint64(1)).astype(np.int64)
+            hashes = mixed((hashes ^ part.astype(np.uint64)) + GOLDEN)
+        return (hashes >> np.uint64(1)).astype(np.int64)
 
     def check_link_changes(self, link: IntArray, up: BoolArray, first: IntArray, last: IntArray) -> None:
         """Refuses changes of links after which a flow could wait forever.
@@ -296,11 +296,3 @@ def _check_resolution(alone: FloatArray, volume: FloatArray, capacity: FloatArra
         f"B/s: they must take at least {least[row]:.3g} s, {LEAST_PART:g} of the arrival (the clock starts at 0, or at "
         "the first arrival where all are far from 0: flows far apart can be replayed in parts)"
     )
-
-
-def _mix(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Scrambles 64-bit words (the finaliser of SplitMix64, Steele et al., OOPSLA 2014)."""
-    values = values + np.uint64(0x9E3779B97F4A7C15)
-    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return values ^ (values >> np.uint64(31))

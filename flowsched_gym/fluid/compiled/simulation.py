@@ -13,6 +13,7 @@ from flowsched_gym.core.periods import Period
 from flowsched_gym.core.snapshot import Snapshot
 from flowsched_gym.flows.decisions import Environments, Order, Results
 from flowsched_gym.flows.fields import OF_TASK, Fields, fill_flow_fields
+from flowsched_gym.flows.hashing import flow_keys
 from flowsched_gym.flows.records import Records, complete_records
 from flowsched_gym.fluid.compiled.loading import load, open_paths, open_stages, set_order
 from flowsched_gym.fluid.compiled.loop import run_many
@@ -27,7 +28,7 @@ from flowsched_gym.fluid.isolation import ideal_times
 from flowsched_gym.fluid.rules.transport.lossy_senders import begin_senders
 from flowsched_gym.fluid.rules.transport.senders import wire_volume
 from flowsched_gym.fluid.stages import Barrier
-from flowsched_gym.fluid.transport import TRANSPORTS, Transport, TransportName, flow_keys
+from flowsched_gym.fluid.transport import TRANSPORTS, Transport, TransportName
 from flowsched_gym.machine_code.decorators import compiled_for, compiles
 from flowsched_gym.topology import Routing, Topology
 from flowsched_gym.workload import Workload
@@ -218,8 +219,8 @@ class BatchSimulation:
         fill_flow_fields(columns, self._field_names, workload, lambda: self._ideal_fct(workload, volume))
         self.tables.episodes[number] = 0
         self.discipline.begin_network(number, number * self.num_rows, workload)
-        if self.tables.senders is not None:
-            begin_senders(number, flow_keys(workload, self.transport), self.tables.senders)
+        if self.tables.senders is not None and self.transport.losses is not None:
+            begin_senders(number, flow_keys(workload, self.transport.losses.seed), self.tables.senders)
         open_stages(self.tables, number, workload, self.topology, self.transport, self._barrier, path, volume)
         open_paths(self.tables, number, workload, self.topology, self._seed)
 

@@ -14,6 +14,7 @@ from simpy import Event
 
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.simpy_environment import NetworkEnvironment
+from flowsched_gym.flows.hashing import flow_keys
 from flowsched_gym.flows.state import Controls, FlowState
 from flowsched_gym.fluid.contract import Discipline, wrong_review_time
 from flowsched_gym.fluid.isolation import round_trip_time
@@ -22,7 +23,7 @@ from flowsched_gym.fluid.rules.transport.lossy_ports import deliver, next_change
 from flowsched_gym.fluid.rules.transport.lossy_senders import begin_senders, control_senders, start_sender, token_jitter
 from flowsched_gym.fluid.rules.transport.progress import advance, next_event_time
 from flowsched_gym.fluid.state import EventKind
-from flowsched_gym.fluid.transport import Transport, flow_keys, new_senders
+from flowsched_gym.fluid.transport import Transport, new_senders
 from flowsched_gym.topology import Topology
 from flowsched_gym.topology.network import Network
 from flowsched_gym.workload import Workload
@@ -209,8 +210,9 @@ class LossyLinks(SharedLinks):
         super().__init__(*arguments)
         delay = topology.path_delay(np.arange(len(topology.path_start) - 1))
         self._round_trip = round_trip_time(topology, delay, transport)
+        assert transport.losses is not None
         self._senders = new_senders(1, workload.num_flows, topology.num_links, transport)
-        begin_senders(0, flow_keys(workload, transport), self._senders)
+        begin_senders(0, flow_keys(workload, transport.losses.seed), self._senders)
         self._changes_at = np.inf
 
     def lateness(self) -> FloatArray:

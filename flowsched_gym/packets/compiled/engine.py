@@ -284,6 +284,10 @@ class PacketNetworks:
             self._packed[number] = packed
             packed[:] = content[: len(packed)]
 
+    def copy(self, sources: IntArray, numbers: IntArray, *, with_delivered: bool = False) -> None:
+        """Lets networks, (count,), go on as others, (count,), will; all that there is of flows is copied."""
+        self.put(numbers, self.take(sources))
+
     def _place(self, number: int, network: PacketNetwork, columns: npt.NDArray[Any]) -> None:
         content = _Content(new_network(network, counted=not network.has_slots), columns)
         self._contents[number], self._packed[number] = pack(content)

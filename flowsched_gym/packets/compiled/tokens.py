@@ -38,7 +38,7 @@ class Tokens(NamedTuple):
         destinations: Hosts, (num_hosts,) ``DESTINATION``.
         host: Destination of each flow, (num_flows,).
         requests: Rows that wait, (2 * num_flows,), and ``holders``, those that hold a token, (num_flows,).
-        token_time: What a request, or a token, takes, in s, (num_flows,).
+        start_time: What a flow takes from the grant of its token until it begins, in s, (num_flows,).
         grant_time: When each flow was granted a token, in s, (num_flows,); NaN for not yet.
         starts: Flows whose token is on its way, by when it arrives.
         numbers: Destination that asks for a decision, or ``NOBODY``, and the one that asked last; whether destinations
@@ -51,7 +51,7 @@ class Tokens(NamedTuple):
     host: IntArray
     requests: IntArray
     holders: IntArray
-    token_time: FloatArray
+    start_time: FloatArray
     grant_time: FloatArray
     starts: Heap
     numbers: IntArray
@@ -74,7 +74,7 @@ def new_tokens(network: PacketNetwork) -> Tokens | None:
         host=network.flows.destination.copy(),
         requests=whole(2 * num_flows),
         holders=whole(num_flows),
-        token_time=network.token_time.copy(),
+        start_time=network.start_time,
         grant_time=np.full(num_flows, np.nan),
         starts=new_heap(num_flows),
         numbers=np.array([NOBODY, network.flows.destination.min(initial=num_hosts - 1), 0, 0]),
@@ -176,7 +176,7 @@ def give_order(now: float, order: int, index: int, tokens: Tokens) -> None:
     if order == GRANT:
         row = grant_token(d, index, tokens.requests, tokens.holders)
         tokens.grant_time[row] = now
-        set_time(row, now + tokens.token_time[row], tokens.starts)
+        set_time(row, now + tokens.start_time[row], tokens.starts)
     elif order == POSTPONE:
         postpone_request(d, index, tokens.requests)
     else:

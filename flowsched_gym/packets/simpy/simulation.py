@@ -187,7 +187,7 @@ class TokenSimulation(_Episode, DetectingReplay):
         self.asking: Destination | None = None
         self._last_asking = next(iter(self.destinations.values()), None)
         self._destination_of = workload.destination.tolist()
-        self._token_time = self.network.token_time.tolist()
+        self._start_time = self.network.start_time.tolist()
         self._grant_time = [float("nan")] * workload.num_flows
         self._controls = new_controls(self.network.path)
         self._counts = new_counts(1, 1, kept=False)
@@ -262,7 +262,7 @@ class TokenSimulation(_Episode, DetectingReplay):
         if order == Order.GRANT:
             row = destination.grant(index)
             self._grant_time[row] = self.now
-            start = self.env.at(self.now + self._token_time[row], PacketEventKind.START, row)
+            start = self.env.at(self.now + self._start_time[row], PacketEventKind.START, row)
             start.callbacks.append(lambda _: super(TokenSimulation, self).begin(row))
         elif order == Order.POSTPONE:
             destination.postpone(index)

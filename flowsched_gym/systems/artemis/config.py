@@ -116,9 +116,10 @@ class ArtemisConfig(LinkConfig):
             preset_or_parameters("packets", self.packets)
             if self.transport is not TransportName.IDEAL or self.transport_figures is not None:
                 name = "transport_figures" if self.transport is TransportName.IDEAL else "transport"
+                given = getattr(self, name) if name == "transport_figures" else str(self.transport)
                 raise ConfigError(
-                    f"packets is {shown(self.packets)} and {name} is {shown(getattr(self, name))}: a transport is the "
-                    "fluid's, and packets have senders of their own; leave it out"
+                    f"packets is {shown(self.packets)} and {name} is {shown(given)}: a transport is the fluid's, and "
+                    "packets have senders of their own; leave it out"
                 )
         for first, second in (("burst_rate", "load"), ("bursts", "seconds")):
             if getattr(self, first) is not None and getattr(self, second) is not None:

@@ -82,6 +82,10 @@ class ArtemisEnv(DecisionEnv[ArtemisRules]):
     its token meanwhile. What is lost is hashed from the flows of the episode: the same flows and decisions give the
     same losses.
 
+    ``packets`` sends single packets in place of a fluid: a granted flow opens a connection, and its token is free again
+    with its last byte; bytes in flight are those that the receiver lacks, with headers. The names are the settings in
+    which ns-3 was run beside this package; see ``docs/packets.md``.
+
     ## Vectorized environment
     ``gym.make_vec(id, num_envs=n)`` makes n of these that are stepped in one compiled call: the same observations,
     rewards, flags and infos, bit for bit, as ``SyncVectorEnv`` gives (``benchmarks/speed`` has the rates).
@@ -96,7 +100,7 @@ class ArtemisEnv(DecisionEnv[ArtemisRules]):
 
     ## Reference
     M. M. Naouach, Towards A Workload-Driven Flow Scheduler For Modern Datacenters, thesis, Waterloo, 2018. We deviate:
-    the network is a fluid, not packets; a request, a token and the last byte each take the
+    the network is a fluid unless ``packets`` says otherwise; a request, a token and the last byte each take the
     propagation time of their path, and the token is back when the last byte has arrived; all times in the observation
     are squashed; the agent is asked only when a request waits; episodes end, where the thesis runs on.
     """

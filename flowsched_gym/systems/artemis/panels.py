@@ -5,6 +5,7 @@ whether it can meet its deadline (`Outlook`); words and stripes say the same.
 """
 
 import math
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -32,9 +33,12 @@ from flowsched_gym.envs.drawing.panels import (
 from flowsched_gym.flows.tokens import Destination, Requests
 from flowsched_gym.fluid.compiled import CompiledSimulation
 from flowsched_gym.fluid.simpy import Simulation
+from flowsched_gym.packets.compiled import CompiledPackets
+from flowsched_gym.packets.presets import preset_or_parameters
+from flowsched_gym.packets.simpy import TokenSimulation
 from flowsched_gym.systems.artemis.config import ArtemisConfig, Defer
 
-Episode = Simulation | CompiledSimulation
+Episode = Simulation | CompiledSimulation | TokenSimulation | CompiledPackets
 AnyDestination = Destination | Requests
 
 LINKS_OF_PATH: Final = 2
@@ -77,7 +81,7 @@ def artemis_panels(config: ArtemisConfig, scene: Scene, simulation: Episode, mas
     return View(
         banner=scene.banner(
             "Artemis",
-            f"{formats.shortened(config.workload, 40)}, {config.transport} transport, k = {config.k}, f = {config.f}",
+            f"{formats.shortened(config.workload, 40)}, {_sending(config)}, k = {config.k}, f = {config.f}",
             f"Host {shown.host} has {formats.count_text(shown.tokens, 'free token')}: which request gets one?",
             headline=scene.deadlines_met if scene.has_deadlines else scene.mean_completion_time,
         ),
@@ -89,6 +93,13 @@ def artemis_panels(config: ArtemisConfig, scene: Scene, simulation: Episode, mas
         bottom=Tiles(title=f"{len(tiles)} destinations (* shown above)", tiles=tiles) if len(tiles) > 1 else None,
         legend=tuple(Key(TONES[outlook], meaning, outlook.value) for outlook, meaning in meanings.items()),
     )
+
+
+def _sending(config: ArtemisConfig) -> str:
+    """Says how flows send."""
+    if config.packets is None:
+        return f"{config.transport} transport"
+    return "packets" if isinstance(config.packets, Mapping) else f"packets ({config.packets})"
 
 
 def shown_destination(simulation: Episode) -> AnyDestination:
@@ -236,7 +247,11 @@ def _stage(config: ArtemisConfig, scene: Scene, simulation: Episode, row: int) -
         return "waits for ACKs"
     if scene.now < float(scene.records.grant_time[row]) + LINKS_OF_PATH * config.delay:
         return "token on its way"
-    return "connects" if simulation.transport.handshake_round_trips else "begins to send"
+    if isinstance(simulation, (TokenSimulation, CompiledPackets)):
+        connects = preset_or_parameters("packets", config.packets).handshake
+    else:
+        connects = simulation.transport.handshake_round_trips > 0
+    return "connects" if connects else "begins to send"
 
 
 def _link(config: ArtemisConfig, scene: Scene, shown: AnyDestination) -> Link:

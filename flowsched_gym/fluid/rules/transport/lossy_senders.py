@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.flows.hashing import GOLDEN, between_0_and_1, mixed
 from flowsched_gym.flows.state import Controls, FlowState
 from flowsched_gym.flows.windows import HALF, cut_window
 from flowsched_gym.machine_code.decorators import inlined_part, inlined_rule
@@ -144,21 +145,13 @@ class Senders(NamedTuple):
     num_links: int
 
 
-@inlined_part
-def mixed(x: Any) -> Any:
-    """Mixes the bits of a uint64, or of an array of them, as SplitMix64 does at its end (Steele, OOPSLA 2014)."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
-
-
 @inlined_rule
 def uniform(n: int, row: int, period: int, purpose: int, senders: Senders) -> float:
     """Hashes a number between 0 and 1 without its ends, for a busy period of a port, 0 for none, and a purpose."""
     x = mixed(senders.flows["key"][row] + senders.salts[n])
-    x = mixed(x + np.uint64(period) * np.uint64(0x9E3779B97F4A7C15))
-    x = mixed(x + np.uint64(purpose) * np.uint64(0x9E3779B97F4A7C15))
-    return (np.float64(x >> np.uint64(11)) + 0.5) * 2.0**-53
+    x = mixed(x + np.uint64(period) * GOLDEN)
+    luck: float = between_0_and_1(mixed(x + np.uint64(purpose) * GOLDEN))
+    return luck
 
 
 def begin_senders(n: int, keys: npt.NDArray[np.uint64], senders: Senders) -> None:
