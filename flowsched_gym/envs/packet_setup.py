@@ -71,6 +71,7 @@ class PortsSetup(EpisodeSetup):
         return PacketNetworks(
             num_networks,
             self.port,
+            workload,
             seconds=seconds,
             flow_fields=self.flow_fields,
             episode_fields=self.episode_fields,

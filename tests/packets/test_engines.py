@@ -151,7 +151,8 @@ def equal_flows(num_flows: int, size: int, packet: float, header: float, apart: 
     flow = np.repeat(ids, size)
     left = np.tile(np.arange(size, 0, -1) * (packet - header), num_flows)
     table = PacketTable(flow, np.full(len(flow), packet), header, left, ids, np.full(num_flows, np.inf))
-    return PacketFlows(ids // 3 * apart, ids, ids, ids + 1, first, table, ids, np.full(num_flows, size * packet))
+    wire, late = np.full(num_flows, size * packet), np.zeros(num_flows)
+    return PacketFlows(ids // 3 * apart, ids, ids, ids + 1, first, table, ids, wire, wire, late)
 
 
 def test_a_run_that_is_cut_into_periods_is_the_same_run() -> None:
@@ -169,7 +170,7 @@ def test_a_run_that_is_cut_into_periods_is_the_same_run() -> None:
         network = new_network(setup.network_of(packets))
         clock = []
         for time in times:
-            run_network(*network, packets.num_flows, time)
+            run_network(network, packets.num_flows, time)
             clock.append(float(network.tables.clock[0]))
         assert network.senders.drops.sum() > 0
         return network.senders.completion_time.tolist(), clock

@@ -232,10 +232,11 @@ def test_no_packet_is_lost_sight_of_at_any_event(change: dict[str, Any]) -> None
     assert replay.census.waiting == replay.census.sending == 0
 
     network = network_of(mixed_flows(8, 25), SMALL, NetworkParameters(**{**HARSH, **change}))
-    tables, underway, senders = new_network(network)
+    running = new_network(network)
+    tables, underway, *_ = running
     counts, ports = underway.counts, tables.ports
     for step in range(1, 1_500):
-        run_network(tables, underway, senders, len(underway.arrivals), step * 7e-6)
+        run_network(running, len(underway.arrivals), step * 7e-6)
         travelling = 0
         for first in underway.lists[0].tolist():
             p = first
@@ -256,10 +257,10 @@ def test_a_timer_waits_twice_as_long_each_time_a_syn_is_lost() -> None:
     network.limits.room[:] = 99
     replay = DetectingReplay(network)
     replay.run(until=16.0)
-    tables, underway, senders = new_network(network)
-    run_network(tables, underway, senders, 1, 16.0)
+    running = new_network(network)
+    run_network(running, 1, 16.0)
 
-    for sender in (replay.states[0], senders.rows[["timeouts", "drops"]].view(np.recarray)[0]):
+    for sender in (replay.states[0], running.senders.rows[["timeouts", "drops"]].view(np.recarray)[0]):
         assert (sender.timeouts, sender.drops) == (4, 5)
 
 

@@ -41,7 +41,7 @@ Result = TypeVar("Result")
 ALIGNMENT: Final = 16
 """Bytes at whose multiples arrays begin."""
 ABSENT: Final = -1
-"""In place of a second dimension."""
+"""In place of a dimension."""
 
 
 class Outcome(NamedTuple):
@@ -126,7 +126,7 @@ class PacketNetworks:
     """Networks with flows of their own, event for event as ``packets.simpy`` simulates one.
 
     Where flows need no tokens, a period takes so many seconds. The environment keeps fields of each flow, and of each
-    episode, ``episodes``.
+    episode, ``episodes``. The flows of an example show how networks are laid out.
 
     Raises:
         ConfigError: Machine code is switched off.
@@ -136,6 +136,7 @@ class PacketNetworks:
         self,
         num_networks: int,
         setup: PacketSetup,
+        example: Workload,
         *,
         seconds: float = np.inf,
         flow_fields: Fields,
@@ -147,6 +148,7 @@ class PacketNetworks:
         self.topology = setup.topology
         self.episodes = np.zeros(num_networks, dtype=np.dtype([*episode_fields, *EPISODE_FIELDS], align=True))
         self._setup = setup
+        self._example = example
         self._flow_type = np.dtype([*flow_fields], align=True)
         self._networks = np.zeros(num_networks, dtype=NETWORK)
         nothing = np.zeros(0, dtype=np.uint8)
@@ -158,12 +160,9 @@ class PacketNetworks:
 
     def load(self, number: int, workload: Workload) -> None:
         """Puts the flows of a workload into a network, at time 0."""
-        network = self._setup.network(workload)
-        columns, packets = np.zeros(workload.num_flows, dtype=self._flow_type), network.flows
-        fill_flow_fields(columns, self._flow_type.names or (), workload, network.ideal_fct)
-        self._networks[number] = (packets.num_flows, 0, False)
+        self._networks[number] = (workload.num_flows, 0, False)
         self.episodes[number] = 0
-        self._place(number, network, columns)
+        self._contents[number], self._packed[number] = pack(self._content(workload))
 
     def network(self, number: int) -> Network:
         """Returns what compiled code works on."""
@@ -278,7 +277,7 @@ class PacketNetworks:
         blocks = snapshot.blocks
         snapshot.check_fits({"networks": self._networks, "episodes": self.episodes})
         self._networks[numbers], self.episodes[numbers] = blocks["networks"], blocks["episodes"]
-        template = next(iter(self._contents.values()))
+        template = next(iter(self._contents.values()), None) or self._content(self._example)
         for number, content, shapes in zip(numbers.tolist(), blocks["content"], blocks["shapes"], strict=True):
             self._contents[number], packed = pack(like(template, shapes))
             self._packed[number] = packed
@@ -288,9 +287,12 @@ class PacketNetworks:
         """Lets networks, (count,), go on as others, (count,), will; all that there is of flows is copied."""
         self.put(numbers, self.take(sources))
 
-    def _place(self, number: int, network: PacketNetwork, columns: npt.NDArray[Any]) -> None:
-        content = _Content(new_network(network, counted=not network.has_slots), columns)
-        self._contents[number], self._packed[number] = pack(content)
+    def _content(self, workload: Workload) -> _Content:
+        """Lays out a network with these flows, at time 0."""
+        network = self._setup.network(workload)
+        columns = np.zeros(workload.num_flows, dtype=self._flow_type)
+        fill_flow_fields(columns, self._flow_type.names or (), workload, network.ideal_fct)
+        return _Content(new_network(network, counted=not network.has_slots), columns)
 
 
 def _alone(name: str) -> Any:
@@ -380,14 +382,15 @@ def pack(record: Record) -> tuple[Record, npt.NDArray[np.uint8]]:
 
 
 def shapes_in(record: Record) -> list[list[int]]:
-    """Lists the shapes of the arrays of a NamedTuple, and of those in it, each of which has one dimension or two."""
-    shapes: list[list[int]] = []
-    _with_arrays(record, lambda array: shapes.append([*array.shape, ABSENT][:2]))
-    return shapes
+    """Lists the shapes of the arrays of a NamedTuple, and of those in it, (num_arrays, most dimensions)."""
+    shapes: list[tuple[int, ...]] = []
+    _with_arrays(record, lambda array: shapes.append(array.shape))
+    most = max(map(len, shapes))
+    return [[*shape, *[ABSENT] * (most - len(shape))] for shape in shapes]
 
 
 def like(record: Record, shapes: IntArray) -> Record:
-    """Makes a NamedTuple with arrays of other shapes, (num_arrays, 2), and all else the same."""
+    """Makes a NamedTuple with arrays of other shapes, as ``shapes_in`` lists them, and all else the same."""
     left = iter(shapes.tolist())
     made: Record = _with_arrays(record, lambda array: np.zeros([n for n in next(left) if n != ABSENT], array.dtype))
     return made
