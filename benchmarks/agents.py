@@ -5,8 +5,9 @@ benchmarks.agents`` trains those of which ``benchmarks/models`` lacks some train
 ``--only artemis-heavy`` takes the agents of one setting, ``--seeds 2`` fewer trainings. Words that are left go to
 ``flowsched-train``: ``launcher=joblib hydra.launcher.n_jobs=2``. A sweep that was interrupted goes on where it stopped,
 and one of all agents, ``flowsched-train -m 'agent=glob(*)' 'seed=range(10)' sweep_dir=multirun/agents``, leaves nothing
-to do but to keep the models. The trainings of an agent are one file. Rows follow from ``flowsched leaderboard run
---policy benchmarks/models/... --out benchmarks/results/standard-v2``, which this command prints.
+to do but to keep the models. The trainings of an agent are one file, with networks in half precision. Rows follow from
+``flowsched leaderboard run --policy benchmarks/models/... --out benchmarks/results/standard-v2``, which this command
+prints.
 """
 
 import argparse
@@ -16,10 +17,15 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
+
+import torch
 
 from flowsched_gym.core.files import read_json, write_packed
 from flowsched_gym.core.packed import is_file, packed_file, unpacked
+from flowsched_gym.integrations.archive import read_archive, write_archive
+from flowsched_gym.integrations.models import FEW_WEIGHTS, MODEL_FORMAT
 from flowsched_gym.leaderboard import load_suite
 from flowsched_gym.leaderboard.page.site import CURVE_FILE
 from flowsched_gym.registration import find_environment
@@ -33,6 +39,8 @@ NUM_SEEDS: Final = 10
 CURVE: Final = ("seed", "decisions", "metric", "mean", "first_seed", "episodes")
 INTERIM: Final = (str(SUITE.validation[0]), "10")
 """First and number of the episodes in which ``configs/agent`` has agents looked at while they learn."""
+ONLY_TRAIN: Final = ("mlp_extractor.critic.", "mlp_extractor.value_", "value_net.", "actor_target.", "critic")
+"""How names of weights begin that do not act: of critics, and of copies for training."""
 
 
 def main() -> None:
@@ -74,7 +82,7 @@ def keep(runs: Mapping[int, Path], folder: Path, setting: str) -> None:
     files = dict(unpacked(folder)) if packed_file(folder).is_file() else {}
     rows = list(csv.reader(files.get(CURVE_FILE, b"").decode().splitlines()))[1:]
     for seed, run in runs.items():
-        files |= {f"seed{seed}{suffix}": (run / f"model{suffix}").read_bytes() for suffix in (".json", ".zip")}
+        files |= {f"seed{seed}.json": (run / "model.json").read_bytes(), f"seed{seed}.zip": small(run / "model.zip")}
         environment = read_json(run / "model.json")["environment"]
         metric = (SUITE.settings.get(setting) or find_environment(environment)).metric
         with (run / "progress.csv").open(encoding="utf-8") as file:
@@ -83,6 +91,22 @@ def keep(runs: Mapping[int, Path], folder: Path, setting: str) -> None:
         rows += [[str(seed), str(int(float(at))), metric, mean, *INTERIM] for at, mean in means if mean]
     lines = [CURVE, *sorted(rows, key=lambda row: int(row[0]))]
     write_packed(files | {CURVE_FILE: "".join(f"{','.join(line)}\n" for line in lines).encode()}, folder)
+
+
+def small(model: Path) -> bytes:
+    """Returns a model file whose network is rounded to half precision; weights that only train are zeros.
+
+    A model of few weights stays as it is. The numbers keep their type, so the file is as long and packs smaller.
+    """
+    content = read_archive(model, "model", MODEL_FORMAT)
+    if content["policy"] != FEW_WEIGHTS:
+        content["weights"] = {
+            name: torch.zeros_like(each) if name.startswith(ONLY_TRAIN) else each.half().to(each.dtype)
+            for name, each in content["weights"].items()
+        }
+    with TemporaryDirectory() as folder:
+        write_archive(written := Path(folder) / "model.zip", content)
+        return written.read_bytes()
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks import score_pictures
+from benchmarks import papers_tier, score_pictures
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.files import read_json, write_packed, write_text
 from flowsched_gym.core.packed import packed_file, unpacked
@@ -86,6 +86,13 @@ LOSSES: Final = """
 Headline and shift settings; agents with all actions and information that these allow.
 
 """
+PAPERS: Final = """
+## The papers' settings
+
+Tier *papers*, suite `papers-v1`: each paper's setting, its agent or rule, and what it compares with, in ten episodes,
+not counted above. `a2c-thesis`, `srla` and `lrla` learned as the papers say.
+
+"""
 FOOT: Final = """
 ## More
 
@@ -94,8 +101,9 @@ policy](../docs/leaderboard.md).
 """
 TABLES_HEAD: Final = """# {name}: all policies
 
-For each setting of `{suite}`, in the {count} test episodes from `reset(seed={first})` on: means with 95 % intervals
-over episodes and, for trained agents, over trainings. *Middle half* is the mean without the best and the worst quarter.
+For each setting of `{suite}`, in the {count} test episodes from `reset(seed={first})` on, and of the tier *papers*, in
+ten of these: means with 95 % intervals over episodes and, for trained agents, over trainings. *Middle half* is the mean
+without the best and the worst quarter.
 A policy is compared with its *reference*, the best other rule with no other actions and information than its own, or
 than the setting allows: by the difference in the same episodes, and by the probability that it is better in one of
 them. The policy with the score 1 stands above each table. *Verified* rows have played on secret seeds as well; of other
@@ -116,13 +124,16 @@ Judged = tuple[list[ComparedSetting], list[Claim]]
 def main() -> None:
     """Writes all of it."""
     pack_results(HERE / RESULTS)
+    papers_tier.pack(HERE / papers_tier.RESULTS)
     compared, claims = judged = comparison(HERE / RESULTS)
     for path, text in pages(HERE, judged).items():
         write_text(text, path)
         print(path)
-    write_text(readme(score_line(compared, claims)), README)
+    papers = papers_tier.comparison(HERE / papers_tier.RESULTS)
+    write_text(papers_tier.readme(readme(score_line(compared, claims)), papers), README)
     score_pictures.write(HERE, compared, claims)
-    print(write_published(read_results(HERE / RESULTS), SUITE))
+    for suite in (SUITE, papers_tier.SUITE):
+        print(write_published(read_results(HERE / "results" / suite.name), suite))
 
 
 def pack_results(folder: Path) -> None:
@@ -171,8 +182,9 @@ def pages(folder: Path, judged: Judged | None = None) -> dict[Path, str]:
     seeds = compared[0].results[0].seeds
     words = {"suite": SUITE.name, "count": len(seeds), "first": seeds[0], "bound": BOUND_POLICY}
     found: dict[Path, str] = {}
+    papers = papers_tier.comparison(folder / papers_tier.RESULTS)
     for spec in dict.fromkeys(each.setting.spec.id for each in compared):
-        settings = [each for each in compared if each.setting.spec.id == spec]
+        settings = [each for each in (*compared, *papers) if each.setting.spec.id == spec]
         name = spec.partition("/")[2].rpartition("-")[0]
         text = TABLES_HEAD.format(name=name, **words) + tables_markdown(settings)
         found[folder / TABLES / f"{name.lower()}.md"] = text + made_by([r for each in settings for r in each.results])
@@ -190,6 +202,8 @@ def pages(folder: Path, judged: Judged | None = None) -> dict[Path, str]:
         given = {row[-1] for row in losses.rows}
         told = "; ".join(f"*{name}*: {text}" for name, text in REASONS.items() if name in given)
         parts += [LOSSES, losses.markdown(numbers=False), f"\n{told[0].upper()}{told[1:]}.\n"]
+    if papers:
+        parts += [PAPERS, papers_tier.table(papers)]
     return {folder / "README.md": "".join([*parts, FOOT.format(tables=tables)]), **found}
 
 

@@ -30,6 +30,7 @@ from flowsched_gym.leaderboard.on_ray import Played, Work, play_on_ray
 from flowsched_gym.leaderboard.page import write_site
 from flowsched_gym.leaderboard.play import file_version, model_digest
 from flowsched_gym.leaderboard.policy_process import Limits
+from flowsched_gym.leaderboard.suite import PAPERS
 from flowsched_gym.players import Player, find_player
 
 YOURS: Final = "yours:"
@@ -274,7 +275,8 @@ def _show(yours: list[EvaluationResult], suite: Suite, options: argparse.Namespa
         print(f"\n{misfit}")
     if claims := leaderboard.claims_of(compared):
         print(f"\n{leaderboard.learned_table(claims).text()}")
-        print(f"{leaderboard.score_line(compared, claims).replace('**', '')}")
+        if any(setting.tier != PAPERS for setting, _, _ in compared):
+            print(f"{leaderboard.score_line(compared, claims).replace('**', '')}")
 
 
 def _command(options: argparse.Namespace) -> str:

@@ -29,7 +29,7 @@ from flowsched_gym.leaderboard.comparison import (
     written_score,
 )
 from flowsched_gym.leaderboard.scores import Compared, holm, num_collapsed, suite_score, training_scores
-from flowsched_gym.leaderboard.suite import CALIBRATION, HEADLINE
+from flowsched_gym.leaderboard.suite import CALIBRATION, HEADLINE, PAPERS
 
 LEVEL: Final = 0.05
 """Adjusted p-value below which a difference is told."""
@@ -146,7 +146,7 @@ def tier_of(compared: ComparedSetting) -> str:
 def tier_misfit(compared: ComparedSetting) -> str | None:
     """Returns what is wrong with a setting: a tier unlike its range, or a reference no better than random."""
     setting, found = compared.setting, measured_range(compared)
-    if not setting.tier or found is None:
+    if setting.tier in ("", PAPERS) or found is None:
         return None
     best, width = found
     calibrates = setting.tier == CALIBRATION

@@ -107,7 +107,7 @@ def _result(row: dict[str, Any], suite: Suite) -> EvaluationResult:
         runs.append(Run(model=model, episodes=tuple(episodes)))
     return EvaluationResult(
         environment=setting.spec.id,
-        kwargs={**setting.kwargs, **row["view"]},
+        kwargs={**setting.kwargs, **setting.settings_of(row["source"]), **row["view"]},
         policy=row["policy"],
         source=row["source"],
         runs=tuple(runs),

@@ -10,8 +10,9 @@ A suite is a JSON file, so that it can be written down, quoted and extended with
               `flowsched_gym.systems.Ability`) and "reference" (the row whose mean has the score 1)
 
 Calibration settings, where random is close to the best that is known, are shown and not counted; headline settings make
-the score of a suite, and those of shift, whose traffic no agent was trained on, one of their own. Suites of the schema
-``flowsched-suite/1`` have neither tiers nor the keys that follow: their agents may do and know what any may.
+the score of a suite, and those of shift, whose traffic no agent was trained on, one of their own. Settings of papers
+are as a paper has them, whatever their range, and not counted; the score 1 has what the paper compares with. Suites of
+the schema ``flowsched-suite/1`` have neither tiers nor the keys that follow: their agents may do and know what any may.
 
 The suites of the package never change; what changes becomes a new version. `Suite.digest` tells two suites apart that
 have the same name.
@@ -38,9 +39,9 @@ from flowsched_gym.evaluation.result_files import digest_of
 from flowsched_gym.evaluation.results import check_name, check_printable
 from flowsched_gym.flows.metrics import METRIC_NAMES
 from flowsched_gym.leaderboard.secret_seeds import mark
-from flowsched_gym.players import Kind, Player
+from flowsched_gym.players import Kind, Player, find_player
 from flowsched_gym.registration import check_arguments, find_environment, widest_ability
-from flowsched_gym.systems import Ability, EnvironmentSpec
+from flowsched_gym.systems import OPTIONS, Ability, EnvironmentSpec
 from flowsched_gym.workload import is_workload_name, read_workload
 
 SCHEMAS: Final = ("flowsched-suite/1", "flowsched-suite/2")
@@ -50,7 +51,7 @@ KEYS: Final = ("schema", "name", "seeds", "settings")
 SETTING_KEYS: Final = ("environment", "kwargs", "metric")
 COMPARISON_KEYS: Final = ("tier", "actions", "information", "reference")
 """Keys that a setting has besides since the second schema."""
-CALIBRATION, HEADLINE, SHIFT = TIERS = ("calibration", "headline", "shift")
+CALIBRATION, HEADLINE, SHIFT, PAPERS = TIERS = ("calibration", "headline", "shift", "papers")
 VERSION: Final = re.compile(r".+-v[1-9][0-9]*")
 
 _FOLDER: Final = resources.files("flowsched_gym.leaderboard") / "suites"
@@ -118,7 +119,15 @@ class Setting:
 
     def holds(self, result: EvaluationResult) -> bool:
         """Returns whether a result was played in this setting; arguments left out have their defaults."""
-        return result.environment == self.spec.id and self._whole(result.kwargs) == self._whole(self.kwargs)
+        return result.environment == self.spec.id and (
+            self._whole(result.kwargs) == self._whole({**self.kwargs, **self.settings_of(result.source)})
+        )
+
+    def settings_of(self, source: str | None) -> Mapping[str, object]:
+        """Arguments that options of a rule stand for, its own business: ``edf:queue=whole`` has a larger ``f``."""
+        if source is None or OPTIONS not in source or not self.spec.names(source):
+            return {}
+        return find_player(source, self.spec).settings
 
     def _whole(self, kwargs: Mapping[str, object]) -> dict[str, object]:
         """Fills in defaults of arguments and leaves out the agent's own business; files have lists for tuples."""

@@ -146,7 +146,7 @@ def verify(
         if progress is not None:
             progress(done_before + done, total)
 
-    again = _computed(path, found, setting, {**setting.kwargs, **view}, tell)
+    again = _computed(path, found, setting, {**setting.kwargs, **setting.settings_of(found.source), **view}, tell)
     _compare(path, found, again)
     how: Any = {"kwargs": view, "trust": trust, "limits": limits}
     published = [each for each in published_results(suite) if each.reference == found.reference]

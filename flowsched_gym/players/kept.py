@@ -1,8 +1,9 @@
 """Trained agents that come with the package, by name: ``model:SETTING/AGENT``.
 
-Each headline setting of the newest suite has one, the training that did best in validation episodes. Its model file is
-``agents/SETTING/AGENT.zip``; ``agents/cards.json`` says what it was trained for and how its agent does on the
-leaderboard. ``python -m benchmarks.kept_agents`` writes both, packed into ``agents.tar.xz``.
+Each headline setting of the newest suite has one, the training that did best in validation episodes; AuTO's own agents
+are first trainings of their experiments. A model file is ``agents/SETTING/AGENT.zip``; ``agents/cards.json`` says what
+it was trained for and how its agent does on the leaderboard. ``python -m benchmarks.kept_agents`` writes both, packed
+into ``agents.tar.xz``.
 """
 
 import json
@@ -160,14 +161,15 @@ def card_text(agent: KeptAgent) -> str:
 def results_text(agent: KeptAgent) -> str:
     """Describes in a few lines how an agent does on the leaderboard."""
     found = agent.results
-    score = found["score"]
+    score, count = found["score"], found["trainings"]
     text = (
-        f"{found['trainings']} trainings of this agent in the test episodes of {found['suite']}: {found['label']} "
-        f"{found['shown']}. Their score is {score:.2f} (0: random choice, 1: {found['reference']})."
+        f"{count} training{'s' * (count > 1)} of this agent in the test episodes of {found['suite']}: {found['label']} "
+        f"{found['shown']}. Score: {score:.2f} (0: random choice, 1: {found['reference']})."
     )
     if found["rule"]:
         text += f" Minus the best rule, {found['rule']}: {found['difference']}, {found['verdict']}."
-    return f"{text} Kept is the training with seed {found['seed']}, the best in validation episodes."
+    best = ", the best in validation episodes" if count > 1 else ""
+    return f"{text} Kept is the training with seed {found['seed']}{best}."
 
 
 def folder_of_agents() -> Path:

@@ -160,7 +160,8 @@ def test_the_agents_of_the_leaderboard_are_trained_in_their_settings(name) -> No
     if isinstance(wanted, dict):  # one may be written with lists, the other with names
         assert find_source(kwargs["workload"]) == find_source(wanted)
         kwargs["workload"] = wanted
-    played: Any = SimpleNamespace(environment=environment.removeprefix("flowsched_gym:"), kwargs=kwargs)
+    place = environment.removeprefix("flowsched_gym:")
+    played: Any = SimpleNamespace(environment=place, kwargs=kwargs, source=None)
     assert SUITE.settings[setting].holds(played), (SUITE.settings[setting].kwargs, kwargs)
     assert config.evaluation.metric == SUITE.settings[setting].metric
     ability = agent_ability(SUITE.settings[setting].spec, kwargs)

@@ -14,6 +14,7 @@ import torch
 from sb3_contrib import TRPO, MaskablePPO, RecurrentPPO
 from stable_baselines3 import A2C, DDPG, DQN, PPO, SAC, TD3
 
+from benchmarks.agents import small
 from flowsched_gym.core.errors import ConfigError, SpaceMismatchError
 from flowsched_gym.core.files import read_json
 from flowsched_gym.core.packed import files_in, folders_in, read_bytes
@@ -109,6 +110,19 @@ def test_every_kept_model_is_of_numbers_and_names_and_fits_its_sidecar(agent) ->
         assert content["origin"] == sidecar
         assert content["algorithm"] == sidecar["algorithm"]
         assert type(build_policy(path, content)).__name__ == sidecar["policy"]
+
+
+def test_a_network_is_kept_in_half_precision_without_its_critic_and_few_weights_as_they_are(tmp_path) -> None:
+    env = artemis()
+    save_model(PPO("MlpPolicy", env, device="cpu", seed=3), path := tmp_path / "model.zip")
+    (tmp_path / "small.zip").write_bytes(small(path))
+    before, after = (read_model(each)["weights"] for each in (path, tmp_path / "small.zip"))
+    for name, weights in before.items():
+        critic = name.startswith(("value_net.", "mlp_extractor.value_net."))
+        assert torch.equal(after[name], torch.zeros_like(weights) if critic else weights.half().float()), name
+    assert load_policy(tmp_path / "small.zip", env).predict(env.observation_space.sample())[0] in env.action_space
+    few = MODELS / "artemis-heavy" / "cmaes" / "seed0.zip"
+    assert small(few) == read_bytes(few)
 
 
 def test_a_model_for_other_spaces_is_refused_with_both_named_and_acts_in_a_vector_of_its_own(tmp_path) -> None:

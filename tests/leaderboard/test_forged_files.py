@@ -235,6 +235,7 @@ def test_the_standard_suite_is_what_it_was_when_it_was_published() -> None:
     # Its results mean nothing under another content: what changes becomes the next version, the newest by default.
     assert load_suite("standard") == suite
     assert suite.digest == "21c1d65b94cd950e06b0249d6e6a0cef"
+    assert load_suite("papers-v1").digest == "78abd038c191b8100ebcc592fc7b255e"
     assert load_suite(PAPER / "standard-v1.json").digest == "2a43f7951b145fad1804480386116250"
     assert (suite.test, suite.validation) == (range(60_000, 60_030), range(50_000, 50_030))
     assert [each.name for each in suite.select(["merp-route", "flowsched/QCluster-v0"])] == [

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from benchmarks import score_pictures
+from benchmarks import papers_tier, score_pictures
 from benchmarks.leaderboard import README, RESULTS, SUITE, comparison, pages, readme
 from benchmarks.paper.run import DOCUMENT as PAPER_DOCUMENT
 from benchmarks.paper.run import FIGURE as PAPER_FIGURE
@@ -20,8 +20,10 @@ from flowsched_gym.core.files import read_json
 from flowsched_gym.core.packed import files_in, folders_in
 from flowsched_gym.core.tables import escaped
 from flowsched_gym.evaluation import BOUND_POLICY, EpisodeResult, EvaluationResult, Interval, ModelFile, Run
+from flowsched_gym.leaderboard.comparison import RANDOM
 from flowsched_gym.leaderboard.play import model_digest
 from flowsched_gym.leaderboard.published import published_content, published_path
+from flowsched_gym.leaderboard.suite import PAPERS
 from flowsched_gym.players import find_player
 from flowsched_gym.registration import ENVIRONMENTS, agent_ability, find_environment, widest_ability
 from tests.repository import ROOT
@@ -281,14 +283,17 @@ def test_the_committed_leaderboard_is_what_its_result_files_give_on_a_short_firs
     assert set((BENCHMARKS / "tables").iterdir()) == found.keys() - {BENCHMARKS / "README.md"}
     prose = [line for line in found[BENCHMARKS / "README.md"].splitlines() if not line.startswith("|")]
     assert len(" ".join(prose).split()) < 500
-    published = read_json(published_path(SUITE.name))
-    assert published == published_content(committed, SUITE), "the same"
+    papers = leaderboard.read_results(BENCHMARKS / papers_tier.RESULTS)
+    for suite, results in ((SUITE, committed), (papers_tier.SUITE, papers)):
+        assert read_json(published_path(suite.name)) == published_content(results, suite), "the same"
 
 
 def test_the_score_in_the_readme_and_the_pictures_are_those_of_the_result_files(judged):
     compared, claims = judged
-    assert README.read_text(encoding="utf-8") == readme(leaderboard.score_line(compared, claims)), "the same"
-    assert README.read_text(encoding="utf-8") != readme("another score")
+    current, papers = README.read_text(encoding="utf-8"), papers_tier.comparison(BENCHMARKS / papers_tier.RESULTS)
+    assert current == papers_tier.readme(readme(leaderboard.score_line(compared, claims)), papers), "the same"
+    assert current != readme("another score")
+    assert current != papers_tier.readme(current, papers[1:])
     for name in ("scores.png", "profile.png"):
         with Image.open(BENCHMARKS / name) as picture:
             assert picture.info["Description"] == score_pictures.description(compared, claims), "the same"
@@ -345,3 +350,30 @@ def test_the_committed_results_are_what_the_environments_give_today(committed, s
     for result in committed:
         if result.reference.setting == setting.name and result.policy in played:
             assert repr(result.episodes[0]) == repr(played[result.policy].episodes[0]), "run: flowsched leaderboard run"
+
+
+def test_the_tier_of_papers_has_each_setting_its_own_agent_its_comparators_and_results_of_all_in_few_bytes():
+    suite = papers_tier.SUITE
+    assert papers_tier.ROLES.keys() == suite.settings.keys()
+    assert {each.tier for each in suite.settings.values()} == {PAPERS}
+    compared = papers_tier.comparison(BENCHMARKS / papers_tier.RESULTS)
+    assert [each.setting for each in compared] == list(suite.settings.values())
+    for each in compared:
+        roles = papers_tier.ROLES[each.setting.name]
+        assert each.setting.reference in roles.others
+        assert {RANDOM, roles.own, *roles.others, roles.ours} - {""} <= {row.policy for row in each.rows}
+        assert leaderboard.tier_misfit(each) is None
+    groups = leaderboard.group_results(leaderboard.published_results(suite), list(suite.settings.values()))
+    assert [(setting, len(members)) for setting, members in groups] == [
+        (each.setting, len(each.results)) for each in compared
+    ]
+
+
+def test_a_rule_that_ranks_all_requests_played_in_the_setting_of_those_that_see_few():
+    setting = papers_tier.SUITE.settings["artemis-variant-1"]
+    seen = make_result("edf", SPREAD, kwargs=dict(setting.kwargs))
+    assert setting.holds(seen)
+    whole = replace(seen, policy="edf:queue=whole", source="edf:queue=whole", kwargs={**seen.kwargs, "f": 10_000})
+    assert setting.holds(whole)
+    assert not setting.holds(replace(whole, source="edf"))
+    assert not setting.holds(replace(whole, kwargs={**whole.kwargs, "k": 3}))

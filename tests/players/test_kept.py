@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import flowsched_gym
-from benchmarks.kept_agents import MOST_BYTES
+from benchmarks.kept_agents import MOST_BYTES, PAPERS
 from flowsched_gym.cli import main
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.packed import packed_file, read_bytes
@@ -22,9 +22,11 @@ MODELS = Path(__file__).resolve().parents[2] / "benchmarks" / "models"
 
 def test_agents_are_those_of_headline_settings_and_act():
     headline = {name for name, each in load_suite("standard").settings.items() if each.tier == HEADLINE}
-    assert {name.partition("/")[0] for name in AGENTS} == headline
+    ranked = {name: agent for name, agent in AGENTS.items() if name not in PAPERS}
+    assert {name.partition("/")[0] for name in ranked} == headline
+    assert len(ranked) + len(PAPERS) == len(AGENTS)
     assert packed_file(folder_of_agents()).stat().st_size <= MOST_BYTES
-    for name, agent in AGENTS.items():
+    for name, agent in ranked.items():
         assert read_bytes(agent.path) == read_bytes(MODELS / name / f"seed{agent.results['seed']}.zip")
     agent = flowsched_gym.load_agent(f"model:{ARTEMIS}")
     env = agent.make_env()
@@ -33,6 +35,14 @@ def test_agents_are_those_of_headline_settings_and_act():
     assert info["action_mask"][int(action)]
     with pytest.raises(ConfigError, match=r"no such agent \(did you mean 'artemis-heavy/"):
         load_agent("artemis-havy/cmaes")
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_the_papers_agents_act_in_their_environments(name):
+    env = AGENTS[name].make_env(flows=200)
+    observation, info = env.reset(seed=1)
+    masks = {"action_masks": info["action_mask"]} if "action_mask" in info else {}
+    assert env.action_space.contains(AGENTS[name].policy(env).predict(observation, deterministic=True, **masks)[0])
 
 
 def test_evaluate_plays_an_agent_with_the_arguments_of_its_training(capsys):
