@@ -86,10 +86,14 @@ def metrics_of(records: Records) -> dict[str, float]:
     return found
 
 
+def shares_of(records: Records) -> dict[str, float]:
+    """Returns the shares of flows that are fast and slow."""
+    return {"fast": (records.fct <= FAST).mean(), "slow": (records.fct > SLOW).mean()}
+
+
 def distribution_of(records: Records) -> dict[str, float]:
     """Returns percentiles of the flow completion time in s, and the shares of flows that are fast and slow."""
-    percentiles = dict(zip(map(str, PERCENTS), np.percentile(records.fct, PERCENTS), strict=True))
-    return percentiles | {"fast": (records.fct <= FAST).mean(), "slow": (records.fct > SLOW).mean()}
+    return shares_of(records) | dict(zip(map(str, PERCENTS), np.percentile(records.fct, PERCENTS), strict=True))
 
 
 class Scheme(NamedTuple):
@@ -187,11 +191,10 @@ NEW_RENO: Final = {
 PORTS: Final = {
     "MERP": Scheme("ranked", PACED),
     "pFabric": Scheme("pfabric", PACED | {"buffer": 36_000}),
-    "TCP": Scheme("fifo", NEW_RENO | {"initial_window": 10, "buffer": 225_000}),
+    "TCP": Scheme("fifo", NEW_RENO | {"initial_window": 10, "buffer": 100 * int(PACKET)}),
 }
 """Rate control in packets: MERP's order as ranks, whose senders pause and lose nothing; pFabric in buffers of twice
-what a path holds; drop-tail queues."""
-PAPERS_PORTS: Final = PORTS | {"TCP": Scheme("fifo", NEW_RENO | {"initial_window": 10, "buffer": 100 * int(PACKET)})}
+what a path holds; drop-tail queues of 100 packets (section 6.1)."""
 SHARES: Final = {f"{alpha}": merp(alpha=alpha) for alpha in ALPHAS}
 GAPS: Final = {"early start": 0.0} | {f"{rate} Gbps": PACKET / gbps_to_capacity(rate) for rate in THRESHOLDS_GBPS}
 GAPS_AND_TRIP: Final = GAPS | {"0.8 Gbps and a round trip": GAPS["0.8 Gbps"] + ROUND_TRIP}
@@ -214,7 +217,7 @@ STUDIES: Final = {
         TREE,
         workload="poisson-tree-small",
         points={f"{number}": {"num_flows": number} for number in INCAST},
-        schemes=PAPERS_PORTS,
+        schemes=PORTS,
         summary=incast_of,
         in_packets=True,
         incast=True,
@@ -227,6 +230,9 @@ STUDIES: Final = {
     ),
     "routes": FAT_TREE,
     "distribution": replace(FAT_TREE, points={"0.6": {"load": 0.6}}, summary=distribution_of),
+    "distribution, 150 KB": replace(
+        FAT_TREE, points={"0.6": {"load": 0.6, "mean": SMALL_MEAN}}, schemes=AGAINST_ECMP, summary=shares_of
+    ),
     "crowd": replace(FAT_TREE, points={"0.8": {"load": 0.8}}, schemes=AGAINST_ECMP, summary=crowd_of),
     "failures": replace(FAT_TREE, workload="poisson-fat-tree-failures", points=failed_cables(), schemes=AGAINST_ECMP),
     "lengths": replace(

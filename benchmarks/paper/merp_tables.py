@@ -68,7 +68,8 @@ PAPERS_EXAMPLE: Final = {"PS": ("8", "2.375"), "SRPT": ("5.33", "2.5"), "MERP": 
 
 STATEMENTS: Final = """
 What the paper's text says (its axes cannot be read in the text that we have), and what comes out here. The paper has
-NS2; `fluid` shares rates and has no packets; `ranks fixed; no probing` are packets, see below.
+NS2; `fluid` shares rates and has no packets; `ranks fixed; no probing` are packets, see below, with what Figure 2 and
+Table 2 describe.
 
 """
 
@@ -80,7 +81,7 @@ Figures 5 to 7, nine-host tree, mean size 1,500 KB. Change: MERP against pFabric
 IN_PACKETS: Final = f"""
 In packets, mean size 150 KB, {PACKET_FLOWS:,} flows. MERP's order (completion times in the fluid as ranks) at
 every port, from senders that pause and lose nothing; pFabric in buffers of 36 KB, twice what a path holds, its dropped
-packets sent again after 1 ms; TCP is NewReno behind drop-tail queues of 225 KB.
+packets sent again after 1 ms; TCP is NewReno behind drop-tail queues of 100 packets.
 
 Nothing else of MERP's protocol is here. Its nine types of packets open and close flows (SYN, FIN), carry data (DATA),
 probe (DET), acknowledge each of these, and let a paused flow start (BOOST); SYN and BOOST go first, probes last. By
@@ -96,8 +97,8 @@ fluid) or a gap (Figure 9).
 
 INCAST: Final = """
 Section 6.3 is not in the text that we have, but for its aim: how fast flows are switched, and whether incast hurts. So
-many flows of 150 KB (Pareto) go to one host of the tree at once, in packets as above, TCP with the paper's 100 packets
-of buffer. Time lost: by how much the last flow ends later than on a link that is always busy. Change: MERP to pFabric.
+many flows of 150 KB (Pareto) go to one host of the tree at once, in packets as above. Time lost: by how much the
+last flow ends later than on a link that is always busy. Change: MERP to pFabric.
 
 """
 
@@ -164,8 +165,8 @@ What differs, and why:
   which takes 5, as the mean of 2.25 has it. MEMR leads the last flow there too, if the others are placed as told; left
   to place all four it has equal ratios on both, takes the path with the larger tail rate, and ends at 2.5.
 - **MEMR does not cut the mean slowdown by 75 %**, but by a quarter at loads 0.5 and 0.6. This is what collisions of
-  hashes cost in a fluid, without losses and timeouts on crowded paths. With 150 KB all times of Figure 11 are about a
-  tenth of these, and more than 99 % of the flows end within 100 ms, by ECMP too.
+  hashes cost in a fluid, without losses and timeouts on crowded paths. Figure 11 has no mean size: with 150 KB more
+  than 99 % of MEMR's flows end within 100 ms, and so do ECMP's and CONGA's.
 - **CONGA is ahead of MEMR, where the paper has it behind ECMP.** In MERP's order many flows wait; one that has waited
   for a flowlet's gap (500 us) moves to a path as soon as it is idle, at no cost and on exact knowledge. Without that
   second choice (`CONGA once`) CONGA lies between ECMP and MEMR. Over fair sharing nobody waits, so nobody moves: its

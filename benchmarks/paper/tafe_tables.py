@@ -84,7 +84,8 @@ STATEMENTS: Final = f"""
 
 Changes in %. Short tasks have 1 to 100 KB, long ones 10 MB or more (Pareto); 100 of each in Figures 6 to 9, 500 in
 Figures 10 to 12, where the paper has curves without numbers. In a {CLOSED} there are never more than three tasks, and
-one link never idles. Google's trace is known by its machines alone: tasks are drawn. `IV-A` has three queues.
+one link never idles. Google's trace is known by its machines alone: tasks are drawn. Queues are three where nothing
+else is said. Figures 1 and 3 have nothing to measure.
 
 """
 
@@ -160,9 +161,9 @@ What differs, and why:
   the closed loop faster CPUs do not help: of three tasks, each with its client's own link, few meet.
 - Where a flow waits for the one before, queues by task are behind PIAS at once, and with `tafe-log` always (IV-A): PIAS
   starts each flow in the highest queue, TAFE where its task has come to. Added to windows they cost as much: 18 % ahead
-  become 4 % (`tafe-log`, load 0.9). Where all flows start at once and count in order, queues that serve them in that order are ahead, but at once
-  not with web search, and with data mining they take twice as long. Under windows as many flows end before an earlier
-  one as under PIAS.
+  become 4 % (`tafe-log`, load 0.9). Where all flows start at once and count in order, queues that serve them in that
+  order are ahead, but at once not with web search, and with data mining they take twice as long. Under windows as many
+  flows end before an earlier one as under PIAS.
 - As packets, windows by what is left win about half of what they do as a fluid at load 0.9, where tasks are longer than
   a few packets, and nothing at once: so many flows share the link that no window is above one packet.
 - The whole is no more than its windows: with long tasks at load 0.9 mean TCT is 31 % below D2TCP with both, 30 % with
