@@ -233,7 +233,7 @@ STUDIES: Final = {
     "distribution, 150 KB": replace(
         FAT_TREE, points={"0.6": {"load": 0.6, "mean": SMALL_MEAN}}, schemes=AGAINST_ECMP, summary=shares_of
     ),
-    "crowd": replace(FAT_TREE, points={"0.8": {"load": 0.8}}, schemes=AGAINST_ECMP, summary=crowd_of),
+    "crowd": replace(FAT_TREE, points={"0.8": {"load": 0.8}}, schemes={"MEMR": ROUTES["MEMR"]}, summary=crowd_of),
     "failures": replace(FAT_TREE, workload="poisson-fat-tree-failures", points=failed_cables(), schemes=AGAINST_ECMP),
     "lengths": replace(
         TREE,

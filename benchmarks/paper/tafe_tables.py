@@ -126,9 +126,9 @@ its bytes on a whole CPU, give or take half. `{SIX}, memory`: CPUs no faster tha
 PIAS: Final = """
 ## Section IV-A: sequential tasks against PIAS
 
-PIAS demotes a flow by what the flow has sent (`mlfq`), TAFE by what its task has; thresholds as in Figure 4, of flows
-or tasks, or quantiles. Change in % against PIAS. Here a flow starts when the one before it has ended, so that none
-overtakes. Below, all start at once, and count in order: a flow is there when all before it have ended.
+PIAS demotes a flow by what the flow has sent (`mlfq`, whose queues share), TAFE by what its task has; thresholds as in
+Figure 4, of flows or tasks, or quantiles. Change in % against PIAS. Here a flow starts when the one before it has
+ended, so that none overtakes. Below, all start at once, and count in order: a flow is there when all before it are.
 
 """
 
