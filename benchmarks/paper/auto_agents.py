@@ -15,7 +15,7 @@ import flowsched_gym
 from benchmarks.paper.auto_schemes import DELAY
 from benchmarks.paper.figures import headline, panel_title, panels
 from benchmarks.paper.merp import rounded
-from benchmarks.paper.merp_tables import MS
+from benchmarks.paper.statements import MS
 from flowsched_gym.core.files import read_json
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE
 from flowsched_gym.evaluation import (

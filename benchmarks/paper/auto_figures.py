@@ -8,7 +8,7 @@ from benchmarks.paper.auto_agents import draw_agents
 from benchmarks.paper.auto_tables import LONGEST, MIXED
 from benchmarks.paper.figures import AGENT, GREY, HERE, headline, label_all, panel_title, panels, save, scheme_label
 from benchmarks.paper.merp import Runs
-from benchmarks.paper.merp_tables import MS, mean
+from benchmarks.paper.statements import MS, mean
 from flowsched_gym.evaluation.figures import CURVES, LEARNED, draw_intervals
 
 if TYPE_CHECKING:

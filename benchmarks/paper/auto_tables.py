@@ -19,7 +19,7 @@ from benchmarks.paper.auto_long_flows import ENVIRONMENT, FEW, FLOWS, SLOTS
 from benchmarks.paper.auto_schemes import ENVIRONMENT as THRESHOLDS_ENVIRONMENT
 from benchmarks.paper.auto_search import SEARCHED, THEORY, TRAINING_SEEDS
 from benchmarks.paper.merp import Runs
-from benchmarks.paper.merp_tables import MS, change, in_percent, mean, plain
+from benchmarks.paper.statements import MS, change, in_percent, mean, plain
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE
 from flowsched_gym.leaderboard import Table, format_interval
 from flowsched_gym.players import find_player

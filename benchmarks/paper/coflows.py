@@ -8,7 +8,7 @@ import argparse
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from flowsched_gym.core.files import read_json
 from flowsched_gym.core.packed import is_file
 from flowsched_gym.evaluation import write_json
 from flowsched_gym.flows.metrics import task_completion_times
-from flowsched_gym.flows.records import Records
 from flowsched_gym.workload import Workload, read_coflows
 
 RESULTS: Final = Path(__file__).resolve().parent / "data" / "coflows.json"
@@ -29,8 +28,6 @@ COMMAND: Final = "python -m benchmarks.paper.coflows"
 PORTS: Final = 150
 CAPACITY: Final = 128 * 2**20
 """Capacity of a port in B/s."""
-FIRST: Final = 60
-"""Coflows that both engines replay."""
 SCHEMES: Final[Mapping[str, tuple[str, Mapping[str, object]]]] = {
     "SEBF": ("sebf", {}),
     "STF, longest flow": ("stf", {"key": "longest"}),
@@ -51,7 +48,7 @@ RULES: Final[Mapping[str, Callable[[Coflows], FloatArray]]] = {
     "FIFO without sharing": Coflows.first_come_first_served_without_sharing,
 }
 """The same by the rules of the simulator that the table is compared with."""
-PARTS: Final[Mapping[str, Mapping[str, object]]] = {"schemes": SCHEMES, "rules": RULES, "first": SCHEMES}
+PARTS: Final[Mapping[str, Mapping[str, object]]] = {"schemes": SCHEMES, "rules": RULES}
 
 
 def main() -> None:
@@ -63,28 +60,26 @@ def main() -> None:
     if results.get("complete") or results.get("version") != flowsched_gym.__version__:
         results = {}
     head = {"command": f"{COMMAND} {trace.name}", "version": flowsched_gym.__version__, "complete": False}
-    results = head | {"flows": 0, "schemes": {}, "rules": {}, "first": {}} | results
-    coflows, first, one = (read_coflows(trace, coflows=number) for number in (None, FIRST, 1))
+    results = head | {"flows": 0, "schemes": {}, "rules": {}} | results
+    coflows, one = (read_coflows(trace, coflows=number) for number in (None, 1))
     results["flows"] = len(coflows.size)
-    lacking = [
-        (part, name) for part in ("schemes", "rules", "first") for name in PARTS[part] if name not in results[part]
-    ]
+    lacking = [(part, name) for part in PARTS for name in PARTS[part] if name not in results[part]]
     with ProgressBar("coflows") as bar:
         for done, (part, name) in enumerate(lacking):
             if part == "rules":
                 again = Coflows(coflows, ports=PORTS, capacity=CAPACITY)
                 results[part][name] = rounded(RULES[name](again).mean())
             else:
-                timed(one, name, engine="compiled")
-                results[part][name] = compare_engines(first, name) if part == "first" else summary(coflows, name)
+                summary(one, name)
+                results[part][name] = summary(coflows, name)
             write_json(results, RESULTS)
             bar(done + 1, len(lacking))
     write_json(results | {"complete": True}, RESULTS)
     print(f"written to {RESULTS}")
 
 
-def timed(coflows: Workload, scheme: str, *, engine: str) -> tuple[Records, float]:
-    """Replays coflows; returns the records, and the CPU time that it took in s."""
+def summary(coflows: Workload, scheme: str) -> dict[str, float]:
+    """Replays coflows in the compiled engine; returns their completion times summed up, and the CPU time, in s."""
     discipline, parameters = SCHEMES[scheme]
     start = time.process_time()
     records = flowsched_gym.replay(
@@ -94,24 +89,11 @@ def timed(coflows: Workload, scheme: str, *, engine: str) -> tuple[Records, floa
         num_hosts=2 * PORTS,
         capacity=CAPACITY,
         parameters=parameters,
-        engine=engine,
+        engine="compiled",
     )
-    return records, time.process_time() - start
-
-
-def summary(coflows: Workload, scheme: str) -> dict[str, float]:
-    """Sums up the completion times of coflows in s, and the CPU time in s."""
-    records, cpu_time = timed(coflows, scheme, engine="compiled")
-    tct = task_completion_times(records).tct
+    tct, cpu_time = task_completion_times(records).tct, time.process_time() - start
     found = {"mean": tct.mean(), "median": np.median(tct), "p95": np.percentile(tct, 95), "cpu_s": cpu_time}
     return {name: rounded(value) for name, value in found.items()}
-
-
-def compare_engines(coflows: Workload, scheme: str) -> dict[str, Any]:
-    """Replays coflows in both engines; returns the CPU time of each in s, and whether all times are equal."""
-    (one, simpy), (other, compiled) = (timed(coflows, scheme, engine=engine) for engine in ("simpy", "compiled"))
-    equal = bool(np.array_equal(one.completion_time, other.completion_time))
-    return {"flows": len(coflows.size), "equal": equal, "simpy": round(simpy, 2), "compiled": round(compiled, 2)}
 
 
 if __name__ == "__main__":

@@ -1,28 +1,53 @@
-"""Sets MERP's statements beside what ``merp.py`` measured; ``run.py`` puts the text into the README of this folder."""
+"""Sets MERP's statements beside what ``merp.py`` measured, and draws its Figures 5 to 11 and the failures.
+
+``run.py`` puts the text into the README of this folder.
+"""
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from benchmarks.paper.merp import FAT_TREE_FLOWS, LOADS, PACKET_FLOWS, STUDIES, TREE_FLOWS, Runs
-from flowsched_gym.evaluation import Interval, bootstrap_interval, paired_ratio
-from flowsched_gym.leaderboard import Table, format_interval
+from benchmarks.paper.figures import GREY, HERE, band, headline, label_all, logarithmic, panel_title, panels, save
+from benchmarks.paper.merp import FAT_TREE_FLOWS, PACKET_FLOWS, PERCENTS, STUDIES, TREE_FLOWS, Runs
+from benchmarks.paper.statements import MS, Column, change, columns_of, in_percent, points, statements_table, table
+from flowsched_gym.evaluation.figures import CURVES
+from flowsched_gym.leaderboard import Table
 
-FULL: Final = "0.8"
-"""Load of the paper's statements on rate control."""
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["MS", "change", "draw", "in_percent", "merp_markdown"]
+
+RATES: Final = ("MERP", "pFabric")
 MIDDLE: Final = "0.6"
-"""Load of its distribution of completion times, and of the failures."""
-MS: Final = 1000.0
-SHARES: Final = ("p99_slowdown", "p999_slowdown", "max_slowdown", "p999_fct", "mean_fct")
-FIGURES_5_AND_6: Final = (
+"""Load of the distribution of completion times."""
+SHARES: Final = (
+    ("99th percentile slowdown", RATES, "p99_slowdown"),
+    ("99.9th", RATES, "p999_slowdown"),
+    ("largest", RATES, "max_slowdown"),
+    ("99.9th percentile FCT", RATES, "p999_fct"),
+    ("mean FCT", RATES, "mean_fct"),
+)
+INCAST_COLUMNS: Final = (
+    ("mean FCT, ms", "mean_fct", MS),
+    ("largest FCT, ms", "largest", MS),
+    ("link time lost, %", "lost", 100.0),
+    ("losses per packet", "drops", 1.0),
+)
+FIGURES_5_TO_7: Final = (
     ("99th percentile slowdown", "p99_slowdown", 1.0),
     ("largest slowdown", "max_slowdown", 1.0),
     ("99.9th percentile FCT, ms", "p999_fct", MS),
+    ("mean FCT, ms", "mean_fct", MS),
 )
 
-MEAN_FCT: Final = ("mean FCT, ms", "mean_fct", MS)
+COLOURS: Final = {"MERP": CURVES[1], "pFabric": CURVES[0], "pFabric by size": CURVES[3], "TCP": GREY} | {
+    name: CURVES[shade] for name, shade in {"MEMR": 1, "ECMP": 0, "CONGA": 2, "CONGA once": 4}.items()
+}
+SIZES: Final = {"tree": "1,500 KB", "tree, 150 KB": "150 KB"}
 
 HEAD: Final = """
 ## MERP, section 6
@@ -42,30 +67,47 @@ PAPERS_EXAMPLE: Final = {"PS": ("8", "2.375"), "SRPT": ("5.33", "2.5"), "MERP": 
 """Mean FCT and largest expansion ratio as printed; 2.375 under PS is C's, A's is larger."""
 
 STATEMENTS: Final = """
-What the paper's text says (its axes cannot be read in the text that we have), and what comes out here:
+What the paper's text says (its axes cannot be read in the text that we have), and what comes out here. The paper has
+NS2; `fluid` shares rates and has no packets; `ranks fixed; no probing` are packets, see below, with what Figure 2 and
+Table 2 describe.
 
 """
 
-RATE_CONTROL: Final = """
-Figures 5 and 6, nine-host tree. Change: MERP against pFabric.
-
-Mean size {size}:
+FIGURES: Final = """
+Figures 5 to 7, nine-host tree, mean size 1,500 KB. Change: MERP against pFabric.
 
 """
 
-PACKETS: Final = """
-Figures 5 to 7 in packets, mean size 150 KB, {flows:,} flows. MERP's order (completion times in the fluid as ranks) at
+IN_PACKETS: Final = f"""
+In packets, mean size 150 KB, {PACKET_FLOWS:,} flows. MERP's order (completion times in the fluid as ranks) at
 every port, from senders that pause and lose nothing; pFabric in buffers of 36 KB, twice what a path holds, its dropped
-packets sent again after 1 ms; TCP is NewReno behind drop-tail queues of 225 KB. Nothing else of MERP's protocol is
-here: its nine types of packets, the rates in headers, and the probing by which a paused flow finds out that it may send
-(Algorithms 1 and 3) cost it nothing.
+packets sent again after 1 ms; TCP is NewReno behind drop-tail queues of 100 packets.
+
+Nothing else of MERP's protocol is here. Its nine types of packets open and close flows (SYN, FIN), carry data (DATA),
+probe (DET), acknowledge each of these, and let a paused flow start (BOOST); SYN and BOOST go first, probes last. By
+Algorithm 1 a switch keeps size, rest, arrival, virtual deadline and expected rate of each flow, runs Algorithm 2 at
+each SYN, and takes the least expected rate of those in a packet's header and in its table, so that all switches of a
+path agree on an order. By Algorithm 3 it writes into the header how fast the flow may send: alpha C to the first, and
+to the second when the first has less than a round trip left (early start); probes of the others have (1 - alpha) C,
+of the second n - 1 times as much, at most the threshold. A receiver that sees more than the threshold answers a probe
+with BOOST. Here a switch knows the order at once, a paused flow starts at once, and probes only cost 1 - alpha (in the
+fluid) or a gap (Figure 9).
 
 """
 
-AVERAGE: Final = """
-Figure 7, mean FCT in ms, mean size 1,500 KB. Change: MERP against pFabric.
+INCAST: Final = """
+Section 6.3 is not in the text that we have, but for its aim: how fast flows are switched, and whether incast hurts. So
+many flows of 150 KB (Pareto) go to one host of the tree at once, in packets as above. Time lost: by how much the
+last flow ends later than on a link that is always busy. Change: MERP to pFabric.
 
 """
+
+RATE_TABLES: Final = (
+    (FIGURES, "tree", "load"),
+    ("\nMean size 150 KB:\n\n", "tree, 150 KB", "load"),
+    (IN_PACKETS, "packets", "load"),
+    (INCAST, "incast", "flows"),
+)
 
 SHAPES: Final = """
 Other tails, tree at load 0.8: change of MERP against pFabric in %. The shape 1.05 is bounded at 1,000 times the mean.
@@ -90,12 +132,6 @@ over fair sharing. `CONGA once` chooses when a flow arrives and never again. Cha
 
 """
 
-DISTRIBUTION: Final = """
-Figure 11, fat-tree at load 0.6: percentiles of the FCT in ms, and shares of flows in %. The paper does not say which
-mean size it takes; with 150 KB all times are about a tenth of these.
-
-"""
-
 FAILURES: Final = """
 Section 6.2.2, fat-tree at load 0.6 with cables between aggregation and core switches down, chosen at random for each
 seed. The text that we have ends before the paper's numbers; section 1 says up to -31 %. ECMP spreads flows over the
@@ -105,14 +141,14 @@ than the mean.
 """
 
 LENGTHS: Final = """
-Longer and shorter runs: the tree compares MERP with pFabric, the fat-tree MEMR with ECMP. Means grow by some percent
-with the length, as sizes of infinite variance bring ever larger flows; the changes stay. The fat-tree at load 0.8 is
-another matter: there the network is still filling up when the run ends, under both ways to choose a path.
+Longer and shorter runs: means grow by some percent with the length, as sizes of infinite variance bring ever larger
+flows, and the largest slowdown with the number of flows; the changes stay. The fat-tree at load 0.8 is another matter:
+there the network is still filling up when the run ends, under both ways to choose a path.
 
 """
 
 DIFFERENCES: Final = """
-What a flow-level model does not show, and why:
+What differs, and why:
 
 - **The 99th percentile of the slowdown rises at high load, and the 99.9th hardly changes.** MERP lowers the largest
   slowdown, which is its objective, and pays by delaying many others a little. The paper's pFabric drops packets of
@@ -120,15 +156,17 @@ What a flow-level model does not show, and why:
 - **In packets MERP keeps its lead in the tail FCT, and not in the largest slowdown below load 0.8.** Its ranks are
   fixed: a flow of 120 MB that ends in packets a few ms later than in the fluid still goes before all that came in
   between (in two of ten runs at load 0.2, slowdowns of 39 and 41). MERP's switches would have put these first.
-- **The largest slowdown grows with the number of flows**, so 20 here and 10 in the paper are of different runs.
-- **The mean FCT on the tree costs more than 8 %**, that on one link less.
-- **Other tails tell another story.** With the shapes 1.2 and 1.05 the largest slowdown falls, the 99.9th percentile FCT
-  does not.
+- **The largest slowdown grows with the number of flows**, so 20 here and 10 in the paper are of different runs. With
+  the shapes 1.2 and 1.05 it falls as well, the 99.9th percentile FCT does not.
 - **150 KB and 1,500 KB give the same slowdowns**, but for the delay of the links: a fluid has no packets to measure
   sizes by. The paper finds larger gains with 150 KB.
 - **alpha = 0.9 is no small change.** It takes a tenth of each link away: a load of 0.8 becomes 0.89.
+- **Section 5.1 comes out**, as fair sharing keeps the long flow's link busy. **5.2 prints 4 for the first flow on P1**,
+  which takes 5, as the mean of 2.25 has it. MEMR leads the last flow there too, if the others are placed as told; left
+  to place all four it has equal ratios on both, takes the path with the larger tail rate, and ends at 2.5.
 - **MEMR does not cut the mean slowdown by 75 %**, but by a quarter at loads 0.5 and 0.6. This is what collisions of
-  hashes cost in a fluid, without losses and timeouts on crowded paths.
+  hashes cost in a fluid, without losses and timeouts on crowded paths. Figure 11 has no mean size: with 150 KB more
+  than 99 % of MEMR's flows end within 100 ms, and so do ECMP's and CONGA's.
 - **CONGA is ahead of MEMR, where the paper has it behind ECMP.** In MERP's order many flows wait; one that has waited
   for a flowlet's gap (500 us) moves to a path as soon as it is idle, at no cost and on exact knowledge. Without that
   second choice (`CONGA once`) CONGA lies between ECMP and MEMR. Over fair sharing nobody waits, so nobody moves: its
@@ -138,50 +176,33 @@ What a flow-level model does not show, and why:
 
 def merp_markdown(results: dict[str, Any]) -> str:
     """Returns the part of the document on MERP."""
-    studies: dict[str, Runs] = results["studies"]
+    studies: dict[str, Runs] = results["studies"] | {name: results[name] for name in ("balance", "paths")}
+    seeds, version = len(results["seeds"]), results["package_version"]
     head = HEAD.format(
-        seeds=len(results["seeds"]),
-        tree=TREE_FLOWS,
-        fat_tree=FAT_TREE_FLOWS,
-        command=results["command"],
-        version=results["package_version"],
+        seeds=seeds, tree=TREE_FLOWS, fat_tree=FAT_TREE_FLOWS, command=results["command"], version=version
     )
-    statements = statements_table(studies).markdown(numbers=False)
-    parts: list[str | Table] = [head, example_table(results["example"]), STATEMENTS, statements]
-    for size, name in (("1,500 KB", "tree"), ("150 KB", "tree, 150 KB")):
-        parts += [RATE_CONTROL.format(size=size), rate_table(studies[name])]
+    parts: list[str | Table] = [head, example_table(results["example"])]
+    parts += [STATEMENTS, statements_table("MERP", studies)]
     parts += ["\n![Rate control on the tree against load](merp_rates.png)\n"]
-    parts += [PACKETS.format(flows=PACKET_FLOWS), rate_table(studies["packets"], (*FIGURES_5_AND_6, MEAN_FCT), ["TCP"])]
-    parts += [AVERAGE, average_table(studies), SHAPES, shapes_table(studies["shapes"])]
+    for text, name, head in RATE_TABLES:
+        figures = FIGURES_5_TO_7 if head == "load" else INCAST_COLUMNS
+        columns = [each for figure in figures for each in columns_of(*figure, schemes=list(STUDIES[name].schemes))]
+        parts += [text, table(head, points(studies[name]), columns)]
+    parts += [SHAPES, table("shape", points(studies["shapes"]), [Column(*each, digits=0) for each in SHARES])]
     for text, name in ((ALPHA, "alpha"), (THETA, "theta")):
-        parts += [text, by_scheme(studies[name], list(STUDIES[name].schemes), "p999_fct")]
-    parts += ["\n![alpha and the detecting rate threshold](merp_settings.png)\n"]
-    parts += [ROUTES, routes_table(studies["routes"]), "\n![Route control on the fat-tree](merp_routes.png)\n"]
-    parts += [DISTRIBUTION, distribution_table(studies["distribution"][MIDDLE])]
-    parts += [FAILURES, failures_table(studies["failures"]), LENGTHS, lengths_table(studies), DIFFERENCES]
+        settings = [Column(scheme, (scheme,), "p999_fct", MS) for scheme in STUDIES[name].schemes]
+        parts += [text, table("load", points(studies[name]), settings)]
+    routes = list(STUDIES["routes"].schemes)
+    columns = columns_of("mean FCT, ms", "mean_fct", MS, routes) + columns_of(
+        "mean slowdown", "mean_slowdown", 1.0, routes
+    )
+    parts += [ROUTES, table("load", points(studies["routes"]), columns)]
+    parts += ["\n![Route control on the fat-tree](merp_routes.png)\n", FAILURES, failures_table(studies["failures"])]
+    parts += [LENGTHS]
+    for name, schemes in (("lengths", RATES), ("lengths, fat-tree", ("MEMR", "ECMP"))):
+        columns = [each for figure in FIGURES_5_TO_7[3:0:-2] for each in columns_of(*figure, schemes=schemes)]
+        parts += [table("flows, load", points(studies[name]), columns), "\n" if name == "lengths" else DIFFERENCES]
     return "".join(part if isinstance(part, str) else part.markdown() for part in parts)
-
-
-def change(runs: Runs, point: str, metric: str, schemes: Sequence[str]) -> Interval:
-    """Returns the relative change of a metric from the second of two schemes to the first, paired by seeds."""
-    first, second = (runs[point][scheme][metric] for scheme in schemes)
-    ratio = paired_ratio(first, second)
-    return replace(ratio, mean=ratio.mean - 1, low=ratio.low - 1, high=ratio.high - 1)
-
-
-def mean(runs: Runs, point: str, scheme: str, metric: str) -> Interval:
-    """Returns the mean of a metric over the seeds."""
-    return bootstrap_interval(runs[point][scheme][metric])
-
-
-def in_percent(interval: Interval) -> str:
-    """Writes a change in percent."""
-    return format_interval(interval, scale=100, digits=0, signed=True)
-
-
-def plain(interval: Interval, *, scale: float = 1.0, digits: int = 1) -> str:
-    """Writes an estimate without its interval."""
-    return f"{interval.mean * scale:.{digits}f}"
 
 
 def example_table(example: dict[str, Any]) -> Table:
@@ -195,177 +216,64 @@ def example_table(example: dict[str, Any]) -> Table:
     return Table(columns=columns, rows=tuple(rows))
 
 
-def statements_table(studies: dict[str, Runs]) -> Table:
-    """Sets the statements of the paper's text beside what comes out here."""
-    tree, small, link, routes, packets = (
-        studies[name] for name in ("tree", "tree, 150 KB", "one link", "routes", "packets")
-    )
-    spread = studies["distribution"][MIDDLE]
-    rates, paths = ("MERP", "pFabric"), ("MEMR", "ECMP")
-    span = {
-        metric: [change(routes, load, metric, paths).mean for load in LOADS] for metric in ("mean_fct", "mean_slowdown")
-    }
-    worst_alpha, worst_theta = (
-        change(studies[name], FULL, "p999_fct", pair).mean
-        for name, pair in (("alpha", ("0.9", "0.999")), ("theta", ("0.5 Gbps", "0.8 Gbps")))
-    )
-
-    def here(runs: Runs, metric: str) -> str:
-        return f"{in_percent(change(runs, FULL, metric, rates))} %"
-
-    def between(metric: str) -> str:
-        return f"{100 * min(span[metric]):+.0f} to {100 * max(span[metric]):+.0f} %"
-
-    def of_conga(name: str, other: str) -> str:
-        return in_percent(change(routes, MIDDLE, "mean_fct", (name, other)))
-
-    def share(scheme: str, name: str) -> str:
-        return f"{100 * np.mean(spread[scheme][name]):.1f} %"
-
-    failed = (change(studies["failures"], count, "mean_fct", paths).mean for count in "123")
-    rows = (
-        ("1", "expansion ratio against pFabric: largest, load 0.8", "below -15 %", here(tree, "max_slowdown")),
-        ("1", "the same, in packets", "below -15 %", here(packets, "max_slowdown")),
-        ("1", "the same, mean, in packets", "below -15 %", here(packets, "mean_slowdown")),
-        ("1", "tail FCT against pFabric, in packets", "below -12 %", here(packets, "p999_fct")),
-        ("1", "mean FCT against pFabric, in packets", "negligible", here(packets, "mean_fct")),
-        (
-            *("1", "mean FCT of MEMR against ECMP with 1, 2, 3 failed cables", "down to -31 %"),
-            ", ".join(f"{100 * each:+.0f}" for each in failed) + " %",
-        ),
-        ("6.1.1", "tail expansion ratio against pFabric, load 0.8: largest", "-48 %", here(tree, "max_slowdown")),
-        ("6.1.1", "the same, 99.9th percentile", "-48 %", here(tree, "p999_slowdown")),
-        ("6.1.1", "the same, 99th percentile", "-48 %", here(tree, "p99_slowdown")),
-        ("6.1.1", "largest expansion ratio", "at most 10", plain(mean(tree, FULL, "MERP", "max_slowdown"))),
-        ("6.1.1", "99.9th percentile FCT against pFabric", "below -12 %", here(tree, "p999_fct")),
-        ("6.1.1", "mean FCT against pFabric, tree", "+8 %", here(tree, "mean_fct")),
-        ("6.1.1", "mean FCT against pFabric, one link", "", here(link, "mean_fct")),
-        (
-            "6.1.1",
-            "mean FCT of TCP against pFabric",
-            "much larger",
-            f"{in_percent(change(tree, FULL, 'mean_fct', ('TCP', 'pFabric')))} %",
-        ),
-        ("6.1.2", "150 KB: largest expansion ratio against pFabric", "below -50 %", here(small, "max_slowdown")),
-        ("6.1.2", "150 KB: largest expansion ratio", "about 15", plain(mean(small, FULL, "MERP", "max_slowdown"))),
-        ("6.1.2", "150 KB: 99.9th percentile FCT against pFabric", "below -30 %", here(small, "p999_fct")),
-        ("6.1.3", "99.9th percentile FCT, alpha 0.9 against 0.999", "small", f"{100 * worst_alpha:+.0f} %"),
-        ("6.1.3", "99.9th percentile FCT, threshold 0.5 against 0.8 Gbps", "small", f"{100 * worst_theta:+.0f} %"),
-        ("6.2.1", "flows within 100 ms, load 0.6: MEMR", "above 99 %", share("MEMR", "fast")),
-        ("6.2.1", "flows above 200 ms: ECMP", "above 1 %", share("ECMP", "slow")),
-        ("6.2.1", "flows above 200 ms: CONGA", "above 1 %", share("CONGA", "slow")),
-        ("6.2.1", "mean FCT of MEMR against ECMP, loads 0.2 to 0.8", "-20 % or lower", between("mean_fct")),
-        ("6.2.1", "mean expansion ratio of MEMR against ECMP", "about -75 %", between("mean_slowdown")),
-        *(
-            ("6.2.1", f"mean FCT of {name} against {other}, load 0.6", "above 0 %", f"{of_conga(name, other)} %")
-            for name in ("CONGA", "CONGA once")
-            for other in paths
-        ),
-    )
-    return Table(columns=("section", "statement", "paper", "here"), rows=rows)
-
-
-def rate_table(
-    runs: Runs, figures: Sequence[tuple[str, str, float]] = FIGURES_5_AND_6, others: Sequence[str] = ()
-) -> Table:
-    """Lays Figure 5 or 6 out, or other figures, with other schemes besides."""
-    schemes = ("MERP", "pFabric")
-    columns = ["load"]
-    for title, _, _ in figures:
-        columns += [f"{title}: MERP", "pFabric", *others, "change, %"]
-    rows = []
-    for load in runs:
-        cells = [load]
-        for _, metric, scale in figures:
-            cells += [plain(mean(runs, load, scheme, metric), scale=scale) for scheme in (*schemes, *others)]
-            cells += [in_percent(change(runs, load, metric, schemes))]
-        rows.append(tuple(cells))
-    return Table(columns=tuple(columns), rows=tuple(rows))
-
-
-def average_table(studies: dict[str, Runs]) -> Table:
-    """Lays Figure 7 out, for the tree and for one link."""
-    columns = ["load"]
-    for name in ("tree", "one link"):
-        columns += [f"{name}: MERP", "pFabric", "pFabric by size", "TCP", "change, %"]
-    rows = []
-    for load in studies["tree"]:
-        cells = [load]
-        for name in ("tree", "one link"):
-            runs = studies[name]
-            cells += [plain(mean(runs, load, scheme, "mean_fct"), scale=MS) for scheme in STUDIES[name].schemes]
-            cells += [in_percent(change(runs, load, "mean_fct", ("MERP", "pFabric")))]
-        rows.append(tuple(cells))
-    return Table(columns=tuple(columns), rows=tuple(rows))
-
-
-def shapes_table(runs: Runs) -> Table:
-    """Sets the changes under other tails of the sizes side by side."""
-    names = ("99th percentile slowdown", "99.9th", "largest", "99.9th percentile FCT", "mean FCT")
-    rows = tuple(
-        (shape, *(in_percent(change(runs, shape, metric, ("MERP", "pFabric"))) for metric in SHARES)) for shape in runs
-    )
-    return Table(columns=("shape", *names), rows=rows)
-
-
-def by_scheme(runs: Runs, schemes: Sequence[str], metric: str) -> Table:
-    """Lays a time of all schemes out against load, in ms."""
-    rows = tuple((load, *(plain(mean(runs, load, name, metric), scale=MS) for name in schemes)) for load in runs)
-    return Table(columns=("load", *schemes), rows=rows)
-
-
-def routes_table(runs: Runs) -> Table:
-    """Lays Figure 10 out."""
-    schemes = list(STUDIES["routes"].schemes)
-    measured = (("mean FCT, ms", "mean_fct", MS, 1), ("mean slowdown", "mean_slowdown", 1.0, 2))
-    columns = ["load"]
-    for title, _, _, _ in measured:
-        columns += [f"{title}: {schemes[0]}", *schemes[1:], "change, %"]
-    rows = []
-    for load in runs:
-        cells = [load]
-        for _, metric, scale, digits in measured:
-            cells += [plain(mean(runs, load, name, metric), scale=scale, digits=digits) for name in schemes]
-            cells += [in_percent(change(runs, load, metric, ("MEMR", "ECMP")))]
-        rows.append(tuple(cells))
-    return Table(columns=tuple(columns), rows=tuple(rows))
-
-
-def distribution_table(runs: dict[str, dict[str, list[float]]]) -> Table:
-    """Lays Figure 11 out."""
-    rows = tuple(
-        (
-            name,
-            *(f"{MS * np.mean(found[percent]):.1f}" for percent in ("50", "90", "99", "99.9")),
-            *(f"{100 * np.mean(found[share]):.1f}" for share in ("fast", "slow")),
-        )
-        for name, found in runs.items()
-    )
-    return Table(columns=("", "50th", "90th", "99th", "99.9th", "within 100 ms, %", "above 200 ms, %"), rows=rows)
-
-
 def failures_table(runs: Runs) -> Table:
     """Lays the failures out."""
-    rows = []
-    for count, found in runs.items():
-        means = [plain(mean(runs, count, name, "mean_fct"), scale=MS) for name in found]
-        drawn = np.array(found["MEMR"]["mean_fct"]) / np.array(found["ECMP"]["mean_fct"])
-        changes = in_percent(change(runs, count, "mean_fct", ("MEMR", "ECMP"))), f"{100 * (np.median(drawn) - 1):+.0f}"
-        rows.append((count, *means, *changes))
-    columns = ("failed", "mean FCT, ms: MEMR", "ECMP", "CONGA", "MEMR against ECMP, %", "in the middle draw")
-    return Table(columns=columns, rows=tuple(rows))
+    found = table("failed", points(runs), columns_of("mean FCT, ms", "mean_fct", MS, ("MEMR", "ECMP", "CONGA")))
+    drawn = [np.array(each["MEMR"]["mean_fct"]) / np.array(each["ECMP"]["mean_fct"]) for each in runs.values()]
+    rows = tuple((*row, f"{100 * (np.median(each) - 1):+.0f}") for row, each in zip(found.rows, drawn, strict=True))
+    return Table(columns=(*found.columns, "in the middle draw"), rows=rows)
 
 
-def lengths_table(studies: dict[str, Runs]) -> Table:
-    """Sets runs of different lengths side by side."""
-    rows = []
-    for name, runs in studies.items():
-        if not name.startswith("length, "):
-            continue
-        schemes = list(STUDIES[name].schemes)[:2]
-        for number in runs:
-            means = [plain(mean(runs, number, scheme, "mean_fct"), scale=MS) for scheme in schemes]
-            changes = [in_percent(change(runs, number, key, schemes)) for key in ("mean_fct", "max_slowdown")]
-            rows.append((name.removeprefix("length, "), f"{int(number):,}", *means, *changes))
-    columns = ("", "flows", "mean FCT, ms: first", "second", "change, %", "largest slowdown, change, %")
-    return Table(columns=columns, rows=tuple(rows))
+def draw(results: dict[str, Any], folder: Path = HERE) -> list[Path]:
+    """Draws all figures; returns where they are."""
+    studies: dict[str, Runs] = results["studies"]
+    return save({"merp_rates.png": draw_rates(studies), "merp_routes.png": draw_routes(studies)}, folder)
+
+
+def draw_rates(studies: dict[str, Runs]) -> "Figure":
+    """Draws Figures 5 to 7: rate control on the tree."""
+    figure, rows = panels(len(SIZES), len(FIGURES_5_TO_7), (14, 6.5))
+    for row, (name, size) in zip(rows, SIZES.items(), strict=True):
+        panel_title(row[0], f"Mean flow size {size}")
+        for axes, (what, metric, scale) in zip(row, FIGURES_5_TO_7, strict=True):
+            _curves(axes, studies[name], list(STUDIES[name].schemes), metric, scale=scale)
+            axes.set(xlabel="load", ylabel=what)
+            logarithmic(axes.yaxis, (1, 2, 5))
+    headline(figure, "Nine-host tree: MERP, pFabric and TCP in this model (MERP, Figures 5 to 7)")
+    label_all(rows)
+    return figure
+
+
+def draw_routes(studies: dict[str, Runs]) -> "Figure":
+    """Draws Figures 10 and 11, and the failures: route control on the fat-tree."""
+    figure, rows = panels(2, 2, (12, 8))
+    (times, slowdowns), (tail, failures) = rows
+    schemes = list(STUDIES["routes"].schemes)
+    for axes, metric, scale, what in (
+        (times, "mean_fct", MS, "mean FCT (ms)"),
+        (slowdowns, "mean_slowdown", 1.0, "mean slowdown"),
+    ):
+        _curves(axes, studies["routes"], schemes, metric, scale=scale)
+        axes.set(xlabel="load", ylabel=what)
+        logarithmic(axes.yaxis, (1, 2, 5))
+    for name, found in studies["distribution"][MIDDLE].items():
+        percentiles = [MS * np.mean(found[str(percent)]) for percent in PERCENTS]
+        tail.plot(percentiles, 1 - np.array(PERCENTS) / 100, color=COLOURS.get(name, GREY), label=name)
+    panel_title(tail, f"Load {MIDDLE}")
+    tail.set(xlabel="flow completion time (ms)", ylabel="share of flows that take longer")
+    for axis in (tail.xaxis, tail.yaxis):
+        logarithmic(axis, (1,))
+    _curves(failures, studies["failures"], list(STUDIES["failures"].schemes), "mean_fct", scale=MS)
+    panel_title(failures, f"Load {MIDDLE}")
+    failures.set(xlabel="failed cables of 16", ylabel="mean FCT (ms)", xticks=range(len(studies["failures"])))
+    headline(figure, "Fat-tree, k = 4: paths by MEMR, ECMP and CONGA in this model (MERP, section 6.2)")
+    label_all(rows)
+    return figure
+
+
+def _curves(axes: "Axes", runs: Runs, schemes: Sequence[str], metric: str, *, scale: float) -> None:
+    """Draws a metric of each scheme with its interval as a band."""
+    for name in schemes:
+        samples = [found[name][metric] for found in runs.values()]
+        points = [float(point) for point in runs]
+        band(axes, points, samples, color=COLOURS.get(name, GREY), scale=scale, label=name)

@@ -18,7 +18,7 @@ from benchmarks.paper.auto_tables import auto_markdown
 from benchmarks.paper.figures import GREY, headline, label_all, logarithmic, panel_title, panels, save
 from benchmarks.paper.losses import losses_markdown
 from benchmarks.paper.merp import RESULTS as MERP
-from benchmarks.paper.merp_figures import draw as draw_merp
+from benchmarks.paper.merp_tables import draw as draw_merp
 from benchmarks.paper.merp_tables import merp_markdown
 from benchmarks.paper.ns3 import ARTEMIS, DATA, gather, play, read_bursts, start_together
 from benchmarks.paper.ns3 import THESIS as THESIS_FIGURES
@@ -26,8 +26,8 @@ from benchmarks.paper.qcluster import RESULTS as QCLUSTER
 from benchmarks.paper.qcluster_figures import draw as draw_qcluster
 from benchmarks.paper.qcluster_tables import DOCUMENT as QCLUSTER_DOCUMENT
 from benchmarks.paper.qcluster_tables import qcluster_markdown
-from benchmarks.paper.tafe_figures import draw as draw_tafe
 from benchmarks.paper.tafe_tables import DOCUMENT as TAFE_DOCUMENT
+from benchmarks.paper.tafe_tables import draw as draw_tafe
 from benchmarks.paper.tafe_tables import read_results as read_tafe
 from benchmarks.paper.tafe_tables import tafe_markdown
 from benchmarks.paper.thesis import FIGURES as PLAYED

@@ -1,25 +1,26 @@
-"""Runs TAFE's experiments, section V, on one link: ``python -m benchmarks.paper.tafe``, part of ``make paper``.
+"""Runs TAFE's experiments, section V, on one link and on its cluster: ``python -m benchmarks.paper.tafe``.
 
-What the runs gave, one value for each seed, goes to ``data/tafe.json``. ``tafe_tables.py`` and ``tafe_figures.py`` make
-the page and its figures from there, and from what ``coflows.py`` measured.
+What the runs gave, one value for each seed, goes to ``data/tafe.json``. ``tafe_tables.py`` makes the page and its
+figure from there, and from what ``coflows.py`` measured.
 """
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 import flowsched_gym
-from benchmarks.paper.merp import Runs, rounded
+from benchmarks.paper.merp import Runs, by_seed, flows_of, rounded
 from flowsched_gym.cli.output import ProgressBar
 from flowsched_gym.core.arrays import FloatArray
-from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS
+from flowsched_gym.core.units import BYTES_PER_KILOBYTE, BYTES_PER_SECOND_PER_GBPS
 from flowsched_gym.evaluation import write_json
 from flowsched_gym.flows.metrics import task_completion_times
 from flowsched_gym.flows.records import Records
 from flowsched_gym.packets.state import PacketRecords
-from flowsched_gym.workload import Uniform, Workload, make_workload
+from flowsched_gym.topology.cpus import CPU_SHARES, machine_mix
+from flowsched_gym.workload import Uniform, Workload, load_cdf, make_workload
 
 RESULTS: Final = Path(__file__).resolve().parent / "data" / "tafe.json"
 COMMAND: Final = "python -m benchmarks.paper.tafe"
@@ -39,6 +40,18 @@ ARRIVALS: Final[Mapping[str, Mapping[str, object]]] = {
 SIZES: Final = {"short": "tafe-short", "long": "tafe-long"}
 COUNTS: Final = (100, 500)
 PERCENTS: Final = (0, 1, 2, *range(5, 100, 5), 98, 99, 100)
+SIX: Final = "six kinds"
+CLIENTS: Final = 3
+MEMORY: Final = (0.5, 0.25, 0.75, 1.0, 0.25, 0.12)
+MACHINES: Final[Mapping[str, Sequence[float]]] = {
+    "whole CPUs": (1.0,) * 6,
+    SIX: CPU_SHARES,
+    "six kinds, memory": tuple(map(min, CPU_SHARES, MEMORY)),
+    "six kinds, 4 times as fast": tuple(4 * share for share in CPU_SHARES),
+    "drawn": (),
+}
+"""CPUs of the six servers (section V-B): one of each kind; no faster than their memory; as frequent as in the trace."""
+WORKLOADS: Final = (*SIZES.values(), "tafe-log", "tafe-web-search", "tafe-data-mining")
 EXAMPLE: Final = (("ps", "flow"), ("fifo-lm", "flow"), ("tafe", "flow"), ("tafe", "task"))
 """Discipline and barrier."""
 
@@ -61,12 +74,16 @@ class Scheme(NamedTuple):
 
 
 class Point(NamedTuple):
-    """A point on the axis of a figure: named tasks, how many, what is changed of them, and what is compared."""
+    """A point on the axis of a figure: named tasks, how many, what is changed of them, what is compared, and where.
+
+    ``machines`` is a name of ``MACHINES``: clients and servers at one switch; None for one link.
+    """
 
     workload: str
     num_tasks: int
     given: Mapping[str, object]
     schemes: Mapping[str, Scheme]
+    machines: str | None = None
 
 
 COMPARED: Final = {
@@ -78,6 +95,13 @@ COMPARED: Final = {
     "STF": Scheme("stf"),
     "TAFE, both": Scheme("tafe", "remaining", "paper"),
 }
+ON_MACHINES: Final = {name: COMPARED[name] for name in ("D2TCP", "FIFO-LM", "TAFE", "TAFE, 3 queues", "TAFE, both")}
+QUEUED: Final = {
+    f"{name}{text}": scheme._replace(thresholds=kind)
+    for name, scheme in {"PIAS": Scheme("mlfq"), "TAFE, 3 queues": Scheme("tafe", "serial")}.items()
+    for kind, text in {"paper": "", "quantiles": ", quantiles"}.items()
+} | {"TAFE, both": COMPARED["TAFE, both"], "TAFE": COMPARED["TAFE"]}
+"""Queues by what a flow has sent, as PIAS has them, and by what its task has (section IV-A)."""
 SENDERS: Final = {
     name: Scheme("fifo", transport=transport)
     for name, transport in (("DCTCP", "dctcp"), ("D2TCP", "d2tcp"), ("TAFE", "tafe"))
@@ -108,13 +132,23 @@ def studies() -> dict[str, dict[str, Point]]:
         for count in COUNTS
     }
     open_loop = {name: given for name, given in ARRIVALS.items() if name != CLOSED}
+    modes: dict[str, dict[str, object]] = {
+        name: {"deadline_factor": None, **ARRIVALS[name]} for name in (CLOSED, AT_ONCE, "load 0.9")
+    }
     found["log"] = {name: Point("tafe-log", 100, given, COMPARED) for name, given in open_loop.items()}
-    for name in (AT_ONCE, "load 0.9"):
-        found[f"packets, {name}"] = {
-            workload: Point(workload, 100, ARRIVALS[name], SENDERS) for workload in (*SIZES.values(), "tafe-log")
-        }
-        given = {**ARRIVALS[name], "cpu_work": True}
-        found[f"thresholds, {name}"] = {str(count): Point("tafe-log", count, given, THRESHOLDS) for count in TASKS}
+    for name, given in modes.items():
+        if name != CLOSED:
+            found[f"packets, {name}"] = {each: Point(each, 100, given, SENDERS) for each in WORKLOADS[:3]}
+        worked, place = given | {"cpu_work": True}, SIX if name == CLOSED else None
+        found[f"thresholds, {name}"] = {str(n): Point("tafe-log", n, worked, THRESHOLDS, place) for n in TASKS}
+        if name != "load 0.9":
+            found[f"cluster, {name}"] = {each: Point(each, 100, worked, ON_MACHINES, SIX) for each in WORKLOADS}
+            found[f"machines, {name}"] = {each: Point("tafe-log", 100, worked, ON_MACHINES, each) for each in MACHINES}
+        for pattern in ("sequential", "parallel"):
+            ordered = given | {"pattern": pattern}
+            found[f"{pattern}, {name}"] = {each: Point(each, 100, ordered, QUEUED) for each in WORKLOADS[2:]}
+    for workload in WORKLOADS[3:]:
+        found[workload] = {name: Point(workload, 100, given, COMPARED) for name, given in modes.items()}
     return found
 
 
@@ -126,10 +160,10 @@ def main() -> None:
     with ProgressBar("TAFE's experiments") as bar:
         for done, (name, key, point) in enumerate(described):
             runs.setdefault(name, {})[key], percentiles = measure(point)
-            if point.schemes is COMPARED:
+            if name in {f"{size}, {count}" for size in SIZES for count in COUNTS}:
                 spread.setdefault(name, {})[key] = percentiles
             bar(done + 1, len(described))
-    head = {"command": COMMAND, "version": flowsched_gym.__version__, "example": example()}
+    head = {"command": COMMAND, "version": flowsched_gym.__version__, "example": example(), "sizes": sizes()}
     write_json(head | {"studies": runs, "percentiles": spread}, RESULTS)
     print(f"written to {RESULTS}")
 
@@ -143,50 +177,64 @@ def measure(
         Each metric of each scheme, one value for each seed; and ``PERCENTS`` of the task completion times of each
         scheme in s, of all seeds together.
     """
-    found: dict[str, dict[str, list[float]]] = {}
+    found: list[dict[str, dict[str, float]]] = []
     times: dict[str, list[FloatArray]] = {}
     for seed in seeds:
+        found.append({})
         tasks = make_workload(point.workload, num_tasks=point.num_tasks, **point.given).draw(seed)
         for name, scheme in point.schemes.items():
-            records = replay(tasks, scheme)
+            records = replay(tasks, scheme, point.machines, seed)
             tct = task_completion_times(records).tct
+            response = records.completion_time - records.ready_time
             times.setdefault(name, []).append(tct)
-            metrics = {
-                "fct": records.fct.mean(),
-                "tct": tct.mean(),
-                "p95": np.percentile(tct, 95),
-                "largest": tct.max(),
-            }
+            metrics = {"fct": response.mean(), "tct": tct.mean(), "p95": np.percentile(tct, 95), "largest": tct.max()}
             if isinstance(records, PacketRecords):
                 metrics["drops"] = records.drops.sum() / records.packets.sum()
-            for metric, value in metrics.items():
-                found.setdefault(name, {}).setdefault(metric, []).append(rounded(value))
-    percentiles = {
-        name: [rounded(value) for value in np.percentile(np.concatenate(each), PERCENTS)]
-        for name, each in times.items()
-    }
-    return found, percentiles
+            if point.schemes is QUEUED:
+                metrics |= in_order(records)
+            if point.schemes is ON_MACHINES and point.machines == SIX and point.workload == "tafe-log":
+                kinds = range(CLIENTS, CLIENTS + len(CPU_SHARES))
+                metrics |= {f"fct {host - CLIENTS}": response[tasks.source == host].mean() for host in kinds}
+            found[-1][name] = {metric: rounded(value) for metric, value in metrics.items()}
+    percentiles = {name: np.percentile(np.concatenate(each), PERCENTS) for name, each in times.items()}
+    return by_seed(found), {name: [rounded(value) for value in each] for name, each in percentiles.items()}
 
 
-def replay(tasks: Workload, scheme: Scheme) -> Records:
-    """Sends tasks over one link of 1 Gbps in the compiled engine."""
+def in_order(records: Records) -> dict[str, float]:
+    """Returns which share of flows ends before an earlier one of their task, and when the mean flow has no such.
+
+    The time, in s, is that from when a flow could start until it and all earlier flows of its task have ended.
+    """
+    useless, whole = 0, 0.0
+    for task in np.unique(records.task_id):
+        mine = records.task_id == task
+        done = records.completion_time[mine]
+        last = np.maximum.accumulate(done)
+        useless += int((done < last).sum())
+        whole += float((last - records.ready_time[mine]).sum())
+    return {"useless": useless / len(records.fct), "in_order": whole / len(records.fct)}
+
+
+def replay(tasks: Workload, scheme: Scheme, machines: str | None = None, seed: int = 0) -> Records:
+    """Sends tasks over one link of 1 Gbps, or from machines through a switch, in the compiled engine."""
     assert tasks.task_id is not None
     parameters: dict[str, object] = {} if scheme.within is None else {"within": scheme.within}
     if scheme.thresholds is not None and scheme.queues > 1:
-        total = np.bincount(tasks.task_id, tasks.size).astype(np.float64)
+        by_task = np.bincount(tasks.task_id, tasks.size).astype(np.float64)
+        total = tasks.size if scheme.discipline == "mlfq" else by_task
         parameters["thresholds"] = thresholds_of(scheme.thresholds, total, scheme.queues)
     if scheme.transport is not None:
         parameters |= {**PACKETS, "transport": scheme.transport}
         if scheme.thresholds is not None:
             parameters |= {"queues": scheme.queues, "messages": "task", "message_gap": None}
-        return flowsched_gym.replay_packets(
-            tasks,
-            scheduler=scheme.discipline,
-            capacity=BYTES_PER_SECOND_PER_GBPS,
-            parameters=parameters,
-            engine="compiled",
-        )
-    return flowsched_gym.replay(tasks, discipline=scheme.discipline, parameters=parameters, engine="compiled")
+        where: dict[str, Any] = {"scheduler": scheme.discipline, "capacity": BYTES_PER_SECOND_PER_GBPS}
+        return flowsched_gym.replay_packets(tasks, parameters=parameters, engine="compiled", **where)
+    where = {"discipline": scheme.discipline}
+    if machines is not None:
+        cpus = MACHINES[machines] or machine_mix(len(CPU_SHARES), seed=seed)
+        parameters["cpus"] = [*np.ones(CLIENTS), *cpus]
+        where |= {"topology": "big-switch", "num_hosts": CLIENTS + len(CPU_SHARES)}
+    return flowsched_gym.replay(tasks, parameters=parameters, engine="compiled", **where)
 
 
 def thresholds_of(kind: str, total: FloatArray, queues: int) -> list[float]:
@@ -208,18 +256,20 @@ def thresholds_of(kind: str, total: FloatArray, queues: int) -> list[float]:
     return [float(each) for each in found]
 
 
+def sizes() -> Runs:
+    """Returns, by workload, the share of bytes in the largest 30 and 4 % of flows, and of flows below 10 KB."""
+    found: Runs = {}
+    for name in ("web_search", "data_mining"):
+        size = np.sort(load_cdf(name).sample(np.random.default_rng(0), 1_000_000))[::-1]
+        values = {f"{percent} %": size[: len(size) * percent // 100].sum() / size.sum() for percent in (30, 4)}
+        values["small"] = (size < 10 * BYTES_PER_KILOBYTE).mean()
+        found[name] = {"flows": {key: [rounded(value)] for key, value in values.items()}}
+    return found
+
+
 def example() -> dict[str, list[float]]:
     """Replays the two tasks of Figure 2; returns when they end, by discipline and barrier."""
-    tasks: dict[str, Sequence[object]] = {
-        "flow_id": [0, 1, 2, 3],
-        "task_id": [0, 0, 1, 1],
-        "source": [0] * 4,
-        "destination": [1] * 4,
-        "size_bytes": [1.0] * 4,
-        "arrival_s": [0.0] * 4,
-        "cpu_s": [1.0] * 4,
-    }
-    found = {}
+    tasks, found = flows_of([1.0] * 4, [0] * 4, [1] * 4, task_id=[0, 0, 1, 1], cpu_s=[1.0] * 4), {}
     for discipline, barrier in EXAMPLE:
         records = flowsched_gym.replay(tasks, discipline=discipline, capacity=1.0, parameters={"barrier": barrier})
         found[f"{discipline}, {barrier}"] = [rounded(value) for value in task_completion_times(records).tct]

@@ -5,6 +5,7 @@ These are held to today's model and to what independent simulators give; all pag
 
 import re
 from dataclasses import replace
+from fnmatch import fnmatch
 from functools import cache, partial
 from typing import Any
 
@@ -20,14 +21,12 @@ from benchmarks.paper import (
     auto_long_flows,
     auto_tables,
     merp,
-    merp_figures,
     merp_tables,
     qcluster,
     qcluster_figures,
     qcluster_studies,
     qcluster_tables,
     tafe,
-    tafe_figures,
     tafe_tables,
     thesis,
     thesis_figures,
@@ -37,7 +36,7 @@ from benchmarks.paper.auto_search import SEARCHED, THEORY
 from benchmarks.paper.auto_tables import LONGEST, MIXED, ability, best_fixed, findings
 from benchmarks.paper.coflow_rules import Coflows
 from benchmarks.paper.coflows import RULES, SCHEMES
-from benchmarks.paper.merp_tables import change
+from benchmarks.paper.statements import change, read_statements
 from flowsched_gym import __version__, replay
 from flowsched_gym.core.files import read_json
 from flowsched_gym.evaluation import paired_ratio
@@ -47,14 +46,14 @@ from flowsched_gym.workload import coflow_sample, load_cdf, read_coflows
 
 PAGES = {
     "auto": (partial(read_json, auto.RESULTS), auto_tables.auto_markdown, None, auto_figures.draw),
-    "merp": (partial(read_json, merp.RESULTS), merp_tables.merp_markdown, None, merp_figures.draw),
+    "merp": (partial(read_json, merp.RESULTS), merp_tables.merp_markdown, None, merp_tables.draw),
     "qcluster": (
         partial(read_json, qcluster.RESULTS),
         qcluster_tables.qcluster_markdown,
         qcluster_tables.DOCUMENT,
         qcluster_figures.draw,
     ),
-    "tafe": (tafe_tables.read_results, tafe_tables.tafe_markdown, tafe_tables.DOCUMENT, tafe_figures.draw),
+    "tafe": (tafe_tables.read_results, tafe_tables.tafe_markdown, tafe_tables.DOCUMENT, tafe_tables.draw),
     "thesis": (
         partial(read_json, thesis.FIGURES),
         thesis_tables.thesis_markdown,
@@ -178,6 +177,7 @@ def test_the_changes_are_as_large_as_independent_simulators_give_them(study, poi
         ("qcluster", "W1, lossless", "0.9", ("PIAS-OPT",)),
         ("qcluster", "queues W1, DCTCP", "0.9", ("QC-LAS, 8 queues",)),
         ("tafe", "log", "load 0.8", ("TAFE", "TAFE, serial", "FIFO-LM")),
+        ("tafe", "packets, load 0.9", "tafe-short", ("D2TCP", "TAFE, both")),
         pytest.param("tafe", "log", "load 0.8", ("D2TCP", "STF", "TAFE, 3 queues"), marks=pytest.mark.exhaustive),
     ],
 )
@@ -210,17 +210,53 @@ def test_the_example_of_tafe_is_still_the_models() -> None:
     assert results_of("tafe")["tafe"]["example"] == tafe.example()
 
 
+def test_every_statement_of_the_papers_names_runs_and_how_they_differ() -> None:
+    merps, tafes = results_of("merp"), results_of("tafe")["tafe"]
+    runs = {
+        "MERP": merps["studies"] | {name: merps[name] for name in ("balance", "paths")},
+        "TAFE": tafes["studies"] | {"sizes": tafes["sizes"]},
+    }
+    for paper, studies in runs.items():
+        for each in read_statements(paper):
+            assert each.differs or each.study == "paths", each
+            known = [name for name in studies if fnmatch(name, each.study)]
+            assert known or not each.study, each
+            assert not each.study or any(each.point in (*studies[name], "each", "") for name in known), each
+
+
+def test_what_the_text_says_of_merps_two_examples_holds() -> None:
+    assert results_of("merp")["paths"]["0"]["SRPT"] == {name: [value] for name, value in merp.two_paths().items()}
+    found = results_of("merp")["balance"]["1 s"]
+    again = {name: merp.balance(merp.BALANCED[name], merp.SEEDS[:1]) for name in ("ECMP", "MEMR")}
+    for name, each in again.items():
+        assert each == {metric: values[:1] for metric, values in found[name].items()}, name
+    assert max(found["ECMP"]["long_sd"]) == 0
+    assert min(found["ECMP"]["other_sd"]) > 0.4 > 0.25 > max(found["MEMR"]["other_sd"])
+
+
+def test_what_the_text_says_of_tafes_machines_and_sequences_holds() -> None:
+    studies = results_of("tafe")["tafe"]["studies"]
+    pair = ("TAFE, both", "D2TCP")
+    assert abs(change(studies["machines, at once"], tafe.SIX, "tct", pair).mean) < 0.02
+    assert change(studies["machines, at once"], f"{tafe.SIX}, 4 times as fast", "tct", pair).high < -0.1
+    for mode in ("closed loop", "at once", "load 0.9"):
+        assert change(studies[f"sequential, {mode}"], "tafe-log", "tct", ("TAFE, 3 queues", "PIAS")).low > 0
+        parallel = studies[f"parallel, {mode}"]
+        assert change(parallel, "tafe-log", "in_order", ("TAFE, 3 queues", "PIAS")).high < 0
+        assert max(parallel["tafe-log"]["TAFE, 3 queues"]["useless"]) == 0
+        assert parallel["tafe-log"]["PIAS"]["useless"] == parallel["tafe-log"]["TAFE, both"]["useless"]
+
+
 def test_coflows_come_out_in_the_order_of_the_reference() -> None:
     trace, reference, sebf = results_of("tafe")["coflows"], tafe_tables.REFERENCE, tafe_tables.REFERENCE_SEBF
     assert trace["complete"]
-    assert list(trace["schemes"]) == list(trace["first"]) == list(SCHEMES)
+    assert list(trace["schemes"]) == list(SCHEMES)
     assert list(trace["rules"]) == list(RULES)
     mean = {name: each["mean"] for name, each in trace["schemes"].items()}
     order = [mean[name] for name in reference]
     assert order == sorted(order)
     assert mean["SEBF"] == pytest.approx(sebf, rel=0.05)
     assert mean["STF, longest flow"] == pytest.approx(1.034 * sebf, rel=0.05)
-    assert all(each["equal"] for each in trace["first"].values())
     for name, share in reference.items():
         assert trace["rules"][name] == pytest.approx(share * sebf, rel=0.07), name
 
