@@ -241,6 +241,31 @@ def test_a_hybrid_is_fair_among_flows_with_deadlines_and_serves_others_behind_th
     assert records.completion_time.tolist() == [50, 20, 40]
 
 
+@pytest.mark.parametrize(
+    ("how", "disorder", "unlike"),
+    [
+        ({"goal": "las"}, "las", "fq"),
+        ({"goal": "srpt"}, "las", "none"),
+        ({"goal": "fq"}, "fq", "none"),
+        ({"goal": "deadline"}, "las", "none"),
+        ({"goal": "deadline", "others": "las"}, "none", "fq"),
+        ({"goal": "las", "min_rate": 0.5}, "none", "las"),
+    ],
+    ids=str,
+)
+def test_the_avoidance_of_disorder_is_by_default_that_of_the_papers_table_3(how, disorder, unlike) -> None:
+    rng = np.random.default_rng(5)
+    sizes, span = np.ceil(rng.pareto(1.2, 60) * 100 + 1), np.where(np.arange(60) % 3, np.inf, 2_000.0)
+    flows = make_flows(np.sort(rng.uniform(0, 20_000, 60)), sizes, source=range(1, 61), span=span)
+    law = {"initial_weights": [10, 30, 100, 300], "interval": 20, "initial_window": 3}
+    law |= {"message_gap": 1e4, "flowlet_gap": 1e4}
+    queues = {
+        each: replay(flows, "qcluster", **law, **how, disorder=each).trace.queue.tolist()
+        for each in (None, disorder, unlike)
+    }
+    assert queues[None] == queues[disorder] != queues[unlike]
+
+
 def sketch_of(case: dict[str, Any]) -> dict[str, object]:
     return {"arrays": case["d"], "buckets": case["l"], "hash": case["AB"]}
 
