@@ -80,8 +80,8 @@ What does not, each with what was tried (the table below, and the columns `TCP` 
 
 - **QC-FQ far below PIAS-WST and below PIAS-OPT over all messages.** Large messages make up the mean, and small ones
   that go first delay them little: PIAS, QC-LAS and QC-FQ lie within some ten per cent. PDA, short flowlets and senders
-  that find losses out do not bring it about. OPT is no lucky choice: halving or doubling one threshold gains 2 %. Not tried,
-  and so the most likely reason: Linux's TCP, with a least timeout of 10 ms, on seven servers.
+  that find losses out do not bring it about. OPT is no lucky choice: halving or doubling one threshold gains 2 %. Not
+  tried, and so the most likely reason: Linux's TCP, with a least timeout of 10 ms, on seven servers.
 - **QC-SRPT before pFabric.** The paper blames pFabric's timeouts. With senders that are told of losses pFabric is
   ahead, as its windows stay as they are. With NewReno behind pFabric, QC-SRPT without PDA is ahead on W6 at load 0.9,
   by a fifth, as in the paper; on W4 disorder counts as loss and costs more than that. How pFabric's senders recover is
