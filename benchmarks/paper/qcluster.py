@@ -127,18 +127,14 @@ def metrics_of(records: PacketRecords, workload: str) -> dict[str, float]:
     if workload == "qcluster-w6-fq":
         throughput, decade = size / fct, np.floor(np.log10(size))
         groups = [throughput[decade == each].mean() for each in np.unique(decade)]
-        found |= {"jain": jain(throughput), "jain of decades": jain(np.array(groups))}
+        for name, values in (("jain", throughput), ("jain of decades", np.array(groups))):
+            found[name] = values.sum() ** 2 / (len(values) * (values**2).sum())
     due = np.isfinite(records.deadline_span)
     if due.any():
         met = records.deadline_met[due]
         possible = records.deadline_span[due] >= records.ideal_fct[due]
         found |= {"deadlines met": met.mean(), "of possible ones": met[possible].mean(), "other": fct[~due].mean()}
     return {name: float(value) for name, value in found.items()}
-
-
-def jain(values: npt.NDArray[np.float64]) -> float:
-    """Computes Jain's fairness index."""
-    return float(values.sum() ** 2 / (len(values) * (values**2).sum()))
 
 
 def convergence() -> dict[str, list[list[float]]]:

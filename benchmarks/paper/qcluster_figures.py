@@ -85,8 +85,7 @@ def draw_completion_times(studies: dict[str, Runs], transport: str) -> "Figure":
             panel_title(axes, f"{name}, messages {size}".replace("messages all", "all messages"))
             axes.set(xlabel="load", ylabel=f"mean FCT ({unit})")
     headline(
-        figure,
-        f"One port of 10 Gbps, senders {transport}, mean and range of three seeds (QCluster, Figures 11 to 13, 20, 22)",
+        figure, f"One port, senders {transport}, mean and range of three seeds (QCluster, Figures 11 to 13, 20, 22)"
     )
     label_all(rows)
     return figure

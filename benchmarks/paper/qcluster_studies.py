@@ -60,6 +60,8 @@ BOTH: Final = ("lossless", "DCTCP")
 PFABRIC: Final[Mapping[str, object]] = {"initial_window": 70, "buffer": 140 * PACKET, "min_rto": 2.5e-4}
 """pFabric's senders and ports where others have DCTCP's: no marks, small buffers, retransmissions soon (ns-2 again)."""
 PFABRIC_LOSSES: Final = {"DCTCP": {"losses": "told"}, "TCP": {"losses": "detected", "transport": "newreno"}}
+TESTBED: Final = {"mark_at": 200 * PACKET - 1, "buffer": 300 * PACKET, "min_rto": 1e-2, "initial_window": 10}
+"""Marks and least timeout of the testbed (section 5.1), with a small buffer and Linux's first window."""
 INITIAL: Final = {
     "low": [1.0] * 8,
     "middle": [1.0] * 4 + [1e9] * 4,
@@ -145,6 +147,7 @@ def studies() -> dict[str, dict[str, Point]]:
         )
         for number, flows in ((4, 20_000), (6, 2_000))
     }
+    every["TCP"] |= {f"timeouts W{each}": _by_load(f"qcluster-w{each}", with_timeouts, FABRIC_LOADS) for each in (4, 6)}
     return {
         f"{name}, {transport}": {
             key: point._replace(schemes=with_senders(transport, with_pda(point.schemes)))
@@ -213,7 +216,7 @@ def with_senders(transport: str, schemes: Mapping[str, Scheme]) -> dict[str, Sch
     own = TRANSPORTS[transport]
     pfabric = own if transport == "lossless" else {**PFABRIC, **PFABRIC_LOSSES[transport]}
     return {
-        name: (scheduler, {**parameters, **(pfabric if scheduler.startswith("pfabric") else own)})
+        name: (scheduler, {**(pfabric if scheduler.startswith("pfabric") else own), **parameters})
         for name, (scheduler, parameters) in schemes.items()
     }
 
@@ -231,6 +234,13 @@ def main_schemes(workload: str, load: float) -> dict[str, Scheme]:
     }
     left_out = () if workload in ("qcluster-w4", "qcluster-w6") else ("PIAS-WST", "QC-FQ", "PIFO-LAS")
     return {name: scheme for name, scheme in found.items() if name not in left_out}
+
+
+def with_timeouts(workload: str, load: float) -> dict[str, Scheme]:
+    """Returns what Figures 10 to 12 compare, with senders and marks of the testbed."""
+    compared = main_schemes(workload, load)
+    names = ("FIFO", "PIAS-OPT", "PIAS-WST", "QC-FQ")
+    return {name: (compared[name][0], {**compared[name][1], **TESTBED}) for name in names}
 
 
 def on_leaf_spine(workload: str, load: float) -> dict[str, Scheme]:
