@@ -113,7 +113,7 @@ SCHEDULER_FACTS: Final = {
     ),
     "qcluster": Facts(
         "first queue with `weight <= threshold`; thresholds follow the mean weights of the queues",
-        "by `goal`: bytes sent, bytes left, or deadlines",
+        "by `goal`: bytes sent, bytes left, sizes, deadlines or a least rate",
         "QCluster: Yang et al., Web Conference 2022",
         "between packets",
     ),

@@ -33,6 +33,7 @@ CASES = [
     ("qcluster", {"goal": "fq", "disorder": "fq", **SMALL_SKETCH}),
     ("qcluster", {"goal": "srpt", "rule": "harmonic", "dequeue": "wrr"}),
     ("qcluster", {"goal": "deadline", "conservative": True, **SMALL_SKETCH}),
+    ("qcluster", {"goal": "fq", "others": "sjf", "min_rate": 1e5, **SMALL_SKETCH}),
     *(
         pytest.param(*case, marks=pytest.mark.exhaustive)
         for case in (

@@ -173,6 +173,7 @@ def test_queue_weights_alpha_and_ageing_follow_the_documented_laws() -> None:
     rows = [(float(p), int(rng.integers(0, 5)), float(rng.integers(1, 2_000))) for p in range(count)]
 
     sketch = {"rule": "adaptive", "queues": 4, "initial_weights": [100, 200, 400, 800], "message_gap": 9}
+    sketch["disorder"] = "none"
     trace = serve(rows, "qcluster", interval=interval, ageing=ageing, alpha_step=step, **sketch)
 
     weights, alpha = np.array([100.0, 200.0, 400.0, 800.0]), np.ones(3)
@@ -192,6 +193,77 @@ def test_queue_weights_alpha_and_ageing_follow_the_documented_laws() -> None:
         if (p + 1) % ageing == 0:
             total, number = total / 2, number / 2
     assert len(set(trace.queue.tolist())) == 4
+
+
+FOUR_QUEUES: dict[str, object] = {"thresholds": [5, 5, 15], "disorder": "none"}
+"""Packets with the special property have the first two queues, of those weigh 5 B; the others are parted at 15 B."""
+
+
+def test_the_shortest_job_goes_first_in_the_queue_of_its_whole_size() -> None:
+    # All packets of a flow have one weight: none of the largest goes before the others, as its last one does by SRPT.
+    sizes = [30.0, 20.0, 10.0]
+    assert replay(sizes, "qcluster", goal="sjf", thresholds=[15, 25]).completion_time.tolist() == [60, 30, 10]
+    srpt = replay(sizes, "qcluster", goal="srpt", thresholds=[15, 25], disorder="none")
+    assert srpt.trace.queue.tolist() == [2, 1, 0, 1, 0, 0]
+    with pytest.raises(ConfigError, match="no flow of known size"):
+        serve([(0, 1, 10)], "qcluster", goal="sjf")
+
+
+@pytest.mark.parametrize(
+    ("others", "weights", "completed"),
+    [
+        ("las", None, [20, 50, 40]),  # first packets in their order, then the second of the larger flow
+        ("sjf", None, [20, 50, 30]),  # the smaller flow, then the larger
+        ("fq", [10] * 4, [20, 40, 50]),  # the queues of first and second packets in turns of 10 B
+    ],
+)
+def test_behind_deadlines_the_others_have_a_goal_of_their_own(others, weights, completed) -> None:
+    flows = make_flows([0.0] * 3, [20.0, 20.0, 10.0], source=[1, 2, 3], span=[100.0, np.inf, np.inf])
+    how = {"goal": "deadline", "others": others, "weights": weights, **FOUR_QUEUES}
+    records = replay(flows, "qcluster", **how)
+    assert records.trace.queue[:2].tolist() == [1, 1]
+    assert records.completion_time.tolist() == completed
+
+
+def test_flows_below_their_least_rate_go_first() -> None:
+    # At 15 the first flow has sent 10 B of the 7.5 that it is to have; at 30 the second one 10 B of 15.
+    rows = [(0, 1, 10), (0, 2, 10), (15, 1, 10), (30, 2, 10)]
+    trace = serve(rows, "qcluster", min_rate=0.5, message_gap=100, **FOUR_QUEUES)
+    assert trace.queue.tolist() == [2, 2, 3, 1]
+
+
+def test_a_hybrid_is_fair_among_flows_with_deadlines_and_serves_others_behind_them() -> None:
+    # Each with a deadline has one packet in each of the first queues, which take turns by 10 B; others wait.
+    flows = make_flows([0.0] * 3, [10.0, 20.0, 20.0], source=[1, 2, 3], span=[np.inf, 90.0, 90.0])
+    how = {"goal": "fq", "others": "las", "weights": [10] * 4, "thresholds": [15, 15, 15], "disorder": "none"}
+    records = replay(flows, "qcluster", **how)
+    assert records.trace.queue.tolist() == [2, 0, 1, 0, 1]
+    assert records.completion_time.tolist() == [50, 20, 40]
+
+
+@pytest.mark.parametrize(
+    ("how", "disorder", "unlike"),
+    [
+        ({"goal": "las"}, "las", "fq"),
+        ({"goal": "srpt"}, "las", "none"),
+        ({"goal": "fq"}, "fq", "none"),
+        ({"goal": "deadline"}, "las", "none"),
+        ({"goal": "deadline", "others": "las"}, "none", "fq"),
+        ({"goal": "las", "min_rate": 0.5}, "none", "las"),
+    ],
+    ids=str,
+)
+def test_the_avoidance_of_disorder_is_by_default_that_of_the_papers_table_3(how, disorder, unlike) -> None:
+    rng = np.random.default_rng(5)
+    sizes, span = np.ceil(rng.pareto(1.2, 60) * 100 + 1), np.where(np.arange(60) % 3, np.inf, 2_000.0)
+    flows = make_flows(np.sort(rng.uniform(0, 20_000, 60)), sizes, source=range(1, 61), span=span)
+    law = {"initial_weights": [10, 30, 100, 300], "interval": 20, "initial_window": 3}
+    law |= {"message_gap": 1e4, "flowlet_gap": 1e4}
+    queues = {
+        each: replay(flows, "qcluster", **law, **how, disorder=each).trace.queue.tolist()
+        for each in (None, disorder, unlike)
+    }
+    assert queues[None] == queues[disorder] != queues[unlike]
 
 
 def sketch_of(case: dict[str, Any]) -> dict[str, object]:
@@ -289,7 +361,10 @@ def test_what_is_not_allowed_is_an_error_that_says_so() -> None:
         ("qcluster", {"hash": [(1, 2)], "arrays": 2}, "one for each of 2 arrays"),
         ("qcluster", {"hash": 5}, "pairs of whole numbers"),
         ("qcluster", {"buckets": 0}, "buckets is 0"),
-        ("qcluster", {"goal": "fair"}, "one of las, srpt, fq, deadline"),
+        ("qcluster", {"goal": "fair"}, "one of las, srpt, fq, deadline, sjf"),
+        ("qcluster", {"others": "deadline"}, "one of las, srpt, fq, sjf"),
+        ("qcluster", {"goal": "deadline", "min_rate": 1}, "goal 'deadline' has none"),
+        ("qcluster", {"min_rate": 0}, "min_rate is 0"),
         ("qcluster", {"alpha_step": 0.5}, "alpha_step is 0.5"),
         ("qcluster", {"initial_weights": [3, 2]}, "must not decrease"),
         ("afq", {"weights": [1]}, "no round has room"),

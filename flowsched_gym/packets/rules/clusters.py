@@ -29,7 +29,7 @@ class ClusterLaw(NamedTuple):
         proportional: Whether the packets of a queue are to be proportional to its weight, in place of all the same.
         quanta: Bytes, or packets, of the queue of the smallest weight in each round: quanta are inverse to weights; 0
             where they stay.
-        split: First queue of packets without deadline; the queues before it cluster those with one.
+        split: First queue of packets without a special property; the queues before it cluster those with one.
     """
 
     proportional: bool
@@ -122,14 +122,15 @@ def _move_clusters(port: int, law: ClusterLaw, clusters: Clusters, quantum: Floa
     if which != GIVEN:
         thresholds_between(weight, count, alpha, which, law.proportional, clusters.thresholds[port])
     if law.quanta > 0.0:
-        inverse_quanta(weight, law.quanta, quantum[port])
+        inverse_quanta(weight, law.quanta, law.split, quantum[port])
 
 
 @inlined_part
-def inverse_quanta(weight: FloatArray, largest: float, quantum: FloatArray) -> None:
-    """Sets quanta inverse to the weights of the queues; the first queue gets the largest.
+def inverse_quanta(weight: FloatArray, largest: float, split: int, quantum: FloatArray) -> None:
+    """Sets quanta inverse to the weights of the queues; the first queue of each group gets the largest.
 
     So rounds are short, and no small message waits for many packets of another queue.
     """
     for queue in range(len(weight)):
-        quantum[queue] = largest * weight[0] / weight[queue]
+        first = 0 if queue < split else split
+        quantum[queue] = largest * weight[first] / weight[queue]

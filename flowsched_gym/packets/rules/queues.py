@@ -14,17 +14,21 @@ round robin: so many bytes of each queue (Shreedhar and Varghese, 1995)."""
 
 
 class Service(NamedTuple):
-    """The way in which ports serve their queues.
+    """The way in which ports serve their queues, in one group or in two, of which the first goes before the second.
 
     Attributes:
         way: ``STRICT``, ``ROUND`` or ``DEFICIT``.
+        way_behind: The same for the second group.
+        split: First queue of the second group; 0 where there is but one group, the first.
         quantum: Packets, or bytes, that a queue may send in each round, (num_ports, num_queues) float64, > 0.
         credit: What it may still send, (num_ports, num_queues) float64.
-        turn: Queue whose turn it is, (num_ports,) int64.
-        arrived: 1 while that queue has got its quantum of this round, (num_ports,) int64.
+        turn: Queue of each group whose turn it is, (num_ports, 2) int64.
+        arrived: 1 while that queue has got its quantum of this round, (num_ports, 2) int64.
     """
 
     way: int
+    way_behind: int
+    split: int
     quantum: FloatArray
     credit: FloatArray
     turn: IntArray
@@ -54,10 +58,11 @@ class QueueCounts(NamedTuple):
     waited: FloatArray
 
 
-def new_service(way: int, quantum: FloatArray, num_ports: int) -> Service:
-    """Makes a record of ports that begin with queue 0; packets, or bytes, of each queue are (num_queues,)."""
-    zeros = np.zeros(num_ports, dtype=np.int64)
-    return Service(way, np.tile(quantum, (num_ports, 1)), np.zeros((num_ports, len(quantum))), zeros, zeros.copy())
+def new_service(way: int, quantum: FloatArray, num_ports: int, split: int = 0, way_behind: int = STRICT) -> Service:
+    """Makes a record of ports that begin with the first queues; packets, or bytes, of each queue are (num_queues,)."""
+    turn = np.tile(np.array([0, split], dtype=np.int64), (num_ports, 1))
+    quanta = np.tile(quantum, (num_ports, 1))
+    return Service(way, way_behind, split, quanta, np.zeros_like(quanta), turn, np.zeros_like(turn))
 
 
 @inlined_part
@@ -87,33 +92,37 @@ def next_queue(port: int, head_size: FloatArray, service: Service) -> int:
     Rounds in which no queue can send are skipped.
     """
     queue: int = 0
-    if service.way == STRICT:
-        while head_size[queue] == 0.0:
-            queue += 1
+    while head_size[queue] == 0.0:
+        queue += 1
+    group, first, last, way = 0, 0, len(head_size), service.way
+    if queue >= service.split > 0:
+        group, first, way = 1, service.split, service.way_behind
+    elif service.split > 0:
+        last = service.split
+    if way == STRICT:
         return queue
-    num_queues = len(head_size)
-    queue = int(service.turn[port])
+    queue = int(service.turn[port, group])
     visits = 0
     while True:
-        if visits == num_queues:
-            _skip_rounds(port, head_size, service)
+        if visits == last - first:
+            _skip_rounds(port, head_size, first, last, way, service)
             visits = 0
         visits += 1
         if head_size[queue] == 0.0:
             service.credit[port, queue] = 0.0
         else:
-            if service.arrived[port] == 0:
-                service.arrived[port] = 1
+            if service.arrived[port, group] == 0:
+                service.arrived[port, group] = 1
                 service.credit[port, queue] += service.quantum[port, queue]
-            cost = _cost(head_size[queue], service)
+            cost = _cost(head_size[queue], way)
             if cost <= service.credit[port, queue]:
                 service.credit[port, queue] -= cost
-                service.turn[port] = queue
+                service.turn[port, group] = queue
                 return queue
-        service.arrived[port] = 0
+        service.arrived[port, group] = 0
         queue += 1
-        if queue == num_queues:
-            queue = 0
+        if queue == last:
+            queue = first
 
 
 def new_counts(num_ports: int, num_queues: int, *, kept: bool) -> QueueCounts:
@@ -160,19 +169,19 @@ def forget_counts(counts: QueueCounts) -> None:
 
 
 @inlined_part
-def _cost(size: float, service: Service) -> float:
-    return size if service.way == DEFICIT else 1.0
+def _cost(size: float, way: int) -> float:
+    return size if way == DEFICIT else 1.0
 
 
 @inlined_part
-def _skip_rounds(port: int, head_size: FloatArray, service: Service) -> None:
-    """Gives all queues the quanta of as many rounds as are left in which none of them can send."""
+def _skip_rounds(port: int, head_size: FloatArray, first: int, last: int, way: int, service: Service) -> None:
+    """Gives all queues of a group the quanta of as many rounds as are left in which none of them can send."""
     rounds = np.inf
-    for queue in range(len(head_size)):
+    for queue in range(first, last):
         if head_size[queue] > 0.0:
-            missing = _cost(head_size[queue], service) - service.credit[port, queue]
+            missing = _cost(head_size[queue], way) - service.credit[port, queue]
             rounds = min(rounds, np.ceil(missing / service.quantum[port, queue]) - 1.0)
     if rounds > 0.0:
-        for queue in range(len(head_size)):
+        for queue in range(first, last):
             if head_size[queue] > 0.0:
                 service.credit[port, queue] += rounds * service.quantum[port, queue]

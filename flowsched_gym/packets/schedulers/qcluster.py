@@ -21,7 +21,7 @@ from flowsched_gym.packets.rules.clusters import (
     new_clusters,
 )
 from flowsched_gym.packets.rules.messages import Sketch, count, place
-from flowsched_gym.packets.rules.queues import Service, first_within, new_service, next_queue
+from flowsched_gym.packets.rules.queues import DEFICIT, STRICT, Service, first_within, new_service, next_queue
 from flowsched_gym.packets.schedulers.parameters import (
     BUCKETS,
     FULL_PACKET,
@@ -45,11 +45,9 @@ FIRST_WEIGHT: Final = 1460.0
 """First weight of the first queue in B, a full payload; the next ones are this times powers of ``WEIGHT_RATIO``."""
 WEIGHT_RATIO: Final = 3.0
 MOST_PACKETS: Final = 2**53
-FEWEST_DEADLINE_QUEUES: Final = 2
+FEWEST_SPLIT_QUEUES: Final = 2
 
-LAS: Final = 0
-SRPT: Final = 1
-DEADLINE: Final = 2
+LAS, SRPT, DEADLINE, SJF = range(4)
 
 
 class Goal(StrEnum):
@@ -59,16 +57,30 @@ class Goal(StrEnum):
     SRPT = "srpt"
     FQ = "fq"
     DEADLINE = "deadline"
+    SJF = "sjf"
 
 
-WEIGHS: Final = {Goal.LAS: LAS, Goal.SRPT: SRPT, Goal.FQ: LAS, Goal.DEADLINE: DEADLINE}
+WEIGHS: Final = {Goal.LAS: LAS, Goal.SRPT: SRPT, Goal.FQ: LAS, Goal.DEADLINE: DEADLINE, Goal.SJF: SJF}
 """What a packet weighs by each goal, as rules know it."""
 
 
 class _Cluster(NamedTuple):
-    """What QCluster keeps: what packets weigh; the capacity of each port in B/s, (num_ports,); a full payload in B."""
+    """What QCluster keeps.
+
+    Attributes:
+        weighs: What packets with the special property weigh; ``weighs_behind``: those without.
+        size: Size of each flow in B, (num_flows,), or (0,) where nothing weighs it.
+        min_rate: Least rate in B/s, 0 for none.
+        began: When each message began, in s, (num_ports, num_keys); (1, 1) without a least rate.
+        capacity: Capacity of each port in B/s, (num_ports,).
+        payload: A full payload in B.
+    """
 
     weighs: int
+    weighs_behind: int
+    size: FloatArray
+    min_rate: float
+    began: FloatArray
     count_after: bool
     capacity: FloatArray
     payload: float
@@ -86,11 +98,12 @@ class QCluster(Scheduler):
     least 1 B; alpha_i, first 1, is multiplied by ``alpha_step`` where queue i holds fewer packets than queue i + 1 (for
     ``proportional`` clusters: over their weights), divided where it holds more, in [0.05, 20]. Then, every ``ageing``
     packets, sums and counts halve. Packets with a deadline weigh the bytes that the link can send until then, for each
-    packet left, and have the first half of the queues for themselves.
+    packet left, and have the first half of the queues for themselves, served before the others.
 
     Args:
-        goal: ``las``: packets weigh bytes sent; ``srpt``: bytes left; ``fq``: bytes sent, served in deficit rounds with
-            quanta inverse to the weights of queues; ``deadline``: time left, or bytes left where there is no deadline.
+        goal: ``las``: packets weigh bytes sent; ``srpt``: bytes left; ``sjf``: the size of their flow; ``fq``: bytes
+            sent, served in deficit rounds with quanta inverse to the weights of queues; ``deadline``: time left, and
+            packets without a deadline as ``others`` says.
         rule: ``arithmetic``, ``geometric``, ``harmonic`` or ``adaptive``; ``None``: ``adaptive`` for ``fq``, as that
             alone keeps clusters the same size, ``geometric`` for all others.
         cluster_size: ``same`` or ``proportional``; ``None``: ``same`` for ``fq``, ``proportional`` for all others.
@@ -99,7 +112,7 @@ class QCluster(Scheduler):
         ageing: Packets after which sums and counts halve, >= 1.
         alpha_step: Factor by which alpha moves, >= 1.
         thresholds: Thresholds in B, (queues - 1,), that stay; ``None`` for those of the rule.
-        queues: Number of queues; for ``deadline`` at least 2.
+        queues: Number of queues; at least 2 where some packets are special.
         count: ``before`` or ``after``: whether bytes sent include the packet.
         dequeue: ``sp``, ``wrr`` or ``drr``: see ``Pias``; ``None``: ``drr`` for ``fq``, ``sp`` for all others.
         weights: Packets or bytes of each queue in a round, which stay: see ``Pias``; ``None`` with ``fq``: inverse to
@@ -110,7 +123,14 @@ class QCluster(Scheduler):
         message_gap: Silence in s after which a message begins.
         flowlet_gap: Silence in s after which a flowlet begins.
         conservative: Whether only the smallest counts of a packet are raised.
-        disorder: ``none``, ``las`` or ``fq``.
+        others: ``las``, ``srpt``, ``sjf`` or ``fq``: goal of packets without a deadline, or with ``min_rate`` of flows
+            that have it, which come after; ``goal`` is then that of those with the special property, as in Table 3's
+            hybrids. ``None``: no packet is special, or ``srpt`` for ``deadline``, or ``goal`` with ``min_rate``.
+        min_rate: Rate in B/s, > 0, that each message is to have at least: while it has sent less since it began, it has
+            the first half of the queues, where the goal must not be ``deadline``. ``None``: no such rate.
+        disorder: ``none``, ``las`` or ``fq``; ``None``: what the paper's Table 3 has for the goal, ``fq`` for ``fq``,
+            ``las`` for all others, ``none`` with ``others`` but ``srpt``, or a least rate. Under windows that are
+            always full no flowlet of 0.5 ms ends before its message: then ``fq`` keeps a message in its first queue.
     """
 
     record_type = _Cluster
@@ -135,10 +155,14 @@ class QCluster(Scheduler):
         message_gap: float | None = GAP,
         flowlet_gap: float | None = GAP,
         conservative: bool = False,
-        disorder: str = Disorder.NONE,
+        disorder: str | None = None,
+        others: str | None = None,
+        min_rate: float | None = None,
     ) -> None:
         self._goal = check_choice("goal", goal, Goal)
-        fair = self._goal is Goal.FQ
+        self._others, self._min_rate = self._check_others(others, min_rate)
+        self._has_split = others is not None or min_rate is not None or self._goal is Goal.DEADLINE
+        fair = {self._goal, self._others} == {Goal.FQ}
         default_rule = ThresholdRule.ADAPTIVE if fair else ThresholdRule.GEOMETRIC
         self._rule = check_choice("rule", default_rule if rule is None else rule, ThresholdRule)
         default_size = ClusterSize.SAME if fair else ClusterSize.PROPORTIONAL
@@ -151,13 +175,18 @@ class QCluster(Scheduler):
         check_number("alpha_step", alpha_step, at_least=1.0)
         self._alpha_step = float(alpha_step)
         self._count = check_choice("count", count, Count)
-        default_way = Dequeue.DRR if fair else Dequeue.SP
+        in_rounds = Goal.FQ in (self._goal, self._others)
+        default_way = Dequeue.DRR if in_rounds else Dequeue.SP
+        self._groups = self._has_split and dequeue is None and in_rounds
         self._dequeue = check_choice("dequeue", default_way if dequeue is None else dequeue, Dequeue)
         self._quanta = check_quanta(weights, self._dequeue, self.num_queues)
-        self._inverse = fair and weights is None and self._dequeue is not Dequeue.SP
+        self._inverse = in_rounds and weights is None and self._dequeue is not Dequeue.SP
+        if disorder is None and min_rate is None and others in (None, Goal.SRPT):
+            disorder = Disorder.FQ if fair else Disorder.LAS
+        disorder = Disorder.NONE if disorder is None else disorder
         self._sketch = SketchParameters(arrays, buckets, hash, message_gap, flowlet_gap, conservative, disorder)
         self.sketch_bytes = self._sketch.num_bytes
-        self.needs_remaining = self._goal in (Goal.SRPT, Goal.DEADLINE)
+        self.needs_remaining = not {Goal.SRPT, Goal.DEADLINE}.isdisjoint({self._goal, self._others})
 
     @staticmethod
     def arrive(now: float, port: int, p: int, table: PacketTable, record: _Cluster) -> Arrival:
@@ -165,14 +194,22 @@ class QCluster(Scheduler):
         flow = table.flow[p]
         key = table.key[flow]
         before, after, last_seen, new = count(now, port, key, table.size[p] - table.header, record.sketch)
+        first, last, weighs = record.law.split, record.clusters.weight.shape[1] - 1, record.weighs_behind
+        special = first > 0 and table.due[flow] < np.inf
+        if record.min_rate > 0.0:
+            if new:
+                record.began[port, key] = now
+            special = before < record.min_rate * (now - record.began[port, key])
+        if special:
+            first, last, weighs = 0, record.law.split - 1, record.weighs
         weight = after if record.count_after else before
-        first, last = record.law.split, record.clusters.weight.shape[1] - 1
-        if record.weighs != LAS:
+        if weighs == SJF:
+            weight = record.size[flow]
+        elif weighs != LAS:
             weight = table.remaining[p]
-            if record.weighs == DEADLINE and table.due[flow] < np.inf:
+            if weighs == DEADLINE:
                 # Bytes that the link can send until the deadline, for each packet that is left.
                 weight = max(table.due[flow] - now, 0.0) * record.capacity[port] / np.ceil(weight / record.payload)
-                first, last = 0, record.law.split - 1
         wanted = first_within(weight, port, record.clusters.thresholds, first, last)
         queue = place(now, port, key, wanted, record.sketch)
         add_to_cluster(port, queue, weight, record.law, record.clusters, record.service.quantum)
@@ -192,18 +229,30 @@ class QCluster(Scheduler):
             ageing=self._ageing,
             alpha_step=self._alpha_step,
             quanta=full if self._inverse else 0.0,
-            split=self.num_queues // 2 if self._goal is Goal.DEADLINE else 0,
+            split=self.num_queues // 2 if self._has_split else 0,
         )
         clusters = new_clusters(self._weights, RULES[self._rule], law, num_ports)
         if self._given is not None:
             clusters.rule[:] = GIVEN
             clusters.thresholds[:] = self._given
-        service = new_service(self._dequeue.way, self._quanta, num_ports)
+        way, behind = self._dequeue.way, STRICT
+        if self._groups:
+            way, behind = (DEFICIT if goal is Goal.FQ else STRICT for goal in (self._goal, self._others))
+        service = new_service(way, self._quanta, num_ports, law.split if self._groups else 0, behind)
         if self._inverse:
             for port in range(num_ports):
-                inverse_quanta(clusters.weight[port], full, service.quantum[port])
+                inverse_quanta(clusters.weight[port], full, law.split, service.quantum[port])
+        size = traffic.size_of_flow if Goal.SJF in (self._goal, self._others) else np.zeros(0)
+        if size is None:
+            raise ConfigError(
+                "goal or others is 'sjf': packets that are given by themselves have no flow of known size"
+            )
         return _Cluster(
             weighs=WEIGHS[self._goal],
+            weighs_behind=WEIGHS[self._others],
+            size=size,
+            min_rate=self._min_rate,
+            began=np.zeros((num_ports, traffic.num_keys) if self._min_rate > 0 else (1, 1)),
             count_after=self._count is Count.AFTER,
             capacity=traffic.capacity,
             payload=traffic.payload,
@@ -213,12 +262,24 @@ class QCluster(Scheduler):
             service=service,
         )
 
+    def _check_others(self, others: object, min_rate: object) -> tuple[Goal, float]:
+        """Returns the goal of packets without the special property, and the least rate, 0 for none."""
+        if min_rate is not None:
+            check_number("min_rate", min_rate, above=0)
+            if self._goal is Goal.DEADLINE:
+                raise ConfigError(f"min_rate is {min_rate}: goal 'deadline' has none")
+        default = Goal.SRPT if self._goal is Goal.DEADLINE else self._goal
+        found = check_choice("others", default if others is None else others, Goal)
+        if found is Goal.DEADLINE:
+            raise ConfigError("others is 'deadline': it must be one of las, srpt, fq, sjf")
+        return found, 0.0 if min_rate is None else float(min_rate)  # type: ignore[arg-type]  # checked above
+
     def _check_queues(self, queues: object, initial_weights: object) -> int:
         if queues is None and self._given is not None:
             queues = len(self._given) + 1
         elif queues is None and initial_weights is not None:
             queues = len(check_numbers("initial_weights", initial_weights, at_least=0))
-        fewest = FEWEST_DEADLINE_QUEUES if self._goal is Goal.DEADLINE else 1
+        fewest = FEWEST_SPLIT_QUEUES if self._has_split else 1
         return check_integer("queues", NUM_QUEUES if queues is None else queues, at_least=fewest, at_most=MOST_QUEUES)
 
     def _check_weights(self, initial_weights: object) -> FloatArray:

@@ -82,7 +82,9 @@ class QClusterEnv(DecisionEnv[Any]):
     ## Reference
     T. Yang, J. Li, Y. Zhao, K. Yang, H. Wang, J. Jiang, Y. Zhang, N. Zhang, QCluster: Clustering Packets for Flow
     Scheduling, sections 3 and 4. We deviate: one port, not a fabric (``replay_packets`` has one); no retransmission is
-    needless, and acknowledgements take no bandwidth. The paper has no agent: actions, observations and rewards are
+    needless, and acknowledgements take no bandwidth. By default nothing avoids disorder: with ``disorder="las"``, or
+    ``"fq"`` for the goal ``fq``, the port has the avoidance of the paper's Table 3, which is the default of
+    ``schedulers.QCluster`` in replays. The paper has no agent: actions, observations and rewards are
     ours, as are the laws that it does not print (see ``schedulers.QCluster``).
     """
 

@@ -144,9 +144,10 @@ class BestThresholds(_SameThresholds):
 
     @staticmethod
     def thresholds_for(config: QClusterConfig, traffic: Traffic | None) -> FloatArray:
-        """Minimises the mean completion time of a fluid: by bytes left for ``srpt``, by bytes sent for others."""
+        """Minimises the mean completion time of a fluid: by size for ``srpt`` and ``sjf``, by bytes sent for others."""
         known = _known(config, traffic)
-        return optimal_thresholds("qsjf" if config.goal is Goal.SRPT else "qlas", known.size, known.load, config.queues)
+        by_size = config.goal in (Goal.SRPT, Goal.SJF)
+        return optimal_thresholds("qsjf" if by_size else "qlas", known.size, known.load, config.queues)
 
 
 class WorstThresholds(_SameThresholds):
