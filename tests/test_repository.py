@@ -54,7 +54,7 @@ MACHINE = re.compile(r"(?<![\w.])/(?:work|farm|root|home)/[\w.]|/opt/pypi|/tmp/b
 """What would name the machine that a file was written on: home folders, workplaces, package mirrors."""
 
 MOST_FILES: Final = 1_000
-MOST_BYTES: Final = 28_000_000
+MOST_BYTES: Final = 25_000_000
 """What git may track: who adds results or models packs them."""
 
 ABOVE: Final = tuple(

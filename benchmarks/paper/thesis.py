@@ -13,8 +13,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.paper.thesis_agreement import agreement
-from benchmarks.paper.thesis_returns import returns
+from benchmarks.paper.thesis_choices import agreement, returns
 from flowsched_gym.core.packed import files_in
 from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
 from flowsched_gym.evaluation import EpisodeRunner, write_json

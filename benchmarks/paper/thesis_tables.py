@@ -19,7 +19,7 @@ from benchmarks.paper.thesis import (
     TRANSPORT,
     WHOLE,
 )
-from benchmarks.paper.thesis_agreement import RULES
+from benchmarks.paper.thesis_choices import RULES
 from benchmarks.paper.thesis_learners import difference, estimate, hits, learners_text, points
 from benchmarks.paper.thesis_matches import matches_table, percents_table
 from flowsched_gym.core.files import read_json

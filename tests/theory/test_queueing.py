@@ -5,8 +5,6 @@ most of the noise out. The run is cut at instants at which the link is idle, so 
 whose means are known, and which move with the one asked for, correct it (control variates): waiting times of FIFO
 queues, computed from arrivals and sizes alone, sizes and their squares, and the gaps between arrivals. And the error is
 estimated from the pieces, so that a run that is too noisy fails by itself.
-
-``python -m benchmarks.paper.queues`` compares plain means of longer runs.
 """
 
 import functools
