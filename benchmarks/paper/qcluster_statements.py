@@ -52,7 +52,7 @@ def _read(lines: str) -> list[Statement]:
             differs = line.removeprefix("# ")
         else:
             cells = [cell.strip() for cell in line.split("|")]
-            found.append(Statement(*cells, *[""] * (6 - len(cells) + 1), differs))
+            found.append(Statement._make([*cells, *[""] * (7 - len(cells)), differs]))
     return found
 
 
