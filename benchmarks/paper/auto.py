@@ -84,7 +84,8 @@ def main() -> None:
     parser.add_argument("--delays", action="store_true", help="time decisions (Figure 17) alone, and keep the rest")
     options = parser.parse_args()
     if options.agents:
-        write_json({**read_json(RESULTS), "agents": auto_agents.gather(options.agents)}, RESULTS)
+        kept = read_json(RESULTS)
+        write_json({**kept, "agents": auto_agents.gather(options.agents, kept["agents"])}, RESULTS)
     elif options.delays:
         write_json({**read_json(RESULTS), "delays": auto_delay.measure()}, RESULTS)
     else:

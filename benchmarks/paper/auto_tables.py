@@ -79,23 +79,6 @@ Figure 9, {name} at load 0.8. Change: of the mean FCT, against QLAS.
 
 """
 
-VERDICT: Final = """
-**Neither agent learns here what the paper reports.** Training changes the mean FCT of both at once by nothing that
-differs significantly from 0, and they stay behind the rules that they replace.
-
-- *sRLA collapses*: in all trainings its actions are at the ends of their range after a few hundred decisions, whatever
-  it observes. All thresholds are then below, or above, the sizes of flows, which is fair sharing, 10 % behind QLAS; in
-  the paper's Figure 13 they are near those of an optimizer. The paper's reward cannot tell which thresholds are good:
-  the ratio of two successive means is about 1 for any that stay. That is not all: with our reward, with our observation
-  and from QLAS's thresholds DDPG's actor goes to the ends of its range as well. PPO does not (`learned` above).
-- *lRLA learns little*: it begins by choosing queues, rates and paths at random, which costs the flows some percent, and
-  in its experiment ends where it began; a smaller learning rate, our reward or our observation change nothing. Beside
-  sRLA some trainings unlearn the harm, and the best is level with ECMP. Its reward is a ratio of two steps too, and
-  what a choice was worth is known tens of decisions later. Agents that choose by path do learn (Figure 16).
-- *Short trainings*: minutes of computing, where the paper has hours. sRLA's two longer ones (4,096 decisions) ended as
-  these do. Data mining (-4.12 % in the paper) is `workload=auto-data-mining`, and was not trained.
-"""
-
 CLUSTERS: Final = """
 Figure 10, four clusters of 8 servers: web search at load 0.6 and 0.8, data mining at 0.6 and 0.8. Change: of the mean
 FCT, against QLAS for each cluster.
@@ -192,7 +175,7 @@ def auto_markdown(results: dict[str, Any]) -> str:
     parts: list[str | Table] = [head, statements_table(results).markdown(numbers=False)]
     for name in SIZES:
         parts += [HOMOGENEOUS.format(name=name), schemes_table(runs, name, "QLAS"), findings(runs, name)]
-    parts += [*agents_markdown(results["agents"]), "\n![Learning curves](auto_agents.png)\n", VERDICT]
+    parts += agents_markdown(results["agents"])
     parts += [CLUSTERS, schemes_table(runs, MIXED, "QLAS for each cluster"), findings(runs, MIXED)]
     parts += ["\n![Schedulers on traffic that stays](auto_schedulers.png)\n"]
     parts += [CHANGING.format(phases=PHASES), changing_table(runs), *(findings(runs, point) for point in POINTS)]

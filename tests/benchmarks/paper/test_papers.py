@@ -333,6 +333,7 @@ def test_the_results_of_auto_are_complete():
     for name, found in agents.items():
         assert len({len(found[key]) for key in ("curves", "learned", "spread")}) == 1, name
         assert {len(values) for values in (*found["learned"], found["rule"])} == {10}, name
+    assert {len(agents[name]["curves"]) for name in auto_agents.EXPERIMENTS} == {10}, "as many as the text says of each"
     assert agents[auto_agents.BOTH]["pairs"].keys() >= auto_agents.PAIRS.keys()
     assert results["studies"]["thresholds"].keys() == results["searched"].keys() == auto.SIZES.keys()
     assert results["studies"]["long flows"].keys() == auto_long_flows.THRESHOLDS.keys()
@@ -376,13 +377,30 @@ def test_the_counts_of_long_flows_are_those_of_todays_model():
 
 def test_what_the_text_says_of_autos_own_agents_holds():
     agents = results_of("auto")["agents"]
-    assert max(agents[auto_agents.SRLA]["spread"]) < auto_agents.CONSTANT
-    for name in (each for each in agents if each.startswith(auto_agents.SRLA)):
-        for curve in agents[name]["curves"]:
-            assert curve[-1][1] == pytest.approx(0.0889, abs=2e-4), name
-    pairs = agents[auto_agents.BOTH]["pairs"]
-    assert paired_ratio(np.array(pairs["both"]), np.array(pairs["both, before"])).high > 1
-    assert paired_ratio(np.array(pairs["both"]), np.array(pairs["qlas"][0])).low > 1
+    srla, lrla = agents[auto_agents.SRLA], agents[auto_agents.LRLA]
+    off = np.array(srla["spread"]) > auto_agents.CONSTANT
+    assert off.sum() == 1
+    assert paired_ratio(np.array(srla["learned"])[off], np.array(srla["rule"])).mean == pytest.approx(1.065, abs=5e-4)
+    names = [name for name in agents if name.startswith(auto_agents.SRLA)]
+    ends = sorted(curve[-1][1] for name in names for curve in agents[name]["curves"])
+    assert ends[1:] == pytest.approx([0.0889] * (len(ends) - 1), abs=2e-4), "all but the one that came off"
+    first, last = (np.array([curve[place][1] for curve in lrla["curves"]]) for place in (0, -1))
+    assert np.mean(last) == pytest.approx(np.mean(first), rel=0.01)
+    certain = np.array(lrla["spread"]) < auto_agents.CONSTANT
+    learned = np.array(lrla["learned"])
+    assert np.mean(learned[certain]) == pytest.approx(np.mean(learned[~certain]), rel=0.01)
+    pairs = {name: np.array(values) for name, values in agents[auto_agents.BOTH]["pairs"].items()}
+    trained = paired_ratio(pairs["both"], pairs["both, before"])
+    assert trained.low < 1 < trained.high
+    assert paired_ratio(pairs["both"], pairs["qlas"][0]).low > 1
+    best = min(pairs["long flows alone"], key=np.mean)
+    level = paired_ratio(best, pairs["qlas"][0])
+    assert level.low < 1 < level.high
+
+
+def test_an_experiment_that_was_not_trained_again_keeps_its_rows(tmp_path):
+    kept = results_of("auto")["agents"]
+    assert auto_agents.gather(tmp_path, kept) == kept
 
 
 def test_what_the_text_says_of_the_figures_holds():
