@@ -74,6 +74,11 @@ LEARNED: Final[dict[str, tuple[str, ...]]] = {
     "artemis-thesis-wait": ("workload=artemis-thesis", "env.defer=wait", "env.packets=dctcp"),
 }
 """Settings in which evolution goes on over packets, and their arguments; ``LEARNING`` are those of all."""
+TUNED: Final = {
+    "artemis-heavy": "skip-late:base=feasible-first,margin_ms=2",
+    "artemis-heavy-postpone": "postpone-late:base=fifo,margin_ms=10",
+}
+"""The best of 35 rules there, of five bases and seven margins, in four validation episodes."""
 LEARNED_WAYS: Final = {"cubic": "cubic, more tokens", "dctcp": "dctcp"}
 LEARNED_DECISIONS: Final = 1_000_000
 LEARNING: Final = ("algorithm=cmaes", "seed=0", f"total_timesteps={LEARNED_DECISIONS}", "evaluation.episodes=10")
@@ -217,11 +222,12 @@ def play_learned(name: str, folder: Path, before: dict[str, dict[str, list[float
     setting, packets = SUITE.settings[name], LEARNED[name][-1].removeprefix("env.packets=")
     way = LEARNED_WAYS[packets]
     given = {**setting.kwargs, **kept_agents()[f"{name}/cmaes"].kwargs, "engine": "compiled"}
-    model = str(folder / name / "model.zip")
-    result = evaluate(setting.spec, model, episodes=len(seeds), seed=list(seeds), kwargs=ways_of(given)[way])
-    after = [each.metrics["deadline_hit_ratio"] for each in result.runs[0].episodes]
-    rules = {rule: before[rule][way] for rule in ARTEMIS[name]}
-    return {"way": way, "policies": {"before": before["cmaes"][way], "after": after, **rules}}
+    found = {"before": before["cmaes"][way]}
+    tuned = [TUNED[name]] if name in TUNED else []
+    for label, text in (("after", str(folder / name / "model.zip")), *zip(tuned, tuned, strict=True)):
+        result = evaluate(setting.spec, text, episodes=len(seeds), seed=list(seeds), kwargs=ways_of(given)[way])
+        found[label] = [each.metrics["deadline_hit_ratio"] for each in result.runs[0].episodes]
+    return {"way": way, "policies": {**found, **{rule: before[rule][way] for rule in ARTEMIS[name]}}}
 
 
 def ways_of(given: dict[str, Any]) -> dict[str, dict[str, Any]]:
