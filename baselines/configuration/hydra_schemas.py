@@ -15,6 +15,7 @@ from flowsched_gym.baselines.configuration.algorithm_schemas import BothAgentsCo
 from flowsched_gym.baselines.configuration.schema_checks import CheckedConfig, bounded, check_member
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation.runner import MOST_EPISODES
+from flowsched_gym.players.kept import MODEL_PREFIX, MODEL_SUFFIX
 
 FIRST_VALIDATION_SEED: Final = 20_000
 """First seed of the episodes that settings are chosen by."""
@@ -167,10 +168,14 @@ class TrainConfig(CheckedConfig):
                 "resume is true: checkpoints of algorithm=auto lack the agent of thresholds, so it begins anew "
                 "(overwrite=true)"
             )
-        if self.start is not None and isinstance(self.algorithm, CmaEsConfig):
+        if (
+            self.start is not None
+            and isinstance(self.algorithm, CmaEsConfig)
+            and not (self.start.startswith(MODEL_PREFIX) or self.start.endswith(MODEL_SUFFIX))
+        ):
             raise ConfigError(
-                f"start is {self.start!r}: cmaes begins without a rule, as most rules are no weighted sum of columns, "
-                "and its first generations take less time than a fit"
+                f"start is {self.start!r}: cmaes goes on from the weights of a model (model:NAME, or a file .zip), and "
+                "from no rule, as most are no weighted sum of columns; policy.start takes weights"
             )
         if self.start is not None and isinstance(self.algorithm, DistilConfig):
             raise ConfigError(f"start is {self.start!r}: distil begins with its base; algorithm.base names another one")

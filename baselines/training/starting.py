@@ -99,6 +99,20 @@ def start_with_weights(model: CmaEs, weights: Mapping[str, float], kinds: Sequen
     model.begin_at(start)
 
 
+def go_on_from(model: CmaEs, start: str, env_id: str, kwargs: dict[str, Any]) -> None:
+    """Lets evolution start with the weights of a model that has evolved, in the same environment or in another one.
+
+    Raises:
+        ConfigError: There is no such model, or its weights are not those of this policy.
+    """
+    player = find_player(start, find_environment(env_id), kwargs, argument="start")
+    with closing(make_environment(env_id, kwargs)) as env:
+        policy: Any = player.make(env)
+    if getattr(policy, "shape", None) != model.policy.shape:
+        raise ConfigError(f"start is {start!r}: its weights are not those of the policy that is to evolve")
+    model.begin_at(np.asarray(policy.weights))
+
+
 def start_with_std(model: BaseAlgorithm, std: float) -> None:
     """Sets the first standard deviation, > 0, of the actions of PPO, A2C or SAC, before they may be squashed."""
     policy: Any = model.policy

@@ -48,7 +48,13 @@ from flowsched_gym.baselines.training.checkpoints import Checkpoint, latest_chec
 from flowsched_gym.baselines.training.cloning import clone
 from flowsched_gym.baselines.training.evolution import CmaEs
 from flowsched_gym.baselines.training.loggers import make_logger
-from flowsched_gym.baselines.training.starting import first_action, start_at, start_with_std, start_with_weights
+from flowsched_gym.baselines.training.starting import (
+    first_action,
+    go_on_from,
+    start_at,
+    start_with_std,
+    start_with_weights,
+)
 from flowsched_gym.baselines.training.training_envs import make_training_envs, training_seed
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.files import read_json
@@ -207,8 +213,11 @@ def _start(model: BaseAlgorithm, config: TrainConfig) -> None:
         start_with_std(model, policy.start_std)
     if config.start is not None:
         env_id, kwargs = environment_arguments(config.env)
-        scale = algorithm.reward_scale
-        clone(model, config.start, env_id, kwargs, decisions=config.decisions, reward_scale=scale)
+        if isinstance(model, CmaEs):
+            go_on_from(model, config.start, env_id, kwargs)
+        else:
+            scale = algorithm.reward_scale
+            clone(model, config.start, env_id, kwargs, decisions=config.decisions, reward_scale=scale)
 
 
 def _learn(

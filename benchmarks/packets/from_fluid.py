@@ -3,7 +3,8 @@
 Policies are rules and the best training of the agent `static`, constants that evolved, chosen by ten validation
 episodes; each plays ten test episodes of a setting of the leaderboard in the fluid, and its thresholds the same flows
 in packets: DCTCP's senders, queues by bytes sent (PIAS) at every port. An agent that moves its thresholds by what it
-observes is none of these. ``--write`` keeps the figures in ``from_fluid.json``; ``page`` makes tables of them.
+observes is none of these. Artemis has packets behind its environment: there kept agents and rules play in the fluid and
+in packets (``play_artemis``). ``--write`` keeps the figures in ``from_fluid.json``; ``page`` makes tables of them.
 """
 
 import argparse
@@ -15,7 +16,8 @@ import numpy as np
 import flowsched_gym
 from benchmarks.agents import MODELS
 from flowsched_gym.core.arrays import FloatArray, IntArray
-from flowsched_gym.evaluation import make_environment, rollout, write_json
+from flowsched_gym.core.files import read_json
+from flowsched_gym.evaluation import evaluate, make_environment, rollout, write_json
 from flowsched_gym.flows.metrics import task_completion_times
 from flowsched_gym.flows.records import Records
 from flowsched_gym.integrations.sb3 import load_policy
@@ -25,7 +27,7 @@ from flowsched_gym.packets.rules.messages import Messages, count_bytes
 from flowsched_gym.packets.rules.queues import first_within
 from flowsched_gym.packets.schedulers.parameters import Count, MessageScheduler
 from flowsched_gym.packets.state import PacketRecords
-from flowsched_gym.players import make_policy
+from flowsched_gym.players import find_player, kept_agents, make_policy
 from flowsched_gym.systems.auto.thresholds.config import SCALE
 from flowsched_gym.workload import Workload
 
@@ -48,6 +50,38 @@ PATIENT: Final[dict[str, object]] = {"min_rto": 10.0, "buffer": None}
 """Nothing is lost, and no timer expires while a flow waits for others."""
 ONE_QUEUE: Final = "one queue"
 """No thresholds: flows share in the fluid, and queue in packets."""
+ARTEMIS: Final[dict[str, tuple[str, ...]]] = {
+    "artemis-thesis-wait": ("paced", "lifo", "skip-late", "feasible-first", "edf", "random"),
+    "artemis-thesis-a2-wait": ("paced", "lifo", "skip-late", "feasible-first", "edf", "random"),
+    "artemis-heavy": ("skip-late", "feasible-first", "sjf", "lifo", "edf", "random"),
+    "artemis-heavy-postpone": ("postpone-late", "skip-late", "sjf", "lifo", "edf", "random"),
+    "artemis-changing": ("skip-late", "feasible-first", "sjf", "lifo", "edf", "random"),
+    "artemis-background": ("skip-late", "feasible-first", "sjf", "lifo", "edf", "random"),
+    "artemis-applications": ("sjf", "skip-late", "feasible-first", "lifo", "edf", "random"),
+}
+"""Settings of Artemis whose kept agents play in packets too, and the rules beside them."""
+MORE_TOKENS: Final = 2
+"""In packets a flow alone takes several round trips: with so many times the tokens the link is as busy as before."""
+LEARNED: Final[dict[str, tuple[str, ...]]] = {
+    "artemis-heavy": ("workload=gather-heavy", "env.k=6", "env.f=10", "env.packets=cubic"),
+    "artemis-heavy-postpone": (
+        "workload=gather-heavy",
+        "env.k=6",
+        "env.f=10",
+        "env.defer=to-back",
+        "env.packets=cubic",
+    ),
+    "artemis-thesis-wait": ("workload=artemis-thesis", "env.defer=wait", "env.packets=dctcp"),
+}
+"""Settings in which evolution goes on over packets, and their arguments; ``LEARNING`` are those of all."""
+TUNED: Final = {
+    "artemis-heavy": "skip-late:base=feasible-first,margin_ms=2",
+    "artemis-heavy-postpone": "postpone-late:base=fifo,margin_ms=10",
+}
+"""The best of 35 rules there, of five bases and seven margins, in four validation episodes."""
+LEARNED_WAYS: Final = {"cubic": "cubic, more tokens", "dctcp": "dctcp"}
+LEARNED_DECISIONS: Final = 1_000_000
+LEARNING: Final = ("algorithm=cmaes", "seed=0", f"total_timesteps={LEARNED_DECISIONS}", "evaluation.episodes=10")
 
 
 class _Levels(NamedTuple):
@@ -99,14 +133,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Plays the fluid's thresholds in packets.")
     parser.add_argument("--episodes", type=int, default=NUM_EPISODES, help="test episodes of each setting")
     parser.add_argument("--write", action="store_true", help=f"keep the figures in {FIGURES.name}")
+    parser.add_argument("--learned", type=Path, help="folder of runs, such as ``runs``, by the names of ``LEARNED``")
     options = parser.parse_args()
     seeds = range(SUITE.test[0], SUITE.test[0] + options.episodes)
-    figures = {
+    figures: dict[str, Any] = {
         "command": "python -m benchmarks.packets.from_fluid --write",
         "package_version": flowsched_gym.__version__,
         "seeds": list(seeds),
         "settings": {name: measure(name, rules, seeds) for name, rules in SETTINGS.items()},
+        "artemis": {name: play_artemis(name, rules, seeds) for name, rules in ARTEMIS.items()},
     }
+    if options.learned is None:
+        figures["learned"] = read_json(FIGURES)["learned"]
+    else:
+        settings = {name: play_learned(name, options.learned, figures["artemis"][name], seeds) for name in LEARNED}
+        figures["learned"] = {
+            "decisions": LEARNED_DECISIONS,
+            "commands": [*map(command_of, LEARNED)],
+            "settings": settings,
+        }
     if options.write:
         write_json(figures, FIGURES)
         print(f"written to {FIGURES}")
@@ -148,6 +193,51 @@ def play(env: Any, policy: Any, thresholds: FloatArray | None, seeds: range) -> 
         way: {key: [float(f"{row[key]:.6g}") for row in episodes] for key in episodes[0]}
         for way, episodes in rows.items()
     }
+
+
+def play_artemis(name: str, rules: tuple[str, ...], seeds: range) -> dict[str, dict[str, list[float]]]:
+    """Plays the kept agents of a setting, and rules; returns the shares of deadlines met by policy and way."""
+    setting, kept = SUITE.settings[name], kept_agents()
+    agents = [f"{name}/{each}" for each in ("distilled", "cmaes") if f"{name}/{each}" in kept]
+    found: dict[str, dict[str, list[float]]] = {}
+    for policy in (*agents, *rules):
+        own = kept[policy].kwargs if policy in kept else setting.arguments(find_player(policy, setting.spec))
+        text = f"model:{policy}" if policy in kept else policy
+        for way, kwargs in ways_of({**setting.kwargs, **own, "engine": "compiled"}).items():
+            result = evaluate(setting.spec, text, episodes=len(seeds), seed=list(seeds), kwargs=kwargs)
+            shares = [each.metrics["deadline_hit_ratio"] for each in result.runs[0].episodes]
+            found.setdefault(policy.removeprefix(f"{name}/"), {})[way] = shares
+        means = {way: f"{np.mean(each):.3f}" for way, each in found[policy.removeprefix(f"{name}/")].items()}
+        print(f"{name}, {policy}: deadlines met {means}", flush=True)
+    return found
+
+
+def command_of(name: str) -> str:
+    """Returns the command by which an agent of ``LEARNED`` learns over packets."""
+    return " ".join(["flowsched-train", *LEARNED[name], *LEARNING, f"start=model:{name}/cmaes", f"run_name={name}"])
+
+
+def play_learned(name: str, folder: Path, before: dict[str, dict[str, list[float]]], seeds: range) -> dict[str, Any]:
+    """Plays what has gone on to learn over packets; returns shares of deadlines met: before, after, and of rules."""
+    setting, packets = SUITE.settings[name], LEARNED[name][-1].removeprefix("env.packets=")
+    way = LEARNED_WAYS[packets]
+    given = {**setting.kwargs, **kept_agents()[f"{name}/cmaes"].kwargs, "engine": "compiled"}
+    found = {"before": before["cmaes"][way]}
+    tuned = [TUNED[name]] if name in TUNED else []
+    for label, text in (("after", str(folder / name / "model.zip")), *zip(tuned, tuned, strict=True)):
+        result = evaluate(setting.spec, text, episodes=len(seeds), seed=list(seeds), kwargs=ways_of(given)[way])
+        found[label] = [each.metrics["deadline_hit_ratio"] for each in result.runs[0].episodes]
+    return {"way": way, "policies": {**found, **{rule: before[rule][way] for rule in ARTEMIS[name]}}}
+
+
+def ways_of(given: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Lists how a setting is played: as it is, in packets, and, where it has few tokens, in both with more of them."""
+    plain = {key: value for key, value in given.items() if key != "transport"}
+    ways = {"fluid": given, "dctcp": {**plain, "packets": "dctcp"}, "cubic": {**plain, "packets": "cubic"}}
+    if "transport" in given:
+        return {**ways, "reno": {**plain, "packets": "reno"}}
+    more = {"k": MORE_TOKENS * given["k"]}
+    return {**ways, "fluid, more tokens": {**given, **more}, "cubic, more tokens": {**ways["cubic"], **more}}
 
 
 def environment(name: str) -> Any:

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from flowsched_gym.core.arrays import FloatArray
-from flowsched_gym.evaluation.statistics import CONFIDENCE, paired_difference
+from benchmarks.packets.survivors import survivors, tau_of
+from flowsched_gym.evaluation.statistics import paired_difference
 
 HERE: Final = Path(__file__).parent
 FIGURES: Final = HERE / "against_ns3.json"
@@ -29,7 +29,6 @@ GROUPS: Final = {
 BARS: Final = {"d": 0.15, "c": 0.3}
 """Errors of mean slowdowns that are allowed, by the first letter of a setting; of incast, the larger one."""
 REPEATS: Final = 1.5
-NUM_RESAMPLES: Final = 10_000
 AGENT: Final = "static"
 ONE_QUEUE: Final = "one queue"
 MEASURES: Final = {"auto": "mean_fct", "tafe": "mean_tct"}
@@ -40,8 +39,8 @@ NAMES: Final = {"fluid": "fluid", "packets": "packets", "in order": "in order", 
 
 def document(figures: Mapping[str, Any], from_fluid: Mapping[str, Any]) -> str:
     """Writes the page."""
-    parts = summary(figures), slowdowns(figures), lone(figures), speed(figures), orders(from_fluid)
-    return "\n".join([TOP, *(line for part in parts for line in part), ""])
+    of_ns3 = summary(figures), survivors(from_fluid), slowdowns(figures), lone(figures), speed(figures)
+    return "\n".join([TOP, *(line for part in (*of_ns3, orders(from_fluid)) for line in part), ""])
 
 
 TOP: Final = """\
@@ -236,11 +235,7 @@ def agreement(policies: Mapping[str, Any], way: str, measure: str) -> str:
     """Tells how far the order of policies by their means is the same, with an interval over episodes."""
     names = [name for name in policies if name != ONE_QUEUE]
     fluid, packets = (np.array([policies[name][each][measure] for name in names]) for each in ("fluid", way))
-    count = fluid.shape[1]
-    draws = np.random.default_rng(0).integers(0, count, (NUM_RESAMPLES, count))
-    taus = [kendall_tau(fluid[:, draw].mean(axis=1), packets[:, draw].mean(axis=1)) for draw in draws]
-    tail = 50 * (1 - CONFIDENCE)
-    low, high = np.percentile(taus, [tail, 100 - tail])
+    tau, low, high = tau_of(fluid, packets)
     same, turned, apart = 0, [], 0
     for a, b in combinations(range(len(names)), 2):
         first, second = (paired_difference(each[a], each[b]) for each in (fluid, packets))
@@ -249,20 +244,12 @@ def agreement(policies: Mapping[str, Any], way: str, measure: str) -> str:
             same += int(first.mean * second.mean > 0 and (second.low > 0 or second.high < 0))
             if first.mean * second.mean < 0 and (second.low > 0 or second.high < 0):
                 turned.append(f"{names[a]} and {names[b]}")
-    tau = kendall_tau(fluid.mean(axis=1), packets.mean(axis=1))
     reversed_pairs = f"of the opposite sign: {', '.join(turned)}" if turned else "none has one of the opposite sign"
     return (
         f"- {NAMES[way]}, by {'the mean FCT' if measure == 'mean_fct' else 'the mean TCT'}: Kendall's tau {tau:.2f} "
         f"[{low:.2f}, {high:.2f}]. Of {apart} pairs with a significant difference in the\n  fluid, {same} have "
         f"one of the same sign in packets; {reversed_pairs}."
     )
-
-
-def kendall_tau(first: FloatArray, second: FloatArray) -> float:
-    """Returns Kendall's tau-b of two orders: 1 for the same, -1 for the reverse; pairs that are equal weigh less."""
-    signs = [np.sign(each[:, None] - each[None, :])[np.triu_indices(len(each), 1)] for each in (first, second)]
-    weight = np.sqrt(np.count_nonzero(signs[0]) * np.count_nonzero(signs[1]))
-    return float((signs[0] * signs[1]).sum() / weight) if weight else 0.0
 
 
 def tcp_of(name: str) -> str:

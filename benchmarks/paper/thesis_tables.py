@@ -20,8 +20,15 @@ from benchmarks.paper.thesis import (
     WHOLE,
 )
 from benchmarks.paper.thesis_choices import RULES
-from benchmarks.paper.thesis_learners import difference, estimate, hits, learners_text, points
-from benchmarks.paper.thesis_matches import matches_table, percents_table
+from benchmarks.paper.thesis_learners import (
+    difference,
+    estimate,
+    hits,
+    learners_text,
+    matches_table,
+    percents_table,
+    points,
+)
 from flowsched_gym.core.files import read_json
 from flowsched_gym.evaluation import Interval
 from flowsched_gym.leaderboard import Table, compare, format_interval, group_results, load_suite, read_results

@@ -149,7 +149,7 @@ def test_bad_usage_leaves_with_status_2_no_traceback_and_no_folder(here, capsys)
         ("workload=gater-a1", "(did you mean 'gather-a1'?)"),
         ("workload=mine.yaml", "--config-dir FOLDER workload=mine reads FOLDER/workload/mine.yaml"),
         ("start=edf algorithm=distil", "start is 'edf': distil begins with its base"),
-        ("start=edf algorithm=cmaes", "start is 'edf': cmaes begins without a rule"),
+        ("start=edf algorithm=cmaes", "start is 'edf': cmaes goes on from the weights of a model"),
         ("env=merp_order --config-dir absent seed=1", "absent' not found"),
         ("workload.load=0.5 workload.burst_rate=3", "burst_rate and load are both given"),
     )

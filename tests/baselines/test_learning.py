@@ -20,7 +20,7 @@ from flowsched_gym.baselines.training.callbacks import Schedules
 from flowsched_gym.baselines.training.checkpoints import latest_checkpoint
 from flowsched_gym.baselines.training.evolution import CmaEs
 from flowsched_gym.baselines.training.reinforce import Reinforce, RunningAverages, discounted_returns
-from flowsched_gym.baselines.training.starting import first_action, start_at, start_with_weights
+from flowsched_gym.baselines.training.starting import first_action, go_on_from, start_at, start_with_weights
 from flowsched_gym.baselines.training.trainer import train
 from flowsched_gym.baselines.training.training_envs import make_training_envs
 from flowsched_gym.cli.app import main
@@ -30,6 +30,7 @@ from flowsched_gym.evaluation import evaluate
 from flowsched_gym.integrations.models import read_model
 from flowsched_gym.integrations.sb3 import load_policy, make_sb3_vec_env, save_model
 from flowsched_gym.integrations.weighted import WeightedModel, read_terms
+from flowsched_gym.players import kept_agents
 from tests.baselines.small_training import compose_defaults, compose_training, compose_training_by_numbers
 
 CHOICES: Final = ("a2c", "a2c_thesis", "maskable_ppo", "ppo", "reinforce")
@@ -328,6 +329,12 @@ def test_a_search_begins_with_the_rule_that_compares_one_column_or_with_the_numb
     assert lost.learn(1).policy.weights.tolist() == evolved.policy.weights.tolist()  # the start is still the best
     with pytest.raises(ConfigError, match=r"policy\.start weighs 'length': the columns of a score are"):
         start_with_weights(evolution_of(), {"length": -20})
+
+    further, kept = evolution_of(), kept_agents()["artemis-heavy/cmaes"]
+    go_on_from(further, "model:artemis-heavy/cmaes", ARTEMIS, CONTENDED)
+    assert further.policy.weights.tolist() == kept.policy(kept.make_env()).weights.tolist()
+    with pytest.raises(ConfigError, match="model:merp-order-tree/cmaes"):
+        go_on_from(further, "model:merp-order-tree/cmaes", ARTEMIS, CONTENDED)
 
     env_id, numbers = "flowsched/TAFEThresholds-v0", [-0.5, 0.25]
     envs = make_sb3_vec_env(env_id, 4, workload="tafe-log")

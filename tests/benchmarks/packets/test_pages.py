@@ -21,7 +21,8 @@ from benchmarks.packets.from_fluid import (
 from benchmarks.packets.from_fluid import (
     SETTINGS as PLAYED,
 )
-from benchmarks.packets.page import DOCUMENT, FIGURES, FROM_FLUID, document, draw, kendall_tau
+from benchmarks.packets.page import DOCUMENT, FIGURES, FROM_FLUID, document, draw
+from benchmarks.packets.survivors import kendall_tau
 from flowsched_gym.core.files import read_json
 from tests.packets.test_ns3 import columns, flow_columns
 from tests.simulate import make_flows
