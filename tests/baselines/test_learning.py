@@ -333,7 +333,7 @@ def test_a_search_begins_with_the_rule_that_compares_one_column_or_with_the_numb
     further, kept = evolution_of(), kept_agents()["artemis-heavy/cmaes"]
     go_on_from(further, "model:artemis-heavy/cmaes", ARTEMIS, CONTENDED)
     assert further.policy.weights.tolist() == kept.policy(kept.make_env()).weights.tolist()
-    with pytest.raises(ConfigError, match="model:merp-order-tree/cmaes"):
+    with pytest.raises(ConfigError, match="model merp-order-tree/cmaes was trained for flowsched/MERPOrder-v0"):
         go_on_from(further, "model:merp-order-tree/cmaes", ARTEMIS, CONTENDED)
 
     env_id, numbers = "flowsched/TAFEThresholds-v0", [-0.5, 0.25]
