@@ -16,6 +16,7 @@ from flowsched_gym.envs.actions import no_actions, num_options, read_action, rea
 from flowsched_gym.envs.base import ONLY, FlowSchedEnv, Observation
 from flowsched_gym.envs.columns import Layout
 from flowsched_gym.envs.episode import EpisodeBatch, EpisodeSetup
+from flowsched_gym.envs.packet_setup import PortsSetup
 from flowsched_gym.envs.policies.scores import WeightedPolicy
 from flowsched_gym.envs.vector import FlowSchedVectorEnv
 from flowsched_gym.flows.decisions import DecisionRules, Environments, Results, asks, final, show, take
@@ -65,6 +66,11 @@ class DecisionEnv(FlowSchedEnv[Any], Generic[Rules]):
         self.final_infos = final_infos
         self._show = SteadyRule(show)
         self._play: _OnSimpy | _InMachineCode
+
+    @property
+    def is_of_packets(self) -> bool:
+        """Whether flows are sent in packets, and not as a fluid."""
+        return isinstance(self._network, PortsSetup)
 
     def decision(self) -> Any:
         """Lays out what is to be decided now; refuses before the first episode."""

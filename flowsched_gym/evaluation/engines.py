@@ -40,10 +40,11 @@ def has_vector(spec: EnvironmentSpec) -> bool:
     return spec.vector_entry_point is not None and compiles()
 
 
-def has_machine_code(spec: EnvironmentSpec) -> bool:
+def has_machine_code(spec: EnvironmentSpec, kwargs: Mapping[str, Any]) -> bool:
     """Returns whether a native vector form can start at once; if not, compiling its rules takes half a minute."""
-    rules = type(cast(DecisionEnv[Any], gymnasium.make(spec.id).unwrapped).rules)
-    return any(is_compiled(each, for_record=rules) for each in (fluid_step, packets_step))
+    env = cast(DecisionEnv[Any], make_environment(spec, kwargs).unwrapped)
+    step = packets_step if env.is_of_packets else fluid_step
+    return is_compiled(step, for_record=type(env.rules))
 
 
 def with_faster_engine(
@@ -53,5 +54,5 @@ def with_faster_engine(
 
     Machine code that is not there yet is compiled only where there is enough to play: ``compile_first``.
     """
-    faster = has_vector(spec) and (compile_first or has_machine_code(spec))
+    faster = has_vector(spec) and (compile_first or has_machine_code(spec, kwargs))
     return {"engine": "compiled", **kwargs} if faster else dict(kwargs)

@@ -127,7 +127,7 @@ class EpisodeRunner:
             return None
         self.env.reset(seed=seeds[0])
         num_flows = self.env.get_wrapper_attr("workload").num_flows
-        if len(seeds) * num_flows <= LITTLE_WORK and not has_machine_code(self._spec):
+        if len(seeds) * num_flows <= LITTLE_WORK and not has_machine_code(self._spec, self._kwargs):
             return None
         most = max(1, min(MAX_ENVS, MAX_FLOWS // num_flows))
         # In rounds of equal size nobody waits for a last, small one.

@@ -77,7 +77,7 @@ class LastAllowed:
 
 @pytest.fixture(autouse=True)
 def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner_module, "has_machine_code", lambda env_id: True)
+    monkeypatch.setattr(runner_module, "has_machine_code", lambda *_: True)
 
 
 def make_envs(kind: str, kwargs: dict[str, Any], *, num_envs: int) -> Any:
@@ -255,7 +255,7 @@ def test_an_evaluation_is_what_rollouts_one_by_one_are(spec: EnvironmentSpec) ->
         assert bits(result.episodes) == bits(expected), name
 
 
-UNCOMPILED = {"has_machine_code": lambda spec: False}
+UNCOMPILED = {"has_machine_code": lambda *_: False}
 
 
 @pytest.mark.parametrize(
@@ -284,11 +284,11 @@ def test_a_pure_policy_is_asked_for_many_episodes_where_that_is_sooner(episodes,
 def test_machine_code_is_there_once_it_has_been_used_and_not_before(tmp_path: Path) -> None:
     program = (
         "from flowsched_gym.evaluation.engines import find_environment, has_machine_code; "
-        f"print(has_machine_code(find_environment({ARTEMIS!r})))"
+        f"print(has_machine_code(find_environment({ARTEMIS!r}), {{}}))"
     )
     rollout_vector(make_vector(ARTEMIS, BRIEF, num_envs=2), PureOldest(), seeds=[0])
     assert has_vector(find_environment(ARTEMIS))
-    assert has_machine_code(find_environment(ARTEMIS))
+    assert has_machine_code(find_environment(ARTEMIS), {})
     assert run_python(program, NUMBA_CACHE_DIR=str(tmp_path)) == "False"
 
 

@@ -168,7 +168,7 @@ def test_a_policy_that_cheats_gets_what_it_would_get_without(folder, name):
 
 def test_a_pure_policy_plays_side_by_side_in_its_process(folder, monkeypatch):
     monkeypatch.setattr("flowsched_gym.evaluation.runner.LITTLE_WORK", 0)
-    monkeypatch.setattr("flowsched_gym.evaluation.runner.has_machine_code", lambda env_id: True)
+    monkeypatch.setattr("flowsched_gym.evaluation.runner.has_machine_code", lambda *_: True)
     assert repr(run_of("Pure").episodes) == repr(run_of("First").episodes)
 
 
