@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
-from flowsched_gym.core.errors import ConfigError, SimulationError, WorkloadError, shown
+from flowsched_gym.core.errors import SimulationError
 from flowsched_gym.flows.state import FlowState, new_flow_state
 from flowsched_gym.packets.contract import PacketTable, Scheduler, Traffic
 from flowsched_gym.packets.parameters import (
@@ -18,18 +18,12 @@ from flowsched_gym.packets.parameters import (
     Acks,
     NetworkParameters,
     PacketTransport,
-    Paths,
 )
-from flowsched_gym.packets.rules.tcp import MAX_RTO, SENDER, Segments, new_sender
+from flowsched_gym.packets.rules.tcp import SENDER, Segments, new_sender
 from flowsched_gym.packets.rules.windows import FIRST_SHARE, Deadlines, Windows
 from flowsched_gym.packets.state import PortLimits
 from flowsched_gym.topology import Topology
 
-MOST_SLOTS: Final = 2**24
-MOST_RESENDS: Final = 1000
-"""How often at most a sender may send a packet again while a port sends it once."""
-LATEST_TIME: Final = 1e300
-"""Time in s before which all bytes must have been able to pass the slowest port, one after the other."""
 SYN, SYN_ACK, DATA, ACK, READY = range(5)
 """Kinds of packets; ``READY`` ends a handshake."""
 BEHIND: Final = -1
@@ -279,139 +273,6 @@ class PacketNetwork(NamedTuple):
         largest = float(size.max(initial=payload) if bound is None else bound)
         with np.errstate(over="ignore"):
             return np.minimum(size / largest, 1.0), min(payload / largest, np.finfo(np.float64).max.item())
-
-
-def new_packet_network(
-    flows: PacketFlows,
-    topology: Topology,
-    parameters: NetworkParameters,
-    scheduler: Scheduler,
-    *,
-    limits: PortLimits | None = None,
-    seed: int = 0,
-    are_given: bool = False,
-    num_tokens: int | None = None,
-) -> PacketNetwork:
-    """Makes a network of ports in which nothing has arrived.
-
-    Raises:
-        ConfigError: The topology has CPUs, or a buffer no room for a packet.
-        WorkloadError: No path joins the hosts of a flow, or packets take for ever.
-    """
-    if topology.num_cpus:
-        raise ConfigError(f"topology {topology.name} has CPUs: packets cross links alone")
-    capacity, delay = topology.capacity, topology.delay
-    path_start, path_links = topology.path_start, topology.path_links
-    first, last = topology.candidates(flows.source, flows.destination)
-    turn = topology.ecmp(flows.source, flows.destination, flows.flow_id, seed=seed) - first
-    if topology.num_hosts:
-        back_first, back_last = topology.candidates(flows.destination, flows.source)
-    elif parameters.acks == Acks.PACKETS:
-        capacity, delay = np.repeat(capacity, 2), np.repeat(delay, 2)
-        path_start, path_links = np.arange(3), np.arange(2)
-        back_first, back_last = first + 1, last + 1
-    else:
-        back_first, back_last = first, last
-    begins = np.unique(path_links[path_start[:-1]])
-    at_host = np.zeros(len(capacity), dtype=np.bool_)
-    at_host[begins] = at_host[path_links[path_start[1:] - 1]] = True
-    order = np.concatenate([begins, np.setdiff1d(np.arange(len(capacity)), begins)])
-    number = np.empty(len(order), dtype=np.int64)
-    number[order] = np.arange(len(order))
-    step = int(parameters.paths == Paths.PACKET)
-    back_turn = turn % (back_last - back_first)
-    along = np.add.reduceat(delay[path_links], path_start[:-1])
-    # Hosts tag packets for the ports behind theirs, where there are any.
-    num_senders = len(begins) if len(begins) < len(order) else 0
-    num_packets = len(flows.table.flow)
-    table = flows.table._replace(num_senders=num_senders, tag=np.zeros(num_packets if num_senders else 0))
-    if not (parameters.are_told or are_given):
-        slots = min(4 * _most_underway(flows, num_tokens) + 64, MOST_SLOTS)
-        has_bare = parameters.handshake or parameters.acks == Acks.PACKETS
-        table = table._replace(
-            flow=np.zeros(slots, dtype=np.int64),
-            size=np.zeros(slots),
-            remaining=np.zeros(slots if scheduler.needs_remaining else 0),
-            tag=np.zeros(slots if num_senders else 0),
-            bare_size=parameters.ack_size if has_bare else 0.0,
-        )
-    network = PacketNetwork(
-        flows=flows,
-        parameters=parameters,
-        scheduler=scheduler,
-        capacity=capacity[order],
-        delay=delay[order],
-        limits=parameters.limits(at_host[order]) if limits is None else limits,
-        path_start=path_start + np.arange(len(path_start)),
-        path_ports=np.insert(number[path_links], path_start[1:], BEHIND),
-        there=Ways(first, last - first, turn, step),
-        back=Ways(back_first, back_last - back_first, back_turn, step),
-        back_delay=along[back_first + back_turn],
-        table=table,
-        seed=seed,
-        are_given=are_given,
-        num_tokens=num_tokens,
-        token_time=along[first + turn],
-        topology=topology,
-        path=first + turn,
-    )
-    _check_times(network)
-    if network.limits.by_bytes:  # where packets are counted, each port has room for one
-        _check_buffers(network)
-    return network
-
-
-def _most_underway(flows: PacketFlows, num_tokens: int | None) -> int:
-    """Returns how many flows can send at once, and how many packets they have: with tokens, some to each host."""
-    packets = flows.packets
-    if num_tokens is not None:
-        order = np.lexsort((-packets, flows.destination))
-        place = np.arange(len(order)) - np.searchsorted(flows.destination[order], flows.destination[order])
-        packets = packets[order][place < num_tokens]
-    return int(packets.sum()) + len(packets)
-
-
-def _check_times(network: PacketNetwork) -> None:
-    """Refuses packets that would take for ever, or would be sent again all the while that they are underway."""
-    flows, parameters, slowest = network.flows, network.parameters, float(network.capacity.min())
-    with np.errstate(over="ignore"):
-        volume = float(flows.wire.sum() + len(flows.table.flow) * parameters.ack_size)
-        last = float(flows.arrival_time.max(initial=0.0) + volume / np.float64(slowest))
-    if not last < LATEST_TIME:
-        raise WorkloadError(
-            f"the flows have {volume:g} B with headers and acknowledgements, which take until {last:g} s at "
-            f"{slowest:g} B/s: they must be able to end before {LATEST_TIME:g} s"
-        )
-    if network.are_given or not flows.num_flows:
-        return
-    trip, wait = float(flows.table.size.max()) / slowest, parameters.min_rto
-    if not parameters.are_told:
-        trip, wait = trip + 2.0 * float(network.delay.max()), MAX_RTO
-    if trip > MOST_RESENDS * wait and (not parameters.are_told or (network.limits.room < UNLIMITED).any()):
-        least = f"min_rto must be at least {trip / MOST_RESENDS:.3g}" if parameters.are_told else "links must be faster"
-        raise ConfigError(
-            f"min_rto is {shown(parameters.min_rto)}: a packet takes {trip:.3g} s at the slowest port, and a sender, "
-            f"which waits for {wait:g} s at most, would send it again more than {MOST_RESENDS} times meanwhile: {least}"
-        )
-
-
-def _check_buffers(network: PacketNetwork) -> None:
-    """Refuses a buffer without room for a packet that must pass."""
-    flows, parameters, room = network.flows, network.parameters, np.append(network.limits.room, np.inf)
-    room_of_path = np.minimum.reduceat(room[network.path_ports], network.path_start[:-1])
-    data = flows.table.size[flows.first_packet[:-1]]
-    ack = np.full(len(data), parameters.ack_size)
-    there = np.maximum(data, ack) if parameters.handshake else data
-    back = ack if parameters.acks == Acks.PACKETS else 0.0 * ack
-    for ways, needed in ((network.there, there), (network.back, back)):
-        given = room_of_path[ways.first + ways.turn]
-        if (needed > given).any():
-            row = int(np.argmax(np.where(needed > given, needed, 0.0)))
-            raise ConfigError(
-                f"buffer is {shown(parameters.buffer)}: flow {flows.flow_id[row]} sends packets of {needed[row]:g} B "
-                f"(with headers, or acknowledgements) through a port with room for {given[row]:g} B: it must be at "
-                f"least {needed[row]:g} B there"
-            )
 
 
 def too_many_underway(slots: int) -> SimulationError:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.core.snapshot import Snapshot
+from flowsched_gym.core.snapshot import Snapshot, like, pack, shapes_in
 from flowsched_gym.core.threads import Pool
 from flowsched_gym.flows.decisions import NOBODY, Environments, Results
 from flowsched_gym.flows.fields import EPISODE_FIELDS, Fields, fill_flow_fields
@@ -36,12 +36,7 @@ from flowsched_gym.workload import Workload
 PARTS: Final = 200
 """Calls of compiled code in which a run is made: between them it tells how far it is, and can be interrupted."""
 SPARE_ROWS: Final = 1024
-Record = TypeVar("Record", bound=tuple[Any, ...])
 Result = TypeVar("Result")
-ALIGNMENT: Final = 16
-"""Bytes at whose multiples arrays begin."""
-ABSENT: Final = -1
-"""In place of a dimension."""
 
 
 class Outcome(NamedTuple):
@@ -362,42 +357,3 @@ class CompiledPackets:
     def records(self) -> Records:
         """Returns what has become of every flow so far."""
         return self.batch.records(0, self.workload)
-
-
-def pack(record: Record) -> tuple[Record, npt.NDArray[np.uint8]]:
-    """Moves the arrays of a NamedTuple, and of those in it, into one array of bytes, and returns both."""
-    arrays: list[npt.NDArray[Any]] = []
-    _with_arrays(record, arrays.append)
-    ends = np.cumsum([0, *(-(-array.nbytes // ALIGNMENT) * ALIGNMENT for array in arrays)])
-    packed = np.zeros(int(ends[-1]), dtype=np.uint8)
-    begins = iter(ends.tolist())
-
-    def move(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        begin = next(begins)
-        view = packed[begin : begin + array.nbytes].view(array.dtype).reshape(array.shape)
-        view[...] = array
-        return view
-
-    return _with_arrays(record, move), packed
-
-
-def shapes_in(record: Record) -> list[list[int]]:
-    """Lists the shapes of the arrays of a NamedTuple, and of those in it, (num_arrays, most dimensions)."""
-    shapes: list[tuple[int, ...]] = []
-    _with_arrays(record, lambda array: shapes.append(array.shape))
-    most = max(map(len, shapes))
-    return [[*shape, *[ABSENT] * (most - len(shape))] for shape in shapes]
-
-
-def like(record: Record, shapes: IntArray) -> Record:
-    """Makes a NamedTuple with arrays of other shapes, as ``shapes_in`` lists them, and all else the same."""
-    left = iter(shapes.tolist())
-    made: Record = _with_arrays(record, lambda array: np.zeros([n for n in next(left) if n != ABSENT], array.dtype))
-    return made
-
-
-def _with_arrays(value: Any, change: Callable[[npt.NDArray[Any]], object]) -> Any:
-    """Returns a record with its arrays changed, in the order of its fields."""
-    if isinstance(value, np.ndarray):
-        return change(value)
-    return type(value)(*(_with_arrays(each, change) for each in value)) if isinstance(value, tuple) else value

@@ -21,6 +21,7 @@ from flowsched_gym.envs.arguments import (
     link_argument,
 )
 from flowsched_gym.fluid import TransportName, find_transport
+from flowsched_gym.packets.parameters import NetworkParameters
 from flowsched_gym.packets.presets import preset_or_parameters
 from flowsched_gym.topology.fabrics import MOST_SWITCH_HOSTS
 from flowsched_gym.workload import (
@@ -112,18 +113,22 @@ class ArtemisConfig(LinkConfig):
     def check(self) -> None:
         """Refuses figures that are none of the transport's, parameters that packets lack, and two for one thing."""
         find_transport(self.transport, self.transport_figures)
-        if self.packets is not None:
-            preset_or_parameters("packets", self.packets)
-            if self.transport is not TransportName.IDEAL or self.transport_figures is not None:
-                name = "transport_figures" if self.transport is TransportName.IDEAL else "transport"
-                given = getattr(self, name) if name == "transport_figures" else str(self.transport)
-                raise ConfigError(
-                    f"packets is {shown(self.packets)} and {name} is {shown(given)}: a transport is the fluid's, and "
-                    "packets have senders of their own; leave it out"
-                )
+        is_ideal = self.transport is TransportName.IDEAL
+        if self.senders is not None and not (is_ideal and self.transport_figures is None):
+            name = "transport_figures" if is_ideal else "transport"
+            given = self.transport_figures if is_ideal else str(self.transport)
+            raise ConfigError(
+                f"packets is {shown(self.packets)} and {name} is {shown(given)}: a transport is the fluid's, and "
+                "packets have senders of their own; leave it out"
+            )
         for first, second in (("burst_rate", "load"), ("bursts", "seconds")):
             if getattr(self, first) is not None and getattr(self, second) is not None:
                 raise ConfigError(f"{first} and {second} are both given: give one of them")
+
+    @property
+    def senders(self) -> NetworkParameters | None:
+        """Parameters of packets; ``None`` for a fluid."""
+        return None if self.packets is None else preset_or_parameters("packets", self.packets)
 
     def source_of(self, workload: ReadWorkload) -> WorkloadSource:
         """Finds where flows are drawn from; refuses traffic that has no destination and no deadlines."""

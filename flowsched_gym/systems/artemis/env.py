@@ -8,7 +8,6 @@ from flowsched_gym.envs.drawing import View
 from flowsched_gym.envs.episode import EpisodeSetup
 from flowsched_gym.fluid import find_transport
 from flowsched_gym.fluid.disciplines import Ps
-from flowsched_gym.packets.presets import preset_or_parameters
 from flowsched_gym.packets.schedulers import PacketSetup, make_scheduler
 from flowsched_gym.systems.artemis.config import ArtemisConfig, Defer, Observation, Reward
 from flowsched_gym.systems.artemis.panels import artemis_panels
@@ -139,11 +138,11 @@ class ArtemisEnv(DecisionEnv[ArtemisRules]):
 def _network(config: ArtemisConfig, num_hosts: int) -> EpisodeSetup:
     """Makes the network, of a fluid or of packets."""
     topology = big_switch(num_hosts=num_hosts, capacity=config.capacity, delay=config.delay)
-    if config.packets is not None:
+    if config.senders is not None:
         port = PacketSetup(
             scheduler=make_scheduler("fifo", {}),
             topology=topology,
-            parameters=preset_or_parameters("packets", config.packets),
+            parameters=config.senders,
             num_tokens=config.k,
         )
         return PortsSetup(topology=topology, port=port, flow_fields=FLOW_FIELDS, episode_fields=EPISODE_FIELDS)

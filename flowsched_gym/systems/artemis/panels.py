@@ -34,7 +34,6 @@ from flowsched_gym.flows.tokens import Destination, Requests
 from flowsched_gym.fluid.compiled import CompiledSimulation
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.packets.compiled import CompiledPackets
-from flowsched_gym.packets.presets import preset_or_parameters
 from flowsched_gym.packets.simpy import TokenSimulation
 from flowsched_gym.systems.artemis.config import ArtemisConfig, Defer
 
@@ -96,7 +95,7 @@ def artemis_panels(config: ArtemisConfig, scene: Scene, simulation: Episode, mas
 
 
 def _sending(config: ArtemisConfig) -> str:
-    """Says how flows send."""
+    """Describes how flows send."""
     if config.packets is None:
         return f"{config.transport} transport"
     return "packets" if isinstance(config.packets, Mapping) else f"packets ({config.packets})"
@@ -248,7 +247,8 @@ def _stage(config: ArtemisConfig, scene: Scene, simulation: Episode, row: int) -
     if scene.now < float(scene.records.grant_time[row]) + LINKS_OF_PATH * config.delay:
         return "token on its way"
     if isinstance(simulation, (TokenSimulation, CompiledPackets)):
-        connects = preset_or_parameters("packets", config.packets).handshake
+        assert config.senders is not None
+        connects = config.senders.handshake
     else:
         connects = simulation.transport.handshake_round_trips > 0
     return "connects" if connects else "begins to send"
