@@ -1,7 +1,7 @@
 """Lets flows send: stages before that, what happens between the permission and the first byte, and windows.
 
 Functions of stages take ``t.stages`` besides, so that for flows without stages nothing of it is even compiled; see
-``fluid.simpy.waiting``.
+``fluid.simpy.network``.
 """
 
 from typing import Final
