@@ -29,8 +29,8 @@ from flowsched_gym.packets.decision import PacketDecision
 from flowsched_gym.packets.rules.queues import forget_counts
 
 NETWORK: Final = np.dtype([("num_flows", "i8"), ("periods", "i8"), ("waits", "?")], align=True)
-GO_ON: Final = int(Order.GO_ON)
 """A network: its flows, the periods that have begun, and whether an agent is to act."""
+GO_ON: Final = int(Order.GO_ON)
 
 
 class Played(NamedTuple):
