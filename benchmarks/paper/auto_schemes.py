@@ -19,9 +19,9 @@ from flowsched_gym.envs.policies import Policy
 from flowsched_gym.evaluation import make_environment
 from flowsched_gym.evaluation.engines import make_vector
 from flowsched_gym.evaluation.rollout import rollout_vector
+from flowsched_gym.flows.decisions import DecisionKind
 from flowsched_gym.fluid import Records
 from flowsched_gym.fluid.compiled import BatchSimulation
-from flowsched_gym.fluid.decision import DecisionKind
 from flowsched_gym.fluid.disciplines import Mlfq
 from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig
 from flowsched_gym.topology import DEFAULT_CAPACITY, make_topology

@@ -3,7 +3,7 @@
 from flowsched_gym.envs.base import FlowSchedEnv
 from flowsched_gym.envs.decision import DecisionEnv, DecisionVectorEnv
 from flowsched_gym.envs.network_setup import NetworkSetup
-from flowsched_gym.envs.packet_setup import PortsSetup
+from flowsched_gym.envs.packet_setup import PortsSetup, setup_ports
 from flowsched_gym.envs.state import EnvState, VectorState
 from flowsched_gym.envs.vector import FlowSchedVectorEnv
 
@@ -16,4 +16,5 @@ __all__ = [
     "NetworkSetup",
     "PortsSetup",
     "VectorState",
+    "setup_ports",
 ]

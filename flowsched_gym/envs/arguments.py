@@ -26,6 +26,8 @@ from typing import (
 from flowsched_gym.core.checks import COUNT_END, check_choice, check_integer, check_number
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.units import SECONDS_PER_MICROSECOND, gbps_to_capacity
+from flowsched_gym.packets.parameters import NetworkParameters
+from flowsched_gym.packets.presets import preset_or_parameters
 from flowsched_gym.workload import ReadWorkload, WorkloadSource, read_workload
 from flowsched_gym.workload.source import MOST_FLOWS
 
@@ -33,6 +35,8 @@ Name = TypeVar("Name", bound=StrEnum)
 Given = TypeVar("Given")
 Kept = TypeVar("Kept")
 Range = tuple[float, float]
+Packets = str | Mapping[str, Any] | None
+"""An argument: a preset, or parameters of packets; ``None`` for a fluid."""
 
 MOST_SLOTS: Final = 10_000
 """Rows of an observation at most: with so many it has up to 100,000 numbers, and takes a millisecond."""
@@ -129,6 +133,22 @@ def flows_argument(what: str = "flows") -> Any:
     return argument(None, none=OWN, at_least=1, at_most=MOST_FLOWS, meaning=f"{what} of an episode")
 
 
+def packets_argument() -> Any:
+    """Declares packets, in place of a fluid."""
+    return argument(
+        None,
+        convert=_check_packets,
+        meaning='packets in place of a fluid: ``"dctcp"``, ``"cubic"``, ``"newreno"``, ``"reno"``, or parameters of '
+        "``NetworkParameters`` (``docs/packets.md``)",
+        none="a fluid",
+    )
+
+
+def _check_packets(name: str, given: Packets) -> Packets:
+    preset_or_parameters(name, given)
+    return given
+
+
 def link_argument(default: float, note: str = "") -> Any:
     """Declares the capacity of links, with a note on it."""
     return argument(default, between=LINK_GBPS, unit="Gbps", meaning=f"capacity of each link{note and f' ({note})'}")
@@ -190,6 +210,12 @@ class LinkConfig(EnvConfig):
     __slots__ = ()
     link_gbps: float
     link_delay_us: float
+    packets: Packets
+
+    @property
+    def senders(self) -> NetworkParameters | None:
+        """Parameters of packets; ``None`` for a fluid."""
+        return None if self.packets is None else preset_or_parameters("packets", self.packets)
 
     @property
     def capacity(self) -> float:

@@ -1,23 +1,22 @@
 """Networks of packets as environments have them, for both engines."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from flowsched_gym.core.periods import Period
 from flowsched_gym.envs.drawing import Scene
 from flowsched_gym.envs.episode import EpisodeSetup
+from flowsched_gym.flows.decisions import DecisionKind
 from flowsched_gym.flows.fields import Fields
 from flowsched_gym.packets.compiled import CompiledPackets, PacketNetworks
-from flowsched_gym.packets.schedulers import PacketSetup
-from flowsched_gym.packets.simpy import PacketSimulation, TokenSimulation
+from flowsched_gym.packets.parameters import NetworkParameters
+from flowsched_gym.packets.schedulers import PacketSetup, Scheduler
+from flowsched_gym.packets.simpy import FlowSimulation, PacketSimulation, TokenSimulation
 from flowsched_gym.topology import Topology
 from flowsched_gym.workload import Workload
 
-Packets = str | Mapping[str, Any] | None
-"""An argument: a preset, or parameters of packets; ``None`` for a fluid."""
 BYTES_OF_ROW: Final = 300
 """Memory that a flow of the fluid takes."""
 PACKETS_OF_ROW: Final = 6
@@ -30,13 +29,11 @@ class PortsSetup(EpisodeSetup):
 
     Attributes:
         topology: The links behind the ports.
-        port: The ports and their senders; with tokens, the agent grants these.
-        period: When a period ends: after so many s; ``None`` with tokens.
+        port: The ports and their senders, and what the agent is asked.
     """
 
     topology: Topology
     port: PacketSetup
-    period: Period | None = None
     episode_fields: Fields = ()
     flow_fields: Fields = ()
 
@@ -44,6 +41,11 @@ class PortsSetup(EpisodeSetup):
     def num_tokens(self) -> int | None:  # type: ignore[override]  # not to be set
         """Tokens of each destination; ``None`` where flows need none."""
         return self.port.num_tokens
+
+    @property
+    def period(self) -> Period | None:  # type: ignore[override]  # not to be set
+        """When a period ends, where the agent is asked after each."""
+        return self.port.period
 
     def check(self, workload: Workload) -> None:
         """Checks that the packets of the flows are not too many and can be delivered, and that links stay up."""
@@ -57,22 +59,19 @@ class PortsSetup(EpisodeSetup):
         rows = num_packets // PACKETS_OF_ROW + workload.num_flows + sketch // BYTES_OF_ROW
         return rows, f"{num_packets} packets" + (f", a sketch of {sketch} B" if sketch else "")
 
-    def simulate(self, workload: Workload) -> PacketSimulation | TokenSimulation:
+    def simulate(self, workload: Workload) -> PacketSimulation | FlowSimulation | TokenSimulation:
         """Begins an episode on SimPy."""
         self.check_links(workload)
-        if self.period is None:
+        if self.num_tokens is not None:
             return TokenSimulation(workload, self.port)
-        return PacketSimulation(workload, self.port, self.period)
+        return (PacketSimulation if self.port.parameters.are_told else FlowSimulation)(workload, self.port)
 
     def new_batch(self, num_networks: int, workload: Workload, num_threads: int = 1) -> PacketNetworks:
         """Makes compiled networks."""
-        seconds = np.inf if self.period is None else self.period.seconds
-        assert seconds is not None
         return PacketNetworks(
             num_networks,
             self.port,
             workload,
-            seconds=seconds,
             flow_fields=self.flow_fields,
             episode_fields=self.episode_fields,
             num_threads=num_threads,
@@ -83,22 +82,24 @@ class PortsSetup(EpisodeSetup):
         self.check_links(workload)
         return CompiledPackets(batch, workload)
 
-    def scene(self, simulation: PacketSimulation | TokenSimulation | CompiledPackets) -> Scene:
+    def scene(self, simulation: PacketSimulation | FlowSimulation | TokenSimulation | CompiledPackets) -> Scene:
         """Looks at an episode, for pictures; the rate of a flow is its mean since it could begin.
 
         Where senders are told of losses, the bytes that flows have left are those of full packets.
         """
         records, now = simulation.records(), simulation.now
-        if not isinstance(simulation, TokenSimulation) and self.num_tokens is None:
+        if self.port.parameters.are_told:
+            assert not isinstance(simulation, TokenSimulation | FlowSimulation)
             volume, path = records.size, np.zeros(records.num_flows, dtype=np.int64)
             remaining = np.minimum(simulation.packets_left * self.port.parameters.payload, volume)
             active = np.flatnonzero((records.arrival_time <= now) & (remaining > 0.0))
             rate = np.zeros(records.num_flows)
         else:
             assert not isinstance(simulation, PacketSimulation)
-            volume, remaining = simulation.state.volume, simulation.state.remaining
-            path = self.topology.ecmp(records.source, records.destination, records.flow_id, seed=self.port.seed)
-            begun = records.grant_time + self.topology.path_delay(path)
+            volume, remaining, path = simulation.state.volume, simulation.state.remaining, simulation.path
+            begun = records.arrival_time
+            if self.num_tokens is not None:
+                begun = records.grant_time + self.topology.path_delay(path)
             active = np.flatnonzero((begun < now) & (remaining > 0.0))
             rate = np.zeros(records.num_flows)
             rate[active] = (volume - remaining)[active] / (now - begun[active])
@@ -113,5 +114,28 @@ class PortsSetup(EpisodeSetup):
             path=path,
             network=self.topology.network,
             link_names=self.topology.link_names,
-            num_hosts=0 if self.num_tokens is None else self.topology.num_hosts,
+            num_hosts=self.topology.num_hosts,
         )
+
+
+def setup_ports(
+    topology: Topology,
+    scheduler: Scheduler,
+    senders: NetworkParameters,
+    *,
+    asks: DecisionKind = DecisionKind.NOTHING,
+    period: Period | None = None,
+    num_tokens: int | None = None,
+    flow_fields: Fields = (),
+    episode_fields: Fields = (),
+) -> PortsSetup:
+    """Sets ports up for an environment whose senders detect losses; see ``PacketSetup`` and ``EpisodeSetup``."""
+    port = PacketSetup(
+        scheduler=scheduler,
+        topology=topology,
+        parameters=senders,
+        num_tokens=num_tokens,
+        asks=asks,
+        period=period,
+    )
+    return PortsSetup(topology=topology, port=port, flow_fields=flow_fields, episode_fields=episode_fields)

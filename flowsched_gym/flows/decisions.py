@@ -34,6 +34,46 @@ class Order(IntEnum):
     """Begin the period, with the controls as they have been set."""
 
 
+SERVE_FIRST: Final = int(Order.SERVE_FIRST)
+
+
+class DecisionKind(IntEnum):
+    """Kinds of decisions that an agent is asked for, besides the grant of a token."""
+
+    NOTHING = 0
+    """About nothing, or about tokens."""
+    ORDER = 1
+    """Which of the flows that compete goes first, when one of them has begun to send or has sent its last byte."""
+    PATH = 2
+    """Which path a flow takes that arrives, where two or more are there."""
+    PERIOD = 3
+    """How flows are to be controlled from now on, at the beginning and after each period."""
+
+
+class OrderDecision(NamedTuple):
+    """A decision which of the flows ``rows``, (count,), earliest arrival first, goes first."""
+
+    rows: IntArray
+
+    @property
+    def candidates(self) -> IntArray:
+        """Flows to choose from."""
+        return self.rows
+
+
+class PathDecision(NamedTuple):
+    """A decision which path a flow takes, from row ``first`` of the path table to before row ``last``."""
+
+    row: int
+    first: int
+    last: int
+
+    @property
+    def candidates(self) -> IntArray:
+        """The flow, as an array of one row."""
+        return np.array([self.row])
+
+
 class DecisionRules(Protocol):
     """The part of an environment that is its system's: a NamedTuple of its arguments, with these methods.
 
@@ -180,6 +220,21 @@ def take(rules: Any, decision: Any, action: Any) -> tuple[int, int]:
     episode["empty_slot_choices"] += is_replaced
     episode["num_decisions"] += 1
     return order, index
+
+
+@inlined_part
+def serve_slot(decision: Any, action: int) -> tuple[int, int, bool]:
+    """Serves the flow in a slot first; an empty slot stands for the flow that has waited longest."""
+    if action < decision.num_candidates:
+        return SERVE_FIRST, action, False
+    return SERVE_FIRST, 0, action >= max(decision.num_candidates, 1)
+
+
+@inlined_part
+def mask_slots(decision: Any, num_slots: int, mask: BoolArray) -> None:
+    """Writes which slots hold a flow; at the end, the first."""
+    for slot in range(num_slots):
+        mask[slot] = slot < max(decision.num_candidates, 1)
 
 
 @inlined_part

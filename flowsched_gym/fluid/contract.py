@@ -14,9 +14,9 @@ from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.core.errors import ConfigError, SimulationError, listed, shown
 from flowsched_gym.core.hooks import check_hooks, derive_record_type, make_record
 from flowsched_gym.core.periods import Period
+from flowsched_gym.flows.decisions import DecisionKind
 from flowsched_gym.flows.state import Controls, FlowState
 from flowsched_gym.flows.workload import Workload
-from flowsched_gym.fluid.decision import DecisionKind
 from flowsched_gym.fluid.transport import Transport
 from flowsched_gym.machine_code.decorators import chosen_by_type
 from flowsched_gym.topology.network import Network

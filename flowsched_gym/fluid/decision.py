@@ -6,61 +6,23 @@ it out, takes an order, which is checked here, and has the records of the flows.
 
 import math
 from abc import ABC, abstractmethod
-from enum import IntEnum
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.errors import SimulationError
 from flowsched_gym.core.periods import PeriodDecision
-from flowsched_gym.flows.decisions import Order, Rows
+from flowsched_gym.flows.decisions import Order, OrderDecision, PathDecision, Rows
 from flowsched_gym.flows.records import Records
 from flowsched_gym.flows.state import Controls, FlowState
-from flowsched_gym.fluid.routes import Routes, path_is_up
 from flowsched_gym.machine_code.decorators import inlined_part
 from flowsched_gym.topology.network import Network
+from flowsched_gym.topology.routes import Routes, path_is_up
 
 AnyIntArray = npt.NDArray[np.integer[Any]]
 """Rows and numbers of either engine: int64, or as the compiled one keeps them."""
-
-
-class DecisionKind(IntEnum):
-    """Kinds of decisions that an agent is asked for, besides the grant of a token."""
-
-    NOTHING = 0
-    """About nothing, or about tokens."""
-    ORDER = 1
-    """Which of the flows that compete goes first, when one of them has begun to send or has sent its last byte."""
-    PATH = 2
-    """Which path a flow takes that arrives, where two or more are there."""
-    PERIOD = 3
-    """How flows are to be controlled from now on, at the beginning and after each period."""
-
-
-class OrderDecision(NamedTuple):
-    """A decision which of the flows ``rows``, (count,), earliest arrival first, goes first."""
-
-    rows: IntArray
-
-    @property
-    def candidates(self) -> IntArray:
-        """Flows to choose from."""
-        return self.rows
-
-
-class PathDecision(NamedTuple):
-    """A decision which path a flow takes, from row ``first`` of the path table to before row ``last``."""
-
-    row: int
-    first: int
-    last: int
-
-    @property
-    def candidates(self) -> IntArray:
-        """The flow, as an array of one row."""
-        return np.array([self.row])
 
 
 ABOUT_TOKENS: Final = (Order.GRANT, Order.POSTPONE, Order.WAIT)
@@ -87,6 +49,7 @@ class Decision(NamedTuple):
         completion_time: Absolute times in s of the delivery of each flow.
         routes: Between which paths each flow may choose; ``None`` where paths stay.
         record: What the discipline keeps; thresholds of queues, for instance.
+        record_number: Index of this network there, where each has one entry.
         flows: What the rules keep of each flow, columns by name (``flow_fields``).
         episodes: What they keep of each episode, columns by name (``episode_fields``), and what is kept for every
             system: ``num_before``, flows that had been delivered at the last action, and ``acted_at``, when that was in
@@ -116,6 +79,7 @@ class Decision(NamedTuple):
     network: Network
     routes: Routes | None
     record: Any
+    record_number: int
     flows: Rows
     episodes: Rows
 

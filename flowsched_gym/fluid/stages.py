@@ -13,7 +13,6 @@ from flowsched_gym.flows.fields import index_tasks
 from flowsched_gym.flows.state import Controls, FlowState
 from flowsched_gym.flows.workload import Workload
 from flowsched_gym.machine_code.decorators import inlined_part, inlined_rule
-from flowsched_gym.topology.network import Network
 
 NOBODY: Final = -1
 """Ends a list of flows."""
@@ -133,12 +132,6 @@ def _join_groups(stages: Stages, first: int, task: IntArray, depth: IntArray) ->
     stages.working[first + order] = np.repeat(working, sizes)
     inside = np.flatnonzero(~begins)
     stages.next_in_group[first + order[inside - 1]] = order[inside]
-
-
-@inlined_rule
-def first_cpu_path(network: Network) -> int:
-    """Returns the row of the first path that stands for a CPU; behind the last path where there are none."""
-    return len(network.path_start) - 1 - network.num_cpus
 
 
 @inlined_rule

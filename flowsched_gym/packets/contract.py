@@ -16,7 +16,7 @@ from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.hooks import check_hooks, derive_record_type, make_record
 
-HOOKS: Final = ("arrive", "choose")
+HOOKS: Final = ("arrive", "choose", "serve_first")
 BEYOND: Final = -1
 """In place of a queue: the scheduler has no queue for the packet, and drops it."""
 
@@ -91,6 +91,8 @@ class Traffic(NamedTuple):
         payload: Most bytes of payload of a packet.
         size_of_flow: Bytes of payload of each flow, (num_flows,) float64; ``None`` where packets are given.
         due: Absolute deadline of each flow in s, (num_flows,) float64, inf where there is none.
+        arrival_time: When each flow arrives in s, (num_flows,) float64.
+        source: Its host, (num_flows,) int64.
     """
 
     num_packets: int
@@ -102,6 +104,8 @@ class Traffic(NamedTuple):
     payload: float
     size_of_flow: FloatArray | None
     due: FloatArray
+    arrival_time: FloatArray
+    source: IntArray
 
     @property
     def num_keys(self) -> int:
@@ -153,6 +157,11 @@ class Scheduler(ABC):
         while head_size[queue] == 0.0:
             queue += 1
         return queue
+
+    @staticmethod
+    def serve_first(row: int, record: Any) -> None:
+        """Puts a flow before all others, as an agent has decided; without it, no agent can."""
+        return
 
     def __init_subclass__(cls) -> None:
         """Gives a class that defines hooks a type of record of its own, by which the compiled engine finds them."""

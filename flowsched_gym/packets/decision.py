@@ -3,10 +3,15 @@
 from typing import Any, NamedTuple
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
-from flowsched_gym.flows.decisions import Rows
+from flowsched_gym.core.periods import PeriodDecision
+from flowsched_gym.flows.decisions import DecisionKind, OrderDecision, PathDecision, Rows
 from flowsched_gym.flows.state import Controls, FlowState
+from flowsched_gym.machine_code.decorators import chosen_by_presence, inlined_part
 from flowsched_gym.packets.rules.queues import QueueCounts
 from flowsched_gym.topology.network import Network
+from flowsched_gym.topology.routes import Routes
+
+Pending = OrderDecision | PathDecision | PeriodDecision | None
 
 
 class PacketDecision(NamedTuple):
@@ -20,7 +25,7 @@ class PacketDecision(NamedTuple):
         completion_time: Absolute times in s at which last bytes were received, (num_flows,), or will be, where their
             packet has left the port; NaN before.
         state: What receivers have of each flow, in bytes on the wire; ``None`` where senders are told of losses.
-        controls: Of the paths of flows, the first that each takes; ``None`` likewise.
+        controls: Of the paths of flows, the first that each takes.
         network: Links, and paths.
         record: What the scheduler keeps.
         arrival_time: Absolute times in s, (num_flows,).
@@ -47,11 +52,44 @@ class PacketDecision(NamedTuple):
     num_delivered: int
     completion_time: FloatArray
     state: FlowState | None
-    controls: Controls | None
-    network: Network | None
+    controls: Controls
+    network: Network
+    routes: Routes | None
     record: Any
+    record_number: int
     flows: Rows
     episodes: Rows
     arrival_time: FloatArray
     capacity: float
     counts: QueueCounts
+
+
+@inlined_part
+def _shows_none(now: float, active: IntArray, first: int, count: int, state: None) -> None:
+    return
+
+
+@inlined_part
+def _write_rates(now: float, active: IntArray, first: int, count: int, state: FlowState) -> None:
+    for index in range(first, first + count):
+        row = active[index]
+        elapsed = now - state.arrival_time[row]
+        state.rate[row] = state.attained[row] / elapsed if elapsed > 0.0 else 0.0
+
+
+show_rates = chosen_by_presence(_shows_none, _write_rates)
+"""Writes the rates of active flows: the mean of each since its arrival, in B/s, of what its receiver has."""
+
+
+def pending_of(decision: PacketDecision, asks: DecisionKind) -> Pending:
+    """Returns what waits for a decision of a kind, as the fluid has it."""
+    first, routes = decision.first_candidate, decision.routes
+    rows = decision.candidates[first : first + decision.num_candidates]
+    if not decision.is_due or asks is DecisionKind.NOTHING:
+        return None
+    if asks is DecisionKind.PERIOD:
+        return PeriodDecision(decision.num_periods - 1)
+    if asks is DecisionKind.ORDER:
+        return OrderDecision(rows.copy())
+    assert routes is not None
+    return PathDecision(int(rows[0]), int(routes.first[rows[0]]), int(routes.last[rows[0]]))

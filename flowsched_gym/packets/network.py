@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.errors import SimulationError
+from flowsched_gym.core.periods import Period
+from flowsched_gym.flows.decisions import DecisionKind
 from flowsched_gym.flows.state import FlowState, new_flow_state
 from flowsched_gym.packets.contract import PacketTable, Scheduler, Traffic
 from flowsched_gym.packets.parameters import (
@@ -23,6 +25,7 @@ from flowsched_gym.packets.rules.tcp import SENDER, Segments, new_sender
 from flowsched_gym.packets.rules.windows import FIRST_SHARE, Deadlines, Windows
 from flowsched_gym.packets.state import PortLimits
 from flowsched_gym.topology import Topology
+from flowsched_gym.topology.routes import Routes, new_routes
 
 SYN, SYN_ACK, DATA, ACK, READY = range(5)
 """Kinds of packets; ``READY`` ends a handshake."""
@@ -114,6 +117,7 @@ class PacketNetwork(NamedTuple):
         seed: Seed of the sketch's hash.
         are_given: Whether packets are given, in place of flows.
         num_tokens: Flows that a destination lets send at once; ``None`` for no tokens.
+        asks: About what else an agent is asked; ``period``: when a period ends.
         token_time: Time in s that a request, or a token, travels, (num_flows,).
         topology: The links and paths, as a fluid has them.
         path: Path of each flow there, (num_flows,); of those that its packets take in turns, the first.
@@ -134,6 +138,8 @@ class PacketNetwork(NamedTuple):
     seed: int
     are_given: bool
     num_tokens: int | None
+    asks: DecisionKind
+    period: Period | None
     token_time: FloatArray
     topology: Topology
     path: IntArray
@@ -192,6 +198,11 @@ class PacketNetwork(NamedTuple):
         ]
         return np.array(rows, dtype=SENDER)
 
+    def new_routes(self) -> Routes:
+        """Makes the paths between which flows may choose."""
+        first, number, unknown = self.there.first, self.there.number, np.zeros_like(self.there.first)
+        return new_routes(first=first, last=first + number, hash=unknown, destination=self.flows.destination)
+
     def new_state(self) -> FlowState:
         """Makes what rules know of flows of which nothing has been received."""
         flows, never = self.flows, np.full(self.flows.num_flows, np.inf)
@@ -248,6 +259,8 @@ class PacketNetwork(NamedTuple):
             due=flows.table.due,
             largest_packet=largest if self.parameters.are_told else max(largest, self.parameters.ack_size),
             payload=float(self.parameters.payload),
+            arrival_time=flows.arrival_time,
+            source=flows.source,
         )
         return self.scheduler.make_record(traffic, len(self.capacity))
 

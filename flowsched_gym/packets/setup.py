@@ -7,6 +7,8 @@ import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.errors import ConfigError, WorkloadError, shown
+from flowsched_gym.core.periods import Period
+from flowsched_gym.flows.decisions import DecisionKind
 from flowsched_gym.flows.hashing import luck_of
 from flowsched_gym.flows.records import Records, complete_records
 from flowsched_gym.flows.workload import NO_TASK, Workload
@@ -45,6 +47,8 @@ class PacketSetup:
         port: Those of ports that count packets, in place of ``buffer`` and ``mark_at``.
         seed: Seed of the hash by which flows choose among equal paths, and of the sketch's hash.
         num_tokens: Flows that a destination lets send at once; ``None`` for no tokens.
+        asks: About what an agent is asked; ``NOTHING`` where it grants tokens, or where there is none.
+        period: When a period ends, where it is asked after each.
     """
 
     scheduler: Scheduler
@@ -53,6 +57,8 @@ class PacketSetup:
     port: PortParameters | None = None
     seed: int = 0
     num_tokens: int | None = None
+    asks: DecisionKind = DecisionKind.NOTHING
+    period: Period | None = None
 
     @property
     def capacity(self) -> float:
@@ -132,6 +138,8 @@ class PacketSetup:
             seed=self.seed,
             are_given=are_given,
             num_tokens=self.num_tokens,
+            asks=self.asks,
+            period=self.period,
         )
 
     def ideal_fct(self, flows: Workload) -> FloatArray:
@@ -161,6 +169,8 @@ def new_packet_network(
     seed: int = 0,
     are_given: bool = False,
     num_tokens: int | None = None,
+    asks: DecisionKind = DecisionKind.NOTHING,
+    period: Period | None = None,
 ) -> PacketNetwork:
     """Makes a network of ports in which nothing has arrived.
 
@@ -221,6 +231,8 @@ def new_packet_network(
         seed=seed,
         are_given=are_given,
         num_tokens=num_tokens,
+        asks=asks,
+        period=period,
         token_time=along[first + turn],
         topology=topology,
         path=first + turn,

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.machine_code.decorators import inlined_rule
 
 
 class Network(NamedTuple):
@@ -19,6 +20,12 @@ class Network(NamedTuple):
     path_start: IntArray
     path_links: IntArray
     num_cpus: int = 0
+
+
+@inlined_rule
+def first_cpu_path(network: Network) -> int:
+    """Returns the row of the first path that stands for a CPU; behind the last path where there are none."""
+    return len(network.path_start) - 1 - network.num_cpus
 
 
 def longest_path(network: Network) -> int:

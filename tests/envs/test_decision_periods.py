@@ -10,8 +10,8 @@ from gymnasium import spaces
 from flowsched_gym.core.periods import Period
 from flowsched_gym.envs import DecisionEnv, NetworkSetup
 from flowsched_gym.envs.columns import Column, Layout
-from flowsched_gym.flows.decisions import Order
-from flowsched_gym.fluid.decision import Decision, DecisionKind
+from flowsched_gym.flows.decisions import DecisionKind, Order
+from flowsched_gym.fluid.decision import Decision
 from flowsched_gym.fluid.disciplines import Mlfq
 from flowsched_gym.machine_code.numerics import squash
 from flowsched_gym.topology import big_switch

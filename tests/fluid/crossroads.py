@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.fluid import Controls, FlowState, new_controls, new_flow_state
-from flowsched_gym.fluid.routes import NetworkState, Routes, new_chooser, new_routes
 from flowsched_gym.fluid.rules.routing.choose_path import choose_path, review_paths
 from flowsched_gym.topology import fat_tree
 from flowsched_gym.topology.network import Network
+from flowsched_gym.topology.routes import NetworkState, Routes, new_chooser, new_routes
 from flowsched_gym.topology.routing import RoutingKind
 
 GAP = 1.0

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flowsched_gym.core.errors import ConfigError, SimulationError, WorkloadError
+from flowsched_gym.flows.decisions import DecisionKind, PathDecision
 from flowsched_gym.fluid import TRANSPORTS, EventKind, Transport
 from flowsched_gym.fluid.compiled import BatchSimulation
-from flowsched_gym.fluid.decision import DecisionKind, PathDecision
 from flowsched_gym.fluid.disciplines import Fifo, Merp, Ps, Ranked, Srpt
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.topology import ROUTINGS, Topology, fat_tree, leaf_spine, make_routing, one_link, tree9

@@ -10,8 +10,8 @@ import pytest
 from flowsched_gym import replay
 from flowsched_gym.core.errors import ConfigError, SimulationError
 from flowsched_gym.core.periods import Period, PeriodDecision
+from flowsched_gym.flows.decisions import DecisionKind
 from flowsched_gym.fluid.compiled import BatchSimulation, CompiledSimulation
-from flowsched_gym.fluid.decision import DecisionKind
 from flowsched_gym.fluid.disciplines import Mlfq, Ps
 from flowsched_gym.fluid.rules.routing.choose_path import move
 from flowsched_gym.fluid.simpy import Simulation

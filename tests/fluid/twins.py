@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from flowsched_gym.core.errors import SimulationError
+from flowsched_gym.flows.decisions import OrderDecision, PathDecision
 from flowsched_gym.fluid import Discipline, Records
 from flowsched_gym.fluid.compiled import BatchSimulation, CompiledSimulation
-from flowsched_gym.fluid.decision import OrderDecision, PathDecision
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.topology import Topology
 from flowsched_gym.workload import Workload

@@ -9,8 +9,8 @@ from flowsched_gym.envs.drawing.canvas import Canvas
 from flowsched_gym.envs.drawing.cards import HEAT
 from flowsched_gym.envs.drawing.formats import count_text, duration_text, ratio_text, size_text
 from flowsched_gym.envs.drawing.panels import Tone
+from flowsched_gym.flows.decisions import PathDecision
 from flowsched_gym.flows.metrics import count_deadlines, task_completion_times
-from flowsched_gym.fluid.decision import PathDecision
 from flowsched_gym.systems.artemis.env import ArtemisEnv
 from flowsched_gym.systems.artemis.panels import Outlook, shown_destination, time_left
 from flowsched_gym.systems.auto.long_flows.env import AuTOLongFlowsEnv

@@ -27,8 +27,7 @@ from flowsched_gym.envs.drawing.panels import (
 from flowsched_gym.fluid import Records
 from flowsched_gym.fluid.compiled import CompiledSimulation
 from flowsched_gym.fluid.simpy import Simulation
-from flowsched_gym.fluid.stages import first_cpu_path
-from flowsched_gym.topology.network import Network
+from flowsched_gym.topology.network import Network, first_cpu_path
 
 DEADLINES: Final = "Deadlines met so far"
 OUTCOMES_SHOWN: Final = 100

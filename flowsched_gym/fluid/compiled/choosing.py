@@ -7,19 +7,19 @@ from typing import Final
 
 import numpy as np
 
+from flowsched_gym.flows.decisions import DecisionKind
 from flowsched_gym.fluid.compiled.events import note
 from flowsched_gym.fluid.compiled.records import Choosing
 from flowsched_gym.fluid.compiled.sharing import forget_network, mark_changed
 from flowsched_gym.fluid.compiled.tables import NOBODY, Tables, controls_of, network_of, state_of
 from flowsched_gym.fluid.contract import moved
-from flowsched_gym.fluid.decision import DecisionKind
-from flowsched_gym.fluid.routes import NetworkState, count_paths_up, path_is_up
-from flowsched_gym.fluid.rules.ordering.competing import count_first_contest, find_competing, touch_links
 from flowsched_gym.fluid.rules.routing.choose_path import choose_path, note_pauses, review_paths
 from flowsched_gym.fluid.rules.transport.progress import insert_sorted
 from flowsched_gym.fluid.stages import is_sending
 from flowsched_gym.fluid.state import EventKind
 from flowsched_gym.machine_code.decorators import inlined_part
+from flowsched_gym.topology.competing import count_first_contest, find_competing, touch_links
+from flowsched_gym.topology.routes import NetworkState, count_paths_up, path_is_up
 
 _, ORDER, PATH, PERIOD = (int(kind) for kind in DecisionKind)
 START: Final = int(EventKind.START)

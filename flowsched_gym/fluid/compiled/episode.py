@@ -9,6 +9,7 @@ import numpy.typing as npt
 from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.core.errors import SimulationError
 from flowsched_gym.core.periods import PeriodDecision
+from flowsched_gym.flows.decisions import DecisionKind, OrderDecision, PathDecision
 from flowsched_gym.flows.records import Records
 from flowsched_gym.flows.state import Controls, FlowState
 from flowsched_gym.flows.tokens import Requests, requests_of
@@ -17,7 +18,7 @@ from flowsched_gym.fluid.compiled.simulation import BatchSimulation
 from flowsched_gym.fluid.compiled.stepping import decision_of
 from flowsched_gym.fluid.compiled.tables import NOBODY, Tables
 from flowsched_gym.fluid.contract import Discipline
-from flowsched_gym.fluid.decision import Decision, DecisionKind, Engine, OrderDecision, PathDecision, check_order
+from flowsched_gym.fluid.decision import Decision, Engine, check_order
 from flowsched_gym.fluid.stages import Barrier
 from flowsched_gym.fluid.state import EventKind
 from flowsched_gym.topology import Routing, Topology

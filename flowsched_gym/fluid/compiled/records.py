@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.core.periods import Period
-from flowsched_gym.fluid.decision import DecisionKind
-from flowsched_gym.fluid.routes import Chooser, Routes, new_chooser, new_routes
+from flowsched_gym.flows.decisions import DecisionKind
 from flowsched_gym.fluid.rules.sharing import BLOCK
 from flowsched_gym.topology import Routing
+from flowsched_gym.topology.routes import Chooser, Routes, new_chooser, new_routes
 
 Rows = npt.NDArray[Any]
 

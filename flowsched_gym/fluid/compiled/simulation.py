@@ -11,7 +11,7 @@ from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.errors import ConfigError, SimulationError
 from flowsched_gym.core.periods import Period
 from flowsched_gym.core.snapshot import Snapshot
-from flowsched_gym.flows.decisions import Environments, Order, Results
+from flowsched_gym.flows.decisions import DecisionKind, Environments, Order, Results
 from flowsched_gym.flows.fields import OF_TASK, Fields, fill_flow_fields
 from flowsched_gym.flows.hashing import flow_keys
 from flowsched_gym.flows.records import Records, complete_records
@@ -23,7 +23,6 @@ from flowsched_gym.fluid.compiled.stepping import play, step
 from flowsched_gym.fluid.compiled.tables import NOBODY, Tables, new_tables
 from flowsched_gym.fluid.compiled.threads import Result, Threads
 from flowsched_gym.fluid.contract import Discipline, check_discipline, wrong_review_time
-from flowsched_gym.fluid.decision import DecisionKind
 from flowsched_gym.fluid.isolation import ideal_times
 from flowsched_gym.fluid.rules.transport.lossy_senders import begin_senders
 from flowsched_gym.fluid.rules.transport.senders import wire_volume

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.flows.decisions import (
     NOBODY,
+    DecisionKind,
     Order,
     Results,
     asks,
@@ -24,13 +25,13 @@ from flowsched_gym.fluid.compiled.loop import run
 from flowsched_gym.fluid.compiled.orders import give
 from flowsched_gym.fluid.compiled.records import Choosing
 from flowsched_gym.fluid.compiled.tables import Tables, controls_of, network_of, state_of
-from flowsched_gym.fluid.decision import Decision, DecisionKind, periods_until
-from flowsched_gym.fluid.routes import Routes
+from flowsched_gym.fluid.decision import Decision, periods_until
 from flowsched_gym.machine_code.decorators import (
     chosen_by_presence,
     inlined_part,
     threaded_function,
 )
+from flowsched_gym.topology.routes import Routes
 
 _Asked = tuple[IntArray, int, int, IntArray, int, int, int, bool, Routes | None, int]
 """What a ``Decision`` is about: its fields from ``candidates`` to ``can_wait``, ``routes`` and ``num_periods``."""
@@ -214,6 +215,7 @@ def decision_of(t: Tables, n: int, choosing: Choosing | None) -> Decision:
         network_of(t, n, t.capacity),
         routes,
         t.record,
+        n,
         t.flows,
         t.episodes,
     )

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.periods import Period
+from flowsched_gym.flows.decisions import DecisionKind
 from flowsched_gym.flows.fields import EPISODE_FIELDS, Fields
 from flowsched_gym.flows.state import Controls, FlowState
 from flowsched_gym.flows.tokens import DESTINATION
@@ -30,7 +31,6 @@ from flowsched_gym.fluid.compiled.records import (
     new_choosing,
 )
 from flowsched_gym.fluid.contract import Discipline
-from flowsched_gym.fluid.decision import DecisionKind
 from flowsched_gym.fluid.isolation import round_trip_time
 from flowsched_gym.fluid.rules.sharing import Filling, new_filling
 from flowsched_gym.fluid.rules.transport.lossy_senders import Senders

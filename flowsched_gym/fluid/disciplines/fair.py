@@ -8,8 +8,7 @@ from flowsched_gym.flows.state import Controls, FlowState
 from flowsched_gym.fluid.contract import Discipline, Nothing
 from flowsched_gym.fluid.rules.ordering.feedback import catch_up_time, share_least_attained
 from flowsched_gym.fluid.rules.tasks.imminence import Imminence, next_refresh, weigh_by_deadline
-from flowsched_gym.fluid.stages import first_cpu_path
-from flowsched_gym.topology.network import Network
+from flowsched_gym.topology.network import Network, first_cpu_path
 
 
 class Ps(Discipline):

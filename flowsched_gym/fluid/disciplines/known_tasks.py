@@ -10,8 +10,7 @@ from flowsched_gym.flows.state import Controls, FlowState
 from flowsched_gym.flows.workload import Workload
 from flowsched_gym.fluid.contract import Discipline
 from flowsched_gym.fluid.rules.tasks.madd import KnownTasks, TaskKey, serve_shortest
-from flowsched_gym.fluid.stages import first_cpu_path
-from flowsched_gym.topology.network import Network
+from flowsched_gym.topology.network import Network, first_cpu_path
 
 
 class ShortestTasks(Discipline):

@@ -24,8 +24,7 @@ from flowsched_gym.fluid.rules.tasks.queues import (
     next_demotion,
     order_tasks,
 )
-from flowsched_gym.fluid.stages import first_cpu_path
-from flowsched_gym.topology.network import Network
+from flowsched_gym.topology.network import Network, first_cpu_path
 
 REMAINING: Final = int(WithinTask.REMAINING)
 WITHIN: Final = {each.name.lower(): each for each in WithinTask}

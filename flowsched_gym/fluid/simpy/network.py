@@ -19,12 +19,11 @@ from simpy.events import ProcessGenerator
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.periods import Period
 from flowsched_gym.core.simpy_environment import LAST_ROW, NetworkEnvironment, Periods
+from flowsched_gym.flows.decisions import DecisionKind
 from flowsched_gym.flows.state import new_controls, new_flow_state
 from flowsched_gym.flows.tokens import Destination
 from flowsched_gym.fluid.contract import Discipline, check_discipline
-from flowsched_gym.fluid.decision import DecisionKind
 from flowsched_gym.fluid.isolation import check_stages, round_trip_time
-from flowsched_gym.fluid.routes import Routes, new_routes
 from flowsched_gym.fluid.rules.transport.senders import next_window, wire_volume
 from flowsched_gym.fluid.simpy.links import LossyLinks, SharedLinks
 from flowsched_gym.fluid.simpy.paths import FlowletLinks, Paths
@@ -43,6 +42,7 @@ from flowsched_gym.fluid.stages import (
 from flowsched_gym.fluid.state import EventKind
 from flowsched_gym.fluid.transport import TRANSPORTS, Transport, TransportName
 from flowsched_gym.topology import Routing, RoutingKind, Topology, cpu_path
+from flowsched_gym.topology.routes import Routes, new_routes
 from flowsched_gym.workload import LinkChanges, Workload
 
 ECMP: Final = Routing(RoutingKind.ECMP)

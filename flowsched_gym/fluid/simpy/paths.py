@@ -8,13 +8,13 @@ from simpy import Event
 
 from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.core.simpy_environment import NetworkEnvironment
+from flowsched_gym.flows.decisions import PathDecision
 from flowsched_gym.flows.state import Controls, FlowState
-from flowsched_gym.fluid.decision import PathDecision
-from flowsched_gym.fluid.routes import NetworkState, Routes, count_paths_up, new_chooser, path_is_up
 from flowsched_gym.fluid.rules.routing.choose_path import choose_path, note_quiet, review_paths
 from flowsched_gym.fluid.simpy.links import SharedLinks
 from flowsched_gym.topology import Routing
 from flowsched_gym.topology.network import Network
+from flowsched_gym.topology.routes import NetworkState, Routes, count_paths_up, new_chooser, path_is_up
 
 
 class Paths:

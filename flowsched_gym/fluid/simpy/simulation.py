@@ -10,24 +10,14 @@ from simpy import Event
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.periods import Period, PeriodDecision
 from flowsched_gym.core.simpy_environment import Periods
-from flowsched_gym.flows.decisions import Order, Rows
+from flowsched_gym.flows.decisions import DecisionKind, Order, OrderDecision, PathDecision, Rows
 from flowsched_gym.flows.records import Records, complete_records
-from flowsched_gym.flows.state import Controls, FlowState
 from flowsched_gym.flows.tokens import Destination
-from flowsched_gym.fluid.decision import (
-    ABOUT_TOKENS,
-    Decision,
-    DecisionKind,
-    Engine,
-    OrderDecision,
-    PathDecision,
-    check_order,
-)
+from flowsched_gym.fluid.decision import ABOUT_TOKENS, Decision, Engine, check_order
 from flowsched_gym.fluid.isolation import ideal_times
-from flowsched_gym.fluid.rules.ordering.competing import count_first_contest, find_competing, touch_links
 from flowsched_gym.fluid.simpy.network import SimulatedNetwork
 from flowsched_gym.fluid.state import EventKind
-from flowsched_gym.topology.network import Network
+from flowsched_gym.topology.competing import Contest
 
 NO_ROWS: Final[IntArray] = np.zeros(0, dtype=np.int64)
 
@@ -133,7 +123,7 @@ class Simulation(SimulatedNetwork, Engine):
             candidates = pending.candidates, 0, len(pending.candidates)
         instant = (0, self.awaits_decision, self.now, self.num_periods, links.advanced_to)
         delivered = (self.delivery_order, 0, len(self.state.size), self.num_delivered, self.completion_time)
-        flows_and_links = (self.state, self.controls, self.network, self.routes, self.discipline.record)
+        flows_and_links = (self.state, self.controls, self.network, self.routes, self.discipline.record, 0)
         return Decision._make(
             (*instant, *candidates, *active, host, can_wait, *delivered, *flows_and_links, flows, episodes)
         )
@@ -219,37 +209,3 @@ class Simulation(SimulatedNetwork, Engine):
         """Finds the period that begins, if one does; its flows are shown as they stand now."""
         self.links.advance()
         return self._periods.pending()
-
-
-class Contest:
-    """The links on which flows have begun to send, or have sent their last byte, since the last decision.
-
-    Each such flow leads to a call of ``on_touch``.
-    """
-
-    def __init__(self, state: FlowState, controls: Controls, network: Network, *, on_touch: Callable[[], None]) -> None:
-        self._on_touch = on_touch
-        self._state = state
-        self._controls = controls
-        self._network = network
-        self._touched = np.zeros(len(network.capacity), dtype=np.int64)
-        self._competing = np.zeros(len(state.size), dtype=np.int64)
-        self._first = self._last = 0
-
-    def touch(self, row: int) -> None:
-        """Records a flow that has begun to send, or has sent its last byte."""
-        touch_links(self._controls.path[row], self._network, self._touched)
-        self._on_touch()
-
-    def pending(self, active: IntArray, count: int) -> OrderDecision | None:
-        """Returns who competes with those noted since the last decision, if any; see also ``next``."""
-        arrival, path = self._state.arrival_time, self._controls.path
-        self._first = 0
-        self._last = find_competing(active, count, arrival, path, self._network, self._touched, self._competing)
-        return self.next()
-
-    def next(self) -> OrderDecision | None:
-        """Returns who competes next in this instant: on the network first, then on each CPU."""
-        first, last = self._first, self._last
-        self._first += count_first_contest(self._competing, first, last, self._controls.path, self._network)
-        return OrderDecision(self._competing[first : self._first].copy()) if first < last else None

@@ -236,7 +236,21 @@ def _end_timer(now: float, t: Tables, u: Underway, s: DetectingSenders) -> None:
             _send(now, row, t, u, s)
 
 
+@inlined_part
+def _state_of(s: DetectingSenders) -> FlowState:
+    return s.state
+
+
+@inlined_part
+def _take_path(row: int, path: int, s: DetectingSenders) -> None:
+    choice = path - s.there.first[row]
+    s.there.turn[row] = choice
+    s.back.turn[row] = choice % s.back.number[row]
+
+
 KINDS[DetectingSenders] = {
+    "state_of": _state_of,
+    "take_path": _take_path,
     "begin": _begin,
     "lose": _lose,
     "leave": _leave,

@@ -20,14 +20,15 @@ from flowsched_gym.flows.records import Records
 from flowsched_gym.flows.state import FlowState
 from flowsched_gym.flows.tokens import Requests, requests_of
 from flowsched_gym.machine_code.decorators import compiled_for, compiles
+from flowsched_gym.packets.compiled.asking import PERIODS, Asking
 from flowsched_gym.packets.compiled.detecting import NO_SLOT, DetectingSenders
 from flowsched_gym.packets.compiled.network import Network, new_network, run_network
 from flowsched_gym.packets.compiled.state import COMPLETED, HOPS, Tables
 from flowsched_gym.packets.compiled.stepping import NETWORK, Played, decision_of, play, step
-from flowsched_gym.packets.compiled.tokens import ASKING
+from flowsched_gym.packets.compiled.tokens import ASKING, Tokens
 from flowsched_gym.packets.compiled.told import ToldSenders
 from flowsched_gym.packets.contract import HOOKS, Scheduler, hook_error
-from flowsched_gym.packets.decision import PacketDecision
+from flowsched_gym.packets.decision import PacketDecision, Pending, pending_of
 from flowsched_gym.packets.network import PacketNetwork, too_many_underway
 from flowsched_gym.packets.setup import PacketSetup
 from flowsched_gym.packets.state import FlowOutcomes
@@ -120,8 +121,8 @@ class _Content(NamedTuple):
 class PacketNetworks:
     """Networks with flows of their own, event for event as ``packets.simpy`` simulates one.
 
-    Where flows need no tokens, a period takes so many seconds. The environment keeps fields of each flow, and of each
-    episode, ``episodes``. The flows of an example show how networks are laid out.
+    The environment keeps fields of each flow, and of each episode, ``episodes``. The flows of an example show how
+    networks are laid out.
 
     Raises:
         ConfigError: Machine code is switched off.
@@ -133,7 +134,6 @@ class PacketNetworks:
         setup: PacketSetup,
         example: Workload,
         *,
-        seconds: float = np.inf,
         flow_fields: Fields,
         episode_fields: Fields,
         num_threads: int = 1,
@@ -141,6 +141,7 @@ class PacketNetworks:
         if not compiles():
             raise ConfigError("NUMBA_DISABLE_JIT is set: engine 'compiled' is machine code alone; use engine 'simpy'")
         self.topology = setup.topology
+        self.asks = setup.asks
         self.episodes = np.zeros(num_networks, dtype=np.dtype([*episode_fields, *EPISODE_FIELDS], align=True))
         self._setup = setup
         self._example = example
@@ -149,13 +150,13 @@ class PacketNetworks:
         nothing = np.zeros(0, dtype=np.uint8)
         self._contents: dict[int, _Content] = {}
         self._packed: list[npt.NDArray[np.uint8]] = [nothing] * num_networks
-        self._played = Played(self._networks, self.episodes, seconds)
+        self._played = Played(self._networks, self.episodes)
         self._step: Callable[..., int] | None = None
         self._pool = Pool(num_threads) if num_threads > 1 else None
 
     def load(self, number: int, workload: Workload) -> None:
         """Puts the flows of a workload into a network, at time 0."""
-        self._networks[number] = (workload.num_flows, 0, False)
+        self._networks[number] = (workload.num_flows, False)
         self.episodes[number] = 0
         self._contents[number], self._packed[number] = pack(self._content(workload))
 
@@ -175,7 +176,7 @@ class PacketNetworks:
     def decision(self, number: int) -> PacketDecision:
         """Lays out what a network asks."""
         content = self._contents[number]
-        return decision_of(content.network, content.columns, self._played, number, content.network.tokens)
+        return decision_of(content.network, content.columns, self._played, number)
 
     def step(self, environments: Environments, actions: npt.NDArray[Any], results: Results) -> tuple[IntArray, int]:
         """Steps environments; see ``BatchSimulation.step``."""
@@ -236,7 +237,8 @@ class PacketNetworks:
 
     def num_periods(self, number: int) -> int:
         """Returns how many periods of a network have begun."""
-        return int(self._networks["periods"][number])
+        asker = self.network(number).asker
+        return int(asker.numbers[PERIODS]) if isinstance(asker, Asking) else 0
 
     def awaits_decision(self, number: int) -> bool:
         """Returns whether a network waits until an agent acts."""
@@ -244,10 +246,11 @@ class PacketNetworks:
 
     def outcomes(self, number: int) -> tuple[FloatArray, FloatArray]:
         """Returns when the flows of a network were let send and were delivered, in s, (num_flows,) each; NaN if not."""
-        tables, underway, senders, tokens = self.network(number)
+        tables, _, senders, asker = self.network(number)
         completion = senders.completion_time.copy()
         completion[completion > tables.clock[0]] = np.nan
-        return (underway.arrival_time if tokens is None else tokens.grant_time).copy(), completion
+        grants = isinstance(asker, Tokens)
+        return (asker.grant_time if grants else asker.arrival_time).copy(), completion
 
     def records(self, number: int, workload: Workload) -> Records:
         """Returns what has become of every flow of a network so far."""
@@ -287,7 +290,7 @@ class PacketNetworks:
         network = self._setup.network(workload)
         columns = np.zeros(workload.num_flows, dtype=self._flow_type)
         fill_flow_fields(columns, self._flow_type.names or (), workload, network.ideal_fct)
-        return _Content(new_network(network, counted=not network.has_slots), columns)
+        return _Content(new_network(network, counted=not network.topology.num_hosts), columns)
 
 
 def _alone(name: str) -> Any:
@@ -334,10 +337,27 @@ class CompiledPackets:
         return state
 
     @property
+    def path(self) -> IntArray:
+        """Path of each flow, the first of those that its packets take in turns, (num_flows,)."""
+        asker: Any = self.batch.network(0).asker
+        path: IntArray = asker.controls.path
+        return path
+
+    @property
+    def num_periods(self) -> int:
+        """Periods that have begun."""
+        return self.batch.num_periods(0)
+
+    @property
+    def pending(self) -> Pending:
+        """What waits for a decision, if anything but a token does."""
+        return pending_of(self.batch.decision(0), self.batch.asks)
+
+    @property
     def destinations(self) -> dict[int, Requests]:
         """Receiving hosts by host number; empty without tokens."""
-        tokens = self.batch.network(0).tokens
-        if tokens is None:
+        tokens = self.batch.network(0).asker
+        if not isinstance(tokens, Tokens):
             return {}
         hosts = np.unique(self.workload.destination).tolist()
         return {host: requests_of(tokens.destinations[host], tokens.requests, tokens.holders) for host in hosts}
@@ -345,8 +365,8 @@ class CompiledPackets:
     @property
     def asking(self) -> Requests | None:
         """Destination that waits for a decision, if any."""
-        tokens = self.batch.network(0).tokens
-        if tokens is None or tokens.numbers[ASKING] == NOBODY:
+        tokens = self.batch.network(0).asker
+        if not isinstance(tokens, Tokens) or tokens.numbers[ASKING] == NOBODY:
             return None
         return requests_of(tokens.destinations[tokens.numbers[ASKING]], tokens.requests, tokens.holders)
 

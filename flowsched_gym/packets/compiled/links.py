@@ -5,6 +5,7 @@ from typing import Any, Final
 import numpy as np
 from numba.extending import overload
 
+from flowsched_gym.flows.state import FlowState
 from flowsched_gym.machine_code.decorators import INLINED, OPTIONS, inlined_part
 from flowsched_gym.packets.compiled.heaps import set_time
 from flowsched_gym.packets.compiled.ports import begin_transmission, end_transmission, receive
@@ -27,6 +28,21 @@ def of_senders(function: Any) -> Any:
     options: Any = {**OPTIONS, **INLINED}
     overload(call, strict=False, jit_options=options)(find)
     return call
+
+
+@of_senders
+def begin(now: float, row: int, t: Tables, u: Underway, s: Any) -> None:
+    """Lets a flow arrive."""
+
+
+@of_senders
+def state_of(s: Any) -> FlowState | None:
+    """Returns what receivers have of flows, where senders detect losses."""
+
+
+@of_senders
+def take_path(row: int, path: int, s: Any) -> None:
+    """Sends the packets of a flow from now on, and what answers them, along a path."""
 
 
 @of_senders

@@ -3,14 +3,17 @@
 One port is the smallest network. Machine code is of one kind of senders, and of one scheduler.
 """
 
-from typing import Any, NamedTuple
+from types import NoneType
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from flowsched_gym.machine_code.decorators import threaded_function
+from flowsched_gym.flows.decisions import DecisionKind
+from flowsched_gym.machine_code.decorators import chosen_by_type, threaded_function
+from flowsched_gym.packets.compiled.asking import Asking, asks_agent, new_asking, note_ends, waits_for_path
 from flowsched_gym.packets.compiled.detecting import DetectingSenders, new_detecting
 from flowsched_gym.packets.compiled.heaps import next_time
-from flowsched_gym.packets.compiled.links import choose, depart, enter, is_behind, of_senders
+from flowsched_gym.packets.compiled.links import begin, choose, depart, enter, is_behind, of_senders
 from flowsched_gym.packets.compiled.state import (
     ARRIVED,
     COMPLETED,
@@ -23,20 +26,15 @@ from flowsched_gym.packets.compiled.state import (
 )
 from flowsched_gym.packets.compiled.tokens import (
     Tokens,
+    asks_for_grant,
     new_tokens,
+    next_start,
+    request_token,
     return_tokens,
-    start_time,
-    stops,
-    take_start,
-    waits_for_token,
+    take_granted,
 )
 from flowsched_gym.packets.compiled.told import GivenPackets, ToldSenders, new_told
 from flowsched_gym.packets.network import PacketNetwork
-
-
-@of_senders
-def begin(now: float, row: int, t: Tables, u: Underway, s: Any) -> None:
-    """Lets a flow arrive."""
 
 
 @of_senders
@@ -55,13 +53,63 @@ def end_timer(now: float, t: Tables, u: Underway, s: Any) -> None:
     """Looks at the first timer, whose time has come."""
 
 
+_NOBODY_ASKED: Final[dict[str, Any]] = {
+    "waits": lambda row, asker: False,
+    "start_time": lambda asker: np.inf,
+    "take_start": lambda asker: NONE,
+    "note_over": lambda t, senders, asker: None,
+    "stops": lambda num_over, num_flows, asker: False,
+}
+_ASKERS: Final[dict[type, dict[str, Any]]] = {
+    NoneType: _NOBODY_ASKED,
+    Asking: {**_NOBODY_ASKED, "waits": waits_for_path, "note_over": note_ends, "stops": asks_agent},
+    Tokens: {
+        "waits": request_token,
+        "start_time": next_start,
+        "take_start": take_granted,
+        "note_over": return_tokens,
+        "stops": asks_for_grant,
+    },
+}
+_of_asker = chosen_by_type(lambda name, asker: _ASKERS[asker][name])
+
+
+@_of_asker
+def waits(row: int, asker: Any) -> bool:
+    """Notes a flow that arrives; returns whether an agent decides before it begins."""
+    raise NotImplementedError
+
+
+@_of_asker
+def start_time(asker: Any) -> float:
+    """Returns when the next flow that an agent has let begin does so, in s, or inf."""
+    raise NotImplementedError
+
+
+@_of_asker
+def take_start(asker: Any) -> int:
+    """Takes that flow out, and returns it."""
+    raise NotImplementedError
+
+
+@_of_asker
+def note_over(t: Tables, senders: Any, asker: Any) -> None:
+    """Notes the flows that are over."""
+
+
+@_of_asker
+def stops(num_over: int, num_flows: int, asker: Any) -> bool:
+    """Returns, at the end of an instant, whether an agent is asked, or all flows are over."""
+    raise NotImplementedError
+
+
 class Network(NamedTuple):
-    """A network in the compiled engine."""
+    """A network in the compiled engine, and what an agent is asked, if any is."""
 
     tables: Tables
     underway: Underway
     senders: Any
-    tokens: Tokens | None
+    asker: Tokens | Asking | None
 
 
 def new_network(network: PacketNetwork, *, num_rows: int = 0, counted: bool = False) -> Network:
@@ -72,7 +120,12 @@ def new_network(network: PacketNetwork, *, num_rows: int = 0, counted: bool = Fa
         senders = GivenPackets(network.there)
     else:
         senders = new_told(network) if network.parameters.are_told else new_detecting(network)
-    return Network(tables, new_underway(network), senders, new_tokens(network))
+    asker: Tokens | Asking | None = None
+    if network.num_tokens is not None:
+        asker = new_tokens(network)
+    elif network.asks is not DecisionKind.NOTHING:
+        asker = new_asking(network)
+    return Network(tables, new_underway(network), senders, asker)
 
 
 @threaded_function
@@ -84,7 +137,7 @@ def run_network(network: Network, goal: int, until: float) -> None:
     Raises:
         IndexError: A hook is at fault, or more packets are on their way than there are slots: see ``Ports.fault``.
     """
-    t, u, s, tokens = network
+    t, u, s, asker = network
     num_flows = len(u.arrivals)
     now, arrived = t.clock[0], t.counts[ARRIVED]
     while True:
@@ -94,9 +147,9 @@ def run_network(network: Network, goal: int, until: float) -> None:
         for index in range(len(u.delays.forth)):
             if u.lists[0, index] != NONE and t.packets.time[u.lists[0, index]] < hop:
                 hop, which = t.packets.time[u.lists[0, index]], index
-        start = start_time(tokens)
+        start = start_time(asker)
         time = min(end, hop, timer, arrival, start)
-        if time > now and stops(t.counts[COMPLETED], num_flows, tokens):
+        if time > now and stops(t.counts[COMPLETED], num_flows, asker):
             break
         if time > now and now < until and u.counts[IDLE] > 0:
             choose(now, t, u)
@@ -114,7 +167,7 @@ def run_network(network: Network, goal: int, until: float) -> None:
             u.lists[0, which] = t.packets.after[p]
             if is_behind(p, t, u):
                 take(now, p, t, u, s)
-                return_tokens(t, s, tokens)
+                note_over(t, s, asker)
             else:
                 enter(now, p, t, u, s)
         elif end <= now:
@@ -122,10 +175,10 @@ def run_network(network: Network, goal: int, until: float) -> None:
         elif timer <= now:
             end_timer(now, t, u, s)
         elif arrival <= now:
-            if not waits_for_token(u.arrivals[arrived], tokens):
+            if not waits(u.arrivals[arrived], asker):
                 begin(now, u.arrivals[arrived], t, u, s)
             arrived += 1
         else:
-            begin(now, take_start(tokens), t, u, s)
+            begin(now, take_start(asker), t, u, s)
     t.clock[0] = now
     t.counts[ARRIVED] = arrived

@@ -1,5 +1,6 @@
 """Steps environments in compiled code, one network at a time; see ``fluid.compiled.stepping``, which does the same."""
 
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -21,148 +22,158 @@ from flowsched_gym.flows.decisions import (
     reward,
     take,
 )
-from flowsched_gym.machine_code.decorators import chosen_by_presence, inlined_part, threaded_function
+from flowsched_gym.machine_code.decorators import chosen_by_type, inlined_part, threaded_function
+from flowsched_gym.packets.compiled.asking import (
+    ACTIVE,
+    ASKED,
+    FIRST,
+    PATH,
+    PERIODS,
+    Asking,
+    begins_period,
+    carry_out,
+    next_period_time,
+)
+from flowsched_gym.packets.compiled.links import state_of
 from flowsched_gym.packets.compiled.network import Network, run_network
 from flowsched_gym.packets.compiled.state import COMPLETED
 from flowsched_gym.packets.compiled.tokens import ASKING, LAST_ASKING, Tokens, give_order
-from flowsched_gym.packets.decision import PacketDecision
-from flowsched_gym.packets.rules.queues import forget_counts
+from flowsched_gym.packets.decision import PacketDecision, show_rates
 
-NETWORK: Final = np.dtype([("num_flows", "i8"), ("periods", "i8"), ("waits", "?")], align=True)
-"""A network: its flows, the periods that have begun, and whether an agent is to act."""
+NETWORK: Final = np.dtype([("num_flows", "i8"), ("waits", "?")], align=True)
+"""A network: its flows, and whether an agent is to act."""
 GO_ON: Final = int(Order.GO_ON)
 
 
 class Played(NamedTuple):
-    """Networks whose agents act once per period: (num_networks,) of ``NETWORK`` and of what is kept of episodes."""
+    """Networks that agents play: (num_networks,) of ``NETWORK`` and of what is kept of episodes."""
 
     networks: npt.NDArray[Any]
     episodes: npt.NDArray[Any]
-    seconds: float
+
+
+def _by_asker(of_tokens: Callable[..., Any], of_flows: Callable[..., Any]) -> Callable[..., Any]:
+    """Calls one function where an agent grants tokens, and another where it is asked anything else."""
+    return chosen_by_type(lambda name, asker: of_tokens if asker is Tokens else of_flows)(of_flows)
 
 
 @inlined_part
-def _of_period(network: Network, columns: Rows, played: Played, n: int, tokens: None) -> PacketDecision:
+def _of_tokens(now: float, waits: bool, asker: Tokens) -> Any:
+    """Lays out what a destination asks."""
+    d = asker.destinations[asker.numbers[LAST_ASKING]]
+    can_wait, asked = d["num_holders"] > 0 or d["expected"] > 0, (asker.requests, d["head"], d["tail"] - d["head"])
+    return 0, *asked, asker.holders, d["first_holder"], d["num_holders"], d["host"], can_wait, None
+
+
+@inlined_part
+def _of_flows(now: float, waits: bool, asker: Asking) -> Any:
+    """Lays out what is asked of flows."""
+    numbers, count = asker.numbers, 0
+    if waits:
+        count = min(numbers[ASKED], 1) if asker.kind == PATH else numbers[ASKED]
+    asked = (asker.asked, numbers[FIRST], count)
+    return numbers[PERIODS], *asked, asker.active, 0, numbers[ACTIVE], NOBODY, False, asker.routes
+
+
+_asked_of = _by_asker(_of_tokens, _of_flows)
+
+
+@inlined_part
+def decision_of(network: Network, columns: Rows, played: Played, n: int) -> PacketDecision:
+    """Lays out what network ``n`` asks, with what is kept of its flows, (num_flows,); also called from Python."""
+    tables, _, senders, asker = network
+    net, now, state = played.networks[n], tables.clock[0], state_of(senders)
+    periods, asked, first_asked, num_asked, active, first_active, num_active, host, can_wait, routes = _asked_of(
+        now, net["waits"], asker
+    )
+    show_rates(now, active, first_active, num_active, state)
+    return PacketDecision(
+        n,
+        net["waits"],
+        now,
+        periods,
+        now,
+        asked,
+        first_asked,
+        num_asked,
+        active,
+        first_active,
+        num_active,
+        host,
+        can_wait,
+        senders.order,
+        0,
+        net["num_flows"],
+        tables.counts[COMPLETED],
+        senders.completion_time,
+        state,
+        asker.controls,
+        asker.network,
+        routes,
+        tables.record,
+        0,
+        columns,
+        played.episodes,
+        asker.arrival_time,
+        tables.ports.capacity[0],
+        tables.queue_counts,
+    )
+
+
+@inlined_part
+def _give_token(network: Network, order: int, index: int, asker: Tokens) -> None:
+    give_order(network.tables.clock[0], order, index, asker)
+
+
+@inlined_part
+def _give_to_flow(network: Network, order: int, index: int, asker: Asking) -> None:
     tables, underway, senders, _ = network
-    net = played.networks[n]
-    return PacketDecision(
-        n,
-        net["waits"],
-        tables.clock[0],
-        net["periods"],
-        tables.clock[0],
-        senders.order,
-        0,
-        0,
-        senders.order,
-        0,
-        0,
-        NOBODY,
-        False,
-        senders.order,
-        0,
-        net["num_flows"],
-        tables.counts[COMPLETED],
-        senders.completion_time,
-        None,
-        None,
-        None,
-        tables.record,
-        columns,
-        played.episodes,
-        underway.arrival_time,
-        tables.ports.capacity[0],
-        tables.queue_counts,
-    )
+    carry_out(tables.clock[0], order, index, tables, underway, senders, asker)
+
+
+_give = _by_asker(_give_token, _give_to_flow)
 
 
 @inlined_part
-def _of_request(network: Network, columns: Rows, played: Played, n: int, tokens: Tokens) -> PacketDecision:
-    tables, _, senders, _ = network
-    net, d = played.networks[n], tokens.destinations[tokens.numbers[LAST_ASKING]]
-    return PacketDecision(
-        n,
-        net["waits"],
-        tables.clock[0],
-        0,
-        tables.clock[0],
-        tokens.requests,
-        d["head"],
-        d["tail"] - d["head"],
-        tokens.holders,
-        d["first_holder"],
-        d["num_holders"],
-        d["host"],
-        d["num_holders"] > 0 or d["expected"] > 0,
-        senders.order,
-        0,
-        net["num_flows"],
-        tables.counts[COMPLETED],
-        senders.completion_time,
-        senders.state,
-        tokens.controls,
-        tokens.network,
-        tables.record,
-        columns,
-        played.episodes,
-        senders.state.arrival_time,
-        tables.ports.capacity[0],
-        tables.queue_counts,
-    )
-
-
-decision_of = chosen_by_presence(_of_period, _of_request)
-"""Lays out what network ``n`` asks, with what is kept of its flows, (num_flows,); also called from Python."""
+def give(network: Network, played: Played, n: int, order: int, index: int) -> None:
+    """Carries out an ``Order``."""
+    played.networks[n]["waits"] = False
+    _give(network, order, index, network.asker)
 
 
 @inlined_part
-def _begin_period(network: Network, played: Played, n: int, order: int, index: int, tokens: None) -> None:
-    net = played.networks[n]
-    net["waits"] = False
-    if net["periods"] > 1:
-        forget_counts(network.tables.queue_counts)
+def _waits_for_grant(num_over: int, num_flows: int, asker: Tokens) -> bool:
+    return asker.numbers[ASKING] != NOBODY  # type: ignore[no-any-return]  # a boolean
 
 
 @inlined_part
-def _at_destination(network: Network, played: Played, n: int, order: int, index: int, tokens: Tokens) -> None:
-    net = played.networks[n]
-    net["waits"] = False
-    give_order(network.tables.clock[0], order, index, tokens)
+def _waits_for_order(num_over: int, num_flows: int, asker: Asking) -> bool:
+    return asker.numbers[ASKED] > 0 or (num_over < num_flows and begins_period(num_over, asker))
 
 
-give = chosen_by_presence(_begin_period, _at_destination)
-"""Carries out an ``Order``: at a period the only one is to go on, with the controls as they have been set."""
+_waits = _by_asker(_waits_for_grant, _waits_for_order)
 
 
 @inlined_part
-def _run_to_period(network: Network, columns: Rows, played: Played, n: int, rules: Any, tokens: None) -> PacketDecision:
-    """Runs a network to the next period in which there is something to decide, or until all flows are over."""
+def _any_time(asker: Tokens) -> float:
+    return np.inf
+
+
+_next_time = _by_asker(_any_time, next_period_time)
+
+
+@inlined_part
+def _run(network: Network, columns: Rows, played: Played, n: int, rules: Any) -> PacketDecision:
+    """Runs a network until there is something to decide, or all flows are over."""
     tables, net = network.tables, played.networks[n]
     while True:
         if not net["waits"] and tables.counts[COMPLETED] < net["num_flows"]:
-            run_network(network, net["num_flows"], net["periods"] * played.seconds)
-            if tables.counts[COMPLETED] < net["num_flows"]:
-                net["periods"] += 1
-                net["waits"] = True
-        decision = decision_of(network, columns, played, n, tokens)
+            run_network(network, net["num_flows"], _next_time(network.asker))
+            net["waits"] = _waits(tables.counts[COMPLETED], net["num_flows"], network.asker)
+        decision = decision_of(network, columns, played, n)
         if not net["waits"] or asks(rules, decision):
             return decision
-        give(network, played, n, GO_ON, 0, tokens)
-
-
-@inlined_part
-def _run_to_request(
-    network: Network, columns: Rows, played: Played, n: int, rules: Any, tokens: Tokens
-) -> PacketDecision:
-    """Runs a network until a destination asks, or all flows are over."""
-    net = played.networks[n]
-    if not net["waits"] and network.tables.counts[COMPLETED] < net["num_flows"]:
-        run_network(network, net["num_flows"], np.inf)
-        net["waits"] = tokens.numbers[ASKING] != NOBODY
-    return decision_of(network, columns, played, n, tokens)
-
-
-_run = chosen_by_presence(_run_to_period, _run_to_request)
+        give(network, played, n, GO_ON, 0)
 
 
 @inlined_part
@@ -170,7 +181,7 @@ def _take(network: Network, played: Played, rules: Any, decision: PacketDecision
     """Takes an action in a network."""
     order, index = take(rules, decision, action)
     if decision.is_due:
-        give(network, played, decision.number, order, index, network.tokens)
+        give(network, played, decision.number, order, index)
 
 
 @threaded_function
@@ -194,8 +205,8 @@ def step(
         forget_step(results, e)
         if over[e]:
             return 0
-        _take(network, played, rules, decision_of(network, columns, played, n, network.tokens), actions[e])
-    decision = _run(network, columns, played, n, rules, network.tokens)
+        _take(network, played, rules, decision_of(network, columns, played, n), actions[e])
+    decision = _run(network, columns, played, n, rules)
     if acts:
         num_finished = note_step(rules, decision, max_decisions, over, results, e, 0)
     note_shown(rules, decision, results, e)
@@ -221,14 +232,14 @@ def play(
 ) -> int:
     """Plays an environment that waits for a decision to its end by a policy; returns the number of decisions."""
     num_decisions = 0
-    decision = decision_of(network, columns, played, n, network.tokens)
+    decision = decision_of(network, columns, played, n)
     while not over[e]:
         observe(rules, decision, results.observation[e])
         mask(rules, decision, results.mask[e])
         choose(policy, weights[e], results.observation[e], results.mask[e], scratch, room[e])
         _take(network, played, rules, decision, actions[e])
         num_decisions += 1
-        decision = _run(network, columns, played, n, rules, network.tokens)
+        decision = _run(network, columns, played, n, rules)
         results.reward[e] += reward(rules, decision, played.episodes[n]["num_before"], results.terms[e])
         over[e] = not decision.is_due or played.episodes[n]["num_decisions"] >= max_decisions
     results.terminated[e] = not decision.is_due

@@ -1,6 +1,6 @@
 """Flows that wait for tokens before they begin, in compiled code; see ``flows.tokens``.
 
-Each function takes the tokens last; where flows need none, there is nothing of it.
+Each function takes the tokens last.
 """
 
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ from flowsched_gym.flows.tokens import (
     queue_request,
     return_token,
 )
-from flowsched_gym.machine_code.decorators import chosen_by_presence, inlined_part
+from flowsched_gym.machine_code.decorators import inlined_part
 from flowsched_gym.packets.compiled.heaps import Heap, new_heap, next_time, set_time
 from flowsched_gym.packets.compiled.state import COMPLETED, Tables, whole
 from flowsched_gym.packets.network import PacketNetwork
@@ -45,6 +45,7 @@ class Tokens(NamedTuple):
             are looked at at the end of this instant; tokens that have been returned.
         controls: Those of paths.
         network: Links and paths, as rules know them.
+        arrival_time: Absolute times in s, (num_flows,).
     """
 
     destinations: npt.NDArray[Any]
@@ -57,12 +58,12 @@ class Tokens(NamedTuple):
     numbers: IntArray
     controls: Controls
     network: Links
+    arrival_time: FloatArray
 
 
-def new_tokens(network: PacketNetwork) -> Tokens | None:
-    """Makes destinations with all their tokens, where flows need them."""
-    if network.num_tokens is None:
-        return None
+def new_tokens(network: PacketNetwork) -> Tokens:
+    """Makes destinations with all their tokens."""
+    assert network.num_tokens is not None
     num_flows, num_hosts = network.flows.num_flows, network.topology.num_hosts
     destinations = np.zeros(num_hosts, dtype=DESTINATION).view(np.recarray)
     counts = np.bincount(network.flows.destination, minlength=num_hosts)
@@ -80,62 +81,35 @@ def new_tokens(network: PacketNetwork) -> Tokens | None:
         numbers=np.array([NOBODY, network.flows.destination.min(initial=num_hosts - 1), 0, 0]),
         controls=new_controls(network.path.copy()),
         network=network.topology.network,
+        arrival_time=network.flows.arrival_time.copy(),
     )
 
 
 @inlined_part
-def _never(tokens: None) -> float:
-    return np.inf
-
-
-@inlined_part
-def _next_start(tokens: Tokens) -> float:
+def next_start(tokens: Tokens) -> float:
+    """Returns when the next token arrives, in s, or inf."""
     return next_time(tokens.starts)
 
 
-start_time = chosen_by_presence(_never, _next_start)
-"""Returns when the next token arrives, in s, or inf."""
-
-
 @inlined_part
-def _nobody(tokens: None) -> int:
-    return NOBODY
-
-
-@inlined_part
-def _next_starter(tokens: Tokens) -> int:
+def take_granted(tokens: Tokens) -> int:
+    """Takes out the flow whose token arrives first, and returns it."""
     row: int = tokens.starts.items[0]
     set_time(row, np.inf, tokens.starts)
     return row
 
 
-take_start = chosen_by_presence(_nobody, _next_starter)
-"""Takes out the flow whose token arrives first, and returns it."""
-
-
 @inlined_part
-def _needs_none(row: int, tokens: None) -> bool:
-    return False
-
-
-@inlined_part
-def _request(row: int, tokens: Tokens) -> bool:
+def request_token(row: int, tokens: Tokens) -> bool:
+    """Queues the request of a flow; returns True: it waits."""
     queue_request(tokens.destinations[tokens.host[row]], row, tokens.requests)
     tokens.numbers[IS_DUE] = 1
     return True
 
 
-waits_for_token = chosen_by_presence(_needs_none, _request)
-"""Queues the request of a flow, and returns True, where flows need tokens."""
-
-
 @inlined_part
-def _nothing_to_return(t: Tables, senders: Any, tokens: None) -> None:
-    return
-
-
-@inlined_part
-def _return_tokens(t: Tables, senders: Any, tokens: Tokens) -> None:
+def return_tokens(t: Tables, senders: Any, tokens: Tokens) -> None:
+    """Takes back the tokens of the flows that are over."""
     while tokens.numbers[RETURNED] < t.counts[COMPLETED]:
         row = senders.order[tokens.numbers[RETURNED]]
         return_token(tokens.destinations[tokens.host[row]], row, tokens.holders)
@@ -143,18 +117,9 @@ def _return_tokens(t: Tables, senders: Any, tokens: Tokens) -> None:
         tokens.numbers[IS_DUE] = 1
 
 
-return_tokens = chosen_by_presence(_nothing_to_return, _return_tokens)
-"""Takes back the tokens of the flows that are over."""
-
-
 @inlined_part
-def _asks_nothing(num_over: int, num_flows: int, tokens: None) -> bool:
-    return False
-
-
-@inlined_part
-def _asks(num_over: int, num_flows: int, tokens: Tokens) -> bool:
-    """Looks for the first host that asks, if anything has happened to destinations."""
+def asks_for_grant(num_over: int, num_flows: int, tokens: Tokens) -> bool:
+    """Returns, at the end of an instant, whether a host asks, the first one that does, or all flows are over."""
     if tokens.numbers[IS_DUE] == 0:
         return False
     tokens.numbers[IS_DUE] = 0
@@ -163,10 +128,6 @@ def _asks(num_over: int, num_flows: int, tokens: Tokens) -> bool:
             tokens.numbers[ASKING] = tokens.numbers[LAST_ASKING] = host
             return True
     return num_over == num_flows
-
-
-stops = chosen_by_presence(_asks_nothing, _asks)
-"""Returns, at the end of an instant, whether an agent is asked, or all flows are over."""
 
 
 @inlined_part

@@ -151,7 +151,19 @@ def _notice(now: float, t: Tables, u: Underway, s: ToldSenders) -> None:
     _begin(now, row, t, u, s)
 
 
+@inlined_part
+def _no_state(s: ToldSenders) -> None:
+    return None
+
+
+@inlined_part
+def _stays(row: int, path: int, s: ToldSenders) -> None:
+    return
+
+
 KINDS[ToldSenders] = {
+    "state_of": _no_state,
+    "take_path": _stays,
     "begin": _begin,
     "lose": _lose,
     "leave": _leave,

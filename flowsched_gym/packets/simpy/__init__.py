@@ -3,11 +3,12 @@
 from flowsched_gym.packets.simpy.detecting import DetectingReplay
 from flowsched_gym.packets.simpy.network import Network
 from flowsched_gym.packets.simpy.port import PacketLog, QueueCounter
-from flowsched_gym.packets.simpy.simulation import PacketSimulation, TokenSimulation
+from flowsched_gym.packets.simpy.simulation import FlowSimulation, PacketSimulation, TokenSimulation
 from flowsched_gym.packets.simpy.told import PacketServing, ToldReplay
 
 __all__ = [
     "DetectingReplay",
+    "FlowSimulation",
     "Network",
     "PacketLog",
     "PacketServing",

@@ -155,3 +155,7 @@ class Paths:
         self._turn[row] = (self._turn[row] + self._step) % self._count[row]
         ports: list[int] = self._ports[self._start[path] : self._start[path + 1] - 1][::-1]
         return ports
+
+    def turn_to(self, row: int, choice: int) -> None:
+        """Sends the next packet of a flow along the path with this index, of as many as there are."""
+        self._turn[row] = choice % self._count[row]

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
 
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.envs.arguments import (
@@ -14,15 +13,15 @@ from flowsched_gym.envs.arguments import (
     OWN,
     Choice,
     LinkConfig,
+    Packets,
     about_workload,
     argument,
     delay_argument,
     limit_argument,
     link_argument,
+    packets_argument,
 )
 from flowsched_gym.fluid import TransportName, find_transport
-from flowsched_gym.packets.parameters import NetworkParameters
-from flowsched_gym.packets.presets import preset_or_parameters
 from flowsched_gym.topology.fabrics import MOST_SWITCH_HOSTS
 from flowsched_gym.workload import (
     GatherWorkload,
@@ -97,12 +96,7 @@ class ArtemisConfig(LinkConfig):
         '``fluid.Losses``, such as ``{"buffer": 800}``',
         none="its own",
     )
-    packets: str | Mapping[str, Any] | None = argument(
-        None,
-        meaning='packets in place of a fluid: ``"dctcp"``, ``"cubic"``, ``"newreno"``, ``"reno"``, or parameters of '
-        "``NetworkParameters`` (``docs/packets.md``)",
-        none="a fluid",
-    )
+    packets: Packets = packets_argument()
     observation: Choice[Observation] = argument(Observation.FULL, meaning="what the agent sees")
     reward: Choice[Reward] = argument(Reward.ON_COMPLETION, meaning="when a met deadline is rewarded")
     defer: Choice[Defer] = argument(Defer.NONE, meaning="what the agent may do besides granting")
@@ -124,11 +118,6 @@ class ArtemisConfig(LinkConfig):
         for first, second in (("burst_rate", "load"), ("bursts", "seconds")):
             if getattr(self, first) is not None and getattr(self, second) is not None:
                 raise ConfigError(f"{first} and {second} are both given: give one of them")
-
-    @property
-    def senders(self) -> NetworkParameters | None:
-        """Parameters of packets; ``None`` for a fluid."""
-        return None if self.packets is None else preset_or_parameters("packets", self.packets)
 
     def source_of(self, workload: ReadWorkload) -> WorkloadSource:
         """Finds where flows are drawn from; refuses traffic that has no destination and no deadlines."""

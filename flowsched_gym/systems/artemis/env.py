@@ -2,13 +2,13 @@
 
 from gymnasium import spaces
 
-from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup, PortsSetup
+from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup, setup_ports
 from flowsched_gym.envs.configured import configured_by
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.envs.episode import EpisodeSetup
 from flowsched_gym.fluid import find_transport
 from flowsched_gym.fluid.disciplines import Ps
-from flowsched_gym.packets.schedulers import PacketSetup, make_scheduler
+from flowsched_gym.packets.schedulers import Fifo
 from flowsched_gym.systems.artemis.config import ArtemisConfig, Defer, Observation, Reward
 from flowsched_gym.systems.artemis.panels import artemis_panels
 from flowsched_gym.systems.artemis.rules import (
@@ -139,13 +139,8 @@ def _network(config: ArtemisConfig, num_hosts: int) -> EpisodeSetup:
     """Makes the network, of a fluid or of packets."""
     topology = big_switch(num_hosts=num_hosts, capacity=config.capacity, delay=config.delay)
     if config.senders is not None:
-        port = PacketSetup(
-            scheduler=make_scheduler("fifo", {}),
-            topology=topology,
-            parameters=config.senders,
-            num_tokens=config.k,
-        )
-        return PortsSetup(topology=topology, port=port, flow_fields=FLOW_FIELDS, episode_fields=EPISODE_FIELDS)
+        fields = {"flow_fields": FLOW_FIELDS, "episode_fields": EPISODE_FIELDS}
+        return setup_ports(topology, Fifo(), config.senders, num_tokens=config.k, **fields)
     return NetworkSetup(
         topology=topology,
         new_discipline=Ps,

@@ -14,7 +14,7 @@ from flowsched_gym.envs.columns import Layout
 from flowsched_gym.envs.drawing import Scene, View
 from flowsched_gym.envs.drawing.formats import count_text, duration_text, ratio_text, shortened, size_share, size_text
 from flowsched_gym.envs.drawing.panels import Bar, Column, Fabric, Key, Row, Rows, Stack, Table, Text, Tier, Tone
-from flowsched_gym.fluid.decision import OrderDecision, PathDecision
+from flowsched_gym.flows.decisions import OrderDecision, PathDecision
 from flowsched_gym.systems.merp.order.config import MERPOrderConfig, OrderTopology, default_workload
 from flowsched_gym.systems.merp.order.rules import LARGEST_KEPT
 from flowsched_gym.systems.merp.route.config import MERPRouteConfig
@@ -107,7 +107,7 @@ def route_panels(
         row = pending.row
         hosts = f"from host {records.source[row]} to host {records.destination[row]}"
         asked = f"Flow {records.flow_id[row]} goes {hosts}, {size_text(float(records.size[row]))}: by which path?"
-    setting = f"{shortened(config.workload, 40)}, k = {config.arity}, {config.discipline}, rerouting {config.rerouting}"
+    setting = f"{shortened(config.workload, 40)}, k = {config.arity}, {config.sharing}, rerouting {config.rerouting}"
     same_pod = bool(layout.context_column(observation, "same_pod"))
     return View(
         banner=scene.banner("MERP routing", setting, asked),

@@ -17,6 +17,7 @@ from flowsched_gym.envs.arguments import (
     limit_argument,
     load_argument,
 )
+from flowsched_gym.flows.decisions import DecisionKind
 from flowsched_gym.packets.parameters import (
     Losses,
     MessageRule,
@@ -150,6 +151,8 @@ class QClusterConfig(EnvConfig):
                 min_rto=self.min_rto_us * SECONDS_PER_MICROSECOND,
                 messages=self.messages,
             ),
+            asks=DecisionKind.PERIOD,
+            period=self.period,
         )
 
     def source_of(self, workload: ReadWorkload) -> WorkloadSource:

@@ -103,7 +103,6 @@ class QClusterEnv(DecisionEnv[Any]):
             network=PortsSetup(
                 topology=port.topology,
                 port=port,
-                period=config.period,
                 flow_fields=FLOW_FIELDS,
                 episode_fields=EPISODE_FIELDS,
             ),

@@ -17,11 +17,13 @@ from flowsched_gym.envs.arguments import (
     Choice,
     Converted,
     LinkConfig,
+    Packets,
     about_workload,
     argument,
     delay_argument,
     limit_argument,
     link_argument,
+    packets_argument,
 )
 from flowsched_gym.envs.own_network import OwnOr, settle_network, topology_argument
 from flowsched_gym.flows.fields import index_tasks
@@ -77,6 +79,7 @@ class TAFEConfig(LinkConfig):
         meaning="when a flow whose CPU work is done may send: at once (``flow``), or when that of its whole task is "
         "done (``task``)",
     )
+    packets: Packets = packets_argument()
     link_gbps: float = link_argument(1.0, "TAFE, section V-A: 1")
     link_delay_us: float = delay_argument(0.0)
     reward_scale_ms: float = argument(10.0, above=0, unit="ms", meaning="task time that is a reward of -1")

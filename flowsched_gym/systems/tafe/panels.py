@@ -7,14 +7,15 @@ from flowsched_gym.envs.drawing import Scene, View
 from flowsched_gym.envs.drawing.formats import count_text, duration_text, shortened, size_share, size_text
 from flowsched_gym.envs.drawing.panels import Bar, Charts, Column, Key, Row, Rows, Stack, Table, Text, Tone
 from flowsched_gym.envs.thresholds import CLASSES, class_of_size
+from flowsched_gym.flows.decisions import OrderDecision
 from flowsched_gym.flows.fields import index_tasks
 from flowsched_gym.flows.metrics import task_completion_times
-from flowsched_gym.fluid.decision import Decision, OrderDecision
-from flowsched_gym.fluid.stages import first_cpu_path
+from flowsched_gym.fluid.decision import Decision
 from flowsched_gym.systems.tafe.config import TAFETopology
 from flowsched_gym.systems.tafe.tasks.config import TAFETasksConfig
 from flowsched_gym.systems.tafe.thresholds.config import TAFEThresholdsConfig
 from flowsched_gym.systems.tafe.thresholds.rules import SCALE, finish_times
+from flowsched_gym.topology.network import first_cpu_path
 
 
 def tasks_panels(config: TAFETasksConfig, scene: Scene, pending: object) -> View:

@@ -11,7 +11,7 @@ import pytest
 
 import flowsched_gym
 from flowsched_gym.evaluation import make_environment
-from flowsched_gym.fluid.decision import OrderDecision
+from flowsched_gym.flows.decisions import OrderDecision
 from flowsched_gym.players import make_policy
 from flowsched_gym.systems.merp.order.env import MERPOrderEnv
 from flowsched_gym.workload import Workload

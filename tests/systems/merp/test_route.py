@@ -12,7 +12,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from flowsched_gym.fluid.decision import PathDecision
+from flowsched_gym.flows.decisions import PathDecision
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.systems.merp.route.config import core_cables
 from flowsched_gym.systems.merp.route.env import MERPRouteEnv

@@ -6,9 +6,8 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from flowsched_gym.fluid.decision import PathDecision
+from flowsched_gym.flows.decisions import PathDecision
 from flowsched_gym.fluid.disciplines import make_discipline
-from flowsched_gym.fluid.routes import NetworkState
 from flowsched_gym.fluid.rules.routing.memr import expect_on_links, expect_on_path
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.systems.merp.route.config import MERPRouteConfig
@@ -25,6 +24,7 @@ from flowsched_gym.systems.merp.route.policies import (
 )
 from flowsched_gym.systems.merp.route.rules import RATIO_SCALE, route_layout
 from flowsched_gym.topology import fat_tree, make_routing
+from flowsched_gym.topology.routes import NetworkState
 from tests.envs.episodes import following, play
 
 NEAR = 1e-5

@@ -27,7 +27,9 @@ import numpy as np
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.fluid.contract import moved
 from flowsched_gym.fluid.decision import Decision
-from flowsched_gym.fluid.routes import (
+from flowsched_gym.fluid.rules.routing.memr import choose_by_expansion
+from flowsched_gym.machine_code.decorators import allocating_rule, chosen_by_type, inlined_part, rule
+from flowsched_gym.topology.routes import (
     ByCongestion,
     ByExpansion,
     ByHash,
@@ -39,8 +41,6 @@ from flowsched_gym.fluid.routes import (
     path_is_up,
     shared_ends,
 )
-from flowsched_gym.fluid.rules.routing.memr import choose_by_expansion
-from flowsched_gym.machine_code.decorators import allocating_rule, chosen_by_type, inlined_part, rule
 
 NOBODY: Final = -1
 

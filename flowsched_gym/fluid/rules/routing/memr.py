@@ -17,10 +17,10 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
-from flowsched_gym.fluid.routes import NetworkState, nth_path_up, path_is_up
 from flowsched_gym.fluid.rules.ordering.virtual_deadlines import goes_later, virtual_deadlines
 from flowsched_gym.machine_code.decorators import allocating_rule, rule
 from flowsched_gym.topology.network import Network
+from flowsched_gym.topology.routes import NetworkState, nth_path_up, path_is_up
 
 NO_ENTRY: Final = -1
 UNKNOWN: Final = -1.0

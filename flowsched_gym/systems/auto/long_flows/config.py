@@ -15,6 +15,7 @@ from flowsched_gym.envs.arguments import (
     Choice,
     Converted,
     LinkConfig,
+    Packets,
     about_workload,
     argument,
     delay_argument,
@@ -22,6 +23,7 @@ from flowsched_gym.envs.arguments import (
     limit_argument,
     link_argument,
     load_argument,
+    packets_argument,
 )
 from flowsched_gym.systems.auto.flows import flow_source
 from flowsched_gym.topology.fabrics import MOST_PLANES, MOST_SWITCH_HOSTS
@@ -129,6 +131,7 @@ class AuTOLongFlowsConfig(LinkConfig):
         LongFlowsLayout.GROUPED, meaning="order and units of the paper's features"
     )
     reward: Choice[LongFlowsReward] = argument(LongFlowsReward.SLOWDOWN, meaning="term that is the reward")
+    packets: Packets = packets_argument()
     link_gbps: float = link_argument(1.0, "AuTO, section 6: 1")
     link_delay_us: float = delay_argument(25.0, "AuTO, section 6: 100 us for the round trip")
     max_decisions: int | None = limit_argument()

@@ -7,7 +7,7 @@ from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
 from flowsched_gym.envs.actions import MultiDiscrete
 from flowsched_gym.envs.configured import configured_by
 from flowsched_gym.envs.drawing import View
-from flowsched_gym.fluid.decision import DecisionKind
+from flowsched_gym.flows.decisions import DecisionKind
 from flowsched_gym.fluid.disciplines import Mlfq
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig
 from flowsched_gym.systems.auto.long_flows.observation import long_flows_layout

@@ -9,7 +9,6 @@ from flowsched_gym.core.units import SECONDS_PER_MICROSECOND
 from flowsched_gym.flows.decisions import Order
 from flowsched_gym.flows.fields import FlowColumns
 from flowsched_gym.fluid.decision import AnyIntArray, Decision
-from flowsched_gym.fluid.routes import path_is_up
 from flowsched_gym.fluid.rules.routing.choose_path import move
 from flowsched_gym.machine_code.decorators import allocating_part, allocating_rule, inlined_part
 from flowsched_gym.machine_code.numerics import pairwise_sum, sum_of_logs
@@ -34,6 +33,7 @@ from flowsched_gym.systems.auto.long_flows.observation import (
     show_long,
     show_paths,
 )
+from flowsched_gym.topology.routes import path_is_up
 
 RATE_STEPS: Final = (1 / 3, 2 / 3, 1.0)
 """Largest rates that an agent may choose, over the capacity of a link: three, as in the authors' shipped network."""
@@ -98,7 +98,7 @@ class LongFlowRules(NamedTuple):
             decision.record.pinned[row] = action[at]
             decision.controls.rate_cap[row] = self.rate_caps[action[at + 1]]
             move(decision, row, action[at + 2])
-        decision.record.changed[decision.number] = 1
+        decision.record.changed[decision.record_number] = 1
         return GO_ON, 0, False
 
     def mask(self, decision: Decision, mask: BoolArray) -> None:

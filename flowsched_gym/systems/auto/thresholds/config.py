@@ -14,6 +14,7 @@ from flowsched_gym.envs.arguments import (
     PERIODS_MS,
     Choice,
     LinkConfig,
+    Packets,
     about_workload,
     argument,
     delay_argument,
@@ -21,6 +22,7 @@ from flowsched_gym.envs.arguments import (
     limit_argument,
     link_argument,
     load_argument,
+    packets_argument,
 )
 from flowsched_gym.envs.own_network import OwnOr, settle_network, topology_argument
 from flowsched_gym.envs.thresholds import ThresholdScale, check_num_thresholds, read_thresholds
@@ -110,6 +112,7 @@ class AuTOThresholdsConfig(LinkConfig):
         meaning="finished flows that the paper's observation shows (AuTO: 100, 700 numbers)",
     )
     reward: Choice[ThresholdsReward] = argument(ThresholdsReward.LOG_FCT, meaning="term that is the reward")
+    packets: Packets = packets_argument()
     link_gbps: float = link_argument(1.0, "AuTO, section 6: 1")
     link_delay_us: float = delay_argument(25.0, "AuTO, section 6: 100 us for the round trip")
     max_decisions: int | None = limit_argument()
@@ -120,6 +123,11 @@ class AuTOThresholdsConfig(LinkConfig):
         if isinstance(self.topology, OwnNetwork) and len(self.topology.hosts) != self.hosts:
             raise ConfigError(
                 f"hosts is {self.hosts}: network {self.topology} has {len(self.topology.hosts)}, give that"
+            )
+        if self.packets is not None and Within(self.within) is Within.FIFO:
+            raise ConfigError(
+                "within is 'fifo', and packets are given: packets of a queue are served as they arrive, and their "
+                "senders share it; leave within out"
             )
         check_one_of_two("period_flows", self.period_flows, "period_ms", self.period_ms)
         if self.hosts % self.clusters:

@@ -1,16 +1,19 @@
 """AuTO's environment of thresholds: at which bytes sent the feedback queues demote flows."""
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
 from flowsched_gym.core.arrays import FloatArray
-from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
+from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup, setup_ports
 from flowsched_gym.envs.configured import configured_by
 from flowsched_gym.envs.drawing import View
-from flowsched_gym.fluid.decision import DecisionKind
+from flowsched_gym.envs.episode import EpisodeSetup
+from flowsched_gym.flows.decisions import DecisionKind
 from flowsched_gym.fluid.disciplines import Mlfq
+from flowsched_gym.packets.schedulers.controlled import FeedbackQueues
 from flowsched_gym.systems.auto.flows import USUAL_LOAD, qlas_thresholds
 from flowsched_gym.systems.auto.panels import thresholds_panels
 from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig
@@ -104,27 +107,32 @@ class AuTOThresholdsEnv(DecisionEnv[ThresholdRules]):
         self, config: AuTOThresholdsConfig, source: WorkloadSource, render_mode: str | None, engine: str
     ) -> None:
         self.traffic: tuple[Traffic, ...] | None = offered_traffic(source, config.clusters)
-        groups = np.arange(config.hosts) // config.hosts_per_cluster if config.clusters > 1 else None
         super().__init__(
             threshold_rules(config),
             spaces.Box(-1.0, 1.0, (config.clusters * config.num_thresholds,), np.float32),
             source=source,
-            network=NetworkSetup(
-                topology=make_topology(
-                    config.topology, num_hosts=config.hosts, capacity=config.capacity, delay=config.delay
-                ),
-                new_discipline=partial(Mlfq, self._initial_thresholds(config), config.within, groups),
-                asks=DecisionKind.PERIOD,
-                period=config.period,
-                flow_fields=FLOW_FIELDS,
-                episode_fields=EPISODE_FIELDS,
-            ),
+            network=self._network(config),
             layout=thresholds_layout(config),
             terms=TERMS,
             render_mode=render_mode,
             max_decisions=config.max_decisions,
             engine=engine,
         )
+
+    def _network(self, config: AuTOThresholdsConfig) -> EpisodeSetup:
+        """Makes the network, of a fluid or of packets."""
+        groups = np.arange(config.hosts) // config.hosts_per_cluster if config.clusters > 1 else None
+        topology = make_topology(config.topology, num_hosts=config.hosts, capacity=config.capacity, delay=config.delay)
+        thresholds = self._initial_thresholds(config)
+        asked: Any = {
+            "asks": DecisionKind.PERIOD,
+            "period": config.period,
+            "flow_fields": FLOW_FIELDS,
+            "episode_fields": EPISODE_FIELDS,
+        }
+        if config.senders is not None:
+            return setup_ports(topology, FeedbackQueues(thresholds, groups), config.senders, **asked)
+        return NetworkSetup(topology=topology, new_discipline=partial(Mlfq, thresholds, config.within, groups), **asked)
 
     def _initial_thresholds(self, config: AuTOThresholdsConfig) -> FloatArray:
         """Returns the thresholds of each cluster until the first action, (num_clusters, num_queues - 1), in B."""

@@ -109,7 +109,7 @@ class ThresholdRules(NamedTuple):
 
     def act(self, decision: Decision, action: FloatArray) -> tuple[int, int, bool]:
         """Sets the thresholds, and begins the period."""
-        n, count = decision.number, self.num_clusters
+        n, count = decision.record_number, self.num_clusters
         thresholds = decision.record.thresholds[n * count : (n + 1) * count]
         write_thresholds(action.reshape(count, self.num_queues - 1), self.scale, thresholds)
         decision.record.changed[n] = 1
@@ -243,7 +243,7 @@ def _show_clusters(rules: ThresholdRules, decision: Decision, observation: Obser
         for k in range(rules.num_queues):
             at = write_queue(rules, observation, at, live=num_active[cluster, k])
         at = write_left(rules, observation, at, left=left[cluster])
-        for threshold in decision.record.thresholds[decision.number * rules.num_clusters + cluster]:
+        for threshold in decision.record.thresholds[decision.record_number * rules.num_clusters + cluster]:
             at = write_threshold(rules, observation, at, threshold=height_of(threshold, rules.scale))
 
 

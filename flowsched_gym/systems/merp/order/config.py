@@ -10,6 +10,7 @@ from flowsched_gym.envs.arguments import (
     MOST_SLOTS,
     Choice,
     LinkConfig,
+    Packets,
     about_workload,
     argument,
     delay_argument,
@@ -17,6 +18,7 @@ from flowsched_gym.envs.arguments import (
     limit_argument,
     link_argument,
     load_argument,
+    packets_argument,
 )
 from flowsched_gym.envs.own_network import OwnOr, own_topology, settle_network, topology_argument
 from flowsched_gym.topology import OwnNetwork, crossing_shares
@@ -70,6 +72,7 @@ class MERPOrderConfig(LinkConfig):
     flows: int | None = flows_argument()
     f: int = argument(16, at_least=1, at_most=MOST_SLOTS, unit="slots", meaning="flows that the agent sees")
     reward: Choice[OrderReward] = argument(OrderReward.LEXICOGRAPHIC, meaning="term that is the reward")
+    packets: Packets = packets_argument()
     link_gbps: float = link_argument(1.0, "MERP, section 6.1: 1")
     link_delay_us: float = delay_argument(0.0)
     max_decisions: int | None = limit_argument()

@@ -1,13 +1,17 @@
 """The MERP ordering environment: which of the flows that compete goes first."""
 
+from typing import Any
+
 from gymnasium import spaces
 
-from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
+from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup, setup_ports
 from flowsched_gym.envs.configured import configured_by
 from flowsched_gym.envs.drawing import View
+from flowsched_gym.envs.episode import EpisodeSetup
 from flowsched_gym.envs.own_network import own_topology
-from flowsched_gym.fluid.decision import DecisionKind
+from flowsched_gym.flows.decisions import DecisionKind
 from flowsched_gym.fluid.disciplines import Ranked
+from flowsched_gym.packets.schedulers.controlled import ServedFirst
 from flowsched_gym.systems.merp.order.config import MERPOrderConfig
 from flowsched_gym.systems.merp.order.rules import EPISODE_FIELDS, FLOW_FIELDS, TERMS, OrderRules, order_layout
 from flowsched_gym.systems.merp.panels import order_panels
@@ -84,16 +88,7 @@ class MERPOrderEnv(DecisionEnv[OrderRules]):
             OrderRules(config.f, TERMS.index(config.reward)),
             spaces.Discrete(config.f),
             source=source,
-            network=NetworkSetup(
-                topology=own_topology(config)
-                or make_topology(
-                    config.topology, num_hosts=source.num_hosts, capacity=config.capacity, delay=config.delay
-                ),
-                new_discipline=Ranked,
-                asks=DecisionKind.ORDER,
-                flow_fields=FLOW_FIELDS,
-                episode_fields=EPISODE_FIELDS,
-            ),
+            network=_network(config, source.num_hosts),
             layout=order_layout(config),
             terms=TERMS,
             render_mode=render_mode,
@@ -104,6 +99,17 @@ class MERPOrderEnv(DecisionEnv[OrderRules]):
     def panels(self) -> View:
         """Lists what a picture of the current episode shows."""
         return order_panels(self.config, self.scene(), self.simulation.pending)
+
+
+def _network(config: MERPOrderConfig, num_hosts: int) -> EpisodeSetup:
+    """Makes the network, of a fluid or of packets."""
+    topology = own_topology(config) or make_topology(
+        config.topology, num_hosts=num_hosts, capacity=config.capacity, delay=config.delay
+    )
+    asked: Any = {"asks": DecisionKind.ORDER, "flow_fields": FLOW_FIELDS, "episode_fields": EPISODE_FIELDS}
+    if config.senders is not None:
+        return setup_ports(topology, ServedFirst(), config.senders, **asked)
+    return NetworkSetup(topology=topology, new_discipline=Ranked, **asked)
 
 
 class MERPOrderVectorEnv(DecisionVectorEnv):

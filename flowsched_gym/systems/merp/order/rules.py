@@ -7,8 +7,8 @@ import numpy as np
 from flowsched_gym.core.arrays import BoolArray, FloatArray, ObservationArray
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
 from flowsched_gym.envs.columns import Column, Layout, scaled, writer
+from flowsched_gym.flows.decisions import mask_slots, serve_slot
 from flowsched_gym.fluid.decision import Decision
-from flowsched_gym.fluid.rules.ordering.competing import mask_slots, serve_slot
 from flowsched_gym.machine_code.decorators import allocating_part, inlined_part
 from flowsched_gym.systems.merp.order.config import MERPOrderConfig, OrderReward
 

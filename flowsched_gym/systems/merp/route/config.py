@@ -12,6 +12,7 @@ from flowsched_gym.envs.arguments import (
     Choice,
     Converted,
     LinkConfig,
+    Packets,
     about_workload,
     argument,
     delay_argument,
@@ -19,7 +20,9 @@ from flowsched_gym.envs.arguments import (
     limit_argument,
     link_argument,
     load_argument,
+    packets_argument,
 )
+from flowsched_gym.packets.schedulers import Fifo, Pfabric
 from flowsched_gym.topology import ROUTINGS
 from flowsched_gym.topology.fabrics import MOST_ARITY, SMALLEST_ARITY
 from flowsched_gym.workload import (
@@ -46,6 +49,10 @@ class RouteDiscipline(StrEnum):
     """Max-min fairness."""
     FIFO = "fifo"
     """In the order of arrival."""
+
+
+PACKET_SCHEDULERS: Final = {RouteDiscipline.PS: Fifo, RouteDiscipline.SRPT: Pfabric}
+"""How ports serve packets so that flows share: by their senders alone, or that with the least left first."""
 
 
 class RouteObservation(StrEnum):
@@ -95,7 +102,9 @@ class MERPRouteConfig(LinkConfig):
         unit="ports",
         meaning="ports of a switch of the fat-tree (k), even; 4 gives 16 hosts and 20 switches (MERP, section 6.2)",
     )
-    discipline: Choice[RouteDiscipline] = argument(RouteDiscipline.MERP, meaning="how flows share links")
+    discipline: Choice[RouteDiscipline] | None = argument(
+        None, none="``merp``; over packets ``ps``", meaning="how flows share links; packets have ``ps`` and ``srpt``"
+    )
     rerouting: str = argument(
         "ecmp",
         choices=ROUTINGS,
@@ -117,6 +126,7 @@ class MERPRouteConfig(LinkConfig):
     )
     observation: Choice[RouteObservation] = argument(RouteObservation.LINKS, meaning="what the agent sees of paths")
     reward: Choice[RouteReward] = argument(RouteReward.SLOWDOWN, meaning="reward for flows that finish")
+    packets: Packets = packets_argument()
     link_gbps: float = link_argument(1.0, "MERP, section 6.2: 1")
     link_delay_us: float = delay_argument(0.0, "MERP, section 6.2: 10")
     max_decisions: int | None = limit_argument()
@@ -130,10 +140,26 @@ class MERPRouteConfig(LinkConfig):
                 f"failures is {shown(self.failures)}: it must be from 0 to {self.num_paths - 1}, "
                 "so that each pair of hosts keeps a path"
             )
+        self._check_links()
+        if self.packets is None:
+            return
+        if self.sharing not in PACKET_SCHEDULERS:
+            raise ConfigError(
+                f"discipline is {shown(str(self.sharing))}: packets have {' and '.join(PACKET_SCHEDULERS)} alone"
+            )
+        if self.rerouting != "ecmp":
+            raise ConfigError(f"rerouting is {shown(self.rerouting)}: flows of packets keep their paths; leave it out")
+
+    def _check_links(self) -> None:
         for link, _ in self.slow_links or ():
             if not 0 <= link < LINKS_PER_HOST * self.num_hosts:
                 most = LINKS_PER_HOST * self.num_hosts - 1
                 raise ConfigError(f"slow_links has link {shown(link)}: a fat-tree of this arity has 0 to {most}")
+
+    @property
+    def sharing(self) -> RouteDiscipline:
+        """How flows share links."""
+        return self.discipline or (RouteDiscipline.MERP if self.packets is None else RouteDiscipline.PS)
 
     @property
     def num_hosts(self) -> int:

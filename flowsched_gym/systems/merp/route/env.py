@@ -1,16 +1,18 @@
 """MERP's routing environment: a flow that arrives in a fat-tree takes one of its paths."""
 
 import functools
+from typing import Any
 
 from gymnasium import spaces
 
-from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
+from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup, setup_ports
 from flowsched_gym.envs.configured import configured_by
 from flowsched_gym.envs.drawing import View
-from flowsched_gym.fluid.decision import DecisionKind, PathDecision
+from flowsched_gym.envs.episode import EpisodeSetup
+from flowsched_gym.flows.decisions import DecisionKind, PathDecision
 from flowsched_gym.fluid.disciplines import make_discipline
 from flowsched_gym.systems.merp.panels import route_panels
-from flowsched_gym.systems.merp.route.config import MERPRouteConfig, RouteObservation
+from flowsched_gym.systems.merp.route.config import PACKET_SCHEDULERS, MERPRouteConfig, RouteObservation
 from flowsched_gym.systems.merp.route.rules import FLOW_FIELDS, RouteRules, reward_terms, route_layout
 from flowsched_gym.topology import Topology, fat_tree, make_routing
 from flowsched_gym.workload import WorkloadSource
@@ -104,13 +106,7 @@ class MERPRouteEnv(DecisionEnv[RouteRules]):
             ),
             spaces.Discrete(config.num_paths),
             source=source,
-            network=NetworkSetup(
-                topology=_fabric(config.arity, config.capacity, config.delay, config.slow_links or ()),
-                new_discipline=functools.partial(make_discipline, config.discipline),
-                routing=make_routing(config.rerouting),
-                asks=DecisionKind.PATH,
-                flow_fields=FLOW_FIELDS,
-            ),
+            network=_network(config),
             layout=route_layout(config),
             terms=terms,
             render_mode=render_mode,
@@ -123,6 +119,16 @@ class MERPRouteEnv(DecisionEnv[RouteRules]):
         scene, pending = self.scene(), self.simulation.pending
         asked = pending if isinstance(pending, PathDecision) else None
         return route_panels(self.config, scene, asked, self.layout, self._observe())
+
+
+def _network(config: MERPRouteConfig) -> EpisodeSetup:
+    """Makes the network, of a fluid or of packets."""
+    topology = _fabric(config.arity, config.capacity, config.delay, config.slow_links or ())
+    asked: Any = {"asks": DecisionKind.PATH, "flow_fields": FLOW_FIELDS}
+    if config.senders is not None:
+        return setup_ports(topology, PACKET_SCHEDULERS[config.sharing](), config.senders, **asked)
+    discipline = functools.partial(make_discipline, config.sharing)
+    return NetworkSetup(topology=topology, new_discipline=discipline, routing=make_routing(config.rerouting), **asked)
 
 
 class MERPRouteVectorEnv(DecisionVectorEnv):

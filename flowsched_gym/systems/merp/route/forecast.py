@@ -11,10 +11,10 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
-from flowsched_gym.fluid.routes import NetworkState, path_is_up
 from flowsched_gym.fluid.rules.ordering.virtual_deadlines import virtual_deadlines
 from flowsched_gym.machine_code.decorators import allocating_part
 from flowsched_gym.topology.network import Network
+from flowsched_gym.topology.routes import NetworkState, path_is_up
 
 DELIVERED: Final = 1e-9
 """Share of a flow's bytes that may be left of it by rounding when it has finished."""

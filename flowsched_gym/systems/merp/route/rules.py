@@ -14,11 +14,11 @@ from flowsched_gym.core.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
 from flowsched_gym.envs.columns import Column, Layout, named, writer
 from flowsched_gym.flows.decisions import Order
 from flowsched_gym.fluid.decision import Decision
-from flowsched_gym.fluid.routes import NetworkState, path_is_up, shared_ends
 from flowsched_gym.fluid.rules.routing.memr import expect_on_links, expect_on_path
 from flowsched_gym.machine_code.decorators import allocating_part, inlined_part
 from flowsched_gym.systems.merp.route.config import MERPRouteConfig, RouteObservation, RouteReward
 from flowsched_gym.systems.merp.route.forecast import forecast_slowdowns
+from flowsched_gym.topology.routes import NetworkState, path_is_up, shared_ends
 
 SIZE_SCALE: Final = 1500 * BYTES_PER_KILOBYTE
 """Size in B that becomes one half: the mean of MERP's flows (section 6.1.1)."""

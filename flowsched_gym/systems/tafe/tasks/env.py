@@ -8,7 +8,7 @@ from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
 from flowsched_gym.envs.configured import configured_by
 from flowsched_gym.envs.drawing import View
-from flowsched_gym.fluid.decision import DecisionKind
+from flowsched_gym.flows.decisions import DecisionKind
 from flowsched_gym.fluid.disciplines import Ranked
 from flowsched_gym.fluid.stages import Barrier
 from flowsched_gym.systems.tafe.config import paper_thresholds

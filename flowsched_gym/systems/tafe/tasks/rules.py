@@ -6,11 +6,11 @@ import numpy as np
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, ObservationArray
 from flowsched_gym.envs.columns import Column, Layout, scaled, writer
+from flowsched_gym.flows.decisions import mask_slots, serve_slot
 from flowsched_gym.fluid.decision import Decision
-from flowsched_gym.fluid.rules.ordering.competing import mask_slots, serve_slot
-from flowsched_gym.fluid.stages import first_cpu_path
 from flowsched_gym.machine_code.decorators import inlined_part
 from flowsched_gym.systems.tafe.tasks.config import Information, TAFETasksConfig
+from flowsched_gym.topology.network import first_cpu_path
 
 TASK_SCALE: Final = 4.0
 """Flows of a task that become one half."""

@@ -55,7 +55,7 @@ class TaskThresholdRules(NamedTuple):
 
     def act(self, decision: Decision, action: FloatArray) -> tuple[int, int, bool]:
         """Sets the thresholds, and begins the period."""
-        n = decision.number
+        n = decision.record_number
         write_thresholds(action.reshape(1, self.num_queues - 1), self.scale, decision.record.thresholds[n : n + 1])
         return GO_ON, 0, False
 
@@ -63,7 +63,7 @@ class TaskThresholdRules(NamedTuple):
         """Writes the columns of ``thresholds_layout``."""
         at = _show_finished(self, decision, observation)
         at = write_time(self, observation, at, time=decision.now)
-        for threshold in decision.record.thresholds[decision.number]:
+        for threshold in decision.record.thresholds[decision.record_number]:
             at = write_threshold(self, observation, at, threshold=height_of(threshold, self.scale))
         _show_queues(self, decision, observation, at)
 

@@ -1,19 +1,20 @@
-"""Who an agent puts first: the flows that compete with those that have begun or ended, and the slot of one of them.
+"""Among whom an agent chooses who goes first: the flows that compete with those that have begun or ended.
 
 Flows on the network compete with each other, and so do those on each CPU.
 """
 
+from collections.abc import Callable
 from typing import Final
 
-from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
-from flowsched_gym.flows.decisions import Order
-from flowsched_gym.fluid.decision import Decision
-from flowsched_gym.fluid.stages import first_cpu_path
+import numpy as np
+
+from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.flows.decisions import OrderDecision
+from flowsched_gym.flows.state import Controls, FlowState
 from flowsched_gym.machine_code.decorators import inlined_part, rule
-from flowsched_gym.topology.network import Network
+from flowsched_gym.topology.network import Network, first_cpu_path
 
 ON_NETWORK: Final = -1
-SERVE_FIRST: Final = int(Order.SERVE_FIRST)
 
 
 @inlined_part
@@ -85,16 +86,35 @@ def count_first_contest(competing: IntArray, first: int, last: int, path: IntArr
     return end - first
 
 
-@inlined_part
-def serve_slot(decision: Decision, action: int) -> tuple[int, int, bool]:
-    """Serves the flow in a slot first; an empty slot stands for the flow that has waited longest."""
-    if action < decision.num_candidates:
-        return SERVE_FIRST, action, False
-    return SERVE_FIRST, 0, action >= max(decision.num_candidates, 1)
+class Contest:
+    """The links on which flows have begun to send, or have sent their last byte, since the last decision.
 
+    Each such flow leads to a call of ``on_touch``.
+    """
 
-@inlined_part
-def mask_slots(decision: Decision, num_slots: int, mask: BoolArray) -> None:
-    """Writes which slots hold a flow; at the end, the first."""
-    for slot in range(num_slots):
-        mask[slot] = slot < max(decision.num_candidates, 1)
+    def __init__(self, state: FlowState, controls: Controls, network: Network, *, on_touch: Callable[[], None]) -> None:
+        self._on_touch = on_touch
+        self._state = state
+        self._controls = controls
+        self._network = network
+        self._touched = np.zeros(len(network.capacity), dtype=np.int64)
+        self._competing = np.zeros(len(state.size), dtype=np.int64)
+        self._first = self._last = 0
+
+    def touch(self, row: int) -> None:
+        """Records a flow that has begun to send, or has sent its last byte."""
+        touch_links(self._controls.path[row], self._network, self._touched)
+        self._on_touch()
+
+    def pending(self, active: IntArray, count: int) -> OrderDecision | None:
+        """Returns who competes with those noted since the last decision, if any; see also ``next``."""
+        arrival, path = self._state.arrival_time, self._controls.path
+        self._first = 0
+        self._last = find_competing(active, count, arrival, path, self._network, self._touched, self._competing)
+        return self.next()
+
+    def next(self) -> OrderDecision | None:
+        """Returns who competes next in this instant: on the network first, then on each CPU."""
+        first, last = self._first, self._last
+        self._first += count_first_contest(self._competing, first, last, self._controls.path, self._network)
+        return OrderDecision(self._competing[first : self._first].copy()) if first < last else None
