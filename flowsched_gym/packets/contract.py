@@ -93,6 +93,7 @@ class Traffic(NamedTuple):
         due: Absolute deadline of each flow in s, (num_flows,) float64, inf where there is none.
         arrival_time: When each flow arrives in s, (num_flows,) float64.
         source: Its host, (num_flows,) int64.
+        key: Key of each flow, or packet that is given, (num_flows,) int64.
     """
 
     num_packets: int
@@ -106,6 +107,7 @@ class Traffic(NamedTuple):
     due: FloatArray
     arrival_time: FloatArray
     source: IntArray
+    key: IntArray
 
     @property
     def num_keys(self) -> int:

@@ -261,6 +261,7 @@ class PacketNetwork(NamedTuple):
             payload=float(self.parameters.payload),
             arrival_time=flows.arrival_time,
             source=flows.source,
+            key=flows.table.key,
         )
         return self.scheduler.make_record(traffic, len(self.capacity))
 

@@ -1,4 +1,4 @@
-"""Schedulers whose ranks and thresholds an agent sets: the counterparts of the fluid's ``Ranked`` and ``Mlfq``."""
+"""Schedulers whose ranks and thresholds an agent sets: the fluid's ``Ranked``, ``Mlfq`` and ``Tafe`` in packets."""
 
 from typing import ClassVar, Final, NamedTuple
 
@@ -113,4 +113,90 @@ class FeedbackQueues(MessageScheduler):
             group if self._groups is None else self._groups[traffic.source],
             np.full(num_flows, UNPINNED),
             np.zeros(1, dtype=np.int64),
+        )
+
+
+class _TaskLevels(NamedTuple):
+    """Levels of tasks by the bytes that their flows have sent; tasks are numbered from 0.
+
+    Attributes:
+        thresholds: In B, (1, num_queues - 1).
+        task: Task of each flow, (num_flows,).
+        came: When the first flow of each task arrives, in s, (num_flows,).
+        level: Level of the last packet that a host has sent of each task, (num_flows,).
+        flow_level: Levels of flows besides: none, (num_flows,).
+        rank: Rank of each flow in its level, (num_flows,); ``per_byte`` is added for each byte that it has left.
+        first_cpu_path: Behind all paths: there are no CPUs.
+    """
+
+    messages: Messages
+    thresholds: FloatArray
+    task: IntArray
+    came: FloatArray
+    level: IntArray
+    flow_level: IntArray
+    rank: FloatArray
+    per_byte: float
+    first_cpu_path: int
+
+
+class TaskLevels(MessageScheduler):
+    """Tasks in levels by the bytes that they have sent, the counterpart of the fluid's ``Tafe``.
+
+    In a level the first task goes first, and of it flow by flow by id (``serial``), the flow with the least left
+    (``shortest``), or packets as they arrive (``fair``); or all packets of a level as they arrive (``remaining``, whose
+    shares are those of senders). Packets without payload go before all.
+
+    Args:
+        thresholds: Demotion thresholds in B, increasing, (num_queues - 1,).
+        within: One of these.
+    """
+
+    record_type = _TaskLevels
+    order: ClassVar[Order] = Order.RANK
+
+    def __init__(self, thresholds: FloatArray, within: str) -> None:
+        super().__init__()
+        self.num_queues = len(thresholds) + 1
+        self.needs_remaining = within == "shortest"
+        self._thresholds = thresholds
+        self._within = within
+
+    @staticmethod
+    def arrive(now: float, port: int, p: int, table: PacketTable, record: _TaskLevels) -> Arrival:
+        """Finds the level by the bytes that the task has sent, and ranks the packet by task and flow."""
+        weight, last_seen, new = count_bytes(now, port, p, table, record.messages)
+        if is_bare(p, table):
+            return Arrival(0, -np.inf, weight, last_seen, new)
+        flow = table.flow[p]
+        queue = first_within(weight, 0, record.thresholds, 0, record.thresholds.shape[1])
+        if port < table.num_senders or table.num_senders == 0:
+            record.level[record.task[flow]] = queue
+        rank = record.rank[flow]
+        if record.per_byte > 0.0:
+            rank += record.per_byte * table.remaining[p]
+        return Arrival(queue, rank, weight, last_seen, new)
+
+    def new_record(self, traffic: Traffic, num_ports: int) -> _TaskLevels:
+        """Ranks tasks by their arrival, and their flows by id."""
+        num_flows, key = len(traffic.arrival_time), traffic.key
+        came = np.full(num_flows, np.inf)
+        np.minimum.at(came, key, traffic.arrival_time)
+        by_task = np.lexsort((np.arange(num_flows), key, came[key]))
+        flow_rank, task_rank = np.empty((2, num_flows))
+        flow_rank[by_task] = np.arange(num_flows)
+        task_rank[by_task] = np.cumsum(np.diff(key[by_task], prepend=-1) != 0)
+        rank = {"serial": flow_rank, "remaining": np.zeros(num_flows)}.get(self._within, task_rank)
+        sizes = np.zeros(0) if traffic.size_of_flow is None else traffic.size_of_flow
+        level, flow_level = np.zeros((2, num_flows), dtype=np.int64)
+        return _TaskLevels(
+            self.new_messages(traffic),
+            self._thresholds[np.newaxis].copy(),
+            key,
+            came,
+            level,
+            flow_level,
+            rank,
+            0.5 / float(sizes.max(initial=1.0)) if self.needs_remaining else 0.0,
+            np.iinfo(np.int64).max,
         )

@@ -1,16 +1,19 @@
 """The TAFE environment of tasks: which of the flows that are ready goes next."""
 
 from functools import cached_property
+from typing import Any
 
 from gymnasium import spaces
 
 from flowsched_gym.core.arrays import FloatArray
-from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
+from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup, setup_ports
 from flowsched_gym.envs.configured import configured_by
 from flowsched_gym.envs.drawing import View
+from flowsched_gym.envs.episode import EpisodeSetup
 from flowsched_gym.flows.decisions import DecisionKind
 from flowsched_gym.fluid.disciplines import Ranked
 from flowsched_gym.fluid.stages import Barrier
+from flowsched_gym.packets.schedulers.controlled import ServedFirst
 from flowsched_gym.systems.tafe.config import paper_thresholds
 from flowsched_gym.systems.tafe.panels import tasks_panels
 from flowsched_gym.systems.tafe.tasks.config import Information, TAFETasksConfig
@@ -100,14 +103,7 @@ class TAFETasksEnv(DecisionEnv[TaskRules]):
             ),
             spaces.Discrete(config.f),
             source=source,
-            network=NetworkSetup(
-                topology=config.make_network(source.num_hosts),
-                new_discipline=Ranked,
-                asks=DecisionKind.ORDER,
-                barrier=Barrier(config.barrier),  # mypy forgets that an inherited choice is a member
-                flow_fields=FLOW_FIELDS,
-                episode_fields=EPISODE_FIELDS,
-            ),
+            network=_network(config, source.num_hosts),
             layout=tasks_layout(config),
             terms=TERMS,
             render_mode=render_mode,
@@ -123,6 +119,16 @@ class TAFETasksEnv(DecisionEnv[TaskRules]):
     def panels(self) -> View:
         """Lists what a picture of the current episode shows."""
         return tasks_panels(self.config, self.scene(), self.simulation.pending)
+
+
+def _network(config: TAFETasksConfig, num_hosts: int) -> EpisodeSetup:
+    """Makes the network, of a fluid or of packets."""
+    topology = config.make_network(num_hosts)
+    asked: Any = {"asks": DecisionKind.ORDER, "flow_fields": FLOW_FIELDS, "episode_fields": EPISODE_FIELDS}
+    if config.senders is not None:
+        return setup_ports(topology, ServedFirst(), config.senders, **asked)
+    barrier = Barrier(config.barrier)  # mypy forgets that an inherited choice is a member
+    return NetworkSetup(topology=topology, new_discipline=Ranked, barrier=barrier, **asked)
 
 
 class TAFETasksVectorEnv(DecisionVectorEnv):

@@ -6,6 +6,7 @@ from enum import StrEnum
 from functools import partial
 
 from flowsched_gym.core.checks import check_one_of_two
+from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.periods import Period
 from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
 from flowsched_gym.envs.arguments import PERIODS_MS, Choice, Converted, argument
@@ -49,6 +50,11 @@ class TAFEThresholdsConfig(TAFEConfig):
     def check(self) -> None:
         """Refuses two periods, and too many or too few thresholds."""
         settle_network(self)
+        self._check_packets()
+        if self.packets is not None and self.demotion is not Demotion.SENT:
+            raise ConfigError(
+                f"demotion is {shown(str(self.demotion))}, and packets are given: hosts tag them by bytes sent alone"
+            )
         check_one_of_two("period_flows", self.period_flows, "period_ms", self.period_ms)
         if self.initial_thresholds is not None:
             check_num_thresholds("initial_thresholds", self.initial_thresholds, self.queues)

@@ -1,17 +1,20 @@
 """TAFE's environment of thresholds: at which bytes sent the feedback queues demote tasks."""
 
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
 from flowsched_gym.core.arrays import FloatArray
-from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
+from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup, setup_ports
 from flowsched_gym.envs.configured import configured_by
 from flowsched_gym.envs.drawing import View
+from flowsched_gym.envs.episode import EpisodeSetup
 from flowsched_gym.flows.decisions import DecisionKind
 from flowsched_gym.fluid.disciplines import Tafe
 from flowsched_gym.fluid.stages import Barrier
+from flowsched_gym.packets.schedulers.controlled import TaskLevels
 from flowsched_gym.systems.tafe.config import paper_thresholds
 from flowsched_gym.systems.tafe.panels import thresholds_panels
 from flowsched_gym.systems.tafe.thresholds.config import TAFEThresholdsConfig
@@ -97,14 +100,7 @@ class TAFEThresholdsEnv(DecisionEnv[TaskThresholdRules]):
             TaskThresholdRules(config.queues, TERMS.index(config.reward), config.reward_scale, SCALE),
             spaces.Box(-1.0, 1.0, (config.num_thresholds,), np.float32),
             source=source,
-            network=NetworkSetup(
-                topology=config.make_network(source.num_hosts),
-                new_discipline=partial(Tafe, first_thresholds(config), config.within, config.demotion),
-                asks=DecisionKind.PERIOD,
-                period=config.period,
-                barrier=Barrier(config.barrier),  # mypy forgets that an inherited choice is a member
-                flow_fields=FLOW_FIELDS,
-            ),
+            network=_network(config, source.num_hosts),
             layout=thresholds_layout(config),
             terms=TERMS,
             render_mode=render_mode,
@@ -120,6 +116,20 @@ class TAFEThresholdsEnv(DecisionEnv[TaskThresholdRules]):
     def panels(self) -> View:
         """Lists what a picture of the current episode shows."""
         return thresholds_panels(self.config, self.scene(), self.simulation.num_periods, self.decision())
+
+
+def _network(config: TAFEThresholdsConfig, num_hosts: int) -> EpisodeSetup:
+    """Makes the network, of a fluid or of packets."""
+    topology, thresholds = config.make_network(num_hosts), first_thresholds(config)
+    asked: Any = {"asks": DecisionKind.PERIOD, "period": config.period, "flow_fields": FLOW_FIELDS}
+    if config.senders is not None:
+        return setup_ports(topology, TaskLevels(thresholds, config.within), config.senders, **asked)
+    return NetworkSetup(
+        topology=topology,
+        new_discipline=partial(Tafe, thresholds, config.within, config.demotion),
+        barrier=Barrier(config.barrier),  # mypy forgets that an inherited choice is a member
+        **asked,
+    )
 
 
 class TAFEThresholdsVectorEnv(DecisionVectorEnv):
