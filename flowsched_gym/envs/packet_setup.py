@@ -126,6 +126,7 @@ def setup_ports(
     asks: DecisionKind = DecisionKind.NOTHING,
     period: Period | None = None,
     num_tokens: int | None = None,
+    steers: bool = False,
     flow_fields: Fields = (),
     episode_fields: Fields = (),
 ) -> PortsSetup:
@@ -137,5 +138,6 @@ def setup_ports(
         num_tokens=num_tokens,
         asks=asks,
         period=period,
+        steers=steers,
     )
     return PortsSetup(topology=topology, port=port, flow_fields=flow_fields, episode_fields=episode_fields)

@@ -173,14 +173,17 @@ derive_record_type(Discipline, "discipline")
 
 
 def _hook(name: str, record: Any) -> Any:
-    """Finds a hook of the discipline that keeps a record of this type: the plain function, where it is a rule."""
-    hook = getattr(record.discipline, name)
+    """Finds a hook of the discipline that keeps a record of this type: the plain function, where it is a rule.
+
+    What a scheduler of packets keeps has none of these hooks.
+    """
+    hook = getattr(getattr(record, "discipline", Discipline), name)
     return getattr(hook, "py_func", hook)
 
 
 def _is_own(record: Any) -> bool:
     """Returns whether a discipline is a user's own: indices of the package's hooks are tested, and not checked."""
-    return not record.discipline.__module__.startswith("flowsched_gym.")
+    return not getattr(record, "discipline", Discipline).__module__.startswith("flowsched_gym.")
 
 
 of_discipline = chosen_by_type(_hook, checked=_is_own)

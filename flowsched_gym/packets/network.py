@@ -117,7 +117,8 @@ class PacketNetwork(NamedTuple):
         seed: Seed of the sketch's hash.
         are_given: Whether packets are given, in place of flows.
         num_tokens: Flows that a destination lets send at once; ``None`` for no tokens.
-        asks: About what else an agent is asked; ``period``: when a period ends.
+        asks: About what else an agent is asked; ``period``: when a period ends; ``steers``: whether it may then set
+            paths and largest rates.
         token_time: Time in s that a request, or a token, travels, (num_flows,).
         topology: The links and paths, as a fluid has them.
         path: Path of each flow there, (num_flows,); of those that its packets take in turns, the first.
@@ -140,6 +141,7 @@ class PacketNetwork(NamedTuple):
     num_tokens: int | None
     asks: DecisionKind
     period: Period | None
+    steers: bool
     token_time: FloatArray
     topology: Topology
     path: IntArray

@@ -49,6 +49,7 @@ class PacketSetup:
         num_tokens: Flows that a destination lets send at once; ``None`` for no tokens.
         asks: About what an agent is asked; ``NOTHING`` where it grants tokens, or where there is none.
         period: When a period ends, where it is asked after each.
+        steers: Whether it may set paths and largest rates of flows at each period.
     """
 
     scheduler: Scheduler
@@ -59,6 +60,11 @@ class PacketSetup:
     num_tokens: int | None = None
     asks: DecisionKind = DecisionKind.NOTHING
     period: Period | None = None
+    steers: bool = False
+
+    def __post_init__(self) -> None:
+        if self.parameters.paths == Paths.PACKET and (self.steers or self.asks is DecisionKind.PATH):
+            raise ConfigError("paths is 'packet': an agent chooses the path of a flow, which all its packets take")
 
     @property
     def capacity(self) -> float:
@@ -140,6 +146,7 @@ class PacketSetup:
             num_tokens=self.num_tokens,
             asks=self.asks,
             period=self.period,
+            steers=self.steers,
         )
 
     def ideal_fct(self, flows: Workload) -> FloatArray:
@@ -171,6 +178,7 @@ def new_packet_network(
     num_tokens: int | None = None,
     asks: DecisionKind = DecisionKind.NOTHING,
     period: Period | None = None,
+    steers: bool = False,
 ) -> PacketNetwork:
     """Makes a network of ports in which nothing has arrived.
 
@@ -233,6 +241,7 @@ def new_packet_network(
         num_tokens=num_tokens,
         asks=asks,
         period=period,
+        steers=steers,
         token_time=along[first + turn],
         topology=topology,
         path=first + turn,

@@ -11,7 +11,7 @@ from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.flows.decisions import DecisionKind, Order
 from flowsched_gym.flows.state import Controls, new_controls
 from flowsched_gym.machine_code.decorators import chosen_by_type, inlined_part
-from flowsched_gym.packets.compiled.links import begin, take_path
+from flowsched_gym.packets.compiled.links import begin, pace, take_path
 from flowsched_gym.packets.compiled.state import COMPLETED, Tables, Underway, whole
 from flowsched_gym.packets.network import PacketNetwork
 from flowsched_gym.packets.rules.queues import forget_counts
@@ -31,6 +31,7 @@ class Asking(NamedTuple):
     Attributes:
         kind: The kind of ``DecisionKind``.
         seconds: Length of a period in s, inf for none; ``flows``: flows that are delivered in it, 0 for none.
+        steers: Whether paths and largest rates of active flows may be set at each period.
         numbers: Flows that are asked about, and the index of the first of them; whether flows have begun or ended in
             this instant; flows whose end has been noted; active flows; flows delivered before this period; periods that
             have begun.
@@ -44,6 +45,7 @@ class Asking(NamedTuple):
     kind: int
     seconds: float
     flows: int
+    steers: bool
     numbers: IntArray
     active: IntArray
     asked: IntArray
@@ -63,6 +65,7 @@ def new_asking(network: PacketNetwork) -> Asking:
         kind=int(network.asks),
         seconds=np.inf if seconds is None else seconds,
         flows=flows or 0,
+        steers=network.steers,
         numbers=whole(7),
         active=whole(num_flows),
         asked=whole(num_flows),
@@ -166,5 +169,10 @@ def carry_out(now: float, order: int, index: int, t: Tables, u: Underway, s: Any
         take_path(row, a.controls.path[row], s)
         _join(row, a)
         begin(now, row, t, u, s)
-    elif numbers[PERIODS] > 1:
-        forget_counts(t.queue_counts)
+    else:
+        for index in range(numbers[ACTIVE] if a.steers else 0):
+            row = a.active[index]
+            take_path(row, a.controls.path[row], s)
+            pace(row, a.controls.rate_cap[row], s)
+        if numbers[PERIODS] > 1:
+            forget_counts(t.queue_counts)

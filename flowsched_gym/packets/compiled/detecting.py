@@ -34,6 +34,8 @@ class DetectingSenders(NamedTuple):
         timers: Flows, by when their timer is looked at; behind them, by when their receivers acknowledge what waits.
         kind: What the packet of each slot is, such as ``DATA``, (num_slots,); ``number`` is its segment, or of an
             acknowledgement what had been delivered, ``echo`` whether that answers a packet with a mark.
+        rate_cap: Largest rate of each sender in B/s on the wire, (num_flows,), or (0,) where none is paced.
+        pace_time: From when on it may send its next segment, in s, likewise.
         free: Slots that are free, the last of the first ``slots[FREE]`` is taken next; then fresh ones.
     """
 
@@ -59,6 +61,8 @@ class DetectingSenders(NamedTuple):
     free: IntArray
     slots: IntArray
     behind: int
+    rate_cap: FloatArray
+    pace_time: FloatArray
 
 
 def new_detecting(network: PacketNetwork) -> DetectingSenders:
@@ -73,7 +77,7 @@ def new_detecting(network: PacketNetwork) -> DetectingSenders:
         order=whole(network.flows.num_flows, NONE),
         there=network.there._replace(turn=network.there.turn.copy()),
         back=network.back._replace(turn=network.back.turn.copy()),
-        timers=new_heap(2 * network.flows.num_flows),
+        timers=new_heap((3 if network.steers else 2) * network.flows.num_flows),
         min_rto=float(parameters.min_rto),
         ack_size=parameters.ack_size,
         ack_every=parameters.ack_every,
@@ -87,6 +91,8 @@ def new_detecting(network: PacketNetwork) -> DetectingSenders:
         free=whole(num_slots),
         slots=whole(2),
         behind=len(network.path_ports) - 1,
+        rate_cap=np.full(network.flows.num_flows if network.steers else 0, np.inf),
+        pace_time=np.zeros(network.flows.num_flows if network.steers else 0),
     )
 
 
@@ -105,14 +111,19 @@ def _begin(now: float, row: int, t: Tables, u: Underway, s: DetectingSenders) ->
 
 @inlined_part
 def _send(now: float, row: int, t: Tables, u: Underway, s: DetectingSenders) -> None:
-    """Sends the segments that a flow's window has room for."""
+    """Sends the segments that a flow's window has room for, and its pace time."""
     sender = s.rows[row]
     while True:
+        if len(s.pace_time) > 0 and s.pace_time[row] > now:
+            set_time(2 * len(s.rows) + row, s.pace_time[row], s.timers)
+            break
         q = tcp.next_segment(sender, s.segments)
         if q == tcp.NO_SEGMENT:
             break
         tcp.note_segment(now, q, sender, s.segments)
         send(now, _new_slot(row, DATA, q, False, t, s), row, s.there, t, u, s)
+        if len(s.pace_time) > 0:
+            s.pace_time[row] = now + s.size[q] / s.rate_cap[row]
     if sender.deadline < s.timers.time[row]:
         set_time(row, sender.deadline, s.timers)
 
@@ -215,6 +226,10 @@ def _timer_time(t: Tables, u: Underway, s: DetectingSenders) -> float:
 def _end_timer(now: float, t: Tables, u: Underway, s: DetectingSenders) -> None:
     """Looks at the first timer: it may have been set to a later time meanwhile."""
     row = s.timers.items[0]
+    if row >= 2 * len(s.rows):
+        set_time(row, np.inf, s.timers)
+        _send(now, row - 2 * len(s.rows), t, u, s)
+        return
     if row >= len(s.rows):
         set_time(row, np.inf, s.timers)
         row -= len(s.rows)
@@ -248,7 +263,13 @@ def _take_path(row: int, path: int, s: DetectingSenders) -> None:
     s.back.turn[row] = choice % s.back.number[row]
 
 
+@inlined_part
+def _pace(row: int, rate_cap: float, s: DetectingSenders) -> None:
+    s.rate_cap[row] = rate_cap
+
+
 KINDS[DetectingSenders] = {
+    "pace": _pace,
     "state_of": _state_of,
     "take_path": _take_path,
     "begin": _begin,

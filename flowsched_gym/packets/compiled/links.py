@@ -46,6 +46,11 @@ def take_path(row: int, path: int, s: Any) -> None:
 
 
 @of_senders
+def pace(row: int, rate_cap: float, s: Any) -> None:
+    """Sets the largest rate of a sender in B/s, from its next segment on."""
+
+
+@of_senders
 def lose(now: float, p: int, t: Tables, u: Underway, s: Any) -> None:
     """Notes that a port has dropped a packet."""
 

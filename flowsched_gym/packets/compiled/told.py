@@ -157,13 +157,14 @@ def _no_state(s: ToldSenders) -> None:
 
 
 @inlined_part
-def _stays(row: int, path: int, s: ToldSenders) -> None:
+def _stays(row: int, to: float, s: ToldSenders) -> None:
     return
 
 
 KINDS[ToldSenders] = {
     "state_of": _no_state,
     "take_path": _stays,
+    "pace": _stays,
     "begin": _begin,
     "lose": _lose,
     "leave": _leave,

@@ -48,12 +48,13 @@ class DetectingReplay(Network):
         self.senders: dict[int, _Sender] = {}
         self.state = network.new_state()
         self.order: list[int] = []
-        self._segment_size = network.flows.table.size.tolist()
+        self.segment_size = network.flows.table.size.tolist()
         self._there, self._back = Paths(network, network.there), Paths(network, network.back)
         self._of_flow = self.delays.of_flow.tolist()
         self._completion = [float("nan")] * network.flows.num_flows
         self._ack_times = [NEVER] * network.flows.num_flows
         self._packets: list[Packet] = []
+        self.rate_cap = [NEVER] * network.flows.num_flows
         self._free: list[int] = []
 
     def outcomes(self) -> FlowOutcomes:
@@ -92,7 +93,7 @@ class DetectingReplay(Network):
             at_once = tcp.receive(number, marked, self.network.parameters.ack_every, state, self.segments)
             if state.received > before:
                 is_last = state.received == state.last - state.first
-                tcp.note_received(row, self._segment_size[number], is_last, self.state)
+                tcp.note_received(row, self.segment_size[number], is_last, self.state)
                 if is_last:
                     self.end(row)
             if at_once:
@@ -133,13 +134,13 @@ class DetectingReplay(Network):
             self.sizes.append(0.0)
             self.flow.append(0)
         is_data = packet.kind == DATA
-        size = self._segment_size[packet.number] if is_data else self.network.parameters.ack_size
+        size = self.segment_size[packet.number] if is_data else self.network.parameters.ack_size
         self._packets[p] = packet
         self.sizes[p], self.flow[p] = size, packet.row
         table.size[p], table.flow[p] = size, packet.row
         if len(table.remaining):
             last = self.states[packet.row].last - 1
-            left = tcp.left_to_send(packet.number, last, self._segment_size, table.header) if is_data else 0.0
+            left = tcp.left_to_send(packet.number, last, self.segment_size, table.header) if is_data else 0.0
             table.remaining[p] = left
         return p
 
@@ -164,6 +165,7 @@ class _Sender:
         self._min_rto = float(replay.network.parameters.min_rto)
         self._transport = replay.network.transport
         self._timer = NEVER
+        self._pace_time = self._wakes_at = 0.0
         self._news: Event
         replay.env.process(self._run())
 
@@ -192,11 +194,23 @@ class _Sender:
         else:
             tcp.connect(replay.env.now, state)
         while True:
-            while (q := tcp.next_segment(state, self._segments)) != tcp.NO_SEGMENT:
+            while not self._is_paced() and (q := tcp.next_segment(state, self._segments)) != tcp.NO_SEGMENT:
                 tcp.note_segment(replay.env.now, q, state, self._segments)
                 replay.send_segment(self._row, DATA, q)
+                self._pace_time = replay.env.now + replay.segment_size[q] / replay.rate_cap[self._row]
             self._set_timer()
             yield self._wait()
+
+    def _is_paced(self) -> bool:
+        """Returns whether the largest rate lets the next segment wait; the sender is then woken when it may go."""
+        env = self._replay.env
+        if self._pace_time <= env.now:
+            return False
+        if self._wakes_at != self._pace_time:
+            self._wakes_at = self._pace_time
+            event = env.at(self._pace_time, PacketEventKind.TIMEOUT, 2 * len(self._replay.states) + self._row)
+            event.callbacks.append(lambda _: self._news.succeed())
+        return True
 
     def _wait(self) -> Event:
         self._news = Event(self._replay.env)

@@ -208,6 +208,9 @@ class _Asked(_Episode):
             raise SimulationError(f"order is {Order(order).name}: {what} for a decision")
         if isinstance(pending, PeriodDecision):
             self.pending = None
+            if self._setup.steers:
+                for row in self._active:
+                    self.steer(row, int(self._controls.path[row] - self._routes.first[row]))
             if self.num_periods > 1:
                 forget_counts(self.counts)
             return
@@ -220,7 +223,7 @@ class _Asked(_Episode):
         else:
             self._waiting.remove(pending.row)
             self._controls.path[pending.row] = pending.first + index
-            self.take_path(pending.row, index)
+            self.steer(pending.row, index)
             self._start(pending.row)
             self._request_decision()
 
@@ -229,8 +232,8 @@ class _Asked(_Episode):
         assert self._periods is not None
         self._periods.skip(count)
 
-    def take_path(self, row: int, choice: int) -> None:
-        """Sends the packets of a flow from now on, and what answers them, along one of its paths."""
+    def steer(self, row: int, choice: int) -> None:
+        """Sends a flow's packets, and what answers them, along one of its paths from now on, at its largest rate."""
 
     def _start(self, row: int) -> None:
         self._active.append(row)
@@ -280,8 +283,9 @@ class FlowSimulation(_Asked, DetectingReplay):
         """What receivers have of flows."""
         return self.state
 
-    def take_path(self, row: int, choice: int) -> None:
-        """Sends the packets of a flow from now on, and what answers them, along one of its paths."""
+    def steer(self, row: int, choice: int) -> None:
+        """Sends a flow's packets, and what answers them, along one of its paths from now on, at its largest rate."""
+        self.rate_cap[row] = float(self._controls.rate_cap[row])
         self._there.turn_to(row, choice)
         self._back.turn_to(row, choice)
 

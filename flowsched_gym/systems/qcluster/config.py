@@ -1,21 +1,23 @@
 """The arguments of QCluster's environment."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
-from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.periods import Period
 from flowsched_gym.core.units import SECONDS_PER_MICROSECOND, gbps_to_capacity
 from flowsched_gym.envs.arguments import (
     LINK_GBPS,
     Choice,
     EnvConfig,
+    Packets,
     about_workload,
     argument,
     flows_argument,
     limit_argument,
     load_argument,
+    packets_argument,
 )
 from flowsched_gym.flows.decisions import DecisionKind
 from flowsched_gym.packets.parameters import (
@@ -25,6 +27,7 @@ from flowsched_gym.packets.parameters import (
     PacketTransport,
     PortParameters,
 )
+from flowsched_gym.packets.presets import preset_or_parameters
 from flowsched_gym.packets.schedulers import PacketSetup, make_scheduler
 from flowsched_gym.packets.schedulers.parameters import Disorder
 from flowsched_gym.packets.schedulers.qcluster import Goal
@@ -63,6 +66,10 @@ class QClusterReward(StrEnum):
     """Share of the messages with deadlines that met them (QCluster's application throughput, section 6.1)."""
 
 
+TOLD: Final = ("transport", "window", "buffer", "mark_at", "min_rto_us")
+"""Arguments of senders that are told of their losses, and of their port."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QClusterConfig(EnvConfig):
     """The arguments of QCluster's environment."""
@@ -89,6 +96,7 @@ class QClusterConfig(EnvConfig):
     delay_us: float = argument(
         20.0, at_least=0, unit="us", meaning="propagation delay to the receiver, and again back to the sender"
     )
+    packets: Packets = packets_argument()
     link_gbps: float = argument(10.0, between=LINK_GBPS, unit="Gbps", meaning="capacity of the port")
     messages: Choice[MessageRule] = argument(
         MessageRule.IDEAL,
@@ -112,7 +120,27 @@ class QClusterConfig(EnvConfig):
         """Refuses queues that cannot be parted, and what the port refuses."""
         if self.goal is Goal.DEADLINE and self.queues == 2:
             raise ConfigError("queues is 2: goal 'deadline' needs 3, of which one cannot be parted")
+        for name in TOLD if self.packets is not None else ():
+            default = type(self).__dataclass_fields__[name].default
+            if getattr(self, name) != default:
+                raise ConfigError(
+                    f"{name} is {shown(getattr(self, name))}, and packets are given: these have senders and a buffer of "
+                    f"their own; leave {name} out"
+                )
         self.port_setup()
+
+    @property
+    def senders(self) -> NetworkParameters:
+        """Parameters of senders: those of ``packets``, or told of their losses."""
+        if self.packets is not None:
+            return replace(preset_or_parameters("packets", self.packets), messages=self.messages)
+        return NetworkParameters(
+            initial_window=self.window,
+            transport=self.transport,
+            losses=Losses.TOLD,
+            min_rto=self.min_rto_us * SECONDS_PER_MICROSECOND,
+            messages=self.messages,
+        )
 
     @property
     def capacity(self) -> float:
@@ -143,14 +171,8 @@ class QClusterConfig(EnvConfig):
         return PacketSetup(
             scheduler=scheduler,
             topology=one_link(capacity=self.capacity, delay=self.delay_us * SECONDS_PER_MICROSECOND),
-            port=PortParameters(buffer=self.buffer, mark_at=self.mark_at),
-            parameters=NetworkParameters(
-                initial_window=self.window,
-                transport=self.transport,
-                losses=Losses.TOLD,
-                min_rto=self.min_rto_us * SECONDS_PER_MICROSECOND,
-                messages=self.messages,
-            ),
+            port=None if self.packets is not None else PortParameters(buffer=self.buffer, mark_at=self.mark_at),
+            parameters=self.senders,
             asks=DecisionKind.PERIOD,
             period=self.period,
         )

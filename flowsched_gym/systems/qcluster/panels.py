@@ -21,7 +21,7 @@ def qcluster_panels(config: QClusterConfig, scene: Scene, decision: PacketDecisi
         banner=scene.banner(
             "QCluster",
             f"{shortened(config.workload, 30)} for {config.goal.value}{load}, {config.link_gbps:g} Gbit/s, "
-            f"{config.queues} queues, {config.transport.value} windows, period of {config.period_us / 1e3:g} ms",
+            f"{config.queues} queues, {config.senders.transport} windows, period of {config.period_us / 1e3:g} ms",
             f"Period {decision.num_periods} begins: which {config.action.value} from now on?",
         ),
         top=Charts(

@@ -1,14 +1,19 @@
 """AuTO's environment of long flows: in which queue, how fast and by which path each of them goes on."""
 
 from functools import partial
+from typing import Any
+
+import numpy as np
 
 from flowsched_gym.core.periods import Period
-from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
+from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup, setup_ports
 from flowsched_gym.envs.actions import MultiDiscrete
 from flowsched_gym.envs.configured import configured_by
 from flowsched_gym.envs.drawing import View
+from flowsched_gym.envs.episode import EpisodeSetup
 from flowsched_gym.flows.decisions import DecisionKind
 from flowsched_gym.fluid.disciplines import Mlfq
+from flowsched_gym.packets.schedulers.controlled import FeedbackQueues
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig
 from flowsched_gym.systems.auto.long_flows.observation import long_flows_layout
 from flowsched_gym.systems.auto.long_flows.rules import (
@@ -118,18 +123,7 @@ class AuTOLongFlowsEnv(DecisionEnv[LongFlowRules]):
             long_flow_rules(config),
             MultiDiscrete([config.num_queues, NUM_RATES, config.paths] * config.n_l),
             source=source,
-            network=NetworkSetup(
-                topology=multi_plane(
-                    num_hosts=config.hosts, num_planes=config.paths, capacity=config.capacity, delay=config.delay
-                ),
-                new_discipline=partial(Mlfq, config.thresholds),
-                routing=Routing(RoutingKind.ECMP),
-                asks=DecisionKind.PERIOD,
-                period=Period(seconds=config.seconds),
-                rate_caps=True,
-                flow_fields=FLOW_FIELDS,
-                episode_fields=EPISODE_FIELDS,
-            ),
+            network=_network(config),
             layout=long_flows_layout(config),
             terms=TERMS,
             render_mode=render_mode,
@@ -140,6 +134,22 @@ class AuTOLongFlowsEnv(DecisionEnv[LongFlowRules]):
     def panels(self) -> View:
         """Lists what a picture of the current episode shows."""
         return long_flows_panels(self.config, self.scene(), self.rules, self.decision())
+
+
+def _network(config: AuTOLongFlowsConfig) -> EpisodeSetup:
+    """Makes the network, of a fluid or of packets."""
+    topology = multi_plane(
+        num_hosts=config.hosts, num_planes=config.paths, capacity=config.capacity, delay=config.delay
+    )
+    asked: Any = {
+        **{"asks": DecisionKind.PERIOD, "period": Period(seconds=config.seconds)},
+        **{"flow_fields": FLOW_FIELDS, "episode_fields": EPISODE_FIELDS},
+    }
+    if config.senders is not None:
+        scheduler = FeedbackQueues(np.array([config.thresholds]))
+        return setup_ports(topology, scheduler, config.senders, steers=True, **asked)
+    routing, discipline = Routing(RoutingKind.ECMP), partial(Mlfq, config.thresholds)
+    return NetworkSetup(topology=topology, new_discipline=discipline, routing=routing, rate_caps=True, **asked)
 
 
 class AuTOLongFlowsVectorEnv(DecisionVectorEnv):
