@@ -11,8 +11,8 @@ from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.flows.decisions import DecisionKind, Order
 from flowsched_gym.flows.state import Controls, new_controls
 from flowsched_gym.machine_code.decorators import chosen_by_type, inlined_part
-from flowsched_gym.packets.compiled.links import begin, pace, take_path
-from flowsched_gym.packets.compiled.state import COMPLETED, Tables, Underway, whole
+from flowsched_gym.packets.compiled.links import pace, take_path
+from flowsched_gym.packets.compiled.state import COMPLETED, Tables, whole
 from flowsched_gym.packets.network import PacketNetwork
 from flowsched_gym.packets.rules.queues import forget_counts
 from flowsched_gym.topology.competing import find_competing, touch_links
@@ -21,7 +21,7 @@ from flowsched_gym.topology.routes import Routes
 
 ORDER, PATH, PERIOD = (int(kind) for kind in (DecisionKind.ORDER, DecisionKind.PATH, DecisionKind.PERIOD))
 SERVE_FIRST, TAKE_PATH = int(Order.SERVE_FIRST), int(Order.TAKE_PATH)
-ASKED, FIRST, IS_DUE, NOTED, ACTIVE, COUNTED, PERIODS = range(7)
+ASKED, FIRST, IS_DUE, NOTED, ACTIVE, COUNTED, PERIODS, GRANTED = range(8)
 """Indices of ``Asking.numbers``."""
 
 
@@ -34,7 +34,8 @@ class Asking(NamedTuple):
         steers: Whether paths and largest rates of active flows may be set at each period.
         numbers: Flows that are asked about, and the index of the first of them; whether flows have begun or ended in
             this instant; flows whose end has been noted; active flows; flows delivered before this period; periods that
-            have begun.
+            have begun; the flow whose path has been chosen.
+        granted_at: When that flow begins, in s, (1,), or inf.
         active: Rows of the flows that send, in the order in which they began, (num_flows,).
         asked: Rows of the flows that are asked about, (num_flows,).
         touched: Links on which a flow has begun or ended, (num_links,).
@@ -47,6 +48,7 @@ class Asking(NamedTuple):
     flows: int
     steers: bool
     numbers: IntArray
+    granted_at: FloatArray
     active: IntArray
     asked: IntArray
     touched: IntArray
@@ -66,7 +68,8 @@ def new_asking(network: PacketNetwork) -> Asking:
         seconds=np.inf if seconds is None else seconds,
         flows=flows or 0,
         steers=network.steers,
-        numbers=whole(7),
+        numbers=whole(8),
+        granted_at=np.full(1, np.inf),
         active=whole(num_flows),
         asked=whole(num_flows),
         touched=whole(network.topology.num_links),
@@ -107,6 +110,19 @@ def _touch(row: int, a: Asking) -> None:
     if a.kind == ORDER:
         touch_links(a.controls.path[row], a.network, a.touched)
         a.numbers[IS_DUE] = 1
+
+
+@inlined_part
+def granted_time(a: Asking) -> float:
+    """Returns when the flow begins whose path has been chosen, in s, or inf."""
+    return a.granted_at[0]  # type: ignore[no-any-return]  # a float
+
+
+@inlined_part
+def take_with_path(a: Asking) -> int:
+    """Takes that flow out, and returns it."""
+    a.granted_at[0] = np.inf
+    return a.numbers[GRANTED]  # type: ignore[no-any-return]  # a row
 
 
 @inlined_part
@@ -155,7 +171,7 @@ def begins_period(num_over: int, a: Asking) -> bool:
 
 
 @inlined_part
-def carry_out(now: float, order: int, index: int, t: Tables, u: Underway, s: Any, a: Asking) -> None:
+def carry_out(now: float, order: int, index: int, t: Tables, s: Any, a: Asking) -> None:
     """Carries out an ``Order`` about flows, or to go on."""
     numbers = a.numbers
     if order == SERVE_FIRST:
@@ -168,7 +184,8 @@ def carry_out(now: float, order: int, index: int, t: Tables, u: Underway, s: Any
         a.controls.path[row] = a.routes.first[row] + index
         take_path(row, a.controls.path[row], s)
         _join(row, a)
-        begin(now, row, t, u, s)
+        numbers[GRANTED] = row
+        a.granted_at[0] = now
     else:
         for index in range(numbers[ACTIVE] if a.steers else 0):
             row = a.active[index]

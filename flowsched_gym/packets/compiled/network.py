@@ -10,7 +10,15 @@ import numpy as np
 
 from flowsched_gym.flows.decisions import DecisionKind
 from flowsched_gym.machine_code.decorators import chosen_by_type, threaded_function
-from flowsched_gym.packets.compiled.asking import Asking, asks_agent, new_asking, note_ends, waits_for_path
+from flowsched_gym.packets.compiled.asking import (
+    Asking,
+    asks_agent,
+    granted_time,
+    new_asking,
+    note_ends,
+    take_with_path,
+    waits_for_path,
+)
 from flowsched_gym.packets.compiled.detecting import DetectingSenders, new_detecting
 from flowsched_gym.packets.compiled.heaps import next_time
 from flowsched_gym.packets.compiled.links import begin, choose, depart, enter, is_behind, of_senders
@@ -53,16 +61,21 @@ def end_timer(now: float, t: Tables, u: Underway, s: Any) -> None:
     """Looks at the first timer, whose time has come."""
 
 
-_NOBODY_ASKED: Final[dict[str, Any]] = {
-    "waits": lambda row, asker: False,
-    "start_time": lambda asker: np.inf,
-    "take_start": lambda asker: NONE,
-    "note_over": lambda t, senders, asker: None,
-    "stops": lambda num_over, num_flows, asker: False,
-}
 _ASKERS: Final[dict[type, dict[str, Any]]] = {
-    NoneType: _NOBODY_ASKED,
-    Asking: {**_NOBODY_ASKED, "waits": waits_for_path, "note_over": note_ends, "stops": asks_agent},
+    NoneType: {
+        "waits": lambda row, asker: False,
+        "start_time": lambda asker: np.inf,
+        "take_start": lambda asker: NONE,
+        "note_over": lambda t, senders, asker: None,
+        "stops": lambda num_over, num_flows, asker: False,
+    },
+    Asking: {
+        "waits": waits_for_path,
+        "start_time": granted_time,
+        "take_start": take_with_path,
+        "note_over": note_ends,
+        "stops": asks_agent,
+    },
     Tokens: {
         "waits": request_token,
         "start_time": next_start,

@@ -127,8 +127,7 @@ def _give_token(network: Network, order: int, index: int, asker: Tokens) -> None
 
 @inlined_part
 def _give_to_flow(network: Network, order: int, index: int, asker: Asking) -> None:
-    tables, underway, senders, _ = network
-    carry_out(tables.clock[0], order, index, tables, underway, senders, asker)
+    carry_out(network.tables.clock[0], order, index, network.tables, network.senders, asker)
 
 
 _give = _by_asker(_give_token, _give_to_flow)

@@ -124,7 +124,7 @@ class QClusterConfig(EnvConfig):
             default = type(self).__dataclass_fields__[name].default
             if getattr(self, name) != default:
                 raise ConfigError(
-                    f"{name} is {shown(getattr(self, name))}, and packets are given: these have senders and a buffer of "
+                    f"{name} is {shown(getattr(self, name))}, and packets are given: they have senders and a buffer of "
                     f"their own; leave {name} out"
                 )
         self.port_setup()
