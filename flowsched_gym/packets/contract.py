@@ -161,9 +161,12 @@ class Scheduler(ABC):
         return queue
 
     @staticmethod
-    def serve_first(row: int, record: Any) -> None:
-        """Puts a flow before all others, as an agent has decided; without it, no agent can."""
-        return
+    def serve_first(row: int, record: Any) -> float:
+        """Puts a flow before all others, as an agent has decided; returns its rank, which those that wait get too.
+
+        Without it, no agent can: no packet is brought forward.
+        """
+        return np.inf
 
     def __init_subclass__(cls) -> None:
         """Gives a class that defines hooks a type of record of its own, by which the compiled engine finds them."""

@@ -12,7 +12,9 @@ from flowsched_gym.flows.decisions import DecisionKind, Order
 from flowsched_gym.flows.state import Controls, new_controls
 from flowsched_gym.machine_code.decorators import chosen_by_type, inlined_part
 from flowsched_gym.packets.compiled.links import pace, take_path
+from flowsched_gym.packets.compiled.queues import bring_forward
 from flowsched_gym.packets.compiled.state import COMPLETED, Tables, whole
+from flowsched_gym.packets.contract import Scheduler
 from flowsched_gym.packets.network import PacketNetwork
 from flowsched_gym.packets.rules.queues import forget_counts
 from flowsched_gym.topology.competing import find_competing, touch_links
@@ -80,8 +82,8 @@ def new_asking(network: PacketNetwork) -> Asking:
     )
 
 
-serve_first = chosen_by_type(lambda _, record: record.scheduler.serve_first)(lambda row, record: None)
-"""Puts a flow before all others, as the scheduler does it."""
+serve_first = chosen_by_type(lambda _, record: record.scheduler.serve_first)(Scheduler.serve_first)
+"""Puts a flow before all others, as the scheduler does it; returns its rank."""
 
 
 @inlined_part
@@ -175,7 +177,8 @@ def carry_out(now: float, order: int, index: int, t: Tables, s: Any, a: Asking) 
     """Carries out an ``Order`` about flows, or to go on."""
     numbers = a.numbers
     if order == SERVE_FIRST:
-        serve_first(a.asked[index], t.record)
+        row = a.asked[index]
+        bring_forward(row, serve_first(row, t.record), t)
         numbers[ASKED] = 0
     elif order == TAKE_PATH:
         row = a.asked[numbers[FIRST]]

@@ -131,6 +131,19 @@ def make_room(port: int, p: int, arrival: Arrival, t: Tables) -> int:
 
 
 @inlined_part
+def bring_forward(flow: int, rank: float, t: Tables) -> None:
+    """Gives the packets of a flow that wait a rank, where it is smaller and flows are served one by one."""
+    ports, packets = t.ports, t.packets
+    for port in range(ports.flow_head.shape[0] if _is_by_flow(t.record) else 0):
+        p = ports.flow_head[port, flow]
+        while p != NONE:
+            if packets.rank[p] > rank:
+                packets.rank[p] = rank
+                _rise(packets.place[p], p, ports.heap[port], packets)
+            p = packets.after[p]
+
+
+@inlined_part
 def _refuse(queue: int, ports: Ports) -> None:
     ports.fault[1], ports.fault[2] = 1, queue
     raise IndexError

@@ -24,8 +24,8 @@ class _Served(NamedTuple):
 class ServedFirst(MessageScheduler):
     """The flow that an agent has put first last, and then the others in that order; before that, by arrival.
 
-    At every port the flow goes first whose newest packet there has the smallest rank, and of it the packet that arrived
-    first: a choice counts from the flow's next packet on. Packets without payload go before all.
+    A choice holds at every port at once, also for packets that wait there, as if switches knew of it. Of a flow the
+    packet that arrived first goes first, packets without payload before all.
     """
 
     record_type = _Served
@@ -39,10 +39,11 @@ class ServedFirst(MessageScheduler):
         return Arrival(0, rank, rank, last_seen, new)
 
     @staticmethod
-    def serve_first(row: int, record: _Served) -> None:
+    def serve_first(row: int, record: _Served) -> float:
         """Gives the flow the smallest rank."""
         record.front[0] -= 1.0
         record.rank[row] = record.front[0]
+        return record.front[0]  # type: ignore[no-any-return]  # a float
 
     def new_record(self, traffic: Traffic, num_ports: int) -> _Served:
         """Ranks flows by their arrival."""

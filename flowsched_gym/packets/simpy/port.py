@@ -166,6 +166,14 @@ class _ByFlow(_ByRank):
             heapify(self._heap)
         return dropped
 
+    def bring_forward(self, row: int, rank: float) -> None:
+        """Gives the packets of a flow that wait a rank, where it is smaller."""
+        waiting = [entry for entry in self._heap if self._waits(entry)]
+        self._heap = [
+            (queue, min(old, rank) if self._flow[p] == row else old, order, p) for queue, old, order, p in waiting
+        ]
+        heapify(self._heap)
+
     def _waits(self, entry: tuple[int, float, int, int]) -> bool:
         return self._waiting.get(entry[3]) == entry[2]
 
@@ -222,6 +230,11 @@ class Port:
         self._packet_there: Event | None = None
         self.sending: int | None = None
         env.process(self._send())
+
+    def bring_forward(self, row: int, rank: float) -> None:
+        """Gives the packets of a flow that wait a rank, where it is smaller and flows are served one by one."""
+        if isinstance(self._waiting, _ByFlow):
+            self._waiting.bring_forward(row, rank)
 
     def receive(self, p: int) -> None:
         """Lets a packet wait, or drops one if the buffer is full."""

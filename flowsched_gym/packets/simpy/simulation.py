@@ -18,7 +18,7 @@ from flowsched_gym.packets.network import PacketNetwork
 from flowsched_gym.packets.rules.queues import forget_counts, new_counts
 from flowsched_gym.packets.setup import PacketSetup
 from flowsched_gym.packets.simpy.detecting import DetectingReplay
-from flowsched_gym.packets.simpy.port import QueueCounter
+from flowsched_gym.packets.simpy.port import Port, QueueCounter
 from flowsched_gym.packets.simpy.told import ToldReplay
 from flowsched_gym.packets.state import PacketEventKind
 from flowsched_gym.topology.competing import Contest
@@ -38,6 +38,7 @@ class _Episode:
 
     env: NetworkEnvironment
     network: PacketNetwork
+    ports: list[Port]
     record: Any
     order: list[int]
     num_delivered: int
@@ -219,7 +220,10 @@ class _Asked(_Episode):
             raise SimulationError(f"index is {index}: it must be from 0 to {count - 1}")
         self.pending = None
         if isinstance(pending, OrderDecision):
-            self._setup.scheduler.serve_first(int(pending.rows[index]), self.record)
+            row = int(pending.rows[index])
+            rank = self._setup.scheduler.serve_first(row, self.record)
+            for port in self.ports:
+                port.bring_forward(row, rank)
         else:
             self._waiting.remove(pending.row)
             self._controls.path[pending.row] = pending.first + index

@@ -1,0 +1,230 @@
+"""Holds environments over packets to sums by hand and to a replay, and their engines to each other."""
+
+import pickle
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+import flowsched_gym
+from flowsched_gym.core.errors import ConfigError, WorkloadError
+from flowsched_gym.packets.presets import PRESETS
+from flowsched_gym.systems.auto.thresholds.config import SCALE
+from flowsched_gym.workload import Workload
+
+CASES: dict[str, tuple[str, dict[str, Any]]] = {
+    "qcluster": ("QCluster", {"packets": "dctcp", "flows": 120, "period_us": 500.0}),
+    "thresholds": ("AuTOThresholds", {"packets": "dctcp", "flows": 60, "period_flows": 7, "hosts": 8, "clusters": 2}),
+    "long-flows": (
+        "AuTOLongFlows",
+        {"packets": "cubic", "flows": 60, "hosts": 8, "scope": "network", "period_ms": 3.0},
+    ),
+    "order": ("MERPOrder", {"packets": "dctcp", "flows": 30, "topology": "tree9", "link_delay_us": 10.0}),
+    "route": ("MERPRoute", {"packets": "newreno", "flows": 40, "link_delay_us": 10.0}),
+    "tasks": ("TAFETasks", {"packets": "dctcp", "tasks": 6}),
+    "task-thresholds": (
+        "TAFEThresholds",
+        {"packets": "dctcp", "tasks": 12, "period_flows": 9, "topology": "big-switch"},
+    ),
+}
+PAYLOAD, HEADER, ACK = 1_460.0, 42.0, 58.0
+"""Bytes of a packet of the presets, of its header, and of an acknowledgement or a packet of a handshake."""
+RATE = 125e6
+
+
+def make(case: str, **arguments: Any) -> Any:
+    name, own = CASES[case]
+    return gym.make(f"flowsched/{name}-v0", **{**own, **arguments}).unwrapped
+
+
+def flows_of(sizes: list[float], times: list[float], *, hosts: list[tuple[int, int]]) -> Workload:
+    source, destination = np.array(hosts).T
+    return Workload(
+        flow_id=np.arange(len(sizes)),
+        source=source,
+        destination=destination,
+        size=np.array(sizes),
+        arrival_time=np.array(times),
+    )
+
+
+def draw_action(env: Any, rng: np.random.Generator) -> Any:
+    if isinstance(env.action_space, gym.spaces.Discrete):
+        return int(rng.choice(np.flatnonzero(env.action_masks())))
+    if isinstance(env.action_space, gym.spaces.Box):
+        return rng.uniform(-1.0, 1.0, env.action_space.shape).astype(np.float32)
+    return np.array([rng.integers(count) for count in env.action_space.nvec])
+
+
+def play_on(env: Any, seed: int) -> list[Any]:
+    """Plays to the end by actions that a seed draws; returns all that the environment tells."""
+    rng, found, over = np.random.default_rng(seed), [], False
+    while not over:
+        observation, reward, terminated, truncated, info = env.step(draw_action(env, rng))
+        found.append((observation.tobytes(), reward, info["time"], info["finished"]))
+        over = terminated or truncated
+    return [*found, info["episode_metrics"], env.records().completion_time.tolist()]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_engines_agree_bit_for_bit_and_states_and_copies_go_on_so(case: str) -> None:
+    told = []
+    for engine in ("simpy", "compiled"):
+        env, other = make(case, engine=engine), make(case, engine=engine)
+        env.reset(seed=1)
+        other.reset(seed=7)
+        rng = np.random.default_rng(3)
+        for _ in range(3):
+            env.step(draw_action(env, rng))
+        state = pickle.loads(pickle.dumps(env.get_state()))
+        told.append(play_on(env, seed=2))
+        assert len(told[-1]) > 4
+        other.set_state(state)
+        copied = pickle.loads(pickle.dumps(other))
+        assert play_on(other, seed=2) == play_on(copied, seed=2) == told[-1]
+    assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_vector_environments_are_many_single_ones(case: str) -> None:
+    name, arguments = CASES[case]
+    vector = gym.make_vec(f"flowsched/{name}-v0", 2, "vector_entry_point", **arguments)
+    single = gym.vector.SyncVectorEnv([lambda: make(case, engine="compiled")] * 2)
+    assert (vector.reset(seed=5)[0] == single.reset(seed=5)[0]).all()
+    single.action_space.seed(0)
+    for _ in range(12):
+        actions = single.action_space.sample()
+        for mine, other in zip(vector.step(actions)[:4], single.step(actions)[:4], strict=True):
+            assert (mine == other).all()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_checker_of_gymnasium_finds_nothing_and_pictures_are_drawn(case: str) -> None:
+    check_env(make(case, engine="compiled"), skip_render_check=True)
+    env = make(case, engine="compiled", render_mode="rgb_array")
+    env.reset(seed=0)
+    assert env.render().shape[-1] == 3
+
+
+def test_thresholds_that_never_move_serve_as_a_replay_by_pias_does() -> None:
+    thresholds = np.array([[20_000.0, 200_000.0, 2_000_000.0]])
+    env = make("thresholds", clusters=1, initial_thresholds=thresholds[0].tolist(), engine="compiled")
+    env.reset(seed=4)
+    action = SCALE.action_of(thresholds).ravel().astype(np.float32)
+    exact = SCALE.thresholds_of(action.astype(np.float64).reshape(1, 3))[0]
+    over = False
+    while not over:
+        *_, over, _, _ = env.step(action)
+    flows, config = env.workload, env.config
+    records = flowsched_gym.replay_packets(
+        flows,
+        scheduler="pias",
+        topology="big-switch",
+        num_hosts=config.hosts,
+        capacity=config.capacity,
+        engine="compiled",
+        parameters={"thresholds": exact.tolist(), "delay": config.delay, **PRESETS["dctcp"]},
+    )
+    assert env.records().completion_time.tolist() == records.completion_time.tolist()
+
+
+def test_a_flow_that_is_served_first_overtakes_and_the_other_ends_when_all_bytes_have_passed() -> None:
+    """Of two flows of 100 packets that wait together, whoever goes first ends as if it were alone."""
+    size, count = 100 * PAYLOAD, 100
+    flows = flows_of([size, size], [0.0, 0.0], hosts=[(0, 1), (0, 1)])
+    for first in (0, 1):
+        env = make("order", topology="one-link", workload=flows, link_delay_us=0.0, packets=patient(), flows=None)
+        env.reset(seed=0)
+        assert env.action_masks()[:3].tolist() == [True, True, False]
+        *_, over, _, _ = env.step(first)
+        assert over, "a flow alone competes with nobody"
+        ends = env.records().completion_time
+        packet = (PAYLOAD + HEADER) / RATE
+        assert ends[first] == pytest.approx(count * packet, abs=1e-12)
+        assert ends[1 - first] == pytest.approx(2 * count * packet, abs=1e-12)
+
+
+def patient() -> dict[str, Any]:
+    """Nothing is lost, all packets are sent at once, and acknowledgements take no bandwidth."""
+    return {"transport": "fixed", "initial_window": 200, "min_rto": 10.0, "header": HEADER, "payload": PAYLOAD}
+
+
+def test_flows_on_paths_of_their_own_do_not_wait_and_on_one_path_they_do() -> None:
+    """Two flows of two senders in one pod to two receivers in another: over other core switches, or over one."""
+    size = 200 * PAYLOAD
+    flows = flows_of([size, size], [0.0, 0.0], hosts=[(0, 8), (1, 9)])
+    ends = {}
+    for paths in ((0, 3), (0, 0)):
+        env = make("route", workload=flows, link_delay_us=0.0, packets=patient(), flows=None)
+        env.reset(seed=0)
+        for path in paths:
+            env.step(path)
+        ends[paths] = np.sort(env.records().completion_time)
+    packet = (PAYLOAD + HEADER) / RATE
+    alone = (200 + 5) * packet
+    assert ends[0, 3].tolist() == pytest.approx([alone, alone], abs=1e-12)
+    assert ends[0, 0][1] == pytest.approx(alone + 200 * packet, abs=2 * packet)
+
+
+def test_a_flow_with_a_rate_cap_is_paced_and_takes_the_path_that_it_is_given() -> None:
+    """Long after 1 KB, it is capped to a third of the link at each period of 1 ms, and so are its segments."""
+    size = 1_000 * PAYLOAD
+    flows = flows_of([size], [0.0], hosts=[(0, 1)])
+    ends = []
+    for rate in (0, 1, 2):
+        arguments = {"workload": flows, "thresholds": [1_000.0], "period_ms": 1.0, "packets": patient(), "flows": None}
+        env = make("long-flows", **arguments, link_delay_us=0.0)
+        env.reset(seed=0)
+        over = False
+        while not over:
+            action = np.zeros(env.action_space.shape, dtype=np.int64)
+            action[1], action[2] = rate, 2
+            *_, over, _, _ = env.step(action)
+        ends.append(float(env.records().completion_time[0]))
+        path = env.decision().controls.path[0] - env.decision().routes.first[0]
+        assert path == 2
+    third = 3 * (PAYLOAD + HEADER) / RATE
+    assert ends[0] == pytest.approx(1_000 * third, rel=0.25)
+    assert ends[0] > 1.5 * ends[2]
+    assert ends[2] < ends[1] < ends[0]
+
+
+def test_the_first_task_in_the_highest_level_goes_first() -> None:
+    """Two tasks of one flow each; the one that has sent more than the threshold waits for the other's first bytes."""
+    size = 100 * PAYLOAD
+    flows = flows_of([size, size], [0.0, 30e-6], hosts=[(0, 1), (0, 1)])
+    flows = Workload(**{**{name: getattr(flows, name) for name in flows.__dataclass_fields__}, "task_id": np.arange(2)})
+    arguments = {"workload": flows, "topology": "one-link", "packets": patient(), "tasks": None, "queues": 2}
+    ends = {}
+    for threshold in (10 * PAYLOAD, 1e6):
+        env = make("task-thresholds", **arguments, initial_thresholds=[threshold])
+        env.reset(seed=0)
+        scale = type(env.rules.scale).action_of(env.rules.scale, np.array([[threshold]])).ravel().astype(np.float32)
+        over = False
+        while not over:
+            *_, over, _, _ = env.step(scale)
+        ends[threshold] = env.records().completion_time
+    packet = (PAYLOAD + HEADER) / RATE
+    assert ends[1e6].tolist() == pytest.approx([100 * packet, 200 * packet], abs=1e-12)
+    # Eleven packets of each are in the first level.
+    assert ends[10 * PAYLOAD].tolist() == pytest.approx([(11 + 11 + 89) * packet, 200 * packet], abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("case", "arguments", "message"),
+    [
+        ("thresholds", {"within": "fifo"}, "within is 'fifo', and packets are given"),
+        ("route", {"discipline": "merp"}, "discipline is 'merp': packets have ps and srpt alone"),
+        ("route", {"rerouting": "conga"}, "rerouting is 'conga': flows of packets keep their paths"),
+        ("route", {"packets": {"paths": "packet"}}, "paths is 'packet': an agent chooses the path of a flow"),
+        ("tasks", {"cpus": 0.5}, r"cpus is \(0.5,\), and packets are given: flows of packets have no CPU work"),
+        ("task-thresholds", {"demotion": "arrived"}, "demotion is 'arrived', and packets are given"),
+        ("qcluster", {"buffer": 100}, "buffer is 100, and packets are given"),
+        ("tasks", {"workload": "tafe-alibaba"}, "flows have CPU work, or come after others"),
+    ],
+)
+def test_what_packets_do_not_have_is_one_clear_error(case: str, arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises((ConfigError, WorkloadError), match=message):
+        make(case, **arguments)
