@@ -106,10 +106,10 @@ class AuTOLongFlowsEnv(DecisionEnv[LongFlowRules]):
     ## Reference
     L. Chen, J. Lingys, K. Chen, F. Liu, AuTO: Scaling Deep Reinforcement Learning for Datacenter-Scale Automatic
     Traffic Optimization, SIGCOMM 2018, sections 5.2.2 and 6. We deviate: the network is a fluid with max-min sharing
-    inside a queue, not packets under DCTCP; a choice holds at once; thresholds stay (``AuTOThresholds-v0`` sets them).
-    The paper prints neither the period nor what a server is asked in it, nor how throughput is guarded where nothing
-    finished; ports, which no rule of this model reads, stand for ids. That load is one of three links for each server,
-    the full observation and the other three rewards are ours.
+    inside a queue, unless ``packets`` says otherwise; a choice holds at once; thresholds stay (``AuTOThresholds-v0``
+    sets them). The paper prints neither the period nor what a server is asked in it, nor how throughput is guarded
+    where nothing finished; ports, which no rule of this model reads, stand for ids. That load is one of three links for
+    each server, the full observation and the other three rewards are ours.
     """
 
     config: AuTOLongFlowsConfig

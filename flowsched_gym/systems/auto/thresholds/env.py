@@ -94,7 +94,7 @@ class AuTOThresholdsEnv(DecisionEnv[ThresholdRules]):
     ## Reference
     L. Chen, J. Lingys, K. Chen, F. Liu, AuTO: Scaling Deep Reinforcement Learning for Datacenter-Scale Automatic
     Traffic Optimization, SIGCOMM 2018, sections 4 and 6. We deviate: the network is a fluid with max-min sharing inside
-    a queue (or first in, first out), not packets under DCTCP; servers have one path, and no agent steers long flows
+    a queue (or first in, first out) unless ``packets`` says so; servers have one path, and no agent steers long flows
     (``AuTOLongFlows-v0`` does); flows see new thresholds at once. The paper does not print how outputs become
     thresholds, how long a period is, or how observations are scaled: all that is ours, as are the summary and the two
     logarithmic rewards.

@@ -74,10 +74,10 @@ class MERPOrderEnv(DecisionEnv[OrderRules]):
 
     ## Reference
     S. Zhang, Z. Qian, H. Wu, S. Lu, Efficient Data Center Flow Scheduling Without Starvation Using Expansion Ratio,
-    IEEE TPDS 28(11), 2017, sections 4 and 6.1. We deviate: the network is a fluid, not packets, so nothing is lost and
-    no rate is spent on detecting who is first; an agent that sees all flows stands in the place of switches that agree
-    on virtual deadlines; it is asked at completions too; where a flow that goes first cannot fill a link, the next ones
-    do; the shape of the Pareto sizes, which the paper does not print, is 1.5.
+    IEEE TPDS 28(11), 2017, sections 4 and 6.1. We deviate: the network is a fluid unless ``packets`` says otherwise,
+    and no rate is spent on detecting who is first; an agent that sees all flows stands in the place of switches that
+    agree on virtual deadlines; it is asked at completions too; where a flow that goes first cannot fill a link, the
+    next ones do; the shape of the Pareto sizes, which the paper does not print, is 1.5.
     """
 
     config: MERPOrderConfig

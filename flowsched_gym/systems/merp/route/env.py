@@ -86,9 +86,10 @@ class MERPRouteEnv(DecisionEnv[RouteRules]):
 
     ## Reference
     S. Zhang, Z. Qian, H. Wu, S. Lu, Efficient Data Center Flow Scheduling Without Starvation Using Expansion Ratio,
-    IEEE TPDS 28(11), 2017, sections 5 and 6.2. We deviate: the network is a fluid, not packets; the agent sees the
-    whole network as it is, where MEMR's switches know their own links and hear of others; it chooses a whole path, not
-    hop by hop; sizes have the Pareto shape 1.5, which the paper does not print; which cables fail is drawn by chance.
+    IEEE TPDS 28(11), 2017, sections 5 and 6.2. We deviate: the network is a fluid unless ``packets`` says so; the agent
+    sees the whole network as it is, where MEMR's switches know their own links and hear of others; it chooses a whole
+    path, not hop by hop; sizes have the Pareto shape 1.5, which the paper does not print; which cables fail is drawn by
+    chance.
     """
 
     config: MERPRouteConfig

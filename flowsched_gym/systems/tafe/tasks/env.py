@@ -82,9 +82,9 @@ class TAFETasksEnv(DecisionEnv[TaskRules]):
 
     ## Reference
     TAFE, sections III and IV (tasks, CPU and network as stages, priorities over both). The paper has no learning: the
-    agent stands in the place of its queues. We deviate: the network is a fluid, not packets; a switch knows of a flow
-    at once when it is ready; a task is served anew at decisions alone, not in the instant in which it has sent enough
-    to be demoted, as the discipline ``tafe`` has it.
+    agent stands in the place of its queues. We deviate: the network is a fluid unless ``packets`` says so; a switch
+    knows of a flow at once when it is ready; a task is served anew at decisions alone, not in the instant in which it
+    has sent enough to be demoted, as the discipline ``tafe`` has it.
     """
 
     config: TAFETasksConfig
