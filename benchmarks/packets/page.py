@@ -1,14 +1,12 @@
 """The page about packets beside ns-3 and beside the fluid, made of figures that two commands keep."""
 
 from collections.abc import Iterable, Mapping
-from itertools import combinations
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from benchmarks.packets.survivors import survivors, tau_of
-from flowsched_gym.evaluation.statistics import paired_difference
+from benchmarks.packets.survivors import survivors
 
 HERE: Final = Path(__file__).parent
 FIGURES: Final = HERE / "against_ns3.json"
@@ -29,18 +27,12 @@ GROUPS: Final = {
 BARS: Final = {"d": 0.15, "c": 0.3}
 """Errors of mean slowdowns that are allowed, by the first letter of a setting; of incast, the larger one."""
 REPEATS: Final = 1.5
-AGENT: Final = "static"
-ONE_QUEUE: Final = "one queue"
-MEASURES: Final = {"auto": "mean_fct", "tafe": "mean_tct"}
-"""What policies are ordered by, the measure of their settings."""
-COLUMNS: Final = {"small": "small", "medium": "medium", "large": "large", "mean_fct": "all", "mean_tct": "tasks"}
-NAMES: Final = {"fluid": "fluid", "packets": "packets", "in order": "in order", "patient": "in order, patient"}
 
 
 def document(figures: Mapping[str, Any], from_fluid: Mapping[str, Any]) -> str:
     """Writes the page."""
     of_ns3 = summary(figures), survivors(from_fluid), slowdowns(figures), lone(figures), speed(figures)
-    return "\n".join([TOP, *(line for part in (*of_ns3, orders(from_fluid)) for line in part), ""])
+    return "\n".join([TOP, *(line for part in of_ns3 for line in part), ""])
 
 
 TOP: Final = """\
@@ -208,52 +200,6 @@ def speed(figures: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def orders(figures: Mapping[str, Any]) -> list[str]:
-    """Lays out completion times in fluid and packets, and whether the order of policies is the same."""
-    lines = ["", "## From fluid to packets", "", FROM_FLUID_TEXT]
-    for name, found in figures["settings"].items():
-        measure, policies = MEASURES[name.partition("-")[0]], found["policies"]
-        ways = list(policies[AGENT])
-        shown = [
-            (way, key)
-            for way in ways
-            for key in (COLUMNS if way in ("fluid", "packets") else ("mean_fct", "mean_tct"))
-            if key in policies[AGENT][way] and (key != "mean_tct" or measure == key)
-        ]
-        lines += [
-            *("", f"### {name}", ""),
-            f"| policy | {' | '.join(f'{NAMES[way]}: {COLUMNS[key]}' for way, key in shown)} | timeouts |",
-            f"| --- |{' ---: |' * (len(shown) + 1)}",
-        ]
-        for policy, by_way in policies.items():
-            cells = [f"{1e3 * np.mean(by_way[way][key]):.4g}" if way in by_way else "" for way, key in shown]
-            late = " / ".join(f"{np.mean(by_way[way]['timeouts']):,.0f}" for way in by_way if way != "fluid")
-            lines.append(f"| {policy} | {' | '.join(cells)} | {late} |")
-        lines += ["", *(agreement(policies, way, measure) for way in ways if way != "fluid"), "", WHY[name]]
-    return lines
-
-
-def agreement(policies: Mapping[str, Any], way: str, measure: str) -> str:
-    """Tells how far the order of policies by their means is the same, with an interval over episodes."""
-    names = [name for name in policies if name != ONE_QUEUE]
-    fluid, packets = (np.array([policies[name][each][measure] for name in names]) for each in ("fluid", way))
-    tau, low, high = tau_of(fluid, packets)
-    same, turned, apart = 0, [], 0
-    for a, b in combinations(range(len(names)), 2):
-        first, second = (paired_difference(each[a], each[b]) for each in (fluid, packets))
-        if first.low > 0 or first.high < 0:
-            apart += 1
-            same += int(first.mean * second.mean > 0 and (second.low > 0 or second.high < 0))
-            if first.mean * second.mean < 0 and (second.low > 0 or second.high < 0):
-                turned.append(f"{names[a]} and {names[b]}")
-    reversed_pairs = f"of the opposite sign: {', '.join(turned)}" if turned else "none has one of the opposite sign"
-    return (
-        f"- {NAMES[way]}, by {'the mean FCT' if measure == 'mean_fct' else 'the mean TCT'}: Kendall's tau {tau:.2f} "
-        f"[{low:.2f}, {high:.2f}]. Of {apart} pairs with a significant difference in the\n  fluid, {same} have "
-        f"one of the same sign in packets; {reversed_pairs}."
-    )
-
-
 def tcp_of(name: str) -> str:
     """Returns "d" for DCTCP's settings, "c" for Cubic's."""
     return name.removeprefix("sw")[0]
@@ -299,30 +245,3 @@ What is left: flows of less than 10 KB are 1 to 6 % too fast with DCTCP in each 
 found. Classes of few flows say little: when arrivals move by a microsecond, ns-3's own mean moves by 10 % in the first
 of the worst classes held out and by 27 % in the other one, and the p99 of classes of less than 200 flows by up to 32
 %, once by 69 %."""
-FROM_FLUID_TEXT: Final = """\
-Ten test episodes of settings of the [leaderboard](../README.md), times in ms. Each policy plays in the environment;
-the thresholds that it sets then serve the same flows on the same network in packets: DCTCP with an initial window of
-10, K of 30 KB, buffers of 300 KB, timers from 10 ms, handshakes, acknowledgements as packets, and queues by bytes
-sent (PIAS) at every port. `static` are constants that evolved, the best of ten trainings in ten validation episodes;
-the others are the environments' rules. *One queue*: no thresholds, `ps` in the fluid, FIFO in packets. Small: up to
-100 KB, medium: to 10 MB, large: above. tau is of the policies' order by their means, with a 95 % interval over paired
-episodes.
-
-Not played: `tafe-thresholds-alibaba`, whose flows wait for CPUs, and agents that move thresholds by what they
-observe."""
-WHY: Final[dict[str, str]] = {
-    "tafe-thresholds-changing": """\
-*Packets* are PIAS: a level sends packets in the order of their arrival, so that its tasks share, where TAFE's fluid
-serves one task after the other. Tasks of `static` take 1.5 times as long as in the fluid, those of `paper` 0.9
-times; the best and the worst are 1.3 times apart instead of 1.9. *In order* serves a level by task and flow, as TAFE
-has it: the fluid's order comes back. But timers of flows that wait for others expire, a thousand and more an
-episode, and what is sent again needlessly blurs it. *Patient* has timers of 10 s and room for all packets: each pair
-with a significant difference in the fluid has one of the same sign in packets.""",
-    "auto-thresholds-incast": """\
-The order survives. Evolution began with `qlas` and kept it: `static` has the same thresholds. Packets cost 5 to 7 %
-on average; flows of up to 100 KB take 0.15 to 0.43 ms longer, for handshakes and for queues up to K. One queue is
-worse than all thresholds, by more than in the fluid.""",
-    "auto-thresholds-changing": """\
-The order survives. tau's interval is wide since `static` (which is `qlas` here too) and `mismatched` are 0.4 % apart
-in the fluid and in packets.""",
-}

@@ -1,22 +1,16 @@
-"""The part of the page about packets that tells what kept agents of Artemis are worth there."""
+"""The part of the page about packets that tells what kept agents are worth there."""
 
+import itertools
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from benchmarks.packets.from_fluid import AGENTS
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.evaluation.statistics import CONFIDENCE, paired_difference
 
 NUM_RESAMPLES: Final = 10_000
-AGENTS: Final = ("cmaes", "distilled")
-"""Agents of Artemis."""
-SURVIVES_TEXT: Final = """\
-`python -m benchmarks.packets.from_fluid` plays kept agents of Artemis, which were trained in a fluid, and the rules of
-their settings in ten test episodes: in the fluid, and over packets (`packets="dctcp"`, `"cubic"`, `"reno"`). *More
-tokens*: twice as many, for agents as they are. Deadlines met, %; the best rule where it is played; the difference with
-its 95 % interval over paired episodes, *+* or *-* where that does not hold 0; Kendall's tau of the order of all
-policies beside that in the fluid."""
 WHAT_SURVIVES: Final = """\
 - **What was learned in the right transport survives.** The agents of the thesis's settings learned in a fluid fitted to
   ns-3's TCP of 2018. Over packets of that TCP (`reno`) they are as far ahead of the best rule as in the fluid, and over
@@ -28,39 +22,95 @@ WHAT_SURVIVES: Final = """\
   and every policy misses most deadlines. With six, most agents lose to the best rule, about as much in the fluid as
   over packets: what they learned is right for three tokens, and packets change little about it.
 - The best rule is the best in these very episodes, so that agents are not flattered."""
+SURVIVES_TEXT: Final = """\
+`python -m benchmarks.packets.from_fluid --write` plays kept agents, which were trained in a fluid, and rules of their
+settings in ten test episodes: in the fluid, and in the same environment over packets (`packets="dctcp"`, `"cubic"`,
+`"reno"`). *More tokens*: twice as many, for agents as they are. Means of the setting's measure, of the agent and of the
+best rule where it is played; their difference with its 95 % interval over paired episodes, in points of deadlines met,
+else in % of the rule's mean; *better* or *worse* where that does not hold 0; Kendall's tau of the order of all policies
+beside that in the fluid. Links that fail and flows that wait for CPUs are in no packets."""
 LEARNED_TEXT: Final = """\
 **Learning there.** Evolution goes on over packets from the weights found in the fluid, for {decisions:,} decisions, one
 to two minutes of computing (`flowsched-train algorithm=cmaes start=model:... env.packets=...`, one training each), in
 settings where something was lost. Rules with a margin are the best of 35 tuned there in validation episodes. Ten test
 episodes: what was lost comes back, and where requests may be postponed an agent leads even a tuned rule; without, and
 over DCTCP, a rule stays ahead."""
+POINTS: Final = "deadline_hit_ratio"
+"""A measure of which more is better, shown in %; of all others less is."""
+MEASURES: Final = {
+    POINTS: ("deadlines met, %", 100.0),
+    "max_slowdown": ("largest slowdown", 1.0),
+    "mean_slowdown": ("mean slowdown", 1.0),
+    "mean_fct": ("mean FCT, ms", 1e3),
+    "mean_tct": ("mean TCT, ms", 1e3),
+}
+"""What measures are called, and the factor to their unit."""
+
+
+class Comparison(NamedTuple):
+    """An agent beside the best rule where both are played.
+
+    Attributes:
+        agent: Its mean, in the unit shown; ``best`` that of the rule.
+        mean: By how much it is better, or worse, with the ends of its interval: in points, or in %.
+        tau: Kendall's tau, with the ends of its interval.
+    """
+
+    setting: str
+    policy: str
+    way: str
+    measure: str
+    agent: float
+    rule: str
+    best: float
+    mean: float
+    low: float
+    high: float
+    tau: tuple[float, float, float]
+
+    @property
+    def verdict(self) -> str:
+        """In a word."""
+        if self.low <= 0 <= self.high:
+            return "equal"
+        return "better" if self.low > 0 else "worse"
+
+
+def compare(figures: Mapping[str, Any]) -> list[Comparison]:
+    """Compares each agent of each setting with the best rule, in each way it is played."""
+    found = []
+    for name, setting in figures["settings"].items():
+        policies, measure = setting["policies"], setting["metric"]
+        ways, (_, scale) = list(next(iter(policies.values()))), MEASURES[measure]
+        sign = 1.0 if measure == POINTS else -1.0
+        for agent, way in itertools.product((each for each in policies if each in AGENTS), ways):
+            values = {policy: scale * np.array(each[way]) for policy, each in policies.items()}
+            rule = max((each for each in values if each not in AGENTS), key=lambda each: sign * values[each].mean())
+            apart = paired_difference(values[agent], values[rule])
+            unit = sign if measure == POINTS else sign * 100.0 / values[rule].mean()
+            low, high = sorted((unit * apart.low, unit * apart.high))
+            order, there = (np.array([each[key] for each in policies.values()]) for key in (ways[0], way))
+            means = values[agent].mean(), rule, values[rule].mean(), unit * apart.mean, low, high
+            found.append(Comparison(name, agent, way, measure, *means, tau_of(order, there)))
+    return found
 
 
 def survivors(figures: Mapping[str, Any]) -> list[str]:
-    """Lays out what kept agents of Artemis are worth in packets, beside the best rule there."""
-    lines = [
-        *("", "## What survives: Artemis in packets", "", SURVIVES_TEXT, ""),
-        "| setting, agent | played in | agent | best rule | difference | tau |",
-        "| --- | --- | ---: | --- | ---: | ---: |",
-    ]
-    for name, policies in figures["artemis"].items():
-        agents = [policy for policy in policies if policy in AGENTS]
-        ways = list(next(iter(policies.values())))
-        for agent in agents:
-            for way in ways:
-                shares = {policy: 100 * np.array(each[way]) for policy, each in policies.items()}
-                rule = max((policy for policy in shares if policy not in AGENTS), key=lambda each: shares[each].mean())
-                apart = paired_difference(shares[agent], shares[rule])
-                sign = "+" if apart.low > 0 else "-" if apart.high < 0 else "="
-                order, there = (np.array([each[key] for each in policies.values()]) for key in (ways[0], way))
-                tau, low, high = tau_of(order, there)
-                lines.append(
-                    f"| {f'`{name}/{agent}`' if way == ways[0] else ''} | {way} | {shares[agent].mean():.1f} | {rule} "
-                    f"{shares[rule].mean():.1f} | {sign} {apart.mean:+.1f} [{apart.low:+.1f}, {apart.high:+.1f}] | "
-                    + ("|" if way == ways[0] else f"{tau:.2f} [{low:.2f}, {high:.2f}] |")
-                )
+    """Lays out what kept agents are worth in packets, beside the best rule there."""
+    compared = compare(figures)
+    lines = [*("", "## What survives of what was learned in the fluid", "", SURVIVES_TEXT, ""), *_short(compared), ""]
+    lines += [WHAT_SURVIVES, ""]
+    lines += ["| setting, agent | played in | agent | best rule | difference | tau |"]
+    lines += ["| --- | --- | ---: | --- | --- | ---: |"]
+    for each in compared:
+        is_fluid = each.way == "fluid"
+        shown = f"`{each.setting}/{each.policy}`, {MEASURES[each.measure][0]}" if is_fluid else ""
+        unit = "" if each.measure == POINTS else " %"
+        tau = "" if is_fluid else "{:.2f} [{:.2f}, {:.2f}] ".format(*each.tau)
+        difference = f"{each.verdict}, {each.mean:+.1f}{unit} [{each.low:+.1f}, {each.high:+.1f}]"
+        lines.append(f"| {shown} | {each.way} | {each.agent:.4g} | {each.rule} {each.best:.4g} | {difference} | {tau}|")
     learned = figures["learned"]
-    lines += ["", WHAT_SURVIVES, "", LEARNED_TEXT.format(decisions=learned["decisions"]), ""]
+    lines += ["", LEARNED_TEXT.format(decisions=learned["decisions"]), ""]
     lines += [
         "| setting | played in | before | after | best rule | after over it |",
         "| --- | --- | ---: | ---: | --- | ---: |",
@@ -72,6 +122,22 @@ def survivors(figures: Mapping[str, Any]) -> list[str]:
         means = f"{before[1].mean():.1f} | {after[1].mean():.1f} | {rule} {best.mean():.1f}"
         difference = f"{apart.mean:+.1f} [{apart.low:+.1f}, {apart.high:+.1f}]"
         lines.append(f"| `{name}` | {shares['way']} | {means} | {difference} |")
+    return lines
+
+
+def _short(compared: list[Comparison]) -> list[str]:
+    """Counts verdicts, in the fluid and over packets, system by system."""
+    verdicts = {(each.setting, each.policy, each.way): each.verdict for each in compared}
+    lines = ["| verdict in the fluid | agents | over packets of | better | equal | worse |"]
+    lines += ["| --- | ---: | --- | ---: | ---: | ---: |"]
+    agents = {(each.setting, each.policy) for each in compared}
+    for verdict in ("better", "equal", "worse"):
+        here = sorted(agent for agent in agents if verdicts[*agent, "fluid"] == verdict)
+        for way in ("dctcp", "cubic", "reno"):
+            there = [verdicts[*agent, way] for agent in here if (*agent, way) in verdicts]
+            if there:
+                counts = " | ".join(str(there.count(each)) for each in ("better", "equal", "worse"))
+                lines.append(f"| {verdict} | {len(there)} | {way} | {counts} |")
     return lines
 
 

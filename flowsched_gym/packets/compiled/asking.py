@@ -82,7 +82,11 @@ def new_asking(network: PacketNetwork) -> Asking:
     )
 
 
-serve_first = chosen_by_type(lambda _, record: record.scheduler.serve_first)(Scheduler.serve_first)
+def _serve_first(_: str, record: Any) -> Any:
+    return record.scheduler.serve_first
+
+
+serve_first = chosen_by_type(_serve_first)(Scheduler.serve_first)
 """Puts a flow before all others, as the scheduler does it; returns its rank."""
 
 

@@ -246,7 +246,8 @@ class PacketNetworks:
 
     def outcomes(self, number: int) -> tuple[FloatArray, FloatArray]:
         """Returns when the flows of a network were let send and were delivered, in s, (num_flows,) each; NaN if not."""
-        tables, _, senders, asker = self.network(number)
+        tables, _, senders, _ = self.network(number)
+        asker: Any = self.network(number).asker
         completion = senders.completion_time.copy()
         completion[completion > tables.clock[0]] = np.nan
         grants = isinstance(asker, Tokens)

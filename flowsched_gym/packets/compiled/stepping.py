@@ -81,7 +81,8 @@ _asked_of = _by_asker(_of_tokens, _of_flows)
 @inlined_part
 def decision_of(network: Network, columns: Rows, played: Played, n: int) -> PacketDecision:
     """Lays out what network ``n`` asks, with what is kept of its flows, (num_flows,); also called from Python."""
-    tables, _, senders, asker = network
+    tables, senders = network.tables, network.senders
+    asker: Any = network.asker
     net, now, state = played.networks[n], tables.clock[0], state_of(senders)
     periods, asked, first_asked, num_asked, active, first_active, num_active, host, can_wait, routes = _asked_of(
         now, net["waits"], asker

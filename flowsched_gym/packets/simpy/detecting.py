@@ -209,8 +209,11 @@ class _Sender:
         if self._wakes_at != self._pace_time:
             self._wakes_at = self._pace_time
             event = env.at(self._pace_time, PacketEventKind.TIMEOUT, 2 * len(self._replay.states) + self._row)
-            event.callbacks.append(lambda _: self._news.succeed())
+            event.callbacks.append(self._wake)
         return True
+
+    def _wake(self, _: Event) -> None:
+        self._news.succeed()
 
     def _wait(self) -> Event:
         self._news = Event(self._replay.env)

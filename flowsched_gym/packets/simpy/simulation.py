@@ -103,7 +103,7 @@ class _Asked(_Episode):
     asking = None
 
     def __init__(self, workload: Workload, setup: PacketSetup, observers: tuple[QueueCounter, ...] = ()) -> None:
-        super().__init__(setup.network(workload), observers)
+        super().__init__(setup.network(workload), observers)  # type: ignore[call-arg]  # that of the senders beside it
         self.workload = workload
         self.topology = setup.topology
         self.pending: Pending = None
@@ -153,7 +153,7 @@ class _Asked(_Episode):
 
     def end(self, row: int) -> None:
         """Notes that a flow is over."""
-        super().end(row)
+        super().end(row)  # type: ignore[misc]  # that of the senders beside it
         self._active.remove(row)
         if self._setup.asks is DecisionKind.ORDER:
             self._contest.touch(row)
@@ -243,7 +243,7 @@ class _Asked(_Episode):
         self._active.append(row)
         if self._setup.asks is DecisionKind.ORDER:
             self._contest.touch(row)
-        super().begin(row)
+        super().begin(row)  # type: ignore[misc]  # that of the senders beside it
 
     def _begin_period(self) -> None:
         assert self._periods is not None

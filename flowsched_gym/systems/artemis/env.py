@@ -1,5 +1,7 @@
 """The Artemis environment: a destination grants tokens to flows with deadlines."""
 
+from typing import Any
+
 from gymnasium import spaces
 
 from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup, setup_ports
@@ -139,7 +141,7 @@ def _network(config: ArtemisConfig, num_hosts: int) -> EpisodeSetup:
     """Makes the network, of a fluid or of packets."""
     topology = big_switch(num_hosts=num_hosts, capacity=config.capacity, delay=config.delay)
     if config.senders is not None:
-        fields = {"flow_fields": FLOW_FIELDS, "episode_fields": EPISODE_FIELDS}
+        fields: Any = {"flow_fields": FLOW_FIELDS, "episode_fields": EPISODE_FIELDS}
         return setup_ports(topology, Fifo(), config.senders, num_tokens=config.k, **fields)
     return NetworkSetup(
         topology=topology,

@@ -111,7 +111,7 @@ class AuTOThresholdsEnv(DecisionEnv[ThresholdRules]):
             threshold_rules(config),
             spaces.Box(-1.0, 1.0, (config.clusters * config.num_thresholds,), np.float32),
             source=source,
-            network=self._network(config),
+            network=self._make_network(config),
             layout=thresholds_layout(config),
             terms=TERMS,
             render_mode=render_mode,
@@ -119,7 +119,7 @@ class AuTOThresholdsEnv(DecisionEnv[ThresholdRules]):
             engine=engine,
         )
 
-    def _network(self, config: AuTOThresholdsConfig) -> EpisodeSetup:
+    def _make_network(self, config: AuTOThresholdsConfig) -> EpisodeSetup:
         """Makes the network, of a fluid or of packets."""
         groups = np.arange(config.hosts) // config.hosts_per_cluster if config.clusters > 1 else None
         topology = make_topology(config.topology, num_hosts=config.hosts, capacity=config.capacity, delay=config.delay)

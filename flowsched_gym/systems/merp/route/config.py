@@ -102,7 +102,7 @@ class MERPRouteConfig(LinkConfig):
         unit="ports",
         meaning="ports of a switch of the fat-tree (k), even; 4 gives 16 hosts and 20 switches (MERP, section 6.2)",
     )
-    discipline: Choice[RouteDiscipline] | None = argument(
+    discipline: Converted[RouteDiscipline | str | None, RouteDiscipline | None] = argument(
         None, none="``merp``; over packets ``ps``", meaning="how flows share links; packets have ``ps`` and ``srpt``"
     )
     rerouting: str = argument(
