@@ -67,7 +67,8 @@ def pack(record: Record) -> tuple[Record, npt.NDArray[np.uint8]]:
     def move(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
         begin = next(begins)
         view = packed[begin : begin + array.nbytes].view(array.dtype).reshape(array.shape)
-        view[...] = array
+        if array.reshape(-1).view(np.uint8).any():  # else no memory is taken before it is written
+            view[...] = array
         return view
 
     return _with_arrays(record, move), packed

@@ -30,6 +30,9 @@ from flowsched_gym.topology import Topology
 MOST_PACKETS: Final = 2**31
 """Packets of a replay at most: more fit into no memory."""
 MOST_SLOTS: Final = 2**24
+SPARE_SLOTS: Final = 64
+SPARE_OF_PORT: Final = 4
+"""Packets of a port that neither wait nor fill its link: the one that is being sent, and parts of packets."""
 MOST_RESENDS: Final = 1000
 """How often at most a sender may send a packet again while a port sends it once."""
 LATEST_TIME: Final = 1e300
@@ -213,8 +216,9 @@ def new_packet_network(
     num_senders = len(begins) if len(begins) < len(order) else 0
     num_packets = len(flows.table.flow)
     table = flows.table._replace(num_senders=num_senders, tag=np.zeros(num_packets if num_senders else 0))
+    limits = parameters.limits(at_host[order]) if limits is None else limits
     if not (parameters.are_told or are_given):
-        slots = min(4 * _most_underway(flows, num_tokens) + 64, MOST_SLOTS)
+        slots = _count_slots(flows, num_tokens, parameters, limits, capacity[order], delay[order])
         has_bare = parameters.handshake or parameters.acks == Acks.PACKETS
         table = table._replace(
             flow=np.zeros(slots, dtype=np.int64),
@@ -229,7 +233,7 @@ def new_packet_network(
         scheduler=scheduler,
         capacity=capacity[order],
         delay=delay[order],
-        limits=parameters.limits(at_host[order]) if limits is None else limits,
+        limits=limits,
         path_start=path_start + np.arange(len(path_start)),
         path_ports=np.insert(number[path_links], path_start[1:], BEHIND),
         there=Ways(first, last - first, turn, step),
@@ -250,6 +254,23 @@ def new_packet_network(
     if network.limits.by_bytes:  # where packets are counted, each port has room for one
         _check_buffers(network)
     return network
+
+
+def _count_slots(
+    flows: PacketFlows,
+    num_tokens: int | None,
+    parameters: NetworkParameters,
+    limits: PortLimits,
+    capacity: FloatArray,
+    delay: FloatArray,
+) -> int:
+    """Returns how many packets and acknowledgements can be underway at once: by flows, or by ports and links."""
+    slots = float(4 * _most_underway(flows, num_tokens) + SPARE_SLOTS)
+    if parameters.acks == Acks.PACKETS and limits.by_bytes:
+        smallest = min(parameters.ack_size, float(flows.table.size.min(initial=np.inf)))
+        held = (limits.room + capacity * delay) / smallest + SPARE_OF_PORT
+        slots = min(slots, float(held.sum()) + SPARE_SLOTS)
+    return int(min(slots, MOST_SLOTS))
 
 
 def _most_underway(flows: PacketFlows, num_tokens: int | None) -> int:

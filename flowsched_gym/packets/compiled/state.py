@@ -156,9 +156,9 @@ def new_tables(network: PacketNetwork, *, num_rows: int = 0, counted: bool = Fal
         fault=whole(3),
     )
     packets = Packets(
-        after=np.empty(num_packets, dtype=np.int64),
-        before=np.empty(num_packets if by_flow else 1, dtype=np.int64),
-        time=np.empty(num_packets),
+        after=whole(num_packets),
+        before=whole(num_packets if by_flow else 1),
+        time=np.zeros(num_packets),
         marked=np.zeros(num_packets, dtype=np.bool_),
         queue=whole(num_packets if counted else heaped),
         rank=np.zeros(heaped),
