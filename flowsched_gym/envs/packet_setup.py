@@ -52,6 +52,11 @@ class PortsSetup(EpisodeSetup):
         self.check_links(workload)
         self.port.network(workload)
 
+    def check_links(self, workload: Workload) -> None:
+        """Refuses changes of links where no agent chooses paths; there, they may have failed at the beginning."""
+        if self.port.asks is not DecisionKind.PATH:
+            super().check_links(workload)
+
     def room(self, workload: Workload) -> tuple[int, str]:
         """Returns how much memory an episode takes, in that of a flow of the fluid, and what takes it, in words."""
         num_packets = int(np.ceil(workload.size / self.port.parameters.payload).sum())
@@ -112,7 +117,7 @@ class PortsSetup(EpisodeSetup):
             volume=volume,
             rate=rate,
             path=path,
-            network=self.topology.network,
+            network=simulation.links,
             link_names=self.topology.link_names,
             num_hosts=self.topology.num_hosts,
         )

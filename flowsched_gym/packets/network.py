@@ -25,6 +25,7 @@ from flowsched_gym.packets.rules.tcp import SENDER, Segments, new_sender
 from flowsched_gym.packets.rules.windows import FIRST_SHARE, Deadlines, Windows
 from flowsched_gym.packets.state import PortLimits
 from flowsched_gym.topology import Topology
+from flowsched_gym.topology.network import Network as Links
 from flowsched_gym.topology.routes import Routes, new_routes
 
 SYN, SYN_ACK, DATA, ACK, READY = range(5)
@@ -121,6 +122,7 @@ class PacketNetwork(NamedTuple):
             paths and largest rates.
         token_time: Time in s that a request, or a token, travels, (num_flows,).
         topology: The links and paths, as a fluid has them.
+        links: Links and paths as rules know them; links that have failed have no capacity.
         path: Path of each flow there, (num_flows,); of those that its packets take in turns, the first.
     """
 
@@ -145,6 +147,7 @@ class PacketNetwork(NamedTuple):
     token_time: FloatArray
     topology: Topology
     path: IntArray
+    links: Links
 
     @property
     def begin_time(self) -> FloatArray:

@@ -5,11 +5,12 @@ from typing import Final
 
 import numpy as np
 
-from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.core.errors import ConfigError, WorkloadError, shown
 from flowsched_gym.core.periods import Period
 from flowsched_gym.flows.decisions import DecisionKind
 from flowsched_gym.flows.hashing import luck_of
+from flowsched_gym.flows.link_changes import LinkChanges
 from flowsched_gym.flows.records import Records, complete_records
 from flowsched_gym.flows.workload import NO_TASK, Workload
 from flowsched_gym.packets.contract import PacketTable, Scheduler
@@ -129,13 +130,14 @@ class PacketSetup:
 
         Raises:
             ConfigError: See ``new_packet_network``.
-            WorkloadError: See there and ``cut``; or links fail.
+            WorkloadError: See there and ``cut``; or links fail, or come up, later than at time 0.
         """
-        if flows.link_changes is not None:
-            raise WorkloadError("the workload has link changes: the links of packets stay up")
-        return self.network_of(self.cut(flows))
+        failed = None if flows.link_changes is None else _failed_links(flows.link_changes, self.topology.num_links)
+        return self.network_of(self.cut(flows), failed=failed)
 
-    def network_of(self, packets: PacketFlows, *, are_given: bool = False) -> PacketNetwork:
+    def network_of(
+        self, packets: PacketFlows, *, are_given: bool = False, failed: BoolArray | None = None
+    ) -> PacketNetwork:
         """Makes it of flows that are cut already, or of packets that are given."""
         limits = None if self.port is None else self.port.limits(self.topology.num_links)
         return new_packet_network(
@@ -150,6 +152,7 @@ class PacketSetup:
             asks=self.asks,
             period=self.period,
             steers=self.steers,
+            failed=failed,
         )
 
     def ideal_fct(self, flows: Workload) -> FloatArray:
@@ -182,6 +185,7 @@ def new_packet_network(
     asks: DecisionKind = DecisionKind.NOTHING,
     period: Period | None = None,
     steers: bool = False,
+    failed: BoolArray | None = None,
 ) -> PacketNetwork:
     """Makes a network of ports in which nothing has arrived.
 
@@ -203,6 +207,15 @@ def new_packet_network(
         back_first, back_last = first + 1, last + 1
     else:
         back_first, back_last = first, last
+    back_turn = turn % (back_last - back_first)
+    links = topology.network
+    if failed is not None:
+        if parameters.paths == Paths.PACKET:
+            raise ConfigError("paths is 'packet', and links have failed: packets do not know of them")
+        links = links._replace(capacity=np.where(failed, 0.0, links.capacity))
+        is_up = np.add.reduceat(failed[path_links].astype(np.int64), path_start[:-1]) == 0
+        turn = _turn_to_up(first, last, turn, is_up, flows)
+        back_turn = _turn_to_up(back_first, back_last, turn % (back_last - back_first), is_up, flows)
     begins = np.unique(path_links[path_start[:-1]])
     at_host = np.zeros(len(capacity), dtype=np.bool_)
     at_host[begins] = at_host[path_links[path_start[1:] - 1]] = True
@@ -210,7 +223,6 @@ def new_packet_network(
     number = np.empty(len(order), dtype=np.int64)
     number[order] = np.arange(len(order))
     step = int(parameters.paths == Paths.PACKET)
-    back_turn = turn % (back_last - back_first)
     along = np.add.reduceat(delay[path_links], path_start[:-1])
     # Hosts tag packets for the ports behind theirs, where there are any.
     num_senders = len(begins) if len(begins) < len(order) else 0
@@ -249,11 +261,34 @@ def new_packet_network(
         token_time=along[first + turn],
         topology=topology,
         path=first + turn,
+        links=links,
     )
     _check_times(network)
     if network.limits.by_bytes:  # where packets are counted, each port has room for one
         _check_buffers(network)
     return network
+
+
+def _failed_links(changes: LinkChanges, num_links: int) -> BoolArray:
+    """Returns which links have failed from the beginning, (num_links,)."""
+    if (changes.time > 0.0).any() or changes.up.any():
+        raise WorkloadError(
+            f"links come up, or fail at {shown(float(changes.time.max()))} s: those of packets fail at time 0, or never"
+        )
+    failed = np.zeros(num_links, dtype=np.bool_)
+    failed[changes.link] = True
+    return failed
+
+
+def _turn_to_up(first: IntArray, last: IntArray, turn: IntArray, is_up: BoolArray, flows: PacketFlows) -> IntArray:
+    """Returns the indices of paths that are up, of those from ``first`` to before ``last``, (num_flows,) each."""
+    turn, num_up = turn.copy(), np.concatenate([[0], np.cumsum(is_up)])
+    for row in np.flatnonzero(num_up[last] - num_up[first] < last - first).tolist():
+        up = np.flatnonzero(is_up[first[row] : last[row]])
+        if not len(up):
+            raise WorkloadError(f"flow {flows.flow_id[row]} has no path: a link of each has failed")
+        turn[row] = up[turn[row] % len(up)]
+    return turn
 
 
 def _count_slots(

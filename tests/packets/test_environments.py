@@ -228,3 +228,26 @@ def test_the_first_task_in_the_highest_level_goes_first() -> None:
 def test_what_packets_do_not_have_is_one_clear_error(case: str, arguments: dict[str, Any], message: str) -> None:
     with pytest.raises((ConfigError, WorkloadError), match=message):
         make(case, **arguments)
+
+
+def test_paths_that_have_failed_from_the_beginning_are_masked_and_taken_by_nobody() -> None:
+    told = []
+    for engine in ("simpy", "compiled"):
+        env = make("route", failures=3, engine=engine)
+        env.reset(seed=1)
+        masks = [env.action_masks()]
+        rng, over = np.random.default_rng(0), False
+        while not over:
+            *_, over, _, _ = env.step(draw_action(env, rng))
+            masks.append(env.action_masks())
+        decision = env.decision()
+        taken, network = decision.controls.path, decision.network
+        crossed = [network.path_links[network.path_start[path] : network.path_start[path + 1]] for path in taken]
+        failed = np.flatnonzero(network.capacity == 0.0)
+        assert len(failed) == 6
+        assert not np.isin(np.concatenate(crossed), failed).any()
+        told.append((np.array(masks).tolist(), env.records().completion_time.tolist()))
+    assert told[0] == told[1]
+    assert not np.array(told[0][0])[:-1].all()
+    with pytest.raises(WorkloadError, match="those of packets fail at time 0, or never"):
+        make("route", workload="poisson-fat-tree-failures-repaired", flows=None)

@@ -19,7 +19,7 @@ from flowsched_gym.packets.network import PacketNetwork
 from flowsched_gym.packets.rules.queues import forget_counts
 from flowsched_gym.topology.competing import find_competing, touch_links
 from flowsched_gym.topology.network import Network as Links
-from flowsched_gym.topology.routes import Routes
+from flowsched_gym.topology.routes import Routes, count_paths_up
 
 ORDER, PATH, PERIOD = (int(kind) for kind in (DecisionKind.ORDER, DecisionKind.PATH, DecisionKind.PERIOD))
 SERVE_FIRST, TAKE_PATH = int(Order.SERVE_FIRST), int(Order.TAKE_PATH)
@@ -77,7 +77,7 @@ def new_asking(network: PacketNetwork) -> Asking:
         touched=whole(network.topology.num_links),
         arrival_time=network.flows.arrival_time.copy(),
         controls=new_controls(network.path.copy()),
-        network=network.topology.network,
+        network=network.links,
         routes=network.new_routes(),
     )
 
@@ -93,7 +93,7 @@ serve_first = chosen_by_type(_serve_first)(Scheduler.serve_first)
 @inlined_part
 def waits_for_path(row: int, a: Asking) -> bool:
     """Notes a flow that arrives; returns whether an agent is to choose its path before it begins."""
-    if a.kind == PATH and a.routes.last[row] - a.routes.first[row] > 1:
+    if a.kind == PATH and count_paths_up(a.routes.first[row], a.routes.last[row], a.network) > 1:
         numbers = a.numbers
         if numbers[ASKED] == 0:
             numbers[FIRST] = 0
@@ -189,14 +189,14 @@ def carry_out(now: float, order: int, index: int, t: Tables, s: Any, a: Asking) 
         numbers[FIRST] += 1
         numbers[ASKED] -= 1
         a.controls.path[row] = a.routes.first[row] + index
-        take_path(row, a.controls.path[row], s)
+        take_path(row, a.controls.path[row], a.network, s)
         _join(row, a)
         numbers[GRANTED] = row
         a.granted_at[0] = now
     else:
         for index in range(numbers[ACTIVE] if a.steers else 0):
             row = a.active[index]
-            take_path(row, a.controls.path[row], s)
+            take_path(row, a.controls.path[row], a.network, s)
             pace(row, a.controls.rate_cap[row], s)
         if numbers[PERIODS] > 1:
             forget_counts(t.queue_counts)

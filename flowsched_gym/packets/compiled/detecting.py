@@ -15,6 +15,8 @@ from flowsched_gym.packets.network import ACK, DATA, READY, SYN, SYN_ACK, Packet
 from flowsched_gym.packets.parameters import Acks
 from flowsched_gym.packets.rules import tcp
 from flowsched_gym.packets.rules.tcp import Segments
+from flowsched_gym.topology.network import Network as Links
+from flowsched_gym.topology.routes import path_is_up
 
 FREE, FRESH = range(2)
 """Indices of ``DetectingSenders.slots``."""
@@ -257,10 +259,12 @@ def _state_of(s: DetectingSenders) -> FlowState:
 
 
 @inlined_part
-def _take_path(row: int, path: int, s: DetectingSenders) -> None:
+def _take_path(row: int, path: int, network: Links, s: DetectingSenders) -> None:
     choice = path - s.there.first[row]
     s.there.turn[row] = choice
-    s.back.turn[row] = choice % s.back.number[row]
+    back = choice % s.back.number[row]
+    if path_is_up(s.back.first[row] + back, network):
+        s.back.turn[row] = back
 
 
 @inlined_part

@@ -32,6 +32,7 @@ from flowsched_gym.packets.decision import PacketDecision, Pending, pending_of
 from flowsched_gym.packets.network import PacketNetwork, too_many_underway
 from flowsched_gym.packets.setup import PacketSetup
 from flowsched_gym.packets.state import FlowOutcomes
+from flowsched_gym.topology.network import Network as Links
 from flowsched_gym.workload import Workload
 
 PARTS: Final = 200
@@ -343,6 +344,13 @@ class CompiledPackets:
         asker: Any = self.batch.network(0).asker
         path: IntArray = asker.controls.path
         return path
+
+    @property
+    def links(self) -> Links:
+        """Links and paths; links that have failed have no capacity."""
+        asker: Any = self.batch.network(0).asker
+        links: Links = asker.network
+        return links
 
     @property
     def num_periods(self) -> int:

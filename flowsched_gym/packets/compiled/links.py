@@ -11,6 +11,7 @@ from flowsched_gym.packets.compiled.heaps import set_time
 from flowsched_gym.packets.compiled.ports import begin_transmission, end_transmission, receive
 from flowsched_gym.packets.compiled.state import BEGUN, DROPPED, HOPS, IDLE, NONE, SENT, Tables, Underway
 from flowsched_gym.packets.network import BEHIND, Ways
+from flowsched_gym.topology.network import Network as Links
 
 KINDS: Final[dict[type, dict[str, Any]]] = {}
 """What senders of each kind do: functions by name, found by the type of their record."""
@@ -41,8 +42,11 @@ def state_of(s: Any) -> FlowState | None:
 
 
 @of_senders
-def take_path(row: int, path: int, s: Any) -> None:
-    """Sends the packets of a flow from now on, and what answers them, along a path."""
+def take_path(row: int, path: int, network: Links, s: Any) -> None:
+    """Sends the packets of a flow along a path from now on, and what answers them along the one beside it, if it is up.
+
+    That has the same index among the paths back.
+    """
 
 
 @of_senders

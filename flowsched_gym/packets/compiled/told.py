@@ -10,6 +10,7 @@ from flowsched_gym.packets.compiled.links import KINDS, is_behind, send, travel
 from flowsched_gym.packets.compiled.state import COMPLETED, DELIVERED, NONE, Tables, Underway, whole
 from flowsched_gym.packets.network import PacketNetwork, Ways
 from flowsched_gym.packets.rules.windows import Windows, acknowledge, may_send, note_sent, time_out
+from flowsched_gym.topology.network import Network as Links
 
 
 class ToldSenders(NamedTuple):
@@ -157,14 +158,19 @@ def _no_state(s: ToldSenders) -> None:
 
 
 @inlined_part
-def _stays(row: int, to: float, s: ToldSenders) -> None:
+def _stays(row: int, path: int, network: Links, s: ToldSenders) -> None:
+    return
+
+
+@inlined_part
+def _is_not_paced(row: int, rate_cap: float, s: ToldSenders) -> None:
     return
 
 
 KINDS[ToldSenders] = {
     "state_of": _no_state,
     "take_path": _stays,
-    "pace": _stays,
+    "pace": _is_not_paced,
     "begin": _begin,
     "lose": _lose,
     "leave": _leave,

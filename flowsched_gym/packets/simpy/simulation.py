@@ -1,39 +1,29 @@
-"""Episodes of packets in SimPy, which run until an agent has to decide, and resume when it has."""
+"""Episodes of packets in SimPy, and those whose flows need tokens: they run until an agent has to decide."""
 
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from simpy import Event
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.errors import SimulationError
-from flowsched_gym.core.periods import PeriodDecision
-from flowsched_gym.core.simpy_environment import NetworkEnvironment, Periods
-from flowsched_gym.flows.decisions import NOBODY, DecisionKind, Order, OrderDecision, PathDecision, Rows
+from flowsched_gym.core.simpy_environment import NetworkEnvironment
+from flowsched_gym.flows.decisions import Order, Rows
 from flowsched_gym.flows.records import Records
-from flowsched_gym.flows.state import Controls, FlowState, new_controls
+from flowsched_gym.flows.state import Controls, new_controls
 from flowsched_gym.flows.tokens import Destination
-from flowsched_gym.packets.decision import PacketDecision, Pending, show_rates
+from flowsched_gym.packets.decision import PacketDecision, show_rates
 from flowsched_gym.packets.network import PacketNetwork
-from flowsched_gym.packets.rules.queues import forget_counts, new_counts
+from flowsched_gym.packets.rules.queues import new_counts
 from flowsched_gym.packets.setup import PacketSetup
 from flowsched_gym.packets.simpy.detecting import DetectingReplay
-from flowsched_gym.packets.simpy.port import Port, QueueCounter
-from flowsched_gym.packets.simpy.told import ToldReplay
+from flowsched_gym.packets.simpy.port import Port
 from flowsched_gym.packets.state import PacketEventKind
-from flowsched_gym.topology.competing import Contest
+from flowsched_gym.topology.network import Network as Links
 from flowsched_gym.workload import Workload
 
-NO_ROWS: IntArray = np.zeros(0, dtype=np.int64)
-ANSWERS: Final = {
-    PeriodDecision: Order.GO_ON,
-    OrderDecision: Order.SERVE_FIRST,
-    PathDecision: Order.TAKE_PATH,
-}
-"""The order that answers each kind of decision."""
 
-
-class _Episode:
+class Episode:
     """What episodes of packets show, whatever an agent decides; beside it stands a ``Network`` of ports."""
 
     env: NetworkEnvironment
@@ -73,6 +63,11 @@ class _Episode:
         return self._controls.path
 
     @property
+    def links(self) -> Links:
+        """Links and paths; links that have failed have no capacity."""
+        return self.network.links
+
+    @property
     def completion_time(self) -> FloatArray:
         """Absolute times in s of deliveries, (num_flows,), NaN where no packet has left that will be the last."""
         return np.array(self._completion)
@@ -91,210 +86,7 @@ class _Episode:
         return self.workload.arrival_time.copy()
 
 
-class _Asked(_Episode):
-    """What an agent is asked of flows that need no tokens: once per period, who goes first, or a path.
-
-    Attributes:
-        pending: What waits for a decision, if anything.
-        asking: No destination ever asks.
-        destinations: None.
-    """
-
-    asking = None
-
-    def __init__(self, workload: Workload, setup: PacketSetup, observers: tuple[QueueCounter, ...] = ()) -> None:
-        super().__init__(setup.network(workload), observers)  # type: ignore[call-arg]  # that of the senders beside it
-        self.workload = workload
-        self.topology = setup.topology
-        self.pending: Pending = None
-        self.destinations: dict[int, Destination] = {}
-        self.counts = observers[0].counts if observers else new_counts(1, 1, kept=False)
-        self._setup = setup
-        self._routes = self.network.new_routes()
-        self._controls = new_controls(self.network.path.copy())
-        self._links = setup.topology.network
-        self._active: list[int] = []
-        self._waiting: list[int] = []
-        self._decision_due = False
-        self._periods: Periods | None = None
-        shown = self.flow_state or self.network.new_state()
-        self._contest = Contest(shown, self._controls, self._links, on_touch=self._request_decision)
-        if setup.period is not None:
-            end = PacketEventKind.PERIOD_END
-            self._periods = Periods(setup.period, self.env, on_begin=self._begin_period, counted=end, end=end)
-
-    @property
-    def flow_state(self) -> FlowState | None:
-        """What receivers have of flows, where senders detect losses."""
-        return None
-
-    @property
-    def awaits_decision(self) -> bool:
-        """Whether time stands still until an agent acts."""
-        return self.pending is not None
-
-    @property
-    def num_periods(self) -> int:
-        """Periods that have begun."""
-        return 0 if self._periods is None else self._periods.begun
-
-    def run(self, until: float | None = None) -> None:
-        """Runs until an agent has to act, or all flows are over."""
-        while self.pending is None and not self.finished:
-            self.env.step()
-
-    def begin(self, row: int) -> None:
-        """Lets a flow arrive: it begins, unless an agent has to choose its path."""
-        if self._setup.asks is DecisionKind.PATH and self._routes.last[row] - self._routes.first[row] > 1:
-            self._waiting.append(row)
-            self._request_decision()
-        else:
-            self._start(row)
-
-    def end(self, row: int) -> None:
-        """Notes that a flow is over."""
-        super().end(row)  # type: ignore[misc]  # that of the senders beside it
-        self._active.remove(row)
-        if self._setup.asks is DecisionKind.ORDER:
-            self._contest.touch(row)
-        if self._periods is not None:
-            self._periods.count()
-
-    def decision(self, flows: Rows, episodes: Rows) -> PacketDecision:
-        """Lays out what is asked, with what the rules keep of flows and episodes, columns by name."""
-        candidates = NO_ROWS if self.pending is None else self.pending.candidates
-        active, state = np.array(self._active, dtype=np.int64), self.flow_state
-        show_rates(self.now, active, 0, len(active), state)
-        return PacketDecision(
-            number=0,
-            is_due=self.awaits_decision,
-            now=self.now,
-            num_periods=self.num_periods,
-            advanced_to=self.now,
-            candidates=candidates,
-            first_candidate=0,
-            num_candidates=len(candidates),
-            active=active,
-            first_active=0,
-            num_active=len(active),
-            host=NOBODY,
-            can_wait=False,
-            delivered=self.delivery_order,
-            first_row=0,
-            num_flows=self.workload.num_flows,
-            num_delivered=self.num_delivered,
-            completion_time=self.completion_time,
-            state=state,
-            controls=self._controls,
-            network=self._links,
-            routes=self._routes,
-            record=self.record,
-            record_number=0,
-            flows=flows,
-            episodes=episodes,
-            arrival_time=self.workload.arrival_time,
-            capacity=self._setup.capacity,
-            counts=self.counts,
-        )
-
-    def go_on(self) -> None:
-        """Begins a period, with the controls as they have been set."""
-        self.give(Order.GO_ON, 0)
-
-    def give(self, order: int, index: int) -> None:
-        """Carries out an ``Order``; refuses one that does not fit what is asked."""
-        pending = self.pending
-        if pending is None or Order(order) is not ANSWERS[type(pending)]:
-            what = "nothing waits" if pending is None else f"a {type(pending).__name__} waits"
-            raise SimulationError(f"order is {Order(order).name}: {what} for a decision")
-        if isinstance(pending, PeriodDecision):
-            self.pending = None
-            if self._setup.steers:
-                for row in self._active:
-                    self.steer(row, int(self._controls.path[row] - self._routes.first[row]))
-            if self.num_periods > 1:
-                forget_counts(self.counts)
-            return
-        count = len(pending.rows) if isinstance(pending, OrderDecision) else pending.last - pending.first
-        if not 0 <= index < count:
-            raise SimulationError(f"index is {index}: it must be from 0 to {count - 1}")
-        self.pending = None
-        if isinstance(pending, OrderDecision):
-            row = int(pending.rows[index])
-            rank = self._setup.scheduler.serve_first(row, self.record)
-            for port in self.ports:
-                port.bring_forward(row, rank)
-        else:
-            self._waiting.remove(pending.row)
-            self._controls.path[pending.row] = pending.first + index
-            self.steer(pending.row, index)
-            self._start(pending.row)
-            self._request_decision()
-
-    def skip(self, count: int) -> None:
-        """Leaves out so many periods from the next one on."""
-        assert self._periods is not None
-        self._periods.skip(count)
-
-    def steer(self, row: int, choice: int) -> None:
-        """Sends a flow's packets, and what answers them, along one of its paths from now on, at its largest rate."""
-
-    def _start(self, row: int) -> None:
-        self._active.append(row)
-        if self._setup.asks is DecisionKind.ORDER:
-            self._contest.touch(row)
-        super().begin(row)  # type: ignore[misc]  # that of the senders beside it
-
-    def _begin_period(self) -> None:
-        assert self._periods is not None
-        self.pending = self._periods.pending()
-
-    def _request_decision(self) -> None:
-        if not self._decision_due:
-            self._decision_due = True
-            self.env.at(self.env.now, PacketEventKind.DECISION).callbacks.append(self._find_decision)
-
-    def _find_decision(self, _: Event) -> None:
-        self._decision_due = False
-        if self._setup.asks is DecisionKind.ORDER:
-            self.pending = self._contest.pending(np.array(self._active, dtype=np.int64), len(self._active))
-        elif self._waiting:
-            row = self._waiting[0]
-            self.pending = PathDecision(row, int(self._routes.first[row]), int(self._routes.last[row]))
-
-
-class PacketSimulation(_Asked, ToldReplay):
-    """Flows into one port whose senders are told of losses; an agent is told the ``counts`` of queues."""
-
-    def __init__(self, workload: Workload, setup: PacketSetup) -> None:
-        super().__init__(workload, setup, (QueueCounter(setup.scheduler.num_queues),))
-
-    @property
-    def packets_left(self) -> IntArray:
-        """Packets of each flow that are not delivered, (num_flows,)."""
-        return np.array(self._packets_left, dtype=np.int64)
-
-
-class FlowSimulation(_Asked, DetectingReplay):
-    """Flows whose senders detect losses, and what an agent is asked of them."""
-
-    def __init__(self, workload: Workload, setup: PacketSetup) -> None:
-        is_one_port = not setup.topology.num_hosts
-        super().__init__(workload, setup, (QueueCounter(setup.scheduler.num_queues),) if is_one_port else ())
-
-    @property
-    def flow_state(self) -> FlowState | None:
-        """What receivers have of flows."""
-        return self.state
-
-    def steer(self, row: int, choice: int) -> None:
-        """Sends a flow's packets, and what answers them, along one of its paths from now on, at its largest rate."""
-        self.rate_cap[row] = float(self._controls.rate_cap[row])
-        self._there.turn_to(row, choice)
-        self._back.turn_to(row, choice)
-
-
-class TokenSimulation(_Episode, DetectingReplay):
+class TokenSimulation(Episode, DetectingReplay):
     """Flows that begin when their destination has granted them a token, which is free again with their last byte.
 
     A request, and a token, take the propagation delay of the path, and no bandwidth.
