@@ -14,7 +14,7 @@ from benchmarks.paper import (
     auto_long_flows,
     merp,
 )
-from benchmarks.paper.auto_search import SEARCHED, THEORY
+from benchmarks.paper.auto_schemes import SEARCHED, THEORY
 from benchmarks.paper.auto_tables import LONGEST, MIXED, ability, best_fixed, findings
 from benchmarks.paper.statements import change
 from flowsched_gym import __version__

@@ -15,18 +15,15 @@ from matplotlib.figure import Figure
 
 from benchmarks.paper import (
     auto,
-    auto_figures,
     auto_tables,
     merp,
     merp_tables,
     qcluster,
-    qcluster_figures,
     qcluster_studies,
     qcluster_tables,
     tafe,
     tafe_tables,
     thesis,
-    thesis_figures,
     thesis_tables,
 )
 from benchmarks.paper.coflow_rules import Coflows
@@ -38,20 +35,20 @@ from flowsched_gym.flows.metrics import task_completion_times
 from flowsched_gym.workload import coflow_sample, read_coflows
 
 PAGES = {
-    "auto": (partial(read_json, auto.RESULTS), auto_tables.auto_markdown, None, auto_figures.draw),
+    "auto": (partial(read_json, auto.RESULTS), auto_tables.auto_markdown, None, auto_tables.draw),
     "merp": (partial(read_json, merp.RESULTS), merp_tables.merp_markdown, None, merp_tables.draw),
     "qcluster": (
         partial(read_json, qcluster.RESULTS),
         qcluster_tables.qcluster_markdown,
         qcluster_tables.DOCUMENT,
-        qcluster_figures.draw,
+        qcluster_tables.draw,
     ),
     "tafe": (tafe_tables.read_results, tafe_tables.tafe_markdown, tafe_tables.DOCUMENT, tafe_tables.draw),
     "thesis": (
         partial(read_json, thesis.FIGURES),
         thesis_tables.thesis_markdown,
         thesis_tables.DOCUMENT,
-        thesis_figures.draw,
+        thesis_tables.draw,
     ),
 }
 RATES = ("MERP", "pFabric")
