@@ -148,8 +148,10 @@ def agents_values(found: dict[str, Any]) -> dict[str, Any]:
         "most": f"{max(ends):.1f}",
     }
     for ending in TRAINED.values():
-        values |= {f"pairs{ending}": pairs_table(found, ending), f"alone{ending}": alone_table(found, ending)}
-        values |= {f"{name}{ending}": collapsed(found[name + ending]) for name in EXPERIMENTS}
+        trained = [name for name in EXPERIMENTS if name + ending in found]
+        values |= {f"{name}{ending}": collapsed(found[name + ending]) for name in trained}
+        values[f"alone{ending}"] = alone_table(found, ending)
+        values[f"pairs{ending}"] = pairs_table(found, ending) if BOTH in trained else ""
     return values
 
 
@@ -205,11 +207,11 @@ def draw_agents(found: dict[str, Any]) -> "Figure":
     for row, (sizes, ending) in zip(rows, TRAINED.items(), strict=True):
         for axes, (name, label) in zip(row, EXPERIMENTS.items(), strict=True):
             tried = [with_ending(remedy, ending) for remedy in REMEDIES if remedy.startswith(f"{name}_")]
-            for each in (name + ending, *(each for each in tried if each in found)):
+            for each in (sweep for sweep in (name + ending, *tried) if sweep in found):
                 for curve in found[each]["curves"]:
                     decisions, values = zip(*curve, strict=True)
-                    style: dict[str, Any] = {"color": GREY if each in tried else LEARNED, "linewidth": 1.0}
-                    axes.plot(decisions, [MS * value for value in values], alpha=0.6, **style)
+                    colour = GREY if each in tried else LEARNED
+                    axes.plot(decisions, [MS * value for value in values], color=colour, linewidth=1.0, alpha=0.6)
             panel_title(axes, f"{label}, {sizes}")
             axes.set(xlabel="decisions", ylabel="mean FCT (ms)")
     headline(figure, "Trainings of AuTO's own agents, a line each, in this model; grey: with a remedy")

@@ -133,6 +133,7 @@ def further_runs(results: dict[str, Any]) -> dict[str, Runs]:
         "agents": {
             point: {name: {"mean_fct": values} for name, values in results["agents"][BOTH + ending]["pairs"].items()}
             for point, ending in TRAINED.items()
+            if BOTH + ending in results["agents"]
         },
         "delays": {str(row["n_l"]): {"long flows": {"network_ms": [row["network_ms"]]}} for row in delays},
     }
