@@ -1,9 +1,9 @@
 """Runs the experiments of AuTO, section 6, in this model: ``python -m benchmarks.paper.auto``, part of ``make paper``.
 
-Here are Figures 9 to 12, which compare schedulers on given traffic; ``auto_search.py`` has the thresholds of Figures 13
-to 15, ``auto_long_flows.py`` Figure 16, ``auto_delay.py`` Figure 17 (alone: ``--delays``). Each study gives
-the same flows to all schemes and keeps one value for each seed. All goes to ``data/auto.json``; tables
-(``auto_tables.py``) and figures (``auto_figures.py``) are made from there.
+Here are Figures 9 to 12, which compare schedulers on given traffic; ``auto_schemes.py`` has the thresholds of Figures
+13 to 15, ``auto_long_flows.py`` Figure 16, ``auto_delay.py`` Figure 17 (alone: ``--delays``). Each study gives the same
+flows to all schemes and keeps one value for each seed. All goes to ``data/auto.json``; tables and figures
+(``auto_tables.py``) are made from there.
 """
 
 import argparse
@@ -17,8 +17,17 @@ import numpy as np
 import numpy.typing as npt
 
 import flowsched_gym
-from benchmarks.paper import auto_agents, auto_delay, auto_long_flows, auto_search
-from benchmarks.paper.auto_schemes import Scheme, clusters_of, learned, replayed, told_of_changes
+from benchmarks.paper import auto_agents, auto_delay, auto_long_flows
+from benchmarks.paper.auto_schemes import (
+    SEARCHED,
+    Scheme,
+    clusters_of,
+    learned,
+    replayed,
+    searched_thresholds,
+    searched_workload,
+    told_of_changes,
+)
 from benchmarks.paper.merp import SEEDS, Runs, rounded
 from flowsched_gym.cli.output import ProgressBar
 from flowsched_gym.core.files import read_json
@@ -114,9 +123,9 @@ def measure(
         progress(done, total)
 
     for name, size in SIZES.items():
-        searched[name] = auto_search.thresholds_of(size, num_flows)
+        searched[name] = searched_thresholds(size, num_flows)
         schemes = {each: replayed("mlfq", thresholds=limits) for each, limits in searched[name].items()}
-        study = Study(workload=auto_search.workload_of(size, num_flows), schemes=schemes)
+        study = Study(workload=searched_workload(size, num_flows), schemes=schemes)
         found["thresholds"][name] = run_study(study, seeds, models)
         tell()
     for name, study in parts.items():
@@ -253,7 +262,7 @@ def changing(length: float, num_flows: int) -> Study:
 
 def with_searched(study: Study, searched: Mapping[str, Mapping[str, list[float]]]) -> Study:
     """Adds thresholds that a search found, by name of the sizes, to changing traffic: each of them, and told."""
-    workload, found = study.workload, {name: each[auto_search.SEARCHED] for name, each in searched.items()}
+    workload, found = study.workload, {name: each[SEARCHED] for name, each in searched.items()}
     assert isinstance(workload, ClusterWorkload)
     by_size: dict[Distribution, list[float]] = {load_cdf(SIZES[name]): limits for name, limits in found.items()}
     each = np.array([by_size[one.size] for one in workload.traffic])

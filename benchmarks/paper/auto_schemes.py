@@ -1,9 +1,11 @@
-"""Holds what AuTO's experiments compare: each scheme serves flows on 32 servers under one switch and tells how it went.
+"""What AuTO's experiments compare: each scheme serves flows on 32 servers under one switch and tells how it went.
 
-Schedulers from the library of disciplines, thresholds that are told of each change of traffic, and trained agents.
+Schedulers from the library of disciplines, thresholds that are told of each change of traffic, and trained agents; and
+thresholds that a search finds on flows that nobody is measured on later, which stand for what any way to learn fixed
+thresholds can reach in this model (Figures 13 to 15).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -23,9 +25,10 @@ from flowsched_gym.flows.decisions import DecisionKind
 from flowsched_gym.fluid import Records
 from flowsched_gym.fluid.compiled import BatchSimulation
 from flowsched_gym.fluid.disciplines import Mlfq
+from flowsched_gym.queueing import optimal_thresholds
 from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig
 from flowsched_gym.topology import DEFAULT_CAPACITY, make_topology
-from flowsched_gym.workload import ClusterWorkload, Workload
+from flowsched_gym.workload import ClusterWorkload, PoissonWorkload, Workload, make_workload
 
 HOSTS: Final = 32
 """Servers of the testbed (AuTO, section 6)."""
@@ -37,6 +40,15 @@ Scheme = Callable[[Workload, int], Records]
 """Serves flows; also given the seed that they were drawn with."""
 Thresholds = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.float64]]
 """Gives thresholds in B, (num_clusters, num_queues - 1), by the index of each cluster's traffic, (num_clusters,)."""
+LOAD: Final = 0.6
+"""Load of the paper's comparison of thresholds (section 6.2.1)."""
+QUEUES: Final = 4
+TRAINING_SEEDS: Final = (1000, 1001, 1002, 1003)
+"""Seeds of the flows that thresholds are looked for on."""
+FACTORS: Final = (4.0, 2.0, 1.4)
+"""Factors by which a threshold is raised or lowered, one after the other as no larger one helps."""
+THEORY: Final = "by theory"
+SEARCHED: Final = "searched"
 
 
 def replayed(discipline: str, **parameters: object) -> Scheme:
@@ -130,3 +142,41 @@ def _model(file: Path, kwargs: dict[str, object]) -> Scheme:
         return batched(load_policy(file, make_environment(ENVIRONMENT, arguments)))
 
     return acting(kwargs, load)
+
+
+def searched_workload(size: str, num_flows: int) -> PoissonWorkload:
+    """Returns the traffic of the comparison."""
+    workload = make_workload(f"auto-{size.replace('_', '-')}", load=LOAD, num_flows=num_flows)
+    assert isinstance(workload, PoissonWorkload)
+    return workload
+
+
+def searched_thresholds(size: str, num_flows: int) -> dict[str, list[float]]:
+    """Returns the best thresholds in theory, whose queues are first in, first out, and the best ones found, in B."""
+    episodes = [searched_workload(size, num_flows).draw(seed) for seed in TRAINING_SEEDS]
+
+    def mean_fct(thresholds: Sequence[float]) -> float:
+        serve = replayed("mlfq", thresholds=list(thresholds))
+        return float(np.mean([serve(flows, 0).fct.mean() for flows in episodes]))
+
+    theory = optimal_thresholds("qlas", size, LOAD, QUEUES).tolist()
+    return {THEORY: theory, SEARCHED: descend(mean_fct, theory)}
+
+
+def descend(cost: Callable[[list[float]], float], start: Sequence[float]) -> list[float]:
+    """Moves one threshold at a time, by ever smaller factors, as long as the cost falls and their order holds.
+
+    Begins with increasing thresholds in B; returns them in whole B.
+    """
+    here = list(start)
+    least = cost(here)
+    for factor in FACTORS:
+        improved = True
+        while improved:
+            improved = False
+            for place in range(len(here)):
+                for step in (factor, 1 / factor):
+                    there = [*here[:place], round(here[place] * step), *here[place + 1 :]]
+                    if sorted(set(there)) == there and (found := cost(there)) < least:
+                        here, least, improved = there, found, True
+    return here

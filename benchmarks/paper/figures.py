@@ -1,10 +1,11 @@
 """What the figures of this folder share: panels, curves with intervals that are labelled beside them, plain numbers."""
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from benchmarks.paper.merp import Runs
 from flowsched_gym.core.files import replace_when_written
 from flowsched_gym.evaluation import bootstrap_interval
 from flowsched_gym.evaluation.figures import label_curves
@@ -72,6 +73,23 @@ def band(
         ends = [(scale * min(values), scale * max(values)) for values in samples]
     lows, highs = zip(*ends, strict=True)
     axes.fill_between(points, lows, highs, color=color, alpha=0.15, linewidth=0)
+
+
+def curves(
+    axes: "Axes",
+    runs: Runs,
+    schemes: Iterable[str],
+    metric: str,
+    *,
+    styles: "Mapping[str, str | tuple[str, str]]",
+    scale: float = 1.0,
+) -> None:
+    """Draws a metric of each scheme at each point, a number, with its interval as a band; colour and line by name."""
+    for name in schemes:
+        style = styles.get(name, GREY)
+        colour, line = (style, "-") if isinstance(style, str) else style
+        samples = [found[name][metric] for found in runs.values()]
+        band(axes, [float(point) for point in runs], samples, color=colour, scale=scale, label=name, style=line)
 
 
 def logarithmic(axis: "Axis", steps: tuple[int, ...]) -> None:

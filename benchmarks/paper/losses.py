@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.paper.ns3 import DATA, gather, play, read_bursts, start_together
+from benchmarks.paper.statements import page
 from flowsched_gym.core.files import read_json
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
 from flowsched_gym.evaluation import write_json
@@ -44,36 +45,6 @@ CELL_ALLOWED: Final = 6.0
 MEDIAN_ALLOWED: Final = 0.10
 ISOLATED_ALLOWED: Final = 0.15
 STALLED_ALLOWED: Final = 2.0
-
-TEXT: Final = """
-## ns-3.37 where a buffer overflows
-
-NewReno without SACK, MSS 536 B, minimum timeout 1 s, a buffer of 1,100 packets, as near as ns-3 came to the thesis's
-setting (2018; 2018a with an initial window of 1 and without delayed acknowledgements). Here: the same arrivals and
-policies with `transport="tcp-lossy"` and `"tcp-lossy-2018a"`, {runs} runs of other luck, mean and standard deviation;
-ns-3's are single runs of 100 bursts. The figures of the transports below were fitted to these runs of ns-3, never to
-the thesis. Stalled: flows that take more than 150 ms. Allowed: {points:g} points for deadlines, {median:.0f} % for the
-median, {stalled:g} points for stalled flows, {isolated:.0f} % for flows that start together. LSDF in 2018a is outside:
-in ns-3's one run it met 5 points more than EDF; here it meets fewer.
-
-"""
-CELLS: Final = """
-The number of tokens decides: ten slow starts that begin together overflow the buffer, five do not. The same comparison
-for later runs of ns-3, each cell with two seeds of 100 bursts, means over both. Over all cells the deadlines met differ
-by {rms:.1f} points (root mean square), at most by {largest:.1f}; allowed are {points:g} and {cell:g}. In ns-3 the two
-seeds of a cell with ten tokens differ by {noise:.1f} points (root mean square).
-
-"""
-STARTS: Final = """
-Flows that start together on an idle network, 2018, {starts} starts: mean completion time of those of the given size
-that do not stall, and how many stall. ns-3's are two starts each.
-
-"""
-PARAMETERS: Final = """
-The figures of the transports (`flowsched_gym.fluid.Losses` says what they mean; any can be set by
-`transport_figures`).
-
-"""
 
 
 def main() -> None:
@@ -199,33 +170,24 @@ def noise_points() -> float:
 
 def losses_markdown() -> str:
     """Returns the part of the document about transports that lose packets."""
-    figures = read_figures()
-    head = TEXT.format(
+    figures, points = read_figures(), list(cell_points().values())
+    return page(
+        "readme",
+        "losses",
         runs=NUM_RUNS,
         points=POINTS_ALLOWED,
         median=100 * MEDIAN_ALLOWED,
         stalled=STALLED_ALLOWED,
         isolated=100 * ISOLATED_ALLOWED,
-    )
-    points = list(cell_points().values())
-    cells = CELLS.format(
         rms=root_mean_square(points),
         largest=max(abs(gap) for gap in points),
-        points=POINTS_ALLOWED,
         cell=CELL_ALLOWED,
         noise=noise_points(),
-    )
-    return "".join(
-        (
-            head,
-            policy_table(figures["policies"]).markdown(),
-            cells,
-            cell_table(figures["cells"]).markdown(),
-            STARTS.format(starts=NUM_STARTS),
-            isolated_table(figures["isolated"]).markdown(),
-            PARAMETERS,
-            parameter_table(figures["transports"]).markdown(),
-        )
+        starts=NUM_STARTS,
+        policies=policy_table(figures["policies"]),
+        cells_table=cell_table(figures["cells"]),
+        isolated_table=isolated_table(figures["isolated"]),
+        parameters=parameter_table(figures["transports"]),
     )
 
 

@@ -1,8 +1,8 @@
 """Runs QCluster's experiments, section 6, at one port: ``python -m benchmarks.paper.qcluster``, part of ``make paper``.
 
 What the runs gave, one value for each seed, goes to ``data/qcluster.json`` point by point: a run that was cut off goes
-on where it was. ``qcluster_studies.py`` lists what is run; ``qcluster_tables.py`` and ``qcluster_figures.py`` make the
-page and its figures of the results.
+on where it was. ``qcluster_studies.py`` lists what is run; ``qcluster_tables.py`` makes the page and its figures of the
+results.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,45 +1,57 @@
-"""The statements of MERP's and TAFE's papers with the runs that stand for each, and the one writer of their tables."""
+"""The statements of all papers with the runs that stand for each, and the one writer of tables and pages.
+
+``statements.csv`` has the statements, ``texts/`` the prose of each page, with a field in braces for each table.
+"""
 
 import csv
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from benchmarks.paper.merp import Runs
-from flowsched_gym.evaluation import Interval, bootstrap_interval, paired_ratio
+from flowsched_gym.evaluation import Interval, bootstrap_interval, paired_difference, paired_ratio
 from flowsched_gym.leaderboard import Table, format_interval
 
-STATEMENTS: Final = Path(__file__).resolve().parent / "statements.csv"
+HERE: Final = Path(__file__).resolve().parent
+STATEMENTS: Final = HERE / "statements.csv"
+TEXTS: Final = HERE / "texts"
+PART: Final = "=== "
+"""Begins the line that names a part of a text, which is written as often as there is something to fill in."""
 MS: Final = 1000.0
 EACH: Final = "each"
 """Stands for all points of a study: the least and the largest."""
 
 
 class Row(NamedTuple):
-    """A row of a table: its first cells, the runs, their point, and the metric where the columns have none."""
+    """A row of a table: its first cells, the runs, their point, and metric and scheme where the columns have none."""
 
     texts: tuple[str, ...]
     runs: Runs
     point: str
     metric: str = ""
+    scheme: str = ""
 
 
 class Column(NamedTuple):
-    """A column: its heading; of two schemes the change in % from the second to the first, of one the mean, scaled."""
+    """A column: its heading; of two schemes the change in % from the second to the first, of one the mean, scaled.
+
+    An empty name is the row's scheme. A mean has its interval where that is asked for.
+    """
 
     heading: str
-    schemes: tuple[str, ...]
+    schemes: tuple[str, ...] = ("",)
     metric: str = ""
     scale: float = 1.0
     digits: int = 1
+    interval: bool = False
 
 
 class Statement(NamedTuple):
     """A row of ``statements.csv``: what a paper states, where, its number, how we differ, and the runs beside it.
 
-    The study is empty where nothing was run, the point where each column has its own. Two schemes are compared in %;
-    of one, the mean is multiplied by ``scale``.
+    The study is empty where nothing was run, the point where each column has its own. Two schemes are compared in %, or
+    where there is a ``scale`` by their difference, multiplied by it; so is the mean of one.
     """
 
     place: str
@@ -50,8 +62,12 @@ class Statement(NamedTuple):
     point: str
     metric: str
     schemes: tuple[str, ...]
-    scale: float
+    scale: str
     digits: str
+
+
+Here = Callable[[Statement, str], str]
+"""Writes what comes out here for a statement in one of the last columns."""
 
 
 def change(runs: Runs, point: str, metric: str, schemes: Sequence[str]) -> Interval:
@@ -71,17 +87,15 @@ def in_percent(interval: Interval, digits: int = 0) -> str:
     return format_interval(interval, scale=100, digits=digits, signed=True)
 
 
-def plain(interval: Interval, *, scale: float = 1.0, digits: int = 1) -> str:
-    """Writes an estimate without its interval."""
-    return f"{interval.mean * scale:.{digits}f}"
-
-
 def shown(row: Row, column: Column) -> str:
-    """Writes a cell."""
-    metric = column.metric or row.metric
-    if len(column.schemes) > 1:
-        return in_percent(change(row.runs, row.point, metric, column.schemes), column.digits)
-    return plain(mean(row.runs, row.point, column.schemes[0], metric), scale=column.scale, digits=column.digits)
+    """Writes a cell; nothing where a scheme would be compared with itself."""
+    metric, names = column.metric or row.metric, [name or row.scheme for name in column.schemes]
+    if len(names) > 1:
+        return "" if len({*names}) == 1 else in_percent(change(row.runs, row.point, metric, names), column.digits)
+    found = mean(row.runs, row.point, names[0], metric)
+    if column.interval:
+        return format_interval(found, scale=column.scale, digits=column.digits)
+    return f"{found.mean * column.scale:.{column.digits}f}"
 
 
 def table(heads: str | tuple[str, ...], rows: Iterable[Row], columns: Sequence[Column]) -> Table:
@@ -104,16 +118,14 @@ def columns_of(title: str, metric: str, scale: float, schemes: Sequence[str]) ->
 
 
 def read_statements(paper: str) -> list[Statement]:
-    """Reads those of a paper."""
+    """Reads those of a paper, or of a part of it."""
     with STATEMENTS.open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.reader(file) if row[0] == paper]
-    return [Statement._make((*row[1:8], tuple(row[8].split("; ")), float(row[9] or 1), row[10])) for row in rows]
+    return [Statement._make((*row[1:8], tuple(row[8].split("; ")), *row[9:])) for row in rows]
 
 
-def statements_table(
-    paper: str, studies: Mapping[str, Runs], modes: Sequence[str] = ("here",), *, digits: int = 0
-) -> str:
-    """Sets the statements of a paper beside what comes out here: at their points, or at each of some modes."""
+def at_points(studies: Mapping[str, Runs], modes: Sequence[str] = ("here",), *, digits: int = 0) -> Here:
+    """Looks statements up in studies: at their points, or at each of some modes."""
 
     def here(each: Statement, mode: str) -> str:
         runs, point = studies.get(each.study.replace("*", mode), {}), each.point or mode
@@ -124,12 +136,27 @@ def statements_table(
             return f"{min(found):+.0f} to {max(found):+.0f} %"
         if point not in runs:
             return "" if runs else "not run"
-        column = Column("", each.schemes, each.metric, each.scale, int(each.digits or 1))
+        if len(each.schemes) > 1 and each.scale:
+            pair = (runs[point][name][each.metric] for name in each.schemes)
+            return format_interval(paired_difference(*pair), scale=float(each.scale), signed=True)
+        column = Column("", each.schemes, each.metric, float(each.scale or 1), int(each.digits or 1))
         if len(each.schemes) == 1:
             return shown(Row((), runs, point), column)
         return shown(Row((), runs, point), column._replace(digits=digits)) + ("" if digits else " %")
 
+    return here
+
+
+def statements_table(paper: str, here: Here, modes: Sequence[str] = ("here",)) -> str:
+    """Sets the statements of a paper beside what comes out here."""
     rows = tuple((*each[:4], *(here(each, mode) for mode in modes)) for each in read_statements(paper))
-    return Table(columns=("place", "statement", "paper", "what we ran differently", *modes), rows=rows).markdown(
-        numbers=False
-    )
+    columns = ("place", "statement", "paper", "what we ran differently", *modes)
+    return Table(columns=columns, rows=rows).markdown(numbers=False)
+
+
+def page(name: str, part: str = "", **values: str | float | Table) -> str:
+    """Fills in the text of a page, or a part of it, which ends with one line feed."""
+    parts = (TEXTS / f"{name}.txt").read_text(encoding="utf-8").split(f"\n{PART}")
+    found = {"": parts[0]} | {title: text for title, _, text in (each.partition("\n") for each in parts[1:])}
+    filled = {key: value.markdown() if isinstance(value, Table) else value for key, value in values.items()}
+    return f"{found[part].rstrip().format(**filled).rstrip()}\n"

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
+from benchmarks.paper.statements import Statement
 from benchmarks.paper.thesis import AGENTS, NUM_RUNS, NUM_TRAININGS, PACED_RULE, PERCENTS, VARIANTS, Runs
 from flowsched_gym.evaluation import Interval, bootstrap_interval
 from flowsched_gym.leaderboard import Table, format_interval
@@ -27,41 +29,9 @@ RULES: Final = ("edf", "ssdf", "lsdf", "feasible-first", "lifo", "skip-late", "p
 ONE_SLOT: Final = 0.95
 """Share of one action from which on a training counts as one that has ended in one slot."""
 
-TEXT: Final = """
-## Why the thesis's agent ends in one slot
 
-{table}
-Ten trainings of each agent; intervals are over the runs, of the mean of the trainings. *One slot*: trainings that take
-one action in at least 95 % of their decisions. *Flat* is the thesis's network of 16 units over all slots; *set-wise* is
-that of this package, which scores each request by the same weights.
-
-- **What it reaches**: {reached} % of the deadlines on variant 1, {over_lifo} points against `lifo`, the
-  best rule with its information. Each training reaches what its slot reaches, and trainings end in different slots.
-- **A choice changes little of what it learns from.** With random choices, the returns of eight rewards that it learns
-  from have a mean of {mean:.2f} and a standard deviation of {deviation:.2f}. By the slot that was granted the mean is
-  {low:.2f} to {high:.2f}, each +-{error:.2f}, and {small:.2f} for the smaller, {large:.2f} for the larger flows,
-  +-{of_size:.2f}. That is in {decisions:,} decisions among five requests; a training has 200,000 decisions in all.
-- **A flat network can prefer a slot in all states, and noise makes it.** {flat} of {all_flat} trainings with it end in
-  one slot, by either reward, observation and learner. Most have hardly learned to: the distribution that they draw
-  actions from stays near the uniform one (entropy at the end 1.25 for `a2c-thesis`, 1.60 for `a2c-paper`, of 1.61 at
-  most), and in the runs the likeliest action is taken. With 127 tokens all requests are granted at once and choices
-  change nothing: four of four trainings of the thesis's agent end in one slot there too (`env.k=127`).
-- **The lag of the rewards is not why**: with rewards on completion (`a2c-paper`) it is the same.
-- **What has to change**: a network that cannot prefer a slot, and sees how long requests have waited. That is `ppo`: no
-  training ends in one slot, and it meets {ppo} points more than `a2c-thesis`; against `skip-late`, the best
-  rule with its information, {ppo_skip}. Seeing all with the flat network (`a2c`) is not enough; the set-wise
-  network and PPO were changed together. Choosing whom to grant has little more to give: `search` meets {search:.1f} %.
-  When to grant has: `ppo-wait`, which may wait, meets {wait} points more than `ppo`.
-- **f and k**: the thesis tunes both by hand, and would have them learned (section 3.3). k matters most: with 1 to 127
-  tokens `fifo` meets {few:.1f} to {best:.1f} % ([tokens](#tokens)). An agent that may wait chooses at each decision how
-  many flows send, which is learning k. f matters less: where all requests are seen instead of five (`queue=whole`),
-  `ssdf` changes by {ssdf} points and `edf` by {edf}.
-"""
-"""Entropies are those of the trainings' ``progress.csv``, means of ten."""
-
-
-def learners_text(found: dict[str, Any]) -> str:
-    """Tells it all."""
+def learners_values(found: dict[str, Any]) -> dict[str, Any]:
+    """Returns what the page says of it: the table, and numbers of the text."""
     variants, seen, policies = found["variants"], found["returns"], found["variants"]["1"]
     flat = [ends_in_one(each[agent]) for each in variants.values() for agent in AGENTS if "flat" in LEARNERS[agent]]
     fifo = [100 * float(np.mean(hits(each))) for each in found["tokens"]["fifo"].values()]
@@ -73,26 +43,23 @@ def learners_text(found: dict[str, Any]) -> str:
         "ssdf": ("ssdf:queue=whole", "ssdf"),
         "edf": ("edf:queue=whole", "edf"),
     }
-    texts: dict[str, Any] = {name: points(policies, *pair) for name, pair in compared.items()}
-    return TEXT.format(
-        **texts,
-        mean=seen["mean"],
-        deviation=seen["deviation"],
-        decisions=seen["decisions"],
-        table=learners_table(variants).markdown(),
-        reached=format_interval(estimate(policies["a2c-thesis"]["runs"], "deadline_hit_ratio"), scale=100.0),
-        low=min(seen["slots"])[0],
-        high=max(seen["slots"])[0],
-        error=max(error for _, error in seen["slots"]),
-        small=seen["sizes"][0][0],
-        large=seen["sizes"][1][0],
-        of_size=seen["sizes"][1][1],
-        flat=sum(flat),
-        all_flat=NUM_TRAININGS * len(flat),
-        search=100 * float(np.mean(hits(policies["search"]))),
-        few=min(fifo),
-        best=max(fifo),
-    )
+    return {
+        **{name: points(policies, *pair) for name, pair in compared.items()},
+        **{name: seen[name] for name in ("mean", "deviation", "decisions")},
+        "learners": learners_table(variants),
+        "reached": format_interval(estimate(policies["a2c-thesis"]["runs"], "deadline_hit_ratio"), scale=100.0),
+        "low": min(seen["slots"])[0],
+        "high": max(seen["slots"])[0],
+        "error": max(error for _, error in seen["slots"]),
+        "small": seen["sizes"][0][0],
+        "large": seen["sizes"][1][0],
+        "of_size": seen["sizes"][1][1],
+        "flat": sum(flat),
+        "all_flat": NUM_TRAININGS * len(flat),
+        "search": 100 * float(np.mean(hits(policies["search"]))),
+        "few": min(fifo),
+        "best": max(fifo),
+    }
 
 
 def learners_table(variants: dict[str, Any]) -> Table:
@@ -128,13 +95,19 @@ def hits(found: dict[str, Any]) -> list[float]:
 
 def difference(agent: Runs, other: Runs) -> Interval:
     """Returns by how much more deadlines a policy meets in the same runs, of agents the mean of their trainings."""
-    mine, its = (np.array(each["deadline_hit_ratio"]).reshape(-1, NUM_RUNS).mean(axis=0) for each in (agent, other))
+    mine, its = (mean_of_trainings(each, "deadline_hit_ratio") for each in (agent, other))
     return bootstrap_interval((mine - its).tolist())
 
 
 def estimate(runs: Runs, metric: str) -> Interval:
     """Estimates a mean over runs, each the mean of an agent's trainings."""
-    return bootstrap_interval(np.array(runs[metric]).reshape(-1, NUM_RUNS).mean(axis=0).tolist())
+    return bootstrap_interval(mean_of_trainings(runs, metric).tolist())
+
+
+def mean_of_trainings(runs: Runs, metric: str) -> npt.NDArray[np.float64]:
+    """Returns a metric of each run, of agents the mean of their trainings, (NUM_RUNS,)."""
+    found: npt.NDArray[np.float64] = np.array(runs[metric]).reshape(-1, NUM_RUNS).mean(axis=0)
+    return found
 
 
 SOME_PERCENTS: Final = (25, 50, 75, 95, 96, 97, 98, 99, 100)
@@ -150,27 +123,10 @@ PARTS: Final[Mapping[str, tuple[str, int, int]]] = {
 }
 """Parts of distributions: which one, and its first and last percentile. A service time is one between deliveries."""
 
-PRINTED: Final[Mapping[str, str]] = {
-    "deadlines met": "lsdf",
-    "service times, head": "edf, ssdf",
-    "service times, tail": "lsdf",
-    "completion times, head": "lsdf",
-    "completion times, tail": "ssdf",
-    "completion times, very end": "edf",
-}
-"""Table 4.7 of the thesis: the policies that its agent matches."""
 
-
-def matches_table(policies: dict[str, Any], agents: tuple[str, ...]) -> Table:
-    """Lays out which comparator each agent is nearest to, and how far it is from it."""
-    rows = tuple(
-        (measure, PRINTED[measure], *(nearest(policies, agent, measure) for agent in agents)) for measure in PRINTED
-    )
-    return Table(columns=("measure", "thesis", *agents), rows=rows)
-
-
-def nearest(policies: dict[str, Any], agent: str, measure: str) -> str:
+def nearest(policies: dict[str, Any], agent: str, each: Statement) -> str:
     """Names the comparator that an agent is nearest to, with their distance; several if they are equally near."""
+    measure = each.statement
     distances = {name: distance(policies[agent], policies[name], measure) for name in COMPARATORS}
     best = min(distances.values())
     unit = "points" if measure not in PARTS else "%"

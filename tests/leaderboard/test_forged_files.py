@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.paper.run import HERE as PAPER
 from flowsched_gym.cli.leaderboard_command import _with_published as with_published
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation import EvaluationResult, Run, result_content, write_result
@@ -236,7 +235,6 @@ def test_the_standard_suite_is_what_it_was_when_it_was_published() -> None:
     assert load_suite("standard") == suite
     assert suite.digest == "21c1d65b94cd950e06b0249d6e6a0cef"
     assert load_suite("papers-v1").digest == "78abd038c191b8100ebcc592fc7b255e"
-    assert load_suite(PAPER / "standard-v1.json").digest == "2a43f7951b145fad1804480386116250"
     assert (suite.test, suite.validation) == (range(60_000, 60_030), range(50_000, 50_030))
     assert [each.name for each in suite.select(["merp-route", "flowsched/QCluster-v0"])] == [
         *("merp-route", "qcluster-w4", "qcluster-changing-heavy")

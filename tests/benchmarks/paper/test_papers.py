@@ -15,43 +15,41 @@ from matplotlib.figure import Figure
 
 from benchmarks.paper import (
     auto,
-    auto_figures,
     auto_tables,
     merp,
     merp_tables,
     qcluster,
-    qcluster_figures,
     qcluster_studies,
     qcluster_tables,
     tafe,
     tafe_tables,
     thesis,
-    thesis_figures,
     thesis_tables,
 )
 from benchmarks.paper.coflow_rules import Coflows
 from benchmarks.paper.coflows import RULES, SCHEMES
-from benchmarks.paper.statements import change, read_statements
+from benchmarks.paper.statements import change, page, read_statements
 from flowsched_gym import __version__, replay
 from flowsched_gym.core.files import read_json
 from flowsched_gym.flows.metrics import task_completion_times
+from flowsched_gym.leaderboard import Table
 from flowsched_gym.workload import coflow_sample, read_coflows
 
 PAGES = {
-    "auto": (partial(read_json, auto.RESULTS), auto_tables.auto_markdown, None, auto_figures.draw),
+    "auto": (partial(read_json, auto.RESULTS), auto_tables.auto_markdown, None, auto_tables.draw),
     "merp": (partial(read_json, merp.RESULTS), merp_tables.merp_markdown, None, merp_tables.draw),
     "qcluster": (
         partial(read_json, qcluster.RESULTS),
         qcluster_tables.qcluster_markdown,
         qcluster_tables.DOCUMENT,
-        qcluster_figures.draw,
+        qcluster_tables.draw,
     ),
     "tafe": (tafe_tables.read_results, tafe_tables.tafe_markdown, tafe_tables.DOCUMENT, tafe_tables.draw),
     "thesis": (
         partial(read_json, thesis.FIGURES),
         thesis_tables.thesis_markdown,
         thesis_tables.DOCUMENT,
-        thesis_figures.draw,
+        thesis_tables.draw,
     ),
 }
 RATES = ("MERP", "pFabric")
@@ -190,17 +188,38 @@ def test_the_example_of_tafe_is_still_the_models() -> None:
 
 
 def test_every_statement_of_the_papers_names_runs_and_how_they_differ() -> None:
-    merps, tafes = results_of("merp"), results_of("tafe")["tafe"]
+    merps, tafes, autos = results_of("merp"), results_of("tafe")["tafe"], results_of("auto")
     runs = {
         "MERP": merps["studies"] | {name: merps[name] for name in ("balance", "paths")},
         "TAFE": tafes["studies"] | {"sizes": tafes["sizes"]},
+        "AuTO": autos["studies"] | auto_tables.further_runs(autos),
+        "Artemis": thesis_tables.studies_of(results_of("thesis")),
     }
     for paper, studies in runs.items():
-        for each in read_statements(paper):
+        statements = read_statements(paper)
+        assert statements, paper
+        for each in statements:
             assert each.differs or each.study == "paths", each
             known = [name for name in studies if fnmatch(name, each.study)]
             assert known or not each.study, each
             assert not each.study or any(each.point in (*studies[name], "each", "") for name in known), each
+
+
+def test_every_statement_of_qcluster_was_run_somewhere() -> None:
+    studies = results_of("qcluster")["studies"]
+    for paper in ("QCluster", "QCluster, tried"):
+        for each in read_statements(paper):
+            assert each.differs, each
+            kinds = qcluster_tables.KINDS.values()
+            assert any(qcluster_tables.found_for(each, studies, *kind) for kind in kinds), each
+
+
+def test_a_text_has_a_field_for_each_table_and_a_wrong_name_is_an_error() -> None:
+    table = Table(columns=("policy", "met"), rows=(("edf", "1"),))
+    filled = page("thesis", "percents", table=table)
+    assert filled.endswith(f"\n\n{table.markdown()}")
+    with pytest.raises(KeyError, match="table"):
+        page("thesis", "percents", tables=table)
 
 
 def test_what_the_text_says_of_merps_two_examples_holds() -> None:
