@@ -16,7 +16,7 @@ from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from flowsched_gym.baselines.configuration import environment_defaults, sweep_folders, workload_files
+from flowsched_gym.baselines.configuration import environment_defaults, workload_files
 from flowsched_gym.baselines.configuration.algorithm_schemas import (
     A2CConfig,
     BothAgentsConfig,
@@ -94,7 +94,7 @@ _environment_schemas: dict[str, type] = {}
 @cache
 def register_schemas() -> None:
     """Registers schemas, named workloads and resolvers, which configuration files name; again changes nothing."""
-    resolvers = {**environment_defaults.RESOLVERS, **sweep_folders.RESOLVERS, **workload_files.RESOLVERS}
+    resolvers = {**environment_defaults.RESOLVERS, **workload_files.RESOLVERS}
     for name, resolver in (resolvers | {"run_folder": run_folder}).items():
         # Paths are made absolute once: workers elsewhere have another working folder.
         OmegaConf.register_new_resolver(name, resolver, replace=True, use_cache=name == "absolute")
