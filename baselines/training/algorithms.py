@@ -55,7 +55,7 @@ from flowsched_gym.core.errors import ConfigError, listed
 from flowsched_gym.envs.policies.scores import weighted_policy
 from flowsched_gym.integrations.setwise import MaskableSetwisePolicy, SetwisePolicy, marker_of, setwise_policy
 from flowsched_gym.integrations.weighted import WeightedModel
-from flowsched_gym.search.search import SEARCHED
+from flowsched_gym.search import SEARCHED
 
 ACTIVATIONS: Final[Mapping[str, type[nn.Module]]] = {"tanh": nn.Tanh, "relu": nn.ReLU}
 
