@@ -79,7 +79,7 @@ SUMS_OF_INTEGERS: Final = (
         "envs.drawing.frame",
         "envs.drawing.tables",
     ),
-    *("envs.policies.scores", "search.search", "systems.qcluster.rules", "workload.gather"),
+    *("envs.policies.scores", "search", "systems.qcluster.rules", "workload.gather"),
 )
 """Modules that use ``sum``, which rounds floats otherwise from Python 3.12 on, of counts alone."""
 

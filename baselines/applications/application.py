@@ -11,7 +11,7 @@ import sys
 import threading
 import traceback
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -22,9 +22,10 @@ from typing import Any, Final
 import hydra
 from hydra._internal.utils import get_args_parser
 from hydra.core.hydra_config import HydraConfig
-from hydra.errors import HydraException
+from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from hydra.types import RunMode
 from omegaconf import DictConfig
+from omegaconf.errors import OmegaConfBaseException
 from tqdm import tqdm
 
 from flowsched_gym.baselines.applications.leftovers import (
@@ -36,10 +37,9 @@ from flowsched_gym.baselines.applications.leftovers import (
     write_failure,
 )
 from flowsched_gym.baselines.applications.tuned_experiment import name_experiment_file
-from flowsched_gym.baselines.configuration.hydra_errors import explain
 from flowsched_gym.baselines.configuration.hydra_store import SCHEMAS, plain_values, read_config, register_schemas
 from flowsched_gym.baselines.configuration.workload_files import own_folders, refuse_hidden_files
-from flowsched_gym.core.errors import ConfigError, FlowSchedError, similar
+from flowsched_gym.core.errors import ConfigError, FlowSchedError, MissingDependencyError, listed, similar
 from flowsched_gym.core.files import Ended, ended_by_signals, exit_status
 from flowsched_gym.machine_code.messages import announced_by
 
@@ -63,6 +63,14 @@ _asked: list[int] = []
 
 Job = Callable[[Any, Mapping[str, Any], Path, str], None]
 """Takes the configuration, as its frozen object and as plain values, the output folder and the command line."""
+UNKNOWN: Final = re.compile(r"Could not override '(?P<key>[^']+)'")
+ADVICE: Final = re.compile(r"\s*(To append to your|Either remove \+|Or add a second).*", re.DOTALL)
+SCHEMA: Final = "_schema"
+"""End of the names of schemas, which no command line names."""
+FILE_SUFFIX: Final = ".yaml"
+LAUNCHER_GROUP: Final = "hydra/launcher"
+PACKAGES: Final = {"ray": "hydra-ray-launcher", "submitit": "hydra-submitit-launcher"}
+"""Packages that bring launchers, by the first word of these."""
 
 
 def run_application(command: str, config_name: str, job: Job) -> None:
@@ -154,6 +162,45 @@ def options_first(words: Sequence[str], settings: Collection[str]) -> list[str]:
         if takes_one and not given and left:
             options.append(left.pop(0))
     return options + overrides
+
+
+def explain(error: HydraException, known: Collection[str]) -> str:
+    """Writes a fault of a command line in one line that names the key and what is allowed.
+
+    Known are the keys and groups of the configuration, those of its parts with dots. Hydra's own messages advise to add
+    an unknown key by a plus sign, which gives a key that nothing reads.
+    """
+    if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options is not None:
+        group, _, option = error.missing_cfg_file.rpartition("/")
+        if group == LAUNCHER_GROUP and option.startswith(tuple(PACKAGES)):
+            package = PACKAGES[option.partition("_")[0]]
+            return str(MissingDependencyError(package, extra="cluster", purpose="run a sweep on a cluster"))
+        if option.endswith(FILE_SUFFIX):
+            stem = option.removesuffix(FILE_SUFFIX)
+            return (
+                f"{group} is {option!r}: it must be a name; --config-dir FOLDER {group}={stem} reads "
+                f"FOLDER/{group}/{option}"
+            )
+        options = [name for name in error.options if not name.endswith(SCHEMA)]
+        return f"{group or 'the configuration'} is {option!r}: it must be one of {listed(option, options)}"
+    if isinstance(error, OverrideParseException):
+        return f"{error.override!r} is no override key=value: {str(error).splitlines()[0]}"
+    cause = error.__cause__
+    unknown = UNKNOWN.search(str(error))
+    if unknown:
+        last = unknown["key"].rpartition(".")[2]
+        namesakes = [name for name in known if name.rpartition(".")[2] == last and name != unknown["key"]]
+        if namesakes:
+            return f"the configuration has no key {unknown['key']!r}: it is {' or '.join(namesakes)} here"
+        key, parent = unknown["key"], getattr(cause, "parent_node", None)
+        if isinstance(parent, DictConfig):
+            key = str(cause.key) if isinstance(cause, OmegaConfBaseException) else key
+            within = parent._get_full_key(None)
+            names = [str(name) for name in parent]
+            return f"{within or 'the configuration'} has no key {key!r}: it has {listed(key, _visible(names))}"
+        return f"the configuration has no key {key!r}: it has {listed(key, _visible(known))}"
+    reason = f": {str(cause).splitlines()[0]}" if isinstance(cause, OmegaConfBaseException) and str(cause) else ""
+    return " ".join(ADVICE.sub("", str(error)).split()) + reason
 
 
 def _run_job(command: str, config: DictConfig, job: Job) -> bool:
@@ -275,3 +322,7 @@ def _no_option(word: str, following: Sequence[str], settings: Collection[str]) -
         value = following[0]
     near = similar(name, settings) if name not in settings else ""
     return f"there is no option {word.partition(SETTING)[0]}: settings have no dashes, {name}={value or '...'}{near}"
+
+
+def _visible(names: Iterable[str]) -> list[str]:
+    return sorted({name for name in names if name != "hydra" and "." not in name})

@@ -1,33 +1,47 @@
 """Comparisons of policies on the same episodes: who plays, and what came of it."""
 
+import hashlib
+import json
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from flowsched_gym.baselines.applications.kept_results import KeptResults
+import numpy as np
+
+import flowsched_gym
 from flowsched_gym.baselines.training.progress import progress_bar
 from flowsched_gym.core.arrays import FloatArray
-from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError, FlowSchedError
+from flowsched_gym.core.files import replace_when_written
 from flowsched_gym.envs.policies import Policy
 from flowsched_gym.evaluation import (
     BOUND_POLICY,
     EvaluationResult,
+    Provenance,
     evaluate,
     evaluate_bound,
     make_environment,
     plays_the_same,
+    read_result,
+    write_result,
 )
 from flowsched_gym.fluid import Records
 from flowsched_gym.leaderboard.play import model_file
 from flowsched_gym.players import Player
 from flowsched_gym.registration import find_environment
 from flowsched_gym.systems import EnvironmentSpec
+from flowsched_gym.workload import WORKLOADS
 
 logger = logging.getLogger(__name__)
+DIGITS: Final = 16
+RESULT_FILE: Final = "result.json"
+TIMES_FILE: Final = "times.npz"
+Played = tuple[EvaluationResult, tuple[FloatArray, ...]]
+"""A result, and the completion times of the flows of each episode."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +172,62 @@ def play_all(
     return Comparison(results=tuple(results), fct=times, learned=learned)
 
 
+class KeptResults:
+    """Results of rules in a folder, which is made with the first one, so that runs beside it play each rule once.
+
+    A result is used again for the same environment, arguments, policy and seeds, by the same sources of the package and
+    the same versions of what it computes with. That of a workload from a file never is: the file may have changed.
+    Without a folder nothing is kept.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+
+    def find(self, env_id: str, kwargs: Mapping[str, Any], policy: str, *, episodes: int, seed: int) -> Played | None:
+        """Returns what a policy did in these episodes before; ``None`` where it is not known."""
+        folder = self._folder_of(env_id, kwargs, policy, episodes, seed)
+        if folder is None or not (folder / RESULT_FILE).exists():
+            return None
+        try:
+            with np.load(folder / TIMES_FILE) as times:
+                return read_result(folder / RESULT_FILE), tuple(times[name] for name in times.files)
+        except (FlowSchedError, OSError, ValueError) as error:
+            logger.warning("%s is played again: %s", policy, error)
+            return None
+
+    def keep(self, played: Played, env_id: str, kwargs: Mapping[str, Any], policy: str, *, seed: int) -> None:
+        """Keeps what a policy did."""
+        result, times = played
+        folder = self._folder_of(env_id, kwargs, policy, len(result.episodes), seed)
+        if folder is None:
+            return
+        folder.mkdir(parents=True, exist_ok=True)
+        with replace_when_written(folder / TIMES_FILE) as temporary, temporary.open("wb") as file:
+            np.savez(file, *times)
+        write_result(result, folder / RESULT_FILE)
+
+    def _folder_of(self, env_id: str, kwargs: Mapping[str, Any], policy: str, episodes: int, seed: int) -> Path | None:
+        workload = kwargs.get("workload")
+        named = workload is None or (isinstance(workload, str) and workload in WORKLOADS)
+        if self._folder is None or not named:
+            return None
+        identity = [env_id, kwargs, policy, episodes, seed, Provenance.here().versions, _sources()]
+        digest = hashlib.sha256(json.dumps(identity, sort_keys=True, default=repr).encode()).hexdigest()
+        return self._folder / digest[:DIGITS]
+
+
 def _same_episodes(spec: EnvironmentSpec, policy: Policy, kwargs: Mapping[str, Any]) -> bool:
     """Returns whether all episodes of a policy are equal."""
     with closing(make_environment(spec, kwargs)) as env:
         return plays_the_same(policy, env)
+
+
+@cache
+def _sources() -> str:
+    """Returns a digest of the package's sources: a checkout changes without its version."""
+    package = Path(flowsched_gym.__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        digest.update(path.relative_to(package).as_posix().encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()

@@ -2,16 +2,24 @@
 
 The configuration files ask by resolvers: ``${default_of:${env},workload}`` in a list of defaults, and
 ``${environment_metric:}`` and ``${environment_baselines:}`` for the comparison with heuristics, which is smaller for
-short trainings (``${final_episodes:}``).
+short trainings (``${final_episodes:}``). ``${job_folder:}`` names the folder of a sweep's job by what it computes: one
+that is started again, by the same command or after a lost worker, finds its checkpoints there, or its result, whatever
+its number, its launcher and the order of the command line.
 """
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping
 from contextlib import closing
+from enum import Enum
+from pathlib import Path
 from typing import Any, Final
 
 import gymnasium
 from gymnasium import spaces
-from omegaconf import DictConfig
+from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf
 
 from flowsched_gym.core.errors import ConfigError, listed
 from flowsched_gym.registration import ENVIRONMENTS, SYSTEMS, find_environment
@@ -46,6 +54,9 @@ SHORT: Final = 100_000
 """Decisions below which a training is short."""
 EPISODES: Final = (10, 20)
 """Episodes of the final comparison of a short training, the fewest that have intervals, and of any other."""
+IDENTITY: Final = ("env", "policy", "algorithm", "seed", "total_timesteps", "evaluation", "vectorization")
+"""Parts of a configuration that tell the jobs of a sweep apart."""
+DIGITS: Final = 8
 
 
 def schema_name(environment: EnvironmentSpec) -> str:
@@ -76,6 +87,12 @@ def default_of(env: str, group: str) -> str:
     if group == "policy" and actions is spaces.Discrete and _has_periods(spec):
         return FLAT
     return LEARNERS[actions][group]
+
+
+def job_folder(run_name: str, identity: dict[str, Any]) -> str:
+    """Names the folder of a job: the name of its run, and a digest of its settings."""
+    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+    return f"{run_name.replace('/', '-')}-{digest[:DIGITS]}"
 
 
 def _file_name(environment: EnvironmentSpec) -> str:
@@ -114,6 +131,24 @@ def _spec(root: DictConfig) -> EnvironmentSpec:
     return find_environment(str(root.env.environment_id))
 
 
+def _resolve_job_folder(*, _root_: DictConfig) -> str:
+    content = {key: _plain(_root_, key) for key in IDENTITY}
+    return job_folder(str(_root_.run_name), content)
+
+
+def _resolve_sweep_name() -> str | None:
+    if not HydraConfig.initialized() or HydraConfig.get().mode is not RunMode.MULTIRUN:
+        return None
+    return Path(HydraConfig.get().sweep.dir).name
+
+
+def _plain(root: DictConfig, key: str) -> Any:
+    value = root[key]
+    if OmegaConf.is_config(value):
+        return OmegaConf.to_container(value, resolve=True, enum_to_str=True)
+    return value.name if isinstance(value, Enum) else value
+
+
 RESOLVERS: Final[Mapping[str, Callable[..., object]]] = {
     "default_of": default_of,
     "environment_metric": lambda *, _root_: _spec(_root_).metric,
@@ -121,5 +156,8 @@ RESOLVERS: Final[Mapping[str, Callable[..., object]]] = {
     "final_episodes": lambda *, _root_: EPISODES[_root_.total_timesteps >= SHORT],
     "decisions": _decisions,
     "interval": _interval,
+    "job_folder": _resolve_job_folder,
+    "absolute": lambda path: str(Path(path).absolute()),
+    "sweep_name": _resolve_sweep_name,
 }
 """What the configuration files refer to."""

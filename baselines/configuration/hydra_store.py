@@ -16,35 +16,14 @@ from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from flowsched_gym.baselines.configuration import environment_defaults, sweep_folders, workload_files
-from flowsched_gym.baselines.configuration.algorithm_schemas import (
-    A2CConfig,
-    BothAgentsConfig,
-    CmaEsConfig,
-    DDPGConfig,
-    DistilConfig,
-    MaskablePPOConfig,
-    PPOConfig,
-    ReinforceConfig,
-    SACConfig,
-    TD3Config,
-    ThesisA2CConfig,
+from flowsched_gym.baselines.configuration import (
+    algorithm_schemas,
+    environment_defaults,
+    hydra_schemas,
+    policy_schemas,
+    workload_files,
 )
 from flowsched_gym.baselines.configuration.environment_defaults import schema_name
-from flowsched_gym.baselines.configuration.hydra_schemas import (
-    EvaluateConfig,
-    LoggerConfig,
-    TrainConfig,
-    TuneConfig,
-    run_folder,
-)
-from flowsched_gym.baselines.configuration.policy_schemas import (
-    AutoConfig,
-    FlatConfig,
-    PathwiseConfig,
-    SetwiseConfig,
-    WeightsConfig,
-)
 from flowsched_gym.core.errors import ConfigError, similar
 from flowsched_gym.envs.arguments import types_kept
 from flowsched_gym.registration import SYSTEMS, load_target
@@ -60,31 +39,31 @@ WORKLOAD_FIELD: Final = "workload"
 
 SCHEMAS: Final[Mapping[str, Mapping[str, type]]] = {
     "": {
-        "train_schema": TrainConfig,
-        "tune_schema": TuneConfig,
-        "evaluate_schema": EvaluateConfig,
+        "train_schema": hydra_schemas.TrainConfig,
+        "tune_schema": hydra_schemas.TuneConfig,
+        "evaluate_schema": hydra_schemas.EvaluateConfig,
     },
     "policy": {
-        "auto_schema": AutoConfig,
-        "flat_schema": FlatConfig,
-        "pathwise_schema": PathwiseConfig,
-        "setwise_schema": SetwiseConfig,
-        "weights_schema": WeightsConfig,
+        "auto_schema": policy_schemas.AutoConfig,
+        "flat_schema": policy_schemas.FlatConfig,
+        "pathwise_schema": policy_schemas.PathwiseConfig,
+        "setwise_schema": policy_schemas.SetwiseConfig,
+        "weights_schema": policy_schemas.WeightsConfig,
     },
     "algorithm": {
-        "a2c_schema": A2CConfig,
-        "a2c_thesis_schema": ThesisA2CConfig,
-        "both_agents_schema": BothAgentsConfig,
-        "cmaes_schema": CmaEsConfig,
-        "ddpg_schema": DDPGConfig,
-        "distil_schema": DistilConfig,
-        "maskable_ppo_schema": MaskablePPOConfig,
-        "ppo_schema": PPOConfig,
-        "reinforce_schema": ReinforceConfig,
-        "sac_schema": SACConfig,
-        "td3_schema": TD3Config,
+        "a2c_schema": algorithm_schemas.A2CConfig,
+        "a2c_thesis_schema": algorithm_schemas.ThesisA2CConfig,
+        "both_agents_schema": algorithm_schemas.BothAgentsConfig,
+        "cmaes_schema": algorithm_schemas.CmaEsConfig,
+        "ddpg_schema": algorithm_schemas.DDPGConfig,
+        "distil_schema": algorithm_schemas.DistilConfig,
+        "maskable_ppo_schema": algorithm_schemas.MaskablePPOConfig,
+        "ppo_schema": algorithm_schemas.PPOConfig,
+        "reinforce_schema": algorithm_schemas.ReinforceConfig,
+        "sac_schema": algorithm_schemas.SACConfig,
+        "td3_schema": algorithm_schemas.TD3Config,
     },
-    "logger": {"logger_schema": LoggerConfig},
+    "logger": {"logger_schema": hydra_schemas.LoggerConfig},
 }
 """Schemas by group and name, those of the environments left out."""
 _environment_schemas: dict[str, type] = {}
@@ -94,8 +73,8 @@ _environment_schemas: dict[str, type] = {}
 @cache
 def register_schemas() -> None:
     """Registers schemas, named workloads and resolvers, which configuration files name; again changes nothing."""
-    resolvers = {**environment_defaults.RESOLVERS, **sweep_folders.RESOLVERS, **workload_files.RESOLVERS}
-    for name, resolver in (resolvers | {"run_folder": run_folder}).items():
+    resolvers = {**environment_defaults.RESOLVERS, **workload_files.RESOLVERS}
+    for name, resolver in (resolvers | {"run_folder": hydra_schemas.run_folder}).items():
         # Paths are made absolute once: workers elsewhere have another working folder.
         OmegaConf.register_new_resolver(name, resolver, replace=True, use_cache=name == "absolute")
     store = ConfigStore.instance()

@@ -28,12 +28,12 @@ from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.packets.state import PacketRecords
 from flowsched_gym.topology import leaf_spine, make_routing
 from flowsched_gym.workload import PoissonWorkload, Workload, make_workload, workload_from_columns
-from flowsched_gym.workload.named import TREE_HOSTS
 
 RESULTS: Final = Path(__file__).resolve().parent / "data" / "merp.json"
 COMMAND: Final = "python -m benchmarks.paper.merp"
 SEEDS: Final = tuple(range(10))
 LOADS: Final = ("0.2", "0.3", "0.4", "0.5", "0.6", "0.7", "0.8")
+TREE_HOSTS: Final = 9
 TREE_FLOWS: Final = 50_000
 FAT_TREE_FLOWS: Final = 20_000
 PACKET_FLOWS: Final = 10_000

@@ -1,36 +1,52 @@
-"""Plays episodes of an environment with policies, side by side: ``flowsched evaluate``."""
+"""Plays episodes with policies, side by side or to keep them as a dataset: ``flowsched evaluate`` and ``collect``."""
 
 import argparse
 import csv
 import io
 import json
 import shlex
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
 from itertools import product
 from typing import Final
 
+import numpy as np
+
 from flowsched_gym import evaluation
 from flowsched_gym.cli.arguments import key_values, repeated
 from flowsched_gym.cli.output import ProgressBar, print_json, standard_output_kept_clean
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.files import check_target, write_text
-from flowsched_gym.evaluation import MIN_EPISODES, EvaluationResult, Progress, evaluate
+from flowsched_gym.evaluation import (
+    MIN_EPISODES,
+    EpisodeRunner,
+    EvaluationResult,
+    Progress,
+    SameEpisodesWarning,
+    evaluate,
+    make_environment,
+    plays_the_same,
+)
 from flowsched_gym.evaluation.result_checks import INTERVAL_FIELDS
 from flowsched_gym.evaluation.results import check_label, check_printable
+from flowsched_gym.evaluation.runner import check_seeds, with_networks_read
 from flowsched_gym.evaluation.written import column_of, there
 from flowsched_gym.flows.metrics import unit_of
 from flowsched_gym.leaderboard import Table, acting, metrics_beside
 from flowsched_gym.players import Player, arguments_of_agents, find_player, told_apart
 from flowsched_gym.registration import find_environment
 from flowsched_gym.systems import EnvironmentSpec
+from flowsched_gym.workload import with_workload_read
 
 OUT_SUFFIXES: Final = (".json", ".csv")
 REWARD: Final = "reward"
 METRICS_BESIDE: Final = 2
 """Metrics between the environment's own and the reward, where not all are asked for."""
 CSV_COLUMNS: Final = ("policy", "metric", "unit", "mean", "low", "high", "confidence", "num_episodes")
+AT_ONCE: Final = 256
+"""Episodes that are played before they are written."""
 
 
 def run(options: argparse.Namespace) -> None:
@@ -83,6 +99,58 @@ def players_of(options: argparse.Namespace, spec: EnvironmentSpec) -> tuple[list
     for player in players:
         check_label("--policy", player.name)
     return players, {**arguments_of_agents(players), **given}
+
+
+def run_collect(options: argparse.Namespace) -> None:
+    """Plays the episodes and writes the dataset."""
+    from flowsched_gym.integrations.minari import DatasetWriter, Played, new_folder  # noqa: PLC0415 - optional
+
+    check_seeds(options.episodes, options.seed)
+    spec = find_environment(options.environment)
+    players, kwargs = players_of(options, spec)
+    kept = with_networks_read(with_workload_read(kwargs))
+    words = ["flowsched", "collect", options.environment, *repeated("--policy", options.policy)]
+    words += ["--episodes", str(options.episodes), "--seed", str(options.seed), *repeated("--kwarg", options.kwarg)]
+    command = shlex.join(words)
+    check_printable("the command", command)
+    with (
+        new_folder(options.out) as folder,
+        standard_output_kept_clean(),
+        ExitStack() as processes,
+        ProgressBar("collecting episodes") as progress,
+    ):
+        seen = [player.arguments(kwargs) for player in players]
+        policies = [
+            processes.enter_context(acting(player, arguments, seed=options.seed, trust=options.trust))
+            for player, arguments in zip(players, seen, strict=True)
+        ]
+        labels = [player.name for player in players]
+        dataset = DatasetWriter(folder, spec.id, kept, name="-".join(labels), policies=labels, command=command)
+        with closing(make_environment(spec, kwargs)) as env:
+            space = env.action_space
+        total, done, decisions = options.episodes * len(policies), 0, 0
+        progress(0, total)
+        for label, policy, arguments in zip(labels, policies, seen, strict=True):
+            with closing(EpisodeRunner(spec, arguments)) as runner:
+                if runner.env.action_space != space:
+                    needed, has = runner.env.action_space, space
+                    raise ConfigError(f"policy {label} needs the actions {needed}, --kwarg gives the agent {has}")
+                episodes = options.episodes
+                if episodes > 1 and plays_the_same(policy, runner.env):
+                    warnings.warn(SameEpisodesWarning(label, episodes), stacklevel=2)
+                    total, episodes = total - episodes + 1, 1
+                for begin in range(0, episodes, AT_ONCE):
+                    count = min(AT_ONCE, episodes - begin)
+                    played = runner.play(policy, episodes=count, seed=options.seed + done)
+                    dataset.add(
+                        [
+                            Played(each.seed, np.asarray(each.actions), {"policy": label, **each.metrics})
+                            for each in played
+                        ]
+                    )
+                    done, decisions = done + count, decisions + sum(each.num_decisions for each in played)
+                    progress(done, total)
+    print(f"{options.out}: {done} episodes, {decisions:,} decisions; minari.MinariDataset({options.out!r}) reads them")
 
 
 def _rules(options: argparse.Namespace, players: Sequence[Player], kwargs: Mapping[str, object]) -> dict[str, Table]:

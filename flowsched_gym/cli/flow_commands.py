@@ -21,8 +21,7 @@ from flowsched_gym.core.files import check_target, replace_when_written
 from flowsched_gym.core.tables import Table
 from flowsched_gym.core.units import BYTES_PER_MEGABYTE, gbps_to_capacity
 from flowsched_gym.evaluation import replay, replay_packets, serve_packets
-from flowsched_gym.evaluation.network_plot import plot_network
-from flowsched_gym.evaluation.plots import check_plot, plot_records
+from flowsched_gym.evaluation.plots import check_plot, plot_network, plot_records
 from flowsched_gym.evaluation.replay import workload_of
 from flowsched_gym.evaluation.written import GBPS, column_of, there
 from flowsched_gym.flows.metrics import summary

@@ -367,16 +367,18 @@ COMMANDS: Final[Mapping[str, Command]] = {
     ),
     "network": Command("check a network file and draw it", _add_network, "flow_commands:run_network"),
     "evaluate": Command("run policies in an environment and compare them", _add_evaluate, "evaluate_command:run"),
-    "collect": Command("record the episodes of policies as a Minari dataset", _add_collect, "collect_command:run"),
+    "collect": Command(
+        "record the episodes of policies as a Minari dataset", _add_collect, "evaluate_command:run_collect"
+    ),
     "score": Command("score a policy file in a separate process with limits", _add_score, "score_command:run"),
     "compile": Command(
         "compile the engine of vector environments in advance", _add_compile, "package_commands:run_compile"
     ),
-    "models": Command("list the trained agents that come with the package", _add_models, "model_commands:run_models"),
+    "models": Command("list the trained agents that come with the package", _add_models, "package_commands:run_models"),
     "export-card": Command(
         "export a model, its card and its configuration for model hubs",
         _add_export_card,
-        "model_commands:run_export_card",
+        "package_commands:run_export_card",
     ),
     "leaderboard": Command(
         "compare policies with the published results, and verify results",

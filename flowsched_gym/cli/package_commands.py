@@ -1,24 +1,32 @@
-"""Commands on what the package has: ``flowsched list`` names it, ``flowsched compile`` prepares its machine code."""
+"""Commands on what the package has: its lists, its machine code and its trained agents.
+
+``flowsched list`` names it, ``flowsched compile`` prepares machine code, ``flowsched models`` lists the agents, and
+``flowsched export-card`` exports any.
+"""
 
 import argparse
 import inspect
 import time
+from pathlib import Path
 from typing import Any
 
 import gymnasium
 
 from flowsched_gym.cli.arguments import key_values
 from flowsched_gym.cli.output import print_definitions, print_json
+from flowsched_gym.core.tables import Table
 from flowsched_gym.envs.arguments import describe
 from flowsched_gym.fluid.disciplines import DISCIPLINES
 from flowsched_gym.machine_code.drawing import take_loops
 from flowsched_gym.packets.schedulers import SCHEDULERS
+from flowsched_gym.players.kept import agent_of, card_text, export_card, kept_agents, load_agent
 from flowsched_gym.registration import ENVIRONMENTS, check_arguments, find_environment, load_target
 from flowsched_gym.topology import TOPOLOGIES
 from flowsched_gym.topology.routing import DESCRIPTIONS, ROUTINGS
 from flowsched_gym.workload import WORKLOADS
 
 Entries = list[dict[str, str]]
+COLUMNS = ("agent", "environment", "trainings", "measure", "in test episodes", "best rule", "difference", "score")
 
 
 def run_list(options: argparse.Namespace) -> None:
@@ -77,6 +85,31 @@ def inventory() -> dict[str, Entries | dict[str, Entries]]:
         "topologies": [_entry(name, description) for name, description in TOPOLOGIES.items()],
         "routings": [_entry(name, DESCRIPTIONS[name]) for name in ROUTINGS],
     }
+
+
+def run_models(options: argparse.Namespace) -> None:
+    """Prints the agents of the package, or the card of one."""
+    agents = list(kept_agents().values()) if options.name is None else [load_agent(options.name)]
+    if options.json:
+        print_json(
+            {each.name: {"environment": each.environment, "kwargs": each.kwargs, **each.results} for each in agents}
+        )
+    elif options.name is not None:
+        print(card_text(agents[0]), end="")
+    else:
+        rows = []
+        for each in agents:
+            found = each.results
+            shown = (found[name] for name in ("label", "shown", "rule", "difference"))
+            rows.append((each.name, each.environment, str(found["trainings"]), *shown, f"{found['score']:.2f}"))
+        print(Table(columns=COLUMNS, rows=tuple(rows)).text(), end="")
+
+
+def run_export_card(options: argparse.Namespace) -> None:
+    """Writes the folder of a model."""
+    agent = agent_of(options.model)
+    export_card(agent, Path(options.folder))
+    print(f"{options.folder}: the model of {agent.name}, its card and its configuration")
 
 
 def _entry(name: str, description: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Plots of records: how long flows took, when each was served, and how many there were at a time."""
+"""Plots of records: how long flows took, when each was served, and how many there were at a time; and of networks."""
 
 import importlib.util
 from os import PathLike
@@ -9,9 +9,10 @@ import numpy as np
 
 from flowsched_gym.core.errors import ConfigError, MissingDependencyError
 from flowsched_gym.core.files import check_target, replace_when_written
-from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
+from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS, SECONDS_PER_MICROSECOND, SECONDS_PER_MILLISECOND
 from flowsched_gym.flows.metrics import deadline_hit_ratio
 from flowsched_gym.fluid import Records
+from flowsched_gym.topology import OwnNetwork
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,6 +44,13 @@ FIGURE_INCHES: Final = (12.0, 8.0)
 DOTS_PER_INCH: Final = 150
 LABEL_SIZE: Final = 9
 """Size of labels in points."""
+WIDEST: Final = 6.0
+"""Width in points of the fastest link; others are as wide as their capacity has a share in its, but at least 0.8."""
+NARROWEST: Final = 0.8
+NAMED_NODES: Final = 24
+"""Nodes of a tier up to which their names are written."""
+WIDTH_INCHES: Final = 11.0
+TIER_INCHES: Final = 1.7
 
 
 def plot_records(records: Records, path: str | PathLike[str]) -> None:
@@ -75,6 +83,19 @@ def draw_records(records: Records) -> "Figure":
     _draw_timeline(figure.add_subplot(grid[:, 1]), records)
     _draw_population(figure.add_subplot(grid[1, 0]), records)
     return figure
+
+
+def plot_network(network: OwnNetwork, path: str | PathLike[str]) -> None:
+    """Draws a network, whose links have capacities and delays (``filled``), into a picture file, whole or not at all.
+
+    Raises:
+        ConfigError: The extension is that of no picture.
+        MissingDependencyError: Matplotlib is not installed.
+    """
+    check_plot(path)
+    figure = _draw_network(network)
+    with replace_when_written(path) as temporary:
+        figure.savefig(temporary, dpi=DOTS_PER_INCH)
 
 
 def _need_matplotlib() -> None:
@@ -202,3 +223,65 @@ def _dress_panel(axes: "Axes", title: str, subtitle: str, x_label: str, y_label:
     note(axes, subtitle, (0, 1), (0, 6), FAINT, xycoords="axes fraction")
     axes.set(xlabel=x_label, ylabel=y_label)
     dress(axes)
+
+
+def _draw_network(network: OwnNetwork) -> "Figure":
+    from matplotlib.figure import Figure  # noqa: PLC0415 - optional
+
+    tiers = _tiers(network)
+    figure = Figure(figsize=(WIDTH_INCHES, TIER_INCHES * len(tiers) + 1), layout="constrained")
+    axes = figure.add_subplot()
+    axes.set_axis_off()
+    place = {
+        node: ((index + 0.5) / len(tier), height)
+        for height, tier in enumerate(tiers)
+        for index, node in enumerate(tier)
+    }
+    fastest = max(each.capacity or 0.0 for each in network.cables)
+    kinds: dict[tuple[float, float], float] = {}
+    for cable in network.cables:
+        capacity, delay = cable.capacity or 0.0, cable.delay or 0.0
+        width = max(WIDEST * capacity / fastest, NARROWEST)
+        kinds[capacity, delay] = width
+        (x, y), (to_x, to_y) = (place[end] for end in cable.ends)
+        arrow = "-|>" if network.directed else "-"
+        bend = "arc3,rad=0.2" if y == to_y else "arc3"  # a line between two of a tier would run through others
+        style = {"arrowstyle": arrow, "lw": width, "color": FAINT, "alpha": 0.7, "connectionstyle": bend}
+        axes.annotate("", (to_x, to_y), (x, y), arrowprops=style, zorder=1)
+    for tier in tiers:
+        for node in tier:
+            is_host = node in network.hosts
+            axes.plot(*place[node], "o" if is_host else "s", markersize=9, color=MET if is_host else PLAIN, zorder=2)
+            if len(tier) <= NAMED_NODES:
+                label = f"{node}\n{network.hosts.index(node)}" if is_host else node
+                below: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "top"}
+                axes.annotate(label, place[node], (0, -8), color=INK, fontsize=LABEL_SIZE, **below)
+    for (capacity, delay), width in sorted(kinds.items()):
+        text = f"{capacity / BYTES_PER_SECOND_PER_GBPS:g} Gbps, {delay / SECONDS_PER_MICROSECOND:g} us"
+        axes.plot([], [], color=FAINT, linewidth=width, label=text)
+    axes.legend(loc="upper right", frameon=False, fontsize=LABEL_SIZE)
+    axes.set(xlim=(0, 1), ylim=(-0.5, len(tiers) - 0.4))
+    count = f"{len(network.hosts)} hosts, {len(place) - len(network.hosts)} switches, {len(network.cables)} links"
+    axes.set_title(f"{network.name}: {count}", loc="left", fontsize=12, fontweight="bold", color=INK)
+    return figure
+
+
+def _tiers(network: OwnNetwork) -> list[list[str]]:
+    """Sorts nodes by their distance from hosts, and each tier by where its neighbours below stand."""
+    beside: dict[str, list[str]] = {}
+    for first, second in (cable.ends for cable in network.cables):
+        beside.setdefault(first, []).append(second)
+        beside.setdefault(second, []).append(first)
+    tiers, seen = [list(network.hosts)], set(network.hosts)
+    while len(seen) < len(beside):
+        below = {node: (index + 0.5) / len(tiers[-1]) for index, node in enumerate(tiers[-1])}
+        means = {}
+        for node in dict.fromkeys(other for each in tiers[-1] for other in beside[each] if other not in seen):
+            found = [below[other] for other in beside[node] if other in below]
+            means[node] = sum(found) / len(found)
+        if not means:  # what no host reaches
+            break
+        tiers.append(sorted(means, key=means.__getitem__))
+        seen.update(means)
+    lost = [node for node in beside if node not in seen]
+    return [*tiers, lost] if lost else tiers

@@ -66,8 +66,7 @@ def suite_score(
     **resampling: Unpack[Resampling],
 ) -> Interval:
     """Estimates the interquartile mean of the scores of all trainings in all settings, or another statistic of them."""
-    strata = [(each,) for each in settings]
-    return _estimate(strata, lambda drawn: statistic(_balanced([scores for (scores,) in drawn])), **resampling)
+    return _estimate(settings, lambda drawn: statistic(_balanced(drawn)), **resampling)
 
 
 def performance_profile(
@@ -76,22 +75,6 @@ def performance_profile(
     """Estimates which share of all trainings in all settings has a score above each threshold."""
     shares = (suite_score(settings, partial(_share_above, least), **resampling) for least in thresholds.tolist())
     return [within(each, SHARES) for each in shares]
-
-
-def suite_improvement(
-    ours: Sequence[Compared], theirs: Sequence[Compared], **resampling: Unpack[Resampling]
-) -> Interval:
-    """Estimates how probable it is that a training has a higher score than one of another agent, over all settings."""
-
-    def share_higher(drawn: Sequence[tuple[FloatArray, ...]]) -> FloatArray:
-        shares = []
-        for first, second in drawn:
-            pairs = first[..., :, None], second[..., None, :]
-            shares.append(((pairs[0] > pairs[1]) + 0.5 * (pairs[0] == pairs[1])).mean(axis=(-2, -1)))
-        mean: FloatArray = np.mean(shares, axis=0)
-        return mean
-
-    return within(_estimate(list(zip(ours, theirs, strict=True)), share_higher, **resampling), SHARES)
 
 
 def holm(p_values: FloatArray) -> FloatArray:
@@ -106,12 +89,6 @@ def holm(p_values: FloatArray) -> FloatArray:
     return adjusted
 
 
-Strata = Sequence[tuple[Compared, ...]]
-"""Settings; of each, agents that played the same episodes."""
-Statistic = Callable[[Sequence[tuple[FloatArray, ...]]], FloatArray]
-"""Computes a number of the scores of each agent in each setting, (..., num_runs) each, to (...)."""
-
-
 def _balanced(drawn: Sequence[FloatArray]) -> FloatArray:
     """Joins the scores of settings, (..., num_runs) each; those of few trainings are repeated to weigh the same."""
     count = math.lcm(*(scores.shape[-1] for scores in drawn))
@@ -124,46 +101,48 @@ def _share_above(least: float, scores: FloatArray) -> FloatArray:
 
 
 def _estimate(
-    strata: Strata,
-    statistic: Statistic,
+    settings: Sequence[Compared],
+    statistic: Callable[[Sequence[FloatArray]], FloatArray],
     *,
     confidence: float = CONFIDENCE,
     num_resamples: int = NUM_RESAMPLES,
     seed: int = 0,
 ) -> Interval:
-    """Estimates a number that is computed of scores in several settings."""
-    if not strata:
+    """Estimates a number that is computed of the scores in several settings, (..., num_runs) each, to (...)."""
+    if not settings:
         raise ConfigError("settings is empty: a score over a suite needs one")
     streams, few = SeedStreams(seed), min(num_resamples, NUM_VARIANCE_RESAMPLES)
-    estimate = float(statistic([tuple(training_scores(each)[None] for each in agents) for agents in strata])[0])
-    counts = [len(each.agent) for agents in strata for each in agents if len(each.agent) > 1] or [2]
-    episodes = [len(agents[0].random) for agents in strata]
-    of_runs = statistic(_draw(strata, few, streams, with_episodes=False)).var()
-    of_episodes = statistic(_draw(strata, few, streams, with_runs=False)).var()
+    estimate = float(statistic([training_scores(each)[None] for each in settings])[0])
+    counts = [len(each.agent) for each in settings if len(each.agent) > 1] or [2]
+    episodes = [len(each.random) for each in settings]
+    of_runs = statistic(_draw(settings, few, streams, with_episodes=False)).var()
+    of_episodes = statistic(_draw(settings, few, streams, with_runs=False)).var()
     sources = (of_runs, min(counts), len(counts)), (of_episodes, min(episodes), len(episodes))
-    resamples = statistic(_draw(strata, num_resamples, streams))
+    resamples = statistic(_draw(settings, num_resamples, streams))
     low, high = StandardError.of_sources(sources).ends(estimate, resamples, confidence)
     return Interval(mean=estimate, low=low, high=high, confidence=confidence, num_samples=sum(episodes))
 
 
 def _draw(
-    strata: Strata, num_resamples: int, streams: SeedStreams, *, with_runs: bool = True, with_episodes: bool = True
-) -> list[tuple[FloatArray, ...]]:
-    """Returns the scores of resampled trainings in resampled episodes, (num_resamples, num_runs) for each agent."""
+    settings: Sequence[Compared],
+    num_resamples: int,
+    streams: SeedStreams,
+    *,
+    with_runs: bool = True,
+    with_episodes: bool = True,
+) -> list[FloatArray]:
+    """Returns the scores of resampled trainings in resampled episodes, (num_resamples, num_runs) for each setting."""
     of_runs, of_episodes = streams["runs"], streams["episodes"]
     drawn = []
-    for agents in strata:
-        count = len(agents[0].random)
+    for each in settings:
+        count = len(each.random)
         shares = np.full((1, count), 1 / count)
         if with_episodes:
             shares = of_episodes.multinomial(count, shares[0], size=num_resamples) / count
-        columns = []
-        for each in agents:
-            scores = np.broadcast_to(_scores(each, shares), (num_resamples, len(each.agent)))
-            if with_runs:
-                scores = np.take_along_axis(scores, of_runs.integers(len(each.agent), size=scores.shape), axis=1)
-            columns.append(scores)
-        drawn.append(tuple(columns))
+        scores = np.broadcast_to(_scores(each, shares), (num_resamples, len(each.agent)))
+        if with_runs:
+            scores = np.take_along_axis(scores, of_runs.integers(len(each.agent), size=scores.shape), axis=1)
+        drawn.append(scores)
     return drawn
 
 

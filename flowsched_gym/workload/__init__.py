@@ -32,7 +32,7 @@ from flowsched_gym.workload.finding import (
 from flowsched_gym.workload.flow_file import read_flows, write_flows
 from flowsched_gym.workload.gather import ARTEMIS_A1, ARTEMIS_A2, GatherWorkload, Mix
 from flowsched_gym.workload.joined import InTurn, Overlay
-from flowsched_gym.workload.named import MESSAGE_GAPS, WORKLOADS, NamedWorkload, draw_flows
+from flowsched_gym.workload.named import MESSAGE_GAPS, WORKLOADS, NamedWorkload, draw_flows, read_named
 from flowsched_gym.workload.poisson import PoissonWorkload, RandomFailures
 from flowsched_gym.workload.source import (
     ONE_OF,
@@ -106,3 +106,5 @@ __all__ = [
     "workload_from_columns",
     "write_flows",
 ]
+
+read_named(find_source)  # here, since what reads mappings knows the named workloads itself

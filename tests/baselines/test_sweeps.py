@@ -15,12 +15,12 @@ import pytest
 from omegaconf import OmegaConf
 
 from benchmarks import agents
-from flowsched_gym.baselines.applications import comparison, kept_results
+from flowsched_gym.baselines.applications import comparison
 from flowsched_gym.baselines.applications.comparison import Comparison, play_all
 from flowsched_gym.baselines.applications.comparison_report import write_comparison
 from flowsched_gym.baselines.applications.leftovers import write_failure
 from flowsched_gym.baselines.applications.multirun import SweepTables, read_jobs, scores_by_setting
-from flowsched_gym.baselines.configuration.sweep_folders import job_folder
+from flowsched_gym.baselines.configuration.environment_defaults import job_folder
 from flowsched_gym.baselines.train import main
 from flowsched_gym.core.packed import files_in, read_bytes
 from flowsched_gym.evaluation import (
@@ -347,7 +347,7 @@ def test_other_arguments_episodes_seeds_sources_and_files_are_played(tmp_path, m
     for number, changes in enumerate(({"seed": 6}, {"episodes": 1}, {"kwargs": ARGUMENTS | {"k": 2}}), 2):
         play(tmp_path, **changes)
         assert len(list(tmp_path.iterdir())) == number * kept
-    monkeypatch.setattr(kept_results, "_sources", lambda: "changed")
+    monkeypatch.setattr(comparison, "_sources", lambda: "changed")
     play(tmp_path)
     assert len(list(tmp_path.iterdir())) == 5 * kept
     play(tmp_path, kwargs={"workload": {"base": "gather-heavy", "bursts": 2}})

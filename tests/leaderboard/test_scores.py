@@ -43,7 +43,6 @@ def test_of_nothing_there_is_no_score():
     for call, message in (
         (lambda: scores.suite_score([]), "settings is empty"),
         (lambda: scores.performance_profile([], np.array([0.5])), "settings is empty"),
-        (lambda: scores.suite_improvement([], []), "settings is empty"),
         (lambda: scores.suite_score([Compared(np.empty((2, 0)), nothing, nothing)]), r"the shape \(2, 0\)"),
         (lambda: scores.training_scores(Compared(np.empty((0, 2)), np.zeros(2), np.ones(2))), r"the shape \(0, 2\)"),
     ):
@@ -60,13 +59,11 @@ def test_a_training_that_collapsed_is_counted_though_the_others_are_good():
 def test_estimates_and_intervals_are_those_of_rliable():
     # Its other modules import absl, whose log handler breaks what pytest captures. It does not install on Python 3.14.
     metrics = pytest.importorskip("rliable.metrics")
-    ours, theirs = agent(1, 0.8), agent(2, 0.7)
+    ours = agent(1, 0.8)
     assert scores.suite_score(ours).mean == pytest.approx(metrics.aggregate_iqm(matrix(ours)), abs=1e-12)
     assert scores.suite_score(ours, lambda drawn: drawn.mean(-1)).mean == pytest.approx(
         metrics.aggregate_mean(matrix(ours)), abs=1e-12
     )
-    chance = scores.suite_improvement(ours, theirs)
-    assert chance.mean == pytest.approx(metrics.probability_of_improvement(matrix(ours), matrix(theirs)), abs=1e-12)
     thresholds = np.array([0.5, 0.75, 0.8, 0.9])
     profile = [each.mean for each in scores.performance_profile(ours, thresholds, num_resamples=50)]
     assert profile == pytest.approx([(matrix(ours) > least).mean() for least in thresholds], abs=1e-12)

@@ -13,8 +13,7 @@ from flowsched_gym.envs.policies import FirstSlot, Planner, SmallestSize
 from flowsched_gym.envs.policies.policy import record_of
 from flowsched_gym.evaluation import rollout
 from flowsched_gym.players import make_policy
-from flowsched_gym.search import Search, SearchConfig
-from flowsched_gym.search.search import most_tries, sequential_halving
+from flowsched_gym.search import Search, SearchConfig, most_tries, sequential_halving
 from flowsched_gym.workload import find_source, with_future
 from tests.envs.episodes import core
 from tests.simulate import make_flows
@@ -45,7 +44,7 @@ def actions_of(env: gym.Env, *, future: int | None, count: int = 12) -> list[int
 def test_actions_depend_on_the_past_alone_and_are_those_of_both_engines(
     env_id: str, kwargs: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("flowsched_gym.search.search.record_of", lambda _: None)  # no machine code for each base
+    monkeypatch.setattr("flowsched_gym.search.record_of", lambda _: None)  # no machine code for each base
     compiled, simpy = (gym.make(env_id, engine=engine, **kwargs) for engine in ("compiled", "simpy"))
     actions = actions_of(compiled, future=None)
 
@@ -135,7 +134,7 @@ def test_a_base_in_machine_code_plays_as_the_one_that_is_asked(
 ) -> None:
     env = gym.make(env_id, engine="compiled", **kwargs)
     found = actions_of(env, future=None, count=3)
-    monkeypatch.setattr("flowsched_gym.search.search.record_of", lambda _: None)
+    monkeypatch.setattr("flowsched_gym.search.record_of", lambda _: None)
     assert actions_of(env, future=None, count=3) == found
 
 
@@ -232,7 +231,7 @@ def test_all_choices_are_tried_on_the_futures_of_the_first_round_which_leaves_th
 
 
 def test_what_was_delivered_before_the_first_action_counts_in_every_copy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("flowsched_gym.search.search.record_of", lambda _: None)  # no machine code for the base
+    monkeypatch.setattr("flowsched_gym.search.record_of", lambda _: None)  # no machine code for the base
     # The first flow has one path, so that nobody is asked about it; the first action is rewarded for it too.
     flows = make_flows([0.0, 0.01], [1e5, 1e5], source=[0, 0], destination=[1, 15])
     env = gym.make(ROUTE, engine="compiled", workload=flows)

@@ -60,9 +60,7 @@ class ScoreRow:
     instead: str
 
 
-def draw_chart(
-    curves: Sequence[Curve], *, title: str, x_label: str, level: tuple[str, float] | None = None, digits: int = 1
-) -> str:
+def draw_chart(curves: Sequence[Curve], *, title: str, x_label: str, level: tuple[str, float] | None = None) -> str:
     """Draws curves, one at least, and a named ``level``, as an ``<svg>`` whose colours are classes of the page.
 
     The curves around another one run along the edge where they leave its range, a little enlarged: trainings that

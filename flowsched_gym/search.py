@@ -31,6 +31,8 @@ from flowsched_gym.registration import (
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import Workload, WorkloadSource, first_flows, with_future
 
+__all__ = ["Search", "SearchConfig", "Tried"]
+
 MOST_ROUNDS: Final = 6
 NO_FUTURE: Final = "no other future can be drawn; a search with clairvoyant=true knows the true one"
 SEEDS_COMPARED: Final = 8
