@@ -41,11 +41,12 @@ def preset_or_parameters(name: str, given: object) -> NetworkParameters:
     if isinstance(given, str) and given in PRESETS:
         return NetworkParameters(**PRESETS[given])
     if not isinstance(given, Mapping):
-        allowed = listed(str(given), PRESETS)
+        allowed = listed(given if isinstance(given, str) else "", PRESETS)
         raise ConfigError(f"{name} is {shown(given)}: it must be one of {allowed}, a mapping of parameters, or None")
     for key in given:
         if key not in NETWORK_PARAMETERS:
-            raise ConfigError(f"{name} has {shown(key)}: it has {listed(str(key), NETWORK_PARAMETERS)}")
+            known = listed(key if isinstance(key, str) else "", NETWORK_PARAMETERS)
+            raise ConfigError(f"{name} has {shown(key)}: it has {known}")
     try:
         parameters = NetworkParameters(**{"losses": Losses.DETECTED, **given})
     except ConfigError as error:

@@ -19,7 +19,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "thresholds": ("AuTOThresholds", {"packets": "dctcp", "flows": 60, "period_flows": 7, "hosts": 8, "clusters": 2}),
     "long-flows": (
         "AuTOLongFlows",
-        {"packets": "cubic", "flows": 90, "hosts": 8, "scope": "network", "period_ms": 1.0},
+        {"packets": "cubic", "flows": 150, "hosts": 8, "scope": "network", "period_ms": 1.0},
     ),
     "order": ("MERPOrder", {"packets": "dctcp", "flows": 30, "topology": "tree9", "link_delay_us": 10.0}),
     "route": ("MERPRoute", {"packets": "newreno", "flows": 40, "link_delay_us": 10.0}),
