@@ -32,9 +32,9 @@ def test_the_page_and_its_picture_are_made_of_the_figures(tmp_path) -> None:
 
 def test_a_comparison_says_better_worse_or_equal_by_the_interval_and_the_measure() -> None:
     policies = {
-        "cmaes": {"fluid": [1.0, 2.0, 3.0]},
-        "sjf": {"fluid": [2.0, 3.0, 4.0]},
-        "fifo": {"fluid": [9.0, 9.0, 9.0]},
+        "cmaes": {"fluid": [1.0, 2.1, 3.0, 3.9]},
+        "sjf": {"fluid": [2.0, 3.0, 4.2, 5.0]},
+        "fifo": {"fluid": [9.0, 9.1, 9.0, 9.2]},
     }
     by_measure = {"mean_fct": "better", "deadline_hit_ratio": "worse"}
     for measure, verdict in by_measure.items():
