@@ -31,7 +31,7 @@ def test_the_page_and_its_picture_are_made_of_the_figures(tmp_path) -> None:
 
 
 def test_a_comparison_says_better_worse_or_equal_by_the_interval_and_the_measure() -> None:
-    drawn = np.random.default_rng(0).uniform(size=(3, NUM_EPISODES)) + [[1.0], [3.0], [9.0]]
+    drawn = np.random.default_rng(0).uniform(size=(3, NUM_EPISODES)) + np.array([[1.0], [3.0], [9.0]])
     policies = {name: {"fluid": each.tolist()} for name, each in zip(("cmaes", "sjf", "fifo"), drawn, strict=True)}
     by_measure = {"mean_fct": "better", "deadline_hit_ratio": "worse"}
     for measure, verdict in by_measure.items():
