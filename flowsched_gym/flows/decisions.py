@@ -80,7 +80,7 @@ class DecisionRules(Protocol):
     The methods are plain functions that Numba can compile. The SimPy engine calls them as they are; the compiled engine
     compiles those of the one record that it is given. They change nothing but ``flows`` and ``episodes``; ``act``
     changes controls and the record of the discipline, or of the scheduler, too. A record may have the methods of
-    ``OptionalRules`` besides. A decision is a ``fluid.decision.Decision`` or, at a port of packets, a
+    ``OptionalRules`` besides. A decision is a ``fluid.decision.Decision`` or, over packets, a
     ``packets.decision.PacketDecision``.
     """
 
