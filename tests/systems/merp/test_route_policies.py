@@ -34,7 +34,7 @@ NEAR = 1e-5
 def routed(env: MERPRouteEnv, routing: str) -> Simulation:
     """Runs the flows of an episode with a routing in place of an agent."""
     simulation = Simulation(
-        env.workload, fat_tree(), make_discipline(env.config.discipline), routing=make_routing(routing)
+        env.workload, fat_tree(), make_discipline(env.config.sharing), routing=make_routing(routing)
     )
     simulation.run()
     return simulation
