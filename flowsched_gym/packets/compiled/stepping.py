@@ -58,7 +58,7 @@ def _by_asker(of_tokens: Callable[..., Any], of_flows: Callable[..., Any]) -> Ca
 
 
 @inlined_part
-def _of_tokens(now: float, waits: bool, asker: Tokens) -> Any:
+def _of_tokens(waits: bool, asker: Tokens) -> Any:
     """Lays out what a destination asks."""
     d = asker.destinations[asker.numbers[LAST_ASKING]]
     can_wait, asked = d["num_holders"] > 0 or d["expected"] > 0, (asker.requests, d["head"], d["tail"] - d["head"])
@@ -66,7 +66,7 @@ def _of_tokens(now: float, waits: bool, asker: Tokens) -> Any:
 
 
 @inlined_part
-def _of_flows(now: float, waits: bool, asker: Asking) -> Any:
+def _of_flows(waits: bool, asker: Asking) -> Any:
     """Lays out what is asked of flows."""
     numbers, count = asker.numbers, 0
     if waits:
@@ -85,7 +85,7 @@ def decision_of(network: Network, columns: Rows, played: Played, n: int) -> Pack
     asker: Any = network.asker
     net, now, state = played.networks[n], tables.clock[0], state_of(senders)
     periods, asked, first_asked, num_asked, active, first_active, num_active, host, can_wait, routes = _asked_of(
-        now, net["waits"], asker
+        net["waits"], asker
     )
     show_rates(now, active, first_active, num_active, state)
     return PacketDecision(

@@ -12,7 +12,7 @@ from flowsched_gym.core.simpy_environment import Periods
 from flowsched_gym.flows.decisions import NOBODY, DecisionKind, Order, OrderDecision, PathDecision, Rows
 from flowsched_gym.flows.state import FlowState, new_controls
 from flowsched_gym.flows.tokens import Destination
-from flowsched_gym.packets.decision import PacketDecision, Pending, show_rates
+from flowsched_gym.packets.decision import PacketDecision, Pending
 from flowsched_gym.packets.rules.queues import forget_counts, new_counts
 from flowsched_gym.packets.setup import PacketSetup
 from flowsched_gym.packets.simpy.detecting import DetectingReplay
@@ -57,7 +57,6 @@ class _Asked(Episode):
         self._links = self.network.links
         self._active: list[int] = []
         self._waiting: list[int] = []
-        self._decision_due = False
         self._periods: Periods | None = None
         shown = self.flow_state or self.network.new_state()
         self._contest = Contest(shown, self._controls, self._links, on_touch=self._request_decision)
@@ -106,38 +105,20 @@ class _Asked(Episode):
     def decision(self, flows: Rows, episodes: Rows) -> PacketDecision:
         """Lays out what is asked, with what the rules keep of flows and episodes, columns by name."""
         candidates = NO_ROWS if self.pending is None else self.pending.candidates
-        active, state = np.array(self._active, dtype=np.int64), self.flow_state
-        show_rates(self.now, active, 0, len(active), state)
-        return PacketDecision(
-            number=0,
-            is_due=self.awaits_decision,
-            now=self.now,
+        active = np.array(self._active, dtype=np.int64)
+        return self._lay_out(
+            flows,
+            episodes,
+            self.flow_state,
             num_periods=self.num_periods,
-            advanced_to=self.now,
             candidates=candidates,
             first_candidate=0,
             num_candidates=len(candidates),
             active=active,
-            first_active=0,
             num_active=len(active),
             host=NOBODY,
             can_wait=False,
-            delivered=self.delivery_order,
-            first_row=0,
-            num_flows=self.workload.num_flows,
-            num_delivered=self.num_delivered,
-            completion_time=self.completion_time,
-            state=state,
-            controls=self._controls,
-            network=self._links,
             routes=self._routes,
-            record=self.record,
-            record_number=0,
-            flows=flows,
-            episodes=episodes,
-            arrival_time=self.workload.arrival_time,
-            capacity=self._setup.capacity,
-            counts=self.counts,
         )
 
     def go_on(self) -> None:
@@ -194,11 +175,6 @@ class _Asked(Episode):
     def _begin_period(self) -> None:
         assert self._periods is not None
         self.pending = self._periods.pending()
-
-    def _request_decision(self) -> None:
-        if not self._decision_due:
-            self._decision_due = True
-            self.env.at(self.env.now, PacketEventKind.DECISION).callbacks.append(self._find_decision)
 
     def _find_decision(self, _: Event) -> None:
         self._decision_due = False

@@ -10,11 +10,11 @@ from flowsched_gym.core.errors import SimulationError
 from flowsched_gym.core.simpy_environment import NetworkEnvironment
 from flowsched_gym.flows.decisions import Order, Rows
 from flowsched_gym.flows.records import Records
-from flowsched_gym.flows.state import Controls, new_controls
+from flowsched_gym.flows.state import Controls, FlowState, new_controls
 from flowsched_gym.flows.tokens import Destination
 from flowsched_gym.packets.decision import PacketDecision, show_rates
 from flowsched_gym.packets.network import PacketNetwork
-from flowsched_gym.packets.rules.queues import new_counts
+from flowsched_gym.packets.rules.queues import QueueCounts, new_counts
 from flowsched_gym.packets.setup import PacketSetup
 from flowsched_gym.packets.simpy.detecting import DetectingReplay
 from flowsched_gym.packets.simpy.port import Port
@@ -33,9 +33,16 @@ class Episode:
     order: list[int]
     num_delivered: int
     workload: Workload
+    counts: QueueCounts
     _completion: list[float]
     _controls: Controls
     _setup: PacketSetup
+    _decision_due = False
+
+    @property
+    def awaits_decision(self) -> bool:
+        """Whether time stands still until an agent decides."""
+        raise NotImplementedError
 
     @property
     def now(self) -> float:
@@ -85,6 +92,42 @@ class Episode:
     def _grant_times(self) -> FloatArray:
         return self.workload.arrival_time.copy()
 
+    def _lay_out(self, flows: Rows, episodes: Rows, state: FlowState | None, **asked: Any) -> PacketDecision:
+        """Lays out a decision: ``asked`` is what is asked, the rest is the same of every episode."""
+        show_rates(self.now, asked["active"], 0, asked["num_active"], state)
+        return PacketDecision(
+            number=0,
+            is_due=self.awaits_decision,
+            now=self.now,
+            advanced_to=self.now,
+            first_active=0,
+            delivered=self.delivery_order,
+            first_row=0,
+            num_flows=self.workload.num_flows,
+            num_delivered=self.num_delivered,
+            completion_time=self.completion_time,
+            state=state,
+            controls=self._controls,
+            network=self.links,
+            record=self.record,
+            record_number=0,
+            flows=flows,
+            episodes=episodes,
+            arrival_time=self.workload.arrival_time,
+            capacity=self._setup.capacity,
+            counts=self.counts,
+            **asked,
+        )
+
+    def _request_decision(self) -> None:
+        """Looks for a decision when all else of this instant has happened."""
+        if not self._decision_due:
+            self._decision_due = True
+            self.env.at(self.env.now, PacketEventKind.DECISION).callbacks.append(self._find_decision)
+
+    def _find_decision(self, _: Event) -> None:
+        raise NotImplementedError
+
 
 class TokenSimulation(Episode, DetectingReplay):
     """Flows that begin when their destination has granted them a token, which is free again with their last byte.
@@ -112,8 +155,8 @@ class TokenSimulation(Episode, DetectingReplay):
         self._start_time = self.network.start_time.tolist()
         self._grant_time = [float("nan")] * workload.num_flows
         self._controls = new_controls(self.network.path)
-        self._counts = new_counts(1, 1, kept=False)
-        self._decision_due = self._ended = False
+        self.counts = new_counts(1, 1, kept=False)
+        self._ended = False
         self._setup = setup
 
     @property
@@ -141,37 +184,19 @@ class TokenSimulation(Episode, DetectingReplay):
         """Lays out what is asked, with what the rules keep of flows and episodes, columns by name."""
         destination = self.asking or self._last_asking
         assert destination is not None
-        show_rates(self.now, destination.active, 0, destination.num_active, self.state)
-        return PacketDecision(
-            number=0,
-            is_due=self.awaits_decision,
-            now=self.now,
+        return self._lay_out(
+            flows,
+            episodes,
+            self.state,
             num_periods=0,
-            advanced_to=self.now,
             candidates=destination.requests,
             first_candidate=destination.head,
             num_candidates=destination.num_waiting,
             active=destination.active,
-            first_active=0,
             num_active=destination.num_active,
             host=destination.host,
             can_wait=destination.can_wait,
-            delivered=self.delivery_order,
-            first_row=0,
-            num_flows=self.workload.num_flows,
-            num_delivered=self.num_delivered,
-            completion_time=self.completion_time,
-            state=self.state,
-            controls=self._controls,
-            network=self.topology.network,
             routes=None,
-            record=self.record,
-            record_number=0,
-            flows=flows,
-            episodes=episodes,
-            arrival_time=self.workload.arrival_time,
-            capacity=self._setup.capacity,
-            counts=self._counts,
         )
 
     def give(self, order: int, index: int) -> None:
@@ -197,11 +222,6 @@ class TokenSimulation(Episode, DetectingReplay):
 
     def _grant_times(self) -> FloatArray:
         return np.array(self._grant_time)
-
-    def _request_decision(self) -> None:
-        if not self._decision_due:
-            self._decision_due = True
-            self.env.at(self.env.now, PacketEventKind.DECISION).callbacks.append(self._find_decision)
 
     def _find_decision(self, _: Event) -> None:
         """Finds the destination that asks, the first by host number."""
