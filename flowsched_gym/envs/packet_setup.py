@@ -120,6 +120,7 @@ class PortsSetup(EpisodeSetup):
             network=simulation.links,
             link_names=self.topology.link_names,
             num_hosts=self.topology.num_hosts,
+            transport="" if self.port.parameters.are_told else str(self.port.parameters.transport),
         )
 
 

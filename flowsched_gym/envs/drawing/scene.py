@@ -49,6 +49,7 @@ class Scene:
         rate: Rates in B/s, (num_flows,).
         path: Rows of the path table, (num_flows,).
         num_hosts: Hosts of the network; 0 where all share one link.
+        transport: That of senders of packets that detect losses; empty where there are none.
     """
 
     now: float
@@ -62,6 +63,7 @@ class Scene:
     network: Network
     link_names: tuple[str, ...]
     num_hosts: int
+    transport: str = ""
 
     @classmethod
     def of(cls, simulation: Simulation | CompiledSimulation) -> "Scene":
@@ -182,6 +184,7 @@ class Scene:
     def banner(self, title: str, setting: str, question: str, *, headline: tuple[str, str] | None = None) -> Banner:
         """Builds the head of a picture, with the headline of slowdowns unless there is another."""
         headline = headline or self.mean_slowdown
+        setting += f", packets ({self.transport})" if self.transport else ""
         done, active, flows = len(self.delivered), len(self.active), self.num_flows
         counts: tuple[str | Text, ...] = (f"{done} finished, {active} active, {flows - done - active} to come",)
         parts: tuple[Part, ...] = (Part(done / flows, Tone.STRONG),)

@@ -5,7 +5,6 @@ whether it can meet its deadline (`Outlook`); words and stripes say the same.
 """
 
 import math
-from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -77,10 +76,11 @@ def artemis_panels(config: ArtemisConfig, scene: Scene, simulation: Episode, mas
     }
     if config.k == 1:
         meanings = {Outlook.SAFE: "still in time", Outlook.LOST: "too late already"}
+    sending = f"{config.transport} transport, " if config.packets is None else ""
     return View(
         banner=scene.banner(
             "Artemis",
-            f"{formats.shortened(config.workload, 40)}, {_sending(config)}, k = {config.k}, f = {config.f}",
+            f"{formats.shortened(config.workload, 40)}, {sending}k = {config.k}, f = {config.f}",
             f"Host {shown.host} has {formats.count_text(shown.tokens, 'free token')}: which request gets one?",
             headline=scene.deadlines_met if scene.has_deadlines else scene.mean_completion_time,
         ),
@@ -92,13 +92,6 @@ def artemis_panels(config: ArtemisConfig, scene: Scene, simulation: Episode, mas
         bottom=Tiles(title=f"{len(tiles)} destinations (* shown above)", tiles=tiles) if len(tiles) > 1 else None,
         legend=tuple(Key(TONES[outlook], meaning, outlook.value) for outlook, meaning in meanings.items()),
     )
-
-
-def _sending(config: ArtemisConfig) -> str:
-    """Describes how flows send."""
-    if config.packets is None:
-        return f"{config.transport} transport"
-    return "packets" if isinstance(config.packets, Mapping) else f"packets ({config.packets})"
 
 
 def shown_destination(simulation: Episode) -> AnyDestination:
