@@ -19,12 +19,12 @@ SETTINGS: Final[dict[str, dict[str, Any]]] = {
 }
 
 
-def play_cell(cell: str, seed: str) -> tuple[float, float, float]:
+def play_cell(cell: str, seed: str, engine: str = "compiled") -> tuple[float, float, float]:
     """Plays a cell on the arrivals of a seed; returns deadlines met and stalled flows in %, and the median FCT in s."""
     setting, policy, tokens = cell.split()
     burst = TOKENS["flows"][setting.split("_")[1]]
     flows = gather([(arrival, burst) for arrival in TOKENS["arrivals_s"][seed]])
-    fct, met = play(flows, policy, k=int(tokens), packets=SETTINGS[setting.split("_")[0]], engine="compiled")
+    fct, met = play(flows, policy, k=int(tokens), packets=SETTINGS[setting.split("_")[0]], engine=engine)
     return 100 * met, 100 * float(np.mean(fct > STALLED)), float(np.median(fct))
 
 

@@ -178,6 +178,12 @@ def _add_compile(parser: argparse.ArgumentParser) -> None:
     _add_pairs(parser, "--kwarg", f"argument of the environments, such as k=3 {SEE_LIST}")
 
 
+def _add_ns3(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True, dest="action")
+    build = actions.add_parser("build", help="compile the program of engine='ns3'", allow_abbrev=False)
+    build.epilog = "It is kept in the user's cache. CXX, CXXFLAGS and LDFLAGS name another compiler, and where ns-3 is."
+
+
 def _add_leaderboard(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True, dest="action")
     run = actions.add_parser("run", help="run policies in the settings of a suite", allow_abbrev=False)
@@ -373,6 +379,9 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "score": Command("score a policy file in a separate process with limits", _add_score, "score_command:run"),
     "compile": Command(
         "compile the engine of vector environments in advance", _add_compile, "package_commands:run_compile"
+    ),
+    "ns3": Command(
+        "compile the program that plays Artemis on ns-3 (Debian: libns3-dev)", _add_ns3, "package_commands:run_ns3"
     ),
     "models": Command("list the trained agents that come with the package", _add_models, "package_commands:run_models"),
     "export-card": Command(

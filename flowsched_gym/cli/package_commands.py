@@ -1,7 +1,7 @@
 """Commands on what the package has: its lists, its machine code and its trained agents.
 
-``flowsched list`` names it, ``flowsched compile`` prepares machine code, ``flowsched models`` lists the agents, and
-``flowsched export-card`` exports any.
+``flowsched list`` names it, ``flowsched compile`` prepares machine code and ``flowsched ns3`` the program on ns-3,
+``flowsched models`` lists the agents, and ``flowsched export-card`` exports any.
 """
 
 import argparse
@@ -18,6 +18,7 @@ from flowsched_gym.core.tables import Table
 from flowsched_gym.envs.arguments import describe
 from flowsched_gym.fluid.disciplines import DISCIPLINES
 from flowsched_gym.machine_code.drawing import take_loops
+from flowsched_gym.ns3.program import build
 from flowsched_gym.packets.schedulers import SCHEDULERS
 from flowsched_gym.players.kept import agent_of, card_text, export_card, kept_agents, load_agent
 from flowsched_gym.registration import ENVIRONMENTS, check_arguments, find_environment, load_target
@@ -62,6 +63,11 @@ def run_compile(options: argparse.Namespace) -> None:
         envs.step(envs.action_space.sample())
         envs.close()
         print(f"{spec.id} is compiled ({time.monotonic() - begin:.1f} s)", flush=True)
+
+
+def run_ns3(_: argparse.Namespace) -> None:
+    """Compiles the program of the engine ``ns3``, and tells where it is."""
+    print(f"{build()}: engine='ns3' is ready")
 
 
 def arguments_of(env_id: str) -> dict[str, Entries | dict[str, Entries]]:

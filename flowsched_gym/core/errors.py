@@ -97,10 +97,11 @@ class SimulationError(FlowSchedError, RuntimeError):
 
 
 class MissingDependencyError(FlowSchedError, ImportError):
-    """An optional package that is not installed, and the pip command of the extra that brings it."""
+    """An optional package that is not installed, and the pip command of the extra that brings it, or another one."""
 
-    def __init__(self, package: str, *, extra: str, purpose: str) -> None:
-        super().__init__(f"{package} is needed to {purpose}: pip install 'flowsched-gym[{extra}]'")
+    def __init__(self, package: str, *, purpose: str, extra: str = "", how: str = "") -> None:
+        how = how or f"pip install 'flowsched-gym[{extra}]'"
+        super().__init__(f"{package} is needed to {purpose}: {how}")
 
 
 class FlowSchedWarning(_OneLine, UserWarning):

@@ -44,6 +44,8 @@ Observation = npt.NDArray[np.float32]
 Action = TypeVar("Action")
 
 ENGINES: Final = ("simpy", "compiled")
+NS3: Final = "ns3"
+"""An engine that some systems have besides: no copies of its episodes can be made."""
 
 ONLY: Final = np.zeros(1, dtype=np.int64)
 """The only network of a batch."""
@@ -58,7 +60,7 @@ class FlowSchedEnv(Documented, Restored, gymnasium.Env[Observation, Action], Gen
         layout: Columns of the observation.
         render_mode: ``human``, ``rgb_array``, ``ansi`` or ``None``.
         max_decisions: Decisions after which an episode is truncated; ``None`` for no limit.
-        engine: ``simpy``, or ``compiled``, which is faster and gives the same bits.
+        engine: ``simpy``, or ``compiled``, which is faster and gives the same bits; or another of ``engines``.
 
     Attributes:
         config: The arguments, checked, as a frozen dataclass; the system sets it.
@@ -77,6 +79,8 @@ class FlowSchedEnv(Documented, Restored, gymnasium.Env[Observation, Action], Gen
     """Names of the terms of the reward."""
     final_infos: tuple[str, ...] = ()
     """Names of what the last info tells besides."""
+    engines: ClassVar[tuple[str, ...]] = ENGINES
+    """Engines on which its episodes can be played."""
     _skips_empty_periods: ClassVar[bool] = False
     """Whether nothing is asked wherever no flow is active, so that periods before the next arrival are left out."""
     metadata: ClassVar[dict[str, Any]] = {"render_modes": RENDER_MODES, "render_fps": 10}  # type: ignore[misc]  # no instance has its own
@@ -92,7 +96,7 @@ class FlowSchedEnv(Documented, Restored, gymnasium.Env[Observation, Action], Gen
         engine: str,
     ) -> None:
         check_render_mode(render_mode)
-        check_choice("engine", engine, ENGINES)
+        check_choice("engine", engine, self.engines)
         self.render_mode = render_mode
         self.engine = engine
         self.layout = layout
@@ -203,6 +207,7 @@ class FlowSchedEnv(Documented, Restored, gymnasium.Env[Observation, Action], Gen
         before the first episode.
         """
         simulation = self.simulation
+        self._check_copies()
         return EnvState(
             environment=self._name,
             engine=self.engine,
@@ -250,6 +255,7 @@ class FlowSchedEnv(Documented, Restored, gymnasium.Env[Observation, Action], Gen
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
         """Copies the environment; its episode is played again in the copy."""
+        self._check_copies()
         copied = type(self).__new__(type(self))
         vars(copied).update(vars(self))
         memo[id(self)] = copied
@@ -304,9 +310,13 @@ class FlowSchedEnv(Documented, Restored, gymnasium.Env[Observation, Action], Gen
         if self._closed:
             raise SimulationError("the environment is closed: make a new one")
 
+    def _check_copies(self) -> None:
+        if self.engine == NS3:
+            raise SimulationError("engine is 'ns3': its episodes have no states and no copies; 'simpy' has both")
+
     def _start(self, workload: Workload, episode_seed: int) -> None:
         network = self._network
-        if self.engine == "simpy":
+        if self.engine != "compiled":
             simulation = self._simulation = network.simulate(workload)
             fields = network.flow_fields
             self._flow_columns = np.zeros(workload.num_flows, dtype=np.dtype([*fields], align=True))

@@ -5,13 +5,15 @@ from typing import Final
 
 import numpy as np
 
+from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.periods import Period
 from flowsched_gym.envs.drawing import Scene
 from flowsched_gym.envs.episode import EpisodeSetup
 from flowsched_gym.flows.decisions import DecisionKind
 from flowsched_gym.flows.fields import Fields
+from flowsched_gym.ns3 import Ns3Simulation, Senders
 from flowsched_gym.packets.compiled import CompiledPackets, PacketNetworks
-from flowsched_gym.packets.parameters import NetworkParameters
+from flowsched_gym.packets.parameters import Acks, NetworkParameters
 from flowsched_gym.packets.schedulers import PacketSetup, Scheduler
 from flowsched_gym.packets.simpy import FlowSimulation, PacketSimulation, TokenSimulation
 from flowsched_gym.topology import Topology
@@ -21,6 +23,10 @@ BYTES_OF_ROW: Final = 300
 """Memory that a flow of the fluid takes."""
 PACKETS_OF_ROW: Final = 6
 """Packets that take as much: some 50 B each."""
+MOST_BYTES: Final = 2**32 - 1
+"""Bytes that may wait at a port of ns-3."""
+HEADERS_OF_NS3: Final = (42, 54)
+"""Bytes around the payload of ns-3's packets: of TCP, IP and PPP; and with timestamps."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -124,6 +130,55 @@ class PortsSetup(EpisodeSetup):
         )
 
 
+class Ns3Setup(PortsSetup):
+    """The same in ns-3 itself, for flows that need tokens, around one switch; see ``flowsched_gym.ns3``."""
+
+    def check(self, workload: Workload) -> None:
+        """Checks what ``PortsSetup`` does, and that ns-3 has such senders."""
+        super().check(workload)
+        self._senders(workload)
+
+    def simulate(self, workload: Workload) -> Ns3Simulation:
+        """Begins an episode on ns-3."""
+        self.check_links(workload)
+        assert self.num_tokens is not None
+        return Ns3Simulation(workload, self.topology, self.num_tokens, self._senders(workload))
+
+    def _senders(self, workload: Workload) -> Senders:
+        parameters = self.port.parameters
+        for name, value, known in (
+            ("transport", parameters.transport, ("dctcp", "cubic", "newreno", "reno")),
+            ("header", parameters.header, HEADERS_OF_NS3),
+            ("payload", parameters.payload, (int(parameters.payload),)),
+            ("acks", str(parameters.acks), (str(Acks.PACKETS),)),
+            ("handshake", parameters.handshake, (True,)),
+        ):
+            if value not in known:
+                allowed = " or ".join(map(repr, known))
+                raise ConfigError(f"packets has {name} {shown(value)}: in ns-3, it must be {allowed}")
+        limits = parameters.limits(np.ones(1, dtype=np.bool_))
+        options = {
+            "transport": parameters.transport,
+            "segment": int(parameters.payload),
+            "timestamps": int(parameters.header == HEADERS_OF_NS3[1]),
+            "window": int(parameters.window),
+            "least-timer": parameters.min_rto,
+            "ack-every": parameters.ack_every,
+            "ack-delay": parameters.ack_delay,
+            "receive-buffer": int((parameters.receive_window or 0) * parameters.payload),
+            "room": int(min(limits.room[0], MOST_BYTES)),
+            "mark": int(min(limits.unmarked[0], MOST_BYTES)),
+        }
+        network = self.port.network(workload)
+        return Senders(
+            options=options,
+            payload=int(parameters.payload),
+            header=int(parameters.header),
+            late=network.flows.late,
+            ideal_fct=network.ideal_fct(),
+        )
+
+
 def setup_ports(
     topology: Topology,
     scheduler: Scheduler,
@@ -135,6 +190,7 @@ def setup_ports(
     steers: bool = False,
     flow_fields: Fields = (),
     episode_fields: Fields = (),
+    kind: type[PortsSetup] = PortsSetup,
 ) -> PortsSetup:
     """Sets ports up for an environment whose senders detect losses; see ``PacketSetup`` and ``EpisodeSetup``."""
     port = PacketSetup(
@@ -146,4 +202,4 @@ def setup_ports(
         period=period,
         steers=steers,
     )
-    return PortsSetup(topology=topology, port=port, flow_fields=flow_fields, episode_fields=episode_fields)
+    return kind(topology=topology, port=port, flow_fields=flow_fields, episode_fields=episode_fields)

@@ -123,7 +123,9 @@ class EpisodeRunner:
 
     def _vector_for(self, seeds: Sequence[int]) -> FlowSchedVectorEnv | None:
         """Returns a vector for some episodes, that of the last time if its size is right; None if there is no use."""
-        if not has_vector(self._spec) or self._kwargs.get("render_mode") is not None:
+        given = self._kwargs
+        other_engine = given.get("engine", "compiled") != "compiled"
+        if not has_vector(self._spec) or given.get("render_mode") is not None or other_engine:
             return None
         self.env.reset(seed=seeds[0])
         num_flows = self.env.get_wrapper_attr("workload").num_flows

@@ -10,6 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.core.arrays import IntArray
+from flowsched_gym.core.errors import SimulationError
+from flowsched_gym.flows.decisions import Order
+from flowsched_gym.flows.workload import Workload
 from flowsched_gym.machine_code.decorators import inlined_part
 
 AnyIntArray = npt.NDArray[np.integer[Any]]
@@ -182,6 +185,20 @@ class Destination:
         """Gives a token to the request in a slot; returns its row."""
         return int(grant_token(self, slot, self.requests, self.active))
 
+    def carry_out(self, order: int, slot: int) -> int:
+        """Carries out an ``Order`` about tokens, and refuses another; returns the row that it grants, or -1."""
+        if order not in (Order.GRANT, Order.POSTPONE, Order.WAIT):
+            raise SimulationError(f"order is {Order(order).name}: a destination grants, postpones or waits")
+        if not 0 <= slot < self.num_waiting:
+            raise SimulationError(f"slot is {slot}: requests wait in the slots 0 to {self.num_waiting - 1}")
+        if order == Order.GRANT:
+            return self.grant(slot)
+        if order == Order.POSTPONE:
+            self.postpone(slot)
+        else:
+            self.held = True
+        return -1
+
     def postpone(self, slot: int) -> int:
         """Sends the request in a slot to the back of the queue; returns its row."""
         return int(postpone_request(self, slot, self.requests))
@@ -189,6 +206,13 @@ class Destination:
     def release(self, row: int) -> None:
         """Takes back the token of a flow that has been delivered."""
         return_token(self, row, self.active)
+
+
+def open_destinations(flows: Workload, num_tokens: int) -> dict[int, Destination]:
+    """Opens the destinations of flows, by host number."""
+    hosts, counts = np.unique(flows.destination, return_counts=True)
+    requests = zip(hosts.tolist(), counts.tolist(), strict=True)
+    return {host: Destination(host, num_tokens, count) for host, count in requests}
 
 
 class Requests(NamedTuple):

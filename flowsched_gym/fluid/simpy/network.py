@@ -21,7 +21,7 @@ from flowsched_gym.core.periods import Period
 from flowsched_gym.core.simpy_environment import LAST_ROW, NetworkEnvironment, Periods
 from flowsched_gym.flows.decisions import DecisionKind
 from flowsched_gym.flows.state import new_controls, new_flow_state
-from flowsched_gym.flows.tokens import Destination
+from flowsched_gym.flows.tokens import Destination, open_destinations
 from flowsched_gym.fluid.contract import Discipline, check_discipline
 from flowsched_gym.fluid.isolation import check_stages, round_trip_time
 from flowsched_gym.fluid.rules.transport.senders import next_window, wire_volume
@@ -382,9 +382,7 @@ class SimulatedNetwork(ABC):
     def _open_destinations(self, num_tokens: int, path: IntArray) -> None:
         destination, handshakes = self.workload.destination, self.transport.handshake_round_trips
         self._token_time = (self._delay[path] + self.links.lateness() + handshakes * self._round_trip[path]).tolist()
-        hosts, counts = np.unique(destination, return_counts=True)
-        for host, count in zip(hosts.tolist(), counts.tolist(), strict=True):
-            self.destinations[host] = Destination(host, num_tokens, count)
+        self.destinations.update(open_destinations(self.workload, num_tokens))
         self._granted: dict[int, Event] = {}
         self._destination_of = destination.tolist()
 

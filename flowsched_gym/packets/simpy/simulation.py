@@ -8,10 +8,10 @@ from simpy import Event
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.errors import SimulationError
 from flowsched_gym.core.simpy_environment import NetworkEnvironment
-from flowsched_gym.flows.decisions import Order, Rows
+from flowsched_gym.flows.decisions import Rows
 from flowsched_gym.flows.records import Records
 from flowsched_gym.flows.state import Controls, FlowState, new_controls
-from flowsched_gym.flows.tokens import Destination
+from flowsched_gym.flows.tokens import Destination, open_destinations
 from flowsched_gym.packets.decision import PacketDecision, show_rates
 from flowsched_gym.packets.network import PacketNetwork
 from flowsched_gym.packets.rules.queues import QueueCounts, new_counts
@@ -144,11 +144,7 @@ class TokenSimulation(Episode, DetectingReplay):
         assert setup.num_tokens is not None
         self.workload = workload
         self.topology = setup.topology
-        hosts, counts = np.unique(workload.destination, return_counts=True)
-        self.destinations = {
-            host: Destination(host, setup.num_tokens, count)
-            for host, count in zip(hosts.tolist(), counts.tolist(), strict=True)
-        }
+        self.destinations = open_destinations(workload, setup.num_tokens)
         self.asking: Destination | None = None
         self._last_asking = next(iter(self.destinations.values()), None)
         self._destination_of = workload.destination.tolist()
@@ -204,20 +200,12 @@ class TokenSimulation(Episode, DetectingReplay):
         destination = self.asking
         if destination is None:
             raise SimulationError("no destination waits for a decision")
-        if order not in (Order.GRANT, Order.POSTPONE, Order.WAIT):
-            raise SimulationError(f"order is {Order(order).name}: a destination grants, postpones or waits")
-        if not 0 <= index < destination.num_waiting:
-            raise SimulationError(f"slot is {index}: requests wait in the slots 0 to {destination.num_waiting - 1}")
+        row = destination.carry_out(order, index)
         self.asking = None
-        if order == Order.GRANT:
-            row = destination.grant(index)
+        if row >= 0:
             self._grant_time[row] = self.now
             start = self.env.at(self.now + self._start_time[row], PacketEventKind.START, row)
             start.callbacks.append(lambda _: super(TokenSimulation, self).begin(row))
-        elif order == Order.POSTPONE:
-            destination.postpone(index)
-        else:
-            destination.held = True
         self._request_decision()
 
     def _grant_times(self) -> FloatArray:

@@ -4,10 +4,13 @@ from typing import Any
 
 from gymnasium import spaces
 
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup, setup_ports
+from flowsched_gym.envs.base import ENGINES, NS3
 from flowsched_gym.envs.configured import configured_by
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.envs.episode import EpisodeSetup
+from flowsched_gym.envs.packet_setup import Ns3Setup, PortsSetup
 from flowsched_gym.fluid import find_transport
 from flowsched_gym.fluid.disciplines import Ps
 from flowsched_gym.packets.schedulers import Fifo
@@ -85,7 +88,9 @@ class ArtemisEnv(DecisionEnv[ArtemisRules]):
 
     ``packets`` sends single packets in place of a fluid: a granted flow opens a connection, and its token is free again
     with its last byte; bytes in flight are those that the receiver lacks, with headers. The names are the settings in
-    which ns-3 was run beside this package; see ``docs/packets.md``.
+    which ns-3 was run beside this package; see ``docs/packets.md``. ``engine="ns3"`` sends them in ns-3 itself, for
+    which ``flowsched ns3 build`` compiles a program (Debian: ``libns3-dev``): the same flows, requests and tokens, but
+    ns-3's connections, acknowledgements of its own sizes, and whole bytes; no vector environments, states or copies.
 
     ## Vectorized environment
     ``gym.make_vec(id, num_envs=n)`` makes n of these that are stepped in one compiled call: the same observations,
@@ -107,6 +112,7 @@ class ArtemisEnv(DecisionEnv[ArtemisRules]):
     """
 
     config: ArtemisConfig
+    engines = (*ENGINES, NS3)
 
     @configured_by(ArtemisConfig, artemis_layout)
     def __init__(self, config: ArtemisConfig, source: WorkloadSource, render_mode: str | None, engine: str) -> None:
@@ -123,7 +129,7 @@ class ArtemisEnv(DecisionEnv[ArtemisRules]):
             ),
             spaces.Discrete(config.f + {Defer.NONE: 0, Defer.WAIT: 1, Defer.TO_BACK: config.f}[config.defer]),
             source=source,
-            network=_network(config, source.num_hosts),
+            network=_network(config, source.num_hosts, engine),
             layout=artemis_layout(config),
             terms=TERMS,
             final_infos=FINAL_INFOS,
@@ -137,12 +143,15 @@ class ArtemisEnv(DecisionEnv[ArtemisRules]):
         return artemis_panels(self.config, self.scene(), self.simulation, self.action_masks())
 
 
-def _network(config: ArtemisConfig, num_hosts: int) -> EpisodeSetup:
+def _network(config: ArtemisConfig, num_hosts: int, engine: str) -> EpisodeSetup:
     """Makes the network, of a fluid or of packets."""
     topology = big_switch(num_hosts=num_hosts, capacity=config.capacity, delay=config.delay)
     if config.senders is not None:
         fields: Any = {"flow_fields": FLOW_FIELDS, "episode_fields": EPISODE_FIELDS}
-        return setup_ports(topology, Fifo(), config.senders, num_tokens=config.k, **fields)
+        kind = Ns3Setup if engine == NS3 else PortsSetup
+        return setup_ports(topology, Fifo(), config.senders, num_tokens=config.k, kind=kind, **fields)
+    if engine == NS3:
+        raise ConfigError("engine is 'ns3' and packets is None: ns-3 sends packets; give packets='dctcp' or others")
     return NetworkSetup(
         topology=topology,
         new_discipline=Ps,

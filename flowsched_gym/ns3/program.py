@@ -1,0 +1,121 @@
+"""The program on ns-3: compiled into the cache once for each version of its source, and talked to over pipes."""
+
+import hashlib
+import os
+import shlex
+import shutil
+import subprocess
+import weakref
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from flowsched_gym.core.errors import MissingDependencyError, SimulationError
+from flowsched_gym.machine_code.messages import HINT, ONCE, tell
+
+SOURCE: Final = Path(__file__).with_name("star.cc")
+MODULES: Final = ("internet", "point-to-point", "traffic-control", "bridge", "network", "stats", "core")
+LONGEST: Final = 200
+"""Characters of what a compiler says that are repeated."""
+
+
+def build() -> Path:
+    """Compiles the program into the user's cache, where it is not there yet; returns its path.
+
+    ``CXX`` names another compiler than ``g++``; ``CXXFLAGS`` and ``LDFLAGS`` are passed on to it.
+
+    Raises:
+        MissingDependencyError: There is no compiler, or it finds no ns-3.
+    """
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "flowsched-gym"
+    program = folder / f"ns3-star-{hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]}"
+    if program.exists():
+        return program
+    compiler = os.environ.get("CXX", "g++")
+    if shutil.which(compiler) is None:
+        raise _missing(f"there is no {compiler}")
+    tell(f"flowsched: compiling the program of engine='ns3': some seconds, {ONCE} ({HINT})")
+    folder.mkdir(parents=True, exist_ok=True)
+    new = program.with_name(f"{program.name}.{os.getpid()}")
+    flags = [shlex.split(os.environ.get(name, "")) for name in ("CXXFLAGS", "LDFLAGS")]
+    libraries = [f"-lns3-{module}" for module in MODULES]
+    command = [compiler, "-O2", "-std=c++17", *flags[0], str(SOURCE), "-o", str(new), *flags[1], *libraries]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            said = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr.strip())
+            raise _missing(f"{compiler} says {said[:LONGEST]!r}")
+        new.rename(program)
+    finally:
+        new.unlink(missing_ok=True)
+    return program
+
+
+def _missing(why: str) -> MissingDependencyError:
+    how = f"on Debian, apt install libns3-dev g++ ({why})"
+    return MissingDependencyError("ns-3.37 or later, with a C++ compiler,", purpose="play on engine 'ns3'", how=how)
+
+
+class Run(NamedTuple):
+    """What has happened when the program stops.
+
+    Attributes:
+        now: Time in ns.
+        ended: Rows of the flows whose last bytes have been received since the last stop.
+        received: Bytes that the receivers of other flows have, by their rows.
+    """
+
+    now: int
+    ended: list[int]
+    received: dict[int, int]
+
+
+class Star:
+    """Hosts around one switch in ns-3, whose flows begin when they are told to; times are in ns.
+
+    Args:
+        options: Options of the program by their names, which ``star.cc`` lists.
+        flows: Source, destination and bytes of each flow.
+    """
+
+    def __init__(self, options: dict[str, object], flows: Sequence[tuple[int, int, int]]) -> None:
+        given = [f"--{name}={value}" for name, value in (options | {"flows": len(flows)}).items()]
+        self._process = subprocess.Popen([build(), *given], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._end = weakref.finalize(self, _end, self._process)
+        self._write(" ".join(map(str, flow)) for flow in flows)
+
+    def start(self, row: int, time: int) -> None:
+        """Opens the connection of a flow at a time."""
+        self._write([f"s {row} {time}"])
+
+    def run(self, until: int) -> Run:
+        """Runs to a time, or to the end of the first instant in which a flow's last byte is received."""
+        self._write([f"r {until}"])
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            self._process.stdin.flush()
+            line = self._process.stdout.readline()
+        except BrokenPipeError:
+            line = ""
+        if not line:
+            raise SimulationError(f"ns-3 has ended with status {self._process.wait()}: the episode cannot go on")
+        now, num_ended, num_underway, *rows = map(int, line.split())
+        underway = rows[num_ended : num_ended + 2 * num_underway]
+        return Run(now, rows[:num_ended], dict(zip(underway[::2], underway[1::2], strict=True)))
+
+    def close(self) -> None:
+        """Ends the program."""
+        self._end()
+
+    def _write(self, lines: Iterable[str]) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.writelines(f"{line}\n" for line in lines)
+        except BrokenPipeError:
+            return  # `run` tells
+
+
+def _end(process: "subprocess.Popen[str]") -> None:
+    process.kill()
+    process.communicate()
