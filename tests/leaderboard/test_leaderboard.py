@@ -282,7 +282,7 @@ def test_the_committed_leaderboard_is_what_its_result_files_give_on_a_short_firs
         assert path.read_text(encoding="utf-8") == text, f"{path} is stale: python -m benchmarks.leaderboard"
     assert set((BENCHMARKS / "tables").iterdir()) == found.keys() - {BENCHMARKS / "README.md"}
     prose = [line for line in found[BENCHMARKS / "README.md"].splitlines() if not line.startswith("|")]
-    assert len(" ".join(prose).split()) < 500
+    assert len(" ".join(prose).split()) < 600
     papers = leaderboard.read_results(BENCHMARKS / papers_tier.RESULTS)
     for suite, results in ((SUITE, committed), (papers_tier.SUITE, papers)):
         assert read_json(published_path(suite.name)) == published_content(results, suite), "the same"
