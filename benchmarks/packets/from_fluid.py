@@ -31,13 +31,13 @@ SETTINGS: Final[dict[str, tuple[str, ...]]] = {
     "artemis-heavy": ARTEMIS,
     "artemis-heavy-postpone": ("postpone-late", "skip-late", "sjf", "lifo", "edf", "random"),
     "artemis-changing": ARTEMIS,
-    "artemis-background": ARTEMIS,
+    "artemis-background": ("skip-late:base=feasible-first,margin_ms=2.2", *ARTEMIS),
     "artemis-applications": ("sjf", "skip-late", "feasible-first", "lifo", "edf", "random"),
     "merp-order-pareto": ORDERS,
     "merp-order-tree": ORDERS,
     "merp-order-bursts": ORDERS,
     "merp-route": ROUTES,
-    "merp-route-slow-link": ROUTES,
+    "merp-route-slow-link": ("memr-ratio", *ROUTES),
     "auto-thresholds-changing": THRESHOLDS,
     "auto-thresholds-incast": THRESHOLDS,
     "auto-long-flows": ("least-crowded", "least-loaded", "least-attained", "ecmp", "random"),
@@ -47,7 +47,8 @@ SETTINGS: Final[dict[str, tuple[str, ...]]] = {
     "tafe-tasks-changing": TASKS,
     "tafe-thresholds-changing": ("tenfold", "constant", "thirds", "paper", "random"),
 }
-"""Settings and the rules beside their kept agents. Missing are those whose links fail or whose flows wait for CPUs."""
+"""Settings and the rules beside their kept agents, with the best one of the leaderboard. Missing are settings whose
+links fail or whose flows wait for CPUs."""
 TOLD: Final = ("transport", "window", "buffer", "mark_at", "min_rto_us")
 """Arguments of senders that packets do not have."""
 MORE_TOKENS: Final = 2
