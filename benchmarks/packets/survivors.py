@@ -14,7 +14,7 @@ import numpy as np
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.files import replace_when_written
 from flowsched_gym.core.tables import Table
-from flowsched_gym.evaluation.plots import DOTS_PER_INCH, FAINT, INK, MET, MISSED, dress
+from flowsched_gym.evaluation.plots import FAINT, INK, MET, MISSED, dress
 from flowsched_gym.evaluation.statistics import CONFIDENCE, Interval, paired_difference
 from flowsched_gym.evaluation.written import format_interval
 
@@ -266,7 +266,7 @@ def draw(compared: Sequence[Comparison], folder: Path) -> Path:
     path = folder / PICTURE
     with replace_when_written(path) as temporary:
         metadata = {"Software": None, "Description": description(compared)}
-        figure.savefig(temporary, dpi=DOTS_PER_INCH, metadata=metadata)
+        figure.savefig(temporary, dpi=120, metadata=metadata)
     return path
 
 
