@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks import papers_tier, score_pictures
+from benchmarks.packets import survivors
+from benchmarks.registry_tables import with_part
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.files import read_json, write_packed, write_text
 from flowsched_gym.core.packed import packed_file, unpacked
@@ -45,6 +47,7 @@ SUITE: Final = load_suite("standard")
 RESULTS: Final = Path("results") / SUITE.name
 TABLES: Final = "tables"
 SPEED: Final = "speed/results.json"
+PACKETS: Final = "packets/from_fluid.json"
 
 HEAD: Final = """# Leaderboard
 
@@ -91,6 +94,10 @@ PAPERS: Final = """
 
 Tier *papers*, suite `papers-v1`: each paper's setting, its agent or rule, and what it compares with, in ten episodes,
 not counted above. `a2c-thesis`, `srla` and `lrla` learned as the papers say.
+
+"""
+OVER_PACKETS: Final = """
+## Packets
 
 """
 FOOT: Final = """
@@ -204,6 +211,9 @@ def pages(folder: Path, judged: Judged | None = None) -> dict[Path, str]:
         parts += [LOSSES, losses.markdown(numbers=False), f"\n{told[0].upper()}{told[1:]}.\n"]
     if papers:
         parts += [PAPERS, papers_tier.table(papers)]
+    if (folder / PACKETS).exists():
+        track = survivors.parts(survivors.compare(read_json(folder / PACKETS)))["benchmarks/README.md"]
+        parts += [with_part(OVER_PACKETS, survivors.PART, track), "\n"]
     return {folder / "README.md": "".join([*parts, FOOT.format(tables=tables)]), **found}
 
 

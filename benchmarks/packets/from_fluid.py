@@ -1,7 +1,8 @@
 """Plays what was learned in the fluid, and rules, in packets: ``python -m benchmarks.packets.from_fluid``.
 
 Kept agents of settings of the leaderboard, and rules, play test episodes in the fluid and with ``packets=`` in the same
-environment. ``--write`` keeps the figures in ``from_fluid.json``; ``page`` makes tables of them.
+environment. ``--write`` keeps the figures in ``from_fluid.json``, and writes what is made of them: the page, the
+figure, the track *packets* of the leaderboard and the table of the README. ``--settings --write`` plays nothing.
 """
 
 import argparse
@@ -9,16 +10,15 @@ from pathlib import Path
 from typing import Any, Final
 
 import flowsched_gym
+from benchmarks.packets.page import FROM_FLUID, write_survivors
+from benchmarks.packets.survivors import AGENTS
 from flowsched_gym.core.files import read_json
 from flowsched_gym.evaluation import evaluate, write_json
 from flowsched_gym.leaderboard import load_suite
 from flowsched_gym.players import find_player, kept_agents
 
-FIGURES: Final = Path(__file__).with_name("from_fluid.json")
 SUITE: Final = load_suite("standard")
 NUM_EPISODES: Final = 10
-AGENTS: Final = ("distilled", "cmaes", "ppo", "static")
-"""Names of kept agents."""
 ARTEMIS: Final = ("skip-late", "feasible-first", "sjf", "lifo", "edf", "random")
 ORDERS: Final = ("vdg", "srpt", "sjf", "fifo", "random")
 ROUTES: Final = ("memr", "conga", "least-loaded", "ecmp", "random")
@@ -31,13 +31,13 @@ SETTINGS: Final[dict[str, tuple[str, ...]]] = {
     "artemis-heavy": ARTEMIS,
     "artemis-heavy-postpone": ("postpone-late", "skip-late", "sjf", "lifo", "edf", "random"),
     "artemis-changing": ARTEMIS,
-    "artemis-background": ARTEMIS,
+    "artemis-background": ("skip-late:base=feasible-first,margin_ms=2.2", *ARTEMIS),
     "artemis-applications": ("sjf", "skip-late", "feasible-first", "lifo", "edf", "random"),
     "merp-order-pareto": ORDERS,
     "merp-order-tree": ORDERS,
     "merp-order-bursts": ORDERS,
     "merp-route": ROUTES,
-    "merp-route-slow-link": ROUTES,
+    "merp-route-slow-link": ("memr-ratio", *ROUTES),
     "auto-thresholds-changing": THRESHOLDS,
     "auto-thresholds-incast": THRESHOLDS,
     "auto-long-flows": ("least-crowded", "least-loaded", "least-attained", "ecmp", "random"),
@@ -47,7 +47,8 @@ SETTINGS: Final[dict[str, tuple[str, ...]]] = {
     "tafe-tasks-changing": TASKS,
     "tafe-thresholds-changing": ("tenfold", "constant", "thirds", "paper", "random"),
 }
-"""Settings and the rules beside their kept agents. Missing are those whose links fail or whose flows wait for CPUs."""
+"""Settings and the rules beside their kept agents, with the best one of the leaderboard. Missing are settings whose
+links fail or whose flows wait for CPUs."""
 TOLD: Final = ("transport", "window", "buffer", "mark_at", "min_rto_us")
 """Arguments of senders that packets do not have."""
 MORE_TOKENS: Final = 2
@@ -78,17 +79,17 @@ def main() -> None:
     """Measures and prints, and writes where asked."""
     parser = argparse.ArgumentParser(description="Plays what was learned in the fluid in packets.")
     parser.add_argument("--episodes", type=int, default=NUM_EPISODES, help="test episodes of each setting")
-    parser.add_argument("--settings", nargs="+", default=list(SETTINGS), choices=SETTINGS, help="those to play anew")
-    parser.add_argument("--write", action="store_true", help=f"keep the figures in {FIGURES.name}")
+    parser.add_argument("--settings", nargs="*", default=list(SETTINGS), choices=SETTINGS, help="those to play anew")
+    parser.add_argument("--write", action="store_true", help=f"keep {FROM_FLUID.name} and what is made of it")
     parser.add_argument("--learned", type=Path, help="folder of runs, such as ``runs``, by the names of ``LEARNED``")
     options = parser.parse_args()
     seeds = range(SUITE.test[0], SUITE.test[0] + options.episodes)
-    figures = read_json(FIGURES)
+    figures = read_json(FROM_FLUID)
     figures |= {"package_version": flowsched_gym.__version__, "seeds": list(seeds)}
     for name in options.settings:
         figures["settings"][name] = {"metric": SUITE.settings[name].metric, "policies": measure(name, seeds)}
         if options.write:
-            write_json(figures, FIGURES)
+            write_json(figures, FROM_FLUID)
     if options.learned is not None:
         of_rules = {name: figures["settings"][name]["policies"] for name in LEARNED}
         settings = {name: play_learned(name, options.learned, of_rules[name], seeds) for name in LEARNED}
@@ -98,8 +99,9 @@ def main() -> None:
             "settings": settings,
         }
     if options.write:
-        write_json(figures, FIGURES)
-        print(f"written to {FIGURES}")
+        write_json(figures, FROM_FLUID)
+        write_survivors(figures)
+        print(f"written to {FROM_FLUID} and the pages made of it")
 
 
 def measure(name: str, seeds: range) -> dict[str, dict[str, list[float]]]:

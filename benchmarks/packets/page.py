@@ -6,7 +6,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from benchmarks.packets.survivors import survivors
+from benchmarks.packets import survivors
+from benchmarks.registry_tables import ROOT, with_part
+from flowsched_gym.core.files import read_json, write_text
 
 HERE: Final = Path(__file__).parent
 FIGURES: Final = HERE / "against_ns3.json"
@@ -31,8 +33,17 @@ REPEATS: Final = 1.5
 
 def document(figures: Mapping[str, Any], from_fluid: Mapping[str, Any]) -> str:
     """Writes the page."""
-    of_ns3 = summary(figures), survivors(from_fluid), slowdowns(figures), lone(figures), speed(figures)
+    of_ns3 = summary(figures), survivors.lines(from_fluid), slowdowns(figures), lone(figures), speed(figures)
     return "\n".join([TOP, *(line for part in of_ns3 for line in part), ""])
+
+
+def write_survivors(from_fluid: Mapping[str, Any]) -> None:
+    """Writes what is made of ``from_fluid.json``: the page, the figure, and parts of the README and the leaderboard."""
+    compared = survivors.compare(from_fluid)
+    write_text(document(read_json(FIGURES), from_fluid), DOCUMENT)
+    survivors.draw(compared, HERE)
+    for name, content in survivors.parts(compared).items():
+        write_text(with_part((ROOT / name).read_text(encoding="utf-8"), survivors.PART, content), ROOT / name)
 
 
 TOP: Final = """\

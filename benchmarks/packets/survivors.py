@@ -1,15 +1,38 @@
-"""The part of the page about packets that tells what kept agents are worth there."""
+"""What kept agents are worth over packets: the track *packets* of the leaderboard, its figure, and the page's part.
 
-import itertools
-from collections.abc import Mapping
+All is made of ``from_fluid.json``; ``benchmarks.packets.from_fluid`` measures.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from benchmarks.packets.from_fluid import AGENTS
 from flowsched_gym.core.arrays import FloatArray
-from flowsched_gym.evaluation.statistics import CONFIDENCE, paired_difference
+from flowsched_gym.core.files import replace_when_written
+from flowsched_gym.core.tables import Table
+from flowsched_gym.evaluation.plots import FAINT, INK, MET, MISSED, dress
+from flowsched_gym.evaluation.statistics import CONFIDENCE, Interval, paired_difference
+from flowsched_gym.evaluation.written import format_interval
 
+AGENTS: Final = ("distilled", "cmaes", "ppo", "static")
+"""Names of kept agents."""
+TRACK: Final = {"fluid": "in the fluid", "dctcp": "over DCTCP", "cubic": "over Cubic", "reno": "over Reno"}
+"""Ways to play an agent that the track shows, and what they are called. Another way in the figures needs a line here,
+and has its column, its counts and its panel, also where few policies play it."""
+MORE_TOKENS: Final = {"fluid, more tokens": "in the fluid", "cubic, more tokens": "over Cubic"}
+VERDICTS: Final = {"better": ("o", MET, MET), "equal": ("o", "white", FAINT), "worse": ("D", MISSED, MISSED)}
+"""Markers of verdicts, their colours and those of their edges."""
+UNITS: Final = ("points of deadlines", "% of the rule's mean")
+"""Of differences in the two rows of the figure."""
+SHOWN: Final = (-1500.0, 150.0)
+"""Ends of its axis in %; what is beyond is in the track."""
+PART: Final = "packets"
+"""Name of the generated parts of the two pages that show the track."""
+PICTURE: Final = "survivors.png"
 NUM_RESAMPLES: Final = 10_000
 WHAT_SURVIVES: Final = """\
 - **Artemis: what was learned in the right transport survives.** The agents of the thesis's settings learned in a fluid
@@ -21,8 +44,9 @@ WHAT_SURVIVES: Final = """\
   queue grows, and every policy misses most deadlines. With six, most agents lose to the best rule, about as much in the
   fluid as over packets: what they learned is right for three tokens, and packets change little about it.
 - **MERP: paths survive best.** Which path has room is the same in packets, although there senders share links, and in
-  the fluid MERP's order: both agents of the slow link stay a quarter ahead of the best rule, and more under Cubic.
-  `memr`, the best rule of the fluid, falls behind `conga`.
+  the fluid MERP's order. On the slow link one agent is equal to the best rule (`memr-ratio`) in the fluid and the other
+  8 % behind it; over DCTCP they are 4 and 2 % ahead, over Cubic 7 and 5 %. On `merp-route` `memr`, the best rule of the
+  fluid, falls behind `conga`.
 - **MERP: a strict order costs packets more than it helps.** On one link `vdg`, which the agent has learned by heart,
   has a largest slowdown of 7 in the fluid, 22 with DCTCP and 202 with Cubic; `sjf` is better. Tried: with Cubic and
   buffers without limit it is 7.4, so losses are the cause: a full buffer drops those who wait. With DCTCP buffers and
@@ -38,10 +62,14 @@ WHAT_SURVIVES: Final = """\
 SURVIVES_TEXT: Final = """\
 `python -m benchmarks.packets.from_fluid --write` plays kept agents, which were trained in a fluid, and rules of their
 settings in ten test episodes: in the fluid, and in the same environment over packets (`packets="dctcp"`, `"cubic"`,
-`"reno"`). *More tokens*: twice as many, for agents as they are. Means of the setting's measure, of the agent and of the
-best rule where it is played; their difference with its 95 % interval over paired episodes, in points of deadlines met,
-else in % of the rule's mean; *better* or *worse* where that does not hold 0; Kendall's tau of the order of all policies
-beside that in the fluid. Links that fail and flows that wait for CPUs are in no packets."""
+`"reno"`), with 95 % intervals over paired episodes, each by itself. [Each agent](../README.md#packets) is in the
+leaderboard's track *packets*. Links that fail and flows that wait for CPUs are in no packets."""
+TRACK_TEXT: Final = """\
+Track *packets*: kept agents, rules and random play ten of these episodes over packets. Cells: verdict, **bold** if
+not that in the fluid; difference to the best rule played there, positive if better, in points or % of its mean; both
+means; Kendall's tau with the order in the fluid; 95 % intervals.
+[Why](packets/README.md#what-survives-of-what-was-learned-in-the-fluid)."""
+MORE_TEXT: Final = "With twice as many tokens, for agents as they are (cells as in the track):"
 LEARNED_TEXT: Final = """\
 **Learning there.** Evolution goes on over packets from the weights found in the fluid, for {decisions:,} decisions, one
 to two minutes of computing (`flowsched-train algorithm=cmaes start=model:... env.packets=...`, one training each), in
@@ -64,9 +92,10 @@ class Comparison(NamedTuple):
     """An agent beside the best rule where both are played.
 
     Attributes:
+        way: How they are played.
         agent: Its mean, in the unit shown; ``best`` that of the rule.
-        mean: By how much it is better, or worse, with the ends of its interval: in points, or in %.
-        tau: Kendall's tau, with the ends of its interval.
+        difference: By how much it is better, or worse: in points, or in %.
+        tau: Kendall's tau of the order of all policies and that in the fluid, with the ends of its interval.
     """
 
     setting: str
@@ -76,96 +105,187 @@ class Comparison(NamedTuple):
     agent: float
     rule: str
     best: float
-    mean: float
-    low: float
-    high: float
+    difference: Interval
     tau: tuple[float, float, float]
+
+    @property
+    def name(self) -> str:
+        """Setting and agent."""
+        return f"{self.setting}/{self.policy}"
 
     @property
     def verdict(self) -> str:
         """In a word."""
-        if self.low > 0:
+        if self.difference.low > 0:
             return "better"
-        return "worse" if self.high < 0 else "equal"
+        return "worse" if self.difference.high < 0 else "equal"
+
+    @property
+    def shown(self) -> str:
+        """The difference with its interval and unit."""
+        return format_interval(self.difference, signed=True) + ("" if self.measure == POINTS else " %")
 
 
 def compare(figures: Mapping[str, Any]) -> list[Comparison]:
-    """Compares each agent of each setting with the best rule, in each way it is played."""
+    """Compares each agent of each setting with the best rule, in each way it is played, by those who play it so."""
     found = []
     for name, setting in figures["settings"].items():
         policies, measure = setting["policies"], setting["metric"]
-        ways, (_, scale) = list(next(iter(policies.values()))), MEASURES[measure]
-        sign = 1.0 if measure == POINTS else -1.0
-        for agent, way in itertools.product((each for each in policies if each in AGENTS), ways):
-            values = {policy: scale * np.array(each[way]) for policy, each in policies.items()}
+        scale, sign = MEASURES[measure][1], 1.0 if measure == POINTS else -1.0
+        for agent, way in [(each, way) for each in policies if each in AGENTS for way in policies[each]]:
+            values = {policy: scale * np.array(each[way]) for policy, each in policies.items() if way in each}
             rule = max((each for each in values if each not in AGENTS), key=lambda each: sign * values[each].mean())
-            apart = paired_difference(values[agent], values[rule])
-            unit = sign if measure == POINTS else sign * 100.0 / values[rule].mean()
+            apart, best = paired_difference(values[agent], values[rule]), values[rule].mean()
+            unit = sign if measure == POINTS else sign * 100.0 / best
             low, high = sorted((unit * apart.low, unit * apart.high))
-            order, there = (np.array([each[key] for each in policies.values()]) for key in (ways[0], way))
-            means = values[agent].mean(), rule, values[rule].mean(), unit * apart.mean, low, high
-            found.append(Comparison(name, agent, way, measure, *means, tau_of(order, there)))
+            difference = replace(apart, mean=unit * apart.mean, low=low, high=high)
+            order, there = (np.array([policies[policy][key] for policy in values]) for key in ("fluid", way))
+            means = values[agent].mean(), rule, best
+            found.append(Comparison(name, agent, way, measure, *means, difference, tau_of(order, there)))
     return found
 
 
-def survivors(figures: Mapping[str, Any]) -> list[str]:
-    """Lays out what kept agents are worth in packets, beside the best rule there."""
+def lines(figures: Mapping[str, Any]) -> list[str]:
+    """Lays out what kept agents are worth over packets, for the page about packets."""
     compared = compare(figures)
-    lines = [*("", "## What survives of what was learned in the fluid", "", SURVIVES_TEXT, ""), *_short(compared), ""]
-    lines += [WHAT_SURVIVES, ""]
-    lines += ["| setting, agent | played in | agent | best rule | difference | tau |"]
-    lines += ["| --- | --- | ---: | --- | --- | ---: |"]
-    for each in compared:
-        is_fluid = each.way == "fluid"
-        shown = f"`{each.setting}/{each.policy}`, {MEASURES[each.measure][0]}" if is_fluid else ""
-        unit = "" if each.measure == POINTS else " %"
-        tau = "" if is_fluid else "{:.2f} [{:.2f}, {:.2f}] ".format(*each.tau)
-        mean, low, high = (round(value, 1) + 0.0 for value in (each.mean, each.low, each.high))
-        difference = f"{each.verdict}, {mean:+.1f}{unit} [{low:+.1f}, {high:+.1f}]"
-        lines.append(f"| {shown} | {each.way} | {each.agent:.4g} | {each.rule} {each.best:.4g} | {difference} | {tau}|")
+    lines = [*("", "## What survives of what was learned in the fluid", "", in_a_sentence(compared), "")]
+    lines += [f"![Agents beside the best rule]({PICTURE})", "", SURVIVES_TEXT, "", counts(compared)]
+    lines += [WHAT_SURVIVES, "", MORE_TEXT, "", track(compared, MORE_TOKENS)]
     learned = figures["learned"]
-    lines += ["", LEARNED_TEXT.format(decisions=learned["decisions"]), ""]
-    lines += [
-        "| setting | played in | before | after | best rule | after over it |",
-        "| --- | --- | ---: | ---: | --- | ---: |",
-    ]
+    rows = []
     for name, shares in learned["settings"].items():
         before, after, *rules = ((policy, 100 * np.array(each)) for policy, each in shares["policies"].items())
         rule, best = max(rules, key=lambda each: each[1].mean())
-        apart = paired_difference(after[1], best)
-        means = f"{before[1].mean():.1f} | {after[1].mean():.1f} | {rule} {best.mean():.1f}"
-        difference = f"{apart.mean:+.1f} [{apart.low:+.1f}, {apart.high:+.1f}]"
-        lines.append(f"| `{name}` | {shares['way']} | {means} | {difference} |")
-    return lines
+        means = f"{before[1].mean():.1f}", f"{after[1].mean():.1f}", f"{rule} {best.mean():.1f}"
+        rows.append(
+            (f"`{name}`", shares["way"], *means, format_interval(paired_difference(after[1], best), signed=True))
+        )
+    columns = ("setting", "played in", "before", "after", "best rule", "after over it")
+    return [
+        *lines,
+        LEARNED_TEXT.format(decisions=learned["decisions"]),
+        "",
+        Table(columns=columns, rows=tuple(rows)).markdown(),
+    ]
 
 
-def _short(compared: list[Comparison]) -> list[str]:
-    """Counts verdicts, in the fluid and over packets, system by system."""
-    verdicts = {(each.setting, each.policy, each.way): each.verdict for each in compared}
-    lines = ["| verdict in the fluid | agents | over packets of | better | equal | worse |"]
-    lines += ["| --- | ---: | --- | ---: | ---: | ---: |"]
-    agents = {(each.setting, each.policy) for each in compared}
-    for verdict in ("better", "equal", "worse"):
-        here = sorted(agent for agent in agents if verdicts[*agent, "fluid"] == verdict)
-        for way in ("dctcp", "cubic", "reno"):
-            there = [verdicts[*agent, way] for agent in here if (*agent, way) in verdicts]
-            if there:
-                counts = " | ".join(str(there.count(each)) for each in ("better", "equal", "worse"))
-                lines.append(f"| {verdict} | {len(there)} | {way} | {counts} |")
-    return lines
+def parts(compared: Sequence[Comparison]) -> dict[str, str]:
+    """Returns the generated parts of the README of the project and of the leaderboard's page, by their paths."""
+    picture = f"![Agents beside the best rule]({{}}{PICTURE})"
+    top = f"{in_a_sentence(compared)}\n\n{picture}\n\n"
+    return {
+        "README.md": top.format("benchmarks/packets/") + counts(compared),
+        "benchmarks/README.md": f"{top.format('packets/')}{TRACK_TEXT}\n\n{track(compared)}",
+    }
+
+
+def in_a_sentence(compared: Sequence[Comparison]) -> str:
+    """Says what becomes of the agents that are ahead in the fluid, in the ways in which all of them play."""
+    found = {way: each for (verdict, way), each in verdicts(compared).items() if verdict == "better"}
+    ahead = found.pop("fluid").total()
+    told = "; ".join(
+        f"{each['better']} stay ahead {TRACK[way]}, {each['equal']} are equal and {each['worse']} behind"
+        for way, each in found.items()
+        if each.total() == ahead
+    )
+    return f"Of {ahead} agents ahead of the best rule in the fluid, {told}."
+
+
+def counts(compared: Sequence[Comparison]) -> str:
+    """Counts verdicts over packets by those in the fluid."""
+    rows = tuple(
+        (verdict, str(found.total()), TRACK[way], *(str(found[each]) for each in VERDICTS))
+        for (verdict, way), found in verdicts(compared).items()
+        if way != "fluid" and found
+    )
+    return Table(columns=("in the fluid", "agents", "played", *VERDICTS), rows=rows).markdown()
+
+
+def verdicts(compared: Sequence[Comparison]) -> dict[tuple[str, str], Counter[str]]:
+    """Counts verdicts of each way to play by the agent's verdict in the fluid."""
+    before = {each.name: each.verdict for each in compared if each.way == "fluid"}
+    return {
+        (verdict, way): Counter(each.verdict for each in compared if (before[each.name], each.way) == (verdict, way))
+        for verdict in VERDICTS
+        for way in TRACK
+    }
+
+
+def track(compared: Sequence[Comparison], ways: Mapping[str, str] = TRACK) -> str:
+    """Lays the agents out that play in some of these ways, a row each."""
+    before = {each.name: each.verdict for each in compared if each.way == "fluid"}
+    cells: dict[tuple[str, str], dict[str, str]] = {}
+    for each in (each for each in compared if each.way in ways):
+        verdict = each.verdict if each.verdict == before[each.name] else f"**{each.verdict}**"
+        tau = "" if each.way == "fluid" else "; tau {:.2f} [{:.2f}, {:.2f}]".format(*each.tau)
+        text = f"{verdict} {each.shown}; {each.agent:.4g}, `{each.rule}` {each.best:.4g}{tau}"
+        cells.setdefault((f"`{each.name}`", MEASURES[each.measure][0]), {})[each.way] = text
+    rows = tuple((*agent, *(found.get(way, "") for way in ways)) for agent, found in cells.items())
+    return Table(columns=("setting/agent", "measure", *ways.values()), rows=rows).markdown(numbers=False)
+
+
+def description(compared: Sequence[Comparison]) -> str:
+    """Lists what the figure shows, which the picture carries, so that a test tells what is stale."""
+    return "\n".join(f"{each.name} {each.way}: {each.shown}" for each in compared if each.way in TRACK)
+
+
+def draw(compared: Sequence[Comparison], folder: Path) -> Path:
+    """Draws the difference of each agent to the best rule, a column for each way to play; returns the path."""
+    from matplotlib.figure import Figure  # noqa: PLC0415 - optional dependency
+
+    blocks = [[each for each in compared if (each.measure == POINTS) == points] for points in (True, False)]
+    agents = [list(dict.fromkeys(each.name for each in block)) for block in blocks]
+    figure = Figure(figsize=(7.5, 1.6 + 0.2 * sum(map(len, agents))), layout="constrained")
+    grid = figure.subplots(2, len(TRACK), sharex="row", sharey="row", height_ratios=list(map(len, agents)))
+    for row, block, names, unit in zip(grid, blocks, agents, UNITS, strict=True):
+        for axes, way in zip(row, TRACK, strict=True):
+            dress(axes)
+            axes.axvline(0, color=INK, linewidth=1)
+            played = [each for each in block if each.way == way]
+            axes.set_visible(bool(played))
+            axes.tick_params(axis="x", labelsize=7)
+            axes.set_xlabel(unit, fontsize=8, color=INK)
+            for each in played:
+                index, apart, (mark, face, edge) = names.index(each.name), each.difference, VERDICTS[each.verdict]
+                axes.plot([apart.low, apart.high], [index, index], color=edge, linewidth=1.5)
+                axes.plot(apart.mean, index, mark, color=face, markeredgecolor=edge, markersize=4.5)
+        row[0].set_yticks(range(len(names)), names, fontsize=8)
+        row[0].set_ylim(len(names) - 0.5, -0.5)
+    for axes, title in zip(grid[0], TRACK.values(), strict=True):
+        axes.set_title(title, fontsize=10, color=INK)
+    grid[0][0].set_xticks([-10, -5, 0, 5])
+    below = grid[1][0]
+    below.set_xscale("symlog", linthresh=10, linscale=0.7)
+    below.set_xlim(*SHOWN)
+    below.set_xticks([-1000, -100, -10, 0, 10, 100], ["", "-100", "-10", "0", "10", "100"])
+    below.set_xticks([], minor=True)
+    for verdict, (mark, face, edge) in VERDICTS.items():
+        below.plot([], [], mark, color=face, markeredgecolor=edge, markersize=5, label=verdict)
+    title = "the agent beside the best rule there, with the 95 % interval"
+    figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=9, title=title, title_fontsize=9)
+    path = folder / PICTURE
+    with replace_when_written(path) as temporary:
+        metadata = {"Software": None, "Description": description(compared)}
+        figure.savefig(temporary, dpi=120, metadata=metadata)
+    return path
 
 
 def tau_of(first: FloatArray, second: FloatArray) -> tuple[float, float, float]:
     """Returns Kendall's tau of two orders by means, (num_policies, num_episodes) each, and its 95 % interval."""
     draws = np.random.default_rng(0).integers(0, first.shape[1], (NUM_RESAMPLES, first.shape[1]))
-    taus = [kendall_tau(first[:, draw].mean(axis=1), second[:, draw].mean(axis=1)) for draw in draws]
+    taus = kendall_tau(*(each[:, draws].mean(axis=2) for each in (first, second)))
     tail = 50 * (1 - CONFIDENCE)
-    low, high = np.percentile(taus, [tail, 100 - tail])
-    return kendall_tau(first.mean(axis=1), second.mean(axis=1)), float(low), float(high)
+    tau, low, high = kendall_tau(first.mean(axis=1), second.mean(axis=1)), *np.percentile(taus, [tail, 100 - tail])
+    return float(tau), float(low), float(high)
 
 
-def kendall_tau(first: FloatArray, second: FloatArray) -> float:
-    """Returns Kendall's tau-b of two orders: 1 for the same, -1 for the reverse; pairs that are equal weigh less."""
-    signs = [np.sign(each[:, None] - each[None, :])[np.triu_indices(len(each), 1)] for each in (first, second)]
-    weight = np.sqrt(np.count_nonzero(signs[0]) * np.count_nonzero(signs[1]))
-    return float((signs[0] * signs[1]).sum() / weight) if weight else 0.0
+def kendall_tau(first: FloatArray, second: FloatArray) -> FloatArray:
+    """Returns Kendall's tau-b of orders, (num_policies, ...) to (...): 1 for the same, -1 for the reverse.
+
+    Pairs that are equal weigh less; where all are, it is 0.
+    """
+    one, other = np.triu_indices(len(first), 1)
+    signs = [np.sign(each[one] - each[other]) for each in (first, second)]
+    weight = np.sqrt(np.prod([np.count_nonzero(each, axis=0) for each in signs], axis=0))
+    tau: FloatArray = (signs[0] * signs[1]).sum(axis=0) / np.maximum(weight, 1.0)
+    return tau

@@ -4,13 +4,16 @@ import re
 
 import numpy as np
 import pytest
+from PIL import Image
 
+from benchmarks.packets import survivors
 from benchmarks.packets.against_ns3 import SETTINGS, by_class, within_leaf
 from benchmarks.packets.against_ns3 import play as play_flows
-from benchmarks.packets.from_fluid import AGENTS, NUM_EPISODES, SUITE, play, ways_of
+from benchmarks.packets.from_fluid import NUM_EPISODES, SUITE, play, ways_of
 from benchmarks.packets.from_fluid import SETTINGS as PLAYED
 from benchmarks.packets.page import DOCUMENT, FIGURES, FROM_FLUID, document, draw
-from benchmarks.packets.survivors import compare, kendall_tau
+from benchmarks.packets.survivors import AGENTS, TRACK, compare, kendall_tau
+from benchmarks.registry_tables import ROOT, with_part
 from flowsched_gym.core.files import read_json
 from tests.packets.test_ns3 import columns, flow_columns
 
@@ -20,7 +23,7 @@ def test_the_page_and_its_picture_are_made_of_the_figures(tmp_path) -> None:
     text = document(figures, from_fluid)
     assert DOCUMENT.read_text(encoding="utf-8") == text, "run: python -m benchmarks.packets.against_ns3 FOLDER --write"
     drawn = draw(figures, tmp_path)
-    assert re.findall(r"\]\((\w+\.png)\)", text) == [drawn.name]
+    assert re.findall(r"\]\((\w+\.png)\)", text) == [drawn.name, survivors.PICTURE]
     assert drawn.stat().st_size > 10_000
     assert len(figures["runs"]) == 20
     for name, rules in PLAYED.items():
@@ -28,6 +31,33 @@ def test_the_page_and_its_picture_are_made_of_the_figures(tmp_path) -> None:
         assert set(rules) < policies, name
         assert policies - set(rules) <= set(AGENTS), name
     assert len(from_fluid["seeds"]) >= NUM_EPISODES
+
+
+def test_the_readme_the_track_of_the_leaderboard_and_their_figure_are_made_of_the_figures() -> None:
+    compared = compare(read_json(FROM_FLUID))
+    for name, content in survivors.parts(compared).items():
+        text = (ROOT / name).read_text(encoding="utf-8")
+        again = "python -m benchmarks.packets.from_fluid --settings --write"
+        assert text == with_part(text, survivors.PART, content), f"{name} is stale: {again}"
+        assert f"]({DOCUMENT.parent.relative_to((ROOT / name).parent)}/{survivors.PICTURE})" in text
+    with Image.open(DOCUMENT.with_name(survivors.PICTURE)) as picture:
+        assert picture.info["Description"] == survivors.description(compared), again
+
+
+def test_an_agent_and_few_rules_in_a_further_way_have_a_column_counts_and_a_panel(monkeypatch, tmp_path) -> None:
+    drawn = np.random.default_rng(0).uniform(size=(3, NUM_EPISODES)) + np.array([[3.0], [1.0], [9.0]])
+    policies = {name: {"fluid": each.tolist()} for name, each in zip(("cmaes", "sjf", "fifo"), drawn, strict=True)}
+    for policy, times in (("cmaes", 1.0), ("sjf", 9.0)):
+        policies[policy]["ns3"] = (times * drawn[0]).tolist()
+    monkeypatch.setattr(survivors, "TRACK", {**TRACK, "ns3": "in ns-3"})
+    measures = ("mean_fct", "deadline_hit_ratio")
+    compared = compare({"settings": {each: {"metric": each, "policies": policies} for each in measures}})
+    found = [(each.way, each.rule, each.verdict) for each in compared]
+    assert found[:2] == [("fluid", "sjf", "worse"), ("ns3", "sjf", "better")]
+    assert found[2:] == [("fluid", "fifo", "worse"), ("ns3", "sjf", "worse")]
+    assert "| worse | 2 | in ns-3 | 1 | 0 | 1 |" in survivors.counts(compared)
+    assert "| **better** +88.9 " in survivors.track(compared, survivors.TRACK)
+    assert survivors.draw(compared, tmp_path).stat().st_size > 10_000
 
 
 def test_a_comparison_says_better_worse_or_equal_by_the_interval_and_the_measure() -> None:
@@ -41,7 +71,7 @@ def test_a_comparison_says_better_worse_or_equal_by_the_interval_and_the_measure
     (same,) = compare(
         {"settings": {"some": {"metric": "mean_fct", "policies": {"cmaes": policies["sjf"], "sjf": policies["sjf"]}}}}
     )
-    assert (same.verdict, same.mean) == ("equal", 0.0)
+    assert (same.verdict, same.difference.mean) == ("equal", 0.0)
 
 
 @pytest.mark.parametrize(("setting", "name"), [("d11", "dm50s1"), ("c11", "dm50s1")])
