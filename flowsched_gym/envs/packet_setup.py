@@ -11,11 +11,12 @@ from flowsched_gym.envs.drawing import Scene
 from flowsched_gym.envs.episode import EpisodeSetup
 from flowsched_gym.flows.decisions import DecisionKind
 from flowsched_gym.flows.fields import Fields
+from flowsched_gym.flows.stages import Barrier
 from flowsched_gym.ns3 import Ns3Simulation, Senders
 from flowsched_gym.packets.compiled import CompiledPackets, PacketNetworks
 from flowsched_gym.packets.parameters import Acks, NetworkParameters
 from flowsched_gym.packets.schedulers import PacketSetup, Scheduler
-from flowsched_gym.packets.simpy import FlowSimulation, PacketSimulation, TokenSimulation
+from flowsched_gym.packets.simpy import FlowSimulation, PacketSimulation, StagedSimulation, TokenSimulation
 from flowsched_gym.topology import Topology
 from flowsched_gym.workload import Workload
 
@@ -75,6 +76,8 @@ class PortsSetup(EpisodeSetup):
         self.check_links(workload)
         if self.num_tokens is not None:
             return TokenSimulation(workload, self.port)
+        if self.port.barrier is not None:
+            return StagedSimulation(workload, self.port)
         return (PacketSimulation if self.port.parameters.are_told else FlowSimulation)(workload, self.port)
 
     def new_batch(self, num_networks: int, workload: Workload, num_threads: int = 1) -> PacketNetworks:
@@ -112,6 +115,10 @@ class PortsSetup(EpisodeSetup):
             if self.num_tokens is not None:
                 begun = records.grant_time + self.topology.path_delay(path)
             active = np.flatnonzero((begun < now) & (remaining > 0.0))
+            if self.port.barrier is not None:
+                assert not isinstance(simulation, TokenSimulation)
+                begun, active = simulation.state.arrival_time, np.sort(simulation.active)
+                active = active[begun[active] < now]
             rate = np.zeros(records.num_flows)
             rate[active] = (volume - remaining)[active] / (now - begun[active])
         return Scene(
@@ -188,6 +195,7 @@ def setup_ports(
     period: Period | None = None,
     num_tokens: int | None = None,
     steers: bool = False,
+    barrier: Barrier | None = None,
     flow_fields: Fields = (),
     episode_fields: Fields = (),
     kind: type[PortsSetup] = PortsSetup,
@@ -201,5 +209,6 @@ def setup_ports(
         asks=asks,
         period=period,
         steers=steers,
+        barrier=barrier,
     )
     return kind(topology=topology, port=port, flow_fields=flow_fields, episode_fields=episode_fields)

@@ -1,6 +1,6 @@
 """Packets beside the fluid in SimPy: ports, senders and what passes between them."""
 
-from flowsched_gym.packets.simpy.asking import FlowSimulation, PacketSimulation
+from flowsched_gym.packets.simpy.asking import FlowSimulation, PacketSimulation, StagedSimulation
 from flowsched_gym.packets.simpy.detecting import DetectingReplay
 from flowsched_gym.packets.simpy.network import Network
 from flowsched_gym.packets.simpy.port import PacketLog, QueueCounter
@@ -15,6 +15,7 @@ __all__ = [
     "PacketServing",
     "PacketSimulation",
     "QueueCounter",
+    "StagedSimulation",
     "TokenSimulation",
     "ToldReplay",
 ]

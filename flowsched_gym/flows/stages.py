@@ -3,6 +3,7 @@
 See TAFE, section III.
 """
 
+from collections.abc import Callable
 from enum import IntEnum, StrEnum
 from typing import Final, NamedTuple
 
@@ -132,6 +133,34 @@ def _join_groups(stages: Stages, first: int, task: IntArray, depth: IntArray) ->
     stages.working[first + order] = np.repeat(working, sizes)
     inside = np.flatnonzero(~begins)
     stages.next_in_group[first + order[inside - 1]] = order[inside]
+
+
+class Turns:
+    """Finds which flows go on to their next stage, and calls ``start`` with each; machine code has loops of its own."""
+
+    def __init__(self, stages: Stages, start: Callable[[int], object]) -> None:
+        self._stages = stages
+        self._start = start
+
+    def arrive(self, row: int) -> None:
+        """Takes in a flow that arrives: it goes on if it waits for no other."""
+        if stops_waiting(row, self._stages):
+            self._start(row)
+
+    def finish(self, row: int) -> None:
+        """Lets the flows that come after this one begin, if they wait for no other."""
+        stages = self._stages
+        for index in range(stages.first_follower[row], stages.first_follower[row + 1]):
+            self.arrive(int(stages.followers[index]))
+
+    def end_work(self, row: int) -> None:
+        """Takes in a flow whose CPU work is done: it goes on, and others with it, if that opens its barrier."""
+        if barrier_opens(row, 0, self._stages):
+            member = int(self._stages.group[row])
+            while member != NOBODY:
+                if waits_at_barrier(row, member, self._stages):
+                    self._start(member)
+                member = int(self._stages.next_in_group[member])
 
 
 @inlined_rule
