@@ -159,7 +159,7 @@ def _touch(row: int, a: Asking) -> None:
 @inlined_part
 def granted_time(a: Asking) -> float:
     """Returns when the flow begins whose path has been chosen, in s, or inf."""
-    return min(a.granted_at[0], next_start(a.staging))
+    return min(a.granted_at[0], next_start(a.staging))  # type: ignore[no-any-return]  # a float
 
 
 @inlined_part
@@ -228,7 +228,7 @@ def count_asked(a: Asking) -> int:
     first, count = a.numbers[FIRST], a.numbers[ASKED]
     if a.kind == ORDER:
         return count_first_contest(a.asked, first, first + count, a.controls.path, a.network)
-    return min(count, 1)
+    return min(count, 1)  # type: ignore[no-any-return]  # a number
 
 
 @inlined_part

@@ -54,7 +54,7 @@ class TAFEThresholdsConfig(TAFEConfig):
         for name, plain in (("cpus", None), ("barrier", Barrier.FLOW)):
             if self.packets is not None and getattr(self, name) != plain:
                 raise ConfigError(
-                    f"{name} is {shown(getattr(self, name))}, and packets are given: here, their flows have no CPU work"
+                    f"{name} is {shown(getattr(self, name))}, and packets are given: their flows have no CPU work"
                 )
         if self.packets is not None and self.demotion is not Demotion.SENT:
             raise ConfigError(
