@@ -32,7 +32,8 @@ class TAFETasksEnv(DecisionEnv[TaskRules]):
     several resources are concerned in one instant, the links come first, then the CPUs by their hosts, one decision
     each. The chosen flow goes before all others, on its CPU and on the network; the others keep their order, in which
     an earlier choice stands before a later arrival. What the first flow leaves idle serves the next ones. On one link
-    the chosen flow alone sends, and on one CPU it alone runs, until the next decision.
+    the chosen flow alone sends, and on one CPU it alone runs, until the next decision. Over ``packets`` it is the same
+    on CPUs; a flow opens its connection when its work is done, and on the network its packets go first at every port.
 
     ## Action Space
     ``Discrete(f)``: the slot whose flow goes first; slot 0 is the flow that was ready first. An empty slot is legal,
