@@ -125,8 +125,8 @@ class PacketNetwork(NamedTuple):
         token_time: Time in s that a request, or a token, travels, (num_flows,).
         topology: The links and paths, as a fluid has them.
         links: Links and paths as rules know them; links that have failed have no capacity.
-        stages: What flows go through before they send; ``None`` where they begin as they arrive.
         path: Path of each flow there, (num_flows,); of those that its packets take in turns, the first.
+        stages: What flows go through before they send; ``None`` where they begin as they arrive.
     """
 
     flows: PacketFlows
@@ -157,6 +157,8 @@ class PacketNetwork(NamedTuple):
     def begin_time(self) -> FloatArray:
         """When each flow begins, or its request for a token arrives, in s, (num_flows,)."""
         times = self.flows.arrival_time
+        if self.stages is not None:  # it is late when it has come to send
+            return times
         return times + (self.flows.late if self.num_tokens is None else self.token_time)
 
     @property

@@ -31,8 +31,8 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "tasks-alibaba": (
         "TAFETasks",
         {
-            **{"packets": "cubic", "tasks": 6, "workload": "tafe-alibaba", "information": "full"},
-            **{"topology": "big-switch", "cpus": [0.5], "barrier": "task"},
+            **{"packets": {**PRESETS["cubic"], "start_jitter": 1e-4}, "tasks": 6, "workload": "tafe-alibaba"},
+            **{"topology": "big-switch", "cpus": [0.5], "barrier": "task", "information": "full"},
         },
     ),
     "task-thresholds": (
@@ -254,7 +254,7 @@ def play_by(env: Any, choose: Callable[[list[int]], int], seed: int = 0) -> tupl
     return env.records().completion_time.tolist(), env
 
 
-@pytest.mark.parametrize("packets", [patient(), "dctcp"])
+@pytest.mark.parametrize("packets", [patient(), patient() | {"start_jitter": 1e-4}, "dctcp"])
 def test_a_flow_alone_takes_its_cpu_work_and_then_the_time_of_its_packets(packets: Any) -> None:
     (alone,), _ = play_tasks([0.0], min, packets=packets)
     (end,), env = play_tasks([3.0], min, packets=packets)

@@ -47,11 +47,13 @@ class Staging(NamedTuple):
     Attributes:
         stages: Their stages, and ``cpus`` on which they work.
         starts: Flows by when they go on to their next stage.
+        late: By how many s the source of each flow begins to send later than it could, (num_flows,).
     """
 
     stages: Stages
     cpus: Cpus
     starts: Heap
+    late: FloatArray
 
 
 class Asking(NamedTuple):
@@ -97,7 +99,8 @@ def new_asking(network: PacketNetwork) -> Asking:
     flows = None if period is None else period.flows
     staging = None
     if network.stages is not None:
-        staging = Staging(network.stages, new_cpus(network.links, num_flows), new_heap(num_flows))
+        cpus = new_cpus(network.links, num_flows)
+        staging = Staging(network.stages, cpus, new_heap(num_flows), network.flows.late.copy())
     return Asking(
         kind=int(network.asks),
         seconds=np.inf if seconds is None else seconds,
@@ -316,7 +319,7 @@ def goes_on(now: float, t: Tables, s: Any, a: Asking, g: Staging | None) -> int:
         member = g.stages.group[row]
         while member != NOBODY:
             if waits_at_barrier(row, member, g.stages):
-                set_time(member, now, g.starts)
+                set_time(member, now + g.late[member], g.starts)
             member = g.stages.next_in_group[member]
     return NONE
 

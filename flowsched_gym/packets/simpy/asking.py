@@ -12,7 +12,7 @@ from flowsched_gym.core.errors import SimulationError
 from flowsched_gym.core.periods import PeriodDecision
 from flowsched_gym.core.simpy_environment import Periods
 from flowsched_gym.flows.decisions import NOBODY, DecisionKind, Order, OrderDecision, PathDecision, Rows
-from flowsched_gym.flows.stages import ON_CPU, Turns, begin_sending, begin_work
+from flowsched_gym.flows.stages import AT_BARRIER, ON_CPU, Turns, begin_sending, begin_work
 from flowsched_gym.flows.state import FlowState, new_controls
 from flowsched_gym.flows.tokens import Destination
 from flowsched_gym.packets.decision import PacketDecision, Pending
@@ -246,6 +246,7 @@ class StagedSimulation(FlowSimulation):
         self._stages = self.network.stages
         self._cpus = new_cpus(self._links, workload.num_flows)
         self._turns = Turns(self._stages, self._go_on)
+        self._late = self.network.flows.late.tolist()
         self._turn_of: dict[int, Event] = {}
         self._work_done: dict[int, Event] = {}
         self._forecasts: dict[int, Event] = {}
@@ -296,7 +297,8 @@ class StagedSimulation(FlowSimulation):
         return event
 
     def _go_on(self, row: int) -> None:
-        self.env.at(self.env.now, PacketEventKind.START, row, self._turn_of.pop(row))
+        late = self._late[row] if self._stages.stage[row] == AT_BARRIER else 0.0
+        self.env.at(self.env.now + late, PacketEventKind.START, row, self._turn_of.pop(row))
 
     def _cpu_of(self, row: int) -> int:
         return int(self._stages.cpu_path[row]) - self._cpus.first_path
