@@ -66,7 +66,7 @@ SURVIVES_TEXT: Final = """\
 `python -m benchmarks.packets.from_fluid --write` plays kept agents, which were trained in a fluid, and rules of their
 settings in ten test episodes: in the fluid, and in the same environment over packets (`packets="dctcp"`, `"cubic"`,
 `"reno"`), with 95 % intervals over paired episodes, each by itself. [Each agent](../README.md#packets) is in the
-leaderboard's track *packets*. Links that come up again, and thresholds of tasks that work on CPUs, are in no packets."""
+leaderboard's track *packets*. Links that come up again and thresholds of tasks that work on CPUs are in no packets."""
 TRACK_TEXT: Final = """\
 Track *packets*: kept agents, rules and random play ten of these episodes over packets. Cells: verdict, **bold** if
 not that in the fluid; difference to the best rule played there, positive if better, in points or % of its mean; both
