@@ -199,9 +199,7 @@ class SimulatedNetwork(ABC):
         discipline.begin_flow(self.env.now, 0, row, self.state, self.controls, discipline.record)
 
     def _wait_for_others(self, row: int) -> ProcessGenerator:
-        event = self._turn_of[row] = self.env.event()
-        self._turns.arrive(row)
-        yield event
+        yield self._turns.to_begin(row)
 
     def _work(self, row: int) -> ProcessGenerator:
         """Runs a flow on the CPU of its source, until the work that it has there is done."""
@@ -213,9 +211,7 @@ class SimulatedNetwork(ABC):
 
     def _wait_for_task(self, row: int) -> ProcessGenerator:
         """Waits until the CPU work of those flows of its task is done for which a flow waits."""
-        event = self._turn_of[row] = self.env.event()
-        self._turns.end_work(row)
-        yield event
+        yield self._turns.to_send(row)
         self.links.advance()
         begin_sending(row, self.state, self.controls, self._stages)
 
@@ -353,9 +349,4 @@ class SimulatedNetwork(ABC):
         self._stages = new_stages(1, workload.num_flows, 0 if workload.after is None else workload.after.num_pairs)
         work_path = cpu_path(topology, workload.source) if topology.num_cpus else path
         fill_stages(self._stages, 0, workload, cpu_path=work_path, path=path, volume=self._volume, barrier=barrier)
-        self._turn_of: dict[int, Event] = {}
-        self._turns = Turns(self._stages, self._start)
-
-    def _start(self, row: int) -> None:
-        """Lets a flow go on to its next stage, all of one instant in the order of their rows."""
-        self.env.at(self.env.now, EventKind.START, row, self._turn_of.pop(row))
+        self._turns = Turns(self.env, EventKind.START, self._stages)

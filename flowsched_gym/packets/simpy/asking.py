@@ -1,6 +1,5 @@
 """Episodes of packets in SimPy that ask an agent once per period, who goes first, or for a path."""
 
-from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -12,7 +11,7 @@ from flowsched_gym.core.errors import SimulationError
 from flowsched_gym.core.periods import PeriodDecision
 from flowsched_gym.core.simpy_environment import Periods
 from flowsched_gym.flows.decisions import NOBODY, DecisionKind, Order, OrderDecision, PathDecision, Rows
-from flowsched_gym.flows.stages import AT_BARRIER, ON_CPU, Turns, begin_sending, begin_work
+from flowsched_gym.flows.stages import ON_CPU, Turns, begin_sending, begin_work
 from flowsched_gym.flows.state import FlowState, new_controls
 from flowsched_gym.flows.tokens import Destination
 from flowsched_gym.packets.decision import PacketDecision, Pending
@@ -245,9 +244,7 @@ class StagedSimulation(FlowSimulation):
         assert self.network.stages is not None
         self._stages = self.network.stages
         self._cpus = new_cpus(self._links, workload.num_flows)
-        self._turns = Turns(self._stages, self._go_on)
-        self._late = self.network.flows.late.tolist()
-        self._turn_of: dict[int, Event] = {}
+        self._turns = Turns(self.env, PacketEventKind.START, self._stages, self.network.flows.late.tolist())
         self._work_done: dict[int, Event] = {}
         self._forecasts: dict[int, Event] = {}
 
@@ -274,7 +271,7 @@ class StagedSimulation(FlowSimulation):
 
     def _before_sending(self, row: int) -> ProcessGenerator:
         """Process of a flow from its arrival until it sends, in stages as the fluid's."""
-        yield self._turn(row, self._turns.arrive)
+        yield self._turns.to_begin(row)
         has_work = begin_work(self.now, row, self.state, self._controls, self._stages)
         self._cpus.rank[row] = self._setup.scheduler.serve_last(row, self.record)
         if has_work:
@@ -286,19 +283,9 @@ class StagedSimulation(FlowSimulation):
             end_work(cpu, self.state, self._cpus)
             self._leave(row)
             self._choose_work(cpu)
-        yield self._turn(row, self._turns.end_work)
+        yield self._turns.to_send(row)
         begin_sending(row, self.state, self._controls, self._stages)
         self._start(row)
-
-    def _turn(self, row: int, take_in: Callable[[int], None]) -> Event:
-        """Takes in a flow that may have to wait; the event happens when it goes on."""
-        event = self._turn_of[row] = self.env.event()
-        take_in(row)
-        return event
-
-    def _go_on(self, row: int) -> None:
-        late = self._late[row] if self._stages.stage[row] == AT_BARRIER else 0.0
-        self.env.at(self.env.now + late, PacketEventKind.START, row, self._turn_of.pop(row))
 
     def _cpu_of(self, row: int) -> int:
         return int(self._stages.cpu_path[row]) - self._cpus.first_path
