@@ -7,7 +7,7 @@ from heapq import heappush
 from typing import Final
 
 from simpy import Environment
-from simpy import Event as Event  # noqa: PLC0414  # for annotations where no SimPy is imported
+from simpy import Event as Event  # noqa: PLC0414 - for annotations elsewhere
 from simpy.events import ProcessGenerator
 
 from flowsched_gym.core.errors import SimulationError
