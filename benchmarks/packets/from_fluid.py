@@ -1,11 +1,13 @@
 """Plays what was learned in the fluid, and rules, in packets: ``python -m benchmarks.packets.from_fluid``.
 
 Kept agents of settings of the leaderboard, and rules, play test episodes in the fluid and with ``packets=`` in the same
-environment. ``--write`` keeps the figures in ``from_fluid.json``, and writes what is made of them: the page, the
-figure, the track *packets* of the leaderboard and the table of the README. ``--settings --write`` plays nothing.
+environment; ``--ns3`` plays those of Artemis in ns-3 itself. ``--write`` keeps the figures in ``from_fluid.json``, and
+writes what is made of them: the page, the figure, the track *packets* of the leaderboard and the table of the README.
+``--settings --write`` plays nothing.
 """
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +20,7 @@ from flowsched_gym.leaderboard import load_suite
 from flowsched_gym.players import find_player, kept_agents
 
 SUITE: Final = load_suite("standard")
+Ways = Callable[[dict[str, Any]], dict[str, dict[str, Any]]]
 NUM_EPISODES: Final = 10
 ARTEMIS: Final = ("skip-late", "feasible-first", "sjf", "lifo", "edf", "random")
 ORDERS: Final = ("vdg", "srpt", "sjf", "fifo", "random")
@@ -83,6 +86,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Plays what was learned in the fluid in packets.")
     parser.add_argument("--episodes", type=int, default=NUM_EPISODES, help="test episodes of each setting")
     parser.add_argument("--settings", nargs="*", default=list(SETTINGS), choices=SETTINGS, help="those to play anew")
+    parser.add_argument("--ns3", action="store_true", help="play these, of Artemis, in ns-3 and nowhere else")
     parser.add_argument("--write", action="store_true", help=f"keep {FROM_FLUID.name} and what is made of it")
     parser.add_argument("--learned", type=Path, help="folder of runs, such as ``runs``, by the names of ``LEARNED``")
     options = parser.parse_args()
@@ -90,7 +94,11 @@ def main() -> None:
     figures = read_json(FROM_FLUID)
     figures |= {"package_version": flowsched_gym.__version__, "seeds": list(seeds)}
     for name in options.settings:
-        figures["settings"][name] = {"metric": SUITE.settings[name].metric, "policies": measure(name, seeds)}
+        if options.ns3:
+            for policy, played in measure(name, seeds, ways_in_ns3).items():
+                figures["settings"][name]["policies"][policy] |= played
+        else:
+            figures["settings"][name] = {"metric": SUITE.settings[name].metric, "policies": measure(name, seeds)}
         if options.write:
             write_json(figures, FROM_FLUID)
     if options.learned is not None:
@@ -107,7 +115,7 @@ def main() -> None:
         print(f"written to {FROM_FLUID} and the pages made of it")
 
 
-def measure(name: str, seeds: range) -> dict[str, dict[str, list[float]]]:
+def measure(name: str, seeds: range, ways_of: Ways | None = None) -> dict[str, dict[str, list[float]]]:
     """Plays the kept agents of a setting, and rules; returns its metric by policy, way and episode."""
     setting, kept = SUITE.settings[name], kept_agents()
     agents = [f"{name}/{each}" for each in AGENTS if f"{name}/{each}" in kept]
@@ -115,7 +123,7 @@ def measure(name: str, seeds: range) -> dict[str, dict[str, list[float]]]:
     for policy in (*agents, *SETTINGS[name]):
         own = kept[policy].kwargs if policy in kept else setting.arguments(find_player(policy, setting.spec))
         text = f"model:{policy}" if policy in kept else policy
-        ways = ways_of({**setting.kwargs, **own, "engine": "compiled"})
+        ways = (ways_of or ways_in_packets)({**setting.kwargs, **own, "engine": "compiled"})
         label = policy.removeprefix(f"{name}/")
         found[label] = {way: play(name, text, kwargs, seeds) for way, kwargs in ways.items()}
         means = {way: f"{sum(each) / len(each):.4g}" for way, each in found[label].items()}
@@ -142,11 +150,11 @@ def play_learned(name: str, folder: Path, before: dict[str, dict[str, list[float
     found = {"before": before["cmaes"][way]}
     tuned = [TUNED[name]] if name in TUNED else []
     for label, text in (("after", str(folder / name / "model.zip")), *zip(tuned, tuned, strict=True)):
-        found[label] = play(name, text, ways_of(given)[way], seeds)
+        found[label] = play(name, text, ways_in_packets(given)[way], seeds)
     return {"way": way, "policies": {**found, **{rule: before[rule][way] for rule in SETTINGS[name]}}}
 
 
-def ways_of(given: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def ways_in_packets(given: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Lists how a setting is played: as it is, in packets, and, where it has few tokens, in both with more of them."""
     plain = {key: value for key, value in given.items() if key not in TOLD}
     ways = {"fluid": given, "dctcp": {**plain, "packets": "dctcp"}, "cubic": {**plain, "packets": "cubic"}}
@@ -156,6 +164,13 @@ def ways_of(given: dict[str, Any]) -> dict[str, dict[str, Any]]:
         return ways
     more = {"k": MORE_TOKENS * given["k"]}
     return {**ways, "fluid, more tokens": {**given, **more}, "cubic, more tokens": {**ways["cubic"], **more}}
+
+
+def ways_in_ns3(given: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Lists how a setting of Artemis is played in ns-3: with the TCP of 2018, or with Cubic and more tokens."""
+    ways = ways_in_packets(given)
+    name, way = ("ns3", "reno") if "reno" in ways else ("ns3, more tokens", "cubic, more tokens")
+    return {name: {**ways[way], "engine": "ns3"}}
 
 
 if __name__ == "__main__":

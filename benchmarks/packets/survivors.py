@@ -20,10 +20,20 @@ from flowsched_gym.evaluation.written import format_interval
 
 AGENTS: Final = ("distilled", "cmaes", "ppo", "static")
 """Names of kept agents."""
-TRACK: Final = {"fluid": "in the fluid", "dctcp": "over DCTCP", "cubic": "over Cubic", "reno": "over Reno"}
+TRACK: Final = {
+    "fluid": "in the fluid",
+    "dctcp": "over DCTCP",
+    "cubic": "over Cubic",
+    "reno": "over Reno",
+    "ns3": "in ns-3",
+}
 """Ways to play an agent that the track shows, and what they are called. Another way in the figures needs a line here,
 and has its column, its counts and its panel, also where few policies play it."""
-MORE_TOKENS: Final = {"fluid, more tokens": "in the fluid", "cubic, more tokens": "over Cubic"}
+MORE_TOKENS: Final = {
+    "fluid, more tokens": "in the fluid",
+    "cubic, more tokens": "over Cubic",
+    "ns3, more tokens": "in ns-3",
+}
 VERDICTS: Final = {"better": ("o", MET, MET), "equal": ("o", "white", FAINT), "worse": ("D", MISSED, MISSED)}
 """Markers of verdicts, their colours and those of their edges."""
 UNITS: Final = ("points of deadlines", "% of the rule's mean")
