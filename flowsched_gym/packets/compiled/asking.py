@@ -11,7 +11,7 @@ from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.flows.decisions import DecisionKind, Order
 from flowsched_gym.flows.state import Controls, new_controls
 from flowsched_gym.machine_code.decorators import chosen_by_type, inlined_part
-from flowsched_gym.packets.compiled.links import pace, take_path
+from flowsched_gym.packets.compiled.detecting import DetectingSenders, pace, take_path
 from flowsched_gym.packets.compiled.queues import bring_forward
 from flowsched_gym.packets.compiled.state import COMPLETED, Tables, whole
 from flowsched_gym.packets.contract import Scheduler
@@ -177,7 +177,7 @@ def begins_period(num_over: int, a: Asking) -> bool:
 
 
 @inlined_part
-def carry_out(now: float, order: int, index: int, t: Tables, s: Any, a: Asking) -> None:
+def carry_out(now: float, order: int, index: int, t: Tables, s: DetectingSenders, a: Asking) -> None:
     """Carries out an ``Order`` about flows, or to go on."""
     numbers = a.numbers
     if order == SERVE_FIRST:
