@@ -12,8 +12,9 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.envs.actions import no_actions, num_options, read_action, read_actions
-from flowsched_gym.envs.base import ONLY, FlowSchedEnv, Observation
+from flowsched_gym.envs.base import NS3, ONLY, FlowSchedEnv, Observation
 from flowsched_gym.envs.columns import Layout
 from flowsched_gym.envs.episode import EpisodeBatch, EpisodeSetup
 from flowsched_gym.envs.packet_setup import PortsSetup
@@ -59,6 +60,8 @@ class DecisionEnv(FlowSchedEnv[Any], Generic[Rules]):
             max_decisions=max_decisions,
             engine=engine,
         )
+        if engine == NS3 and not self.is_of_packets:
+            raise ConfigError("engine is 'ns3' and packets is None: ns-3 sends packets; give packets='dctcp' or others")
         self.rules = rules
         self.action_space = action_space
         self.num_actions = num_options(action_space) if hasattr(rules, "mask") else 0

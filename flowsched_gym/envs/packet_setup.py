@@ -7,14 +7,16 @@ import numpy as np
 
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.periods import Period
+from flowsched_gym.envs.base import NS3
 from flowsched_gym.envs.drawing import Scene
 from flowsched_gym.envs.episode import EpisodeSetup
 from flowsched_gym.flows.decisions import DecisionKind
 from flowsched_gym.flows.fields import Fields
-from flowsched_gym.ns3 import Ns3Simulation, Senders
+from flowsched_gym.ns3 import Ns3Simulation, PathSimulation, Senders
+from flowsched_gym.ns3 import TokenSimulation as TokensOnNs3
 from flowsched_gym.packets.compiled import CompiledPackets, PacketNetworks
-from flowsched_gym.packets.parameters import Acks, NetworkParameters
-from flowsched_gym.packets.schedulers import PacketSetup, Scheduler
+from flowsched_gym.packets.parameters import Acks, NetworkParameters, Paths
+from flowsched_gym.packets.schedulers import Fifo, PacketSetup, Scheduler
 from flowsched_gym.packets.simpy import FlowSimulation, TokenSimulation
 from flowsched_gym.topology import Topology
 from flowsched_gym.workload import Workload
@@ -118,20 +120,11 @@ class PortsSetup(EpisodeSetup):
 
 
 class Ns3Setup(PortsSetup):
-    """The same in ns-3 itself, for flows that need tokens, around one switch; see ``flowsched_gym.ns3``."""
+    """The same in ns-3 itself, where an agent grants tokens or chooses paths; see ``flowsched_gym.ns3``."""
 
     def check(self, workload: Workload) -> None:
         """Checks what ``PortsSetup`` does, and that ns-3 has such senders."""
         super().check(workload)
-        self._senders(workload)
-
-    def simulate(self, workload: Workload) -> Ns3Simulation:
-        """Begins an episode on ns-3."""
-        self.check_links(workload)
-        assert self.num_tokens is not None
-        return Ns3Simulation(workload, self.topology, self.num_tokens, self._senders(workload))
-
-    def _senders(self, workload: Workload) -> Senders:
         parameters = self.port.parameters
         for name, value, known in (
             ("transport", parameters.transport, ("dctcp", "cubic", "newreno", "reno")),
@@ -139,28 +132,45 @@ class Ns3Setup(PortsSetup):
             ("payload", parameters.payload, (int(parameters.payload),)),
             ("acks", str(parameters.acks), (str(Acks.PACKETS),)),
             ("handshake", parameters.handshake, (True,)),
+            ("paths", str(parameters.paths), (str(Paths.FLOW),)),
         ):
             if value not in known:
-                allowed = " or ".join(map(repr, known))
-                raise ConfigError(f"packets has {name} {shown(value)}: in ns-3, it must be {allowed}")
-        limits = parameters.limits(np.ones(1, dtype=np.bool_))
-        options = {
-            "transport": parameters.transport,
-            "segment": int(parameters.payload),
-            "timestamps": int(parameters.header == HEADERS_OF_NS3[1]),
-            "window": int(parameters.window),
-            "least-timer": parameters.min_rto,
-            "ack-every": parameters.ack_every,
-            "ack-delay": parameters.ack_delay,
-            "receive-buffer": int((parameters.receive_window or 0) * parameters.payload),
-            "room": int(min(limits.room[0], MOST_BYTES)),
-            "mark": int(min(limits.unmarked[0], MOST_BYTES)),
-        }
-        network = self.port.network(workload)
+                raise ConfigError(
+                    f"packets has {name} {shown(value)}: in ns-3, it must be {' or '.join(map(repr, known))}"
+                )
+        if not isinstance(self.port.scheduler, Fifo):
+            raise ConfigError("discipline has ports that are not first in, first out: in ns-3, they must be")
+
+    def simulate(self, workload: Workload) -> Ns3Simulation:
+        """Begins an episode on ns-3."""
+        self.check_links(workload)
+        if self.num_tokens is None:
+            return PathSimulation(workload, self.topology, self._senders(workload))
+        return TokensOnNs3(workload, self.topology, self._senders(workload), self.num_tokens)
+
+    def _senders(self, workload: Workload) -> Senders:
+        parameters, network = self.port.parameters, self.port.network(workload)
+        room, mark = np.zeros((2, self.topology.num_links), dtype=np.int64)
+        for array, limits in ((room, network.limits.room), (mark, network.limits.unmarked)):
+            array[network.link_of_port] = np.minimum(limits, MOST_BYTES)
         return Senders(
-            options=options,
+            options={
+                "transport": parameters.transport,
+                "segment": int(parameters.payload),
+                "timestamps": int(parameters.header == HEADERS_OF_NS3[1]),
+                "window": int(parameters.window),
+                "least-timer": parameters.min_rto,
+                "ack-every": parameters.ack_every,
+                "ack-delay": parameters.ack_delay,
+                "receive-buffer": int((parameters.receive_window or 0) * parameters.payload),
+            },
             payload=int(parameters.payload),
             header=int(parameters.header),
+            room=room,
+            mark=mark,
+            links=network.links,
+            path=network.path,
+            back=network.back.first + network.back.turn,
             late=network.flows.late,
             ideal_fct=network.ideal_fct(),
         )
@@ -177,9 +187,10 @@ def setup_ports(
     steers: bool = False,
     flow_fields: Fields = (),
     episode_fields: Fields = (),
-    kind: type[PortsSetup] = PortsSetup,
+    engine: str = "",
 ) -> PortsSetup:
     """Sets ports up for an environment; see ``PacketSetup`` and ``EpisodeSetup``."""
+    kind = Ns3Setup if engine == NS3 else PortsSetup
     port = PacketSetup(
         scheduler=scheduler,
         topology=topology,

@@ -6,14 +6,14 @@ import shlex
 import shutil
 import subprocess
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from flowsched_gym.core.errors import MissingDependencyError, SimulationError
 from flowsched_gym.machine_code.messages import HINT, ONCE, tell
 
-SOURCE: Final = Path(__file__).with_name("star.cc")
+SOURCE: Final = Path(__file__).with_name("network.cc")
 MODULES: Final = ("internet", "point-to-point", "traffic-control", "bridge", "network", "stats", "core")
 LONGEST: Final = 200
 """Characters of what a compiler says that are repeated."""
@@ -28,7 +28,7 @@ def build() -> Path:
         MissingDependencyError: There is no compiler, or it finds no ns-3.
     """
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "flowsched-gym"
-    program = folder / f"ns3-star-{hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]}"
+    program = folder / f"ns3-{hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]}"
     if program.exists():
         return program
     compiler = os.environ.get("CXX", "g++")
@@ -70,23 +70,31 @@ class Run(NamedTuple):
     received: dict[int, int]
 
 
-class Star:
-    """Hosts around one switch in ns-3, whose flows begin when they are told to; times are in ns.
+class Program:
+    """Hosts, switches and links in ns-3, and flows that begin when they are told to; times are in ns.
 
     Args:
-        options: Options of the program by their names, which ``star.cc`` lists.
+        options: Options of the program by their names; ``network.cc`` lists them, and what the lines of its input are.
+        cables: A line for each cable.
         flows: Source, destination and bytes of each flow.
     """
 
-    def __init__(self, options: dict[str, object], flows: Sequence[tuple[int, int, int]]) -> None:
-        given = [f"--{name}={value}" for name, value in (options | {"flows": len(flows)}).items()]
-        self._process = subprocess.Popen([build(), *given], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    def __init__(
+        self, options: Mapping[str, object], cables: Sequence[Sequence[object]], flows: Sequence[tuple[int, int, int]]
+    ) -> None:
+        given = {**options, "cables": len(cables), "flows": len(flows)}
+        self._process = subprocess.Popen(
+            [build(), *(f"--{name}={value}" for name, value in given.items())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         self._end = weakref.finalize(self, _end, self._process)
-        self._write(" ".join(map(str, flow)) for flow in flows)
+        self._write(" ".join(map(str, each)) for each in (*cables, *flows))
 
-    def start(self, row: int, time: int) -> None:
-        """Opens the connection of a flow at a time."""
-        self._write([f"s {row} {time}"])
+    def start(self, row: int, time: int, there: Sequence[int], back: Sequence[int]) -> None:
+        """Opens the connection of a flow at a time, on the links of a path, and of the way back."""
+        self._write([f"s {row} {time} {len(there)} {' '.join(map(str, there))} {len(back)} {' '.join(map(str, back))}"])
 
     def run(self, until: int) -> Run:
         """Runs to a time, or to the end of the first instant in which a flow's last byte is received."""

@@ -100,6 +100,7 @@ class PacketNetwork(NamedTuple):
         scheduler: The scheduler of each port.
         capacity: Capacity of each port in B/s, (num_ports,); those at which packets begin are the first ones.
         delay: Propagation delay in s of the link behind it, (num_ports,).
+        link_of_port: That link, (num_ports,).
         limits: What may wait.
         path_start: Where each path begins in ``path_ports``, (num_paths + 1,).
         path_ports: Ports of all paths, each with ``BEHIND`` at its end.
@@ -123,6 +124,7 @@ class PacketNetwork(NamedTuple):
     scheduler: Scheduler
     capacity: FloatArray
     delay: FloatArray
+    link_of_port: IntArray
     limits: PortLimits
     path_start: IntArray
     path_ports: IntArray

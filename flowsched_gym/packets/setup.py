@@ -239,6 +239,7 @@ def new_packet_network(
         scheduler=scheduler,
         capacity=capacity[order],
         delay=delay[order],
+        link_of_port=order,
         limits=limits,
         path_start=path_start + np.arange(len(path_start)),
         path_ports=np.insert(number[path_links], path_start[1:], BEHIND),

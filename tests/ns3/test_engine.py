@@ -1,4 +1,4 @@
-"""Artemis on ns-3: beside the other engines and times by hand, and what it refuses. Skipped where ns-3 is not there."""
+"""Episodes on ns-3: beside the other engines and times by hand, what is refused. Skipped where ns-3 is not there."""
 
 import copy
 import pickle
@@ -17,15 +17,21 @@ from flowsched_gym.cli.app import main
 from flowsched_gym.core.errors import ConfigError, MissingDependencyError, SimulationError
 from flowsched_gym.evaluation import evaluate
 from flowsched_gym.ns3 import build
+from flowsched_gym.ns3.cables import Cables
+from flowsched_gym.topology import Topology, fat_tree
 from tests.packets.test_artemis import flows_at, play_on
 
 ARTEMIS = "flowsched/Artemis-v0"
+MERP = "flowsched/MERPRoute-v0"
 SMALL: dict[str, Any] = {"workload": "gather-heavy", "bursts": 4, "k": 3, "f": 5, "packets": "cubic"}
 OTHERS: list[dict[str, Any]] = [
     {**SMALL, "packets": "dctcp", "defer": "to-back", "observation": "request"},
     {"workload": "gather-multi", "destinations": 3, "bursts": 6, "k": 3, "packets": "newreno", "defer": "wait"},
     {"workload": "gather-a1", "bursts": 3, "packets": "reno", "reward": "lagged"},
+    {"env_id": MERP, "flows": 60, "load": 0.6, "packets": "cubic", "link_delay_us": 5.0},
+    {"env_id": MERP, "flows": 60, "packets": "dctcp", "failures": 3, "slow_links": [(0, 0.5)]},
 ]
+NAMES = ["dctcp", "newreno", "reno", "paths", "failed and slow links"]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -36,8 +42,8 @@ def program() -> Path:
         pytest.skip(str(error))
 
 
-def make(engine: str = "ns3", **arguments: Any) -> Any:
-    return gym.make(ARTEMIS, engine=engine, **arguments).unwrapped
+def make(engine: str = "ns3", env_id: str = ARTEMIS, **arguments: Any) -> Any:
+    return gym.make(env_id, engine=engine, **arguments).unwrapped
 
 
 @pytest.mark.parametrize("packets", ["dctcp", "cubic", "newreno", "reno"])
@@ -72,7 +78,7 @@ def test_bytes_in_flight_are_what_the_receiver_lacks_and_a_token_returns_with_th
     assert one.layout.context_column(observation, "bytes_in_flight") == 0.0
 
 
-@pytest.mark.parametrize("arguments", OTHERS, ids=["dctcp", "newreno", "reno"])
+@pytest.mark.parametrize("arguments", OTHERS, ids=NAMES)
 def test_the_same_flows_and_actions_give_the_same_episode(arguments: dict[str, Any]) -> None:
     told = []
     for _ in range(2):
@@ -83,7 +89,7 @@ def test_the_same_flows_and_actions_give_the_same_episode(arguments: dict[str, A
     assert told[0] == told[1]
 
 
-@pytest.mark.parametrize("arguments", OTHERS, ids=["dctcp", "newreno", "reno"])
+@pytest.mark.parametrize("arguments", OTHERS, ids=NAMES)
 def test_episodes_are_close_to_those_of_our_packets(arguments: dict[str, Any]) -> None:
     played = []
     for engine in ("ns3", "compiled"):
@@ -95,7 +101,7 @@ def test_episodes_are_close_to_those_of_our_packets(arguments: dict[str, Any]) -
     theirs, ours = played
     assert (theirs.size == ours.size).all()
     assert (theirs.arrival_time == ours.arrival_time).all()
-    assert np.median(theirs.fct) == pytest.approx(np.median(ours.fct), rel=0.1)
+    assert np.median(theirs.fct) == pytest.approx(np.median(ours.fct), rel=0.15)
 
 
 def test_the_checker_of_gymnasium_and_pictures(capsys: pytest.CaptureFixture[str]) -> None:
@@ -128,7 +134,7 @@ def test_there_are_no_states_copies_and_vectors() -> None:
     with pytest.raises(ConfigError, match="vector environments are compiled"):
         gym.make_vec(ARTEMIS, 2, "vector_entry_point", engine="ns3", **SMALL)
     with pytest.raises(ConfigError, match="engine is 'ns3': it must be one of simpy, compiled"):
-        gym.make("flowsched/MERPOrder-v0", engine="ns3")
+        make(env_id="flowsched/MERPOrder-v0")
 
 
 @pytest.mark.parametrize(
@@ -145,12 +151,40 @@ def test_what_ns3_does_not_have_is_refused(packets: Any, message: str) -> None:
         make(**{**SMALL, "packets": packets})
 
 
+def test_networks_that_ns3_does_not_have_are_refused() -> None:
+    with pytest.raises(ConfigError, match="discipline has ports that are not first in, first out"):
+        make(env_id=MERP, packets="dctcp", discipline="srpt")
+    one_way = Topology(
+        name="one-way",
+        num_hosts=2,
+        capacity=np.ones(1),
+        delay=np.zeros(1),
+        link_names=("there",),
+        path_start=np.array([0, 1]),
+        path_links=np.array([0]),
+        pair_start=np.array([0, 0, 1, 1, 1]),
+    )
+    with pytest.raises(ConfigError, match="has the link 'there' with none back"):
+        Cables(one_way)
+    twice = fat_tree(arity=4, delay=np.arange(96) * 1e-6)
+    with pytest.raises(ConfigError, match="are a cable and differ in delay"):
+        Cables(twice)
+
+
+def test_cables_of_a_fat_tree_join_20_switches_of_four_ports() -> None:
+    cables = Cables(fat_tree(arity=4))
+    lines = cables.lines(np.zeros(96, dtype=np.int64), np.zeros(96, dtype=np.int64))
+    ports = np.bincount([int(str(end)) for line in lines for end in line[:2]])
+    assert len(lines) == 48
+    assert ports.tolist() == [1] * 16 + [4] * 20
+
+
 def test_a_program_that_ends_and_one_that_cannot_be_built_are_told_of_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     env = make(**SMALL)
     env.reset(seed=0)
-    env.simulation._star._process.kill()
+    env.simulation._program._process.kill()
     with pytest.raises(SimulationError, match="ns-3 has ended with status -9: the episode cannot go on"):
         play_on(env, seed=0)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -162,7 +196,7 @@ def test_a_program_that_ends_and_one_that_cannot_be_built_are_told_of_in_one_lin
     monkeypatch.setenv("CXX", "false")
     with pytest.raises(MissingDependencyError, match="false says"):
         build()
-    assert not list(tmp_path.rglob("ns3-star-*"))
+    assert not list(tmp_path.rglob("ns3-*"))
 
 
 @pytest.mark.exhaustive

@@ -48,7 +48,7 @@ def play_on(env: Any, seed: int) -> list[Any]:
     while not over:
         action = int(rng.choice(np.flatnonzero(env.action_masks())))
         observation, reward, terminated, truncated, info = env.step(action)
-        found.append((observation.tobytes(), reward, info["time"], info["destination"], info["finished"]))
+        found.append((observation.tobytes(), reward, info["time"], info.get("destination"), info["finished"]))
         over = terminated or truncated
     return [*found, info["episode_metrics"], env.records().grant_time.tolist(), env.records().fct.tolist()]
 

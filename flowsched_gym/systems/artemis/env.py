@@ -4,13 +4,11 @@ from typing import Any
 
 from gymnasium import spaces
 
-from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup, setup_ports
 from flowsched_gym.envs.base import ENGINES, NS3
 from flowsched_gym.envs.configured import configured_by
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.envs.episode import EpisodeSetup
-from flowsched_gym.envs.packet_setup import Ns3Setup, PortsSetup
 from flowsched_gym.fluid import find_transport
 from flowsched_gym.fluid.disciplines import Ps
 from flowsched_gym.packets.schedulers import Fifo
@@ -148,10 +146,7 @@ def _network(config: ArtemisConfig, num_hosts: int, engine: str) -> EpisodeSetup
     topology = big_switch(num_hosts=num_hosts, capacity=config.capacity, delay=config.delay)
     if config.senders is not None:
         fields: Any = {"flow_fields": FLOW_FIELDS, "episode_fields": EPISODE_FIELDS}
-        kind = Ns3Setup if engine == NS3 else PortsSetup
-        return setup_ports(topology, Fifo(), config.senders, num_tokens=config.k, kind=kind, **fields)
-    if engine == NS3:
-        raise ConfigError("engine is 'ns3' and packets is None: ns-3 sends packets; give packets='dctcp' or others")
+        return setup_ports(topology, Fifo(), config.senders, num_tokens=config.k, engine=engine, **fields)
     return NetworkSetup(
         topology=topology,
         new_discipline=Ps,

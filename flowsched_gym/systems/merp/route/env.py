@@ -6,6 +6,7 @@ from typing import Any
 from gymnasium import spaces
 
 from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup, setup_ports
+from flowsched_gym.envs.base import ENGINES, NS3
 from flowsched_gym.envs.configured import configured_by
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.envs.episode import EpisodeSetup
@@ -77,6 +78,9 @@ class MERPRouteEnv(DecisionEnv[RouteRules]):
     gym.make("flowsched/MERPRoute-v0", load=0.6, failures=3, link_delay_us=10.0)
     ```
 
+    ``packets`` sends single packets in place of a fluid, and with ``engine="ns3"`` ns-3 sends them: the same flows and
+    paths; no vector environments, states or copies (``docs/packets.md``).
+
     ## Vectorized environment
     ``gym.make_vec(id, num_envs=n)`` makes n of these that are stepped in one compiled call, to the bits of
     ``SyncVectorEnv``; see ``ArtemisEnv`` for autoreset, masks and states. Episodes are drawn in Python.
@@ -93,6 +97,7 @@ class MERPRouteEnv(DecisionEnv[RouteRules]):
     """
 
     config: MERPRouteConfig
+    engines = (*ENGINES, NS3)
 
     @configured_by(MERPRouteConfig, route_layout)
     def __init__(self, config: MERPRouteConfig, source: WorkloadSource, render_mode: str | None, engine: str) -> None:
@@ -107,7 +112,7 @@ class MERPRouteEnv(DecisionEnv[RouteRules]):
             ),
             spaces.Discrete(config.num_paths),
             source=source,
-            network=_network(config),
+            network=_network(config, engine),
             layout=route_layout(config),
             terms=terms,
             render_mode=render_mode,
@@ -122,12 +127,12 @@ class MERPRouteEnv(DecisionEnv[RouteRules]):
         return route_panels(self.config, scene, asked, self.layout, self._observe())
 
 
-def _network(config: MERPRouteConfig) -> EpisodeSetup:
+def _network(config: MERPRouteConfig, engine: str) -> EpisodeSetup:
     """Makes the network, of a fluid or of packets."""
     topology = _fabric(config.arity, config.capacity, config.delay, config.slow_links or ())
     asked: Any = {"asks": DecisionKind.PATH, "flow_fields": FLOW_FIELDS}
     if config.senders is not None:
-        return setup_ports(topology, PACKET_SCHEDULERS[config.sharing](), config.senders, **asked)
+        return setup_ports(topology, PACKET_SCHEDULERS[config.sharing](), config.senders, engine=engine, **asked)
     discipline = functools.partial(make_discipline, config.sharing)
     return NetworkSetup(topology=topology, new_discipline=discipline, routing=make_routing(config.rerouting), **asked)
 
