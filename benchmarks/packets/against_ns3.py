@@ -9,7 +9,7 @@ Without these options what was measured before stays.
 import argparse
 import csv
 import gzip
-import subprocess
+import resource
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,10 +23,13 @@ from benchmarks.speed.run import describe_machine
 from flowsched_gym.core.arrays import BoolArray, FloatArray
 from flowsched_gym.core.files import read_json, write_text
 from flowsched_gym.core.units import gbps_to_capacity
+from flowsched_gym.envs import setup_ports
 from flowsched_gym.evaluation import write_json
+from flowsched_gym.packets.parameters import NetworkParameters
+from flowsched_gym.packets.schedulers import Fifo
 from flowsched_gym.packets.state import PacketRecords
 from flowsched_gym.topology import Topology, big_switch, leaf_spine
-from flowsched_gym.workload import load_cdf
+from flowsched_gym.workload import Workload, load_cdf
 
 COMMAND: Final = "python -m benchmarks.packets.against_ns3 FOLDER --write"
 FULL: Final = 1_502
@@ -91,7 +94,7 @@ class Setting(NamedTuple):
         return self.core == 0
 
     @property
-    def parameters(self) -> dict[str, object]:
+    def parameters(self) -> dict[str, Any]:
         """Those of ``replay_packets``."""
 
         def by_class(packets: tuple[int, int]) -> dict[str, int]:
@@ -133,7 +136,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Holds packets against ns-3.")
     parser.add_argument("folder", type=Path, help="folder of ns-3's runs")
     parser.add_argument("--simpy", action="store_true", help="measure SimPy's speed too")
-    parser.add_argument("--ns3", type=Path, help="program made of ns3_leaf_spine.cc: measure ns-3's speed too")
+    parser.add_argument("--ns3", action="store_true", help="run ns-3 too, which must be installed")
     parser.add_argument("--write", action="store_true", help=f"keep {FIGURES.name}, the page and its picture")
     options = parser.parse_args()
     before = read_json(FIGURES) if FIGURES.exists() else {}
@@ -141,8 +144,8 @@ def main() -> None:
     speed = before.get("speed", {}) | measure_speed(options.folder, with_simpy=options.simpy)
     held_out = before.get("held_out", {})
     if options.ns3:
-        speed |= repeat(options.ns3, options.folder)
-        held_out = {name: hold_out(options.ns3, options.folder, name) for name in HELD_OUT}
+        speed |= repeat(options.folder)
+        held_out = {name: hold_out(options.folder, name) for name in HELD_OUT}
     figures: Any = {
         "command": COMMAND,
         "package_version": flowsched_gym.__version__,
@@ -222,23 +225,21 @@ def given(folder: Path, name: str) -> tuple[dict[str, Any], dict[str, FloatArray
     return read_flows(folder, name), theirs
 
 
-def repeat(program: Path, folder: Path) -> dict[str, dict[str, float]]:
+def repeat(folder: Path) -> dict[str, dict[str, float]]:
     """Runs ns-3 on given flows: its CPU times in s, and the median differences of single flows from the given runs."""
     found: dict[str, dict[str, float]] = {"ns3": {}, "ns3 differs": {}}
     for name in TIMED:
         flows, theirs = given(folder, name)
-        fct, found["ns3"][name] = run_ns3(program, name, flows)
+        fct, found["ns3"][name] = run_ns3(name, flows)
         found["ns3 differs"][name] = float(np.median(np.abs(fct / theirs["fct_s"] - 1)))
     return found
 
 
-def hold_out(program: Path, folder: Path, name: str) -> dict[str, Any]:
+def hold_out(folder: Path, name: str) -> dict[str, Any]:
     """Runs ns-3 twice on flows of our own, and compares."""
     flows = draw_flows(name)
     jitter = np.random.default_rng(1).random(len(flows["flow_id"])) * 1e-6
-    (fct, _), (again, _) = (
-        run_ns3(program, name, flows | {"arrival_s": flows["arrival_s"] + shift}) for shift in (0.0, jitter)
-    )
+    (fct, _), (again, _) = (run_ns3(name, flows | {"arrival_s": flows["arrival_s"] + shift}) for shift in (0.0, jitter))
     return compare(folder, name, flows, {"fct_s": fct, "again_s": again})
 
 
@@ -339,19 +340,15 @@ def measure_speed(folder: Path, *, with_simpy: bool) -> dict[str, Any]:
     return found
 
 
-def run_ns3(program: Path, name: str, flows: Mapping[str, Any]) -> tuple[FloatArray, float]:
+def run_ns3(name: str, flows: Mapping[str, Any]) -> tuple[FloatArray, float]:
     """Runs ns-3 on flows and the paths that the package takes; returns their FCT and the CPU time, both in s."""
     setting = SETTINGS[name.partition(".")[0]]
-    topology = setting.topology
-    first, _ = topology.candidates(flows["source"], flows["destination"])
-    spine = topology.ecmp(flows["source"], flows["destination"], flows["flow_id"], seed=0) - first
-    rows = zip(flows["source"], flows["destination"], flows["size_bytes"], flows["arrival_s"], spine, strict=True)
-    lines = "".join(f"{a} {b} {size:.0f} {arrival:.17g} {way}\n" for a, b, size, arrival, way in rows)
-    marks = setting.mark_at or (0, 0)
-    words = (setting.transport, setting.host, setting.core, setting.delay, *marks, *setting.buffer, setting.min_rto)
-    done = subprocess.run([program, *map(str, words)], input=lines, capture_output=True, text=True, check=True)
-    *times, seconds = done.stdout.split()
-    return np.array(times, dtype=np.float64), float(seconds)
+    ports = setup_ports(setting.topology, Fifo(), NetworkParameters(**setting.parameters), engine="ns3")
+    names = {"size_bytes": "size", "arrival_s": "arrival_time"}
+    episode = ports.simulate(Workload(**{names.get(key, key): value for key, value in flows.items()}))
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    episode.run()
+    return episode.records().fct, resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
 
 
 if __name__ == "__main__":

@@ -80,8 +80,8 @@ may cut its window to one packet, and a loss halves it; reductions (PRR) are in 
 tell all that the receiver has. Windows of single flows were watched in both, in incast of the kind of `is`: it showed
 that reductions did not round up, as RFC 6937, Linux and ns-3 do, which made flows of 10 to 100 KB 1 to 20 % too slow
 with DCTCP. So these runs are no independent test. *Held out* are runs with flows of our own, made in ns-3 by
-[ns3_leaf_spine.cc](ns3_leaf_spine.cc) when all rules stood; nothing was changed because of them. Timeouts were not
-counted there. Later the order of one instant became ns-3's, because of
+[this program](../../flowsched_gym/ns3/network.cc) when all rules stood; nothing was changed because of them.
+Timeouts were not counted there. Later the order of one instant became ns-3's, because of
 [Artemis](../../docs/transports.md#beside-single-packets), and the package played all runs anew: held out, means are
 closer with DCTCP (a median of 1.5 % before) and further with Cubic (2.4 % before).
 """
@@ -187,7 +187,7 @@ def speed(figures: Mapping[str, Any]) -> list[str]:
         *("", "## Speed", ""),
         f"CPU seconds of one thread on the same machine ({machine}). A hop is a transmission of a packet, of an",
         "acknowledgement or of a part of a handshake; what is sent again is not counted. ns-3: Debian's build, by",
-        "[ns3_leaf_spine.cc](ns3_leaf_spine.cc), its event loop alone; the package: columns to records, best of 3.",
+        "[this program](../../flowsched_gym/ns3/network.cc); the package: columns to records, best of 3.",
         "",
         "| run | M hops | compiled, s | M hops/s | ns-3, s | M hops/s | times faster | SimPy, hops/s |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",

@@ -72,7 +72,7 @@ class PortsSetup(EpisodeSetup):
         rows = num_packets // PACKETS_OF_ROW + workload.num_flows + sketch // BYTES_OF_ROW
         return rows, f"{num_packets} packets" + (f", a sketch of {sketch} B" if sketch else "")
 
-    def simulate(self, workload: Workload) -> FlowSimulation | TokenSimulation:
+    def simulate(self, workload: Workload) -> FlowSimulation | TokenSimulation | Ns3Simulation:
         """Begins an episode on SimPy."""
         self.check_links(workload)
         return (FlowSimulation if self.num_tokens is None else TokenSimulation)(workload, self.port)
@@ -144,9 +144,10 @@ class Ns3Setup(PortsSetup):
     def simulate(self, workload: Workload) -> Ns3Simulation:
         """Begins an episode on ns-3."""
         self.check_links(workload)
-        if self.num_tokens is None:
-            return PathSimulation(workload, self.topology, self._senders(workload))
-        return TokensOnNs3(workload, self.topology, self._senders(workload), self.num_tokens)
+        parts = workload, self.topology, self._senders(workload)
+        if self.num_tokens is not None:
+            return TokensOnNs3(*parts, self.num_tokens)
+        return PathSimulation(*parts) if self.port.asks is DecisionKind.PATH else Ns3Simulation(*parts)
 
     def _senders(self, workload: Workload) -> Senders:
         parameters, network = self.port.parameters, self.port.network(workload)

@@ -13,8 +13,7 @@ from flowsched_gym.flows.decisions import NOBODY, Order, PathDecision, Rows
 from flowsched_gym.flows.records import Records, complete_records
 from flowsched_gym.flows.state import Controls, FlowState, new_controls, new_flow_state
 from flowsched_gym.flows.tokens import Destination, open_destinations
-from flowsched_gym.ns3.cables import Cables
-from flowsched_gym.ns3.program import Program
+from flowsched_gym.ns3.program import Cables, Program
 from flowsched_gym.topology import Topology
 from flowsched_gym.topology.network import Network
 from flowsched_gym.topology.routes import Routes, count_paths_up, new_routes, path_is_up
@@ -83,18 +82,22 @@ class Ns3Decision(NamedTuple):
 
 
 class Ns3Simulation:
-    """Flows that come to be asked about, or begin, at given times, and end when ns-3 says so, which counts time in ns.
+    """Flows that come at given times, and end when ns-3 says so, which counts time in ns.
+
+    Here flows begin when they come, on their paths, and nothing is asked.
 
     Args:
         workload: The flows; of their sizes ns-3 sends whole bytes, rounded up.
         topology: Hosts with one cable each, switches and links.
         senders: How they send.
-        come_after: Time in s from the arrival of each flow until it comes, (num_flows,).
+        come_after: Time in s from the arrival of each flow until it comes, (num_flows,) or one number.
     """
 
     asking: Destination | None = None
 
-    def __init__(self, workload: Workload, topology: Topology, senders: Senders, come_after: FloatArray) -> None:
+    def __init__(
+        self, workload: Workload, topology: Topology, senders: Senders, come_after: FloatArray | float = 0.0
+    ) -> None:
         self.workload = workload
         self.topology = topology
         self.destinations: dict[int, Destination] = {}
@@ -186,7 +189,7 @@ class Ns3Simulation:
 
     def _come(self, row: int) -> None:
         """Takes note that a flow has come."""
-        raise NotImplementedError
+        self._begin(row)
 
     def _end(self, row: int) -> None:
         """Takes note that a flow has ended."""
@@ -310,7 +313,7 @@ class PathSimulation(Ns3Simulation):
     """Flows that begin when they arrive, on a path that an agent chooses where two or more are up."""
 
     def __init__(self, workload: Workload, topology: Topology, senders: Senders) -> None:
-        super().__init__(workload, topology, senders, np.zeros(workload.num_flows))
+        super().__init__(workload, topology, senders)
         first, last = topology.candidates(workload.source, workload.destination)
         hashes = np.zeros(workload.num_flows, dtype=np.int64)  # nobody looks at them
         self._routes = new_routes(first=first, last=last, hash=hashes, destination=workload.destination)

@@ -17,7 +17,7 @@ from flowsched_gym.cli.app import main
 from flowsched_gym.core.errors import ConfigError, MissingDependencyError, SimulationError
 from flowsched_gym.evaluation import evaluate
 from flowsched_gym.ns3 import build
-from flowsched_gym.ns3.cables import Cables
+from flowsched_gym.ns3.program import Cables
 from flowsched_gym.topology import Topology, fat_tree
 from tests.packets.test_artemis import flows_at, play_on
 

@@ -89,14 +89,14 @@ class QClusterConfig(EnvConfig):
     transport: Choice[PacketTransport] = argument(PacketTransport.FIXED, meaning="windows of senders")
     window: int = argument(64, at_least=1, unit="packets", meaning="packets on their way at most; DCTCP's first window")
     buffer: int | None = argument(
-        None, at_least=1, unit="packets", meaning="packets that may wait: bytes of so many full ones", none="unlimited"
+        None, at_least=1, unit="packets", meaning="packets that may wait, in bytes of full ones", none="unlimited"
     )
     mark_at: int | None = argument(
         None,
         at_least=1,
         unit="packets",
         none="no marks",
-        meaning="a packet is marked if with it more wait than this: more bytes before it than of one full packet less",
+        meaning="a packet is marked if with it more wait than this, in bytes of full ones",
     )
     min_rto_us: float = argument(
         2_000.0, above=0, unit="us", meaning="shortest time after which a timer expires, where packets can be lost"

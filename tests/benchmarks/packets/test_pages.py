@@ -9,7 +9,7 @@ from PIL import Image
 from benchmarks.packets import survivors
 from benchmarks.packets.against_ns3 import SETTINGS, by_class, within_leaf
 from benchmarks.packets.against_ns3 import play as play_flows
-from benchmarks.packets.from_fluid import NUM_EPISODES, SUITE, play, ways_of
+from benchmarks.packets.from_fluid import NUM_EPISODES, SUITE, play, ways_in_packets
 from benchmarks.packets.from_fluid import SETTINGS as PLAYED
 from benchmarks.packets.page import DOCUMENT, FIGURES, FROM_FLUID, document, draw
 from benchmarks.packets.survivors import AGENTS, TRACK, compare, kendall_tau
@@ -93,7 +93,7 @@ def test_the_figures_beside_the_fluid_are_those_of_todays_model() -> None:
     name = "merp-order-pareto"
     figures, setting = read_json(FROM_FLUID), SUITE.settings[name]
     kept = figures["settings"][name]["policies"]["srpt"]
-    for way, kwargs in ways_of({**setting.kwargs, "engine": "compiled"}).items():
+    for way, kwargs in ways_in_packets({**setting.kwargs, "engine": "compiled"}).items():
         assert play(name, "srpt", kwargs, figures["seeds"][:1]) == kept[way][:1], way
 
 
