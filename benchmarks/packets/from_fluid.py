@@ -55,8 +55,8 @@ SETTINGS: Final[dict[str, tuple[str, ...]]] = {
 }
 """Settings and the rules beside their kept agents, with the best one of the leaderboard. Left out are settings like one
 of these, and what packets do not have: links that come up again, and thresholds of tasks that work on CPUs."""
-TOLD: Final = ("transport", "window", "buffer", "mark_at", "min_rto_us")
-"""Arguments of senders that packets do not have."""
+OWN: Final = ("transport", "window", "buffer", "mark_at", "min_rto_us")
+"""Arguments of senders that an environment has in place of packets."""
 MORE_TOKENS: Final = 2
 """In packets a flow alone takes several round trips: with so many times the tokens the link is as busy as before."""
 LEARNED: Final[dict[str, tuple[str, ...]]] = {
@@ -156,7 +156,7 @@ def play_learned(name: str, folder: Path, before: dict[str, dict[str, list[float
 
 def ways_in_packets(given: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Lists how a setting is played: as it is, in packets, and, where it has few tokens, in both with more of them."""
-    plain = {key: value for key, value in given.items() if key not in TOLD}
+    plain = {key: value for key, value in given.items() if key not in OWN}
     ways = {"fluid": given, "dctcp": {**plain, "packets": "dctcp"}, "cubic": {**plain, "packets": "cubic"}}
     if given.get("transport", "").startswith("tcp"):
         return {**ways, "reno": {**plain, "packets": "reno"}}

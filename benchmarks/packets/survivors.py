@@ -69,9 +69,10 @@ WHAT_SURVIVES: Final = """\
   timers change nothing, but without marks it is 7.9: packets that wait mark those of the flow that is served first,
   whose window shrinks.
 - **Thresholds survive DCTCP, not drop-tail.** Under DCTCP the evolved thresholds of `qcluster-changing-heavy` and
-  `tafe-thresholds-changing` are 3 and 14 % ahead, those of `qcluster-w4` 1 % behind (its *fluid* is packets whose
-  senders are told of losses). At 10 Gbps a drop-tail buffer of 100 packets makes slowdowns of 8 to 100 whatever the
-  thresholds, and those of theory lose. On AuTO's incast they lose to `equal` under Cubic; why was not looked into.
+  `tafe-thresholds-changing` are 3 and 14 % ahead, those of `qcluster-w4` 1 % behind (QCluster's *fluid* is packets of
+  fixed windows, of which none is lost). At 10 Gbps a drop-tail buffer of 100 packets makes slowdowns of 8 to 100
+  whatever the thresholds, and those of theory lose. On AuTO's incast they lose to `equal` under Cubic; why was not
+  looked into.
 - **TAFE: on CPUs, too, agents stay level with the best rule.** Where flows of tasks work and come after others
   (`tafe-tasks-alibaba`, `tafe-tasks-mixed`), the order of policies is nearly the fluid's over DCTCP, where the agents'
   tasks take 13 and 49 % longer. Over Cubic they take 1.5 and 2.7 times as long; on the second `stf` is the best rule.

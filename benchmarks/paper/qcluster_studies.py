@@ -50,16 +50,17 @@ PACKET: Final = 1_500
 """Bytes of a full packet on the wire, in which the authors count."""
 MARKED: Final = {"transport": "dctcp", "initial_window": 70, "mark_at": 65 * PACKET - 1, "buffer": 240 * PACKET}
 TRANSPORTS: Final[Mapping[str, Mapping[str, object]]] = {
-    "lossless": {"losses": "told", "initial_window": 64},
-    "DCTCP": {"losses": "told", **MARKED, "min_rto": 2e-3},
-    "TCP": {"losses": "detected", **MARKED, "min_rto": 2e-3},
+    "lossless": {"initial_window": 64},
+    "DCTCP": {**MARKED, "min_rto": 2e-3},
 }
-"""Senders and ports: fixed windows before a port that drops nothing; the settings of the authors for ns-2, whose
-senders send nothing again needlessly; and the same with senders that find losses out as TCP does."""
-BOTH: Final = ("lossless", "DCTCP")
-PFABRIC: Final[Mapping[str, object]] = {"initial_window": 70, "buffer": 140 * PACKET, "min_rto": 2.5e-4}
+"""Senders and ports: fixed windows before a port that drops nothing, and the settings of the authors for ns-2."""
+PFABRIC: Final[Mapping[str, object]] = {
+    "transport": "newreno",
+    "initial_window": 70,
+    "buffer": 140 * PACKET,
+    "min_rto": 2.5e-4,
+}
 """pFabric's senders and ports where others have DCTCP's: no marks, small buffers, retransmissions soon (ns-2 again)."""
-PFABRIC_LOSSES: Final = {"DCTCP": {"losses": "told"}, "TCP": {"losses": "detected", "transport": "newreno"}}
 TESTBED: Final = {"mark_at": 200 * PACKET - 1, "buffer": 300 * PACKET, "min_rto": 1e-2, "initial_window": 10}
 """Marks and least timeout of the testbed (section 5.1), with a small buffer and Linux's first window."""
 INITIAL: Final = {
@@ -140,14 +141,16 @@ def fabric() -> Topology:
 
 def studies() -> dict[str, dict[str, Point]]:
     """Returns all studies by name and transport: points by their names."""
-    every = {transport: _studies() for transport in BOTH} | {"TCP": _main_studies((4, 6), FABRIC_LOADS)}
+    every = {transport: _studies() for transport in TRANSPORTS}
     every["DCTCP"] |= {
         f"leaf-spine W{number}": _by_load(
             f"qcluster-w{number}", on_leaf_spine, FABRIC_LOADS, num_flows=flows, topology="leaf-spine"
         )
         for number, flows in ((4, 20_000), (6, 2_000))
     }
-    every["TCP"] |= {f"timeouts W{each}": _by_load(f"qcluster-w{each}", with_timeouts, FABRIC_LOADS) for each in (4, 6)}
+    every["DCTCP"] |= {
+        f"timeouts W{each}": _by_load(f"qcluster-w{each}", with_timeouts, FABRIC_LOADS) for each in (4, 6)
+    }
     return {
         f"{name}, {transport}": {
             key: point._replace(schemes=with_senders(transport, with_pda(point.schemes)))
@@ -214,7 +217,7 @@ def with_pda(schemes: Mapping[str, Scheme]) -> dict[str, Scheme]:
 def with_senders(transport: str, schemes: Mapping[str, Scheme]) -> dict[str, Scheme]:
     """Gives schemes their senders and their port; pFabric has its own where others have marks."""
     own = TRANSPORTS[transport]
-    pfabric = own if transport == "lossless" else {**PFABRIC, **PFABRIC_LOSSES[transport]}
+    pfabric = own if transport == "lossless" else PFABRIC
     return {
         name: (scheduler, {**(pfabric if scheduler.startswith("pfabric") else own), **parameters})
         for name, (scheduler, parameters) in schemes.items()

@@ -109,7 +109,6 @@ SENDERS: Final = {
 PACKET, MARK_AT, BUFFER = 1_500, 20, 100
 """Bytes of a packet on the wire; packets that wait when the next one is marked, and for which there is room."""
 PACKETS: Final[Mapping[str, object]] = {
-    "losses": "told",
     "delay": 2e-5,
     "initial_window": 10,
     "mark_at": MARK_AT * PACKET - 1,

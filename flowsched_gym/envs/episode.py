@@ -21,11 +21,11 @@ from flowsched_gym.flows.metrics import summary
 from flowsched_gym.fluid.compiled import BatchSimulation, CompiledSimulation
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.packets.compiled import CompiledPackets, PacketNetworks
-from flowsched_gym.packets.simpy import PacketSimulation
+from flowsched_gym.packets.simpy import FlowSimulation
 from flowsched_gym.topology import Topology
 from flowsched_gym.workload import Workload, WorkloadSource, members_of, with_future
 
-Episode = Simulation | CompiledSimulation | PacketSimulation | CompiledPackets
+Episode = Simulation | CompiledSimulation | FlowSimulation | CompiledPackets
 """One that runs from decision to decision."""
 EpisodeBatch = BatchSimulation | PacketNetworks
 """Episodes of one kind in compiled code, by number."""

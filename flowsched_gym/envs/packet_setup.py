@@ -18,7 +18,7 @@ from flowsched_gym.ns3 import TokenSimulation as TokensOnNs3
 from flowsched_gym.packets.compiled import CompiledPackets, PacketNetworks
 from flowsched_gym.packets.parameters import Acks, NetworkParameters, Paths
 from flowsched_gym.packets.schedulers import Fifo, PacketSetup, Scheduler
-from flowsched_gym.packets.simpy import FlowSimulation, PacketSimulation, StagedSimulation, TokenSimulation
+from flowsched_gym.packets.simpy import FlowSimulation, StagedSimulation, TokenSimulation
 from flowsched_gym.topology import Topology
 from flowsched_gym.workload import Workload
 
@@ -73,14 +73,12 @@ class PortsSetup(EpisodeSetup):
         rows = num_packets // PACKETS_OF_ROW + workload.num_flows + sketch // BYTES_OF_ROW
         return rows, f"{num_packets} packets" + (f", a sketch of {sketch} B" if sketch else "")
 
-    def simulate(self, workload: Workload) -> PacketSimulation | FlowSimulation | TokenSimulation | Ns3Simulation:
+    def simulate(self, workload: Workload) -> FlowSimulation | TokenSimulation | Ns3Simulation:
         """Begins an episode on SimPy."""
         self.check_links(workload)
         if self.num_tokens is not None:
             return TokenSimulation(workload, self.port)
-        if self.port.barrier is not None:
-            return StagedSimulation(workload, self.port)
-        return (PacketSimulation if self.port.parameters.are_told else FlowSimulation)(workload, self.port)
+        return (FlowSimulation if self.port.barrier is None else StagedSimulation)(workload, self.port)
 
     def new_batch(self, num_networks: int, workload: Workload, num_threads: int = 1) -> PacketNetworks:
         """Makes compiled networks."""
@@ -98,31 +96,20 @@ class PortsSetup(EpisodeSetup):
         self.check_links(workload)
         return CompiledPackets(batch, workload)
 
-    def scene(self, simulation: PacketSimulation | FlowSimulation | TokenSimulation | CompiledPackets) -> Scene:
-        """Looks at an episode, for pictures; the rate of a flow is its mean since it could begin.
-
-        Where senders are told of losses, the bytes that flows have left are those of full packets.
-        """
+    def scene(self, simulation: FlowSimulation | TokenSimulation | CompiledPackets) -> Scene:
+        """Looks at an episode, for pictures; the rate of a flow is its mean since it could begin."""
         records, now = simulation.records(), simulation.now
-        if self.port.parameters.are_told:
-            assert not isinstance(simulation, TokenSimulation | FlowSimulation)
-            volume, path = records.size, np.zeros(records.num_flows, dtype=np.int64)
-            remaining = np.minimum(simulation.packets_left * self.port.parameters.payload, volume)
-            active = np.flatnonzero((records.arrival_time <= now) & (remaining > 0.0))
-            rate = np.zeros(records.num_flows)
-        else:
-            assert not isinstance(simulation, PacketSimulation)
-            volume, remaining, path = simulation.state.volume, simulation.state.remaining, simulation.path
-            begun = records.arrival_time
-            if self.num_tokens is not None:
-                begun = records.grant_time + self.topology.path_delay(path)
-            active = np.flatnonzero((begun < now) & (remaining > 0.0))
-            if self.port.barrier is not None:
-                assert not isinstance(simulation, TokenSimulation)
-                begun, active = simulation.state.arrival_time, np.sort(simulation.active)
-            rate = np.zeros(records.num_flows)
-            elapsed = np.maximum(now - begun[active], np.finfo(np.float64).tiny)  # none has sent at once
-            rate[active] = (volume - remaining)[active] / elapsed
+        volume, remaining, path = simulation.state.volume, simulation.state.remaining, simulation.path
+        begun = records.arrival_time
+        if self.num_tokens is not None:
+            begun = records.grant_time + self.topology.path_delay(path)
+        active = np.flatnonzero((begun < now) & (remaining > 0.0))
+        if self.port.barrier is not None:
+            assert not isinstance(simulation, TokenSimulation)
+            begun, active = simulation.state.arrival_time, np.sort(simulation.active)
+        rate = np.zeros(records.num_flows)
+        elapsed = np.maximum(now - begun[active], np.finfo(np.float64).tiny)  # none has sent at once
+        rate[active] = (volume - remaining)[active] / elapsed
         return Scene(
             now=now,
             records=records,
@@ -135,7 +122,7 @@ class PortsSetup(EpisodeSetup):
             network=simulation.links,
             link_names=self.topology.link_names,
             num_hosts=self.topology.num_hosts,
-            transport="" if self.port.parameters.are_told else str(self.port.parameters.transport),
+            transport=str(self.port.parameters.transport),
         )
 
 
@@ -211,7 +198,7 @@ def setup_ports(
     episode_fields: Fields = (),
     engine: str = "",
 ) -> PortsSetup:
-    """Sets ports up for an environment whose senders detect losses; see ``PacketSetup`` and ``EpisodeSetup``."""
+    """Sets ports up for an environment; see ``PacketSetup`` and ``EpisodeSetup``."""
     kind = Ns3Setup if engine == NS3 else PortsSetup
     port = PacketSetup(
         scheduler=scheduler,

@@ -22,7 +22,7 @@ from flowsched_gym.packets.file import packets_from_columns, read_packets
 from flowsched_gym.packets.network import PacketFlows, PacketNetwork
 from flowsched_gym.packets.parameters import NETWORK_PARAMETERS, PORT_PARAMETERS, NetworkParameters, PortParameters
 from flowsched_gym.packets.schedulers import PacketSetup, Scheduler, find_scheduler
-from flowsched_gym.packets.simpy import DetectingReplay, Network, PacketLog, PacketServing, ToldReplay
+from flowsched_gym.packets.simpy import DetectingReplay, Network, PacketLog, PacketServing
 from flowsched_gym.packets.state import FlowOutcomes, PacketRecords, PacketTrace, trace_of
 from flowsched_gym.topology import DEFAULT_CAPACITY, Topology, TopologyLike, make_topology, one_link
 from flowsched_gym.workload import Workload
@@ -86,14 +86,13 @@ def serve_packets(
         scheduler=rule,
         topology=one_link(capacity=_capacity(capacity)),
         parameters=NetworkParameters(payload=float(given.size.max()), header=0.0),
-        port=port,
         seed=check_seed(seed),
     )
     nowhere = np.zeros(len(flow), dtype=np.int64)
     packets_alone = PacketFlows(
         times, nowhere, nowhere, nowhere, nowhere, table, flow_id, given.size, given.size, 0.0 * times
     )
-    network = setup.network_of(packets_alone, are_given=True)
+    network = setup.network_of(packets_alone, port=port)
     return trace_of(_run(network, engine, keep_trace=True).rows, flow_id).since(start)
 
 
@@ -114,11 +113,11 @@ def replay_packets(
 
     Each link has a port with queues, a buffer, a threshold of marks and the scheduler, those of hosts too. A port
     stores a packet whole before it hands it on. Senders detect losses by selective acknowledgements and timers, as TCP
-    does (``packets.rules.tcp``); those with fixed windows and free acknowledgements are told of them, and send nothing
-    again needlessly. An FCT runs from the arrival of a flow, when the SYN is sent where there is a handshake, to the
-    last byte at the receiver. Messages are counted, without error, at the hosts, which tag their packets. At one
-    instant packets arrive behind links, those of the least delay first, and then transmissions end, both in the order
-    in which their transmissions began, as in ns-3; then timers expire and flows arrive, by id; last, idle ports choose.
+    does (``packets.rules.tcp``); those with fixed windows take nothing as lost where buffers are unlimited. An FCT runs
+    from the arrival of a flow, when the SYN is sent where there is a handshake, to the last byte at the receiver.
+    Messages are counted, without error, at the hosts, which tag their packets. At one instant
+    packets arrive behind links, those of the least delay first, and then transmissions end, both in the order in which
+    their transmissions began, as in ns-3; then timers expire and flows arrive, by id; last, idle ports choose.
 
     Args:
         flows: Path of a flow file or of a workload file, name of a workload, a ``Workload``, or a mapping with the flow
@@ -185,7 +184,7 @@ def _run(network: PacketNetwork, engine: str, *, keep_trace: bool, progress: Pro
         serving = PacketServing(network, observers)
         serving.run()
         return Outcome(None, log.rows(), 0)
-    replay = DetectingReplay(network, observers) if network.has_slots else ToldReplay(network, observers)
+    replay = DetectingReplay(network, observers)
     _run_to_end(replay, network.flows.arrival_time, progress or (lambda done, total: None))
     return Outcome(replay.outcomes(), log.rows(), 0)
 

@@ -1,6 +1,6 @@
 """The growth of a TCP window by what is delivered, and what is left of it when it is cut, for packets and fluids alike.
 
-RFC 5681, sections 3.1 and 3.2, in packets; DCTCP and its relatives (``packets.rules.windows``) cut by other parts.
+RFC 5681, sections 3.1 and 3.2, in packets; DCTCP and its relatives (``packets.rules.tcp_windows``) cut by other parts.
 """
 
 from typing import Final

@@ -64,7 +64,7 @@ class Arrival(NamedTuple):
     """What a scheduler says of a packet that arrives at its port.
 
     Attributes:
-        queue: Queue of the packet, 0 the highest; ``BEYOND`` to drop it.
+        queue: Queue of the packet, 0 the highest; ``BEYOND`` to drop it, where the scheduler ``drops``.
         rank: Place in its queue where that is served by rank: smaller first.
         weight: The number by which the queue was chosen, mostly bytes sent.
         last_seen: When the message's last packet before this one arrived, in s; NaN where there was none.
@@ -129,11 +129,13 @@ class Scheduler(ABC):
         order: Order in which packets that wait are served.
         num_queues: Queues of a port.
         needs_remaining: Whether it must know how much a flow has left to send.
+        drops: Whether ``arrive`` may drop packets.
         sketch_bytes: Memory of its sketch at each port, where it has one.
     """
 
     record_type: ClassVar[type[Any]]
     order: ClassVar[Order] = Order.ARRIVAL
+    drops: ClassVar[bool] = False
     num_queues: int = 1
     needs_remaining: bool = False
     sketch_bytes: int = 0
@@ -177,7 +179,7 @@ class Scheduler(ABC):
         """Gives a class that defines hooks a type of record of its own, by which the compiled engine finds them."""
         super().__init_subclass__()
         check_hooks(cls, HOOKS)
-        if not vars(cls).keys().isdisjoint((*HOOKS, "order", "record_type")):
+        if not vars(cls).keys().isdisjoint((*HOOKS, "order", "drops", "record_type")):
             derive_record_type(cls, "scheduler")
 
     @abstractmethod
@@ -197,7 +199,8 @@ def hook_error(scheduler: Scheduler, hook: str, queue: int | None = None) -> Con
     """Makes the error of a hook that returned a queue that it may not, or, if none, left the bounds of an array."""
     begin = f"scheduler {type(scheduler).__name__}: {hook}"
     if queue is not None:
-        allowed = {"arrive": f", or {BEYOND} to drop the packet", "choose": ", and hold a packet"}[hook]
+        declared = "" if scheduler.drops else ", with drops = True"
+        allowed = {"arrive": f", or {BEYOND} to drop the packet{declared}", "choose": ", and hold a packet"}[hook]
         last = scheduler.num_queues - 1
         return ConfigError(f"{begin} returned queue {queue}: it must be from 0 to {last}{allowed}")
     asks = hook == "choose" or scheduler.needs_remaining

@@ -6,7 +6,7 @@ from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.periods import PeriodDecision
 from flowsched_gym.flows.decisions import DecisionKind, OrderDecision, PathDecision, Rows
 from flowsched_gym.flows.state import Controls, FlowState
-from flowsched_gym.machine_code.decorators import chosen_by_presence, inlined_part
+from flowsched_gym.machine_code.decorators import inlined_part
 from flowsched_gym.packets.rules.queues import QueueCounts
 from flowsched_gym.topology.network import Network
 from flowsched_gym.topology.routes import Routes
@@ -17,14 +17,13 @@ Pending = OrderDecision | PathDecision | PeriodDecision | None
 class PacketDecision(NamedTuple):
     """A network of ports that waits for a decision, or whose flows are all over.
 
-    A flow counts as delivered when its last byte has been received; or, where senders are told of losses, when its last
-    packet has been acknowledged. Arrays are those of the engine, not copies; see ``fluid.decision.Decision`` for what
-    is not named here.
+    A flow counts as delivered when its last byte has been received. Arrays are those of the engine, not copies; see
+    ``fluid.decision.Decision`` for what is not named here.
 
     Attributes:
         completion_time: Absolute times in s at which last bytes were received, (num_flows,), or will be, where their
             packet has left the port; NaN before.
-        state: What receivers have of each flow, in bytes on the wire; ``None`` where senders are told of losses.
+        state: What receivers have of each flow, in bytes on the wire.
         controls: Of the paths of flows, the first that each takes.
         network: Links, and paths.
         record: What the scheduler keeps.
@@ -51,7 +50,7 @@ class PacketDecision(NamedTuple):
     num_flows: int
     num_delivered: int
     completion_time: FloatArray
-    state: FlowState | None
+    state: FlowState
     controls: Controls
     network: Network
     routes: Routes | None
@@ -65,20 +64,12 @@ class PacketDecision(NamedTuple):
 
 
 @inlined_part
-def _shows_none(now: float, active: IntArray, first: int, count: int, state: None) -> None:
-    return
-
-
-@inlined_part
-def _write_rates(now: float, active: IntArray, first: int, count: int, state: FlowState) -> None:
+def show_rates(now: float, active: IntArray, first: int, count: int, state: FlowState) -> None:
+    """Writes the rates of active flows: the mean of each since its arrival, in B/s, of what its receiver has."""
     for index in range(first, first + count):
         row = active[index]
         elapsed = now - state.arrival_time[row]
         state.rate[row] = state.attained[row] / elapsed if elapsed > 0.0 else 0.0
-
-
-show_rates = chosen_by_presence(_shows_none, _write_rates)
-"""Writes the rates of active flows: the mean of each since its arrival, in B/s, of what its receiver has."""
 
 
 def pending_of(decision: PacketDecision, asks: DecisionKind) -> Pending:

@@ -15,15 +15,8 @@ from flowsched_gym.flows.decisions import DecisionKind
 from flowsched_gym.flows.stages import Stages
 from flowsched_gym.flows.state import FlowState, new_flow_state
 from flowsched_gym.packets.contract import PacketTable, Scheduler, Traffic
-from flowsched_gym.packets.parameters import (
-    TRANSPORTS,
-    UNLIMITED,
-    Acks,
-    NetworkParameters,
-    PacketTransport,
-)
+from flowsched_gym.packets.parameters import TRANSPORTS, UNLIMITED, Acks, NetworkParameters
 from flowsched_gym.packets.rules.tcp import SENDER, Segments, new_sender
-from flowsched_gym.packets.rules.windows import FIRST_SHARE, Deadlines, Windows
 from flowsched_gym.packets.state import PortLimits
 from flowsched_gym.topology import Topology
 from flowsched_gym.topology.cpus import cpu_seconds
@@ -88,16 +81,14 @@ class Ways(NamedTuple):
 
 
 class Delays(NamedTuple):
-    """The ways on which packets travel in order, each of which takes two delays, one after the other.
+    """The ways on which packets travel in order.
 
     Attributes:
-        forth: First delay in s, (num_delays,), and ``back`` the second one: for an acknowledgement that takes no
-            bandwidth, of the last link and of the way back, by one event. In the order of an instant.
-        of_port: Index of each port's link, (num_ports,); ``of_flow``: of the acknowledgements of each flow.
+        time: What each takes in s, (num_delays,), in the order of an instant.
+        of_port: Index of each port's link, (num_ports,); ``of_flow``: of the free acknowledgements of each flow.
     """
 
-    forth: FloatArray
-    back: FloatArray
+    time: FloatArray
     of_port: IntArray
     of_flow: IntArray
 
@@ -116,14 +107,15 @@ class PacketNetwork(NamedTuple):
         path_start: Where each path begins in ``path_ports``, (num_paths + 1,).
         path_ports: Ports of all paths, each with ``BEHIND`` at its end.
         there: Paths of packets; ``back`` those of acknowledgements, which take ``back_delay`` s where they are free.
-        table: Table of packets: those of the flows where senders are told of losses; otherwise of slots, empty yet, for
-            packets and acknowledgements underway.
+        table: Table of the packets that are given; otherwise of slots, empty yet, for packets and acknowledgements
+            underway.
         seed: Seed of the sketch's hash.
         are_given: Whether packets are given, in place of flows.
         num_tokens: Flows that a destination lets send at once; ``None`` for no tokens.
         asks: About what else an agent is asked; ``period``: when a period ends; ``steers``: whether it may then set
             paths and largest rates.
         token_time: Time in s that a request, or a token, travels, (num_flows,).
+        can_lose: Whether senders take packets as lost: fixed windows do not where no port can drop one.
         topology: The links and paths, as a fluid has them.
         links: Links and paths as rules know them; links that have failed have no capacity.
         path: Path of each flow there, (num_flows,); of those that its packets take in turns, the first.
@@ -150,6 +142,7 @@ class PacketNetwork(NamedTuple):
     period: Period | None
     steers: bool
     token_time: FloatArray
+    can_lose: bool
     topology: Topology
     path: IntArray
     links: Links
@@ -169,9 +162,9 @@ class PacketNetwork(NamedTuple):
         return self.token_time + self.flows.late
 
     @property
-    def has_slots(self) -> bool:
-        """Whether packets take slots of the table while they are underway, in place of a row each."""
-        return not (self.are_given or self.parameters.are_told)
+    def min_rto(self) -> float:
+        """Shortest time in s after which a timer expires; inf where nothing can be lost."""
+        return float(self.parameters.min_rto) if self.can_lose else np.inf
 
     @property
     def transport(self) -> int:
@@ -180,33 +173,27 @@ class PacketNetwork(NamedTuple):
 
     def delays(self) -> Delays:
         """Returns the ways on which packets travel."""
-        inner = np.ones(len(self.capacity), dtype=np.bool_)
-        flow = self.back_delay + 0j
-        if self.parameters.are_told:  # a packet that has left the last port is delivered, and acknowledged
-            at_end = np.append(self.path_ports[1:] == BEHIND, False)
-            inner[:] = False
-            inner[self.path_ports[~at_end & (self.path_ports != BEHIND)]] = True
-            flow = self.delay[self.path_ports[self.path_start[self.there.first + 1] - 2]] + 1j * self.back_delay
-        flows = flow[:1] if (flow == flow[:1]).all() else flow
-        # Complex numbers are sorted by the real part first.
-        pairs, index = np.unique(np.concatenate([self.delay[inner], flows]), return_inverse=True)
-        of_port, count = np.zeros(len(inner), dtype=np.int64), np.count_nonzero(inner)
-        of_port[inner] = index[:count]
-        of_flow = np.broadcast_to(index[count:].astype(np.int64), len(flow)).copy()
-        return Delays(pairs.real.copy(), pairs.imag.copy(), of_port, of_flow)
+        time, index = np.unique(np.concatenate([self.delay, self.back_delay]), return_inverse=True)
+        of_port, of_flow = np.split(index.astype(np.int64), [len(self.delay)])
+        return Delays(time, of_port.copy(), of_flow.copy())
 
     def new_senders(self) -> npt.NDArray[Any]:
-        """Makes senders that detect losses, (num_flows,) of type ``SENDER``."""
-        window, min_rto, room = (
-            self.parameters.window,
-            float(self.parameters.min_rto),
-            self.parameters.receive_window or UNLIMITED,
-        )
+        """Makes senders, (num_flows,) of type ``SENDER``."""
+        window, room = self.parameters.window, self.parameters.receive_window or UNLIMITED
         ends = zip(self.flows.first_packet[:-1].tolist(), self.flows.first_packet[1:].tolist(), strict=True)
         part, packet_part = self._parts(by_size=self.transport == TRANSPORTS["tafe"])
         rest = zip(part.tolist(), self.flows.table.due.tolist(), strict=True)
         rows = [
-            new_sender(*end, window=window, min_rto=min_rto, due=due, part=each, packet_part=packet_part, room=room)
+            new_sender(
+                *end,
+                window=window,
+                min_rto=self.min_rto,
+                due=due,
+                part=each,
+                packet_part=packet_part,
+                room=room,
+                can_lose=self.can_lose,
+            )
             for end, (each, due) in zip(ends, rest, strict=True)
         ]
         return np.array(rows, dtype=SENDER)
@@ -224,36 +211,10 @@ class PacketNetwork(NamedTuple):
         return state._replace(deadline=flows.table.due)
 
     def new_segments(self) -> Segments:
-        """Makes what these senders know of segments that have not been sent."""
+        """Makes what senders know of segments that have not been sent."""
         count = int(self.flows.first_packet[-1])
         fate, is_there = np.zeros((2, count), dtype=np.int8)
         return Segments(fate, np.zeros(count), np.zeros(count, dtype=np.int64), is_there)
-
-    def new_windows(self) -> Windows:
-        """Makes the windows of senders that are told of losses."""
-        transport, count = PacketTransport(self.parameters.transport), self.flows.num_flows
-        by_size = transport is PacketTransport.TAFE
-        part, packet_part = self._parts(by_size=by_size)
-        deadlines = None
-        if transport is PacketTransport.D2TCP:
-            never = np.full(count, np.nan)
-            deadlines = Deadlines(due=self.flows.table.due, round_start=never, round_time=never.copy())
-        zeros = np.zeros((5, count), dtype=np.int64)
-        return Windows(
-            reacts=transport is not PacketTransport.FIXED,
-            by_size=by_size,
-            window=np.full(count, self.parameters.window),
-            slow_start_end=np.full(count, np.inf),
-            share=np.full(count, FIRST_SHARE),
-            outstanding=zeros[0],
-            round_left=zeros[1],
-            round_acknowledged=zeros[2],
-            round_marked=zeros[3],
-            cut_left=zeros[4],
-            part_left=part,
-            packet_part=np.full(count, packet_part),
-            deadlines=deadlines,
-        )
 
     def new_record(self) -> Any:
         """Makes what the scheduler keeps.
@@ -271,7 +232,7 @@ class PacketNetwork(NamedTuple):
             packets_of_flow=None if self.are_given else flows.packets,
             size_of_flow=None if self.are_given else flows.wire - flows.packets * flows.table.header,
             due=flows.table.due,
-            largest_packet=largest if self.parameters.are_told else max(largest, self.parameters.ack_size),
+            largest_packet=max(largest, self.table.bare_size),
             payload=float(self.parameters.payload),
             arrival_time=flows.arrival_time,
             source=flows.source,

@@ -28,7 +28,6 @@ __all__ = [
     "NETWORK_PARAMETERS",
     "PORT_PARAMETERS",
     "Acks",
-    "Losses",
     "MessageRule",
     "NetworkParameters",
     "PacketTransport",
@@ -51,26 +50,21 @@ BY_TASK: Final = "task"
 
 
 class PacketTransport(StrEnum):
-    """Windows of senders that are told of their losses: fixed ones, or DCTCP's, D2TCP's and TAFE's."""
+    """Windows of senders."""
 
     FIXED = "fixed"
     DCTCP = "dctcp"
+    NEWRENO = "newreno"
+    CUBIC = "cubic"
     D2TCP = "d2tcp"
     TAFE = "tafe"
+    RENO = "reno"
 
 
-TRANSPORTS: Final[Mapping[str, int]] = {
-    **{"fixed": FIXED, "dctcp": DCTCP, "newreno": NEWRENO, "cubic": CUBIC},
-    **{"d2tcp": D2TCP, "tafe": TAFE, "reno": RENO},
-}
-"""Windows of senders that detect losses, as rules know them."""
-
-
-class Losses(StrEnum):
-    """Senders are told of each loss, ``min_rto`` after it, or detect it as TCP does."""
-
-    TOLD = "told"
-    DETECTED = "detected"
+TRANSPORTS: Final[Mapping[str, int]] = dict(
+    zip(PacketTransport, (FIXED, DCTCP, NEWRENO, CUBIC, D2TCP, TAFE, RENO), strict=True)
+)
+"""These, as rules know them."""
 
 
 class Acks(StrEnum):
@@ -96,7 +90,7 @@ class MessageRule(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortParameters:
-    """Parameters of a port that counts packets: that of given ones, and that of QCluster's environment.
+    """Parameters of the port of packets that are given, which counts packets.
 
     Attributes:
         buffer: Packets that may wait, in all queues; one more is dropped. ``None``: unlimited. The packet that is being
@@ -112,10 +106,10 @@ class PortParameters:
             if getattr(self, name) is not None:
                 check_between(name, getattr(self, name), least, UNLIMITED - 1, what="a whole number")
 
-    def limits(self, num_ports: int) -> PortLimits:
-        """Returns what may wait at so many ports."""
+    def limits(self) -> PortLimits:
+        """Returns what may wait there."""
         room, unmarked = (
-            np.full(num_ports, float(UNLIMITED if each is None else each)) for each in (self.buffer, self.mark_at)
+            np.full(1, float(UNLIMITED if each is None else each)) for each in (self.buffer, self.mark_at)
         )
         return PortLimits(room, unmarked, by_bytes=False)
 
@@ -132,15 +126,12 @@ class NetworkParameters:
             ``reno``: NewReno whose acknowledgements tell the first missing packet and no more (RFC 6582); or two that
             are as ``dctcp``, but marks cut a window by other parts: ``d2tcp`` by alpha ** d / 2, where d is the time
             that a flow needs over the time to its deadline, from 0.5 to 2, and 1 without one; ``tafe`` by
-            alpha S_c / S_max (TAFE, Eq. 3 to 5), where S_c are the bytes not acknowledged.
-        losses: ``detected``: by selective acknowledgements and timers, as TCP does. ``told``: a sender knows
-            ``min_rto`` after each loss that its packet may be sent again, and sends nothing again needlessly; such
-            senders have no handshake, free acknowledgements, and windows other than ``newreno`` and ``cubic``.
-            ``None``: told where windows are fixed and data alone can be lost; detected otherwise.
+            alpha S_c / S_max (TAFE, Eq. 3 to 5), where S_c are the bytes not acknowledged. All find losses by selective
+            acknowledgements and timers; with fixed windows, only where a port may drop packets.
         payload: Bytes of payload of a full packet, > 0; the last packet of a flow has the rest.
         header: Bytes around it on the wire, >= 0.
-        initial_window: Packets of the first window, 1 to 4,096, or of a fixed one of senders that are told, to 2**31 -
-            1; ``None`` for 10, or 64 where it is fixed.
+        initial_window: Packets of the first window, 1 to 4,096, or of a fixed one, to 2**31 - 1; ``None`` for 10, or 64
+            where it is fixed.
         largest: Upper bound of flow sizes in B (S_max of ``tafe``), > 0; larger flows back off like one of it.
             ``None``: the largest flow, at least a full packet.
         min_rto: Shortest time in s after which a timer expires, > 0, at most 1e9, the first time of a SYN too.
@@ -166,7 +157,6 @@ class NetworkParameters:
     """
 
     transport: str = "fixed"
-    losses: str | None = None
     payload: float = PACKET_PAYLOAD
     header: float = HEADER
     initial_window: int | None = None
@@ -200,17 +190,8 @@ class NetworkParameters:
         for name in ("largest", "ack_bytes"):
             if getattr(self, name) is not None:
                 check_number(name, getattr(self, name), above=0)
-        if self.losses is not None:
-            check_choice("losses", self.losses, Losses)
-        if self.losses == Losses.TOLD:
-            check_choice("transport", self.transport, PacketTransport)
-            if not self._has_data_alone:
-                raise ConfigError(
-                    f"handshake is {self.handshake} and acks is {self.acks!r}: senders that are told of losses have no "
-                    "handshake and free acknowledgements"
-                )
         if self.initial_window is not None:
-            most = MOST_FIXED_WINDOW if self.are_told else int(MOST_WINDOW)
+            most = MOST_FIXED_WINDOW if self.is_fixed else int(MOST_WINDOW)
             check_between("initial_window", self.initial_window, 1, most, what="a whole number")
         for name in ("mark_at", "buffer"):
             self._by_class(name)
@@ -221,26 +202,21 @@ class NetworkParameters:
             raise ConfigError(
                 f"ack_every is {self.ack_every}: transport {self.transport!r} needs to be told each mark: 1"
             )
-        if self.are_told and (self.ack_every > 1 or self.receive_window is not None):
-            raise ConfigError(
-                "ack_every and receive_window are for senders that detect losses, not for those told of them"
-            )
 
     @property
-    def are_told(self) -> bool:
-        """Whether senders are told of their losses."""
-        if self.losses is None:
-            return TRANSPORTS[self.transport] == FIXED and self._has_data_alone
-        return self.losses == Losses.TOLD
+    def is_fixed(self) -> bool:
+        """Whether windows stay as they are."""
+        return TRANSPORTS[self.transport] == FIXED
 
     @property
-    def _has_data_alone(self) -> bool:
+    def has_data_alone(self) -> bool:
+        """Whether nothing but data passes ports."""
         return self.acks == Acks.FREE and not self.handshake
 
     @property
     def window(self) -> float:
         """Packets of the first window."""
-        default = FIXED_WINDOW if TRANSPORTS[self.transport] == FIXED else INITIAL_WINDOW
+        default = FIXED_WINDOW if self.is_fixed else INITIAL_WINDOW
         return float(default if self.initial_window is None else self.initial_window)
 
     @property

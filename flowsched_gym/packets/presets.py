@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from flowsched_gym.core.errors import ConfigError, listed, shown
-from flowsched_gym.packets.parameters import NETWORK_PARAMETERS, Losses, NetworkParameters
+from flowsched_gym.packets.parameters import NETWORK_PARAMETERS, NetworkParameters
 
 FULL_PACKET: Final = 1502
 """Bytes of a full packet on the wire, of which 1,460 are payload."""
@@ -33,10 +33,10 @@ PRESETS: Final[Mapping[str, Mapping[str, Any]]] = {
 
 
 def preset_or_parameters(name: str, given: object) -> NetworkParameters:
-    """Returns the parameters of an argument: a preset's, or those of a mapping, whose senders detect losses.
+    """Returns the parameters of an argument: a preset's, or those of a mapping.
 
     Raises:
-        ConfigError: There is no such preset or parameter, a value is not allowed, or senders are told of losses.
+        ConfigError: There is no such preset or parameter, or a value is not allowed.
     """
     if isinstance(given, str) and given in PRESETS:
         return NetworkParameters(**PRESETS[given])
@@ -48,11 +48,9 @@ def preset_or_parameters(name: str, given: object) -> NetworkParameters:
             known = listed(key if isinstance(key, str) else "", NETWORK_PARAMETERS)
             raise ConfigError(f"{name} has {shown(key)}: it has {known}")
     try:
-        parameters = NetworkParameters(**{"losses": Losses.DETECTED, **given})
+        parameters = NetworkParameters(**given)
     except ConfigError as error:
         raise ConfigError(f"{name}: {error}") from None
-    if parameters.are_told:
-        raise ConfigError(f"{name}: losses is 'told': here, senders must detect them")
     if parameters.delay:
         raise ConfigError(f"{name}: delay is {parameters.delay!r}: the environment has its own delays")
     return parameters

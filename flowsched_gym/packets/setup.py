@@ -18,7 +18,6 @@ from flowsched_gym.packets.contract import PacketTable, Scheduler
 from flowsched_gym.packets.network import BEHIND, PacketFlows, PacketNetwork, Ways
 from flowsched_gym.packets.parameters import (
     BY_TASK,
-    UNLIMITED,
     Acks,
     MessageRule,
     NetworkParameters,
@@ -34,6 +33,8 @@ MOST_PACKETS: Final = 2**31
 """Packets of a replay at most: more fit into no memory."""
 MOST_SLOTS: Final = 2**24
 SPARE_SLOTS: Final = 64
+MOST_COPIES: Final = 4
+"""Copies of a packet, and acknowledgements, that are on their way at once at most, in the mean."""
 SPARE_OF_PORT: Final = 4
 """Packets of a port that neither wait nor fill its link: the one that is being sent, and parts of packets."""
 MOST_RESENDS: Final = 1000
@@ -49,8 +50,7 @@ class PacketSetup:
     Attributes:
         scheduler: The scheduler of each port.
         topology: The links behind the ports.
-        parameters: Those of senders, and of ports that count bytes.
-        port: Those of ports that count packets, in place of ``buffer`` and ``mark_at``.
+        parameters: Those of senders and ports.
         seed: Seed of the hash by which flows choose among equal paths, and of the sketch's hash.
         num_tokens: Flows that a destination lets send at once; ``None`` for no tokens.
         asks: About what an agent is asked; ``NOTHING`` where it grants tokens, or where there is none.
@@ -63,7 +63,6 @@ class PacketSetup:
     scheduler: Scheduler
     topology: Topology
     parameters: NetworkParameters = field(default_factory=NetworkParameters)
-    port: PortParameters | None = None
     seed: int = 0
     num_tokens: int | None = None
     asks: DecisionKind = DecisionKind.NOTHING
@@ -106,9 +105,6 @@ class PacketSetup:
         size = np.full(len(flow), payload)
         size[first_packet[1:] - 1] = flows.size - (counts - 1) * payload
         size += header
-        remaining = np.zeros(0)
-        if self.scheduler.needs_remaining:
-            remaining = flows.size[flow] - (np.arange(len(flow)) - first_packet[flow]) * payload
         key, key_id = np.arange(len(counts)), flows.flow_id
         if self.parameters.messages == MessageRule.TIME:
             key_id, key = np.unique(flows.source * flows.num_hosts + flows.destination, return_inverse=True)
@@ -125,7 +121,7 @@ class PacketSetup:
             source=flows.source,
             destination=flows.destination,
             first_packet=first_packet,
-            table=PacketTable(flow, size, header, remaining, key.reshape(-1), due),
+            table=PacketTable(flow, size, header, np.zeros(0), key.reshape(-1), due),
             key_id=key_id,
             size=flows.size,
             wire=wire,
@@ -152,18 +148,16 @@ class PacketSetup:
         return stages
 
     def network_of(
-        self, packets: PacketFlows, *, are_given: bool = False, failed: BoolArray | None = None
+        self, packets: PacketFlows, *, port: PortParameters | None = None, failed: BoolArray | None = None
     ) -> PacketNetwork:
-        """Makes it of flows that are cut already, or of packets that are given."""
-        limits = None if self.port is None else self.port.limits(self.topology.num_links)
+        """Makes it of flows that are cut already, or of packets that are given, and the parameters of their port."""
         return new_packet_network(
             packets,
             self.topology,
             self.parameters,
             self.scheduler,
-            limits=limits,
+            port=port,
             seed=self.seed,
-            are_given=are_given,
             num_tokens=self.num_tokens,
             asks=self.asks,
             period=self.period,
@@ -194,9 +188,8 @@ def new_packet_network(
     parameters: NetworkParameters,
     scheduler: Scheduler,
     *,
-    limits: PortLimits | None = None,
+    port: PortParameters | None = None,
     seed: int = 0,
-    are_given: bool = False,
     num_tokens: int | None = None,
     asks: DecisionKind = DecisionKind.NOTHING,
     period: Period | None = None,
@@ -244,16 +237,17 @@ def new_packet_network(
     num_senders = len(begins) if len(begins) < len(order) else 0
     num_packets = len(flows.table.flow)
     table = flows.table._replace(num_senders=num_senders, tag=np.zeros(num_packets if num_senders else 0))
-    limits = parameters.limits(at_host[order]) if limits is None else limits
-    if not (parameters.are_told or are_given):
-        slots = _count_slots(flows, num_tokens, parameters, limits, capacity[order], delay[order])
-        has_bare = parameters.handshake or parameters.acks == Acks.PACKETS
+    limits = parameters.limits(at_host[order]) if port is None else port.limits()
+    can_lose = not parameters.is_fixed or scheduler.drops or bool((limits.room < np.inf).any())
+    if port is None:
+        window = np.inf if can_lose else parameters.window
+        slots = _count_slots(flows, num_tokens, parameters, limits, window, capacity[order] * delay[order])
         table = table._replace(
             flow=np.zeros(slots, dtype=np.int64),
             size=np.zeros(slots),
             remaining=np.zeros(slots if scheduler.needs_remaining else 0),
             tag=np.zeros(slots if num_senders else 0),
-            bare_size=parameters.ack_size if has_bare else 0.0,
+            bare_size=0.0 if parameters.has_data_alone else parameters.ack_size,
         )
     network = PacketNetwork(
         flows=flows,
@@ -270,18 +264,19 @@ def new_packet_network(
         back_delay=along[back_first + back_turn],
         table=table,
         seed=seed,
-        are_given=are_given,
+        are_given=port is not None,
         num_tokens=num_tokens,
         asks=asks,
         period=period,
         steers=steers,
         token_time=along[first + turn],
+        can_lose=can_lose,
         topology=topology,
         path=first + turn,
         links=links,
     )
     _check_times(network)
-    if network.limits.by_bytes:  # where packets are counted, each port has room for one
+    if port is None:
         _check_buffers(network)
     return network
 
@@ -313,26 +308,30 @@ def _count_slots(
     num_tokens: int | None,
     parameters: NetworkParameters,
     limits: PortLimits,
-    capacity: FloatArray,
-    delay: FloatArray,
+    window: float,
+    on_links: FloatArray,
 ) -> int:
-    """Returns how many packets and acknowledgements can be underway at once: by flows, or by ports and links."""
-    slots = float(4 * _most_underway(flows, num_tokens) + SPARE_SLOTS)
-    if parameters.acks == Acks.PACKETS and limits.by_bytes:
+    """Returns how many packets and acknowledgements can be underway at once: by flows, or by ports and links.
+
+    Of a flow there are at most so many packets of a window that never sends any again, or ``inf``; on links there is
+    room for so many bytes, (num_ports,).
+    """
+    most = _most_underway(np.minimum(flows.packets, window), flows.destination, num_tokens)
+    slots = most * (MOST_COPIES if window == np.inf else 1.0) + SPARE_SLOTS
+    if parameters.acks == Acks.PACKETS:
         smallest = min(parameters.ack_size, float(flows.table.size.min(initial=np.inf)))
-        held = (limits.room + capacity * delay) / smallest + SPARE_OF_PORT
+        held = (limits.room + on_links) / smallest + SPARE_OF_PORT
         slots = min(slots, float(held.sum()) + SPARE_SLOTS)
     return int(min(slots, MOST_SLOTS))
 
 
-def _most_underway(flows: PacketFlows, num_tokens: int | None) -> int:
+def _most_underway(packets: FloatArray, destination: IntArray, num_tokens: int | None) -> float:
     """Returns how many flows can send at once, and how many packets they have: with tokens, some to each host."""
-    packets = flows.packets
     if num_tokens is not None:
-        order = np.lexsort((-packets, flows.destination))
-        place = np.arange(len(order)) - np.searchsorted(flows.destination[order], flows.destination[order])
+        order = np.lexsort((-packets, destination))
+        place = np.arange(len(order)) - np.searchsorted(destination[order], destination[order])
         packets = packets[order][place < num_tokens]
-    return int(packets.sum()) + len(packets)
+    return float(packets.sum()) + len(packets)
 
 
 def _check_times(network: PacketNetwork) -> None:
@@ -348,14 +347,11 @@ def _check_times(network: PacketNetwork) -> None:
         )
     if network.are_given or not flows.num_flows:
         return
-    trip, wait = float(flows.table.size.max()) / slowest, parameters.min_rto
-    if not parameters.are_told:
-        trip, wait = trip + 2.0 * float(network.delay.max()), MAX_RTO
-    if trip > MOST_RESENDS * wait and (not parameters.are_told or (network.limits.room < UNLIMITED).any()):
-        least = f"min_rto must be at least {trip / MOST_RESENDS:.3g}" if parameters.are_told else "links must be faster"
+    trip = float(flows.table.size.max()) / slowest + 2.0 * float(network.delay.max())
+    if network.can_lose and trip > MOST_RESENDS * MAX_RTO:
         raise ConfigError(
-            f"min_rto is {shown(parameters.min_rto)}: a packet takes {trip:.3g} s at the slowest port, and a sender, "
-            f"which waits for {wait:g} s at most, would send it again more than {MOST_RESENDS} times meanwhile: {least}"
+            f"a packet takes {trip:.3g} s at the slowest port, and a sender, which waits for {MAX_RTO:g} s at most, "
+            f"would send it again more than {MOST_RESENDS} times meanwhile: links must be faster"
         )
 
 

@@ -111,8 +111,7 @@ class PacketRecords(Records):
         drops: How often packets were dropped, (num_flows,) int64.
         marks: How many packets arrived marked, (num_flows,) int64.
         disordered: How many packets arrived after a later one of their flow, (num_flows,) int64.
-        timeouts: How often its timer expired, (num_flows,) int64; of a sender that is told of losses, how
-            many it noticed.
+        timeouts: How often its timer expired, (num_flows,) int64.
         trace: What became of each packet, if it was kept.
     """
 
@@ -140,7 +139,7 @@ class PacketEventKind(IntEnum):
     TRANSMISSION_END = 1
     """A port has sent the last bit of a packet."""
     TIMEOUT = 2
-    """A sender notices that a packet is lost."""
+    """A timer expires, or a sender may send its next segment."""
     ARRIVAL = 3
     """A flow, its request for a token, or a packet by itself, arrives; several by their ids."""
     START = 4

@@ -138,9 +138,8 @@ def test_rules_bounds_search_and_pictures_know_packets() -> None:
     ("arguments", "message"),
     [
         ({"packets": "dctpc"}, "packets is 'dctpc': it must be one of dctcp, cubic, newreno, reno"),
-        ({"packets": {"mtu": 9000}}, "packets has 'mtu': it has transport, losses"),
+        ({"packets": {"mtu": 9000}}, "packets has 'mtu': it has transport, payload"),
         ({"packets": {"min_rto": 0}}, "packets: min_rto is 0: it must be a finite number > 0"),
-        ({"packets": {"losses": "told"}}, "packets: losses is 'told': here, senders must detect them"),
         ({"packets": {"delay": 1e-6}}, "packets: delay is 1e-06: the environment has its own delays"),
         ({"packets": 3}, "packets is 3: it must be one of"),
         (

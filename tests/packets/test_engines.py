@@ -11,7 +11,7 @@ import flowsched_gym
 from flowsched_gym.packets.compiled.network import new_network, run_network
 from flowsched_gym.packets.contract import PacketTable
 from flowsched_gym.packets.network import PacketFlows
-from flowsched_gym.packets.parameters import NetworkParameters, PortParameters
+from flowsched_gym.packets.parameters import NetworkParameters
 from flowsched_gym.packets.schedulers import PacketSetup, make_scheduler
 from flowsched_gym.packets.state import PacketRecords, PacketTrace
 from flowsched_gym.topology import one_link
@@ -20,8 +20,7 @@ from tests.simulate import make_flows
 NUM_FLOWS = 60
 THRESHOLDS = [2_000, 8_000, 50_000]
 LOSSES = {"buffer": 6_000, "mark_at": 1_400, "initial_window": 8, "min_rto": 1e-4, "delay": 1e-5}
-DETECTED = {"transport": "dctcp", "mark_at": 7_499, "buffer": 18_000, "min_rto": 2e-4, "delay": 2e-5}
-DCTCP = {**DETECTED, "losses": "told", "initial_window": 10}
+DCTCP = {"transport": "dctcp", "mark_at": 7_499, "buffer": 18_000, "min_rto": 2e-4, "delay": 2e-5}
 ROUNDS = {"dequeue": "drr", "weights": [6_000, 3_000, 1_500, 1_500]}
 SMALL_SKETCH = {"buckets": 16, "interval": 20, "ageing": 100, "message_gap": 1e-3, "flowlet_gap": 1e-4}
 
@@ -84,8 +83,7 @@ def on_both(given: Any, scheduler: Any, *, keep_trace: bool = False, **parameter
     [
         pytest.param({"delay": 1e-5}, id="lossless"),
         pytest.param(LOSSES, id="losses"),
-        pytest.param(DCTCP, id="told dctcp"),
-        pytest.param(DETECTED, id="dctcp", marks=pytest.mark.exhaustive),
+        pytest.param(DCTCP, id="dctcp"),
     ],
 )
 @pytest.mark.parametrize(("scheduler", "parameters"), CASES)
@@ -96,8 +94,8 @@ def test_both_engines_deliver_the_same_packets(
     assert np.isfinite(records.fct).all()
     assert records.trace.dropped.sum() == records.drops.sum()
     assert records.trace.marked.sum() == records.marks.sum()
-    if senders is not DETECTED:
-        assert records.packets.sum() == (~records.trace.dropped).sum()
+    if "buffer" not in senders and scheduler != "afq":
+        assert len(records.trace.dropped) == records.packets.sum()
     if "buffer" in senders:
         assert records.drops.sum() > 0
         assert records.marks.sum() > 0
@@ -161,9 +159,8 @@ def test_a_run_that_is_cut_into_periods_is_the_same_run() -> None:
     setup = PacketSetup(
         scheduler=make_scheduler("pias", {"thresholds": [30, 60]}),
         topology=one_link(capacity=1.0, delay=5.0),
-        port=PortParameters(buffer=9, mark_at=2),
         parameters=NetworkParameters(
-            payload=10.0, header=0.0, initial_window=4, transport="dctcp", losses="told", min_rto=40.0
+            payload=10.0, header=0.0, initial_window=4, transport="dctcp", min_rto=40.0, buffer=90, mark_at=10
         ),
     )
 
@@ -173,7 +170,7 @@ def test_a_run_that_is_cut_into_periods_is_the_same_run() -> None:
         for time in times:
             run_network(network, packets.num_flows, time)
             clock.append(float(network.tables.clock[0]))
-        assert network.senders.drops.sum() > 0
+        assert network.senders.rows["drops"].sum() > 0
         return network.senders.completion_time.tolist(), clock
 
     whole, _ = run([np.inf])

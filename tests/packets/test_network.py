@@ -17,7 +17,7 @@ from flowsched_gym.packets.parameters import NetworkParameters
 from flowsched_gym.packets.rules import tcp
 from flowsched_gym.packets.rules.tcp_windows import DCTCP, OPEN, RECOVERY, RENO, reduce_window
 from flowsched_gym.packets.schedulers import PacketSetup, make_scheduler
-from flowsched_gym.packets.simpy import DetectingReplay, ToldReplay
+from flowsched_gym.packets.simpy import DetectingReplay
 from flowsched_gym.packets.simpy.detecting import SenderState
 from flowsched_gym.packets.state import PacketRecords
 from flowsched_gym.topology import Topology, add_cpus, big_switch, fat_tree, leaf_spine, make_topology
@@ -151,7 +151,9 @@ def test_a_receiver_acknowledges_several_packets_together_and_keeps_as_many_as_i
 
 def test_without_selective_acknowledgements_one_loss_is_repaired_in_each_round_trip() -> None:
     size, window = 30, 10
-    values = tcp.new_sender(0, size, window=10.0, min_rto=1.0, due=np.inf, part=1.0, packet_part=0.1, room=window + 5)
+    values = tcp.new_sender(
+        0, size, window=10.0, min_rto=1.0, due=np.inf, part=1.0, packet_part=0.1, room=window + 5, can_lose=True
+    )
     s: Any = SenderState(values)
     segments = tcp.Segments(*([0] * size for _ in range(4)))
     now = 0.0
@@ -217,13 +219,13 @@ def test_marks_and_losses_count_the_bytes_that_wait_by_class_of_link() -> None:
         {"transport": "cubic", "acks": "free"},
         {"transport": "reno", "ack_every": 2, "ack_delay": 1e-4, "receive_window": 20},
         {"transport": "fixed", "handshake": False, "acks": "free"},
-        {"transport": "dctcp", "handshake": False, "acks": "free", "losses": "told", "paths": "packet"},
+        {"transport": "dctcp", "handshake": False, "acks": "free", "paths": "packet"},
     ],
     ids=str,
 )
 def test_no_packet_is_lost_sight_of_at_any_event(change: dict[str, Any]) -> None:
     network = network_of(mixed_flows(8, 25), SMALL, NetworkParameters(**{**HARSH, **change}))
-    replay = DetectingReplay(network) if network.has_slots else ToldReplay(network)
+    replay = DetectingReplay(network)
     while replay.env.peek() < math.inf:
         replay.env.step()
         sent, *rest = replay.census
@@ -241,8 +243,7 @@ def test_no_packet_is_lost_sight_of_at_any_event(change: dict[str, Any]) -> None
         for first in underway.lists[0].tolist():
             p = first
             while p != NONE:
-                # An acknowledgement that is no packet has been delivered.
-                travelling += network.has_slots or underway.path_ports[tables.packets.hop[p]] >= 0
+                travelling += 1
                 p = int(tables.packets.after[p])
         here = ports.waiting.sum() + np.count_nonzero(ports.sending != NONE) + travelling
         assert counts[SENT] == counts[DELIVERED] + counts[DROPPED] + here
@@ -315,15 +316,15 @@ def test_acknowledgements_do_not_wait_for_the_data_of_others(scheduler: str, par
 
 
 @pytest.mark.parametrize("topology", ["one-link", SMALL], ids=["one-link", "leaf-spine"])
-def test_fixed_windows_are_told_of_losses_where_data_alone_can_be_lost(topology: Any) -> None:
+def test_fixed_windows_take_packets_as_lost_where_a_port_may_drop_one_and_nowhere_else(topology: Any) -> None:
     flows = mixed_flows(4)
-    told, said, detected = (
-        on_both(flows, topology, buffer=9_000, min_rto=1e-3, **change)
-        for change in ({}, {"losses": "told"}, {"losses": "detected"})
-    )
-    np.testing.assert_array_equal(told.fct, said.fct)
-    assert told.timeouts.sum() == told.drops.sum() > 0
-    assert 0 < detected.timeouts.sum() != detected.drops.sum()
+    # Far below what packets wait in a buffer without end.
+    patient, hasty, tight = (on_both(flows, topology, **each) for each in ({}, {"min_rto": 1e-9}, {"buffer": 9_000}))
+    np.testing.assert_array_equal(patient.fct, hasty.fct)
+    assert hasty.timeouts.sum() == hasty.drops.sum() == 0
+    assert 0 < tight.timeouts.sum() < tight.drops.sum()
+    dropping = on_both(flows, topology, "afq", min_rto=1e-3, queues=2)
+    assert 0 < dropping.timeouts.sum() < dropping.drops.sum()
 
 
 def test_a_flow_backs_off_less_with_d2tcp_before_its_deadline_and_with_tafe_when_it_is_short() -> None:
@@ -351,13 +352,10 @@ def test_what_a_network_cannot_do_is_an_error() -> None:
         ({"parameters": {"transport": "dctcp", "initial_window": 5_000}}, "initial_window"),
         ({"parameters": {"transport": "tcp"}}, "transport"),
         ({"parameters": {"window": 5}}, "no parameter 'window'"),
-        ({"parameters": {"losses": "told", "handshake": True}}, "handshake is True"),
-        ({"parameters": {"losses": "told", "transport": "cubic"}}, "transport"),
-        ({"parameters": {"losses": "guessed"}}, "losses"),
+        ({"parameters": {"losses": "told"}}, "no parameter 'losses'"),
         ({"parameters": {"transport": "reno", "ack_every": 0}}, "ack_every"),
         ({"parameters": {"transport": "dctcp", "ack_every": 2}}, "each mark"),
         ({"parameters": {"transport": "reno", "receive_window": 1.5}}, "receive_window"),
-        ({"parameters": {"receive_window": 2}}, "told"),
         ({"capacity": 1.0, "topology": SMALL}, "capacity"),
         ({"keep_trace": True}, "no trace"),
     ):

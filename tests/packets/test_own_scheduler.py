@@ -10,8 +10,7 @@ from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.packets.contract import BEYOND, Arrival, Order, PacketTable, Scheduler, Traffic
 from tests.packets.test_engines import DCTCP, LOSSES, flows, on_both
-from tests.packets.test_told import FABRIC, Reference, columns, replay
-from tests.packets.test_told import LOSSES as FABRIC_LOSSES
+from tests.packets.test_fabric import FABRIC, MARKS, Reference, columns, replay
 from tests.simulate import each_engine
 
 LIMITS = (3, 20)
@@ -80,14 +79,14 @@ def test_a_scheduler_of_your_own_gives_the_same_bits_in_both_engines(
 
 def test_on_a_leaf_spine_a_scheduler_of_your_own_serves_every_port() -> None:
     given = columns(seed=4)
-    reference = BySize(given, LIMITS, **FABRIC_LOSSES)
+    reference = BySize(given, LIMITS, **MARKS)
     reference.run()
 
-    records = replay(given, scheduler=SmallFirst(), **FABRIC_LOSSES)
+    records = replay(given, scheduler=SmallFirst(), **MARKS)
 
     assert records.completion_time.tolist() == reference.completion
-    assert records.drops.tolist() == reference.drops
-    assert min(records.drops) == 0 < max(records.drops)
+    assert records.marks.tolist() == reference.marks
+    assert min(records.marks) == 0 < max(records.marks)
 
 
 def test_parameters_of_a_scheduler_that_is_made_and_a_class_in_its_place_are_errors() -> None:
@@ -129,6 +128,10 @@ class Faulty(Scheduler):
         return Few(self.answer, self.reads, np.zeros(2))
 
 
+class Dropping(Faulty):
+    drops = True
+
+
 class FaultyByRank(Faulty):
     order = Order.RANK
 
@@ -148,8 +151,9 @@ class ReadsOutside(Faulty):
 
 
 CASES = [
-    (Faulty(2), "Faulty: arrive returned queue 2: it must be from 0 to 1, or -1 to drop the packet"),
-    (Faulty(-2), "Faulty: arrive returned queue -2: it must be from 0 to 1, or -1"),
+    (Faulty(2), "Faulty: arrive returned queue 2: it must be from 0 to 1, or -1 to drop the packet, with drops = True"),
+    (Faulty(BEYOND), "Faulty: arrive returned queue -1: it must be from 0 to 1, or -1 to drop the packet, with drops"),
+    (Dropping(-2), "Dropping: arrive returned queue -2: it must be from 0 to 1, or -1 to drop the packet$"),
     (FaultyByRank(2), "FaultyByRank: arrive returned queue 2: it must be from 0 to 1, or -1"),
     (FaultyChoice(1), "FaultyChoice: choose returned queue 1: it must be from 0 to 1, and hold a packet"),
     (FaultyChoice(2), "FaultyChoice: choose returned queue 2: it must be from 0 to 1, and hold a packet"),
@@ -180,7 +184,7 @@ def test_what_a_hook_may_not_do_is_the_same_error_in_both_engines(scheduler: Fau
 @pytest.mark.parametrize("scheduler", [Faulty(2), FaultyChoice(1)], ids=lambda each: type(each).__name__)
 def test_replays_of_flows_on_one_link_and_on_a_leaf_spine_say_so_too(scheduler: Faulty, engine: str) -> None:
     given = columns(seed=0)
-    for how in ({}, {"topology": FABRIC, "parameters": {"losses": "told", "paths": "packet"}}):
+    for how in ({}, {"topology": FABRIC, "parameters": {"paths": "packet"}}):
         with pytest.raises(ConfigError, match="returned queue"):
             flowsched_gym.replay_packets(given, scheduler=scheduler, engine=engine, **how)
 
@@ -188,7 +192,7 @@ def test_replays_of_flows_on_one_link_and_on_a_leaf_spine_say_so_too(scheduler: 
 @each_engine
 def test_a_scheduler_may_drop_every_packet_that_is_given(engine: str) -> None:
     packets = {"flow_id": [0, 1], "size_bytes": [10.0] * 2, "arrival_s": [0.0, 1.0]}
-    assert flowsched_gym.serve_packets(packets, scheduler=Faulty(BEYOND), engine=engine).dropped.all()
+    assert flowsched_gym.serve_packets(packets, scheduler=Dropping(BEYOND), engine=engine).dropped.all()
 
 
 def test_a_scheduler_without_a_record_type_is_refused_where_it_is_written() -> None:

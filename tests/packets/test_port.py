@@ -67,13 +67,14 @@ def test_a_window_waits_for_acknowledgements_that_take_the_delay_twice() -> None
 
 
 def test_a_full_buffer_drops_what_arrives_and_it_is_sent_again_after_the_timeout() -> None:
+    # The timer begins anew with each acknowledgement, the last time at 20.
     records = replay([30], buffer=20, min_rto=100, initial_window=3)
 
     assert records.trace.dropped.tolist() == [False, False, True, False]
-    assert records.trace.arrival_time.tolist() == [0, 0, 0, 100]
+    assert records.trace.arrival_time.tolist() == [0, 0, 0, 120]
     assert records.drops.tolist() == [1]
     assert records.packets.tolist() == [3]
-    assert records.completion_time.tolist() == [110]
+    assert records.completion_time.tolist() == [130]
     trace = serve([(0, 1, 10), (1, 1, 10), (2, 1, 10), (3, 1, 10)], "fifo", mark_at=1)
     assert trace.marked.tolist() == [False, False, True, True]
 
@@ -343,7 +344,6 @@ def test_what_is_not_allowed_is_an_error_that_says_so() -> None:
         ("fifo", {"buffers": 3}, "did you mean 'buffer'"),
         ("fifo", {"buffer": 0}, "buffer is 0"),
         ("fifo", {"mark_at": -1}, "mark_at is -1"),
-        ("fifo", {"losses": "told", "acks": "packets"}, "free acknowledgements"),
         ("fifo", {"initial_window": 0}, "window is 0"),
         ("fifo", {"payload": 0}, "payload is 0"),
         ("fifo", {"delay": float("nan")}, "delay is nan"),

@@ -55,7 +55,6 @@ def test_what_a_full_buffer_drops_does_not_lock_a_flow_out_of_afq() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"buffer": 3000, "min_rto": 5e-324}, "^min_rto is 5e-324: .* min_rto must be at least 1.2e-08$"),
         ({"buffer": 3000, "min_rto": 1e308, **TCP}, r"^min_rto is 1e\+308: it must be at most 1e\+09 s$"),
         ({"ack_delay": 1e308}, r"^ack_delay is 1e\+308: it must be at most"),
         ({"capacity": 1e-9, **TCP}, "a packet takes 1.5e.12 s at the slowest port, .*: links must be faster$"),
@@ -79,8 +78,6 @@ def test_a_flow_of_next_to_nothing_is_one_packet_and_none_is_empty() -> None:
     assert send(transport="tafe", mark_at=0, largest=5e-324).fct[0] > 0.0
 
 
-def test_a_port_of_an_environment_that_counts_packets_has_room_for_one() -> None:
-    for arguments in ({"buffer": 1}, {"link_gbps": 1e-9, "period_us": 1e15}):
+def test_the_port_of_an_environment_has_room_for_one_packet_at_least() -> None:
+    for arguments in ({"buffer": 1}, {"buffer": 4, "link_gbps": 1e-9, "period_us": 1e15}):
         gym.make("flowsched/QCluster-v0", flows=2, **arguments).reset(seed=1)
-    with pytest.raises(FlowSchedError, match=r"^min_rto is 0.002: a packet takes 1.2e.04 s .* must be at least 12$"):
-        gym.make("flowsched/QCluster-v0", buffer=4, link_gbps=1e-9)

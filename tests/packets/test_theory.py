@@ -8,9 +8,9 @@ import pytest
 
 import flowsched_gym
 from flowsched_gym.packets.contract import Arrival
-from flowsched_gym.packets.parameters import NetworkParameters, PortParameters
+from flowsched_gym.packets.parameters import NetworkParameters
 from flowsched_gym.packets.schedulers import PacketSetup, make_scheduler
-from flowsched_gym.packets.simpy import QueueCounter, ToldReplay
+from flowsched_gym.packets.simpy import DetectingReplay, QueueCounter
 from flowsched_gym.packets.state import PacketTrace
 from flowsched_gym.topology import one_link
 from tests.packets.test_engines import equal_flows
@@ -49,8 +49,7 @@ def test_packets_wait_as_in_an_m_d_1_queue_and_by_littles_law(load: float) -> No
     assert np.mean(means) == pytest.approx(load / (2 * (1 - load)) * PACKET / LINE_RATE, rel=0.01)
 
 
-@pytest.mark.parametrize("losses", ["told", "detected"])
-def test_two_dctcp_flows_keep_the_queue_where_its_paper_says(losses: str) -> None:
+def test_two_dctcp_flows_keep_the_queue_where_its_paper_says() -> None:
     # DCTCP, section 3.3: with N = 2 flows the queue peaks at K + N packets and swings by sqrt(N (C RTT + K) / 2).
     round_trip, mark_at = 1e-4, 40
     flows = make_flows([0.0, 3e-4], [1_460.0 * 60_000] * 2, source=[0, 1], destination=[2, 2])
@@ -61,7 +60,6 @@ def test_two_dctcp_flows_keep_the_queue_where_its_paper_says(losses: str) -> Non
         capacity=LINE_RATE,
         parameters={
             "transport": "dctcp",
-            "losses": losses,
             "initial_window": 64,
             "mark_at": (mark_at - 1) * PACKET,
             "delay": round_trip / 2,
@@ -74,9 +72,9 @@ def test_two_dctcp_flows_keep_the_queue_where_its_paper_says(losses: str) -> Non
     steady = number[(times > 0.03) & (times < 0.12)]
     assert steady.max() == pytest.approx(mark_at + 2, rel=0.2)
     swing = math.sqrt(LINE_RATE * round_trip / PACKET + mark_at)
-    # Senders that detect losses bring a window down in the course of a round (RFC 6937), not at once: meanwhile more
-    # packets are marked, which makes the cut deeper, and the swing twice as large.
-    assert steady.max() - steady.min() == pytest.approx(swing * (1.0 if losses == "told" else 2.0), rel=0.2)
+    # Senders bring a window down in the course of a round (RFC 6937), not at once as in the paper's model: meanwhile
+    # more packets are marked, which makes the cut deeper, and the swing twice as large.
+    assert steady.max() - steady.min() == pytest.approx(2.0 * swing, rel=0.2)
 
 
 class Census:
@@ -101,12 +99,13 @@ def test_no_packet_is_lost_sight_of_at_any_event(scheduler: str, transport: str)
     setup = PacketSetup(
         scheduler=make_scheduler(scheduler, {}),
         topology=one_link(capacity=LINE_RATE, delay=3e-6),
-        port=PortParameters(buffer=6, mark_at=2),
-        parameters=NetworkParameters(initial_window=5, transport=transport, losses="told", min_rto=2e-5),
+        parameters=NetworkParameters(
+            initial_window=5, transport=transport, min_rto=2e-5, buffer=6 * PACKET, mark_at=PACKET
+        ),
     )
     counter = QueueCounter(setup.scheduler.num_queues)
     census: Any = Census()
-    simulation = ToldReplay(setup.network_of(packets), [counter, census])
+    simulation = DetectingReplay(setup.network_of(packets), [counter, census])
     largest = 0
     while simulation.env.peek() < math.inf:
         simulation.env.step()
@@ -117,7 +116,7 @@ def test_no_packet_is_lost_sight_of_at_any_event(scheduler: str, transport: str)
         assert sent == sum(rest)
         largest = max(largest, waiting)
 
-    assert census.sent == packets.packets.sum()
+    assert census.sent >= packets.packets.sum()
     assert census.dropped == simulation.outcomes().drops.sum() > 0
     assert np.isfinite(simulation.outcomes().completion_time).all()
     assert largest > 1

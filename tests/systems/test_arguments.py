@@ -140,7 +140,7 @@ WRONG: Final[dict[str, list[tuple[dict[str, Any], str]]]] = {
         ({"queues": 2, "goal": "deadline"}, "queues is 2: goal 'deadline' needs 3"),
         *(({name: 0}, f"{name} is 0: it must be an integer >= 1") for name in ("window", "buffer", "arrays", "flows")),
         *(({name: NAN}, f"{name} is nan: it must be a finite number > 0") for name in ("period_us", "gap_us")),
-        ({"mark_at": -1}, "mark_at is -1: it must be an integer >= 0"),
+        ({"mark_at": 0}, "mark_at is 0: it must be an integer >= 1"),
         ({"buckets": 2**40}, "buckets is 1099511627776: it must be"),
         ({"workload": "qcluster-changing", "load": 0.5}, "workload 'qcluster-changing' has a load for each cluster"),
         ({"workload": "gather-a1", "flows": 5}, f"argument flows {POISSON}"),

@@ -23,8 +23,8 @@ from flowsched_gym.flows.stages import (
 )
 from flowsched_gym.flows.state import Controls, new_controls
 from flowsched_gym.machine_code.decorators import chosen_by_type, inlined_part
+from flowsched_gym.packets.compiled.detecting import DetectingSenders, pace, take_path
 from flowsched_gym.packets.compiled.heaps import Heap, new_heap, next_time, set_time
-from flowsched_gym.packets.compiled.links import pace, state_of, take_path
 from flowsched_gym.packets.compiled.queues import bring_forward
 from flowsched_gym.packets.compiled.state import COMPLETED, NONE, Tables, whole
 from flowsched_gym.packets.contract import Scheduler
@@ -166,7 +166,7 @@ def granted_time(a: Asking) -> float:
 
 
 @inlined_part
-def take_with_path(now: float, t: Tables, s: Any, a: Asking) -> int:
+def take_with_path(now: float, t: Tables, s: DetectingSenders, a: Asking) -> int:
     """Takes that flow out, and returns it; or takes one to its next stage, and returns ``NONE`` until it sends."""
     if a.granted_at[0] > now:
         return goes_on(now, t, s, a, a.staging)
@@ -175,7 +175,7 @@ def take_with_path(now: float, t: Tables, s: Any, a: Asking) -> int:
 
 
 @inlined_part
-def note_ends(now: float, t: Tables, senders: Any, a: Asking) -> None:
+def note_ends(now: float, t: Tables, senders: DetectingSenders, a: Asking) -> None:
     """Takes the flows that are over from the active ones."""
     numbers = a.numbers
     while numbers[NOTED] < t.counts[COMPLETED]:
@@ -235,7 +235,7 @@ def count_asked(a: Asking) -> int:
 
 
 @inlined_part
-def carry_out(now: float, order: int, index: int, t: Tables, s: Any, a: Asking) -> bool:
+def carry_out(now: float, order: int, index: int, t: Tables, s: DetectingSenders, a: Asking) -> bool:
     """Carries out an ``Order`` about flows, or to go on; returns whether another one is asked for at once."""
     numbers = a.numbers
     if order == SERVE_FIRST:
@@ -293,13 +293,13 @@ def finish(now: float, row: int, g: Staging | None) -> None:
 
 
 @inlined_part
-def goes_on(now: float, t: Tables, s: Any, a: Asking, g: Staging | None) -> int:
+def goes_on(now: float, t: Tables, s: DetectingSenders, a: Asking, g: Staging | None) -> int:
     """Takes the first flow that is due to its next stage; returns it if that is sending, or ``NONE``."""
     if g is None:
         return NONE
     row: int = g.starts.items[0]
     set_time(row, np.inf, g.starts)
-    stage, state = g.stages.stage[row], state_of(s)
+    stage, state = g.stages.stage[row], s.state
     if stage == AT_BARRIER:
         begin_sending(row, state, a.controls, g.stages)
         _join(row, a)
@@ -325,7 +325,7 @@ def goes_on(now: float, t: Tables, s: Any, a: Asking, g: Staging | None) -> int:
 
 
 @inlined_part
-def work_first(now: float, row: int, rank: float, s: Any, a: Asking, g: Staging | None) -> None:
+def work_first(now: float, row: int, rank: float, s: DetectingSenders, a: Asking, g: Staging | None) -> None:
     """Puts a flow before all others on its CPU."""
     if g is not None:
         g.cpus.rank[row] = rank
@@ -339,10 +339,10 @@ def _cpu_of(row: int, g: Staging) -> int:
 
 
 @inlined_part
-def _choose_work(now: float, row: int, s: Any, a: Asking, g: Staging) -> None:
+def _choose_work(now: float, row: int, s: DetectingSenders, a: Asking, g: Staging) -> None:
     """Lets the flow that goes first run on the CPU of a flow, and foresees the end of its work."""
     cpu = _cpu_of(row, g)
-    before = choose_work(now, cpu, a.active, a.numbers[ACTIVE], state_of(s), a.controls, g.cpus)
+    before = choose_work(now, cpu, a.active, a.numbers[ACTIVE], s.state, a.controls, g.cpus)
     first = g.cpus.running[cpu]
     if first != before:
         if before != NOBODY:
@@ -352,7 +352,7 @@ def _choose_work(now: float, row: int, s: Any, a: Asking, g: Staging) -> None:
 
 
 @inlined_part
-def show_work(now: float, s: Any, g: Staging | None) -> None:
+def show_work(now: float, s: DetectingSenders, g: Staging | None) -> None:
     """Notes what is left of the work of flows that run on CPUs."""
     if g is not None:
-        note_work(now, state_of(s), g.cpus)
+        note_work(now, s.state, g.cpus)

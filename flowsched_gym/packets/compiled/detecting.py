@@ -1,4 +1,4 @@
-"""Senders in compiled code that detect losses, as TCP does; see ``rules.tcp``."""
+"""Senders in compiled code, which detect losses as TCP does; see ``rules.tcp``."""
 
 from typing import Any, Final, NamedTuple
 
@@ -80,7 +80,7 @@ def new_detecting(network: PacketNetwork) -> DetectingSenders:
         there=network.there._replace(turn=network.there.turn.copy()),
         back=network.back._replace(turn=network.back.turn.copy()),
         timers=new_heap((3 if network.steers else 2) * network.flows.num_flows),
-        min_rto=float(parameters.min_rto),
+        min_rto=network.min_rto,
         ack_size=parameters.ack_size,
         ack_every=parameters.ack_every,
         ack_delay=float(parameters.ack_delay),
@@ -254,12 +254,11 @@ def _end_timer(now: float, t: Tables, u: Underway, s: DetectingSenders) -> None:
 
 
 @inlined_part
-def _state_of(s: DetectingSenders) -> FlowState:
-    return s.state
+def take_path(row: int, path: int, network: Links, s: DetectingSenders) -> None:
+    """Sends the packets of a flow along a path from now on, and what answers them along the one beside it, if it is up.
 
-
-@inlined_part
-def _take_path(row: int, path: int, network: Links, s: DetectingSenders) -> None:
+    That has the same index among the paths back.
+    """
     choice = path - s.there.first[row]
     s.there.turn[row] = choice
     back = choice % s.back.number[row]
@@ -268,14 +267,12 @@ def _take_path(row: int, path: int, network: Links, s: DetectingSenders) -> None
 
 
 @inlined_part
-def _pace(row: int, rate_cap: float, s: DetectingSenders) -> None:
+def pace(row: int, rate_cap: float, s: DetectingSenders) -> None:
+    """Sets the largest rate of a sender in B/s, from its next segment on."""
     s.rate_cap[row] = rate_cap
 
 
 KINDS[DetectingSenders] = {
-    "pace": _pace,
-    "state_of": _state_of,
-    "take_path": _take_path,
     "begin": _begin,
     "lose": _lose,
     "leave": _leave,

@@ -26,7 +26,6 @@ from flowsched_gym.packets.compiled.network import Network, new_network, run_net
 from flowsched_gym.packets.compiled.state import COMPLETED, HOPS, Tables
 from flowsched_gym.packets.compiled.stepping import NETWORK, Played, decision_of, play, step
 from flowsched_gym.packets.compiled.tokens import ASKING, Tokens
-from flowsched_gym.packets.compiled.told import ToldSenders
 from flowsched_gym.packets.contract import HOOKS, Scheduler, hook_error
 from flowsched_gym.packets.decision import PacketDecision, Pending, pending_of
 from flowsched_gym.packets.network import PacketNetwork, too_many_underway
@@ -63,7 +62,7 @@ def run_compiled(
     Args:
         network: The network.
         keep_trace: Whether to keep what becomes of each packet at the first port.
-        progress: Called now and then with the number of flows acknowledged and of all.
+        progress: Called now and then with the number of flows that are over and of all.
 
     Raises:
         ConfigError: A hook of the scheduler is at fault.
@@ -89,15 +88,11 @@ def run_compiled(
 
 
 def flow_outcomes(senders: Any) -> FlowOutcomes | None:
-    """Returns what became of the flows of senders of any kind."""
-    if isinstance(senders, ToldSenders):
-        return FlowOutcomes(
-            senders.completion_time, senders.drops, senders.marks, senders.disordered, senders.drops.copy()
-        )
-    if isinstance(senders, DetectingSenders):
-        counts = (senders.rows[name].copy() for name in ("drops", "marks", "disordered", "timeouts"))
-        return FlowOutcomes(senders.completion_time, *counts)
-    return None
+    """Returns what became of the flows of senders; ``None`` where packets are given."""
+    if not isinstance(senders, DetectingSenders):
+        return None
+    counts = (senders.rows[name].copy() for name in ("drops", "marks", "disordered", "timeouts"))
+    return FlowOutcomes(senders.completion_time, *counts)
 
 
 @contextmanager
@@ -301,7 +296,7 @@ def _alone(name: str) -> Any:
 
 
 class CompiledPackets:
-    """The episode in the only network of ``PacketNetworks``, with the attributes of a ``PacketSimulation``."""
+    """The episode in the only network of ``PacketNetworks``, with the attributes of a ``FlowSimulation``."""
 
     now: float = _alone("now")
     finished: bool = _alone("finished")
@@ -327,14 +322,8 @@ class CompiledPackets:
         return rows
 
     @property
-    def packets_left(self) -> IntArray:
-        """Packets of each flow that are not delivered, (num_flows,), where senders are told of losses."""
-        left: IntArray = self.batch.network(0).senders.left
-        return left
-
-    @property
     def state(self) -> FlowState:
-        """What receivers have of each flow, where senders detect losses."""
+        """What receivers have of each flow."""
         state: FlowState = self.batch.network(0).senders.state
         return state
 

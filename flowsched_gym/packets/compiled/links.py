@@ -1,17 +1,15 @@
 """Ports and links in compiled code: packets wait at the next port of their path, and travel from port to port."""
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numba.extending import overload
 
-from flowsched_gym.flows.state import FlowState
 from flowsched_gym.machine_code.decorators import INLINED, OPTIONS, inlined_part
 from flowsched_gym.packets.compiled.heaps import set_time
 from flowsched_gym.packets.compiled.ports import begin_transmission, end_transmission, receive
-from flowsched_gym.packets.compiled.state import BEGUN, DROPPED, HOPS, IDLE, NONE, SENT, Tables, Underway
+from flowsched_gym.packets.compiled.state import BEGUN, COMPLETED, DROPPED, HOPS, IDLE, NONE, SENT, Tables, Underway
 from flowsched_gym.packets.network import BEHIND, Ways
-from flowsched_gym.topology.network import Network as Links
 
 KINDS: Final[dict[type, dict[str, Any]]] = {}
 """What senders of each kind do: functions by name, found by the type of their record."""
@@ -34,24 +32,6 @@ def of_senders(function: Any) -> Any:
 @of_senders
 def begin(now: float, row: int, t: Tables, u: Underway, s: Any) -> None:
     """Lets a flow arrive."""
-
-
-@of_senders
-def state_of(s: Any) -> FlowState | None:
-    """Returns what receivers have of flows, where senders detect losses."""
-
-
-@of_senders
-def take_path(row: int, path: int, network: Links, s: Any) -> None:
-    """Sends the packets of a flow along a path from now on, and what answers them along the one beside it, if it is up.
-
-    That has the same index among the paths back.
-    """
-
-
-@of_senders
-def pace(row: int, rate_cap: float, s: Any) -> None:
-    """Sets the largest rate of a sender in B/s, from its next segment on."""
 
 
 @of_senders
@@ -104,7 +84,7 @@ def depart(now: float, t: Tables, u: Underway, s: Any) -> None:
 @inlined_part
 def travel(now: float, p: int, which: int, t: Tables, u: Underway) -> None:
     """Sends a packet on one of the ways."""
-    t.packets.time[p] = now + u.delays.forth[which] + u.delays.back[which]
+    t.packets.time[p] = now + u.delays.time[which]
     t.packets.after[p] = NONE
     if u.lists[0, which] == NONE:
         u.lists[0, which] = p
@@ -139,3 +119,44 @@ def _note_idle(port: int, t: Tables, u: Underway) -> None:
         u.is_idle[port] = True
         u.idle[u.counts[IDLE]] = port
         u.counts[IDLE] += 1
+
+
+class GivenPackets(NamedTuple):
+    """Packets that arrive at given times, each by itself, and the paths that they take."""
+
+    there: Ways
+
+
+@inlined_part
+def _arrive(now: float, p: int, t: Tables, u: Underway, s: GivenPackets) -> None:
+    send(now, p, p, s.there, t, u, s)
+
+
+@inlined_part
+def _go(now: float, port: int, p: int, t: Tables, u: Underway, s: GivenPackets) -> None:
+    t.counts[COMPLETED] += 1
+
+
+@inlined_part
+def _end(now: float, p: int, t: Tables, u: Underway, s: GivenPackets) -> None:
+    t.counts[COMPLETED] += 1
+
+
+@inlined_part
+def _never(t: Tables, u: Underway, s: GivenPackets) -> float:
+    return np.inf
+
+
+@inlined_part
+def _nothing(now: float, t: Tables, u: Underway, s: GivenPackets) -> None:
+    return
+
+
+KINDS[GivenPackets] = {
+    "begin": _arrive,
+    "lose": _end,
+    "leave": _go,
+    "take": _end,
+    "timer_time": _never,
+    "end_timer": _nothing,
+}

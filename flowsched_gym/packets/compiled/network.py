@@ -19,9 +19,17 @@ from flowsched_gym.packets.compiled.asking import (
     take_with_path,
     waits_for_path,
 )
-from flowsched_gym.packets.compiled.detecting import DetectingSenders, new_detecting
+from flowsched_gym.packets.compiled.detecting import new_detecting
 from flowsched_gym.packets.compiled.heaps import next_time
-from flowsched_gym.packets.compiled.links import begin, choose, depart, enter, is_behind, of_senders
+from flowsched_gym.packets.compiled.links import (
+    GivenPackets,
+    begin,
+    choose,
+    depart,
+    enter,
+    is_behind,
+    of_senders,
+)
 from flowsched_gym.packets.compiled.state import (
     ARRIVED,
     COMPLETED,
@@ -41,7 +49,6 @@ from flowsched_gym.packets.compiled.tokens import (
     return_tokens,
     take_granted,
 )
-from flowsched_gym.packets.compiled.told import GivenPackets, ToldSenders, new_told
 from flowsched_gym.packets.network import PacketNetwork
 
 
@@ -128,11 +135,7 @@ class Network(NamedTuple):
 def new_network(network: PacketNetwork, *, num_rows: int = 0, counted: bool = False) -> Network:
     """Makes a network in which no flow has arrived; ``num_rows`` of a trace are kept, and queues ``counted``."""
     tables = new_tables(network, num_rows=num_rows, counted=counted)
-    senders: GivenPackets | ToldSenders | DetectingSenders
-    if network.are_given:
-        senders = GivenPackets(network.there)
-    else:
-        senders = new_told(network) if network.parameters.are_told else new_detecting(network)
+    senders = GivenPackets(network.there) if network.are_given else new_detecting(network)
     asker: Tokens | Asking | None = None
     if network.num_tokens is not None:
         asker = new_tokens(network)
@@ -157,7 +160,7 @@ def run_network(network: Network, goal: int, until: float) -> None:
         arrival = u.arrival_time[u.arrivals[arrived]] if arrived < num_flows else np.inf
         end, timer = next_time(u.busy), timer_time(t, u, s)
         hop, which = np.inf, 0
-        for index in range(len(u.delays.forth)):
+        for index in range(len(u.delays.time)):
             if u.lists[0, index] != NONE and t.packets.time[u.lists[0, index]] < hop:
                 hop, which = t.packets.time[u.lists[0, index]], index
         start = start_time(asker)

@@ -42,6 +42,12 @@ def _is_checked(record: Any) -> bool:
     raise NotImplementedError
 
 
+@chosen_by_type(lambda _, record: _yes if _scheduler(record).drops else _no)
+def _may_drop(record: Any) -> bool:
+    """Returns whether hooks may drop packets."""
+    raise NotImplementedError
+
+
 @chosen_by_type(lambda _, record: _no if _scheduler(record).order is Order.ARRIVAL else _yes)
 def _is_ranked(record: Any) -> bool:
     """Returns whether packets wait in a heap by rank, not in queues."""
@@ -64,7 +70,8 @@ def arrive(now: float, port: int, p: int, t: Tables) -> Arrival:
     if _is_checked(t.record):
         t.ports.fault[0] = ARRIVE
     arrival = _arrive(now, port, p, t.table, t.record)
-    if _is_checked(t.record) and not BEYOND <= arrival.queue < t.ports.head.shape[1]:
+    first = BEYOND if _may_drop(t.record) else 0
+    if _is_checked(t.record) and not first <= arrival.queue < t.ports.head.shape[1]:
         _refuse(arrival.queue, t.ports)
     return arrival
 

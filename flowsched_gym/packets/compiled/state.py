@@ -53,9 +53,9 @@ class Packets(NamedTuple):
     """The packets, by row of the table; order and place are those of packets in a heap.
 
     Attributes:
-        after: Next packet of the list that a packet is in: of a queue, a flow, those that travel, losses; or ``NONE``.
+        after: Next packet of the list that a packet is in: of a queue, a flow, or those that travel; or ``NONE``.
         before: Packet before it in its flow's list, where there is one.
-        time: When it ends its travel, or its loss is noticed; since when it waits, where that is counted.
+        time: When it ends its travel; since when it waits, where that is counted.
         queue: Queue, of packets in a heap, or where queues are counted.
         hop: Where in ``Underway.path_ports`` its next port is.
     """
@@ -87,7 +87,7 @@ class Rows(NamedTuple):
 class Tables(NamedTuple):
     """The ports and their packets: time in s, (1,); arrivals, and flows that are over so far, (2,); and parts.
 
-    A flow is over when its last byte has been received or, where senders are told of losses, been acknowledged.
+    A flow is over when its last byte has been received.
 
     The record is what the scheduler keeps; queues are counted for an agent.
     """
@@ -135,8 +135,7 @@ def new_tables(network: PacketNetwork, *, num_rows: int = 0, counted: bool = Fal
     num_ports, num_packets, kept = len(network.capacity), len(table.flow), num_rows > 0
     order, queues = scheduler.order, (num_ports, scheduler.num_queues)
     ranked, by_flow = order is not Order.ARRIVAL, order is Order.FLOW
-    smallest = float(flows.table.size.min(initial=np.inf)) if limits.by_bytes else 1.0
-    smallest = smallest if network.parameters.are_told else min(network.parameters.ack_size, smallest)
+    smallest = min(network.parameters.ack_size, float(flows.table.size.min(initial=np.inf))) if limits.by_bytes else 1.0
     heap_room = int(min(limits.room.max() / smallest + 2.0, num_packets)) if ranked else 1
     heaped = num_packets if ranked else 1
     lists = (num_ports, len(table.key) if by_flow else 1)
@@ -181,7 +180,7 @@ def new_underway(network: PacketNetwork) -> Underway:
         arrivals=np.argsort(times, kind="stable"),
         arrival_time=times.copy(),
         delays=delays,
-        lists=whole((2, len(delays.forth)), NONE),
+        lists=whole((2, len(delays.time)), NONE),
         busy=new_heap(num_ports),
         idle=whole(num_ports),
         is_idle=np.zeros(num_ports, dtype=np.bool_),

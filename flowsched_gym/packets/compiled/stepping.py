@@ -35,7 +35,6 @@ from flowsched_gym.packets.compiled.asking import (
     next_period_time,
     show_work,
 )
-from flowsched_gym.packets.compiled.links import state_of
 from flowsched_gym.packets.compiled.network import Network, run_network
 from flowsched_gym.packets.compiled.state import COMPLETED
 from flowsched_gym.packets.compiled.tokens import ASKING, LAST_ASKING, Tokens, give_order
@@ -92,7 +91,7 @@ def decision_of(network: Network, columns: Rows, played: Played, n: int) -> Pack
     """Lays out what network ``n`` asks, with what is kept of its flows, (num_flows,); also called from Python."""
     tables, senders = network.tables, network.senders
     asker: Any = network.asker
-    net, now, state = played.networks[n], tables.clock[0], state_of(senders)
+    net, now, state = played.networks[n], tables.clock[0], senders.state
     periods, asked, first_asked, num_asked, active, first_active, num_active, host, can_wait, routes = _asked_of(
         net["waits"], asker
     )

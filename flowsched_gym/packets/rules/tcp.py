@@ -377,14 +377,26 @@ def _first_rto(min_rto: float, s: Any) -> float:
 
 
 def new_sender(
-    first: int, last: int, *, window: float, min_rto: float, due: float, part: float, packet_part: float, room: int
+    first: int,
+    last: int,
+    *,
+    window: float,
+    min_rto: float,
+    due: float,
+    part: float,
+    packet_part: float,
+    room: int,
+    can_lose: bool,
 ) -> tuple[Any, ...]:
-    """Makes the state of a sender that has sent nothing, in the order of ``SENDER``."""
+    """Makes the state of a sender that has sent nothing, in the order of ``SENDER``.
+
+    One that cannot lose anything looks for no losses behind others that have been delivered.
+    """
     values: dict[str, Any] = dict.fromkeys(SENDER.names or (), 0)
-    values |= {"first": first, "last": last, "una": first, "next": first, "lost_from": first, "edge": first}
+    values |= {"first": first, "last": last, "una": first, "next": first, "lost_from": first}
     values |= {"top1": NO_SEGMENT, "top2": NO_SEGMENT, "top3": NO_SEGMENT, "latest": NO_SEGMENT, "window": window}
     values |= {"round_end": first, "train_end": first, "missing": first, "share": 1.0, "rto": min_rto, "room": room}
-    values |= {"due": due, "part": part, "packet_part": packet_part}
+    values |= {"edge": first if can_lose else last, "due": due, "part": part, "packet_part": packet_part}
     values |= dict.fromkeys(("slow_start_end", "deadline", "least_rtt", "train_rtt"), np.inf)
     values |= {"train_last": -np.inf}
     values |= dict.fromkeys(("srtt", "variance", "syn_time", "epoch"), np.nan)

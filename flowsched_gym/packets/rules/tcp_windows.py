@@ -9,14 +9,17 @@ from typing import Any, Final
 
 import numpy as np
 
-from flowsched_gym.flows.windows import HALF, average_share, cut_window, penalty
+from flowsched_gym.flows.windows import HALF, average_share, cut_window, imminence, penalty
 from flowsched_gym.machine_code.decorators import inlined_part
 from flowsched_gym.machine_code.numerics import power
-from flowsched_gym.packets.rules.windows import GAIN, imminent_share
 
 OPEN, CWR, RECOVERY, LOSS = range(4)
 """States of a sender, as Linux names them: a window that is free, cut by marks, by losses, or by its timer."""
 FIXED, DCTCP, NEWRENO, CUBIC, D2TCP, TAFE, RENO = range(7)
+GAIN: Final = 0.0625
+"""Part of the newest share of marks in DCTCP's average (g)."""
+MEAN_WINDOW: Final = 0.75
+"""Mean of a window that marks cut by half, over its largest value (D2TCP, section 3.1)."""
 LEAST_WINDOW: Final = 1.0
 LEAST_CUT: Final = 2.0
 """Least window that a cut leaves (RFC 5681, Eq. 4)."""
@@ -73,6 +76,18 @@ def cut_for_marks(now: float, transport: int, s: Any) -> float:
     if transport == D2TCP:
         share = imminent_share(share, part_left / s.packet_part, s.window, s.srtt, s.due - now)
     return cut_window(s.window, penalty(share, part_left, transport == TAFE), LEAST_WINDOW)
+
+
+@inlined_part
+def imminent_share(share: float, packets_left: float, window: float, round_trip: float, left: float) -> float:
+    """Returns the share of marks to the power of how imminent a deadline is, in so many s (D2TCP, section 3.1).
+
+    The windows of data that are left, as large as they are in the mean that marks cut by half, each take a round trip
+    in s. Without a deadline, or while that is NaN, the power is 1.
+    """
+    if left == np.inf or np.isnan(round_trip):
+        return share
+    return power(share, imminence(packets_left / (MEAN_WINDOW * window) * round_trip, left))
 
 
 @inlined_part

@@ -112,6 +112,7 @@ class Afq(MessageScheduler):
     """
 
     record_type = _Rounds
+    drops = True
 
     def __init__(
         self, queues: int = NUM_QUEUES, weights: Sequence[float] | None = None, message_gap: float | None = None

@@ -12,7 +12,7 @@ from flowsched_gym.core.periods import PeriodDecision
 from flowsched_gym.core.simpy_environment import Periods
 from flowsched_gym.flows.decisions import NOBODY, DecisionKind, Order, OrderDecision, PathDecision, Rows
 from flowsched_gym.flows.stages import ON_CPU, Turns, begin_sending, begin_work
-from flowsched_gym.flows.state import FlowState, new_controls
+from flowsched_gym.flows.state import new_controls
 from flowsched_gym.flows.tokens import Destination
 from flowsched_gym.packets.decision import PacketDecision, Pending
 from flowsched_gym.packets.rules.cpus import choose_work, end_work, new_cpus, note_work
@@ -21,7 +21,6 @@ from flowsched_gym.packets.setup import PacketSetup
 from flowsched_gym.packets.simpy.detecting import DetectingReplay
 from flowsched_gym.packets.simpy.port import QueueCounter
 from flowsched_gym.packets.simpy.simulation import Episode
-from flowsched_gym.packets.simpy.told import ToldReplay
 from flowsched_gym.packets.state import PacketEventKind
 from flowsched_gym.topology.competing import Contest
 from flowsched_gym.topology.routes import count_paths_up, path_is_up
@@ -36,8 +35,10 @@ ANSWERS: Final = {
 """The order that answers each kind of decision."""
 
 
-class _Asked(Episode):
-    """What an agent is asked of flows that need no tokens: once per period, who goes first, or a path.
+class FlowSimulation(Episode, DetectingReplay):
+    """Flows that need no tokens, and what an agent is asked of them: once per period, who goes first, or a path.
+
+    At one port it sees the ``counts`` of queues.
 
     Attributes:
         pending: What waits for a decision, if anything.
@@ -47,8 +48,10 @@ class _Asked(Episode):
 
     asking = None
 
-    def __init__(self, workload: Workload, setup: PacketSetup, observers: tuple[QueueCounter, ...] = ()) -> None:
-        super().__init__(setup.network(workload), observers)  # type: ignore[call-arg]  # that of the senders beside it
+    def __init__(self, workload: Workload, setup: PacketSetup) -> None:
+        is_one_port = not setup.topology.num_hosts
+        observers = (QueueCounter(setup.scheduler.num_queues),) if is_one_port else ()
+        super().__init__(setup.network(workload), observers)
         self.workload = workload
         self.topology = setup.topology
         self.pending: Pending = None
@@ -61,16 +64,10 @@ class _Asked(Episode):
         self._active: list[int] = []
         self._waiting: list[int] = []
         self._periods: Periods | None = None
-        shown = self.flow_state or self.network.new_state()
-        self._contest = Contest(shown, self._controls, self._links, on_touch=self._request_decision)
+        self._contest = Contest(self.state, self._controls, self._links, on_touch=self._request_decision)
         if setup.period is not None:
             end = PacketEventKind.PERIOD_END
             self._periods = Periods(setup.period, self.env, on_begin=self._begin_period, counted=end, end=end)
-
-    @property
-    def flow_state(self) -> FlowState | None:
-        """What receivers have of flows, where senders detect losses."""
-        return None
 
     @property
     def awaits_decision(self) -> bool:
@@ -103,7 +100,7 @@ class _Asked(Episode):
 
     def end(self, row: int) -> None:
         """Notes that a flow is over."""
-        super().end(row)  # type: ignore[misc]  # that of the senders beside it
+        super().end(row)
         self._leave(row)
         if self._periods is not None:
             self._periods.count()
@@ -115,7 +112,6 @@ class _Asked(Episode):
         return self._lay_out(
             flows,
             episodes,
-            self.flow_state,
             num_periods=self.num_periods,
             candidates=candidates,
             first_candidate=0,
@@ -170,6 +166,11 @@ class _Asked(Episode):
 
     def steer(self, row: int, choice: int) -> None:
         """Sends a flow's packets, and what answers them, along one of its paths from now on, at its largest rate."""
+        self.rate_cap[row] = float(self._controls.rate_cap[row])
+        self._there.turn_to(row, choice)
+        back = self.network.back
+        if path_is_up(back.first[row] + choice % back.number[row], self._links):
+            self._back.turn_to(row, choice)
 
     def serve_first(self, row: int, rank: float) -> None:
         """Brings the packets of a flow that wait forward."""
@@ -178,7 +179,7 @@ class _Asked(Episode):
 
     def _start(self, row: int) -> None:
         self._join(row)
-        super().begin(row)  # type: ignore[misc]  # that of the senders beside it
+        super().begin(row)
 
     def _join(self, row: int) -> None:
         self._active.append(row)
@@ -201,39 +202,6 @@ class _Asked(Episode):
         elif self._waiting:
             row = self._waiting[0]
             self.pending = PathDecision(row, int(self._routes.first[row]), int(self._routes.last[row]))
-
-
-class PacketSimulation(_Asked, ToldReplay):
-    """Flows into one port whose senders are told of losses; an agent is told the ``counts`` of queues."""
-
-    def __init__(self, workload: Workload, setup: PacketSetup) -> None:
-        super().__init__(workload, setup, (QueueCounter(setup.scheduler.num_queues),))
-
-    @property
-    def packets_left(self) -> IntArray:
-        """Packets of each flow that are not delivered, (num_flows,)."""
-        return np.array(self._packets_left, dtype=np.int64)
-
-
-class FlowSimulation(_Asked, DetectingReplay):
-    """Flows whose senders detect losses, and what an agent is asked of them."""
-
-    def __init__(self, workload: Workload, setup: PacketSetup) -> None:
-        is_one_port = not setup.topology.num_hosts
-        super().__init__(workload, setup, (QueueCounter(setup.scheduler.num_queues),) if is_one_port else ())
-
-    @property
-    def flow_state(self) -> FlowState | None:
-        """What receivers have of flows."""
-        return self.state
-
-    def steer(self, row: int, choice: int) -> None:
-        """Sends a flow's packets, and what answers them, along one of its paths from now on, at its largest rate."""
-        self.rate_cap[row] = float(self._controls.rate_cap[row])
-        self._there.turn_to(row, choice)
-        back = self.network.back
-        if path_is_up(back.first[row] + choice % back.number[row], self._links):
-            self._back.turn_to(row, choice)
 
 
 class StagedSimulation(FlowSimulation):

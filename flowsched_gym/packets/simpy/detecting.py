@@ -1,5 +1,6 @@
-"""Senders in SimPy that detect losses, as TCP does: processes that wait for acknowledgements and timers."""
+"""Senders in SimPy, which detect losses as TCP does: processes that wait for acknowledgements and timers."""
 
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from flowsched_gym.packets.network import ACK, DATA, READY, SYN, SYN_ACK, Packet
 from flowsched_gym.packets.parameters import Acks
 from flowsched_gym.packets.rules import tcp
 from flowsched_gym.packets.simpy.network import Network, Paths
-from flowsched_gym.packets.simpy.port import PacketLog
+from flowsched_gym.packets.simpy.port import PacketLog, QueueCounter
 from flowsched_gym.packets.state import FlowOutcomes, PacketEventKind
 
 NEVER: Final = float("inf")
@@ -36,12 +37,12 @@ class SenderState:
 
 
 class DetectingReplay(Network):
-    """Flows whose senders detect losses. Packets and acknowledgements have slots of the table while they are underway.
+    """Flows and their senders. Packets and acknowledgements have slots of the table while they are underway.
 
     ``order`` has the flows whose last byte has been received, in that order.
     """
 
-    def __init__(self, network: PacketNetwork, observers: tuple[PacketLog, ...] = ()) -> None:
+    def __init__(self, network: PacketNetwork, observers: Sequence[PacketLog | QueueCounter] = ()) -> None:
         super().__init__(network, observers)
         self.segments = tcp.Segments(*(array.tolist() for array in network.new_segments()))
         self.states: list[Any] = [SenderState(row) for row in network.new_senders().tolist()]
@@ -162,7 +163,7 @@ class _Sender:
         self._row = row
         self._state: Any = replay.states[row]
         self._segments = replay.segments
-        self._min_rto = float(replay.network.parameters.min_rto)
+        self._min_rto = replay.network.min_rto
         self._transport = replay.network.transport
         self._timer = NEVER
         self._pace_time = self._wakes_at = 0.0

@@ -34,12 +34,12 @@ class Network(ABC):
         self.env = NetworkEnvironment()
         self.network = network
         self.record = network.new_record()
-        self.sizes: list[float] = [] if network.has_slots else network.table.size.tolist()
-        self.flow: list[int] = [] if network.has_slots else network.table.flow.tolist()
+        self.sizes: list[float] = network.table.size.tolist() if network.are_given else []
+        self.flow: list[int] = network.table.flow.tolist() if network.are_given else []
         self.marked: set[int] = set()
         self.num_delivered = 0
         self.delays = network.delays()
-        self._times = list(zip(self.delays.forth.tolist(), self.delays.back.tolist(), strict=True))
+        self._times: list[float] = self.delays.time.tolist()
         self._of_port: list[int] = self.delays.of_port.tolist()
         self._left: dict[int, list[int]] = {}
         self._sent = self._arrived = self._dropped = self._travelling = 0
@@ -89,12 +89,11 @@ class Network(ABC):
         self._sent += 1
         self._left[p] = []
 
-    def travel(self, p: int, which: int, *, is_packet: bool = True) -> None:
-        """Lets a packet travel on one of the ways, or an acknowledgement that is none."""
-        forth, back = self._times[which]
-        self._travelling += is_packet
-        arrival = self.env.at(self.env.now + forth + back, PacketEventKind.ACKNOWLEDGEMENT, which)
-        arrival.callbacks.append(lambda _: self._end_travel(p, is_packet=is_packet))
+    def travel(self, p: int, which: int) -> None:
+        """Lets a packet travel on one of the ways."""
+        self._travelling += 1
+        arrival = self.env.at(self.env.now + self._times[which], PacketEventKind.ACKNOWLEDGEMENT, which)
+        arrival.callbacks.append(lambda _: self._end_travel(p))
 
     def leave(self, p: int, port: int) -> None:
         """Lets a packet that has left a port travel on the link behind it."""
@@ -112,10 +111,6 @@ class Network(ABC):
     def lose(self, p: int) -> None:
         """Notes that a port has dropped a packet."""
 
-    def is_behind(self, p: int) -> bool:
-        """Returns whether a packet has no port before it."""
-        return not self._left[p]
-
     def count_delivery(self) -> None:
         """Counts a packet that has reached its host."""
         self._arrived += 1
@@ -127,8 +122,8 @@ class Network(ABC):
             yield self.env.at(float(times[row]), PacketEventKind.ARRIVAL)
             self.begin(row)
 
-    def _end_travel(self, p: int, *, is_packet: bool) -> None:
-        self._travelling -= is_packet
+    def _end_travel(self, p: int) -> None:
+        self._travelling -= 1
         left = self._left[p]
         if left:
             self.ports[left.pop()].receive(p)
@@ -159,3 +154,27 @@ class Paths:
     def turn_to(self, row: int, choice: int) -> None:
         """Sends the next packet of a flow along the path with this index, of as many as there are."""
         self._turn[row] = choice % self._count[row]
+
+
+class PacketServing(Network):
+    """Packets at times that are given, which leave the network behind their last port."""
+
+    def __init__(self, network: PacketNetwork, observers: Sequence[PacketLog]) -> None:
+        super().__init__(network, observers)
+        self._there = Paths(network, network.there)
+
+    def begin(self, row: int) -> None:
+        """Sends the packet of that row."""
+        self.send(row, self._there.next_ports(row))
+
+    def leave(self, p: int, port: int) -> None:
+        """Forgets a packet that has been sent."""
+        self.num_delivered += 1
+        self.count_delivery()
+
+    def take(self, p: int) -> None:
+        """Takes no packet: none travels."""
+        raise NotImplementedError
+
+    def lose(self, p: int) -> None:
+        """Forgets a packet that was dropped."""

@@ -219,6 +219,7 @@ class Port:
         self._sizes = sizes
         self._flow = flow
         self._place = place
+        self._first_queue = BEYOND if scheduler.drops else 0
         self._observers = observers
         self._on_departure = on_departure
         self._on_drop = on_drop
@@ -274,7 +275,7 @@ class Port:
             arrival = self._scheduler.arrive(self._env.now, self._place.number, p, self._table, self._record)
         except IndexError as error:
             raise hook_error(self._scheduler, "arrive") from error
-        if not BEYOND <= arrival.queue < self._scheduler.num_queues:
+        if not self._first_queue <= arrival.queue < self._scheduler.num_queues:
             raise hook_error(self._scheduler, "arrive", arrival.queue)
         return arrival
 

@@ -33,6 +33,7 @@ class Episode:
     order: list[int]
     num_delivered: int
     workload: Workload
+    state: FlowState
     counts: QueueCounts
     _completion: list[float]
     _controls: Controls
@@ -92,9 +93,9 @@ class Episode:
     def _grant_times(self) -> FloatArray:
         return self.workload.arrival_time.copy()
 
-    def _lay_out(self, flows: Rows, episodes: Rows, state: FlowState | None, **asked: Any) -> PacketDecision:
+    def _lay_out(self, flows: Rows, episodes: Rows, **asked: Any) -> PacketDecision:
         """Lays out a decision: ``asked`` is what is asked, the rest is the same of every episode."""
-        show_rates(self.now, asked["active"], 0, asked["num_active"], state)
+        show_rates(self.now, asked["active"], 0, asked["num_active"], self.state)
         return PacketDecision(
             number=0,
             is_due=self.awaits_decision,
@@ -106,7 +107,7 @@ class Episode:
             num_flows=self.workload.num_flows,
             num_delivered=self.num_delivered,
             completion_time=self.completion_time,
-            state=state,
+            state=self.state,
             controls=self._controls,
             network=self.links,
             record=self.record,
@@ -183,7 +184,6 @@ class TokenSimulation(Episode, DetectingReplay):
         return self._lay_out(
             flows,
             episodes,
-            self.state,
             num_periods=0,
             candidates=destination.requests,
             first_candidate=destination.head,

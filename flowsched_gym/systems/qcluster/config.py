@@ -21,11 +21,10 @@ from flowsched_gym.envs.arguments import (
 )
 from flowsched_gym.flows.decisions import DecisionKind
 from flowsched_gym.packets.parameters import (
-    Losses,
+    HEADER,
     MessageRule,
     NetworkParameters,
     PacketTransport,
-    PortParameters,
 )
 from flowsched_gym.packets.presets import preset_or_parameters
 from flowsched_gym.packets.schedulers import PacketSetup, make_scheduler
@@ -40,6 +39,7 @@ from flowsched_gym.workload import (
     WorkloadSource,
     fit_workload,
 )
+from flowsched_gym.workload.empirical import PACKET_PAYLOAD
 
 MOST_QUEUES: Final = 8
 
@@ -66,8 +66,10 @@ class QClusterReward(StrEnum):
     """Share of the messages with deadlines that met them (QCluster's application throughput, section 6.1)."""
 
 
-TOLD: Final = ("transport", "window", "buffer", "mark_at", "min_rto_us")
-"""Arguments of senders that are told of their losses, and of their port."""
+OWN: Final = ("transport", "window", "buffer", "mark_at", "min_rto_us")
+"""Arguments of senders and their port, in place of ``packets``."""
+FULL_PACKET: Final = PACKET_PAYLOAD + HEADER
+"""Bytes of a full packet on the wire."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,12 +88,18 @@ class QClusterConfig(EnvConfig):
     period_us: float = argument(5_000.0, above=0, unit="us", meaning="length of a period")
     transport: Choice[PacketTransport] = argument(PacketTransport.FIXED, meaning="windows of senders")
     window: int = argument(64, at_least=1, unit="packets", meaning="packets on their way at most; DCTCP's first window")
-    buffer: int | None = argument(None, at_least=1, unit="packets", meaning="packets that may wait", none="unlimited")
+    buffer: int | None = argument(
+        None, at_least=1, unit="packets", meaning="packets that may wait, in bytes of full ones", none="unlimited"
+    )
     mark_at: int | None = argument(
-        None, at_least=0, unit="packets", none="no marks", meaning="a packet is marked if with it more wait than this"
+        None,
+        at_least=1,
+        unit="packets",
+        none="no marks",
+        meaning="a packet is marked if with it more wait than this, in bytes of full ones",
     )
     min_rto_us: float = argument(
-        2_000.0, above=0, unit="us", meaning="time after a loss at which a packet may be sent again"
+        2_000.0, above=0, unit="us", meaning="shortest time after which a timer expires, where packets can be lost"
     )
     delay_us: float = argument(
         20.0, at_least=0, unit="us", meaning="propagation delay to the receiver, and again back to the sender"
@@ -120,7 +128,7 @@ class QClusterConfig(EnvConfig):
         """Refuses queues that cannot be parted, and what the port refuses."""
         if self.goal is Goal.DEADLINE and self.queues == 2:
             raise ConfigError("queues is 2: goal 'deadline' needs 3, of which one cannot be parted")
-        for name in TOLD if self.packets is not None else ():
+        for name in OWN if self.packets is not None else ():
             default = type(self).__dataclass_fields__[name].default
             if getattr(self, name) != default:
                 raise ConfigError(
@@ -131,13 +139,14 @@ class QClusterConfig(EnvConfig):
 
     @property
     def senders(self) -> NetworkParameters:
-        """Parameters of senders: those of ``packets``, or told of their losses."""
+        """Parameters of senders and their port: those of ``packets``, or its own."""
         if self.packets is not None:
             return replace(preset_or_parameters("packets", self.packets), messages=self.messages)
         return NetworkParameters(
             initial_window=self.window,
             transport=self.transport,
-            losses=Losses.TOLD,
+            buffer=None if self.buffer is None else self.buffer * FULL_PACKET,
+            mark_at=None if self.mark_at is None else (self.mark_at - 1) * FULL_PACKET,
             min_rto=self.min_rto_us * SECONDS_PER_MICROSECOND,
             messages=self.messages,
         )
@@ -171,7 +180,6 @@ class QClusterConfig(EnvConfig):
         return PacketSetup(
             scheduler=scheduler,
             topology=one_link(capacity=self.capacity, delay=self.delay_us * SECONDS_PER_MICROSECOND),
-            port=None if self.packets is not None else PortParameters(buffer=self.buffer, mark_at=self.mark_at),
             parameters=self.senders,
             asks=DecisionKind.PERIOD,
             period=self.period,

@@ -39,8 +39,8 @@ class QClusterEnv(DecisionEnv[Any]):
 
     ## Observation Space
     ``Box`` of float32: fourteen columns of the messages, then those from ``packets`` on for each queue, the highest
-    first; (94,) with eight queues. A message has finished when its last packet has been acknowledged; where there are
-    none, columns are 0. What ends in (log) is the position, from 0 to 1, on a logarithmic scale: of weights from 10 B
+    first; (94,) with eight queues. A message has finished when its last byte has been received; where there are none,
+    columns are 0. What ends in (log) is the position, from 0 to 1, on a logarithmic scale: of weights from 10 B
     to 1 GB, of times from 1 us to 10 s, of alpha from 0.05 to 20. Squashed means ``x / (x + scale)``; ``layout``
     decodes it, to six digits.
 
@@ -60,7 +60,7 @@ class QClusterEnv(DecisionEnv[Any]):
     powers of 3. States are as for ``ArtemisEnv``.
 
     ## Episode End
-    ``terminated`` when every message has been acknowledged, wherever in a period that is; the last action is rewarded
+    ``terminated`` when every message has been received, wherever in a period that is; the last action is rewarded
     for the messages that finished until then. ``truncated`` after ``max_decisions``, if given.
     ``info["episode_metrics"]`` then holds the metrics.
 
@@ -81,8 +81,8 @@ class QClusterEnv(DecisionEnv[Any]):
 
     ## Reference
     T. Yang, J. Li, Y. Zhao, K. Yang, H. Wang, J. Jiang, Y. Zhang, N. Zhang, QCluster: Clustering Packets for Flow
-    Scheduling, sections 3 and 4. We deviate: one port, not a fabric (``replay_packets`` has one); no retransmission is
-    needless, and acknowledgements take no bandwidth. By default nothing avoids disorder: with ``disorder="las"``, or
+    Scheduling, sections 3 and 4. We deviate: one port, not a fabric (``replay_packets`` has one), and acknowledgements
+    take no bandwidth. By default nothing avoids disorder: with ``disorder="las"``, or
     ``"fq"`` for the goal ``fq``, the port has the avoidance of the paper's Table 3, which is the default of
     ``schedulers.QCluster`` in replays. The paper has no agent: actions, observations and rewards are
     ours, as are the laws that it does not print (see ``schedulers.QCluster``).

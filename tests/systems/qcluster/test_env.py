@@ -148,3 +148,15 @@ def test_theory_needs_known_traffic_and_thresholds_an_agent_that_sets_them() -> 
         make_policy("wst", make("qcluster-w4", goal="deadline"))
     with pytest.raises(ConfigError, match="action is 'rule': policies that set thresholds need 'thresholds'"):
         make_policy("constant", make("qcluster-w4", action="rule"))
+
+
+def test_a_buffer_and_marks_are_bytes_of_full_packets() -> None:
+    limits = make("qcluster-w4", buffer=3, mark_at=2).config.port_setup().parameters
+    assert (limits.buffer, limits.mark_at) == (4_500, 1_500)
+    # One packet is being sent, three of the next four wait, the third of these with a mark, and the last is lost.
+    flows = make_flows([0.0, 1e-9], [1460.0, 4 * 1460.0])
+    env = make(flows, link_gbps=1.2e-5, delay_us=0.0, period_us=2e5, min_rto_us=1e7, buffer=3, mark_at=2)
+    env.reset(seed=0)
+    env.step(np.zeros(env.action_space.shape, dtype=np.float32))
+    counts = env.decision().counts
+    assert (counts.packets.sum(), counts.marks.sum(), counts.drops.sum()) == (5, 2, 1)
