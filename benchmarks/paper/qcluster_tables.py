@@ -188,18 +188,18 @@ def draw(results: dict[str, Any], folder: Path = HERE) -> list[Path]:
     """Draws all figures; returns where they are."""
     studies: dict[str, Runs] = results["studies"]
     drawn = {
-        "qcluster_dctcp.png": draw_completion_times(studies, "DCTCP"),
+        "qcluster_times.png": draw_completion_times(studies),
         "qcluster_parts.png": draw_parts(studies),
         "qcluster_starts.png": draw_starts(results["convergence"]),
     }
     return save(drawn, folder)
 
 
-def draw_completion_times(studies: dict[str, Runs], transport: str) -> "Figure":
+def draw_completion_times(studies: dict[str, Runs]) -> "Figure":
     """Draws Figures 11 to 13, 20 and 22: mean FCT by load and size of messages."""
     figure, rows = panels(len(CLASSES), 4, (15, 7))
     for row, (name, metrics) in zip(rows, CLASSES.items(), strict=True):
-        runs = studies[f"{name}, {transport}"]
+        runs = studies[f"{name}, lossless"]
         for axes, (metric, size) in zip(row, metrics.items(), strict=True):
             longest = max(means(runs, load, scheme, metric) for load in runs for scheme in MAIN)
             unit, scale = ("ms", MS) if longest > 1.0 / MS else ("us", US)
@@ -208,9 +208,7 @@ def draw_completion_times(studies: dict[str, Runs], transport: str) -> "Figure":
             logarithmic(axes.yaxis, (1, 2, 3, 5, 7))
             panel_title(axes, f"{name}, messages {size}".replace("messages all", "all messages"))
             axes.set(xlabel="load", ylabel=f"mean FCT ({unit})")
-    headline(
-        figure, f"One port, senders {transport}, mean and range of three seeds (QCluster, Figures 11 to 13, 20, 22)"
-    )
+    headline(figure, "One port, senders lossless, mean and range of three seeds (QCluster, Figures 11 to 13, 20, 22)")
     label_all(rows)
     return figure
 
@@ -219,7 +217,7 @@ def draw_parts(studies: dict[str, Runs]) -> "Figure":
     """Draws Figures 16 and 23 to 28: fairness, deadlines, disorder, messages, number of queues and sketches."""
     figure, rows = panels(2, 4, (18, 7))
     for axes, (study, metric, scale, title, what) in zip((*rows[0], *rows[1][:-1]), PARTS, strict=True):
-        runs = studies[f"{study}, DCTCP"]
+        runs = studies[f"{study}, lossless"]
         goals = [name + ending for name in GOALS for ending in ("", PDA)]
         plain = [name for name in next(iter(runs.values())) if not name.endswith(PDA)]
         curves(axes, runs, goals if metric == "disorder" else plain, metric, styles=STYLES, scale=scale)
@@ -227,14 +225,14 @@ def draw_parts(studies: dict[str, Runs]) -> "Figure":
         panel_title(axes, title)
         axes.set(xlabel="load", ylabel=what)
     sketches = rows[1][-1]
-    sketch = {int(name): each for name, each in studies["sketch, DCTCP"][FULL].items() if not name.endswith(PDA)}
+    sketch = {int(name): each for name, each in studies["sketch, lossless"][FULL].items() if not name.endswith(PDA)}
     for metric, label, colour in (("small", "below 10 KB", CURVES[1]), ("medium", "10 to 100 KB", CURVES[0])):
         band(sketches, [*sketch], [found[metric] for found in sketch.values()], color=colour, scale=US, label=label)
     logarithmic(sketches.xaxis, (1,))
     sketches.set(xlabel="buckets of the sketch", ylabel="mean FCT (us)", xticks=[*sketch])
     logarithmic(sketches.yaxis, (1, 2, 3, 5, 7))
     panel_title(sketches, f"W6, load {FULL}, QC-LAS")
-    headline(figure, "Parts of QCluster, senders DCTCP, one port of 10 Gbps (QCluster, Figures 16 and 23 to 28)")
+    headline(figure, "Parts of QCluster, senders lossless, one port of 10 Gbps (QCluster, Figures 16 and 23 to 28)")
     label_all([[axes] for row in rows for axes in row])
     return figure
 

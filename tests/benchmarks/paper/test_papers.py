@@ -166,7 +166,7 @@ def test_the_changes_are_as_large_as_independent_simulators_give_them(study, poi
     ("paper", "name", "key", "schemes"),
     [
         ("qcluster", "W1, lossless", "0.9", ("PIAS-OPT",)),
-        ("qcluster", "W2, DCTCP", "0.9", ("QC-LAS", "QC-SRPT with PDA")),
+        ("qcluster", "W6, DCTCP", "0.9", ("QC-LAS", "QC-SRPT with PDA")),
         ("tafe", "log", "load 0.8", ("TAFE", "TAFE, serial", "FIFO-LM")),
         ("tafe", "packets, load 0.9", "tafe-short", ("D2TCP", "TAFE, both")),
         pytest.param("tafe", "log", "load 0.8", ("D2TCP", "STF", "TAFE, 3 queues"), marks=pytest.mark.exhaustive),

@@ -23,22 +23,21 @@ def test_no_threshold_of_theory_gets_better_by_much_when_it_is_halved_or_doubled
 
 
 def test_what_the_page_says_of_disorder_holds() -> None:
-    for transport in qcluster_studies.BOTH:
-        runs = studies()[f"W4, {transport}"]
-        without, with_pda = (
-            qcluster_tables.changes(runs, "small", (name, "PIAS-WST"), "0.6")[0] for name in ("QC-FQ", "QC-FQ with PDA")
-        )
-        assert without < -30 < 50 < with_pda
-        assert 0.1 < qcluster_tables.means(runs, "0.6", "QC-FQ", "disorder") < 0.14
-        # Flowlets of 0.5 ms never end under full windows: messages stay in the first queue, as in FIFO.
-        for load in runs:
-            fair, fifo = runs[load]["QC-FQ with PDA"], runs[load]["FIFO"]
-            assert fair["small"] == pytest.approx(fifo["small"], rel=0.1), load
-            assert np.mean(fair["disorder"]) < 0.001
-        short = studies()[f"flowlets W4, {transport}"]["0.6"]
-        for gap in ("20 us", "5 us"):
-            found = {"0.6": runs["0.6"] | short}
-            assert -30 < qcluster_tables.changes(found, "small", (f"QC-FQ, {gap}", "PIAS-WST"))[0] < 0, gap
+    runs = studies()["W4, lossless"]
+    without, with_pda = (
+        qcluster_tables.changes(runs, "small", (name, "PIAS-WST"), "0.6")[0] for name in ("QC-FQ", "QC-FQ with PDA")
+    )
+    assert without < -30 < 50 < with_pda
+    assert 0.1 < qcluster_tables.means(runs, "0.6", "QC-FQ", "disorder") < 0.14
+    # Flowlets of 0.5 ms never end under full windows: messages stay in the first queue, as in FIFO.
+    for load in runs:
+        fair, fifo = runs[load]["QC-FQ with PDA"], runs[load]["FIFO"]
+        assert fair["small"] == pytest.approx(fifo["small"], rel=0.1), load
+        assert np.mean(fair["disorder"]) < 0.001
+    short = studies()["flowlets W4, lossless"]["0.6"]
+    for gap in ("20 us", "5 us"):
+        found = {"0.6": runs["0.6"] | short}
+        assert -30 < qcluster_tables.changes(found, "small", (f"QC-FQ, {gap}", "PIAS-WST"))[0] < 0, gap
 
 
 def test_thresholds_over_time_are_those_of_the_rules() -> None:
