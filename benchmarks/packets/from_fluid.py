@@ -47,11 +47,14 @@ SETTINGS: Final[dict[str, tuple[str, ...]]] = {
     "qcluster-w4": PORTS,
     "qcluster-changing-heavy": PORTS,
     "tafe-tasks-log": TASKS,
+    "tafe-tasks-log-attained": ("tafe", "las", "stf-estimated", "fifo", "random"),
+    "tafe-tasks-alibaba": TASKS,
     "tafe-tasks-changing": TASKS,
+    "tafe-tasks-mixed": TASKS,
     "tafe-thresholds-changing": ("tenfold", "constant", "thirds", "paper", "random"),
 }
-"""Settings and the rules beside their kept agents, with the best one of the leaderboard. Missing are settings whose
-links fail or whose flows wait for CPUs."""
+"""Settings and the rules beside their kept agents, with the best one of the leaderboard. Left out are settings like one
+of these, and what packets do not have: links that come up again, and thresholds of tasks that work on CPUs."""
 OWN: Final = ("transport", "window", "buffer", "mark_at", "min_rto_us")
 """Arguments of senders that an environment has in place of packets."""
 MORE_TOKENS: Final = 2

@@ -197,8 +197,8 @@ def kilobytes(limits: Sequence[float]) -> str:
 
 def _change(values: Any, baseline: Any) -> str:
     ratio = paired_ratio(values, baseline)
-    low, high = (f"{100 * (end - 1):+.1f}" for end in (ratio.low, ratio.high))
-    return f"{100 * (ratio.mean - 1):+.1f} [{low}, {high}]"
+    mean, *ends = (100 * (value - 1) for value in (ratio.mean, ratio.low, ratio.high))
+    return f"{mean:+.1f}" + ("" if np.isnan(ends).any() else " [{:+.1f}, {:+.1f}]".format(*ends))
 
 
 def draw_agents(found: dict[str, Any]) -> "Figure":
@@ -206,7 +206,7 @@ def draw_agents(found: dict[str, Any]) -> "Figure":
     figure, rows = panels(len(TRAINED), len(EXPERIMENTS), (12, 7.5))
     for row, (sizes, ending) in zip(rows, TRAINED.items(), strict=True):
         for axes, (name, label) in zip(row, EXPERIMENTS.items(), strict=True):
-            tried = [with_ending(remedy, ending) for remedy in REMEDIES if remedy.startswith(f"{name}_")]
+            tried = [with_ending(each, ending) for each in REMEDIES if each.startswith(f"{name}_") and name != BOTH]
             for each in (sweep for sweep in (name + ending, *tried) if sweep in found):
                 for curve in found[each]["curves"]:
                     decisions, values = zip(*curve, strict=True)

@@ -6,7 +6,8 @@ from enum import IntEnum
 from heapq import heappush
 from typing import Final
 
-from simpy import Environment, Event
+from simpy import Environment
+from simpy import Event as Event  # noqa: PLC0414 - for annotations elsewhere
 from simpy.events import ProcessGenerator
 
 from flowsched_gym.core.errors import SimulationError

@@ -196,6 +196,8 @@ class FlowSchedEnv(Documented, Restored, gymnasium.Env[Observation, Action], Gen
     def close(self) -> None:
         """Closes the environment and its window; what has become of the last episode can still be read."""
         self._closed = self._over = True
+        if self.engine == NS3 and hasattr(self, "_simulation"):
+            self.simulation.close()
         if self._window is not None:
             self._window.close()
 

@@ -11,12 +11,12 @@ from flowsched_gym.envs.drawing import Scene
 from flowsched_gym.envs.episode import EpisodeSetup
 from flowsched_gym.flows.decisions import DecisionKind
 from flowsched_gym.flows.fields import Fields
+from flowsched_gym.flows.stages import Barrier
 from flowsched_gym.fluid import TRANSPORTS, Discipline, Transport, TransportName
 from flowsched_gym.fluid.compiled import BatchSimulation, CompiledSimulation
 from flowsched_gym.fluid.isolation import check_stages
 from flowsched_gym.fluid.rules.transport.senders import wire_volume
 from flowsched_gym.fluid.simpy import Simulation
-from flowsched_gym.fluid.stages import Barrier
 from flowsched_gym.topology import Routing, Topology
 from flowsched_gym.workload import Workload
 

@@ -12,12 +12,13 @@ from flowsched_gym.envs.drawing import Scene
 from flowsched_gym.envs.episode import EpisodeSetup
 from flowsched_gym.flows.decisions import DecisionKind
 from flowsched_gym.flows.fields import Fields
+from flowsched_gym.flows.stages import Barrier
 from flowsched_gym.ns3 import Ns3Simulation, PathSimulation, Senders
 from flowsched_gym.ns3 import TokenSimulation as TokensOnNs3
 from flowsched_gym.packets.compiled import CompiledPackets, PacketNetworks
 from flowsched_gym.packets.parameters import Acks, NetworkParameters, Paths
 from flowsched_gym.packets.schedulers import Fifo, PacketSetup, Scheduler
-from flowsched_gym.packets.simpy import FlowSimulation, TokenSimulation
+from flowsched_gym.packets.simpy import FlowSimulation, StagedSimulation, TokenSimulation
 from flowsched_gym.topology import Topology
 from flowsched_gym.workload import Workload
 
@@ -75,7 +76,11 @@ class PortsSetup(EpisodeSetup):
     def simulate(self, workload: Workload) -> FlowSimulation | TokenSimulation | Ns3Simulation:
         """Begins an episode on SimPy."""
         self.check_links(workload)
-        return (FlowSimulation if self.num_tokens is None else TokenSimulation)(workload, self.port)
+        if self.num_tokens is not None:
+            return TokenSimulation(workload, self.port)
+        if self.port.barrier is not None:
+            return StagedSimulation(workload, self.port)
+        return FlowSimulation(workload, self.port)
 
     def new_batch(self, num_networks: int, workload: Workload, num_threads: int = 1) -> PacketNetworks:
         """Makes compiled networks."""
@@ -101,8 +106,12 @@ class PortsSetup(EpisodeSetup):
         if self.num_tokens is not None:
             begun = records.grant_time + self.topology.path_delay(path)
         active = np.flatnonzero((begun < now) & (remaining > 0.0))
+        if self.port.barrier is not None:
+            assert not isinstance(simulation, TokenSimulation)
+            begun, active = simulation.state.arrival_time, np.sort(simulation.active)
         rate = np.zeros(records.num_flows)
-        rate[active] = (volume - remaining)[active] / (now - begun[active])
+        elapsed = np.maximum(now - begun[active], np.finfo(np.float64).tiny)  # none has sent at once
+        rate[active] = (volume - remaining)[active] / elapsed
         return Scene(
             now=now,
             records=records,
@@ -186,6 +195,7 @@ def setup_ports(
     period: Period | None = None,
     num_tokens: int | None = None,
     steers: bool = False,
+    barrier: Barrier | None = None,
     flow_fields: Fields = (),
     episode_fields: Fields = (),
     engine: str = "",
@@ -200,5 +210,6 @@ def setup_ports(
         asks=asks,
         period=period,
         steers=steers,
+        barrier=barrier,
     )
     return kind(topology=topology, port=port, flow_fields=flow_fields, episode_fields=episode_fields)

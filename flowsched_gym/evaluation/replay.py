@@ -17,11 +17,11 @@ from flowsched_gym.core.checks import check_choice
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.files import Progress
 from flowsched_gym.core.hooks import make_from
+from flowsched_gym.flows.stages import Barrier
 from flowsched_gym.fluid import Discipline, Records
 from flowsched_gym.fluid.compiled import run_compiled
 from flowsched_gym.fluid.disciplines import make_discipline
 from flowsched_gym.fluid.simpy import Simulation
-from flowsched_gym.fluid.stages import Barrier
 from flowsched_gym.registration import load_target
 from flowsched_gym.topology import (
     DEFAULT_CAPACITY,

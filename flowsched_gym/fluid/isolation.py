@@ -8,7 +8,7 @@ from flowsched_gym.flows.workload import Workload
 from flowsched_gym.fluid.rules.transport.lossy_ports import isolated_lossy_times
 from flowsched_gym.fluid.rules.transport.senders import isolated_times
 from flowsched_gym.fluid.transport import Transport
-from flowsched_gym.topology.cpus import cpu_path, cpu_seconds
+from flowsched_gym.topology.cpus import check_cpu_work, cpu_seconds
 from flowsched_gym.topology.topology import Topology
 
 
@@ -54,17 +54,10 @@ def check_stages(flows: Workload, topology: Topology, transport: Transport, *, h
     """Checks that flows which go through stages before they send can do so.
 
     Raises:
-        ConfigError: Flows need tokens, or their senders have windows; or there is CPU work, and there are no CPUs.
-        WorkloadError: CPU work takes no time, or too long.
+        ConfigError: Flows need tokens, or their senders have windows; see also ``check_cpu_work``.
+        WorkloadError: See there.
     """
     if has_tokens or transport.has_window:
         what = "tokens" if has_tokens else "senders with windows"
         raise ConfigError(f"flows have CPU work, or come after others: that does not go together with {what}")
-    assert flows.cpu_time is not None
-    working = flows.cpu_time > 0
-    if not working.any():
-        return
-    if not topology.num_cpus:
-        raise ConfigError(f"flows have CPU work: topology {topology.name} has no CPUs (add_cpus)")
-    path = cpu_path(topology, flows.source[working])
-    topology.check_times(path, flows.cpu_time[working], flows.arrival_time[working])
+    check_cpu_work(flows, topology)

@@ -177,7 +177,11 @@ class Ns3Simulation:
             self._advance(LAST if is_last else round(until * NANOSECONDS), until)
             self._find_decision()
         if self.finished:
-            self._program.close()
+            self.close()
+
+    def close(self) -> None:
+        """Ends ns-3; what has become of flows can still be read."""
+        self._program.close()
 
     def decision(self, flows: Rows, episodes: Rows) -> Ns3Decision:
         """Lays out what is asked, with what the rules keep of flows and episodes, columns by name."""

@@ -16,7 +16,7 @@ from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.hooks import check_hooks, derive_record_type, make_record
 
-HOOKS: Final = ("arrive", "choose", "serve_first")
+HOOKS: Final = ("arrive", "choose", "serve_first", "serve_last")
 BEYOND: Final = -1
 """In place of a queue: the scheduler has no queue for the packet, and drops it."""
 
@@ -168,6 +168,11 @@ class Scheduler(ABC):
 
         Without it, no agent can: no packet is brought forward.
         """
+        return np.inf
+
+    @staticmethod
+    def serve_last(row: int, record: Any) -> float:
+        """Puts a flow that is ready, maybe long after its arrival, behind all others; returns its rank."""
         return np.inf
 
     def __init_subclass__(cls) -> None:

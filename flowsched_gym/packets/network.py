@@ -12,12 +12,14 @@ from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.errors import SimulationError
 from flowsched_gym.core.periods import Period
 from flowsched_gym.flows.decisions import DecisionKind
+from flowsched_gym.flows.stages import Stages
 from flowsched_gym.flows.state import FlowState, new_flow_state
 from flowsched_gym.packets.contract import PacketTable, Scheduler, Traffic
 from flowsched_gym.packets.parameters import TRANSPORTS, UNLIMITED, Acks, NetworkParameters
 from flowsched_gym.packets.rules.tcp import SENDER, Segments, new_sender
 from flowsched_gym.packets.state import PortLimits
 from flowsched_gym.topology import Topology
+from flowsched_gym.topology.cpus import cpu_seconds
 from flowsched_gym.topology.network import Network as Links
 from flowsched_gym.topology.routes import Routes, new_routes
 
@@ -117,6 +119,7 @@ class PacketNetwork(NamedTuple):
         topology: The links and paths, as a fluid has them.
         links: Links and paths as rules know them; links that have failed have no capacity.
         path: Path of each flow there, (num_flows,); of those that its packets take in turns, the first.
+        stages: What flows go through before they send; ``None`` where they begin as they arrive.
     """
 
     flows: PacketFlows
@@ -143,11 +146,14 @@ class PacketNetwork(NamedTuple):
     topology: Topology
     path: IntArray
     links: Links
+    stages: Stages | None = None
 
     @property
     def begin_time(self) -> FloatArray:
         """When each flow begins, or its request for a token arrives, in s, (num_flows,)."""
         times = self.flows.arrival_time
+        if self.stages is not None:  # it is late when it has come to send
+            return times
         return times + (self.flows.late if self.num_tokens is None else self.token_time)
 
     @property
@@ -200,7 +206,8 @@ class PacketNetwork(NamedTuple):
     def new_state(self) -> FlowState:
         """Makes what rules know of flows of which nothing has been received."""
         flows, never = self.flows, np.full(self.flows.num_flows, np.inf)
-        state = new_flow_state(size=flows.size, volume=flows.wire, arrival_time=flows.arrival_time, deadline_span=never)
+        arrival = flows.arrival_time if self.stages is None else flows.arrival_time.copy()
+        state = new_flow_state(size=flows.size, volume=flows.wire, arrival_time=arrival, deadline_span=never)
         return state._replace(deadline=flows.table.due)
 
     def new_segments(self) -> Segments:
@@ -245,6 +252,8 @@ class PacketNetwork(NamedTuple):
             ideal += _through(self, self.back, ack, ack, ack) if are_packets else self.back_delay
             if not self.there.step:  # the third packet goes first, through the same port
                 ideal += ack / self.capacity[self.path_ports[self.path_start[self.there.first + self.there.turn]]]
+        if self.stages is not None:
+            ideal += cpu_seconds(self.topology, self.flows.source, self.stages.cpu_time)
         return ideal if self.num_tokens is None else ideal + 2.0 * self.token_time
 
     def _parts(self, *, by_size: bool) -> tuple[FloatArray, float]:

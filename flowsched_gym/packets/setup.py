@@ -12,6 +12,7 @@ from flowsched_gym.flows.decisions import DecisionKind
 from flowsched_gym.flows.hashing import luck_of
 from flowsched_gym.flows.link_changes import LinkChanges
 from flowsched_gym.flows.records import Records, complete_records
+from flowsched_gym.flows.stages import Barrier, Stages, fill_stages, new_stages
 from flowsched_gym.flows.workload import NO_TASK, Workload
 from flowsched_gym.packets.contract import PacketTable, Scheduler
 from flowsched_gym.packets.network import BEHIND, PacketFlows, PacketNetwork, Ways
@@ -25,7 +26,8 @@ from flowsched_gym.packets.parameters import (
 )
 from flowsched_gym.packets.rules.tcp import MAX_RTO
 from flowsched_gym.packets.state import PortLimits
-from flowsched_gym.topology import Topology
+from flowsched_gym.topology import Topology, cpu_path
+from flowsched_gym.topology.cpus import check_cpu_work
 
 MOST_PACKETS: Final = 2**31
 """Packets of a replay at most: more fit into no memory."""
@@ -54,6 +56,8 @@ class PacketSetup:
         asks: About what an agent is asked; ``NOTHING`` where it grants tokens, or where there is none.
         period: When a period ends, where it is asked after each.
         steers: Whether it may set paths and largest rates of flows at each period.
+        barrier: When a flow whose CPU work is done may send, where an agent is asked for an order; ``None`` where flows
+            begin as they arrive.
     """
 
     scheduler: Scheduler
@@ -64,8 +68,11 @@ class PacketSetup:
     asks: DecisionKind = DecisionKind.NOTHING
     period: Period | None = None
     steers: bool = False
+    barrier: Barrier | None = None
 
     def __post_init__(self) -> None:
+        if self.barrier is not None and self.asks is not DecisionKind.ORDER:
+            raise ConfigError(f"barrier is given, and asks is {self.asks.name}: CPUs serve flows in an agent's order")
         if self.parameters.paths == Paths.PACKET and (self.steers or self.asks is DecisionKind.PATH):
             raise ConfigError("paths is 'packet': an agent chooses the path of a flow, which all its packets take")
 
@@ -80,7 +87,7 @@ class PacketSetup:
         Raises:
             WorkloadError: There are too many packets, or flows have something to wait for before they send.
         """
-        if flows.has_stages:
+        if flows.has_stages and self.barrier is None:
             raise WorkloadError("flows have CPU work, or come after others: flows of packets are sent when they arrive")
         payload, header = float(self.parameters.payload), float(self.parameters.header)
         assert flows.deadline_span is not None
@@ -125,11 +132,20 @@ class PacketSetup:
         """Makes a network of ports in which no flow has arrived.
 
         Raises:
-            ConfigError: See ``new_packet_network``.
+            ConfigError: See ``new_packet_network``; or flows have CPU work, and the topology has no CPUs.
             WorkloadError: See there and ``cut``; or links fail, or come up, later than at time 0.
         """
         failed = None if flows.link_changes is None else _failed_links(flows.link_changes, self.topology.num_links)
-        return self.network_of(self.cut(flows), failed=failed)
+        network = self.network_of(self.cut(flows), failed=failed)
+        return network if self.barrier is None else network._replace(stages=self._stages(flows, network, self.barrier))
+
+    def _stages(self, flows: Workload, network: PacketNetwork, barrier: Barrier) -> Stages:
+        topology, path = self.topology, network.path
+        check_cpu_work(flows, topology)
+        work_path = cpu_path(topology, flows.source) if topology.num_cpus else path
+        stages = new_stages(1, flows.num_flows, 0 if flows.after is None else flows.after.num_pairs)
+        fill_stages(stages, 0, flows, cpu_path=work_path, path=path, volume=network.flows.wire, barrier=barrier)
+        return stages
 
     def network_of(
         self, packets: PacketFlows, *, port: PortParameters | None = None, failed: BoolArray | None = None
@@ -183,13 +199,13 @@ def new_packet_network(
     """Makes a network of ports in which nothing has arrived.
 
     Raises:
-        ConfigError: The topology has CPUs, or a buffer no room for a packet.
+        ConfigError: A buffer has no room for a packet.
         WorkloadError: No path joins the hosts of a flow, or packets take for ever.
     """
-    if topology.num_cpus:
-        raise ConfigError(f"topology {topology.name} has CPUs: packets cross links alone")
-    capacity, delay = topology.capacity, topology.delay
-    path_start, path_links = topology.path_start, topology.path_links
+    num_links = topology.num_links - topology.num_cpus
+    capacity, delay = topology.capacity[:num_links], topology.delay[:num_links]
+    path_start = topology.path_start[: len(topology.path_start) - topology.num_cpus]
+    path_links = topology.path_links[: path_start[-1]]
     first, last = topology.candidates(flows.source, flows.destination)
     turn = topology.ecmp(flows.source, flows.destination, flows.flow_id, seed=seed) - first
     if topology.num_hosts:

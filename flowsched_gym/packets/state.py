@@ -143,7 +143,7 @@ class PacketEventKind(IntEnum):
     ARRIVAL = 3
     """A flow, its request for a token, or a packet by itself, arrives; several by their ids."""
     START = 4
-    """A flow that has been granted a token gets it, and begins."""
+    """A flow that has been granted a token gets it, and begins; or one goes on to its next stage before it sends."""
     PERIOD_END = 5
     """A period ends and the next one begins."""
     DECISION = 6

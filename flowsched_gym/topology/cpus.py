@@ -16,6 +16,7 @@ from flowsched_gym.core.arrays import FloatArray, IntArray, as_numbers, is_seque
 from flowsched_gym.core.checks import check_between
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.seeding import SeedStreams, integers
+from flowsched_gym.flows.workload import Workload
 from flowsched_gym.topology.fabrics import MOST_SWITCH_HOSTS
 from flowsched_gym.topology.topology import Topology
 
@@ -67,6 +68,23 @@ def cpu_seconds(topology: Topology, source: IntArray, cpu_time: FloatArray) -> F
     if not topology.num_cpus:
         return cpu_time
     return cpu_time / topology.path_capacity(cpu_path(topology, source))
+
+
+def check_cpu_work(flows: Workload, topology: Topology) -> None:
+    """Checks that CPUs can do the work of flows.
+
+    Raises:
+        ConfigError: There is CPU work, and there are no CPUs.
+        WorkloadError: It takes no time, or too long.
+    """
+    assert flows.cpu_time is not None
+    working = flows.cpu_time > 0
+    if not working.any():
+        return
+    if not topology.num_cpus:
+        raise ConfigError(f"flows have CPU work: topology {topology.name} has no CPUs (add_cpus)")
+    path = cpu_path(topology, flows.source[working])
+    topology.check_times(path, flows.cpu_time[working], flows.arrival_time[working])
 
 
 def machine_mix(num_hosts: int, *, seed: int) -> FloatArray:

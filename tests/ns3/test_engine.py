@@ -110,7 +110,11 @@ def test_the_checker_of_gymnasium_and_pictures(capsys: pytest.CaptureFixture[str
     env.reset(seed=0)
     env.step(0)
     assert "packets (cubic)" in env.render()
+    process = env.simulation._program._process
+    assert process.poll() is None
     env.close()
+    assert process.poll() is not None
+    assert len(env.records().fct) == 40
     assert capsys.readouterr().err == ""
 
 

@@ -1,6 +1,7 @@
 """Holds environments over packets to sums by hand and to a replay, and their engines to each other."""
 
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium as gym
@@ -10,6 +11,8 @@ from gymnasium.utils.env_checker import check_env
 
 import flowsched_gym
 from flowsched_gym.core.errors import ConfigError, WorkloadError
+from flowsched_gym.flows.metrics import task_completion_times
+from flowsched_gym.flows.precedence import Precedence
 from flowsched_gym.packets.presets import PRESETS
 from flowsched_gym.systems.auto.thresholds.config import SCALE
 from flowsched_gym.workload import Workload
@@ -24,6 +27,14 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "order": ("MERPOrder", {"packets": "dctcp", "flows": 30, "topology": "tree9", "link_delay_us": 10.0}),
     "route": ("MERPRoute", {"packets": "newreno", "flows": 40, "link_delay_us": 10.0}),
     "tasks": ("TAFETasks", {"packets": "dctcp", "tasks": 6}),
+    "tasks-mixed": ("TAFETasks", {"packets": "dctcp", "tasks": 6, "workload": "tafe-mixed", "information": "full"}),
+    "tasks-alibaba": (
+        "TAFETasks",
+        {
+            **{"packets": {**PRESETS["cubic"], "start_jitter": 1e-4}, "tasks": 6, "workload": "tafe-alibaba"},
+            **{"topology": "big-switch", "cpus": [0.5], "barrier": "task", "information": "full"},
+        },
+    ),
     "task-thresholds": (
         "TAFEThresholds",
         {"packets": "dctcp", "tasks": 12, "period_flows": 9, "topology": "big-switch"},
@@ -213,6 +224,110 @@ def test_the_first_task_in_the_highest_level_goes_first() -> None:
     assert ends[10 * PAYLOAD].tolist() == pytest.approx([(11 + 11 + 89) * packet, 200 * packet], abs=1e-12)
 
 
+MS = 1e-3
+SENDING = 100 * (PAYLOAD + HEADER) / RATE
+
+
+def play_tasks(cpu_ms: list[float], choose: Callable[[list[int]], int], **given: Any) -> tuple[list[float], Any]:
+    """Plays flows of 100 packets that work on CPUs first; returns when they end, and the environment."""
+    count = len(cpu_ms)
+    flows = Workload(
+        flow_id=np.arange(count),
+        source=np.array(given.pop("source", [0] * count)),
+        destination=np.full(count, 9),
+        size=np.full(count, 100 * PAYLOAD),
+        arrival_time=MS * np.array(given.pop("arrival_ms", [0.0] * count)),
+        cpu_time=MS * np.array(cpu_ms),
+        task_id=np.array(given.pop("task", range(count))),
+        after=given.pop("after", None),
+    )
+    arguments = {"topology": "big-switch", "packets": patient(), "tasks": None, "information": "full", **given}
+    return play_by(make("tasks", workload=flows, **arguments), choose)
+
+
+def play_by(env: Any, choose: Callable[[list[int]], int], seed: int = 0) -> tuple[list[float], Any]:
+    """Plays to the end by what is chosen among the rows of flows that compete; returns when flows end."""
+    env.reset(seed=seed)
+    over = False
+    while not over:
+        rows = env.simulation.pending.rows[: env.config.f].tolist() if env.simulation.pending else [0]
+        *_, over, _, _ = env.step(rows.index(choose(rows)))
+    return env.records().completion_time.tolist(), env
+
+
+@pytest.mark.parametrize("packets", [patient(), patient() | {"start_jitter": 1e-4}, "dctcp"])
+def test_a_flow_alone_takes_its_cpu_work_and_then_the_time_of_its_packets(packets: Any) -> None:
+    (alone,), _ = play_tasks([0.0], min, packets=packets)
+    (end,), env = play_tasks([3.0], min, packets=packets)
+    assert end == pytest.approx(3.0 * MS + alone, abs=1e-12)
+    (end,), _ = play_tasks([3.0], min, packets=packets, cpus=0.5)
+    assert end == pytest.approx(6.0 * MS + alone, abs=1e-12)
+    assert env.records().slowdown == pytest.approx(1.0, abs=0.05)
+
+
+@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+def test_a_cpu_runs_the_flow_that_is_served_first_alone_and_then_the_other(engine: str) -> None:
+    two_links = {"engine": engine, "topology": "one-link"}
+    assert play_tasks([3.0, 5.0], min, **two_links)[0] == pytest.approx([3 * MS + SENDING, 8 * MS + SENDING], abs=1e-12)
+    assert play_tasks([3.0, 5.0], max, **two_links)[0] == pytest.approx([8 * MS + SENDING, 5 * MS + SENDING], abs=1e-12)
+    # The second one arrives while 3 of 5 ms are left of the first.
+    ends, _ = play_tasks([5.0, 1.0], max, arrival_ms=[0.0, 2.0], **two_links)
+    assert ends == pytest.approx([6 * MS + SENDING, 3 * MS + SENDING], abs=1e-12)
+
+
+@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+def test_the_agent_sees_how_much_work_is_left_and_that_nothing_is_sent(engine: str) -> None:
+    """At 2 ms half a CPU has done 1 of 5 ms of one flow, whose rest takes 8 ms, when another one comes."""
+    _, env = play_tasks([5.0, 1.0], max, arrival_ms=[0.0, 2.0], cpus=0.5, engine=engine)
+    observation, _ = env.reset(seed=0)
+
+    def seen(name: str) -> list[float]:
+        return env.layout.slot_column(observation, name)[:2].tolist()
+
+    assert env.layout.context_column(observation, "on_cpu") == 1.0
+    assert seen("waiting") == pytest.approx([2 * MS, 0.0], rel=1e-5)
+    assert seen("attained") == pytest.approx([2 * MS, 0.0], rel=1e-5)
+    assert seen("remaining") == pytest.approx([8 * MS, 2 * MS], rel=1e-5)
+    assert seen("task_cpu_left") == pytest.approx([4 * MS, 1 * MS], rel=1e-5)
+    assert seen("unsent") == pytest.approx([100 * PAYLOAD] * 2, rel=1e-5)
+    assert seen("task_sent") == [0.0, 0.0]
+
+
+def test_a_flow_begins_when_the_last_byte_of_the_one_before_it_has_arrived() -> None:
+    ends, env = play_tasks([3.0, 5.0], min, task=[0, 0], after=Precedence.of({0: [1]}))
+    second = 5 * MS + SENDING + (PAYLOAD + HEADER) / RATE
+    assert ends == pytest.approx([second + 3 * MS + SENDING + (PAYLOAD + HEADER) / RATE, second], abs=1e-12)
+    assert env.records().ready_time.tolist() == [ends[1], 0.0]
+
+
+def test_at_the_barrier_of_their_task_flows_wait_for_the_slowest_cpu() -> None:
+    """On two hosts, 3 and 5 ms: both send at 5 ms, and share the link to their receiver."""
+    given = {"source": [0, 1], "task": [0, 0]}
+    hop = (PAYLOAD + HEADER) / RATE
+    ends, _ = play_tasks([3.0, 5.0], min, **given)
+    assert ends == pytest.approx([3 * MS + SENDING + hop, 5 * MS + SENDING + hop], abs=1e-12)
+    ends, _ = play_tasks([3.0, 5.0], min, barrier="task", **given)
+    assert ends == pytest.approx([5 * MS + SENDING + hop, 5 * MS + 2 * SENDING + hop], abs=2 * hop)
+
+
+@pytest.mark.parametrize("workload", ["tafe-mixed", "tafe-alibaba"])
+@pytest.mark.parametrize("barrier", ["flow", "task"])
+def test_where_links_hardly_matter_tasks_take_as_long_as_in_the_fluid(workload: str, barrier: str) -> None:
+    """Whoever chooses, here by a number of each flow: 1 Gbps of traffic on links of 100,000 Gbps, and its CPU work."""
+    drawn = make("tasks", workload=workload, tasks=20, packets=None)
+    drawn.reset(seed=3)
+    flows = drawn.workload
+    arguments = {"workload": flows, "tasks": None, "link_gbps": 1e5, "barrier": barrier, "engine": "compiled"}
+    tct = []
+    for packets in (None, patient()):
+        env = make("tasks", **arguments, packets=packets)
+        play_by(env, lambda rows: min(rows, key=lambda row: (7_919 * row % 101, row)))
+        tct.append(task_completion_times(env.records()).tct)
+    assert flows.has_cpu_work
+    assert max(tct[0]) > 1e4 * 1e-7
+    assert tct[1] == pytest.approx(tct[0], rel=0.0, abs=1e-7)
+
+
 @pytest.mark.parametrize(
     ("case", "arguments", "message"),
     [
@@ -220,10 +335,14 @@ def test_the_first_task_in_the_highest_level_goes_first() -> None:
         ("route", {"discipline": "merp"}, "discipline is 'merp': packets have ps and srpt alone"),
         ("route", {"rerouting": "conga"}, "rerouting is 'conga': flows of packets keep their paths"),
         ("route", {"packets": {"paths": "packet"}}, "paths is 'packet': an agent chooses the path of a flow"),
-        ("tasks", {"cpus": 0.5}, r"cpus is \(0.5,\), and packets are given: flows of packets have no CPU work"),
+        (
+            "task-thresholds",
+            {"cpus": 0.5},
+            r"cpus is \(0.5,\), and packets are given: their flows have no CPU work",
+        ),
         ("task-thresholds", {"demotion": "arrived"}, "demotion is 'arrived', and packets are given"),
         ("qcluster", {"buffer": 100}, "buffer is 100, and packets are given"),
-        ("tasks", {"workload": "tafe-alibaba"}, "flows have CPU work, or come after others"),
+        ("task-thresholds", {"workload": "tafe-alibaba"}, "flows have CPU work, or come after others"),
     ],
 )
 def test_what_packets_do_not_have_is_one_clear_error(case: str, arguments: dict[str, Any], message: str) -> None:

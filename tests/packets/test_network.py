@@ -1,7 +1,7 @@
 """Holds the network of ports equal in both engines, to times by hand, and to the conservation of packets."""
 
 import math
-from dataclasses import fields
+from dataclasses import fields, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,7 +16,7 @@ from flowsched_gym.packets.network import PacketNetwork
 from flowsched_gym.packets.parameters import NetworkParameters
 from flowsched_gym.packets.rules import tcp
 from flowsched_gym.packets.rules.tcp_windows import DCTCP, OPEN, RECOVERY, RENO, reduce_window
-from flowsched_gym.packets.schedulers import PacketSetup, Pias, make_scheduler
+from flowsched_gym.packets.schedulers import PacketSetup, make_scheduler
 from flowsched_gym.packets.simpy import DetectingReplay
 from flowsched_gym.packets.simpy.detecting import SenderState
 from flowsched_gym.packets.state import PacketRecords
@@ -364,6 +364,16 @@ def test_what_a_network_cannot_do_is_an_error() -> None:
     far = make_flows([0.0], [1.0], source=[0], destination=[9])
     with pytest.raises(WorkloadError, match="hosts 0 to 7"):
         flowsched_gym.replay_packets(far, scheduler="fifo", topology=SMALL)
-    with_cpus = add_cpus(make_topology("big-switch", num_hosts=2), 1.0)
-    with pytest.raises(ConfigError, match="CPUs"):
-        network_of(flows, with_cpus, NetworkParameters(), Pias([1.0]))
+    working = replace(far, source=np.array([0]), destination=np.array([1]), cpu_time=np.array([1.0]))
+    with pytest.raises(WorkloadError, match="flows have CPU work"):
+        flowsched_gym.replay_packets(working, scheduler="fifo", topology="big-switch")
+
+
+def test_cpus_on_which_nobody_works_are_no_ports() -> None:
+    flows = make_flows([0.0, 1e-6], [1e5, 1e5], source=[0, 1], destination=[2, 2])
+    plain = make_topology("big-switch", num_hosts=3)
+    ends = [
+        flowsched_gym.replay_packets(flows, scheduler="fifo", topology=topology).completion_time.tolist()
+        for topology in (plain, add_cpus(plain, 0.5))
+    ]
+    assert ends[0] == ends[1]

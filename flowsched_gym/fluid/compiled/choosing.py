@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from flowsched_gym.flows.decisions import DecisionKind
+from flowsched_gym.flows.stages import is_sending
 from flowsched_gym.fluid.compiled.events import note
 from flowsched_gym.fluid.compiled.records import Choosing
 from flowsched_gym.fluid.compiled.sharing import forget_network, mark_changed
@@ -15,7 +16,6 @@ from flowsched_gym.fluid.compiled.tables import NOBODY, Tables, controls_of, net
 from flowsched_gym.fluid.contract import moved
 from flowsched_gym.fluid.rules.routing.choose_path import choose_path, note_pauses, review_paths
 from flowsched_gym.fluid.rules.transport.progress import insert_sorted
-from flowsched_gym.fluid.stages import is_sending
 from flowsched_gym.fluid.state import EventKind
 from flowsched_gym.machine_code.decorators import inlined_part
 from flowsched_gym.topology.competing import count_first_contest, find_competing, touch_links

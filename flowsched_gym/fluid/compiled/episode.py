@@ -11,6 +11,7 @@ from flowsched_gym.core.errors import SimulationError
 from flowsched_gym.core.periods import PeriodDecision
 from flowsched_gym.flows.decisions import DecisionKind, OrderDecision, PathDecision
 from flowsched_gym.flows.records import Records
+from flowsched_gym.flows.stages import Barrier
 from flowsched_gym.flows.state import Controls, FlowState
 from flowsched_gym.flows.tokens import Requests, requests_of
 from flowsched_gym.fluid.compiled.orders import give_one
@@ -19,7 +20,6 @@ from flowsched_gym.fluid.compiled.stepping import decision_of
 from flowsched_gym.fluid.compiled.tables import NOBODY, Tables
 from flowsched_gym.fluid.contract import Discipline
 from flowsched_gym.fluid.decision import Decision, Engine, check_order
-from flowsched_gym.fluid.stages import Barrier
 from flowsched_gym.fluid.state import EventKind
 from flowsched_gym.topology import Routing, Topology
 from flowsched_gym.topology.network import Network

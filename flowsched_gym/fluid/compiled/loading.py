@@ -4,12 +4,12 @@ import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.flows.stages import Barrier, fill_stages
 from flowsched_gym.flows.tokens import open_destination
 from flowsched_gym.fluid.compiled.sharing import forget_network
 from flowsched_gym.fluid.compiled.tables import NOBODY, Tables
 from flowsched_gym.fluid.isolation import check_stages
 from flowsched_gym.fluid.rules.transport.senders import wire_volume
-from flowsched_gym.fluid.stages import Barrier, fill_stages
 from flowsched_gym.fluid.transport import Transport
 from flowsched_gym.machine_code.decorators import engine_function, inlined_part
 from flowsched_gym.topology import Topology, cpu_path

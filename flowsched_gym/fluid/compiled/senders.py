@@ -8,13 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from flowsched_gym.fluid.compiled.choosing import touch, waits_for_path
-from flowsched_gym.fluid.compiled.events import set_timer
-from flowsched_gym.fluid.compiled.sharing import begin_flow, mark_changed
-from flowsched_gym.fluid.compiled.tables import NOBODY, Tables, controls_of, network_of, state_of
-from flowsched_gym.fluid.rules.transport.lossy_senders import Senders, start_sender, token_jitter
-from flowsched_gym.fluid.rules.transport.senders import next_window
-from flowsched_gym.fluid.stages import (
+from flowsched_gym.flows.stages import (
     AT_BARRIER,
     ON_CPU,
     WAITING,
@@ -25,6 +19,12 @@ from flowsched_gym.fluid.stages import (
     stops_waiting,
     waits_at_barrier,
 )
+from flowsched_gym.fluid.compiled.choosing import touch, waits_for_path
+from flowsched_gym.fluid.compiled.events import set_timer
+from flowsched_gym.fluid.compiled.sharing import begin_flow, mark_changed
+from flowsched_gym.fluid.compiled.tables import NOBODY, Tables, controls_of, network_of, state_of
+from flowsched_gym.fluid.rules.transport.lossy_senders import Senders, start_sender, token_jitter
+from flowsched_gym.fluid.rules.transport.senders import next_window
 from flowsched_gym.fluid.state import EventKind
 from flowsched_gym.machine_code.decorators import inlined_part
 

@@ -15,6 +15,7 @@ from flowsched_gym.flows.decisions import DecisionKind, Environments, Order, Res
 from flowsched_gym.flows.fields import OF_TASK, Fields, fill_flow_fields
 from flowsched_gym.flows.hashing import flow_keys
 from flowsched_gym.flows.records import Records, complete_records
+from flowsched_gym.flows.stages import Barrier
 from flowsched_gym.fluid.compiled.loading import load, open_paths, open_stages, set_order
 from flowsched_gym.fluid.compiled.loop import run_many
 from flowsched_gym.fluid.compiled.orders import give_one
@@ -26,7 +27,6 @@ from flowsched_gym.fluid.contract import Discipline, check_discipline, wrong_rev
 from flowsched_gym.fluid.isolation import ideal_times
 from flowsched_gym.fluid.rules.transport.lossy_senders import begin_senders
 from flowsched_gym.fluid.rules.transport.senders import wire_volume
-from flowsched_gym.fluid.stages import Barrier
 from flowsched_gym.fluid.transport import TRANSPORTS, Transport, TransportName
 from flowsched_gym.machine_code.decorators import compiled_for, compiles
 from flowsched_gym.topology import Routing, Topology

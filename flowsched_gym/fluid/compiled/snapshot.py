@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.core.snapshot import Snapshot
+from flowsched_gym.flows.stages import Stages
 from flowsched_gym.fluid.compiled.records import ROW
 from flowsched_gym.fluid.compiled.tables import Tables
 from flowsched_gym.fluid.contract import Discipline
-from flowsched_gym.fluid.stages import Stages
 
 Array = npt.NDArray[Any]
 Blocks = dict[str, Array]

@@ -14,6 +14,7 @@ from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.periods import Period
 from flowsched_gym.flows.decisions import DecisionKind
 from flowsched_gym.flows.fields import EPISODE_FIELDS, Fields
+from flowsched_gym.flows.stages import Stages, new_stages
 from flowsched_gym.flows.state import Controls, FlowState
 from flowsched_gym.flows.tokens import DESTINATION
 from flowsched_gym.fluid.compiled.allocation_cache import AllocationCache, new_allocation_cache
@@ -34,7 +35,6 @@ from flowsched_gym.fluid.contract import Discipline
 from flowsched_gym.fluid.isolation import round_trip_time
 from flowsched_gym.fluid.rules.sharing import Filling, new_filling
 from flowsched_gym.fluid.rules.transport.lossy_senders import Senders
-from flowsched_gym.fluid.stages import Stages, new_stages
 from flowsched_gym.fluid.transport import Transport, new_senders
 from flowsched_gym.machine_code.decorators import inlined_part
 from flowsched_gym.topology import Routing, Topology

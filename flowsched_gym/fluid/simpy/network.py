@@ -20,6 +20,15 @@ from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.periods import Period
 from flowsched_gym.core.simpy_environment import LAST_ROW, NetworkEnvironment, Periods
 from flowsched_gym.flows.decisions import DecisionKind
+from flowsched_gym.flows.stages import (
+    Barrier,
+    Stages,
+    Turns,
+    begin_sending,
+    begin_work,
+    fill_stages,
+    new_stages,
+)
 from flowsched_gym.flows.state import new_controls, new_flow_state
 from flowsched_gym.flows.tokens import Destination, open_destinations
 from flowsched_gym.fluid.contract import Discipline, check_discipline
@@ -27,18 +36,6 @@ from flowsched_gym.fluid.isolation import check_stages, round_trip_time
 from flowsched_gym.fluid.rules.transport.senders import next_window, wire_volume
 from flowsched_gym.fluid.simpy.links import LossyLinks, SharedLinks
 from flowsched_gym.fluid.simpy.paths import FlowletLinks, Paths
-from flowsched_gym.fluid.stages import (
-    NOBODY,
-    Barrier,
-    Stages,
-    barrier_opens,
-    begin_sending,
-    begin_work,
-    fill_stages,
-    new_stages,
-    stops_waiting,
-    waits_at_barrier,
-)
 from flowsched_gym.fluid.state import EventKind
 from flowsched_gym.fluid.transport import TRANSPORTS, Transport, TransportName
 from flowsched_gym.topology import Routing, RoutingKind, Topology, cpu_path
@@ -50,45 +47,6 @@ IDEAL: Final = TRANSPORTS[TransportName.IDEAL]
 
 Stage = Callable[[int], Iterable[Event] | None]
 """A stage of a flow's life: takes its row, and gives the events that it waits for, one after the other, if any."""
-
-
-class Turns:
-    """Hands out the events at which flows go on to their next stage, all of one instant in the order of their rows."""
-
-    def __init__(self, env: NetworkEnvironment, stages: Stages) -> None:
-        self._env = env
-        self._stages = stages
-        self._waiting: dict[int, Event] = {}
-
-    def to_begin(self, row: int) -> Event:
-        """Takes in a flow that arrives; its event happens when all flows that it comes after have finished."""
-        event = self._waiting[row] = Event(self._env)
-        self._count_down(row)
-        return event
-
-    def finish(self, row: int) -> None:
-        """Lets the flows that come after this one begin, if they wait for no other."""
-        stages = self._stages
-        for index in range(stages.first_follower[row], stages.first_follower[row + 1]):
-            self._count_down(int(stages.followers[index]))
-
-    def to_send(self, row: int) -> Event:
-        """Takes in a flow whose CPU work is done; its event happens when its barrier opens."""
-        event = self._waiting[row] = Event(self._env)
-        if barrier_opens(row, 0, self._stages):
-            member = int(self._stages.group[row])
-            while member != NOBODY:
-                if waits_at_barrier(row, member, self._stages):
-                    self._start(member)
-                member = int(self._stages.next_in_group[member])
-        return event
-
-    def _count_down(self, row: int) -> None:
-        if stops_waiting(row, self._stages):
-            self._start(row)
-
-    def _start(self, row: int) -> None:
-        self._env.at(self._env.now, EventKind.START, row, self._waiting.pop(row))
 
 
 class SimulatedNetwork(ABC):
@@ -391,4 +349,4 @@ class SimulatedNetwork(ABC):
         self._stages = new_stages(1, workload.num_flows, 0 if workload.after is None else workload.after.num_pairs)
         work_path = cpu_path(topology, workload.source) if topology.num_cpus else path
         fill_stages(self._stages, 0, workload, cpu_path=work_path, path=path, volume=self._volume, barrier=barrier)
-        self._turns = Turns(self.env, self._stages)
+        self._turns = Turns(self.env, EventKind.START, self._stages)

@@ -335,6 +335,12 @@ class CompiledPackets:
         return path
 
     @property
+    def active(self) -> IntArray:
+        """Rows of the flows that send or work on CPUs, or hold a token of the destination that asks, (num_active,)."""
+        decision = self.batch.decision(0)
+        return decision.active[decision.first_active : decision.first_active + decision.num_active]
+
+    @property
     def links(self) -> Links:
         """Links and paths; links that have failed have no capacity."""
         asker: Any = self.batch.network(0).asker

@@ -70,10 +70,10 @@ def end_timer(now: float, t: Tables, u: Underway, s: Any) -> None:
 
 _ASKERS: Final[dict[type, dict[str, Any]]] = {
     NoneType: {
-        "waits": lambda row, asker: False,
+        "waits": lambda now, row, asker: False,
         "start_time": lambda asker: np.inf,
-        "take_start": lambda asker: NONE,
-        "note_over": lambda t, senders, asker: None,
+        "take_start": lambda now, t, senders, asker: NONE,
+        "note_over": lambda now, t, senders, asker: None,
         "stops": lambda num_over, num_flows, asker: False,
     },
     Asking: {
@@ -95,25 +95,25 @@ _of_asker = chosen_by_type(lambda name, asker: _ASKERS[asker][name])
 
 
 @_of_asker
-def waits(row: int, asker: Any) -> bool:
-    """Notes a flow that arrives; returns whether an agent decides before it begins."""
+def waits(now: float, row: int, asker: Any) -> bool:
+    """Notes a flow that arrives; returns whether an agent decides, or it waits, before it begins."""
     raise NotImplementedError
 
 
 @_of_asker
 def start_time(asker: Any) -> float:
-    """Returns when the next flow that an agent has let begin does so, in s, or inf."""
+    """Returns when the next flow that an agent has let begin does so, or one goes on to its next stage, in s."""
     raise NotImplementedError
 
 
 @_of_asker
-def take_start(asker: Any) -> int:
-    """Takes that flow out, and returns it."""
+def take_start(now: float, t: Tables, senders: Any, asker: Any) -> int:
+    """Takes that flow out, and returns it if it begins to send, or ``NONE``."""
     raise NotImplementedError
 
 
 @_of_asker
-def note_over(t: Tables, senders: Any, asker: Any) -> None:
+def note_over(now: float, t: Tables, senders: Any, asker: Any) -> None:
     """Notes the flows that are over."""
 
 
@@ -183,7 +183,7 @@ def run_network(network: Network, goal: int, until: float) -> None:
             u.lists[0, which] = t.packets.after[p]
             if is_behind(p, t, u):
                 take(now, p, t, u, s)
-                note_over(t, s, asker)
+                note_over(now, t, s, asker)
             else:
                 enter(now, p, t, u, s)
         elif end <= now:
@@ -191,10 +191,12 @@ def run_network(network: Network, goal: int, until: float) -> None:
         elif timer <= now:
             end_timer(now, t, u, s)
         elif arrival <= now:
-            if not waits(u.arrivals[arrived], asker):
+            if not waits(now, u.arrivals[arrived], asker):
                 begin(now, u.arrivals[arrived], t, u, s)
             arrived += 1
         else:
-            begin(now, take_start(asker), t, u, s)
+            row = take_start(now, t, s, asker)
+            if row != NONE:
+                begin(now, row, t, u, s)
     t.clock[0] = now
     t.counts[ARRIVED] = arrived

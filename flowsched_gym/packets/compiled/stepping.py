@@ -27,12 +27,13 @@ from flowsched_gym.packets.compiled.asking import (
     ACTIVE,
     ASKED,
     FIRST,
-    PATH,
     PERIODS,
     Asking,
     begins_period,
     carry_out,
+    count_asked,
     next_period_time,
+    show_work,
 )
 from flowsched_gym.packets.compiled.network import Network, run_network
 from flowsched_gym.packets.compiled.state import COMPLETED
@@ -67,14 +68,22 @@ def _of_tokens(waits: bool, asker: Tokens) -> Any:
 @inlined_part
 def _of_flows(waits: bool, asker: Asking) -> Any:
     """Lays out what is asked of flows."""
-    numbers, count = asker.numbers, 0
-    if waits:
-        count = min(numbers[ASKED], 1) if asker.kind == PATH else numbers[ASKED]
+    numbers, count = asker.numbers, count_asked(asker) if waits else 0
     asked = (asker.asked, numbers[FIRST], count)
     return numbers[PERIODS], *asked, asker.active, 0, numbers[ACTIVE], NOBODY, False, asker.routes
 
 
-_asked_of = _by_asker(_of_tokens, _of_flows)
+@inlined_part
+def _show_nothing(now: float, senders: Any, asker: Tokens) -> None:
+    return
+
+
+@inlined_part
+def _show_work_of(now: float, senders: Any, asker: Asking) -> None:
+    show_work(now, senders, asker.staging)
+
+
+_asked_of, _show_work = _by_asker(_of_tokens, _of_flows), _by_asker(_show_nothing, _show_work_of)
 
 
 @inlined_part
@@ -86,6 +95,7 @@ def decision_of(network: Network, columns: Rows, played: Played, n: int) -> Pack
     periods, asked, first_asked, num_asked, active, first_active, num_active, host, can_wait, routes = _asked_of(
         net["waits"], asker
     )
+    _show_work(now, senders, asker)
     show_rates(now, active, first_active, num_active, state)
     return PacketDecision(
         n,
@@ -121,13 +131,14 @@ def decision_of(network: Network, columns: Rows, played: Played, n: int) -> Pack
 
 
 @inlined_part
-def _give_token(network: Network, order: int, index: int, asker: Tokens) -> None:
+def _give_token(network: Network, order: int, index: int, asker: Tokens) -> bool:
     give_order(network.tables.clock[0], order, index, asker)
+    return False
 
 
 @inlined_part
-def _give_to_flow(network: Network, order: int, index: int, asker: Asking) -> None:
-    carry_out(network.tables.clock[0], order, index, network.tables, network.senders, asker)
+def _give_to_flow(network: Network, order: int, index: int, asker: Asking) -> bool:
+    return carry_out(network.tables.clock[0], order, index, network.tables, network.senders, asker)
 
 
 _give = _by_asker(_give_token, _give_to_flow)
@@ -136,8 +147,7 @@ _give = _by_asker(_give_token, _give_to_flow)
 @inlined_part
 def give(network: Network, played: Played, n: int, order: int, index: int) -> None:
     """Carries out an ``Order``."""
-    played.networks[n]["waits"] = False
-    _give(network, order, index, network.asker)
+    played.networks[n]["waits"] = _give(network, order, index, network.asker)
 
 
 @inlined_part

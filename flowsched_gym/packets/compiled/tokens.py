@@ -92,7 +92,7 @@ def next_start(tokens: Tokens) -> float:
 
 
 @inlined_part
-def take_granted(tokens: Tokens) -> int:
+def take_granted(now: float, t: Tables, senders: Any, tokens: Tokens) -> int:
     """Takes out the flow whose token arrives first, and returns it."""
     row: int = tokens.starts.items[0]
     set_time(row, np.inf, tokens.starts)
@@ -100,7 +100,7 @@ def take_granted(tokens: Tokens) -> int:
 
 
 @inlined_part
-def request_token(row: int, tokens: Tokens) -> bool:
+def request_token(now: float, row: int, tokens: Tokens) -> bool:
     """Queues the request of a flow; returns True: it waits."""
     queue_request(tokens.destinations[tokens.host[row]], row, tokens.requests)
     tokens.numbers[IS_DUE] = 1
@@ -108,7 +108,7 @@ def request_token(row: int, tokens: Tokens) -> bool:
 
 
 @inlined_part
-def return_tokens(t: Tables, senders: Any, tokens: Tokens) -> None:
+def return_tokens(now: float, t: Tables, senders: Any, tokens: Tokens) -> None:
     """Takes back the tokens of the flows that are over."""
     while tokens.numbers[RETURNED] < t.counts[COMPLETED]:
         row = senders.order[tokens.numbers[RETURNED]]

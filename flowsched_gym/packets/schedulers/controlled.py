@@ -14,15 +14,17 @@ UNPINNED: Final = -1
 
 
 class _Served(NamedTuple):
-    """Ranks of flows, smaller first, (num_flows,); ``front`` is the smallest given so far, (1,)."""
+    """Ranks of flows, smaller first, (num_flows,); ``ends`` are the smallest and the largest given so far, (2,)."""
 
     rank: FloatArray
-    front: FloatArray
+    ends: FloatArray
     messages: Messages
 
 
 class ServedFirst(MessageScheduler):
     """The flow that an agent has put first last, and then the others in that order; before that, by arrival.
+
+    Flows that wait or work before they send rank by when they were ready.
 
     A choice holds at every port at once, also for packets that wait there, as if switches knew of it. Of a flow the
     packet that arrived first goes first, packets without payload before all.
@@ -41,15 +43,22 @@ class ServedFirst(MessageScheduler):
     @staticmethod
     def serve_first(row: int, record: _Served) -> float:
         """Gives the flow the smallest rank."""
-        record.front[0] -= 1.0
-        record.rank[row] = record.front[0]
-        return record.front[0]  # type: ignore[no-any-return]  # a float
+        record.ends[0] -= 1.0
+        record.rank[row] = record.ends[0]
+        return record.ends[0]  # type: ignore[no-any-return]  # a float
+
+    @staticmethod
+    def serve_last(row: int, record: _Served) -> float:
+        """Gives the flow the largest rank."""
+        record.ends[1] += 1.0
+        record.rank[row] = record.ends[1]
+        return record.ends[1]  # type: ignore[no-any-return]  # a float
 
     def new_record(self, traffic: Traffic, num_ports: int) -> _Served:
         """Ranks flows by their arrival."""
         rank = np.empty(len(traffic.arrival_time))
         rank[np.argsort(traffic.arrival_time, kind="stable")] = np.arange(len(rank))
-        return _Served(rank, np.zeros(1), self.new_messages(traffic))
+        return _Served(rank, np.array([0.0, len(rank)]), self.new_messages(traffic))
 
 
 class _Feedback(NamedTuple):

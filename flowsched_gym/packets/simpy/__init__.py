@@ -1,6 +1,6 @@
 """Packets beside the fluid in SimPy: ports, senders and what passes between them."""
 
-from flowsched_gym.packets.simpy.asking import FlowSimulation
+from flowsched_gym.packets.simpy.asking import FlowSimulation, StagedSimulation
 from flowsched_gym.packets.simpy.detecting import DetectingReplay
 from flowsched_gym.packets.simpy.network import Network, PacketServing
 from flowsched_gym.packets.simpy.port import PacketLog, QueueCounter
@@ -13,5 +13,6 @@ __all__ = [
     "PacketLog",
     "PacketServing",
     "QueueCounter",
+    "StagedSimulation",
     "TokenSimulation",
 ]

@@ -4,15 +4,18 @@ from typing import Final
 
 import numpy as np
 from simpy import Event
+from simpy.events import ProcessGenerator
 
 from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.core.errors import SimulationError
 from flowsched_gym.core.periods import PeriodDecision
 from flowsched_gym.core.simpy_environment import Periods
 from flowsched_gym.flows.decisions import NOBODY, DecisionKind, Order, OrderDecision, PathDecision, Rows
+from flowsched_gym.flows.stages import ON_CPU, Turns, begin_sending, begin_work
 from flowsched_gym.flows.state import new_controls
 from flowsched_gym.flows.tokens import Destination
 from flowsched_gym.packets.decision import PacketDecision, Pending
+from flowsched_gym.packets.rules.cpus import choose_work, end_work, new_cpus, note_work
 from flowsched_gym.packets.rules.queues import forget_counts, new_counts
 from flowsched_gym.packets.setup import PacketSetup
 from flowsched_gym.packets.simpy.detecting import DetectingReplay
@@ -76,6 +79,11 @@ class FlowSimulation(Episode, DetectingReplay):
         """Periods that have begun."""
         return 0 if self._periods is None else self._periods.begun
 
+    @property
+    def active(self) -> IntArray:
+        """Rows of the flows that send or work on CPUs, (num_active,)."""
+        return np.array(self._active, dtype=np.int64)
+
     def run(self, until: float | None = None) -> None:
         """Runs until an agent has to act, or all flows are over."""
         while self.pending is None and not self.finished:
@@ -93,16 +101,14 @@ class FlowSimulation(Episode, DetectingReplay):
     def end(self, row: int) -> None:
         """Notes that a flow is over."""
         super().end(row)
-        self._active.remove(row)
-        if self._setup.asks is DecisionKind.ORDER:
-            self._contest.touch(row)
+        self._leave(row)
         if self._periods is not None:
             self._periods.count()
 
     def decision(self, flows: Rows, episodes: Rows) -> PacketDecision:
         """Lays out what is asked, with what the rules keep of flows and episodes, columns by name."""
         candidates = NO_ROWS if self.pending is None else self.pending.candidates
-        active = np.array(self._active, dtype=np.int64)
+        active = self.active
         return self._lay_out(
             flows,
             episodes,
@@ -141,9 +147,8 @@ class FlowSimulation(Episode, DetectingReplay):
         self.pending = None
         if isinstance(pending, OrderDecision):
             row = int(pending.rows[index])
-            rank = self._setup.scheduler.serve_first(row, self.record)
-            for port in self.ports:
-                port.bring_forward(row, rank)
+            self.serve_first(row, self._setup.scheduler.serve_first(row, self.record))
+            self.pending = self._contest.next()
         else:
             if not path_is_up(pending.first + index, self._links):
                 self.pending = pending
@@ -167,11 +172,24 @@ class FlowSimulation(Episode, DetectingReplay):
         if path_is_up(back.first[row] + choice % back.number[row], self._links):
             self._back.turn_to(row, choice)
 
+    def serve_first(self, row: int, rank: float) -> None:
+        """Brings the packets of a flow that wait forward."""
+        for port in self.ports:
+            port.bring_forward(row, rank)
+
     def _start(self, row: int) -> None:
+        self._join(row)
+        super().begin(row)
+
+    def _join(self, row: int) -> None:
         self._active.append(row)
         if self._setup.asks is DecisionKind.ORDER:
             self._contest.touch(row)
-        super().begin(row)
+
+    def _leave(self, row: int) -> None:
+        self._active.remove(row)
+        if self._setup.asks is DecisionKind.ORDER:
+            self._contest.touch(row)
 
     def _begin_period(self) -> None:
         assert self._periods is not None
@@ -180,7 +198,76 @@ class FlowSimulation(Episode, DetectingReplay):
     def _find_decision(self, _: Event) -> None:
         self._decision_due = False
         if self._setup.asks is DecisionKind.ORDER:
-            self.pending = self._contest.pending(np.array(self._active, dtype=np.int64), len(self._active))
+            self.pending = self._contest.pending(self.active, len(self._active))
         elif self._waiting:
             row = self._waiting[0]
             self.pending = PathDecision(row, int(self._routes.first[row]), int(self._routes.last[row]))
+
+
+class StagedSimulation(FlowSimulation):
+    """The same, of flows that wait for others and work on CPUs before they send, and all of whom an agent orders."""
+
+    def __init__(self, workload: Workload, setup: PacketSetup) -> None:
+        super().__init__(workload, setup)
+        assert self.network.stages is not None
+        self._stages = self.network.stages
+        self._cpus = new_cpus(self._links, workload.num_flows)
+        self._turns = Turns(self.env, PacketEventKind.START, self._stages, self.network.flows.late.tolist())
+        self._work_done: dict[int, Event] = {}
+        self._forecasts: dict[int, Event] = {}
+
+    def begin(self, row: int) -> None:
+        """Lets a flow arrive."""
+        self.env.process(self._before_sending(row))
+
+    def end(self, row: int) -> None:
+        """Notes that a flow is over: others may begin."""
+        super().end(row)
+        self._turns.finish(row)
+
+    def serve_first(self, row: int, rank: float) -> None:
+        """Puts a flow before all others, on its CPU too."""
+        super().serve_first(row, rank)
+        self._cpus.rank[row] = rank
+        if self._stages.stage[row] == ON_CPU:
+            self._choose_work(self._cpu_of(row))
+
+    def decision(self, flows: Rows, episodes: Rows) -> PacketDecision:
+        """Lays out what is asked, with what is left of the work on CPUs."""
+        note_work(self.now, self.state, self._cpus)
+        return super().decision(flows, episodes)
+
+    def _before_sending(self, row: int) -> ProcessGenerator:
+        """Process of a flow from its arrival until it sends, in stages as the fluid's."""
+        yield self._turns.to_begin(row)
+        has_work = begin_work(self.now, row, self.state, self._controls, self._stages)
+        self._cpus.rank[row] = self._setup.scheduler.serve_last(row, self.record)
+        if has_work:
+            cpu, done = self._cpu_of(row), self.env.event()
+            self._work_done[row] = done
+            self._join(row)
+            self._choose_work(cpu)
+            yield done
+            end_work(cpu, self.state, self._cpus)
+            self._leave(row)
+            self._choose_work(cpu)
+        yield self._turns.to_send(row)
+        begin_sending(row, self.state, self._controls, self._stages)
+        self._start(row)
+
+    def _cpu_of(self, row: int) -> int:
+        return int(self._stages.cpu_path[row]) - self._cpus.first_path
+
+    def _choose_work(self, cpu: int) -> None:
+        """Lets the flow that goes first run, and foresees the end of its work; an earlier forecast holds no more."""
+        before = choose_work(self.now, cpu, self._active, len(self._active), self.state, self._controls, self._cpus)
+        row = int(self._cpus.running[cpu])
+        if row in (before, NOBODY):
+            return
+
+        def end(event: Event) -> None:
+            if event is self._forecasts[cpu]:
+                self._work_done.pop(row).succeed()
+
+        self._forecasts[cpu] = self.env.at(float(self._cpus.end[cpu]), PacketEventKind.START, row)
+        self._forecasts[cpu].callbacks.append(end)

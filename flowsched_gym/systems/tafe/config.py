@@ -27,7 +27,7 @@ from flowsched_gym.envs.arguments import (
 )
 from flowsched_gym.envs.own_network import OwnOr, settle_network, topology_argument
 from flowsched_gym.flows.fields import index_tasks
-from flowsched_gym.fluid.stages import Barrier
+from flowsched_gym.flows.stages import Barrier
 from flowsched_gym.packets.parameters import BY_TASK, NetworkParameters
 from flowsched_gym.topology import Topology, add_cpus, make_topology
 from flowsched_gym.workload import (
@@ -87,16 +87,8 @@ class TAFEConfig(LinkConfig):
     max_decisions: int | None = limit_argument()
 
     def check(self) -> None:
-        """Takes the capacity of hosts from a network of one's own; refuses CPUs beside packets."""
+        """Takes the capacity of hosts from a network of one's own."""
         settle_network(self)
-        self._check_packets()
-
-    def _check_packets(self) -> None:
-        for name, plain in (("cpus", None), ("barrier", Barrier.FLOW)):
-            if self.packets is not None and getattr(self, name) != plain:
-                raise ConfigError(
-                    f"{name} is {shown(getattr(self, name))}, and packets are given: flows of packets have no CPU work"
-                )
 
     @property
     def reward_scale(self) -> float:
@@ -110,10 +102,8 @@ class TAFEConfig(LinkConfig):
         return None if senders is None else replace(senders, messages=BY_TASK)
 
     def make_network(self, num_hosts: int) -> Topology:
-        """Makes the topology with its CPUs; over packets there are none."""
+        """Makes the topology with its CPUs."""
         links = make_topology(self.topology, num_hosts=num_hosts, capacity=self.capacity, delay=self.delay)
-        if self.packets is not None:
-            return links
         if self.cpus is None:
             return add_cpus(links)
         return add_cpus(links, self.cpus[0] if len(self.cpus) == 1 else self.cpus)

@@ -11,8 +11,8 @@ from flowsched_gym.envs.configured import configured_by
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.envs.episode import EpisodeSetup
 from flowsched_gym.flows.decisions import DecisionKind
+from flowsched_gym.flows.stages import Barrier
 from flowsched_gym.fluid.disciplines import Ranked
-from flowsched_gym.fluid.stages import Barrier
 from flowsched_gym.packets.schedulers.controlled import ServedFirst
 from flowsched_gym.systems.tafe.config import paper_thresholds
 from flowsched_gym.systems.tafe.panels import tasks_panels
@@ -32,7 +32,8 @@ class TAFETasksEnv(DecisionEnv[TaskRules]):
     several resources are concerned in one instant, the links come first, then the CPUs by their hosts, one decision
     each. The chosen flow goes before all others, on its CPU and on the network; the others keep their order, in which
     an earlier choice stands before a later arrival. What the first flow leaves idle serves the next ones. On one link
-    the chosen flow alone sends, and on one CPU it alone runs, until the next decision.
+    the chosen flow alone sends, and on one CPU it alone runs, until the next decision. Over ``packets`` it is the same
+    on CPUs; a flow opens its connection when its work is done, and on the network its packets go first at every port.
 
     ## Action Space
     ``Discrete(f)``: the slot whose flow goes first; slot 0 is the flow that was ready first. An empty slot is legal,
@@ -124,11 +125,15 @@ class TAFETasksEnv(DecisionEnv[TaskRules]):
 def _network(config: TAFETasksConfig, num_hosts: int) -> EpisodeSetup:
     """Makes the network, of a fluid or of packets."""
     topology = config.make_network(num_hosts)
-    asked: Any = {"asks": DecisionKind.ORDER, "flow_fields": FLOW_FIELDS, "episode_fields": EPISODE_FIELDS}
+    asked: Any = {
+        "asks": DecisionKind.ORDER,
+        "barrier": Barrier(config.barrier),  # mypy forgets that an inherited choice is a member
+        "flow_fields": FLOW_FIELDS,
+        "episode_fields": EPISODE_FIELDS,
+    }
     if config.senders is not None:
         return setup_ports(topology, ServedFirst(), config.senders, **asked)
-    barrier = Barrier(config.barrier)  # mypy forgets that an inherited choice is a member
-    return NetworkSetup(topology=topology, new_discipline=Ranked, barrier=barrier, **asked)
+    return NetworkSetup(topology=topology, new_discipline=Ranked, **asked)
 
 
 class TAFETasksVectorEnv(DecisionVectorEnv):

@@ -12,6 +12,7 @@ from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
 from flowsched_gym.envs.arguments import PERIODS_MS, Choice, Converted, argument
 from flowsched_gym.envs.own_network import settle_network
 from flowsched_gym.envs.thresholds import check_num_thresholds, read_thresholds
+from flowsched_gym.flows.stages import Barrier
 from flowsched_gym.fluid.disciplines import Demotion
 from flowsched_gym.fluid.disciplines.task_queues import WITHIN
 from flowsched_gym.queueing.thresholds import NUM_QUEUES
@@ -48,9 +49,13 @@ class TAFEThresholdsConfig(TAFEConfig):
     reward: Choice[TAFEReward] = argument(TAFEReward.UNFINISHED, meaning="term that is the reward")
 
     def check(self) -> None:
-        """Refuses two periods, and too many or too few thresholds."""
+        """Refuses two periods, too many or too few thresholds, and what packets do not have."""
         settle_network(self)
-        self._check_packets()
+        for name, plain in (("cpus", None), ("barrier", Barrier.FLOW)):
+            if self.packets is not None and getattr(self, name) != plain:
+                raise ConfigError(
+                    f"{name} is {shown(getattr(self, name))}, and packets are given: their flows have no CPU work"
+                )
         if self.packets is not None and self.demotion is not Demotion.SENT:
             raise ConfigError(
                 f"demotion is {shown(str(self.demotion))}, and packets are given: hosts tag them by bytes sent alone"

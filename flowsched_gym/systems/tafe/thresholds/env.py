@@ -12,8 +12,8 @@ from flowsched_gym.envs.configured import configured_by
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.envs.episode import EpisodeSetup
 from flowsched_gym.flows.decisions import DecisionKind
+from flowsched_gym.flows.stages import Barrier
 from flowsched_gym.fluid.disciplines import Tafe
-from flowsched_gym.fluid.stages import Barrier
 from flowsched_gym.packets.schedulers.controlled import TaskLevels
 from flowsched_gym.systems.tafe.config import paper_thresholds
 from flowsched_gym.systems.tafe.panels import thresholds_panels

@@ -3,8 +3,9 @@
 See TAFE, section III.
 """
 
+from collections.abc import Sequence
 from enum import IntEnum, StrEnum
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -13,6 +14,9 @@ from flowsched_gym.flows.fields import index_tasks
 from flowsched_gym.flows.state import Controls, FlowState
 from flowsched_gym.flows.workload import Workload
 from flowsched_gym.machine_code.decorators import inlined_part, inlined_rule
+
+if TYPE_CHECKING:  # machine code needs no SimPy
+    from flowsched_gym.core.simpy_environment import Event, NetworkEnvironment
 
 NOBODY: Final = -1
 """Ends a list of flows."""
@@ -132,6 +136,53 @@ def _join_groups(stages: Stages, first: int, task: IntArray, depth: IntArray) ->
     stages.working[first + order] = np.repeat(working, sizes)
     inside = np.flatnonzero(~begins)
     stages.next_in_group[first + order[inside - 1]] = order[inside]
+
+
+class Turns:
+    """Hands out the events at which flows go on to their next stage, all of one instant in the order of their rows.
+
+    A resource of both SimPy engines. The events are of one kind; where sources are ``late``, they begin to send by so
+    many s later than they could, (num_flows,).
+    """
+
+    def __init__(
+        self, env: "NetworkEnvironment", kind: IntEnum, stages: Stages, late: Sequence[float] | None = None
+    ) -> None:
+        self._env = env
+        self._kind = kind
+        self._stages = stages
+        self._late = late
+        self._waiting: dict[int, Event] = {}
+
+    def to_begin(self, row: int) -> "Event":
+        """Takes in a flow that arrives; its event happens when all flows that it comes after have finished."""
+        event = self._waiting[row] = self._env.event()
+        self._count_down(row)
+        return event
+
+    def finish(self, row: int) -> None:
+        """Lets the flows that come after this one begin, if they wait for no other."""
+        stages = self._stages
+        for index in range(stages.first_follower[row], stages.first_follower[row + 1]):
+            self._count_down(int(stages.followers[index]))
+
+    def to_send(self, row: int) -> "Event":
+        """Takes in a flow whose CPU work is done; its event happens when its barrier opens."""
+        event = self._waiting[row] = self._env.event()
+        if barrier_opens(row, 0, self._stages):
+            member = int(self._stages.group[row])
+            while member != NOBODY:
+                if waits_at_barrier(row, member, self._stages):
+                    self._start(member, 0.0 if self._late is None else self._late[member])
+                member = int(self._stages.next_in_group[member])
+        return event
+
+    def _count_down(self, row: int) -> None:
+        if stops_waiting(row, self._stages):
+            self._start(row, 0.0)
+
+    def _start(self, row: int, late: float) -> None:
+        self._env.at(self._env.now + late, self._kind, row, self._waiting.pop(row))
 
 
 @inlined_rule
