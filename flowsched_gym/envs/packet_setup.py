@@ -78,7 +78,9 @@ class PortsSetup(EpisodeSetup):
         self.check_links(workload)
         if self.num_tokens is not None:
             return TokenSimulation(workload, self.port)
-        return (FlowSimulation if self.port.barrier is None else StagedSimulation)(workload, self.port)
+        if self.port.barrier is not None:
+            return StagedSimulation(workload, self.port)
+        return FlowSimulation(workload, self.port)
 
     def new_batch(self, num_networks: int, workload: Workload, num_threads: int = 1) -> PacketNetworks:
         """Makes compiled networks."""
