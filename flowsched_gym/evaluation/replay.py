@@ -33,6 +33,7 @@ from flowsched_gym.topology import (
     make_topology,
 )
 from flowsched_gym.workload import Workload
+from flowsched_gym.workload.columns import are_flow_columns
 
 ENGINES: Final = ("simpy", "compiled")
 OWN_PARAMETERS: Final = ("delay", "routing", "flowlet_gap", "link_changes", "barrier", "cpus")
@@ -181,9 +182,9 @@ def workload_of(flows: object, *, seed: int, progress: Progress | None = None) -
         return workloads.find_source(flows).draw(seed)
     if isinstance(flows, (str, PathLike)):
         return workloads.read_flows(flows, progress=progress)
-    if isinstance(flows, Mapping):
+    if isinstance(flows, Mapping) or are_flow_columns(flows):
         return workloads.workload_from_columns(flows)
-    raise ConfigError(f"flows is {type(flows).__name__}: it must be a path, a Workload or a mapping of columns")
+    raise ConfigError(f"flows is {type(flows).__name__}: it must be a path, a Workload, a mapping or a frame")
 
 
 def _routing(options: dict[str, Any], *, needed: bool) -> Routing | None:

@@ -146,7 +146,10 @@ def write_hpcc_network(topology: Topology, path: str | PathLike[str]) -> None:
 
 
 def _ends_of_links(topology: Topology) -> dict[int, tuple[int, int]]:
-    """Returns the nodes that the links of paths join: a link ends where the next one of a path begins."""
+    """Returns the nodes that the links of paths join: a link ends where the next one of a path begins.
+
+    The path of a host to itself goes out and back, which joins both ways of a switch with one host.
+    """
     same: dict[object, object] = {}
 
     def root(node: object) -> object:
@@ -159,8 +162,6 @@ def _ends_of_links(topology: Topology) -> dict[int, tuple[int, int]]:
     assert pair_start is not None
     for pair, (first, last) in enumerate(pairwise(pair_start.tolist())):
         source, target = divmod(pair, hosts)
-        if source == target:
-            continue
         for path in range(first, last):
             links = topology.path_links[topology.path_start[path] : topology.path_start[path + 1]].tolist()
             for before, after in _joined(source, links, target):

@@ -24,10 +24,9 @@ from flowsched_gym.flows.workload import Workload
 from flowsched_gym.workload.coflows import read_coflows
 from flowsched_gym.workload.flow_file import write_table
 from flowsched_gym.workload.imports.captures import PCAP, PCAPNG, SILENCE, read_pcap
-from flowsched_gym.workload.imports.nfdump import ROLES, read_nfdump
+from flowsched_gym.workload.imports.logs import ROLES, read_nfdump, read_zeek
 from flowsched_gym.workload.imports.records import EPOCH, Record, Told, opened, text_lines
 from flowsched_gym.workload.imports.simulators import read_cm, read_hpcc
-from flowsched_gym.workload.imports.zeek import read_zeek
 
 MOST_POINTS: Final = 1000
 """Points of a CDF file at most."""
@@ -161,10 +160,13 @@ def _recognised(path: Path) -> str:
     with opened(path) as file:
         if file.read(len(PCAPNG)) in (*PCAP, PCAPNG):
             return "pcap"
-    first = next((line for line in text_lines(path, "a file of flows, or a packet capture") if line.strip()), "")
-    for name, beginning in BEGINNINGS.items():
-        if beginning.match(first):
-            return name
+    first = ""
+    for first in text_lines(path, "a file of flows, or a packet capture"):
+        for name, beginning in BEGINNINGS.items():
+            if beginning.match(first):
+                return name
+        if first.strip() and not first.startswith("#"):
+            break
     raise FlowFileError(
         f"{path} begins with {shown(first[:40])}, by which no format is recognised: it must be one of "
         f"{', '.join((*FORMATS, COFLOWS))}; give the format"

@@ -58,10 +58,12 @@ def read_hpcc(path: Path, told: Told) -> Iterator[Record]:
         else:
             if not found:
                 columns = CONWEAVE_COLUMNS if len(line.split()) == len(CONWEAVE_COLUMNS) else HPCC_COLUMNS
+            if len(line.split()) != len(columns):
+                needed = f"{len(columns)}: {', '.join(columns)}"
+                raise FlowFileError(f"{words.where}: {len(line.split())} values in {shown(line)}: it must be {needed}")
             ends = [str(words.whole_number(name, below=NODES_END)) for name in columns[:2]]
             values = {name: words.whole_number(name) for name in columns[2:-1]}
             start = words.decimal("start", START)
-            words.end(f"the last of {', '.join(columns)}, so that nothing follows")
             ignored.add(f"{values['priority group']}")
             yield Record(start, ends[0], ends[1], Decimal(values["bytes"]), f"line {number}")
             found += 1
