@@ -1,4 +1,4 @@
-"""Finds where flows are drawn from, in each form that a user may give: a name, a file, a mapping, flows or columns of them, a source.
+"""Finds where flows are drawn from, in each form that a user may give: a name, a file, a mapping, flows, a source.
 
 A mapping, in ``gym.make`` or in a workload file (YAML or JSON), either changes a workload of the package (``base``) or
 is new (``kind``); all other keys are fields of the workload, with plain values, units and short names as in
@@ -220,15 +220,13 @@ def read_workload(workload: object, folder: Path | None = None) -> ReadWorkload:
         return _read_file(path) if is_workload_file(path) else ReadWorkload(path)
     if not isinstance(workload, (Workload, WorkloadSource)):
         raise ConfigError(
-            f"workload is {shown(workload)}: it must be a name, file, mapping, frame, Workload or a source of them"
+            f"workload is {shown(workload)}: it must be a name, a file, a mapping, a Workload or frame, or a source"
         )
     return ReadWorkload(workload)
 
 
 def find_source(workload: WorkloadLike) -> WorkloadSource:
-    """Finds where flows are drawn from.
-
-    Times of given flows count from the first arrival where all are far from 0.
+    """Finds where flows are drawn from; times of given ones count from the first arrival where all are far from 0.
 
     Args:
         workload: Name of a workload, path of a workload file (``.yaml``, ``.yml``, ``.json``) or of a flow file

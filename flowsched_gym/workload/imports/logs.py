@@ -49,10 +49,10 @@ TOTALS: Final = ("Summary", "No match")
 UNITS: Final = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 CSV_FAST: Final = ["cnt", "af"]
 """The first columns of ``-o csv-fast``, whose times are in ms."""
-NFDUMP_NEEDED: Final = "the text of nfdump -o csv or -o long"
+NFDUMP: Final = "the text of nfdump -o csv or -o long"
 ZEEK_COLUMNS: Final = ("ts", "id.orig_h", "id.resp_h", "orig_bytes", "resp_bytes")
 SEPARATOR: Final = re.compile(r"(\\x[0-9a-fA-F]{2})+")
-ZEEK_NEEDED: Final = "Zeek's conn.log"
+ZEEK: Final = "Zeek's conn.log"
 
 
 class _Layout(NamedTuple):
@@ -66,7 +66,7 @@ class _Layout(NamedTuple):
 def read_nfdump(path: Path, told: Told) -> Iterator[Record]:
     """Yields the records of a file."""
     layout, begun = None, False
-    for number, line in enumerate(text_lines(path, NFDUMP_NEEDED), start=1):
+    for number, line in enumerate(text_lines(path, NFDUMP), start=1):
         at = f"{path}, line {number}"
         if not line.strip():
             continue
@@ -97,9 +97,7 @@ def _read_header(line: str, at: str) -> _Layout:
             label = LABEL.match(rest)
             if label is None:
                 unknown = re.split(r"\s{2,}", rest.strip())[0]
-                raise FlowFileError(
-                    f"{at}: column {shown(unknown)}: nothing is known of it: it must be {NFDUMP_NEEDED}"
-                )
+                raise FlowFileError(f"{at}: column {shown(unknown)}: nothing is known of it: it must be {NFDUMP}")
             names.append(label[1])
             rest = rest[label.end() :]
         pattern = re.compile("(?: <?->)? ".join(f"({CELLS[name]})" for name in names))
@@ -111,7 +109,7 @@ def _read_header(line: str, at: str) -> _Layout:
         if found:
             roles[role] = found[0]
         elif role != "out":
-            raise FlowFileError(f"{at}: no column {' or '.join(choices)}: it must be {NFDUMP_NEEDED}")
+            raise FlowFileError(f"{at}: no column {' or '.join(choices)}: it must be {NFDUMP}")
     return _Layout(names, roles, pattern)
 
 
@@ -166,7 +164,7 @@ def _without_port(text: str) -> str:
 def read_zeek(path: Path, told: Told) -> Iterator[Record]:
     """Yields the flows of a file: what the originator sent, and what the responder did."""
     separator, unset, fields = "\t", "-", list[str]()
-    lines = enumerate(text_lines(path, ZEEK_NEEDED), start=1)
+    lines = enumerate(text_lines(path, ZEEK), start=1)
     for line, text in lines:
         at, place = f"{path}, line {line}", f"line {line}"
         if text.startswith("#separator"):
@@ -186,13 +184,13 @@ def read_zeek(path: Path, told: Told) -> Iterator[Record]:
                     if fields.count(column) != 1:
                         found = f"it has {fields.count(column)} columns {column}"
                         raise FlowFileError(
-                            f"{at}: {found}: it must be {ZEEK_NEEDED}, with one each of {', '.join(ZEEK_COLUMNS)}"
+                            f"{at}: {found}: it must be {ZEEK}, with one each of {', '.join(ZEEK_COLUMNS)}"
                         )
         elif text.lstrip().startswith(("{", "[")):
             yield from _read_zeek_json(path, line, "\n".join([text, *(more for _, more in lines)]), told)
         elif text.strip():
             if not fields:
-                raise FlowFileError(f"{at}: no line #fields stands before it: it must be {ZEEK_NEEDED}")
+                raise FlowFileError(f"{at}: no line #fields stands before it: it must be {ZEEK}")
             cells = text.split(separator)
             if len(cells) != len(fields):
                 raise FlowFileError(f"{at}: it has {len(cells)} values: #fields names {len(fields)}")
@@ -210,13 +208,13 @@ def _read_zeek_json(path: Path, line: int, text: str, told: Told) -> Iterator[Re
         try:
             value, end = decoder.raw_decode(text, begin.start())
         except RecursionError:
-            raise FlowFileError(f"{at}: this JSON is nested too deeply: it must be {ZEEK_NEEDED}") from None
+            raise FlowFileError(f"{at}: this JSON is nested too deeply: it must be {ZEEK}") from None
         except json.JSONDecodeError as error:
-            raise FlowFileError(f"{at}: this is not JSON: {error.msg}: it must be {ZEEK_NEEDED}") from None
+            raise FlowFileError(f"{at}: this is not JSON: {error.msg}: it must be {ZEEK}") from None
         for number, entry in enumerate(value if isinstance(value, list) else [value], start=1):
             nth = f", record {number}" * isinstance(value, list)
             if not isinstance(entry, dict):
-                raise FlowFileError(f"{at}{nth} is {shown(entry)}: it must be a record of {ZEEK_NEEDED}")
+                raise FlowFileError(f"{at}{nth} is {shown(entry)}: it must be a record of {ZEEK}")
             yield from _zeek_flows(entry, at + nth, f"line {line}{nth}", told)
         line, position = line + text.count("\n", begin.start(), end), end
 
@@ -225,7 +223,7 @@ def _zeek_flows(record: Mapping[str, Any], at: str, place: str, told: Told) -> I
     values = [None if record.get(name) is None else str(record[name]) for name in ZEEK_COLUMNS]
     for name, value in zip(ZEEK_COLUMNS[:3], values, strict=False):
         if value is None:
-            raise FlowFileError(f"{at}: no {name}: a record of {ZEEK_NEEDED} must have {', '.join(ZEEK_COLUMNS[:3])}")
+            raise FlowFileError(f"{at}: no {name}: a record of {ZEEK} must have {', '.join(ZEEK_COLUMNS[:3])}")
     time, *hosts = map(str, values[:3])
     when = time_of(time, f"{at}, column ts", told)
     first, second = (host_of(each, f"{at}, column {name}") for each, name in zip(hosts, ZEEK_COLUMNS[1:3], strict=True))
