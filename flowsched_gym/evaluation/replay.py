@@ -61,11 +61,11 @@ def replay(
 
     Args:
         flows: Path of a flow file or of a workload file, name of a workload, a ``Workload``, or a mapping of equally
-            long sequences with the flow file's column names.
+            long sequences with the flow file's column names, or a frame of pandas or Polars that has them.
         discipline: Name of a discipline (``flowsched list``), or one of your own, which serves this replay: an object,
             or its class as ``module:Class``, ``file.py:Class`` or ``file.py``.
-        topology: Name of a topology, a network of your own (a file, ``.graphml`` or ``.yaml``, a mapping, or a graph of
-            networkx; see ``docs/networks.md``), or one built before. On ``one-link`` all flows share one link, whatever
+        topology: Name of a topology, a network of your own (a file, ``.graphml``, ``.yaml`` or ``.txt``, a mapping, or a graph
+            of networkx; see ``docs/networks.md``), or one built before. On ``one-link`` all flows share one link, whatever
             their hosts; on many links ``ps`` is max-min fair and ordered disciplines are greedy in their order.
         capacity: Capacity of every link in B/s, in a network of your own of those that give none; ``None`` for 1 Gbps.
         parameters: Parameters of the discipline (``thresholds``, ``within``, ``queue``, ``weights``); ``delay``, the

@@ -91,7 +91,7 @@ def read_hpcc_network(path: Path) -> dict[str, object]:
     ignored = [f"error rates of {lossy} links are ignored: links here lose nothing"] * (lossy > 0)
     if hosts and hosts[-1] != str(len(hosts) - 1):
         ignored.append("hosts have other numbers than their nodes: import flows with --topology and this file")
-    if rest := sum(1 for _ in filled):
+    if rest := len(list(filled)):
         ignored.append(f"{rest} lines after the last link are ignored")
     if ignored:
         warnings.warn(NetworkFileWarning(f"{path}: {'; '.join(ignored)}"), stacklevel=3)

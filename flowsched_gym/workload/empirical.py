@@ -111,7 +111,7 @@ def load_cdf(name: str, *, minimum: float | None = None) -> Empirical:
     if not isinstance(name, str) or name not in CDF_NAMES:
         raise ConfigError(
             f"size distribution {name!r} does not exist: there are {listed(name, CDF_NAMES)}; a file's name ends in "
-            ".csv, and read_cdf reads it"
+            ".csv or .txt, and read_cdf reads it"
         )
     if minimum is None:
         minimum = CDF_MINIMUM_SIZES.get(name, 0.0)
