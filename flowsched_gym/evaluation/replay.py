@@ -64,9 +64,8 @@ def replay(
             long sequences with the flow file's column names, or a frame of pandas or Polars that has them.
         discipline: Name of a discipline (``flowsched list``), or one of your own, which serves this replay: an object,
             or its class as ``module:Class``, ``file.py:Class`` or ``file.py``.
-        topology: Name of a topology, a network of your own (a file, ``.graphml``, ``.yaml`` or ``.txt``, a mapping, or a graph
-            of networkx; see ``docs/networks.md``), or one built before. On ``one-link`` all flows share one link, whatever
-            their hosts; on many links ``ps`` is max-min fair and ordered disciplines are greedy in their order.
+        topology: Name of a topology, a network of your own (a file, a mapping, or a graph of networkx; see
+            ``docs/networks.md``), or one built before. On ``one-link`` all flows share one link, whatever their hosts; on many links ``ps`` is max-min fair and ordered disciplines are greedy in their order.
         capacity: Capacity of every link in B/s, in a network of your own of those that give none; ``None`` for 1 Gbps.
         parameters: Parameters of the discipline (``thresholds``, ``within``, ``queue``, ``weights``); ``delay``, the
             propagation delay of every link in s (0); ``routing``, how flows choose among equal paths (``ecmp``;
@@ -184,7 +183,8 @@ def workload_of(flows: object, *, seed: int, progress: Progress | None = None) -
         return workloads.read_flows(flows, progress=progress)
     if isinstance(flows, Mapping) or are_flow_columns(flows):
         return workloads.workload_from_columns(flows)
-    raise ConfigError(f"flows is {type(flows).__name__}: it must be a path, a Workload, a mapping or a frame")
+    needed = "a path, a Workload or a mapping of columns, or a frame"
+    raise ConfigError(f"flows is {type(flows).__name__}: it must be {needed}")
 
 
 def _routing(options: dict[str, Any], *, needed: bool) -> Routing | None:
