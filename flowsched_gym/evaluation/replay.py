@@ -65,7 +65,8 @@ def replay(
         discipline: Name of a discipline (``flowsched list``), or one of your own, which serves this replay: an object,
             or its class as ``module:Class``, ``file.py:Class`` or ``file.py``.
         topology: Name of a topology, a network of your own (a file, a mapping, or a graph of networkx; see
-            ``docs/networks.md``), or one built before. On ``one-link`` all flows share one link, whatever their hosts; on many links ``ps`` is max-min fair and ordered disciplines are greedy in their order.
+            ``docs/networks.md``), or one built before. On ``one-link`` all flows share one link, whatever their hosts;
+            on many links ``ps`` is max-min fair and ordered disciplines are greedy in their order.
         capacity: Capacity of every link in B/s, in a network of your own of those that give none; ``None`` for 1 Gbps.
         parameters: Parameters of the discipline (``thresholds``, ``within``, ``queue``, ``weights``); ``delay``, the
             propagation delay of every link in s (0); ``routing``, how flows choose among equal paths (``ecmp``;
