@@ -1,15 +1,20 @@
-"""Converts command line arguments, with messages that say what is allowed."""
+"""Converts command line arguments, with messages that say what is allowed, and adds those of many commands."""
 
 import argparse
 import contextlib
 import json
 import math
 import re
+from collections.abc import Mapping
 from functools import partial
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from flowsched_gym.core.errors import ConfigError
 
+DEFAULT_SEED: Final = 0
+MANY: Final[Mapping[str, Any]] = {"action": "append", "default": []}
+"""Of an option that may be repeated."""
+FLAG: Final[Mapping[str, Any]] = {"action": "store_true"}
 PYTHON_WORDS: Final = {"True": True, "False": False, "None": None}
 
 SHOWN: Final = 20
@@ -84,6 +89,42 @@ positive_integer: Final = partial(_integer, at_least=1)
 natural_number: Final = partial(_integer, at_least=0)
 seed: Final = partial(_integer, at_least=0, at_most=math.inf)
 """Convert to counts, and to an integer >= 0, however large."""
+
+
+def add_capacity(parser: argparse.ArgumentParser) -> None:
+    """Adds the options for the capacity of links, in Gbps or B/s."""
+    add = parser.add_mutually_exclusive_group().add_argument
+    gbps = "capacity of every link in Gbps (1)"
+    add("--link-gbps", type=positive_number, metavar="G", help=gbps)
+    add("--capacity", type=positive_number, metavar="B_PER_S", help="the same in bytes per second")
+
+
+def add_plot(parser: argparse.ArgumentParser) -> None:
+    """Adds the option for a figure."""
+    parser.add_argument(
+        "--plot", metavar="FILE", help="file for a figure of completion times and a timeline (.png, ...)"
+    )
+
+
+def add_seed(parser: argparse.ArgumentParser, meaning: str) -> None:
+    """Adds the option for a seed."""
+    parser.add_argument("--seed", type=seed, default=DEFAULT_SEED, metavar="S", help=f"{meaning} ({DEFAULT_SEED})")
+
+
+def add_json(parser: argparse.ArgumentParser, what: str) -> None:
+    """Adds the option for output as JSON."""
+    parser.add_argument("--json", **FLAG, help=f"print {what} as JSON")
+
+
+def add_trust(parser: argparse.ArgumentParser) -> None:
+    """Adds the option for models that can run code."""
+    trust = "also load models saved by Stable-Baselines3, which can run any code that they contain"
+    parser.add_argument("--trust", **FLAG, help=trust)
+
+
+def add_pairs(parser: argparse.ArgumentParser, option: str, meaning: str) -> None:
+    """Adds an option of the form key=value that may be repeated."""
+    parser.add_argument(option, **MANY, metavar="KEY=VALUE", help=f"{meaning}; may be repeated")
 
 
 def _refuse_constant(name: str) -> NoReturn:

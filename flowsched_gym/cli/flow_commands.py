@@ -27,10 +27,11 @@ from flowsched_gym.evaluation.written import GBPS, column_of, there
 from flowsched_gym.flows.metrics import summary
 from flowsched_gym.fluid import Records
 from flowsched_gym.packets.state import PacketTrace
-from flowsched_gym.topology import DEFAULT_CAPACITY, is_own_network, make_topology, read_network
+from flowsched_gym.topology import DEFAULT_CAPACITY, is_own_network, make_topology, read_network, write_hpcc_network
 from flowsched_gym.workload import Workload
 from flowsched_gym.workload.flow_file import TableColumn, flow_columns, write_table
 from flowsched_gym.workload.imported import import_flows, write_sizes
+from flowsched_gym.workload.imports.simulators import write_cm, write_hpcc
 
 COUNTS: Final = ("packets", "drops", "marks", "disordered", "timeouts")
 """Columns that records of packets have besides."""
@@ -67,7 +68,8 @@ def run_import_flows(options: argparse.Namespace) -> None:
     targets = [check_target(each) for each in (options.out, options.sizes) if each is not None]
     if targets[1:] == targets[:1]:
         raise ConfigError(f"--out and --sizes are both {options.out}: two files are needed")
-    imported = import_flows(options.file, format=options.format, num_hosts=options.hosts)
+    hosts_of = None if options.topology is None else read_network(options.topology).hosts
+    imported = import_flows(options.file, format=options.format, num_hosts=options.hosts, hosts=hosts_of)
     workload, addresses = imported.workload, imported.addresses
     hosts = options.hosts or len(addresses)
     with ExitStack() as all_or_nothing:
@@ -81,8 +83,11 @@ def run_import_flows(options: argparse.Namespace) -> None:
         return
     megabytes, last = workload.size.sum() / BYTES_PER_MEGABYTE, workload.arrival_time.max()
     print(f"{options.out}: {workload.num_flows} flows, {megabytes:.4g} MB, arriving from 0 s to {last:.6g} s")
-    begin = datetime.fromtimestamp(imported.begin, UTC)
-    print(f"0 s is {begin:%Y-%m-%d %H:%M:%S.%f}, as the file has it")
+    if imported.begin is None:
+        print(f"times are those of the file; the first flow arrives at {workload.arrival_time.min():.6g} s")
+    else:
+        begin = datetime.fromtimestamp(imported.begin, UTC)
+        print(f"0 s is {begin:%Y-%m-%d %H:%M:%S.%f}, as the file has it")
     shown = [f"{number % hosts} {address}" for number, address in enumerate(addresses[:ADDRESSES_SHOWN])]
     more = f", and {len(addresses) - len(shown)} more (--json has all)" if len(addresses) > len(shown) else ""
     print(f"hosts: {', '.join(shown)}{more}")
@@ -93,6 +98,32 @@ def run_import_flows(options: argparse.Namespace) -> None:
     if options.sizes is not None:
         rate = f", of which {(workload.num_flows - 1) / last:.4g} arrive per s" if last > 0 else ""
         print(f"{options.sizes}: the sizes of the flows{rate}")
+
+
+def run_export(options: argparse.Namespace) -> None:
+    """Writes flows, and the network of their paths, as another simulator reads them."""
+    targets = [check_target(each) for each in (options.out, options.topology_out) if each is not None]
+    if targets[1:] == targets[:1]:
+        raise ConfigError(f"--out and --topology-out are both {options.out}: two files are needed")
+    if (options.topology_out is None) != (options.topology is None):
+        raise ConfigError("--topology and --topology-out belong together: give both or none")
+    if options.topology_out is not None and options.to != "hpcc":
+        raise ConfigError("--topology-out is given: htsim has no such file, only hpcc has")
+    workload = _read_flows(options)
+    with ExitStack() as all_or_nothing:
+        temporary = [all_or_nothing.enter_context(replace_when_written(each)) for each in targets]
+        if options.to == "hpcc":
+            write_hpcc(workload, temporary[0])
+        else:
+            write_cm(workload, temporary[0], num_hosts=options.hosts or 0)
+        if options.topology_out is not None:
+            capacity = DEFAULT_CAPACITY if options.link_gbps is None else gbps_to_capacity(options.link_gbps)
+            hosts = max(workload.num_hosts, options.hosts or 0)
+            topology = make_topology(options.topology, num_hosts=hosts, capacity=capacity, delay=options.delay)
+            write_hpcc_network(topology, temporary[1])
+    print(f"{options.out}: {workload.num_flows} flows between {workload.num_hosts} hosts")
+    if options.topology_out is not None:
+        print(f"{options.topology_out}: {topology.num_hosts} hosts; host i is node i")
 
 
 def run_network(options: argparse.Namespace) -> None:

@@ -2,13 +2,25 @@
 
 import argparse
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from flowsched_gym.cli.arguments import natural_number, positive_integer, positive_number, seed
+from flowsched_gym.cli.arguments import (
+    FLAG,
+    MANY,
+    add_capacity,
+    add_json,
+    add_pairs,
+    add_plot,
+    add_seed,
+    add_trust,
+    natural_number,
+    positive_integer,
+    positive_number,
+    seed,
+)
 
 DEFAULT_EPISODES: Final = 20
 """Enough for intervals, and paired with those of another policy by their seeds."""
-DEFAULT_SEED: Final = 0
 DEFAULT_TOPOLOGY: Final = "one-link"
 DEFAULT_SUITE: Final = "standard"
 LOCAL, RAY = "local", "ray"
@@ -16,9 +28,6 @@ LOCAL, RAY = "local", "ray"
 LEADERBOARD_FOLDER: Final = "leaderboard"
 SEE_LIST: Final = "(all: `flowsched list --arguments ENV_ID`)"
 OWN_CLASS: Final = "module:Class, file.py:Class or file.py"
-MANY: Final[Mapping[str, Any]] = {"action": "append", "default": []}
-"""Of an option that may be repeated."""
-FLAG: Final[Mapping[str, Any]] = {"action": "store_true"}
 
 
 class Command(NamedTuple):
@@ -31,7 +40,7 @@ class Command(NamedTuple):
 
 def _add_list(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--arguments", metavar="ENV_ID", help="list the arguments of an environment (for --kwarg)")
-    _add_json(parser, "the lists")
+    add_json(parser, "the lists")
 
 
 def _add_workload(parser: argparse.ArgumentParser) -> None:
@@ -42,25 +51,46 @@ def _add_workload(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("name", metavar="NAME", help="name of a workload, or workload file (.yaml, .json)")
     add("--flows", type=positive_integer, required=True, metavar="N", help="number of flows")
-    _add_seed(parser, "random seed")
+    add_seed(parser, "random seed")
     add("--load", type=positive_number, metavar="L", help="offered load as a share of the link capacity")
-    _add_pairs(parser, "--param", "parameter of the workload, such as burst_rate=20 or request_jitter=1e-4")
+    add_pairs(parser, "--param", "parameter of the workload, such as burst_rate=20 or request_jitter=1e-4")
     add("--out", required=True, metavar="FILE", help="flow file to write (.csv or .parquet)")
 
 
 def _add_import_flows(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "nfdump: output of nfdump -o csv or -o long. zeek: conn.log, with #fields or as JSON. pcap: pcap or pcapng. "
+        "hpcc: flow.txt of HPCC's ns-3. htsim: connection matrix (.cm). coflows: trace of the coflow benchmark. "
         "Prints assumptions and skipped records. Next steps: docs/own-traffic.md."
     )
     add = parser.add_argument
-    add("file", metavar="FILE", help="flow records or packet capture")
-    add("--format", required=True, metavar="NAME", help="nfdump, zeek or pcap")
+    add("file", metavar="FILE", help="flow records, packet capture, or flows of a simulator")
+    formats = "nfdump, zeek, pcap, hpcc, htsim or coflows (default: recognised by how the file begins)"
+    add("--format", metavar="NAME", help=formats)
     add("--out", required=True, metavar="FILE", help="flow file to write (.csv or .parquet)")
     add("--sizes", metavar="FILE", help="file for the size distribution of the flows (.csv), for use in workloads")
     hosts = "number of hosts, to which addresses are assigned in turn (default: one host per address)"
+    add = parser.add_mutually_exclusive_group().add_argument
     add("--hosts", type=positive_integer, metavar="N", help=hosts)
-    _add_json(parser, "the summary")
+    add("--topology", metavar="FILE", help="network file whose hosts are named by their addresses, or nodes, in FILE")
+    add_json(parser, "the summary")
+
+
+def _add_export(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = (
+        "hpcc: flow.txt and topology.txt of HPCC's ns-3. htsim: connection matrix (.cm). Warns of what has no place in "
+        "the file. `flowsched import-flows` reads the flows back, `--topology topology.txt` the network."
+    )
+    _add_flows(parser)
+    add = parser.add_argument
+    add("--to", required=True, choices=("hpcc", "htsim"), help="simulator for which the files are")
+    add("--out", required=True, metavar="FILE", help="file of flows to write (flow.txt, .cm)")
+    add("--topology", metavar="NAME", help="name of the topology or network file (.graphml, .yaml, .txt)")
+    add("--topology-out", metavar="FILE", help="file of the topology to write (topology.txt)")
+    add("--hosts", type=positive_integer, metavar="N", help="number of hosts, if the topology does not fix it")
+    add("--link-gbps", type=positive_number, metavar="G", help="capacity of links that have none of their own (1)")
+    add("--delay", type=positive_number, default=1e-6, metavar="S", help="delay in s of such links (1e-6)")
+    add_seed(parser, "seed of a workload's draw")
 
 
 def _add_replay(parser: argparse.ArgumentParser) -> None:
@@ -72,11 +102,11 @@ def _add_replay(parser: argparse.ArgumentParser) -> None:
     names = f"name of the discipline, or your own: {OWN_CLASS}"
     parser.add_argument("--discipline", required=True, metavar="NAME", help=names)
     _add_topology(parser, "name of the topology")
-    _add_capacity(parser)
-    _add_pairs(parser, "--param", "parameter of the discipline, such as thresholds=1e5,1e6 or within=fifo")
-    _add_seed(parser, "seed of the workload and of the hash that chooses among equal paths")
+    add_capacity(parser)
+    add_pairs(parser, "--param", "parameter of the discipline, such as thresholds=1e5,1e6 or within=fifo")
+    add_seed(parser, "seed of the workload and of the hash that chooses among equal paths")
     _add_outcome(parser, "records")
-    _add_plot(parser)
+    add_plot(parser)
 
 
 def _add_network(parser: argparse.ArgumentParser) -> None:
@@ -84,9 +114,9 @@ def _add_network(parser: argparse.ArgumentParser) -> None:
         "Applies the checks of `--topology FILE` and `gym.make(..., topology=FILE)` and prints a summary. "
         "File format: docs/networks.md. Default capacity: 1 Gbps; default delay: 0."
     )
-    parser.add_argument("file", metavar="FILE", help="network file (.graphml, .yaml)")
+    parser.add_argument("file", metavar="FILE", help="network file (.graphml, .yaml, or topology.txt of HPCC)")
     parser.add_argument("--plot", metavar="FILE", help="file for the picture (.png, .svg, ...)")
-    _add_json(parser, "the summary")
+    add_json(parser, "the summary")
 
 
 def _add_serve_packets(parser: argparse.ArgumentParser) -> None:
@@ -108,7 +138,7 @@ def _add_replay_packets(parser: argparse.ArgumentParser) -> None:
     _add_scheduler(parser, "records")
     _add_topology(parser, "topology")
     parser.add_argument("--trace", metavar="FILE", help="file for the packet trace (.csv or .parquet)")
-    _add_plot(parser)
+    add_plot(parser)
 
 
 def _add_evaluate(parser: argparse.ArgumentParser) -> None:
@@ -124,7 +154,7 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
     add("--episodes", type=positive_integer, default=DEFAULT_EPISODES, metavar="N", help=count)
     add("--all", **FLAG, help="print all metrics, not only the main four")
     add("--explain", **FLAG, help="print the weights of a model trained by algorithm=cmaes as a rule")
-    _add_json(parser, "the results")
+    add_json(parser, "the results")
     add("--out", metavar="FILE", help="file for all results (.json) or the table (.csv)")
 
 
@@ -144,9 +174,9 @@ def _add_players(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("environment", metavar="ENV_ID", help="environment, such as flowsched/Artemis-v0")
     policies = "policy name, module:Class, file.py, model.zip or model:NAME (`flowsched models`), several times"
     parser.add_argument("--policy", action="append", required=True, metavar="POLICY", help=policies)
-    _add_seed(parser, "seed of the first episode")
-    _add_pairs(parser, "--kwarg", f"argument of the environment, such as workload=gather-heavy or k=3 {SEE_LIST}")
-    _add_trust(parser)
+    add_seed(parser, "seed of the first episode")
+    add_pairs(parser, "--kwarg", f"argument of the environment, such as workload=gather-heavy or k=3 {SEE_LIST}")
+    add_trust(parser)
 
 
 def _add_score(parser: argparse.ArgumentParser) -> None:
@@ -164,7 +194,7 @@ def _add_score(parser: argparse.ArgumentParser) -> None:
     add("--seed", type=seed, metavar="S", help="seed of the first episode, S + 1 that of the next, ... (drawn)")
     _add_limits(parser, seconds=10.0, memory=4096)
     add("--cache", metavar="FOLDER", help="folder that stores the results of random and the reference, with --seed")
-    _add_pairs(parser, "--kwarg", "observation or action argument, such as defer=to-back")
+    add_pairs(parser, "--kwarg", "observation or action argument, such as defer=to-back")
     parser.add_argument("--json", **FLAG, help="print one line of JSON: score, settings and errors")
 
 
@@ -175,7 +205,7 @@ def _add_compile(parser: argparse.ArgumentParser) -> None:
     )
     environments = "environment, such as flowsched/Artemis-v0 (default: all)"
     parser.add_argument("environments", nargs="*", metavar="ENV_ID", help=environments)
-    _add_pairs(parser, "--kwarg", f"argument of the environments, such as k=3 {SEE_LIST}")
+    add_pairs(parser, "--kwarg", f"argument of the environments, such as k=3 {SEE_LIST}")
 
 
 def _add_ns3(parser: argparse.ArgumentParser) -> None:
@@ -202,7 +232,7 @@ def _add_leaderboard(parser: argparse.ArgumentParser) -> None:
         action.add_argument("--env", **MANY, metavar="NAME", help="setting or environment; may be repeated (all)")
     for action in (run, table):
         action.add_argument("--markdown", **FLAG, help="print the tables as Markdown")
-        _add_json(action, "the results")
+        add_json(action, "the results")
     _add_verify(verify)
 
 
@@ -215,7 +245,7 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     policies = "policy name, module:Class, policy file (.py), trained model (.zip), or folder with one per training"
     add("--policy", **MANY, metavar="POLICY", help=f"{policies}; may be repeated")
     add("--label", metavar="NAME", help="name of the policy on the leaderboard")
-    _add_pairs(parser, "--kwarg", "observation or action argument, such as defer=to-back")
+    add_pairs(parser, "--kwarg", "observation or action argument, such as defer=to-back")
     add("--out", default=LEADERBOARD_FOLDER, metavar="FOLDER", help=f"folder for the results ({LEADERBOARD_FOLDER})")
     add("--again", **FLAG, help="replace existing results")
     add("--list", **FLAG, help="list the settings and exit")
@@ -227,7 +257,7 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     )
     add("--ray-address", metavar="ADDRESS", help="auto or HOST:PORT of a cluster (default: start Ray locally)")
     _add_limits(parser)
-    _add_trust(parser)
+    add_trust(parser)
 
 
 def _add_page(parser: argparse.ArgumentParser) -> None:
@@ -256,7 +286,7 @@ def _add_verify(parser: argparse.ArgumentParser) -> None:
     add("--mark", **FLAG, help="keep these episodes beside FILE if the claim holds: its row is then verified")
     add("--suite", metavar="FILE", help="suite file, for a suite outside the package")
     _add_limits(parser)
-    _add_trust(parser)
+    add_trust(parser)
 
 
 def _add_models(parser: argparse.ArgumentParser) -> None:
@@ -265,7 +295,7 @@ def _add_models(parser: argparse.ArgumentParser) -> None:
         "--kwarg overrides them."
     )
     parser.add_argument("name", nargs="?", metavar="NAME", help="agent whose card to print")
-    _add_json(parser, "the list or the card")
+    add_json(parser, "the list or the card")
 
 
 def _add_export_card(parser: argparse.ArgumentParser) -> None:
@@ -289,26 +319,19 @@ def _add_flows(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_topology(parser: argparse.ArgumentParser, meaning: str) -> None:
-    own = f"{meaning} or network file (.graphml, .yaml) ({DEFAULT_TOPOLOGY})"
+    own = f"{meaning} or network file (.graphml, .yaml, or topology.txt of HPCC) ({DEFAULT_TOPOLOGY})"
     parser.add_argument("--topology", default=DEFAULT_TOPOLOGY, metavar="NAME", help=own)
     hosts = "number of hosts, if the topology does not fix it"
     parser.add_argument("--hosts", type=positive_integer, metavar="N", help=hosts)
-
-
-def _add_capacity(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_mutually_exclusive_group().add_argument
-    gbps = "capacity of every link in Gbps (1)"
-    add("--link-gbps", type=positive_number, metavar="G", help=gbps)
-    add("--capacity", type=positive_number, metavar="B_PER_S", help="the same in bytes per second")
 
 
 def _add_scheduler(parser: argparse.ArgumentParser, written: str) -> None:
     """Adds the options of both commands for packets."""
     names = f"name of the scheduler, or your own: {OWN_CLASS}"
     parser.add_argument("--scheduler", required=True, metavar="NAME", help=names)
-    _add_capacity(parser)
-    _add_pairs(parser, "--param", "parameter, such as thresholds=1e4,1e5, buffer=3e5, transport=dctcp or delay=2e-5")
-    _add_seed(parser, "seed of a workload's draw, and of the hashes that choose paths and buckets of a sketch")
+    add_capacity(parser)
+    add_pairs(parser, "--param", "parameter, such as thresholds=1e4,1e5, buffer=3e5, transport=dctcp or delay=2e-5")
+    add_seed(parser, "seed of a workload's draw, and of the hashes that choose paths and buckets of a sketch")
     _add_outcome(parser, written)
 
 
@@ -317,31 +340,7 @@ def _add_outcome(parser: argparse.ArgumentParser, written: str) -> None:
     engines = f"simpy (default, the reference) or compiled: the same {written}, faster"
     parser.add_argument("--engine", default="simpy", metavar="NAME", help=engines)
     parser.add_argument("--out", metavar="FILE", help=f"file for the {written} (.csv or .parquet)")
-    _add_json(parser, "the metrics")
-
-
-def _add_plot(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--plot", metavar="FILE", help="file for a figure of completion times and a timeline (.png, ...)"
-    )
-
-
-def _add_seed(parser: argparse.ArgumentParser, meaning: str) -> None:
-    parser.add_argument("--seed", type=seed, default=DEFAULT_SEED, metavar="S", help=f"{meaning} ({DEFAULT_SEED})")
-
-
-def _add_json(parser: argparse.ArgumentParser, what: str) -> None:
-    parser.add_argument("--json", **FLAG, help=f"print {what} as JSON")
-
-
-def _add_trust(parser: argparse.ArgumentParser) -> None:
-    trust = "also load models saved by Stable-Baselines3, which can run any code that they contain"
-    parser.add_argument("--trust", **FLAG, help=trust)
-
-
-def _add_pairs(parser: argparse.ArgumentParser, option: str, meaning: str) -> None:
-    """Adds an option of the form key=value that may be repeated."""
-    parser.add_argument(option, **MANY, metavar="KEY=VALUE", help=f"{meaning}; may be repeated")
+    add_json(parser, "the metrics")
 
 
 COMMANDS: Final[Mapping[str, Command]] = {
@@ -354,9 +353,12 @@ COMMANDS: Final[Mapping[str, Command]] = {
         "draw the flows of a workload and write them to a file", _add_workload, "flow_commands:run_workload"
     ),
     "import-flows": Command(
-        "convert nfdump or Zeek records, or a packet capture, to a flow file",
+        "convert flow records, a packet capture, coflows or a simulator's flows to a flow file",
         _add_import_flows,
         "flow_commands:run_import_flows",
+    ),
+    "export": Command(
+        "write flows and a network as files of HPCC's ns-3 or htsim", _add_export, "flow_commands:run_export"
     ),
     "replay": Command(
         "simulate the flows of a file or workload under a discipline", _add_replay, "flow_commands:run_replay"

@@ -33,6 +33,7 @@ from flowsched_gym.topology import (
     make_topology,
 )
 from flowsched_gym.workload import Workload
+from flowsched_gym.workload.columns import are_flow_columns
 
 ENGINES: Final = ("simpy", "compiled")
 OWN_PARAMETERS: Final = ("delay", "routing", "flowlet_gap", "link_changes", "barrier", "cpus")
@@ -60,12 +61,12 @@ def replay(
 
     Args:
         flows: Path of a flow file or of a workload file, name of a workload, a ``Workload``, or a mapping of equally
-            long sequences with the flow file's column names.
+            long sequences with the flow file's column names, or a frame of pandas or Polars that has them.
         discipline: Name of a discipline (``flowsched list``), or one of your own, which serves this replay: an object,
             or its class as ``module:Class``, ``file.py:Class`` or ``file.py``.
-        topology: Name of a topology, a network of your own (a file, ``.graphml`` or ``.yaml``, a mapping, or a graph of
-            networkx; see ``docs/networks.md``), or one built before. On ``one-link`` all flows share one link, whatever
-            their hosts; on many links ``ps`` is max-min fair and ordered disciplines are greedy in their order.
+        topology: Name of a topology, a network of your own (a file, a mapping, or a graph of networkx; see
+            ``docs/networks.md``), or one built before. On ``one-link`` all flows share one link, whatever their hosts;
+            on many links ``ps`` is max-min fair and ordered disciplines are greedy in their order.
         capacity: Capacity of every link in B/s, in a network of your own of those that give none; ``None`` for 1 Gbps.
         parameters: Parameters of the discipline (``thresholds``, ``within``, ``queue``, ``weights``); ``delay``, the
             propagation delay of every link in s (0); ``routing``, how flows choose among equal paths (``ecmp``;
@@ -181,9 +182,10 @@ def workload_of(flows: object, *, seed: int, progress: Progress | None = None) -
         return workloads.find_source(flows).draw(seed)
     if isinstance(flows, (str, PathLike)):
         return workloads.read_flows(flows, progress=progress)
-    if isinstance(flows, Mapping):
+    if isinstance(flows, Mapping) or are_flow_columns(flows):
         return workloads.workload_from_columns(flows)
-    raise ConfigError(f"flows is {type(flows).__name__}: it must be a path, a Workload or a mapping of columns")
+    needed = "a path, a Workload or a mapping of columns, or a frame"
+    raise ConfigError(f"flows is {type(flows).__name__}: it must be {needed}")
 
 
 def _routing(options: dict[str, Any], *, needed: bool) -> Routing | None:

@@ -1,12 +1,15 @@
 """The outcome of a simulation: one row per flow."""
 
+import importlib
 from dataclasses import dataclass, fields, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
-from flowsched_gym.flows.workload import Workload
+from flowsched_gym.core.checks import check_choice
+from flowsched_gym.core.errors import MissingDependencyError
+from flowsched_gym.flows.workload import NO_TASK, Workload
 from flowsched_gym.machine_code.decorators import allocating_rule
 
 DEADLINE_TOLERANCE: Final = 1e-12
@@ -55,6 +58,49 @@ class Records:
     def num_flows(self) -> int:
         """Number of flows."""
         return len(self.flow_id)
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Returns a frame of pandas or Polars, one row per flow, with the columns of the records file.
+
+        Missing values are those of the library: no task, no deadline, a flow that has not finished.
+
+        Args:
+            library: ``pandas`` or ``polars``.
+
+        Raises:
+            ConfigError: It is another library.
+            MissingDependencyError: It is not installed.
+        """
+        check_choice("library", library, ("pandas", "polars"))
+        try:
+            frames = importlib.import_module(library)
+        except ImportError:
+            how = f"pip install {library}"
+            raise MissingDependencyError(library, purpose="make frames of records", how=how) from None
+        due, finished = np.isfinite(self.deadline_span), np.isfinite(self.completion_time)
+        columns = {
+            "flow_id": (self.flow_id, None),
+            "task_id": (self.task_id, self.task_id != NO_TASK),
+            "source": (self.source, None),
+            "destination": (self.destination, None),
+            "size_bytes": (self.size, None),
+            "arrival_s": (self.arrival_time, None),
+            "deadline_s": (self.deadline_span, due),
+            "ready_s": (self.ready_time, np.isfinite(self.ready_time)),
+            "completion_s": (self.completion_time, finished),
+            "fct_s": (self.fct, finished),
+            "slowdown": (self.slowdown, finished),
+            "deadline_met": (self.deadline_met, due),
+        }
+        kinds = {"i": "Int64", "b": "boolean", "f": "float64"}
+        series = {}
+        for name, (values, filled) in columns.items():
+            entries: Any = values.copy()
+            if filled is not None and not filled.all():
+                entries = [each if there else None for each, there in zip(values.tolist(), filled, strict=True)]
+            dtype = {} if library == "polars" or filled is None else {"dtype": kinds[values.dtype.kind]}
+            series[name] = frames.Series(entries, name=name, **dtype) if library == "pandas" else entries
+        return frames.DataFrame(series)
 
     def since(self, start: float, arrival_time: FloatArray) -> "Records":
         """Returns absolute times from those on a clock that starts at this time in s; arrival times are given, too."""

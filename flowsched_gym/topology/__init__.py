@@ -11,6 +11,7 @@ from flowsched_gym.topology.fabrics import (
     one_link,
     tree9,
 )
+from flowsched_gym.topology.hpcc import NetworkFileWarning, write_hpcc_network
 from flowsched_gym.topology.own import OwnNetwork, TopologyLike, is_own_network, read_network
 from flowsched_gym.topology.routing import DEFAULT_FLOWLET_GAP, ROUTINGS, Routing, RoutingKind, make_routing
 from flowsched_gym.topology.topology import DEFAULT_CAPACITY, Topology, crossing_shares
@@ -20,6 +21,7 @@ __all__ = [
     "DEFAULT_FLOWLET_GAP",
     "ROUTINGS",
     "TOPOLOGIES",
+    "NetworkFileWarning",
     "OwnNetwork",
     "Routing",
     "RoutingKind",
@@ -39,4 +41,5 @@ __all__ = [
     "one_link",
     "read_network",
     "tree9",
+    "write_hpcc_network",
 ]

@@ -56,8 +56,8 @@ def make_topology(name: TopologyLike, *, num_hosts: int, capacity: float | None 
     """Builds a topology by name, or the network of a file, graph or mapping (``topology.own``).
 
     Args:
-        name: One of ``TOPOLOGIES``, path of a network file (``.graphml``, ``.yaml``), a graph of networkx, or a
-            mapping.
+        name: One of ``TOPOLOGIES``, path of a network file (``.graphml``, ``.yaml``, ``.txt``), a graph of networkx,
+            or a mapping.
         num_hosts: Hosts that it must have at least; ``one-link`` has room for any, ``tree9`` for nine.
         capacity: Capacity of every link in B/s, of a file's links those that give none; ``None`` for 1 Gbps.
         delay: Propagation delay of every link in s, of a file's links those that give none.

@@ -1,4 +1,4 @@
-"""Networks of one's own, from GraphML or a graph of networkx, YAML or a mapping: hosts, switches, and links.
+"""Networks of one's own, from GraphML or a graph of networkx, HPCC's, YAML or a mapping: hosts, switches, links.
 
 A mapping, as YAML has it::
 
@@ -14,6 +14,8 @@ In a graph the nodes whose attribute ``host`` is true are the hosts, in the orde
 ``capacity`` and ``delay``, and an edge of an undirected graph is a cable with both directions. Values are in B/s and s;
 a name may end in a unit instead: ``capacity_gbps``, ``delay_ms``, ``delay_us``. The same names on the graph stand for
 edges that have none of their own.
+
+A file ``.txt`` is one of HPCC's (``topology.hpcc``).
 
 Flows take the paths with the fewest links, all of them equal; hosts forward nothing.
 """
@@ -33,10 +35,12 @@ from flowsched_gym.core.checks import check_between, check_flag, check_number
 from flowsched_gym.core.errors import ConfigError, MissingDependencyError, listed, shown
 from flowsched_gym.core.files import open_to_read, read_yaml
 from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS, SECONDS_PER_MICROSECOND, SECONDS_PER_MILLISECOND
+from flowsched_gym.topology.hpcc import read_hpcc_network
 from flowsched_gym.topology.topology import Topology
 
 GRAPHML: Final = ".graphml"
-SUFFIXES: Final = (GRAPHML, ".yaml", ".yml")
+HPCC: Final = ".txt"
+SUFFIXES: Final = (GRAPHML, ".yaml", ".yml", HPCC)
 """Extensions of network files."""
 EXTRA: Final = "networks"
 MOST_HOSTS: Final = 512
@@ -216,10 +220,12 @@ def read_network(topology: TopologyLike) -> OwnNetwork:
         topology = _mapping_of(topology, "topology")
     if isinstance(topology, Mapping):
         return _described(dict(topology), "topology", "topology")
-    with open_to_read(topology, "network", "a network file (.graphml, .yaml)") as file:
+    with open_to_read(topology, "network", "a network file (.graphml, .yaml, .txt)") as file:
         if not fsdecode(file).lower().endswith(SUFFIXES):
             raise ConfigError(f"topology is {shown(os.fspath(file))}: it must end in {', '.join(SUFFIXES)}")
-        content = _read_graphml(file) if file.suffix.lower() == GRAPHML else read_yaml(file, extra=EXTRA)
+        readers = {GRAPHML: _read_graphml, HPCC: read_hpcc_network}
+        reader = readers.get(file.suffix.lower())
+        content = read_yaml(file, extra=EXTRA) if reader is None else reader(file)
     if not isinstance(content, Mapping):
         raise ConfigError(f"{file}: it must be a mapping with hosts and links")
     return _described(dict(content), str(file), file.stem)

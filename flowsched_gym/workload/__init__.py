@@ -16,7 +16,7 @@ from flowsched_gym.workload.distributions import (
     Pareto,
     Uniform,
 )
-from flowsched_gym.workload.empirical import CDF_NAMES, Empirical, load_cdf, read_cdf
+from flowsched_gym.workload.empirical import CDF_NAMES, CdfWarning, Empirical, load_cdf, read_cdf
 from flowsched_gym.workload.finding import (
     ReadWorkload,
     WorkloadLike,
@@ -54,6 +54,7 @@ __all__ = [
     "NO_TASK",
     "ONE_OF",
     "WORKLOADS",
+    "CdfWarning",
     "ClusterWorkload",
     "Constant",
     "DeadlineWarning",

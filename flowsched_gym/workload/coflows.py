@@ -15,12 +15,12 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
-from flowsched_gym.core.checks import COUNT_END, check_integer
+from flowsched_gym.core.checks import check_integer
 from flowsched_gym.core.errors import ConfigError, FlowFileError
 from flowsched_gym.core.files import open_to_read
 from flowsched_gym.flows.workload import Workload
-from flowsched_gym.workload.flow_csv import NUMBER, WHOLE_NUMBER, shorten
-from flowsched_gym.workload.imports.records import text_lines
+from flowsched_gym.workload.flow_csv import shorten
+from flowsched_gym.workload.imports.records import Words, text_lines
 from flowsched_gym.workload.source import MOST_FLOWS
 
 BYTES_PER_MB: Final = 2.0**20
@@ -37,46 +37,6 @@ class _Coflow(NamedTuple):
     mappers: IntArray
     reducers: IntArray
     received: FloatArray
-
-
-class _Words:
-    """The words of one line, which are taken one after the other."""
-
-    def __init__(self, line: str, where: str) -> None:
-        self._words = line.split()
-        self._next = 0
-        self.where = where
-
-    def take(self, what: str, allowed: str) -> str:
-        """Takes the next word."""
-        if self._next == len(self._words):
-            raise FlowFileError(f"{self.where}, {what}: the line ends after {self._next} words: it must be {allowed}")
-        self._next += 1
-        return self._words[self._next - 1]
-
-    def whole_number(self, what: str, *, at_least: int = 0, below: int = COUNT_END, word: str | None = None) -> int:
-        """Converts a word, by default the next one, to a whole number in its bounds."""
-        allowed = f"a whole number from {at_least} to {below - 1}"
-        word = self.take(what, allowed) if word is None else word
-        if WHOLE_NUMBER.fullmatch(word) and len(word) <= len(str(COUNT_END)) and at_least <= int(word) < below:
-            return int(word)
-        raise self.fault(what, word, allowed)
-
-    def number(self, what: str, allowed: str, *, word: str | None = None) -> float:
-        """Converts a word, by default the next one, to a finite number >= 0."""
-        word = self.take(what, allowed) if word is None else word
-        if NUMBER.fullmatch(word) and 0 <= (number := float(word)) < math.inf:
-            return number
-        raise self.fault(what, word, allowed)
-
-    def fault(self, what: str, word: str, allowed: str) -> FlowFileError:
-        """Makes the error for a word that is not allowed."""
-        return FlowFileError(f"{self.where}, {what}: {shorten(word)!r}: it must be {allowed}")
-
-    def end(self, allowed: str) -> None:
-        """Refuses words that are left."""
-        if self._next < len(self._words):
-            raise self.fault(f"word {self._next + 1}", self._words[self._next], allowed)
 
 
 def read_coflows(path: str | PathLike[str], *, coflows: int | None = None) -> Workload:
@@ -104,7 +64,7 @@ def read_coflows(path: str | PathLike[str], *, coflows: int | None = None) -> Wo
     headed = ":" not in lines[0]
     num_ports, count = MOST_FLOWS, len(lines)
     if headed:
-        first = _Words(lines[0], f"{path}, line 1")
+        first = Words(lines[0], f"{path}, line 1")
         num_ports = first.whole_number("number of ports", at_least=1)
         count = first.whole_number("number of coflows", at_least=1)
         first.end("the last of two numbers, ports and coflows, so that nothing follows")
@@ -136,7 +96,7 @@ def _parse(lines: list[str], num_ports: int, source: str, first_line: int) -> li
     line_of: dict[int, int] = {}
     num_flows = 0
     for number, line in enumerate(lines, start=first_line):
-        words = _Words(line, f"{source}, line {number}")
+        words = Words(line, f"{source}, line {number}")
         coflow = _parse_coflow(words, num_ports)
         if coflow.coflow_id in line_of:
             before = line_of[coflow.coflow_id]
@@ -149,7 +109,7 @@ def _parse(lines: list[str], num_ports: int, source: str, first_line: int) -> li
     return coflows
 
 
-def _parse_coflow(words: _Words, num_ports: int) -> _Coflow:
+def _parse_coflow(words: Words, num_ports: int) -> _Coflow:
     coflow_id = words.whole_number("coflow")
     arrival = words.number("arrival", "a finite time in ms >= 0")
     num_mappers = words.whole_number("number of mappers", at_least=1, below=MOST_FLOWS)

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, Final, cast
+from typing import Any, Final, Protocol, TypeGuard, cast, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -184,14 +184,34 @@ def _look_absolute(spans: NumberArray, arrivals: NumberArray, present: BoolArray
     return bool(np.std((spans - arrivals) / scale) <= TELLING_SHARE * np.std(spans / scale))
 
 
-def workload_from_columns(columns: Mapping[str, ColumnLike]) -> Workload:
-    """Makes a workload of a mapping of equally long sequences with the flow file's column names.
+@runtime_checkable
+class Frame(Protocol):
+    """What is read of a frame of pandas or Polars: the names of its columns, and each column by its name."""
+
+    columns: Any
+    shape: Any
+
+    def __getitem__(self, name: Any, /) -> Any: ...
+
+
+FlowColumns = Mapping[str, ColumnLike] | Frame
+"""Forms in which columns of flows may be given."""
+
+
+def are_flow_columns(given: object) -> TypeGuard[FlowColumns]:
+    """Returns whether something is a frame, or a mapping with the columns of flows."""
+    return isinstance(given, Frame) or (isinstance(given, Mapping) and "flow_id" in given)
+
+
+def workload_from_columns(columns: FlowColumns) -> Workload:
+    """Makes a workload of a mapping of equally long sequences with the flow file's column names, or of a frame.
 
     Args:
-        columns: ``flow_id``, ``source``, ``destination``, ``size_bytes``, ``arrival_s`` and, if wanted, ``task_id`` and
-            ``deadline_s`` (time allowed after arrival) or ``due_s`` (absolute time) in its place, ``cpu_s`` (seconds of
-            one whole CPU before sending) and ``after`` (ids of flows that must have finished, separated by spaces, or
-            sequences of them), in which None, NaN, ``""`` and masked entries mean none.
+        columns: A mapping, or a frame of pandas or Polars, with ``flow_id``, ``source``, ``destination``,
+            ``size_bytes``, ``arrival_s`` and, if wanted, ``task_id`` and ``deadline_s`` (time allowed after arrival) or
+            ``due_s`` (absolute time) in its place, ``cpu_s`` (seconds of one whole CPU before sending) and ``after``
+            (ids of flows that must have finished, separated by spaces, or sequences of them), in which None, NaN,
+            ``""`` and masked entries mean none.
 
     Raises:
         WorkloadError: A column is unknown, missing or of another length, or a value is not allowed; the message names
@@ -200,7 +220,18 @@ def workload_from_columns(columns: Mapping[str, ColumnLike]) -> Workload:
     Warns:
         DeadlineWarning: ``deadline_s`` looks as if it held absolute times.
     """
+    if isinstance(columns, Frame):
+        check_names([str(name) for name in columns.columns], "frame")
+        return workload_from_columns_at({str(each): _entries(columns[each]) for each in columns.columns}, "frame")
     return workload_from_columns_at(columns, "mapping")
+
+
+def _entries(column: Any) -> ColumnLike:
+    """Returns the entries of a frame's column, with None for those that are missing."""
+    missing = np.asarray(column.isna() if hasattr(column, "isna") else column.is_null(), dtype=np.bool_)
+    if not missing.any():
+        return np.asarray(column)
+    return [None if gone else entry for entry, gone in zip(column.to_list(), missing.tolist(), strict=True)]
 
 
 def workload_from_columns_at(columns: Mapping[str, ColumnLike], source: str) -> Workload:

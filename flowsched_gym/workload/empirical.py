@@ -5,6 +5,8 @@ source of each. The distribution is linear between two points, as in the traffic
 """
 
 import math
+import re
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import resources
@@ -18,7 +20,7 @@ import numpy as np
 from flowsched_gym.core import numerics
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.checks import as_tuple, check_number, settle_numbers
-from flowsched_gym.core.errors import ConfigError, listed, naming
+from flowsched_gym.core.errors import ConfigError, FlowSchedWarning, listed, naming, shown
 from flowsched_gym.core.files import check_path
 from flowsched_gym.machine_code.drawing import interpolate
 from flowsched_gym.workload.distributions import Inverted
@@ -29,6 +31,14 @@ PACKET_PAYLOAD: Final = 1460.0
 MIN_CDF_POINTS: Final = 2
 PAIR: Final = 2
 CDF_HEADER: Final = "size_bytes,cdf"
+CDF_SUFFIXES: Final = (".csv", ".txt", ".cdf")
+"""Extensions of CDF files."""
+PER_CENT: Final = 100.0
+SMALLEST_SIZE: Final = 1.0
+"""B to which sizes are raised where another program's CDF file begins with 0."""
+SEPARATOR: Final = re.compile(r"[\s,;]+")
+HEADING: Final = re.compile(r"#.*|[^\d.+-].*")
+"""A first line that is no point: a comment, or names."""
 
 CDF_NAMES: Final = (
     *("ali_storage_2019", "data_mining", "data_mining_ns2", "facebook_cache_follower", "facebook_web_server"),
@@ -101,7 +111,7 @@ def load_cdf(name: str, *, minimum: float | None = None) -> Empirical:
     if not isinstance(name, str) or name not in CDF_NAMES:
         raise ConfigError(
             f"size distribution {name!r} does not exist: there are {listed(name, CDF_NAMES)}; a file's name ends in "
-            ".csv, and read_cdf reads it"
+            ".csv or .txt, and read_cdf reads it"
         )
     if minimum is None:
         minimum = CDF_MINIMUM_SIZES.get(name, 0.0)
@@ -109,11 +119,21 @@ def load_cdf(name: str, *, minimum: float | None = None) -> Empirical:
     return _parse_cdf(text, f"{name}.csv", minimum)
 
 
-def read_cdf(path: str | PathLike[str], *, minimum: float = 0.0) -> Empirical:
-    """Reads a size distribution from a CSV file with the header ``size_bytes,cdf`` and one point in each row.
+class CdfWarning(FlowSchedWarning):
+    """Something was guessed of a CDF file of another program."""
+
+
+def read_cdf(path: str | PathLike[str], *, minimum: float | None = None) -> Empirical:
+    """Reads a size distribution from a file with one point, size in B and share, in each row.
+
+    The header is ``size_bytes,cdf``. Files of other simulators have another one or none, blanks between the numbers,
+    and often shares in per cent. Where their first size is 0, the minimum is by default 1 B.
 
     Raises:
         ConfigError: The file cannot be read, or is not such a file.
+
+    Warns:
+        CdfWarning: It has not this header; the message names what was taken for granted.
     """
     try:
         text = check_path("path of a size distribution", path).read_text(encoding="utf-8-sig")
@@ -122,20 +142,37 @@ def read_cdf(path: str | PathLike[str], *, minimum: float = 0.0) -> Empirical:
     return _parse_cdf(text, str(path), minimum)
 
 
-def _parse_cdf(text: str, source: str, minimum: float) -> Empirical:
+def _parse_cdf(text: str, source: str, minimum: float | None) -> Empirical:
     lines = text.splitlines()
-    if not lines or lines[0].replace(" ", "") != CDF_HEADER:
-        found = lines[0] if lines else ""
-        raise ConfigError(f"{source}, line 1 is {found!r}: the header must be {CDF_HEADER!r}")
+    first = lines[0] if lines else ""
+    own = first.replace(" ", "") == CDF_HEADER
+    headed = own or HEADING.fullmatch(first) is not None
     points: list[CdfPoint] = []
-    for number, line in enumerate(lines[1:], start=2):
+    for number, line in enumerate(lines, start=1):
+        if (number == 1 and headed) or (not own and (not line.strip() or line.startswith("#"))):
+            continue
         try:
-            value, probability = map(float, line.split(","))
+            value, probability = map(float, line.split(",") if own else SEPARATOR.split(line.strip()))
         except ValueError:
-            raise ConfigError(f"{source}, line {number} is {line!r}: it must be two numbers, size and CDF") from None
+            allowed = "two numbers, size and CDF"
+            if number == 1:
+                allowed += f", or the header {CDF_HEADER!r}"
+            raise ConfigError(f"{source}, line {number} is {line!r}: it must be {allowed}") from None
         points.append((value, probability))
+    if not own:
+        if not points:
+            raise ConfigError(f"{source}, line 1 is {first!r}: the header must be {CDF_HEADER!r}")
+        guessed = [f"line 1 is {shown(first)} instead of the header {CDF_HEADER!r}"] * headed
+        guessed += ["sizes are in B"]
+        if points[-1][1] == PER_CENT:
+            points = [(value, probability / PER_CENT) for value, probability in points]
+            guessed.append("shares are in per cent, as the last one is 100")
+        if points[0][0] == 0 and minimum is None:
+            minimum = SMALLEST_SIZE
+            guessed.append("the smallest size is 1 B, as the first point has 0")
+        warnings.warn(CdfWarning(f"{source}: {'; '.join(guessed)}"), stacklevel=3)
     with naming(source):
-        return Empirical(points=tuple(points), minimum=minimum)
+        return Empirical(points=tuple(points), minimum=0.0 if minimum is None else minimum)
 
 
 def _mean_of_points(points: tuple[CdfPoint, ...], minimum: float) -> float:

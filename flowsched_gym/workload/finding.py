@@ -31,6 +31,7 @@ from flowsched_gym.core.errors import ConfigError, naming, shown
 from flowsched_gym.core.files import open_to_read, read_json, read_yaml
 from flowsched_gym.flows.workload import Workload
 from flowsched_gym.workload.clusters import ClusterWorkload
+from flowsched_gym.workload.columns import Frame, are_flow_columns, workload_from_columns
 from flowsched_gym.workload.flow_file import is_parquet, read_flows
 from flowsched_gym.workload.gather import GatherWorkload
 from flowsched_gym.workload.joined import InTurn, Overlay
@@ -50,7 +51,7 @@ NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._+,-]{0,79}")
 SUFFIXES: Final = (".json", ".yaml", ".yml")
 """Extensions of workload files."""
 
-WorkloadLike = str | PathLike[str] | Mapping[str, object] | Workload | WorkloadSource
+WorkloadLike = str | PathLike[str] | Mapping[str, object] | Frame | Workload | WorkloadSource
 """Forms in which a workload may be given."""
 Fit = Callable[["ReadWorkload", Any], WorkloadSource]
 """Changes the source of a workload; of several, that of each."""
@@ -208,6 +209,8 @@ def read_workload(workload: object, folder: Path | None = None) -> ReadWorkload:
     """
     if isinstance(workload, ReadWorkload):
         return workload
+    if are_flow_columns(workload):
+        return ReadWorkload(workload_from_columns(workload))
     if isinstance(workload, Mapping):
         return _read_mapping(workload, folder)
     if is_workload_name(workload):
@@ -217,16 +220,13 @@ def read_workload(workload: object, folder: Path | None = None) -> ReadWorkload:
         return _read_file(path) if is_workload_file(path) else ReadWorkload(path)
     if not isinstance(workload, (Workload, WorkloadSource)):
         raise ConfigError(
-            f"workload is {shown(workload)}: it must be a name, a file, a mapping, a Workload or a source of them"
+            f"workload is {shown(workload)}: it must be a name, a file, a mapping, a Workload or frame, or a source"
         )
     return ReadWorkload(workload)
 
 
 def find_source(workload: WorkloadLike) -> WorkloadSource:
-    """Finds where flows are drawn from.
-
-    The times of given flows count from the start of the episode's clock: from the first arrival where all are far from
-    0, such as Unix times.
+    """Finds where flows are drawn from; times of given ones count from the first arrival where all are far from 0.
 
     Args:
         workload: Name of a workload, path of a workload file (``.yaml``, ``.yml``, ``.json``) or of a flow file

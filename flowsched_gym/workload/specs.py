@@ -40,7 +40,7 @@ from flowsched_gym.workload.distributions import (
     Pareto,
     Uniform,
 )
-from flowsched_gym.workload.empirical import CDF_NAMES, Empirical, load_cdf, read_cdf
+from flowsched_gym.workload.empirical import CDF_NAMES, CDF_SUFFIXES, Empirical, load_cdf, read_cdf
 from flowsched_gym.workload.gather import Mix
 from flowsched_gym.workload.poisson import RandomFailures
 from flowsched_gym.workload.tasks import CLOSED
@@ -49,8 +49,6 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 Config = TypeVar("Config", bound="DataclassInstance")
-CDF_SUFFIX: Final = ".csv"
-
 DISTRIBUTION_KINDS: Final[Mapping[str, Callable[..., Distribution]]] = MappingProxyType(
     {
         kind.__name__.lower(): kind
@@ -88,14 +86,14 @@ def read_distribution(entry: Entry, folder: Path | None) -> Distribution:
         if _is_number(value):
             return Constant(value=_times(value, factor))
         if isinstance(value, str) and factor == 1:
-            return read_cdf(Path(folder or "", value)) if value.endswith(CDF_SUFFIX) else load_cdf(value)
+            return read_cdf(Path(folder or "", value)) if value.endswith(CDF_SUFFIXES) else load_cdf(value)
         if isinstance(value, Mapping):
             return _distribution_of(value, factor, folder)
     allowed = "with a unit it must be a number, or a mapping with a kind of numbers"
     if factor == 1:
         allowed = (
             f"it must be a distribution, a number, the name of a packaged size distribution ({', '.join(CDF_NAMES)}), "
-            f"a CDF file *{CDF_SUFFIX}, or a mapping with a kind and its fields"
+            f"a CDF file *.csv or *.txt, or a mapping with a kind and its fields"
         )
     raise ConfigError(f"{key} is {shown(value)}: {allowed}")
 

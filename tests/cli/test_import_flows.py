@@ -1,4 +1,4 @@
-"""Holds ``flowsched import-flows`` to what the page on own traffic shows, and its files to what reads them."""
+"""Holds ``flowsched import-flows`` and ``export`` to what the page on own traffic shows, and to what reads files."""
 
 import json
 import re
@@ -50,3 +50,51 @@ def test_an_import_writes_all_its_files_or_none(flowsched, tmp_path: Path, monke
     result = flowsched(*words)
     assert "guessed: times of 12 to 14 digits are milliseconds since 1970\n" in result.out
     assert read_flows("flows.csv").num_flows == 1
+
+
+def test_a_result_can_be_checked_in_hpcc_and_comes_back(flowsched, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("racks.txt").write_text("4 1 3\n0\n0 1 10Gbps 1us 0\n0 2 10Gbps 1us 0\n0 3 10Gbps 1us 0\n")
+    Path("flow.txt").write_text("2\n1 3 3 100 1000000 2\n2 3 3 100 1000000 2.1\n")
+    result = flowsched("import-flows", "flow.txt", "--out", "flows.csv", "--topology", "racks.txt")
+    assert "times are those of the file; the first flow arrives at 2 s\nhosts: 0 1, 1 2, 2 3\n" in result.out
+    assert "import flows with --topology and this file" in result.err
+    words = (
+        "export",
+        "flows.csv",
+        "--to",
+        "hpcc",
+        "--out",
+        "f.txt",
+        "--topology",
+        "racks.txt",
+        "--topology-out",
+        "t.txt",
+    )
+    assert flowsched(*words).out == "f.txt: 2 flows between 3 hosts\nt.txt: 3 hosts; host i is node i\n"
+    assert Path("f.txt").read_text() == "2\n0 2 3 100 1000000 2.0\n1 2 3 100 1000000 2.1\n"
+    assert Path("t.txt").read_text() == "4 1 3\n3\n0 3 10Gbps 1000ns 0\n1 3 10Gbps 1000ns 0\n2 3 10Gbps 1000ns 0\n"
+    assert flowsched("import-flows", "f.txt", "--out", "again.csv").status == 0
+    assert Path("again.csv").read_text() == Path("flows.csv").read_text()
+    replays = [
+        flowsched("replay", flows, "--discipline", "srpt", "--topology", network, "--json").out
+        for flows, network in (("flows.csv", "racks.txt"), ("again.csv", "t.txt"))
+    ]
+    assert replays[0] == replays[1]
+    assert flowsched("export", "flows.csv", "--to", "htsim", "--out", "f.cm", "--hosts", 8).status == 0
+    assert Path("f.cm").read_text().splitlines()[::2] == ["Nodes 8", "0->2 id 1 start 2000000000000 size 1000000"]
+
+
+def test_an_export_writes_both_files_or_none(flowsched, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ("export", "poisson-tree", "--to", "hpcc", "--out", "f.txt", "--topology")
+    for more, message in (
+        (("one-link", "--topology-out", "t.txt"), "topology one-link has no hosts of its own"),
+        (("tree9", "--topology-out", "./f.txt"), "two files are needed"),
+        (("tree9",), "--topology and --topology-out belong together"),
+        (("tree9", "--topology-out", "t.txt", "--to", "htsim"), "only hpcc has"),
+    ):
+        result = flowsched(*words, *more)
+        assert (result.status, result.out) == (2, "")
+        assert message in result.err
+        assert not list(tmp_path.iterdir())

@@ -8,7 +8,15 @@ import pytest
 
 import flowsched_gym
 from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.topology import crossing_shares, leaf_spine, make_topology, read_network
+from flowsched_gym.topology import (
+    NetworkFileWarning,
+    Topology,
+    crossing_shares,
+    leaf_spine,
+    make_topology,
+    read_network,
+    write_hpcc_network,
+)
 from flowsched_gym.workload import make_workload
 
 RACKS = {
@@ -22,6 +30,16 @@ RACKS = {
         {"ends": ["right", "c"]},
     ],
 }
+
+HPCC = """\
+6 2 5
+4 5
+0 4 100Gbps 1000ns 0
+1 4 400Mbps 0.001ms 0
+4 5 400Gbps 2us 0.0
+2 5 100000000000bps 1000ns 0
+3 5 100Gbps 1000ns 0
+"""
 
 
 def graphml(edges: str, nodes: str = "", directed: bool = False) -> str:
@@ -214,7 +232,89 @@ def test_a_faulty_file_is_named(tmp_path: Path) -> None:
             (tmp_path / name).write_text(text)
         with pytest.raises(ConfigError, match=message):
             make_topology(tmp_path / name, num_hosts=2)
-    with pytest.raises(ConfigError, match=r"it must end in \.graphml, \.yaml, \.yml"):
-        make_topology(tmp_path / "value.txt", num_hosts=2)
+    with pytest.raises(ConfigError, match=r"it must end in \.graphml, \.yaml, \.yml, \.txt"):
+        make_topology(tmp_path / "value.csv", num_hosts=2)
     with pytest.raises(ConfigError, match="network racks has 3 hosts: 5 are needed"):
         make_topology(RACKS, num_hosts=5)
+
+
+def test_a_topology_of_hpcc_is_read_with_its_rates_and_delays(tmp_path: Path) -> None:
+    file = tmp_path / "topology.txt"
+    for text in (HPCC, HPCC.replace("6 2 5", "6 2 2 5").replace("4 5\n", "4\n5\n", 1)):  # PowerTCP's counts racks, too
+        file.write_text(text)
+        network = make_topology(file, num_hosts=4)
+        assert network.num_hosts == 4
+        names = ("0 to 4", "1 to 4", "2 to 5", "3 to 5", "4 to 0", "4 to 1", "5 to 2", "5 to 3", "4 to 5", "5 to 4")
+        assert network.link_names == names
+        assert network.capacity.tolist() == [12.5e9, 5e7, 12.5e9, 12.5e9] * 2 + [50e9] * 2
+        assert network.delay.tolist() == [1e-6] * 8 + [2e-6] * 2
+
+
+def test_what_is_ignored_of_a_topology_of_hpcc_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "topology.txt"
+    file.write_text("3 1 2\n0\n0 1 1Gbps 1us 0.001\n0 2 1Gbps 1us 0\n\nFirst line: total node #\n")
+    ignored = "error rates of 1 links.*other numbers than their nodes.*1 lines after the last link are ignored"
+    with pytest.warns(NetworkFileWarning, match=ignored):
+        assert read_network(file).hosts == ("1", "2")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("6 2 5", "6 2", "line 1 is '6 2': it must be the numbers of nodes, switches and links"),
+        ("6 2 5", "6 2 x", "line 1: links is 'x': it must be a whole number from 0"),
+        ("6 2 5", "6 2 6", "topology.txt ends after 5 links: it must have 6, as its first line says"),
+        ("4 5\n", "4 4\n", "line 2 must have the switches, 2 of them, each once: 1 different ones"),
+        ("4 5\n", "4 6\n", "line 2: switch is '6': it must be a whole number from 0 to 5"),
+        ("0 4", "0 9", "line 3: node is '9': it must be a whole number from 0 to 5"),
+        ("100Gbps", "100", "line 3: the rate is '100': it must be > 0, such as 100Gbps"),
+        ("100Gbps", "0Gbps", "line 3: the rate is '0Gbps'"),
+        ("1000ns", "1000", "line 3: the delay is '1000': it must be a time such as 1000ns"),
+        ("1000ns 0", "1000ns 1.5", "line 3: the error rate is '1.5': it must be a share from 0 to 1"),
+        ("1000ns 0", "1000ns", "line 3 is '0 4 100Gbps 1000ns': it must be a link: two nodes, rate, delay and error"),
+        ("0 4", "0 0", "link 0 .0 to 0. begins and ends at one node"),
+        ("0 4", "1 4", "host 0 has no link"),
+    ],
+)
+def test_a_faulty_topology_of_hpcc_is_named_with_its_line(old: str, new: str, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "topology.txt"
+    file.write_text(HPCC.replace(old, new, 1))
+    with pytest.raises(ConfigError, match=message) as caught:
+        read_network(file)
+    assert "topology.txt" in str(caught.value)
+
+
+def equal(first: Topology, second: Topology) -> bool:
+    arrays = ("capacity", "delay", "path_start", "path_links", "pair_start")
+    return all(np.array_equal(getattr(first, name), getattr(second, name)) for name in arrays)
+
+
+def test_a_network_written_for_hpcc_reads_back_equal(tmp_path: Path) -> None:
+    file = tmp_path / "topology.txt"
+    file.write_text(HPCC)
+    for given in (file, {**RACKS, "delay_us": 1}):
+        network = make_topology(given, num_hosts=3)
+        write_hpcc_network(network, tmp_path / "again.txt")
+        assert equal(make_topology(tmp_path / "again.txt", num_hosts=3), network)
+    # The package's own number links in another order; what is written and read twice has that of files.
+    fabric = make_topology("fat-tree", num_hosts=16, capacity=1.25e9, delay=1e-6)
+    write_hpcc_network(fabric, file)
+    read = make_topology(file, num_hosts=16)
+    write_hpcc_network(read, tmp_path / "again.txt")
+    assert file.read_text() == (tmp_path / "again.txt").read_text()
+    assert (read.num_links, len(read.path_start)) == (fabric.num_links, len(fabric.path_start))
+    assert (np.diff(read.pair_start) == np.diff(fabric.pair_start)).all()
+
+
+def test_a_network_that_hpcc_cannot_have_is_not_written(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="topology one-link has no hosts of its own"):
+        write_hpcc_network(make_topology("one-link", num_hosts=2), tmp_path / "topology.txt")
+    oneway = {
+        "hosts": ["a", "b"],
+        "directed": True,
+        "links": [{"ends": ["a", "b"]}, {"ends": ["b", "a"], "capacity": 1}],
+    }
+    with pytest.raises(ConfigError, match="link a to b has no link back with its capacity and delay"):
+        write_hpcc_network(make_topology(oneway, num_hosts=2), tmp_path / "topology.txt")
+    with pytest.warns(NetworkFileWarning, match="ns-3 rounds rates to bit/s and delays to ns"):
+        write_hpcc_network(make_topology(RACKS, num_hosts=2, delay=1e-10), tmp_path / "topology.txt")

@@ -15,6 +15,7 @@ from scipy import integrate, stats
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.workload import (
     CDF_NAMES,
+    CdfWarning,
     Constant,
     Discrete,
     Distribution,
@@ -29,6 +30,7 @@ from flowsched_gym.workload import (
     Uniform,
     UnstableLoadWarning,
     load_cdf,
+    make_workload,
     read_cdf,
 )
 from tests.simulate import LEAST_P_VALUE
@@ -146,6 +148,34 @@ def test_a_users_own_cdf_file_is_read_and_a_bad_one_is_refused_by_place_and_valu
             read_cdf(path)
     with pytest.raises(ConfigError, match="'web-search' does not exist: there are ali_storage_2019"):
         load_cdf("web-search")
+
+
+@pytest.mark.parametrize(
+    ("text", "guessed"),
+    [
+        ("0 0\n1000 25\n3000 100\n", "sizes are in B; shares are in per cent, as the last one is 100; the smallest"),
+        ("0\t0\n1000\t0.25\n\n3000\t1\n", "sizes are in B; the smallest size is 1 B, as the first point has 0"),
+        ("Size (B), CDF\n0,0\n1000,0.25\n3000,1.0\n", "line 1 is 'Size .B., CDF' instead of the header"),
+        ("# size cdf\n0 0\n1000 25\n3000 100\n", "line 1 is '# size cdf' instead of the header .*per cent"),
+    ],
+)
+def test_cdf_files_of_other_simulators_are_read_and_what_is_guessed_is_said(text: str, guessed: str, tmp_path) -> None:
+    path = tmp_path / "WebSearch.txt"
+    path.write_text(text)
+    expected = Empirical(points=((0.0, 0.0), (1000.0, 0.25), (3000.0, 1.0)), minimum=1.0)
+    with pytest.warns(CdfWarning, match=guessed):
+        assert read_cdf(path) == expected
+    with pytest.warns(CdfWarning):
+        assert (
+            make_workload({"kind": "poisson", "size": str(path), "rate": 1.0, "flows": 3, "hosts": 2}).size == expected
+        )
+
+
+def test_a_cdf_in_three_columns_is_refused(tmp_path) -> None:
+    path = tmp_path / "packets.txt"
+    path.write_text("1 1 0\n6 1 1\n")
+    with pytest.raises(ConfigError, match=r"line 1 is '1 1 0': it must be two numbers, size and CDF, or the header"):
+        read_cdf(path)
 
 
 SIZE = Uniform(low=1.0, high=2.0)

@@ -1,16 +1,18 @@
 """Finds workloads in every form in which they may be given; goes through the named ones and what may be overridden."""
 
 import math
+import sys
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import gymnasium
 import numpy as np
+import pandas as pd
 import pytest
 
 import flowsched_gym
-from flowsched_gym.core.errors import ConfigError, FlowFileError, WorkloadError
+from flowsched_gym.core.errors import ConfigError, FlowFileError, MissingDependencyError, WorkloadError
 from flowsched_gym.core.files import read_json
 from flowsched_gym.evaluation import evaluate
 from flowsched_gym.topology import crossing_shares, fat_tree, one_link, tree9
@@ -239,3 +241,83 @@ def test_qclusters_messages_load_one_port_and_its_connections_carry_several() ->
         assert gap > 0
     deadlines = make_workload("qcluster-deadlines").draw(1)
     assert ((deadlines.size < 1e5) == (deadlines.deadline_span < math.inf)).all()
+
+
+COLUMNS = {
+    "flow_id": [0, 1, 2],
+    "task_id": [7, None, 2**60 + 1],
+    "source": [1, 2, 3],
+    "destination": [0, 0, 0],
+    "size_bytes": [3e6, 1e6, 1e5],
+    "arrival_s": [0.0, 0.001, 0.002],
+    "deadline_s": [None, 0.5, None],
+}
+
+
+class FrameOfPolars:
+    """What is used of a frame of Polars, which the tests do not install."""
+
+    class Column:
+        def __init__(self, entries: list) -> None:
+            self.to_list = lambda: entries
+            self.is_null = lambda: [each is None for each in entries]
+
+        def __array__(self, dtype=None, copy=None) -> np.ndarray:
+            return np.array(self.to_list())
+
+    columns = tuple(COLUMNS)
+    shape = (3, len(COLUMNS))
+
+    def __getitem__(self, name: str) -> Column:
+        return self.Column(COLUMNS[name])
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        COLUMNS,
+        pd.DataFrame(COLUMNS | {"task_id": pd.array(COLUMNS["task_id"], dtype="Int64")}),
+        pd.DataFrame(COLUMNS | {"task_id": pd.array(COLUMNS["task_id"], dtype="Int64")}, index=[5, 3, 9]),
+        FrameOfPolars(),
+    ],
+)
+def test_flows_may_be_columns_of_a_mapping_or_frame_wherever_a_workload_is_taken(given: Any) -> None:
+    flows = find_source(given).draw(0)
+    assert flows.task_id.tolist() == [7, -1, 2**60 + 1]
+    assert flows.deadline_span.tolist() == [math.inf, 0.5, math.inf]
+    records = flowsched_gym.replay(given, discipline="srpt", topology="big-switch")
+    assert records.size.tolist() == COLUMNS["size_bytes"]
+    env = gymnasium.make("flowsched/MERPOrder-v0", workload={"one_of": [given]}, topology="tree9")
+    env.reset(seed=0)
+    unwrapped: Any = env.unwrapped
+    assert unwrapped.workload.num_flows == 3
+
+
+def test_a_faulty_frame_is_refused_by_row_column_and_value() -> None:
+    frame = pd.DataFrame(COLUMNS).assign(task_id=1, after=[None, "0", math.nan])
+    assert find_source(frame).draw(0).after.earlier.tolist() == [0]
+    for wrong, message in (
+        (frame.drop(columns="source"), "frame: missing column source"),
+        (frame.assign(host=1), "frame: unknown column 'host'"),
+        (pd.concat([frame, frame[["source"]]], axis=1), "frame: column source appears more than once"),
+        (frame.assign(source=[1, None, 3]), "frame, row 1, column source: (None|nan): it must be a host number"),
+        (frame.assign(size_bytes=["1", "2", "3"]), "frame, row 0, column size_bytes: '1'"),
+    ):
+        with pytest.raises(WorkloadError, match=message):
+            find_source(wrong)
+
+
+def test_records_become_a_frame_that_is_taken_as_flows_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    records = flowsched_gym.replay(COLUMNS, discipline="srpt", topology="big-switch")
+    frame = records.to_frame()
+    assert frame["task_id"].tolist() == [7, pd.NA, 2**60 + 1]
+    assert frame["deadline_met"].tolist() == [pd.NA, True, pd.NA]
+    np.testing.assert_array_equal(frame["completion_s"], records.completion_time)
+    again = flowsched_gym.replay(frame[list(COLUMNS)], discipline="srpt", topology="big-switch")
+    np.testing.assert_array_equal(again.fct, records.fct)
+    with pytest.raises(ConfigError, match="library is 'arrow': it must be one of pandas, polars"):
+        records.to_frame("arrow")
+    for library in ("pandas", "polars"):
+        monkeypatch.setitem(sys.modules, library, None)
+        with pytest.raises(MissingDependencyError, match=f"{library} is needed to .*: pip install {library}"):
+            records.to_frame(library)

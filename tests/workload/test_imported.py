@@ -1,13 +1,16 @@
-"""Holds flows that are made of records of nfdump and Zeek to small files in the published formats."""
+"""Holds flows that are made of records, and of the files of simulators, to small files in the published formats."""
 
 import gzip
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from flowsched_gym.core.errors import ConfigError, FlowFileError
+from flowsched_gym.workload import NO_TASK, Workload, coflow_sample, make_workload, read_coflows
 from flowsched_gym.workload.imported import import_flows
+from flowsched_gym.workload.imports.simulators import ExportWarning, write_cm, write_hpcc
 
 OLD = """\
 ts,te,td,sa,da,sp,dp,pr,flg,fwd,stos,ipkt,ibyt,opkt,obyt,in,out
@@ -46,6 +49,7 @@ ZEEK = """\
 1258531681.237254\tnkCxlw\t192.168.1.103\t137\t192.168.1.255\t137\ttcp\t-\t-\t-
 #close\t2014-05-23-18-02-04
 """
+ZEEK_HOSTS = ("192.168.1.1", "192.168.1.102", "192.168.1.103")
 EXTENDED = """\
 Date first seen          Duration  Proto      Src IP Addr:Port          Dst IP Addr:Port   Flags Tos  Packets    Bytes      pps      bps    Bpp Flows
 2026-09-21 12:13:20.250  00:00:00.100 TCP          10.9.0.1:5001  ->         10.9.0.2:80    ...AP.SF   0       10    12000     100   960000   1200     1
@@ -73,6 +77,25 @@ ZEEK_MS = """\
 ZEEK_JSON = """\
 {"ts":1258531221.486539,"id.orig_h":"192.168.1.102","id.resp_h":"192.168.1.1","orig_bytes":301,"resp_bytes":300}
 {"ts":"2009-11-18T08:08:00.237254Z","id.orig_h":"192.168.1.103","id.resp_h":"192.168.1.255","orig_bytes":350}
+"""
+# As HPCC comes with it: nodes from 1 on, more lines than flows, and an explanation.
+HPCC = """\
+2
+2 1 3 100 200000 2
+3 1 4 100 5000 2.000000001
+4 1 3 100 5000 2.5
+
+First line: # of flows
+"""
+CONWEAVE = "2\n2 1 3 200000 2\n3 1 3 5000 2.000000001\n"
+HTSIM = """\
+# an incast
+Nodes 4
+Connections 2
+Triggers 0
+
+3->1 id 2 start 2000000001000 size 5000 prio 1
+2->1 id 1 start 2000000000000 size 200000
 """
 
 
@@ -199,6 +222,121 @@ def test_addresses_share_the_hosts_of_a_network_in_turns(tmp_path: Path) -> None
     ],
 )
 def test_a_faulty_record_is_named_with_file_line_column_and_value(format, content, message, tmp_path: Path) -> None:
+    with pytest.raises(FlowFileError, match=message) as caught:
+        import_flows(written(tmp_path, content), format=format)
+    assert str(tmp_path / "records") in str(caught.value)
+
+
+def test_flows_of_simulators_keep_their_hosts_and_times_and_what_is_ignored_is_told(tmp_path: Path) -> None:
+    for format, content, ignored in (
+        ("hpcc", HPCC, "ignored: priority groups (3, 4) and ports of destinations"),
+        ("hpcc", CONWEAVE, "ignored: priority groups (3) and ports of destinations"),
+        ("htsim", HTSIM, "ignored: id of connections; flows are numbered by their arrival"),
+    ):
+        for given in (format, None):
+            imported = import_flows(written(tmp_path, content), format=given)
+            assert rows(imported) == [(2, 1, 200000.0, 2.0), (3, 1, 5000.0, 2.000000001)]
+            assert (imported.addresses, imported.begin) == (("0", "1", "2", "3"), None)
+            assert ignored in imported.guessed
+            assert (f"the format is {format}" in imported.guessed) == (given is None)
+    left_out = {"lines after the 2 flows that line 1 announces": 2}
+    assert import_flows(written(tmp_path, HPCC), format="hpcc").left_out == left_out
+
+
+def test_hosts_of_a_network_are_found_by_their_names(tmp_path: Path) -> None:
+    imported = import_flows(written(tmp_path, HPCC), format="hpcc", hosts=("1", "2", "3"))
+    assert rows(imported) == [(1, 0, 200000.0, 2.0), (2, 0, 5000.0, 2.000000001)]
+    imported = import_flows(written(tmp_path, ZEEK), format="zeek", hosts=["192.168.1.255", *ZEEK_HOSTS, "10.0.0.1"])
+    assert [row[:2] for row in rows(imported)] == [(2, 1), (1, 2), (3, 0)]
+    with pytest.raises(FlowFileError, match="records, line 3: host '3': it must be one of the network: 1, 2"):
+        import_flows(written(tmp_path, HPCC), format="hpcc", hosts=("1", "2"))
+    with pytest.raises(ConfigError, match="num_hosts is 3 and hosts are given"):
+        import_flows(written(tmp_path, HPCC), format="hpcc", hosts=("1", "2"), num_hosts=3)
+
+
+def test_coflows_are_imported_with_their_tasks(tmp_path: Path) -> None:
+    expected = read_coflows(coflow_sample())
+    for format in (None, "coflows"):
+        found = import_flows(coflow_sample(), format=format).workload
+        order = np.argsort(expected.arrival_time, kind="stable")
+        for name in ("source", "destination", "size", "arrival_time", "task_id"):
+            np.testing.assert_array_equal(getattr(found, name), getattr(expected, name)[order])
+    # Without the first line, and with a reducer of 0 MB; each rack is one host.
+    imported = import_flows(written(tmp_path, "7 1024 2 0 1 2 1:3 2:0\n8 0 1 2 1 0:1\n"), num_hosts=3)
+    assert rows(imported) == [(2, 0, 2.0**20, 0.0), (0, 1, 1.5 * 2.0**20, 1.0)]
+    assert imported.workload.task_id.tolist() == [8, 7]
+
+
+@pytest.mark.parametrize(
+    ("content", "format"),
+    [(OLD, "nfdump"), (LONG, "nfdump"), (FAST, "nfdump"), (ZEEK, "zeek"), (ZEEK_MS, "zeek"), (HTSIM, "htsim")],
+)
+def test_a_format_is_recognised_by_how_a_file_begins(content: str, format: str, tmp_path: Path) -> None:
+    for each in (content, gzip.compress(content.encode())):
+        assert f"the format is {format}" in import_flows(written(tmp_path, each)).guessed
+    with pytest.raises(FlowFileError, match="begins with 'a b', by which no format is recognised: it must be one of"):
+        import_flows(written(tmp_path, "a b\n"))
+
+
+@pytest.mark.parametrize("format", ["hpcc", "htsim"])
+def test_what_is_exported_reads_back_equal(format: str, tmp_path: Path) -> None:
+    drawn = make_workload("poisson-fat-tree", num_flows=300).draw(3)
+    flows = Workload(
+        flow_id=np.arange(300),
+        source=drawn.source,
+        destination=drawn.destination,
+        size=np.ceil(drawn.size),
+        arrival_time=drawn.arrival_time + 1 / 3,
+    )
+    write = {"hpcc": write_hpcc, "htsim": write_cm}[format]
+    write(flows, tmp_path / "records")
+    found = import_flows(tmp_path / "records", format=format).workload
+    for expected, array in zip(flows.arrays, found.arrays, strict=True):
+        np.testing.assert_array_equal(expected, array)
+    with pytest.warns(ExportWarning, match="deadlines are left out; tasks are left out"):
+        write(make_workload("gather-a1", num_bursts=1).draw(0), tmp_path / "records")
+    assert (import_flows(tmp_path / "records").workload.task_id == NO_TASK).all()
+    with pytest.warns(ExportWarning, match="sizes are rounded to whole bytes"):
+        write(drawn, tmp_path / "records")
+
+
+@pytest.mark.parametrize(
+    ("format", "content", "message"),
+    [
+        ("hpcc", HPCC.replace("2\n", "many\n", 1), "line 1, number of flows: 'many': it must be a whole number from 1"),
+        ("hpcc", HPCC.replace("2\n", "9\n", 1), "line 6: 5 values in 'First line: # of flows': it must be 6"),
+        ("hpcc", CONWEAVE.replace("2\n", "9\n", 1), "ends after 2 flows: it must have 9, as line 1 announces"),
+        ("hpcc", "", "ends after 0 flows"),
+        ("hpcc", "1\n0 1 3 2.0 3.0 4\n", "line 2, port: '2.0': it must be a whole number"),
+        ("hpcc", HPCC.replace("200000", "2e5"), "line 2, bytes: '2e5': it must be a whole number"),
+        ("hpcc", HPCC.replace("000 2\n", "000 -2\n"), "line 2, start: '-2': it must be a finite time in s >= 0"),
+        ("hpcc", HPCC.replace("000 2\n", "000 1e-99999999999999999999\n"), "line 2, start: '1e-9+': it must be"),
+        (
+            "hpcc",
+            HPCC.replace("000 2\n", "000 2 7\n"),
+            "line 2: 7 values in '2 1 3 100 200000 2 7': it must be 6: source",
+        ),
+        (
+            "hpcc",
+            HPCC.replace("3 1 4", "3"),
+            "line 3: 4 values in .*: it must be 6: source, destination, priority group, port",
+        ),
+        ("htsim", HTSIM.replace("Nodes 4\n", ""), "line 5: no line Nodes N stands before it"),
+        ("htsim", HTSIM.replace("Triggers 0", "Triggers 1"), "line 4, Triggers: '1': it must be 0, since flows"),
+        ("htsim", HTSIM.replace("start 2000000000000", "trigger 1"), "line 7, name: 'trigger'.*triggers are not read"),
+        ("htsim", HTSIM + "trigger id 1 oneshot\n", "line 8, first word: 'trigger': it must be Nodes N"),
+        ("htsim", HTSIM.replace("3->1", "4->1"), "line 6, source: '4': it must be a whole number from 0 to 3"),
+        ("htsim", HTSIM.replace("size 5000", "size 0"), "line 6, size: '0': it must be a whole number from 1"),
+        ("htsim", HTSIM.replace(" size 5000", ""), "line 6: no size: a connection must have start .ps. and size"),
+        ("htsim", HTSIM.replace("Connections 2", "Connections 3"), "Connections is 3 and the file has 2"),
+        (
+            "htsim",
+            HTSIM.replace("prio 1", "prio 1 id 3"),
+            "line 6, name: 'id': it must be id, start, size or prio, each",
+        ),
+    ],
+)
+def test_a_faulty_flow_of_a_simulator_is_named(format: str, content: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(FlowFileError, match=message) as caught:
         import_flows(written(tmp_path, content), format=format)
     assert str(tmp_path / "records") in str(caught.value)

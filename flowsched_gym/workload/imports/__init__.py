@@ -1,1 +1,1 @@
-"""Readers of what others recorded, one for each format: nfdump's records, Zeek's connections, packet captures."""
+"""Readers of what others recorded or simulate: nfdump's and Zeek's records, packet captures, flows of simulators."""

@@ -1,19 +1,21 @@
-"""Records as they were recorded, and what all readers share: text, gzip, times, and numbers of bytes."""
+"""Records as they were recorded, and what all readers share: text, its words, gzip, times, and numbers of bytes."""
 
 import gzip
+import math
 import zlib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from io import BufferedIOBase
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from flowsched_gym.core.checks import COUNT_END
 from flowsched_gym.core.errors import FlowFileError, shown
-from flowsched_gym.workload.flow_csv import NUMBER, SHOWN_CHARACTERS
+from flowsched_gym.workload.flow_csv import NUMBER, SHOWN_CHARACTERS, WHOLE_NUMBER, shorten
 
 GZIP: Final = b"\x1f\x8b"
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -45,6 +47,60 @@ class Told:
         """Adds a sentence, once."""
         if sentence not in self.guessed:
             self.guessed.append(sentence)
+
+
+class Words:
+    """The words of one line, which are taken one after the other."""
+
+    def __init__(self, line: str, where: str) -> None:
+        self._words = line.split()
+        self._next = 0
+        self.where = where
+
+    def take(self, what: str, allowed: str) -> str:
+        """Takes the next word."""
+        if self._next == len(self._words):
+            raise FlowFileError(f"{self.where}, {what}: the line ends after {self._next} words: it must be {allowed}")
+        self._next += 1
+        return self._words[self._next - 1]
+
+    def whole_number(self, what: str, *, at_least: int = 0, below: int = COUNT_END, word: str | None = None) -> int:
+        """Converts a word, by default the next one, to a whole number in its bounds."""
+        allowed = f"a whole number from {at_least} to {below - 1}"
+        word = self.take(what, allowed) if word is None else word
+        if WHOLE_NUMBER.fullmatch(word) and len(word) <= len(str(COUNT_END)) and at_least <= int(word) < below:
+            return int(word)
+        raise self.fault(what, word, allowed)
+
+    def number(self, what: str, allowed: str, *, word: str | None = None) -> float:
+        """Converts a word, by default the next one, to a finite number >= 0."""
+        word = self.take(what, allowed) if word is None else word
+        if NUMBER.fullmatch(word) and 0 <= (number := float(word)) < math.inf:
+            return number
+        raise self.fault(what, word, allowed)
+
+    def decimal(self, what: str, allowed: str) -> Decimal:
+        """Converts the next word to a finite number >= 0 with all its digits."""
+        word = self.take(what, allowed)
+        self.number(what, allowed, word=word)
+        try:
+            return Decimal(word)
+        except InvalidOperation:  # its exponent has too many digits
+            raise self.fault(what, word, allowed) from None
+
+    def fault(self, what: str, word: str, allowed: str) -> FlowFileError:
+        """Makes the error for a word that is not allowed."""
+        return FlowFileError(f"{self.where}, {what}: {shorten(word)!r}: it must be {allowed}")
+
+    @property
+    def left(self) -> bool:
+        """Whether words are left."""
+        return self._next < len(self._words)
+
+    def end(self, allowed: str) -> None:
+        """Refuses words that are left."""
+        if self.left:
+            raise self.fault(f"word {self._next + 1}", self._words[self._next], allowed)
 
 
 @contextmanager

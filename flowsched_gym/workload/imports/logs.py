@@ -1,14 +1,16 @@
-"""Reads records of flows as nfdump prints them: ``-o csv``, ``csv-fast``, ``line``, ``long``, ``extended`` and more.
+"""Reads records of flows: what nfdump prints, and connections of Zeek's ``conn.log``.
 
-Columns are found by the names of the header, in CSV by those of nfdump 1.6 or 1.7. In bytes go from the source to the
-destination, out bytes, which ``-b`` and ``-B`` print, back.
+Of nfdump ``-o csv``, ``csv-fast``, ``line``, ``long``, ``extended`` and more. Columns are found by the names of the
+header, in CSV by those of nfdump 1.6 or 1.7. In bytes go from the source to the destination, out bytes, which ``-b``
+and ``-B`` print, back. Of Zeek, tab-separated values with their ``#fields``, or JSON, also in an array.
 """
 
 import ipaddress
+import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from flowsched_gym.core.errors import FlowFileError, shown
 from flowsched_gym.workload.imports.records import Record, Told, host_of, size_of, text_lines, time_of
@@ -47,7 +49,10 @@ TOTALS: Final = ("Summary", "No match")
 UNITS: Final = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 CSV_FAST: Final = ["cnt", "af"]
 """The first columns of ``-o csv-fast``, whose times are in ms."""
-NEEDED: Final = "the text of nfdump -o csv or -o long"
+NFDUMP: Final = "the text of nfdump -o csv or -o long"
+ZEEK_COLUMNS: Final = ("ts", "id.orig_h", "id.resp_h", "orig_bytes", "resp_bytes")
+SEPARATOR: Final = re.compile(r"(\\x[0-9a-fA-F]{2})+")
+ZEEK: Final = "Zeek's conn.log"
 
 
 class _Layout(NamedTuple):
@@ -61,7 +66,7 @@ class _Layout(NamedTuple):
 def read_nfdump(path: Path, told: Told) -> Iterator[Record]:
     """Yields the records of a file."""
     layout, begun = None, False
-    for number, line in enumerate(text_lines(path, NEEDED), start=1):
+    for number, line in enumerate(text_lines(path, NFDUMP), start=1):
         at = f"{path}, line {number}"
         if not line.strip():
             continue
@@ -92,7 +97,7 @@ def _read_header(line: str, at: str) -> _Layout:
             label = LABEL.match(rest)
             if label is None:
                 unknown = re.split(r"\s{2,}", rest.strip())[0]
-                raise FlowFileError(f"{at}: column {shown(unknown)}: nothing is known of it: it must be {NEEDED}")
+                raise FlowFileError(f"{at}: column {shown(unknown)}: nothing is known of it: it must be {NFDUMP}")
             names.append(label[1])
             rest = rest[label.end() :]
         pattern = re.compile("(?: <?->)? ".join(f"({CELLS[name]})" for name in names))
@@ -104,7 +109,7 @@ def _read_header(line: str, at: str) -> _Layout:
         if found:
             roles[role] = found[0]
         elif role != "out":
-            raise FlowFileError(f"{at}: no column {' or '.join(choices)}: it must be {NEEDED}")
+            raise FlowFileError(f"{at}: no column {' or '.join(choices)}: it must be {NFDUMP}")
     return _Layout(names, roles, pattern)
 
 
@@ -154,3 +159,73 @@ def _without_port(text: str) -> str:
         except ValueError:
             continue
     return text
+
+
+def read_zeek(path: Path, told: Told) -> Iterator[Record]:
+    """Yields the flows of a file: what the originator sent, and what the responder did."""
+    separator, unset, fields = "\t", "-", list[str]()
+    lines = enumerate(text_lines(path, ZEEK), start=1)
+    for line, text in lines:
+        at, place = f"{path}, line {line}", f"line {line}"
+        if text.startswith("#separator"):
+            given = text.removeprefix("#separator ")
+            if not SEPARATOR.fullmatch(given):
+                raise FlowFileError(f"{at}: the separator is {shown(given)}: it must be written such as \\x09")
+            separator = bytes.fromhex(given.replace("\\x", "")).decode("latin-1")
+        elif text.startswith("#"):
+            name, *values = text.split(separator)
+            if name == "#unset_field":
+                if len(values) != 1:
+                    raise FlowFileError(f"{at} is {shown(text)}: it must have one value, such as -")
+                unset = values[0]
+            elif name == "#fields":
+                fields = values
+                for column in ZEEK_COLUMNS:
+                    if fields.count(column) != 1:
+                        found = f"it has {fields.count(column)} columns {column}"
+                        raise FlowFileError(
+                            f"{at}: {found}: it must be {ZEEK}, with one each of {', '.join(ZEEK_COLUMNS)}"
+                        )
+        elif text.lstrip().startswith(("{", "[")):
+            yield from _read_zeek_json(path, line, "\n".join([text, *(more for _, more in lines)]), told)
+        elif text.strip():
+            if not fields:
+                raise FlowFileError(f"{at}: no line #fields stands before it: it must be {ZEEK}")
+            cells = text.split(separator)
+            if len(cells) != len(fields):
+                raise FlowFileError(f"{at}: it has {len(cells)} values: #fields names {len(fields)}")
+            record = {name: None if cell == unset else cell for name, cell in zip(fields, cells, strict=True)}
+            yield from _zeek_flows(record, at, place, told)
+
+
+def _read_zeek_json(path: Path, line: int, text: str, told: Told) -> Iterator[Record]:
+    """Yields the flows of JSON that begins in this line: objects, or arrays of them, one after the other."""
+    decoder = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=str)
+    position = 0
+    while begin := re.compile(r"\S").search(text, position):
+        line += text.count("\n", position, begin.start())
+        at = f"{path}, line {line}"
+        try:
+            value, end = decoder.raw_decode(text, begin.start())
+        except RecursionError:
+            raise FlowFileError(f"{at}: this JSON is nested too deeply: it must be {ZEEK}") from None
+        except json.JSONDecodeError as error:
+            raise FlowFileError(f"{at}: this is not JSON: {error.msg}: it must be {ZEEK}") from None
+        for number, entry in enumerate(value if isinstance(value, list) else [value], start=1):
+            nth = f", record {number}" * isinstance(value, list)
+            if not isinstance(entry, dict):
+                raise FlowFileError(f"{at}{nth} is {shown(entry)}: it must be a record of {ZEEK}")
+            yield from _zeek_flows(entry, at + nth, f"line {line}{nth}", told)
+        line, position = line + text.count("\n", begin.start(), end), end
+
+
+def _zeek_flows(record: Mapping[str, Any], at: str, place: str, told: Told) -> Iterator[Record]:
+    values = [None if record.get(name) is None else str(record[name]) for name in ZEEK_COLUMNS]
+    for name, value in zip(ZEEK_COLUMNS[:3], values, strict=False):
+        if value is None:
+            raise FlowFileError(f"{at}: no {name}: a record of {ZEEK} must have {', '.join(ZEEK_COLUMNS[:3])}")
+    time, *hosts = map(str, values[:3])
+    when = time_of(time, f"{at}, column ts", told)
+    first, second = (host_of(each, f"{at}, column {name}") for each, name in zip(hosts, ZEEK_COLUMNS[1:3], strict=True))
+    for name, ends, value in (("orig_bytes", (first, second), values[3]), ("resp_bytes", (second, first), values[4])):
+        yield Record(when, *ends, size_of(value or "0", f"{at}, column {name}"), place)

@@ -1,0 +1,194 @@
+"""Networks as HPCC's ns-3 has them, in ``topology.txt``: reads them, and writes any topology.
+
+The first line counts nodes, switches and links; PowerTCP's also counts racks, before the links. The second line has the
+switches; all other nodes are hosts. Each link has a line: its two ends, rate, delay and error rate, such as ``0 4
+100Gbps 1000ns 0``, and both directions. Lines after the last link explain the file.
+"""
+
+import re
+import warnings
+from collections.abc import Iterator
+from decimal import Decimal
+from itertools import pairwise
+from os import PathLike
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from flowsched_gym.core.errors import ConfigError, FlowSchedWarning, shown
+from flowsched_gym.core.files import replace_when_written
+from flowsched_gym.topology.topology import Topology
+
+BITS_PER_BYTE: Final = 8
+PREFIXES: Final = {"": 0, "K": 3, "k": 3, "M": 6, "G": 9, "T": 12}
+RATE: Final = re.compile(r"(\d+\.?\d{0,30}|\.\d{1,30})([KkMGT]?)(bps|b/s|Bps|B/s)", re.ASCII)
+DELAY: Final = re.compile(r"(\d+\.?\d{0,30}|\.\d{1,30})(s|ms|us|ns|ps)", re.ASCII)
+DELAY_DIGITS: Final = {"s": 0, "ms": -3, "us": -6, "ns": -9, "ps": -12}
+SHARE: Final = re.compile(r"0?\.\d{1,30}|[01]\.?|[01]\.\d{1,30}|\d(\.\d{1,30})?[eE]-\d{1,3}", re.ASCII)
+COUNT: Final = re.compile(r"\d{1,9}", re.ASCII)
+LINK_WORDS: Final = 5
+COUNTS: Final = {3: ("nodes", "switches", "links"), 4: ("nodes", "switches", "racks", "links")}
+
+
+class NetworkFileWarning(FlowSchedWarning):
+    """Something of a network file is ignored, or has no place in one that is written."""
+
+
+def read_hpcc_network(path: Path) -> dict[str, object]:
+    """Reads a file as the mapping that describes the same network (``topology.own``); hosts are called as their nodes.
+
+    Raises:
+        ConfigError: Something in the file is not allowed; the message names the line, the value and what is allowed.
+
+    Warns:
+        NetworkFileWarning: Error rates are ignored, or hosts have other numbers than their nodes.
+    """
+    try:
+        lines = enumerate(path.read_text(encoding="utf-8-sig").splitlines(), start=1)
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not UTF-8 text: {error.reason}") from None
+    filled = ((f"{path}, line {number}", line.split()) for number, line in lines if line.strip())
+    at, words = next(filled, (str(path), []))
+    if len(words) not in COUNTS:
+        raise ConfigError(
+            f"{at} is {shown(' '.join(words))}: it must be the numbers of nodes, switches and links, or of nodes, "
+            "switches, racks and links"
+        )
+    numbers = [_number(word, name, at) for word, name in zip(words, COUNTS[len(words)], strict=True)]
+    nodes, num_switches, num_links = numbers[0], numbers[1], numbers[-1]
+    switches: set[str] = set()
+    while len(switches) < num_switches:
+        at, words = next(filled, (at, []))
+        found = {str(_number(word, "switch", at, nodes)) for word in words}
+        if not words or len(found) != len(words) or found & switches or len(found | switches) > num_switches:
+            count = f"{len(found | switches)} different ones up to here"
+            raise ConfigError(f"{at} must have the switches, {num_switches} of them, each once: {count}")
+        switches |= found
+    links: list[dict[str, object]] = []
+    lossy = 0
+    for _ in range(num_links):
+        at, words = next(filled, (at, []))
+        if not words:
+            raise ConfigError(f"{path} ends after {len(links)} links: it must have {num_links}, as its first line says")
+        if len(words) != LINK_WORDS:
+            allowed = "a link: two nodes, rate, delay and error rate"
+            raise ConfigError(f"{at} is {shown(' '.join(words))}: it must be {allowed}")
+        ends = [str(_number(word, "node", at, nodes)) for word in words[:2]]
+        rate, delay = RATE.fullmatch(words[2]), DELAY.fullmatch(words[3])
+        if rate is None or not float(rate[1]):
+            raise ConfigError(f"{at}: the rate is {shown(words[2])}: it must be > 0, such as 100Gbps or 400Mbps")
+        if delay is None:
+            raise ConfigError(f"{at}: the delay is {shown(words[3])}: it must be a time such as 1000ns or 0.001ms")
+        if SHARE.fullmatch(words[4]) is None or float(words[4]) > 1:
+            raise ConfigError(f"{at}: the error rate is {shown(words[4])}: it must be a share from 0 to 1")
+        lossy += float(words[4]) > 0
+        bits = Decimal(rate[1]).scaleb(PREFIXES[rate[2]])
+        capacity = float(bits if rate[3].startswith("B") else bits / BITS_PER_BYTE)
+        seconds = float(Decimal(delay[1]).scaleb(DELAY_DIGITS[delay[2]]))
+        links.append({"ends": ends, "capacity": capacity, "delay": seconds})
+    hosts = [str(node) for node in range(nodes) if str(node) not in switches]
+    ignored = [f"error rates of {lossy} links are ignored: links here lose nothing"] * (lossy > 0)
+    if hosts and hosts[-1] != str(len(hosts) - 1):
+        ignored.append("hosts have other numbers than their nodes: import flows with --topology and this file")
+    if rest := len(list(filled)):
+        ignored.append(f"{rest} lines after the last link are ignored")
+    if ignored:
+        warnings.warn(NetworkFileWarning(f"{path}: {'; '.join(ignored)}"), stacklevel=3)
+    return {"hosts": hosts, "links": links}
+
+
+def write_hpcc_network(topology: Topology, path: str | PathLike[str]) -> None:
+    """Writes a topology; host i is node i, switches follow. Whole or not at all.
+
+    Raises:
+        ConfigError: It has no hosts of its own, or a link without one back of the same capacity and delay.
+        OSError: The file cannot be written.
+
+    Warns:
+        NetworkFileWarning: Links that no path takes are left out, or values are finer than 1 bit/s or 1 ns.
+    """
+    if not topology.num_hosts:
+        raise ConfigError(f"topology {topology.name} has no hosts of its own: one with hosts and switches is needed")
+    ends, coarse = _ends_of_links(topology), False
+    waiting: dict[tuple[int, ...], list[int]] = {}
+    cables = []
+    for link, (begin, end) in ends.items():
+        values = topology.capacity[link], topology.delay[link]
+        if back := waiting.get((end, begin, *values)):
+            cables.append((back.pop(0), link))
+        else:
+            waiting.setdefault((begin, end, *values), []).append(link)
+    for alone in waiting.values():
+        if alone:
+            name = topology.link_names[alone[0]]
+            raise ConfigError(
+                f"topology {topology.name}: link {name} has no link back with its capacity and delay: each must have"
+            )
+    lines = []
+    for link, _ in sorted(cables):
+        bits = Decimal(repr(float(topology.capacity[link]))) * BITS_PER_BYTE
+        nanoseconds = Decimal(repr(float(topology.delay[link]))).scaleb(9)
+        coarse |= bits != bits.to_integral_value() or nanoseconds != nanoseconds.to_integral_value()
+        rate = f"{_plain(bits.scaleb(-9))}Gbps" if bits.scaleb(-9) % 1 == 0 else f"{_plain(bits)}bps"
+        lines.append(f"{ends[link][0]} {ends[link][1]} {rate} {_plain(nanoseconds)}ns 0\n")
+    nodes = 1 + max(max(each) for each in ends.values())
+    switches = " ".join(str(node) for node in range(topology.num_hosts, nodes))
+    lost = [f"{topology.num_links - len(ends)} links that no path takes are left out"] * (
+        len(ends) < topology.num_links
+    )
+    lost += ["ns-3 rounds rates to bit/s and delays to ns"] * coarse
+    if lost:
+        warnings.warn(NetworkFileWarning(f"network for HPCC: {'; '.join(lost)}"), stacklevel=2)
+    with replace_when_written(path) as temporary:
+        head = f"{nodes} {nodes - topology.num_hosts} {len(lines)}\n{switches}\n"
+        temporary.write_text(head + "".join(lines), encoding="utf-8", newline="\n")
+
+
+def _ends_of_links(topology: Topology) -> dict[int, tuple[int, int]]:
+    """Returns the nodes that the links of paths join: a link ends where the next one of a path begins.
+
+    The path of a host to itself goes out and back, which joins both ways of a switch with one host.
+    """
+    same: dict[object, object] = {}
+
+    def root(node: object) -> object:
+        while (above := same.get(node, node)) != node:
+            same[node] = same.get(above, above)
+            node = above
+        return node
+
+    hosts, pair_start = topology.num_hosts, topology.pair_start
+    assert pair_start is not None
+    for pair, (first, last) in enumerate(pairwise(pair_start.tolist())):
+        source, target = divmod(pair, hosts)
+        for path in range(first, last):
+            links = topology.path_links[topology.path_start[path] : topology.path_start[path + 1]].tolist()
+            for before, after in _joined(source, links, target):
+                same[root(before)] = root(after)
+    used = np.unique(topology.path_links).tolist()
+    number = {root(("host", host)): host for host in range(hosts)}
+    for link in used:
+        for end in ("begin", "end"):
+            number.setdefault(root((end, link)), len(number))
+    return {link: (number[root(("begin", link))], number[root(("end", link))]) for link in used}
+
+
+def _joined(source: int, links: list[int], target: int) -> Iterator[tuple[object, object]]:
+    """Yields the pairs of names that a path's nodes have."""
+    yield ("host", source), ("begin", links[0])
+    for before, after in pairwise(links):
+        yield ("end", before), ("begin", after)
+    yield ("end", links[-1]), ("host", target)
+
+
+def _number(word: str, what: str, at: str, below: int = 1_000_000) -> int:
+    if COUNT.fullmatch(word) and int(word) < below:
+        return int(word)
+    raise ConfigError(f"{at}: {what} is {shown(word)}: it must be a whole number from 0 to {below - 1}")
+
+
+def _plain(number: Decimal) -> str:
+    """Writes a number without an exponent, which old versions of ns-3 do not read."""
+    text = f"{number:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -1,0 +1,194 @@
+"""Reads and writes the flows of packet simulators: ``flow.txt`` of HPCC's ns-3, connection matrices (``.cm``) of htsim.
+
+``flow.txt`` begins with the number of flows. Each has a line: source, destination, priority group, port of the
+destination, bytes and start in s; ConWeave's has no port. Lines after the last flow explain the file.
+
+A matrix begins with ``Nodes N`` and ``Connections M``. Each connection has a line: ``src->dst``, then names and values,
+such as ``id 1 start 0 size 1000``, with the start in ps.
+"""
+
+import re
+import warnings
+from collections.abc import Iterator
+from decimal import Decimal
+from os import PathLike
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from flowsched_gym.core.errors import FlowFileError, FlowSchedWarning, WorkloadError, shown
+from flowsched_gym.core.files import replace_when_written
+from flowsched_gym.flows.workload import NO_TASK, Workload
+from flowsched_gym.workload.imports.records import Record, Told, Words, text_lines
+from flowsched_gym.workload.source import MOST_FLOWS
+
+HPCC_COLUMNS: Final[tuple[str, ...]] = ("source", "destination", "priority group", "port", "bytes", "start")
+CONWEAVE_COLUMNS: Final = tuple(each for each in HPCC_COLUMNS if each != "port")
+NODES_END: Final = 1_000_000
+"""Numbers of nodes are below."""
+PRIORITY_GROUP, PORT = 3, 100
+"""What HPCC's own files have for all flows."""
+START: Final = "a finite time in s >= 0"
+CONNECTION: Final = re.compile(r"(\d+)->(\d+)", re.ASCII)
+PICOSECOND_DIGITS: Final = 12
+REFUSED: Final = ("trigger", "send_done_trigger", "recv_done_trigger", "addon", "failure")
+"""Words of a matrix by which connections wait for others, or links fail."""
+CM_NEEDED: Final = "a connection matrix of htsim"
+LARGEST_SIZE: Final = 2**31 - 1
+"""Bytes of a connection that htsim reads at most."""
+
+
+class ExportWarning(FlowSchedWarning):
+    """A file of another simulator that cannot have all that is written."""
+
+
+def read_hpcc(path: Path, told: Told) -> Iterator[Record]:
+    """Yields the flows of ``flow.txt``; hosts are numbers of nodes."""
+    count, found, columns, ignored = None, 0, HPCC_COLUMNS, set[str]()
+    for number, line in enumerate(text_lines(path, "flow.txt of HPCC"), start=1):
+        words = Words(line, f"{path}, line {number}")
+        if not line.strip():
+            continue
+        if count is None:
+            count = words.whole_number("number of flows", at_least=1, below=MOST_FLOWS + 1)
+            words.end("the number of flows, so that nothing follows")
+        elif found == count:
+            told.left_out[f"lines after the {count} flows that line 1 announces"] += 1
+        else:
+            if not found:
+                columns = CONWEAVE_COLUMNS if len(line.split()) == len(CONWEAVE_COLUMNS) else HPCC_COLUMNS
+            if len(line.split()) != len(columns):
+                needed = f"{len(columns)}: {', '.join(columns)}"
+                raise FlowFileError(f"{words.where}: {len(line.split())} values in {shown(line)}: it must be {needed}")
+            ends = [str(words.whole_number(name, below=NODES_END)) for name in columns[:2]]
+            values = {name: words.whole_number(name) for name in columns[2:-1]}
+            start = words.decimal("start", START)
+            ignored.add(f"{values['priority group']}")
+            yield Record(start, ends[0], ends[1], Decimal(values["bytes"]), f"line {number}")
+            found += 1
+    if not found or found != count:
+        raise FlowFileError(f"{path}: the file ends after {found} flows: it must have {count}, as line 1 announces")
+    told.guess(f"ignored: priority groups ({', '.join(sorted(ignored, key=int)[:8])}) and ports of destinations")
+
+
+def read_cm(path: Path, told: Told) -> Iterator[Record]:
+    """Yields the connections of a matrix; hosts are numbers of nodes."""
+    counts, found, ignored = dict[str, int](), 0, set[str]()
+    for number, line in enumerate(text_lines(path, CM_NEEDED), start=1):
+        words = Words(line, f"{path}, line {number}")
+        if not line.strip() or line.startswith("#"):
+            continue
+        first = words.take("first word", "Nodes, Connections or src->dst")
+        if first in ("Nodes", "Connections", "Triggers", "Failures"):
+            counts[first] = words.whole_number(first, below=NODES_END if first == "Nodes" else MOST_FLOWS + 1)
+            words.end("one number, so that nothing follows")
+            if first in ("Triggers", "Failures") and counts[first]:
+                raise words.fault(first, str(counts[first]), "0, since flows here neither trigger others nor fail")
+            continue
+        pair = CONNECTION.fullmatch(first)
+        if first in REFUSED or pair is None:
+            raise words.fault("first word", first, f"Nodes N, Connections M or src->dst, as in {CM_NEEDED}")
+        if "Nodes" not in counts:
+            raise FlowFileError(f"{words.where}: no line Nodes N stands before it: it must be {CM_NEEDED}")
+        ends = [
+            str(words.whole_number(what, below=counts["Nodes"], word=word))
+            for what, word in zip(("source", "destination"), pair.groups(), strict=True)
+        ]
+        start, size, names = None, None, set[str]()
+        while words.left:
+            name = words.take("name", "id, start, size or prio")
+            if name in names or name not in ("id", "start", "size", "prio"):
+                allowed = "id, start, size or prio, each once"
+                raise words.fault("name", name, allowed + " (triggers are not read)" * (name in REFUSED))
+            names.add(name)
+            if name == "start":
+                start = words.decimal("start", "a finite time in ps >= 0")
+            else:
+                value = words.whole_number(name, at_least=1 if name == "size" else 0)
+                size = value if name == "size" else size
+        if start is None or size is None:
+            missing = "start" if start is None else "size"
+            raise FlowFileError(f"{words.where}: no {missing}: a connection must have start (ps) and size (bytes)")
+        ignored |= names & {"id", "prio"}
+        found += 1
+        yield Record(start.scaleb(-PICOSECOND_DIGITS), ends[0], ends[1], Decimal(size), f"line {number}")
+    if not found or counts.get("Connections") != found:
+        stated = shown(counts.get("Connections"))
+        raise FlowFileError(f"{path}: Connections is {stated} and the file has {found}: both must agree, and not be 0")
+    for name in sorted(ignored):
+        told.guess(f"ignored: {name} of connections" + "; flows are numbered by their arrival" * (name == "id"))
+
+
+def write_hpcc(workload: Workload, path: str | PathLike[str]) -> None:
+    """Writes ``flow.txt`` of HPCC, from which `read_hpcc` reads the same flows; whole or not at all.
+
+    Raises:
+        OSError: The file cannot be written.
+        WorkloadError: The workload has no flows.
+
+    Warns:
+        ExportWarning: Sizes are rounded to whole bytes, or the file has no place for all that flows have.
+    """
+    lines = [f"{workload.num_flows}\n"]
+    for source, destination, size, arrival in _rows(workload, "HPCC"):
+        lines.append(f"{source} {destination} {PRIORITY_GROUP} {PORT} {size} {arrival:f}\n")
+    _write(lines, path)
+
+
+def write_cm(workload: Workload, path: str | PathLike[str], *, num_hosts: int = 0) -> None:
+    """Writes a connection matrix of htsim, from which `read_cm` reads the same flows; whole or not at all.
+
+    Args:
+        workload: The flows.
+        path: The file.
+        num_hosts: Nodes of htsim's network; at least as many as flows run between.
+
+    Raises:
+        OSError: The file cannot be written.
+        WorkloadError: The workload has no flows.
+
+    Warns:
+        ExportWarning: Sizes are rounded to whole bytes, or the file has no place for all that flows have.
+    """
+    lines = [f"Nodes {max(num_hosts, workload.num_hosts)}\n", f"Connections {workload.num_flows}\n"]
+    for number, (source, destination, size, arrival) in enumerate(_rows(workload, "htsim"), start=1):
+        start = f"{arrival.scaleb(PICOSECOND_DIGITS):f}"
+        start = start.rstrip("0").rstrip(".") if "." in start else start
+        lines.append(f"{source}->{destination} id {number} start {start} size {size}\n")
+    if workload.size.max(initial=0) > LARGEST_SIZE:
+        _warn("htsim", f"it reads sizes up to {LARGEST_SIZE} B, and a flow has {workload.size.max():g} B")
+    _write(lines, path)
+
+
+def _rows(workload: Workload, where: str) -> Iterator[tuple[int, int, int, Decimal]]:
+    """Yields source, destination, whole bytes and arrival by arrival, and warns of what is lost."""
+    if not workload.num_flows:
+        raise WorkloadError(f"flows for {where}: the workload has none, at least one is needed")
+    assert workload.deadline_span is not None
+    assert workload.task_id is not None
+    size = np.maximum(np.rint(workload.size), 1.0)
+    order = np.lexsort((workload.flow_id, workload.arrival_time))
+    lost = {
+        "sizes are rounded to whole bytes": (size != workload.size).any(),
+        "flows are numbered by their arrival": (workload.flow_id[order] != np.arange(workload.num_flows)).any(),
+        "deadlines are left out": np.isfinite(workload.deadline_span).any(),
+        "tasks are left out": (workload.task_id != NO_TASK).any(),
+        "work on CPUs is left out": workload.has_cpu_work,
+        "flows do not wait for others, but begin when they arrive": workload.after is not None,
+        "link changes are left out": workload.link_changes is not None,
+    }
+    if any(lost.values()):
+        _warn(where, "; ".join(reason for reason, happens in lost.items() if happens))
+    columns = workload.source, workload.destination, size, workload.arrival_time
+    for source, destination, whole, arrival in zip(*(column[order].tolist() for column in columns), strict=True):
+        yield source, destination, int(whole), Decimal(repr(arrival))
+
+
+def _warn(where: str, what: str) -> None:
+    warnings.warn(ExportWarning(f"flows for {where}: {what}"), stacklevel=3)
+
+
+def _write(lines: list[str], path: str | PathLike[str]) -> None:
+    with replace_when_written(path) as temporary:
+        temporary.write_text("".join(lines), encoding="utf-8", newline="\n")
