@@ -190,11 +190,11 @@ NEW_RENO: Final = {
 }
 PORTS: Final = {
     "MERP": Scheme("ranked", PACED),
-    "pFabric": Scheme("pfabric", PACED | {"transport": "newreno", "buffer": 36_000}),
+    "pFabric": Scheme("pfabric", PACED),
     "TCP": Scheme("fifo", NEW_RENO | {"initial_window": 10, "buffer": 100 * int(PACKET)}),
 }
-"""Rate control in packets: MERP's order as ranks, whose senders pause and lose nothing; pFabric in buffers of twice
-what a path holds, whose windows a loss halves; drop-tail queues of 100 packets (section 6.1)."""
+"""Rate control in packets: MERP's order as ranks, whose senders pause, and pFabric, both of which lose nothing;
+drop-tail queues of 100 packets (section 6.1)."""
 SHARES: Final = {f"{alpha}": merp(alpha=alpha) for alpha in ALPHAS}
 GAPS: Final = {"early start": 0.0} | {f"{rate} Gbps": PACKET / gbps_to_capacity(rate) for rate in THRESHOLDS_GBPS}
 GAPS_AND_TRIP: Final = GAPS | {"0.8 Gbps and a round trip": GAPS["0.8 Gbps"] + ROUND_TRIP}

@@ -32,7 +32,6 @@ INCAST_COLUMNS: Final = (
     ("mean FCT, ms", "mean_fct", MS),
     ("largest FCT, ms", "largest", MS),
     ("link time lost, %", "lost", 100.0),
-    ("losses per packet", "drops", 1.0),
 )
 FIGURES_5_TO_7: Final = (
     ("99th percentile slowdown", "p99_slowdown", 1.0),

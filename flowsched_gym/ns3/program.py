@@ -1,7 +1,6 @@
 """The program on ns-3: compiled into the cache once, talked to over pipes, and told the cables of a topology."""
 
 import hashlib
-import itertools
 import os
 import shlex
 import shutil
@@ -17,6 +16,7 @@ from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.core.errors import ConfigError, MissingDependencyError, SimulationError
 from flowsched_gym.machine_code.messages import HINT, ONCE, tell
 from flowsched_gym.topology import Topology
+from flowsched_gym.topology.ends import UNUSED, ends_of_links
 
 SOURCE: Final = Path(__file__).with_name("network.cc")
 MODULES: Final = ("internet", "point-to-point", "traffic-control", "bridge", "network", "stats", "core")
@@ -138,7 +138,7 @@ def _end(process: "subprocess.Popen[str]") -> None:
 class Cables:
     """Cables of two links each, one there and one back, between nodes; hosts come first, and have one cable each.
 
-    A link ends where the next one of a path begins. Two ends that no path joins are ends of different nodes.
+    Links that no path takes are left out.
 
     Raises:
         ConfigError: Links have none back, or one of another delay; or a host has several.
@@ -146,10 +146,11 @@ class Cables:
 
     def __init__(self, topology: Topology) -> None:
         self._topology = topology
-        tail, head = _ends(topology)
+        tail, head = ends_of_links(topology)
         waiting: dict[tuple[int, int], list[int]] = {}
         self._pairs: list[tuple[int, int]] = []
-        for link, ends in enumerate(zip(tail.tolist(), head.tolist(), strict=True)):
+        for link in np.flatnonzero(tail != UNUSED).tolist():
+            ends = int(tail[link]), int(head[link])
             if others := waiting.get(ends[::-1]):
                 self._pairs.append((others.pop(0), link))
             else:
@@ -164,13 +165,13 @@ class Cables:
                 raise ConfigError(
                     f"topology {name}: {names[there]!r} and {names[back]!r} are a cable and differ in delay"
                 )
-        ends_of_hosts = np.bincount(tail, minlength=topology.num_hosts)[: topology.num_hosts]
+        ends_of_hosts = np.bincount(tail[tail != UNUSED], minlength=topology.num_hosts)[: topology.num_hosts]
         if (ends_of_hosts > 1).any():
             raise ConfigError(
                 f"topology {name}: host {int(ends_of_hosts.argmax())} has several cables: in ns-3, one each"
             )
         self._tail, self._head = tail, head
-        self._number = np.zeros(len(tail), dtype=np.int64)
+        self._number = np.full(topology.num_links, UNUSED)
         for cable, (there, back) in enumerate(self._pairs):
             self._number[there], self._number[back] = 2 * cable, 2 * cable + 1
 
@@ -188,31 +189,3 @@ class Cables:
         start = self._topology.path_start
         numbers: list[int] = self._number[self._topology.path_links[start[path] : start[path + 1]]].tolist()
         return numbers
-
-
-def _ends(topology: Topology) -> tuple[IntArray, IntArray]:
-    """Finds the nodes at the beginning and the end of each link, (num_links,) each."""
-    num_hosts, num_links = topology.num_hosts, len(topology.capacity)
-    node = np.arange(num_hosts + 2 * num_links)  # of hosts, of beginnings and of ends
-    begins, ends = num_hosts, num_hosts + num_links
-
-    def find(one: int) -> int:
-        while node[one] != one:
-            one = node[one]
-        return one
-
-    def join(one: int, other: int) -> None:
-        first, second = sorted((find(one), find(other)))
-        node[second] = first
-
-    pair_start = np.arange(num_hosts * num_hosts + 1) if topology.pair_start is None else topology.pair_start
-    for pair in range(num_hosts * num_hosts):
-        for path in range(pair_start[pair], pair_start[pair + 1]):
-            links = topology.path_links[topology.path_start[path] : topology.path_start[path + 1]].tolist()
-            join(pair // num_hosts, begins + links[0])
-            join(pair % num_hosts, ends + links[-1])
-            for link, following in itertools.pairwise(links):
-                join(ends + link, begins + following)
-    names, number = np.unique([find(each) for each in range(len(node))], return_inverse=True)
-    assert (names[:num_hosts] == np.arange(num_hosts)).all()
-    return number[begins:ends], number[ends:]

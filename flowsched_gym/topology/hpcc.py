@@ -7,9 +7,7 @@ switches; all other nodes are hosts. Each link has a line: its two ends, rate, d
 
 import re
 import warnings
-from collections.abc import Iterator
 from decimal import Decimal
-from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 from typing import Final
@@ -18,6 +16,7 @@ import numpy as np
 
 from flowsched_gym.core.errors import ConfigError, FlowSchedWarning, shown
 from flowsched_gym.core.files import replace_when_written
+from flowsched_gym.topology.ends import UNUSED, ends_of_links
 from flowsched_gym.topology.topology import Topology
 
 BITS_PER_BYTE: Final = 8
@@ -110,10 +109,12 @@ def write_hpcc_network(topology: Topology, path: str | PathLike[str]) -> None:
     """
     if not topology.num_hosts:
         raise ConfigError(f"topology {topology.name} has no hosts of its own: one with hosts and switches is needed")
-    ends, coarse = _ends_of_links(topology), False
+    begins, ends = ends_of_links(topology)
+    used, coarse = np.flatnonzero(begins != UNUSED).tolist(), False
     waiting: dict[tuple[int, ...], list[int]] = {}
     cables = []
-    for link, (begin, end) in ends.items():
+    for link in used:
+        begin, end = int(begins[link]), int(ends[link])
         values = topology.capacity[link], topology.delay[link]
         if back := waiting.get((end, begin, *values)):
             cables.append((back.pop(0), link))
@@ -131,11 +132,11 @@ def write_hpcc_network(topology: Topology, path: str | PathLike[str]) -> None:
         nanoseconds = Decimal(repr(float(topology.delay[link]))).scaleb(9)
         coarse |= bits != bits.to_integral_value() or nanoseconds != nanoseconds.to_integral_value()
         rate = f"{_plain(bits.scaleb(-9))}Gbps" if bits.scaleb(-9) % 1 == 0 else f"{_plain(bits)}bps"
-        lines.append(f"{ends[link][0]} {ends[link][1]} {rate} {_plain(nanoseconds)}ns 0\n")
-    nodes = 1 + max(max(each) for each in ends.values())
+        lines.append(f"{begins[link]} {ends[link]} {rate} {_plain(nanoseconds)}ns 0\n")
+    nodes = 1 + int(max(begins.max(), ends.max()))
     switches = " ".join(str(node) for node in range(topology.num_hosts, nodes))
-    lost = [f"{topology.num_links - len(ends)} links that no path takes are left out"] * (
-        len(ends) < topology.num_links
+    lost = [f"{topology.num_links - len(used)} links that no path takes are left out"] * (
+        len(used) < topology.num_links
     )
     lost += ["ns-3 rounds rates to bit/s and delays to ns"] * coarse
     if lost:
@@ -143,43 +144,6 @@ def write_hpcc_network(topology: Topology, path: str | PathLike[str]) -> None:
     with replace_when_written(path) as temporary:
         head = f"{nodes} {nodes - topology.num_hosts} {len(lines)}\n{switches}\n"
         temporary.write_text(head + "".join(lines), encoding="utf-8", newline="\n")
-
-
-def _ends_of_links(topology: Topology) -> dict[int, tuple[int, int]]:
-    """Returns the nodes that the links of paths join: a link ends where the next one of a path begins.
-
-    The path of a host to itself goes out and back, which joins both ways of a switch with one host.
-    """
-    same: dict[object, object] = {}
-
-    def root(node: object) -> object:
-        while (above := same.get(node, node)) != node:
-            same[node] = same.get(above, above)
-            node = above
-        return node
-
-    hosts, pair_start = topology.num_hosts, topology.pair_start
-    assert pair_start is not None
-    for pair, (first, last) in enumerate(pairwise(pair_start.tolist())):
-        source, target = divmod(pair, hosts)
-        for path in range(first, last):
-            links = topology.path_links[topology.path_start[path] : topology.path_start[path + 1]].tolist()
-            for before, after in _joined(source, links, target):
-                same[root(before)] = root(after)
-    used = np.unique(topology.path_links).tolist()
-    number = {root(("host", host)): host for host in range(hosts)}
-    for link in used:
-        for end in ("begin", "end"):
-            number.setdefault(root((end, link)), len(number))
-    return {link: (number[root(("begin", link))], number[root(("end", link))]) for link in used}
-
-
-def _joined(source: int, links: list[int], target: int) -> Iterator[tuple[object, object]]:
-    """Yields the pairs of names that a path's nodes have."""
-    yield ("host", source), ("begin", links[0])
-    for before, after in pairwise(links):
-        yield ("end", before), ("begin", after)
-    yield ("end", links[-1]), ("host", target)
 
 
 def _number(word: str, what: str, at: str, below: int = 1_000_000) -> int:

@@ -38,7 +38,7 @@ WRONG: Final[dict[str, list[tuple[dict[str, Any], str]]]] = {
         ({"workload": "gather-a9"}, r"workload 'gather-a9' does not exist \(did you mean 'gather-a2'\?\): there are"),
         ({"k": 10**400}, "k is 1000+: it must be an integer below"),
         ({"load": 10**400}, "load is 1000+: it must be a finite number"),
-        ({"workload": 7}, "workload is 7: it must be a name, a file, a mapping, a Workload or a source of them"),
+        ({"workload": 7}, "workload is 7: it must be a name, a file, a mapping, a Workload or frame, or a source"),
         ({"workload": "poisson-web-search", "bursts": 5}, "workload 'poisson-web-search' has none"),
         ({"workload": "poisson-fat-tree-failures"}, "workload has link changes"),
         (

@@ -11,7 +11,7 @@ CASES: Final = {
         ties=(
             {"link_gbps": 8e-9, "delay_us": 0.0, "period_us": 4.3e7, "gap_us": 1e8},
             {"link_gbps": 2.4e-5, "delay_us": 5e5, "period_us": 1e6, "window": 2, "goal": "fq", "messages": "time"},
-            {"link_gbps": 2.4e-5, "delay_us": 5e5, "period_us": 1.5e6, "buffer": 2, "mark_at": 1}
+            {"link_gbps": 2.4e-5, "delay_us": 5e5, "period_us": 6e6, "buffer": 2, "mark_at": 1}
             | {"transport": "dctcp", "min_rto_us": 1e6},
         ),
         frozen=[
