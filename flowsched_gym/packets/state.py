@@ -144,9 +144,11 @@ class PacketEventKind(IntEnum):
     """A flow, its request for a token, or a packet by itself, arrives; several by their ids."""
     START = 4
     """A flow that has been granted a token gets it, and begins; or one goes on to its next stage before it sends."""
-    PERIOD_END = 5
+    OVER = 5
+    """The last flow is over, and so is all else of the instant: no period begins."""
+    PERIOD_END = 6
     """A period ends and the next one begins."""
-    DECISION = 6
+    DECISION = 7
     """An agent decides."""
-    CHOICE = 7
+    CHOICE = 8
     """An idle port chooses the packet that it sends next."""

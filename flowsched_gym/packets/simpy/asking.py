@@ -63,6 +63,7 @@ class FlowSimulation(Episode, DetectingReplay):
         self._links = self.network.links
         self._active: list[int] = []
         self._waiting: list[int] = []
+        self._is_over = not workload.num_flows
         self._periods: Periods | None = None
         self._contest = Contest(self.state, self._controls, self._links, on_touch=self._request_decision)
         if setup.period is not None:
@@ -86,7 +87,7 @@ class FlowSimulation(Episode, DetectingReplay):
 
     def run(self, until: float | None = None) -> None:
         """Runs until an agent has to act, or all flows are over."""
-        while self.pending is None and not self.finished:
+        while self.pending is None and not self._is_over:
             self.env.step()
 
     def begin(self, row: int) -> None:
@@ -104,6 +105,11 @@ class FlowSimulation(Episode, DetectingReplay):
         self._leave(row)
         if self._periods is not None:
             self._periods.count()
+        if self.finished:  # what happens in the same instant still counts
+            self.env.at(self.env.now, PacketEventKind.OVER).callbacks.append(self._note_over)
+
+    def _note_over(self, _: Event) -> None:
+        self._is_over = True
 
     def decision(self, flows: Rows, episodes: Rows) -> PacketDecision:
         """Lays out what is asked, with what the rules keep of flows and episodes, columns by name."""
