@@ -23,6 +23,7 @@ SUITE: Final = load_suite("standard")
 Ways = Callable[[dict[str, Any]], dict[str, dict[str, Any]]]
 NUM_EPISODES: Final = 10
 ARTEMIS: Final = ("skip-late", "feasible-first", "sjf", "lifo", "edf", "random")
+POSTPONE: Final = ("postpone-late", "skip-late", "sjf", "lifo", "edf", "random")
 ORDERS: Final = ("vdg", "srpt", "sjf", "fifo", "random")
 ROUTES: Final = ("memr", "conga", "least-loaded", "ecmp", "random")
 THRESHOLDS: Final = ("qlas", "mismatched", "equal", "pias", "random")
@@ -32,7 +33,10 @@ SETTINGS: Final[dict[str, tuple[str, ...]]] = {
     "artemis-thesis-wait": ("paced", "lifo", "skip-late", "feasible-first", "edf", "random"),
     "artemis-thesis-a2-wait": ("paced", "lifo", "skip-late", "feasible-first", "edf", "random"),
     "artemis-heavy": ARTEMIS,
-    "artemis-heavy-postpone": ("postpone-late", "skip-late", "sjf", "lifo", "edf", "random"),
+    "artemis-heavy-postpone": POSTPONE,
+    "artemis-heavy-a2-postpone": POSTPONE,
+    "artemis-uniform-postpone": POSTPONE,
+    "artemis-multi-postpone": POSTPONE,
     "artemis-changing": ARTEMIS,
     "artemis-background": ("skip-late:base=feasible-first,margin_ms=2.2", *ARTEMIS),
     "artemis-applications": ("sjf", "skip-late", "feasible-first", "lifo", "edf", "random"),
