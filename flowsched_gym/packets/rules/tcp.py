@@ -376,27 +376,17 @@ def _first_rto(min_rto: float, s: Any) -> float:
     return max(min_rto, s.srtt + VARIANCES * s.variance) if s.srtt == s.srtt else min_rto
 
 
-def new_sender(
-    first: int,
-    last: int,
-    *,
-    window: float,
-    min_rto: float,
-    due: float,
-    part: float,
-    packet_part: float,
-    room: int,
-    can_lose: bool,
-) -> tuple[Any, ...]:
+def new_sender(first: int, last: int, *, min_rto: float, can_lose: bool, **own: float) -> tuple[Any, ...]:
     """Makes the state of a sender that has sent nothing, in the order of ``SENDER``.
 
-    One that cannot lose anything looks for no losses behind others that have been delivered.
+    Its ``own`` are ``window``, ``room``, ``due``, ``part`` and ``packet_part``. One that cannot lose anything looks for
+    no losses behind others that have been delivered.
     """
     values: dict[str, Any] = dict.fromkeys(SENDER.names or (), 0)
     values |= {"first": first, "last": last, "una": first, "next": first, "lost_from": first}
-    values |= {"top1": NO_SEGMENT, "top2": NO_SEGMENT, "top3": NO_SEGMENT, "latest": NO_SEGMENT, "window": window}
-    values |= {"round_end": first, "train_end": first, "missing": first, "share": 1.0, "rto": min_rto, "room": room}
-    values |= {"edge": first if can_lose else last, "due": due, "part": part, "packet_part": packet_part}
+    values |= {"top1": NO_SEGMENT, "top2": NO_SEGMENT, "top3": NO_SEGMENT, "latest": NO_SEGMENT, "share": 1.0}
+    values |= {"round_end": first, "train_end": first, "missing": first, "rto": min_rto, **own}
+    values |= {"edge": first if can_lose else last}
     values |= dict.fromkeys(("slow_start_end", "deadline", "least_rtt", "train_rtt"), np.inf)
     values |= {"train_last": -np.inf}
     values |= dict.fromkeys(("srtt", "variance", "syn_time", "epoch"), np.nan)
