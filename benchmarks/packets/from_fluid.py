@@ -35,7 +35,7 @@ SETTINGS: Final[dict[str, tuple[str, ...]]] = {
     "artemis-heavy": ARTEMIS,
     "artemis-heavy-postpone": POSTPONE,
     "artemis-heavy-a2-postpone": POSTPONE,
-    "artemis-uniform-postpone": POSTPONE,
+    "artemis-uniform-postpone": ("postpone-late:base=feasible-first,margin_ms=4", *POSTPONE),
     "artemis-multi-postpone": POSTPONE,
     "artemis-changing": ARTEMIS,
     "artemis-background": ("skip-late:base=feasible-first,margin_ms=2.2", *ARTEMIS),
