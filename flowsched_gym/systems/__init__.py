@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple, Self
 __all__ = [
     "NOTHING",
     "OPTIONS",
+    "SAME_LEVEL",
     "SEARCH",
     "Ability",
     "Action",
@@ -114,6 +115,7 @@ class PolicySpec:
         requires: Arguments without which the environment does not offer the policy's actions.
         ability: Its actions, and the information that it uses.
         base: Name of the policy that it goes on by, unless an option says otherwise.
+        ranges: Options that are tuned, with the least number that is tried, the default and the largest.
     """
 
     name: str
@@ -124,6 +126,7 @@ class PolicySpec:
     requires: Mapping[str, object] = field(default_factory=dict)
     ability: Ability = NOTHING
     base: str | None = None
+    ranges: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
 
 
 def policies_of(
@@ -162,6 +165,17 @@ SEARCH: Final = (
     ),
 )
 """The planner of environments in which an agent chooses among slots."""
+
+
+SAME_LEVEL: Final = PolicySpec(
+    name="same",
+    description="one number for every threshold, always: a constant that is tuned",
+    target="flowsched_gym.envs.policies.thresholds:SameLevel",
+    options={"level": "the number, -1 to 1, 0"},
+    ability=Ability.of(("thresholds",), ("traffic",)),
+    ranges={"level": (-1.0, 0.0, 1.0)},
+)
+"""The simplest rule of environments in which an agent sets thresholds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,9 +4,11 @@ from abc import abstractmethod
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from gymnasium import spaces
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, ObservationArray
-from flowsched_gym.core.errors import SpaceMismatchError
+from flowsched_gym.core.checks import check_number
+from flowsched_gym.core.errors import ConfigError, SpaceMismatchError
 from flowsched_gym.envs.thresholds import ThresholdScale
 
 
@@ -33,6 +35,41 @@ class RandomThresholds:
         """Draws an action for each observation; see ``Policy``."""
         shape = (*np.shape(observation)[:-1], self._length)
         return (2.0 * self._rng.random(shape) - 1.0).astype(np.float32), state
+
+
+class SameLevel:
+    """The same number, -1 to 1, for every threshold of every period: a constant that is tuned.
+
+    Args:
+        length: Numbers of an action.
+        level: The number: -1 is the smallest threshold of the scale, or the smallest step, and 1 the largest.
+    """
+
+    pure: ClassVar[bool] = True
+
+    def __init__(self, length: int, *, level: float = 0.0) -> None:
+        self._action = np.full(length, check_number("level", level), dtype=np.float32)
+        if not -1.0 <= level <= 1.0:
+            raise ConfigError(f"level is {level:g}: it must be from -1 to 1")
+
+    @classmethod
+    def for_env(cls, env: Any, *, seed: int = 0, level: float = 0.0) -> Self:
+        """Makes the policy for an environment, single or vector, whose actions are numbers."""
+        base = env.unwrapped
+        space = getattr(base, "single_action_space", base.action_space)
+        if not isinstance(space, spaces.Box):
+            raise ConfigError(f"actions are {space}: the policy needs numbers from -1 to 1")
+        return cls(space.shape[0], level=level)
+
+    def predict(
+        self,
+        observation: ObservationArray,
+        state: Any = None,
+        episode_start: BoolArray | None = None,
+        deterministic: bool = False,
+    ) -> tuple[ObservationArray, Any]:
+        """Returns the action, once for each observation; see ``Policy``."""
+        return np.broadcast_to(self._action, (*np.shape(observation)[:-1], len(self._action))).copy(), state
 
 
 class FixedThresholds:

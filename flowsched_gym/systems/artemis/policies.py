@@ -112,7 +112,7 @@ class Paced(LayoutPolicy):
     @classmethod
     def for_env(cls, env: Any, *, seed: int = 0, base: str = "lifo", active: int = 5) -> Self:
         """Makes the policy for an environment with ``defer="wait"``, and no other, with a base of this name."""
-        _check_defer(env, "paced", Defer.WAIT)
+        check_defer(env, "paced", Defer.WAIT)
         return cls(_base_of(env, base), active=active, num_tokens=attribute_of(env, "config").k)
 
     def choose(self, batch: ObservationArray) -> IntArray:
@@ -184,7 +184,7 @@ class PostponeLate(_SlackRule):
     @classmethod
     def for_env(cls, env: Any, *, seed: int = 0, base: str = "fifo", margin_ms: float = 5.0) -> Self:
         """Makes the policy for an environment with ``defer="to-back"``; see ``SkipLate.for_env``."""
-        _check_defer(env, "postpone-late", Defer.TO_BACK)
+        check_defer(env, "postpone-late", Defer.TO_BACK)
         return super().for_env(env, base=base, margin_ms=margin_ms)
 
     def choose(self, batch: ObservationArray) -> IntArray:
@@ -225,7 +225,8 @@ def feasible_slot(
                     best, best_is_hopeless, action[row] = left, hopeless, slot
 
 
-def _check_defer(env: Any, policy: str, needed: Defer) -> None:
+def check_defer(env: Any, policy: str, needed: Defer) -> None:
+    """Refuses an environment that does not offer what a policy needs."""
     given = attribute_of(env, "config").defer
     if given is not needed:
         raise ConfigError(f"policy {policy} needs defer={needed}: the environment was made with defer={given}")

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from flowsched_gym.systems import Ability, EnvironmentSpec, SystemSpec, policies_of
+from flowsched_gym.systems import SAME_LEVEL, Ability, EnvironmentSpec, SystemSpec, policies_of
 
 __all__ = ["SYSTEM"]
 
@@ -53,32 +53,35 @@ THRESHOLDS: Final = EnvironmentSpec(
     metric="mean_fct",
     ability=Ability.of(("thresholds",), ("finished flows", "queues")),
     trained=Ability.of(information=("traffic",)),
-    policies=policies_of(
-        "flowsched_gym.systems.auto.thresholds.policies",
-        {
-            "random": (
-                "flowsched_gym.envs.policies.thresholds:RandomThresholds",
-                "any thresholds, drawn anew in each period",
-                (),
-            ),
-            "qlas": (
-                "BestThresholds",
-                "the best thresholds in theory for the sizes and the load of each cluster",
-                ("traffic",),
-            ),
-            "pias": (
-                "PiasThresholds",
-                "PIAS's sum-of-ratios rule, in closed form, for the sizes and the load of each cluster",
-                ("traffic",),
-            ),
-            "mismatched": (
-                "MismatchedThresholds",
-                "the best thresholds for other sizes: data mining for web search, web search for all others",
-                ("traffic",),
-            ),
-            "equal": ("EqualSteps", "equal steps on a logarithmic scale", ()),
-        },
-        actions=("thresholds",),
+    policies=(
+        *policies_of(
+            "flowsched_gym.systems.auto.thresholds.policies",
+            {
+                "random": (
+                    "flowsched_gym.envs.policies.thresholds:RandomThresholds",
+                    "any thresholds, drawn anew in each period",
+                    (),
+                ),
+                "qlas": (
+                    "BestThresholds",
+                    "the best thresholds in theory for the sizes and the load of each cluster",
+                    ("traffic",),
+                ),
+                "pias": (
+                    "PiasThresholds",
+                    "PIAS's sum-of-ratios rule, in closed form, for the sizes and the load of each cluster",
+                    ("traffic",),
+                ),
+                "mismatched": (
+                    "MismatchedThresholds",
+                    "the best thresholds for other sizes: data mining for web search, web search for all others",
+                    ("traffic",),
+                ),
+                "equal": ("EqualSteps", "equal steps on a logarithmic scale", ()),
+            },
+            actions=("thresholds",),
+        ),
+        SAME_LEVEL,
     ),
 )
 

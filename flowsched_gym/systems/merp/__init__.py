@@ -34,6 +34,18 @@ ORDER: Final = EnvironmentSpec(
             target="flowsched_gym.systems.merp.order.policies:VirtualDeadlines",
             ability=Ability.of(("order",), ("sizes", "bytes left", "slowdowns")),
         ),
+        PolicySpec(
+            name="most-delayed",
+            description="the largest slowdown, so far and if the flow were last, less its wait, by tuned numbers",
+            target="flowsched_gym.systems.merp.order.policies:MostDelayed",
+            options={
+                "so_far": "weight of the square of the slowdown so far, 1",
+                "if_last": "weight of the slowdown if it were last, 0.3",
+                "waiting": "weight of the time since its arrival, 0.5",
+            },
+            ability=Ability.of(("order",), ("sizes", "bytes left", "slowdowns")),
+            ranges={"so_far": (-2.0, 1.0, 2.0), "if_last": (-2.0, 0.3, 2.0), "waiting": (-2.0, 0.5, 2.0)},
+        ),
     ),
 )
 

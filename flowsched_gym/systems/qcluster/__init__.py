@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from flowsched_gym.systems import Ability, EnvironmentSpec, SystemSpec, policies_of
+from flowsched_gym.systems import SAME_LEVEL, Ability, EnvironmentSpec, SystemSpec, policies_of
 
 __all__ = ["SYSTEM"]
 
@@ -16,27 +16,30 @@ PORT: Final = EnvironmentSpec(
     baselines=("opt", "geometric", "adaptive", "constant"),
     ability=Ability.of(("thresholds",), ("finished messages", "queues")),
     trained=Ability.of(information=("traffic",)),
-    policies=policies_of(
-        "flowsched_gym.systems.qcluster.policies",
-        {
-            "random": ("RandomAction", "any thresholds, or any rule, drawn anew in each period", ()),
-            "arithmetic": ("ArithmeticRule", "arithmetic means of neighbouring queues' weights", ("queues",)),
-            "geometric": ("GeometricRule", "geometric means of these", ("queues",)),
-            "harmonic": ("HarmonicRule", "harmonic means of these", ("queues",)),
-            "adaptive": (
-                "AdaptiveRule",
-                "thresholds that let queues hold equally many packets, over their weights",
-                ("queues",),
-            ),
-            "opt": ("BestThresholds", "PIAS's thresholds for the sizes and the load of the workload", ("traffic",)),
-            "wst": (
-                "WorstThresholds",
-                "thresholds with most packets in the first queue, and most others in the last",
-                ("traffic",),
-            ),
-            "constant": ("ConstantThresholds", "thresholds between QCluster's first weights", ()),
-        },
-        actions=("thresholds",),
+    policies=(
+        *policies_of(
+            "flowsched_gym.systems.qcluster.policies",
+            {
+                "random": ("RandomAction", "any thresholds, or any rule, drawn anew in each period", ()),
+                "arithmetic": ("ArithmeticRule", "arithmetic means of neighbouring queues' weights", ("queues",)),
+                "geometric": ("GeometricRule", "geometric means of these", ("queues",)),
+                "harmonic": ("HarmonicRule", "harmonic means of these", ("queues",)),
+                "adaptive": (
+                    "AdaptiveRule",
+                    "thresholds that let queues hold equally many packets, over their weights",
+                    ("queues",),
+                ),
+                "opt": ("BestThresholds", "PIAS's thresholds for the sizes and the load of the workload", ("traffic",)),
+                "wst": (
+                    "WorstThresholds",
+                    "thresholds with most packets in the first queue, and most others in the last",
+                    ("traffic",),
+                ),
+                "constant": ("ConstantThresholds", "thresholds between QCluster's first weights", ()),
+            },
+            actions=("thresholds",),
+        ),
+        SAME_LEVEL,
     ),
 )
 

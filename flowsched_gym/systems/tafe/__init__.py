@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from flowsched_gym.systems import SEARCH, Ability, EnvironmentSpec, SystemSpec, policies_of
+from flowsched_gym.systems import SAME_LEVEL, SEARCH, Ability, EnvironmentSpec, PolicySpec, SystemSpec, policies_of
 
 __all__ = ["SYSTEM"]
 
@@ -56,6 +56,17 @@ TASKS: Final = EnvironmentSpec(
             },
             actions=("order",),
         ),
+        PolicySpec(
+            name="johnson",
+            description="that task, and sooner flows that are soon done with a CPU and have much to send",
+            target="flowsched_gym.systems.tafe.tasks.policies:Johnson",
+            options={
+                "remaining": "weight of what the flow's stage has left, beside its task's work, 1",
+                "unsent": "weight of what it has still to send, which is taken away, 1",
+            },
+            ability=Ability.of(("order",), ("bytes left",)),
+            ranges={"remaining": (-2.0, 1.0, 3.0), "unsent": (-2.0, 1.0, 3.0)},
+        ),
     ),
 )
 
@@ -70,20 +81,23 @@ THRESHOLDS: Final = EnvironmentSpec(
     metric="mean_tct",
     ability=Ability.of(("thresholds",), ("finished tasks", "queues")),
     trained=Ability.of(information=("traffic",)),
-    policies=policies_of(
-        "flowsched_gym.systems.tafe.thresholds.policies",
-        {
-            "random": (
-                "flowsched_gym.envs.policies.thresholds:RandomThresholds",
-                "any thresholds, drawn anew in each period",
-                (),
-            ),
-            "constant": ("EqualSteps", "equal steps on a logarithmic scale", ()),
-            "tenfold": ("TenfoldThresholds", "100 KB, then ten times the threshold before: Aalo's spacing", ()),
-            "thirds": ("Thirds", "the largest task over the number of queues", ("traffic",)),
-            "paper": ("PaperThresholds", "the mean task, and 3/4 of the largest (TAFE, section V-B)", ("traffic",)),
-        },
-        actions=("thresholds",),
+    policies=(
+        *policies_of(
+            "flowsched_gym.systems.tafe.thresholds.policies",
+            {
+                "random": (
+                    "flowsched_gym.envs.policies.thresholds:RandomThresholds",
+                    "any thresholds, drawn anew in each period",
+                    (),
+                ),
+                "constant": ("EqualSteps", "equal steps on a logarithmic scale", ()),
+                "tenfold": ("TenfoldThresholds", "100 KB, then ten times the threshold before: Aalo's spacing", ()),
+                "thirds": ("Thirds", "the largest task over the number of queues", ("traffic",)),
+                "paper": ("PaperThresholds", "the mean task, and 3/4 of the largest (TAFE, section V-B)", ("traffic",)),
+            },
+            actions=("thresholds",),
+        ),
+        SAME_LEVEL,
     ),
 )
 

@@ -1,13 +1,16 @@
 """Heuristics that only the ordering of MERP has."""
 
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray, ObservationArray
+from flowsched_gym.core.checks import check_number
+from flowsched_gym.envs.columns import Layout
 from flowsched_gym.envs.policies import SlotPolicy
+from flowsched_gym.envs.policies.policy import attribute_of
 from flowsched_gym.envs.policies.slots import SlotColumn, decoded
-from flowsched_gym.machine_code.decorators import allocating_rule
+from flowsched_gym.machine_code.decorators import allocating_rule, rule
 
 
 class VirtualDeadlines(SlotPolicy):
@@ -47,6 +50,72 @@ class VirtualDeadlineRecord(NamedTuple):
     ) -> None:
         """Writes the slot."""
         virtual_deadline_slot(observation.reshape((1, -1)), self.size, self.remaining, self.so_far, self.stride, action)
+
+
+class MostDelayed(SlotPolicy):
+    """The flow with the largest ``so_far * s^2 + if_last * l - waiting * w``, by numbers that are tuned.
+
+    ``s`` is its slowdown so far, ``l`` that if it were served last and ``w`` the time since its arrival, all as they
+    are encoded in the observation, 0 to 1: what differs among large ones counts little.
+    """
+
+    pure: ClassVar[bool] = True
+    needs = ("slowdown_so_far", "slowdown_if_last", "waiting")
+
+    def __init__(self, layout: Layout, so_far: float, if_last: float, waiting: float) -> None:
+        super().__init__(layout)
+        self._weights = (check_number("so_far", so_far), check_number("if_last", if_last))
+        self._weights += (check_number("waiting", waiting),)
+
+    @classmethod
+    def for_env(
+        cls, env: Any, *, seed: int = 0, so_far: float = 1.0, if_last: float = 0.3, waiting: float = 0.5
+    ) -> Self:
+        """Makes the policy for an environment, with its weights."""
+        return cls(attribute_of(env, "layout"), so_far, if_last, waiting)
+
+    def record(self) -> "MostDelayedRecord":
+        """Returns the rule with its columns and weights."""
+        return MostDelayedRecord(self.size_at, *self.needed_at, self.stride, *self._weights)
+
+    def choose(self, batch: ObservationArray) -> IntArray:
+        """Compares the sums."""
+        action = np.empty(len(batch), dtype=np.int64)
+        most_delayed_slot(batch, self.record(), action)
+        return action
+
+
+class MostDelayedRecord(NamedTuple):
+    """The rule ``most_delayed_slot`` of one observation, as machine code asks it; see ``WeightedPolicy``."""
+
+    size_at: int
+    so_far_at: int
+    if_last_at: int
+    waiting_at: int
+    stride: int
+    so_far: float
+    if_last: float
+    waiting: float
+
+    def choose(
+        self, weights: FloatArray, observation: ObservationArray, mask: BoolArray, scratch: FloatArray, action: IntArray
+    ) -> None:
+        """Writes the slot."""
+        most_delayed_slot(observation.reshape((1, -1)), self, action)
+
+
+@rule
+def most_delayed_slot(observation: ObservationArray, asked: MostDelayedRecord, action: IntArray) -> None:
+    """Chooses the occupied slot with the largest sum, the oldest of equals."""
+    for row in range(len(observation)):
+        best, action[row] = -np.inf, 0
+        for slot, offset in enumerate(range(0, observation.shape[1] - asked.size_at, asked.stride)):
+            if observation[row, asked.size_at + offset] > 0.0:
+                so_far = np.float64(observation[row, asked.so_far_at + offset])
+                delay = asked.so_far * so_far * so_far + asked.if_last * observation[row, asked.if_last_at + offset]
+                delay -= asked.waiting * observation[row, asked.waiting_at + offset]
+                if delay > best:
+                    best, action[row] = delay, slot
 
 
 @allocating_rule

@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Final, NamedTuple, Self
 import numpy as np
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray, ObservationArray
+from flowsched_gym.core.checks import check_number
 from flowsched_gym.envs.columns import Layout
 from flowsched_gym.envs.policies import RandomSlot, SlotPolicy, SmallestColumn, SmallestRemaining
 from flowsched_gym.envs.policies.policy import attribute_of
@@ -59,46 +60,71 @@ class LeastWork(SlotPolicy):
 
     pure: ClassVar[bool] = True
     occupied: ClassVar[str] = "present"
-    needs = ("task_left", "task_cpu_left")
+    needs = ("task_left", "task_cpu_left", "remaining", "unsent")
+    own_weights: tuple[float, float] = (0.0, 0.0)
+    """What the rest of the flow's stage, and the bytes that it has still to send, count besides."""
 
     def record(self) -> "LeastWorkRecord":
         """Returns the rule with its columns."""
-        left, cpu_left = map(self.slot_column, self.needs)
-        return LeastWorkRecord(self.size_at, left, cpu_left, self.stride)
+        return LeastWorkRecord(self.size_at, self.stride, *map(self.slot_column, self.needs), *self.own_weights)
 
     def choose(self, batch: ObservationArray) -> IntArray:
         """Compares the sums."""
         action = np.empty(len(batch), dtype=np.int64)
-        least_work_slot(batch, *self.record(), action)
+        least_work_slot(batch, self.record(), action)
         return action
+
+
+class Johnson(LeastWork):
+    """The least work of the task, more for what the flow's stage has left, less for what it has still to send.
+
+    Johnson's rule for two machines in a row does jobs first that are short on the first machine and long on the
+    second: a flow that is soon done with its CPU, and then keeps the links busy, goes before one that is not.
+    """
+
+    pure: ClassVar[bool] = True
+
+    @classmethod
+    def for_env(cls, env: Any, *, seed: int = 0, remaining: float = 1.0, unsent: float = 1.0) -> Self:
+        """Makes the policy for an environment, with the weights of both."""
+        made = cls(attribute_of(env, "layout"))
+        made.own_weights = (check_number("remaining", remaining), -check_number("unsent", unsent))
+        return made
 
 
 class LeastWorkRecord(NamedTuple):
     """The rule ``least_work_slot`` of one observation, as machine code asks it; see ``WeightedPolicy``."""
 
-    size_at: int
+    present_at: int
+    stride: int
     left: SlotColumn
     cpu_left: SlotColumn
-    stride: int
+    remaining: SlotColumn
+    unsent: SlotColumn
+    remaining_weight: float
+    unsent_weight: float
 
     def choose(
         self, weights: FloatArray, observation: ObservationArray, mask: BoolArray, scratch: FloatArray, action: IntArray
     ) -> None:
         """Writes the slot."""
-        least_work_slot(observation.reshape((1, -1)), self.size_at, self.left, self.cpu_left, self.stride, action)
+        least_work_slot(observation.reshape((1, -1)), self, action)
 
 
 @rule
-def least_work_slot(
-    observation: ObservationArray, size_at: int, left: SlotColumn, cpu_left: SlotColumn, stride: int, action: IntArray
-) -> None:
+def least_work_slot(observation: ObservationArray, asked: LeastWorkRecord, action: IntArray) -> None:
     """Chooses the flow with the least sum, in usual flows: what one takes at line rate is the scale of times."""
     for row in range(len(observation)):
         least, action[row] = np.inf, 0
-        for slot, offset in enumerate(range(0, observation.shape[1] - size_at, stride)):
-            if observation[row, size_at + offset] > 0.0:
-                work = decoded(observation, row, offset, left) / left.scale
-                work += decoded(observation, row, offset, cpu_left) / cpu_left.scale
+        for slot, offset in enumerate(range(0, observation.shape[1] - asked.present_at, asked.stride)):
+            if observation[row, asked.present_at + offset] > 0.0:
+                work = decoded(observation, row, offset, asked.left) / asked.left.scale
+                work += decoded(observation, row, offset, asked.cpu_left) / asked.cpu_left.scale
+                if asked.remaining_weight != 0.0:
+                    own = decoded(observation, row, offset, asked.remaining) / asked.remaining.scale
+                    work += asked.remaining_weight * own
+                if asked.unsent_weight != 0.0:
+                    work += asked.unsent_weight * decoded(observation, row, offset, asked.unsent) / asked.unsent.scale
                 if work < least:
                     least, action[row] = work, slot
 

@@ -1,0 +1,134 @@
+"""Tunes the numbers of a rule to a setting, by CMA-ES on training episodes."""
+
+import math
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core.checks import check_integer
+from flowsched_gym.core.errors import ConfigError, MissingDependencyError, listed
+from flowsched_gym.core.seeding import SeedStreams
+from flowsched_gym.evaluation.runner import Progress, evaluate
+from flowsched_gym.flows.metrics import SMALLER_IS_BETTER
+from flowsched_gym.players import find_player
+from flowsched_gym.registration import find_environment
+from flowsched_gym.systems import OPTIONS
+
+FIRST_TRAINING_SEED: Final = 2**32
+"""Seeds from here on are for training: none of a suite's validation or test episodes is among them."""
+LAST_MEANS: Final = 4
+"""Means of the last generations among which, and the rule as it was given, one is kept."""
+FINAL_EPISODES: Final = 4
+"""Times as many episodes, none of them seen before, decide which one is kept."""
+SIGMA: Final = 0.25
+"""Standard deviation of the first generation, in ranges."""
+DIGITS: Final = 3
+
+
+class TunedRule(NamedTuple):
+    """What a search has found.
+
+    Attributes:
+        policy: The rule with its options, as ``find_player`` reads it; that which was given where none was better.
+        value: Its mean metric in episodes that no other choice was made by, and that of the given rule.
+        given: The same of the rule as it was given.
+        metric: The environment's metric.
+    """
+
+    policy: str
+    value: float
+    given: float
+    metric: str
+
+
+def tune_rule(
+    environment: str,
+    policy: str,
+    *,
+    kwargs: Mapping[str, Any] | None = None,
+    trials: int = 200,
+    episodes: int = 32,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> TunedRule:
+    """Finds numbers for a rule of an environment with which its metric is best in training episodes.
+
+    All options of the rule that have a range (``PolicySpec.ranges``) are searched; those given in ``policy`` as numbers
+    are where the search begins, and the others stay as they are given. Each generation plays episodes of its own. At
+    the end the rule as it was given and the last means play ``FINAL_EPISODES`` times as many further episodes, and the
+    best is kept; the values are those of a last set of as many.
+
+    Args:
+        environment: Id.
+        policy: Name of a rule, with options or without.
+        kwargs: Arguments of the environment.
+        trials: Rules that are tried at least, >= 1.
+        episodes: Episodes that each of them plays, >= 1.
+        seed: Seed of the search and of the episodes.
+        progress: Called with the trials that have been made and all of them.
+
+    Raises:
+        ConfigError: The policy is no rule of the environment, or has no number to tune.
+        MissingDependencyError: ``cma`` is not installed.
+    """
+    check_integer("trials", trials, at_least=1)
+    check_integer("episodes", episodes, at_least=1)
+    spec = find_environment(environment)
+    player = find_player(policy, spec, kwargs or {})
+    name = policy.partition(OPTIONS)[0]
+    ranges = spec.named_policies[name].ranges if player.is_heuristic else {}
+    if not ranges:
+        tuned = listed(name, [each.name for each in spec.policies if each.ranges])
+        raise ConfigError(f"policy is {policy!r}: it has no numbers to tune; {spec.id} has {tuned}")
+    try:
+        import cma  # noqa: PLC0415 - an optional part, slow to import
+    except ImportError:
+        raise MissingDependencyError("cma", extra="train", purpose="tune rules") from None
+    low, usual, high = np.array(list(ranges.values()), dtype=np.float64).T
+    whole = [all(isinstance(bound, int) for bound in bounds) for bounds in ranges.values()]
+    streams = SeedStreams(seed)
+    # What follows the other options in ``policy``, such as its base.
+    fixed = {key: value for key, value in player.options.items() if key not in ranges}
+
+    def named(point: FloatArray) -> str:
+        numbers = low + np.clip(point[: len(low)], 0.0, 1.0) * (high - low)
+        texts = [f"{round(x)}" if is_whole else f"{x:.{DIGITS}g}" for x, is_whole in zip(numbers, whole, strict=True)]
+        chosen = {**fixed, **dict(zip(ranges, texts, strict=True))}
+        return f"{name}{OPTIONS}{','.join(f'{key}={_text(value)}' for key, value in chosen.items())}"
+
+    def value_of(text: str, purpose: str, count: int) -> float:
+        rng = streams[purpose]
+        seeds = [FIRST_TRAINING_SEED + int(each) for each in rng.integers(2**62, size=count)]
+        arguments = {**find_player(text, spec).arguments(kwargs or {}), "engine": "compiled"}
+        result = evaluate(spec, text, episodes=count, seed=seeds, kwargs=arguments)
+        return result.interval(spec.metric).mean
+
+    sign = 1.0 if spec.metric in SMALLER_IS_BETTER else -1.0
+    rng = streams["weights"]
+    begin = [float(player.options.get(key, number)) for key, number in zip(ranges, usual, strict=True)]
+    start = np.full(max(2, len(low)), 0.5)  # CMA-ES needs two numbers: a second one changes nothing
+    start[: len(low)] = np.clip((begin - low) / (high - low), 0.0, 1.0)
+    how = {"bounds": [0.0, 1.0], "seed": np.nan, "randn": lambda *shape: rng.standard_normal(shape), "verbose": -9}
+    search = cma.CMAEvolutionStrategy(start, SIGMA, how)
+    generations = math.ceil(trials / search.popsize)
+    means: list[str] = []
+    for generation in range(generations):
+        points = search.ask()
+        costs = []
+        for point in points:
+            costs.append(sign * value_of(named(point), f"generation {generation}", episodes))
+            if progress is not None:
+                progress(generation * search.popsize + len(costs), generations * search.popsize)
+        search.tell(points, costs)
+        means.append(named(np.asarray(search.mean)))
+    tried = [policy, *dict.fromkeys(means[-LAST_MEANS:])]
+    best = min(tried, key=lambda text: sign * value_of(text, "choice", FINAL_EPISODES * episodes))
+    value, given = (value_of(text, "result", FINAL_EPISODES * episodes) for text in (best, policy))
+    return TunedRule(best, value, given, spec.metric)
+
+
+def _text(value: object) -> str:
+    """Writes an option as it is read."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
