@@ -32,8 +32,9 @@ from flowsched_gym.evaluation import (
 from flowsched_gym.evaluation.result_checks import INTERVAL_FIELDS
 from flowsched_gym.evaluation.results import check_label, check_printable
 from flowsched_gym.evaluation.runner import check_seeds, with_networks_read
+from flowsched_gym.evaluation.tuning import tune_rule
 from flowsched_gym.evaluation.written import column_of, there
-from flowsched_gym.flows.metrics import unit_of
+from flowsched_gym.flows.metrics import merit, unit_of
 from flowsched_gym.leaderboard import Table, acting, metrics_beside
 from flowsched_gym.players import Player, arguments_of_agents, find_player, told_apart
 from flowsched_gym.registration import find_environment
@@ -90,6 +91,25 @@ def run(options: argparse.Namespace) -> None:
         print(f"--all shows {hidden} more metrics.")
     if 1 < options.episodes < MIN_EPISODES:
         print(f"Intervals need at least {MIN_EPISODES} episodes.")
+
+
+def run_tune_rule(options: argparse.Namespace) -> None:
+    """Tunes each rule, and prints what was found, the best one first."""
+    spec, kwargs = find_environment(options.environment), key_values("--kwarg", options.kwarg)
+    found = []
+    how = {"kwargs": kwargs, "trials": options.trials, "episodes": options.episodes, "seed": options.seed}
+    with standard_output_kept_clean(), ProgressBar("tuning rules") as progress:
+        for number, policy in enumerate(options.policy):
+            tell: Progress = lambda done, each, of=number: progress(of * each + done, len(options.policy) * each)  # noqa: E731
+            found.append(tune_rule(spec.id, policy, progress=tell, **how))
+    found.sort(key=lambda rule: -merit(spec.metric, rule.value))
+    if options.json:
+        print_json({"environment": spec.id, "kwargs": kwargs, "rules": [rule._asdict() for rule in found]})
+        return
+    shown = column_of(spec.metric)
+    columns = ("rule", shown.label, "as given")
+    rows = [(rule.policy, shown.write(rule.value), shown.write(rule.given)) for rule in found]
+    print(Table(columns=columns, rows=tuple(rows)).text(), end="")
 
 
 def players_of(options: argparse.Namespace, spec: EnvironmentSpec) -> tuple[list[Player], dict[str, object]]:

@@ -21,6 +21,8 @@ from flowsched_gym.cli.arguments import (
 
 DEFAULT_EPISODES: Final = 20
 """Enough for intervals, and paired with those of another policy by their seeds."""
+DEFAULT_TRIALS: Final = 200
+DEFAULT_TRIAL_EPISODES: Final = 32
 DEFAULT_TOPOLOGY: Final = "one-link"
 DEFAULT_SUITE: Final = "standard"
 LOCAL, RAY = "local", "ray"
@@ -156,6 +158,23 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
     add("--explain", **FLAG, help="print the weights of a model trained by algorithm=cmaes as a rule")
     add_json(parser, "the results")
     add("--out", metavar="FILE", help="file for all results (.json) or the table (.csv)")
+
+
+def _add_tune_rule(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = (
+        "Tunes the numbers of a rule by CMA-ES on training episodes, and prints it as --policy reads it. Options given "
+        "are where the search begins; those that are no numbers stay. `flowsched list` names rules."
+    )
+    add = parser.add_argument
+    add("environment", metavar="ENV_ID", help="environment, such as flowsched/Artemis-v0")
+    rules = "rule with numbers, such as in-time or skip-late:base=sjf; may be repeated: the best one comes first"
+    add("--policy", action="append", required=True, metavar="POLICY", help=rules)
+    add("--trials", type=positive_integer, default=DEFAULT_TRIALS, metavar="N", help=f"trials ({DEFAULT_TRIALS})")
+    per_trial = f"episodes of each trial ({DEFAULT_TRIAL_EPISODES})"
+    add("--episodes", type=positive_integer, default=DEFAULT_TRIAL_EPISODES, metavar="N", help=per_trial)
+    add_seed(parser, "seed of the search and of its episodes")
+    add_pairs(parser, "--kwarg", f"argument of the environment, such as workload=gather-heavy or k=3 {SEE_LIST}")
+    add_json(parser, "the rules")
 
 
 def _add_collect(parser: argparse.ArgumentParser) -> None:
@@ -375,6 +394,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     ),
     "network": Command("check a network file and draw it", _add_network, "flow_commands:run_network"),
     "evaluate": Command("run policies in an environment and compare them", _add_evaluate, "evaluate_command:run"),
+    "tune-rule": Command("tune the numbers of a rule to a setting", _add_tune_rule, "evaluate_command:run_tune_rule"),
     "collect": Command(
         "record the episodes of policies as a Minari dataset", _add_collect, "evaluate_command:run_collect"
     ),

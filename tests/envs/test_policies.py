@@ -195,6 +195,17 @@ def test_every_environment_has_a_policy_whose_weights_have_names(spec: Environme
     assert len(policy.features(env.layout)) == policy.num_weights > 0
 
 
+@pytest.mark.parametrize("env_id", [spec.id for spec in ENVIRONMENTS if "same" in spec.named_policies])
+def test_the_same_level_is_the_action_of_every_period(env_id: str) -> None:
+    envs = gym.make_vec(env_id, num_envs=2, **SHORT[env_id])
+    policy = make_policy("same:level=-0.3", envs)
+    actions, _ = policy.predict(envs.reset(seed=0)[0])
+    assert actions.shape == (2, *envs.single_action_space.shape)
+    assert (actions == np.float32(-0.3)).all()
+    with pytest.raises(ConfigError, match=r"level is 1\.5: it must be from -1 to 1"):
+        make_policy("same:level=1.5", envs)
+
+
 def test_what_cannot_be_played_is_refused() -> None:
     envs, policy, weights = made(*TO_BACK)
     for wrong, message in (

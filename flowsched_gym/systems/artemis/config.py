@@ -68,7 +68,7 @@ class Defer(StrEnum):
 class ArtemisConfig(LinkConfig):
     """The arguments of the Artemis environment."""
 
-    workload: WorkloadLike = field(default="gather-a1", kw_only=False, metadata=about_workload())
+    workload: WorkloadLike = field(default="gather-heavy", kw_only=False, metadata=about_workload())
     burst_rate: float | None = argument(
         None, none=OWN, between=BURST_RATES, unit="1/s", meaning="bursts per second and destination"
     )
@@ -85,8 +85,8 @@ class ArtemisConfig(LinkConfig):
     seconds: float | None = argument(
         None, none=OWN, between=DURATIONS, unit="s", meaning="length of the arrivals of an episode, in place of bursts"
     )
-    k: int = argument(10, at_least=1, unit="tokens", meaning="flows that a destination lets send at once")
-    f: int = argument(5, at_least=1, at_most=MOST_SLOTS, unit="slots", meaning="requests that the agent sees")
+    k: int = argument(3, at_least=1, unit="tokens", meaning="flows that a destination lets send at once")
+    f: int = argument(10, at_least=1, at_most=MOST_SLOTS, unit="slots", meaning="requests that the agent sees")
     transport: Choice[TransportName] = argument(
         TransportName.IDEAL, meaning="how a flow sends; lossy ones lose packets where a buffer overflows"
     )

@@ -18,11 +18,18 @@ CASES: Final = {
             {"link_gbps": 2.4e-4, "link_delay_us": 5e5, "k": 2, "f": 3, "transport": "tcp", "defer": "wait"},
         ),
         frozen=[
-            {},
+            {"workload": "gather-a1", "k": 10, "f": 5},
             {"workload": "gather-heavy", "k": 3, "f": 4, "bursts": 5, "transport": "tcp"}
             | {"reward": "lagged", "defer": "to-back"},
             {"workload": "gather-multi", "k": 2, "f": 3, "bursts": 6, "observation": "paper", "defer": "wait"},
-            {"workload": "artemis-thesis", "bursts": 15, "transport": "tcp-lossy-2018a", "defer": "wait"},
+            {
+                "workload": "artemis-thesis",
+                "k": 10,
+                "f": 5,
+                "bursts": 15,
+                "transport": "tcp-lossy-2018a",
+                "defer": "wait",
+            },
         ],
         pictures={
             "default": {},

@@ -14,6 +14,7 @@ from flowsched_gym.evaluation import make_environment
 from flowsched_gym.flows.decisions import OrderDecision
 from flowsched_gym.players import make_policy
 from flowsched_gym.systems.merp.order.env import MERPOrderEnv
+from flowsched_gym.systems.merp.order.policies import MostDelayed
 from flowsched_gym.workload import Workload
 from tests.envs.episodes import core, following, play
 from tests.exact import cases_of
@@ -142,6 +143,14 @@ def test_columns_say_what_the_flows_are() -> None:
     )
     assert env.step(1)[4]["time"] == pytest.approx(4.0)
     assert float(layout.context_column(env._observe(), "max_slowdown")) == pytest.approx(1.0)
+
+
+def test_the_most_delayed_flow_is_the_one_with_the_largest_sum_as_it_is_encoded() -> None:
+    env = by_hand(three_flows(), f=4)
+    env.step(1)
+    # As in the test above: so far 1, 0.75 and 0, if last 10/3, 10/4 and 7/3, waiting 3, 3 and 0.
+    for weights, first in (((1, 0, 0), 0), ((-1, 0, 0), 2), ((0, -1, 0), 2), ((0, 0, 1), 2)):
+        assert MostDelayed(env.layout, *weights).predict(env._observe())[0] == first
 
 
 def test_on_the_tree_flows_compete_that_share_a_link() -> None:

@@ -17,7 +17,7 @@ from flowsched_gym.flows.metrics import task_completion_times
 from flowsched_gym.registration import find_environment, load_target
 from flowsched_gym.systems.tafe.tasks.config import Information, TAFETasksConfig
 from flowsched_gym.systems.tafe.tasks.env import TAFETasksEnv
-from flowsched_gym.systems.tafe.tasks.policies import EstimatedTask, LeastSent, LeastWork, ShortestTask
+from flowsched_gym.systems.tafe.tasks.policies import EstimatedTask, Johnson, LeastSent, LeastWork, ShortestTask
 from flowsched_gym.systems.tafe.tasks.rules import tasks_layout
 from flowsched_gym.systems.tafe.thresholds.env import TAFEThresholdsEnv
 from flowsched_gym.systems.tafe.thresholds.rules import SCALE
@@ -157,6 +157,15 @@ def test_the_least_work_counts_time_on_cpus_where_the_fewest_bytes_do_not() -> N
     assert LeastWork(tasks_layout(config)).predict(observation)[0] == 2
 
 
+def test_johnson_prefers_flows_that_are_soon_done_with_a_cpu_and_have_much_to_send() -> None:
+    config = TAFETasksConfig(f=4, information=Information.FULL)
+    same = {"task_left": [3.0, 3.0], "task_cpu_left": [1.0, 1.0]}
+    for remaining, unsent, first in (([1.0, 0.5], [2.0, 2.0], 1), ([1.0, 0.5], [2.8, 2.0], 0)):
+        observation = shown(config, **same, remaining=remaining, unsent=unsent)
+        assert Johnson(tasks_layout(config)).predict(observation)[0] == first
+        assert LeastWork(tasks_layout(config)).predict(observation)[0] == 0
+
+
 def test_a_task_is_as_short_as_its_finished_flows_say() -> None:
     config = TAFETasksConfig(f=4)
     observation = shown(config, task_sent=[1.0, 4.0, 4.0], task_finished=[0.0, 4.0, 4.0], task_active=[2.0, 3.0, 2.0])
@@ -274,7 +283,7 @@ def test_policies_set_what_they_are_named_after() -> None:
         "constant": [1e5, 1e7],
     }
     specs = find_environment("flowsched/TAFEThresholds-v0").named_policies
-    assert set(expected) | {"random"} == set(specs)
+    assert set(expected) | {"random", "same"} == set(specs)
     for name, thresholds in expected.items():
         action, _ = load_target(specs[name].target).for_env(env).predict(np.zeros(env.layout.size, dtype=np.float32))
         found = SCALE.thresholds_of(action[np.newaxis].astype(np.float64))[0]

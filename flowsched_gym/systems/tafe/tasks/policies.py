@@ -83,6 +83,7 @@ class Johnson(LeastWork):
     """
 
     pure: ClassVar[bool] = True
+    own_weights = (1.0, -1.0)
 
     @classmethod
     def for_env(cls, env: Any, *, seed: int = 0, remaining: float = 1.0, unsent: float = 1.0) -> Self:
