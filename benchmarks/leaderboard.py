@@ -31,6 +31,7 @@ from flowsched_gym.leaderboard import (
     load_suite,
     read_results,
     score_line,
+    share_line,
     tables_markdown,
     tier_of,
     write_published,
@@ -56,13 +57,15 @@ HEAD: Final = """# Leaderboard
 Each setting of the suite `{suite}` is an environment, its traffic, and the actions and information of the agents. All
 policies of a setting play the same {count} test episodes (from `reset(seed={first})` on), which were not used for
 training or for any choice. A **score** is (agent - random) / (reference - random) in the setting's measure: 0 is
-random, 1 is the setting's reference: search with the same actions, or a rule or constant action. References were fixed
-with the suite, by validation episodes, and some rules were written later, so agents and rules may score more than 1.
-The score above is the interquartile mean over all trainings in the *headline* settings, with equal weight for each
+random, 1 is the setting's reference: search with the same actions, or a rule or constant action. References were
+fixed with the suite, by validation episodes, and some rules were written later, so agents and rules may score more
+than 1. The **share of the room** is (agent - best rule) / (search - best rule): a rule has 0, search 1, and what
+loses to the rule less than 0. Rules are tuned to each setting on training episodes by `flowsched tune-rule`. The
+score above is the interquartile mean over all trainings in the *headline* settings, with equal weight for each
 setting: the lowest and the highest quarter of the trainings do not enter it. *Calibration* settings, where random is
-within 2 % of the best known, are not counted; *shift* settings have traffic, tokens or numbers of visible requests with
-which no agent was trained. Brackets are 95 % intervals over trainings and episodes (Agarwal et al., NeurIPS 2021). This
-page is generated from `results/` by `python -m benchmarks.leaderboard`.
+within 2 % of the best known, are not counted; *shift* settings have traffic, tokens or numbers of visible requests
+with which no agent was trained. Brackets are 95 % intervals over trainings and episodes (Agarwal et al., NeurIPS
+2021). This page is generated from `results/` by `python -m benchmarks.leaderboard`.
 """
 PICTURES: Final = """
 ![Scores of all trainings in the headline settings](scores.png)
@@ -137,7 +140,7 @@ def main() -> None:
         write_text(text, path)
         print(path)
     papers = papers_tier.comparison(HERE / papers_tier.RESULTS)
-    write_text(papers_tier.readme(readme(score_line(compared, claims)), papers), README)
+    write_text(papers_tier.readme(readme(share_line(compared, claims)), papers), README)
     score_pictures.write(HERE, compared, claims)
     for suite in (SUITE, papers_tier.SUITE):
         print(write_published(read_results(HERE / "results" / suite.name), suite))
@@ -198,7 +201,7 @@ def pages(folder: Path, judged: Judged | None = None) -> dict[Path, str]:
     tables = ", ".join(f"[{text.partition(':')[0][2:]}]({TABLES}/{path.name})" for path, text in found.items())
     if (folder / SPEED).exists():
         found[folder / TABLES / "speed.md"] = speed_page(folder / SPEED)
-    scores = [score_line(compared, claims)]
+    scores = [share_line(compared, claims), score_line(compared, claims)]
     if any(tier_of(each) == SHIFT for each in compared):
         scores.append(score_line(compared, claims, SHIFT))
     parts = [HEAD.format(score="\n\n".join(scores), **words)]

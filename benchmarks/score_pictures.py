@@ -55,7 +55,7 @@ def rule_score(compared: ComparedSetting, claim: Claim) -> float:
     rule = compared.best_rule
     if rule is None or claim.scored is None:
         return float("nan")
-    low, high = claim.scored.random.mean(), claim.scored.reference.mean()
+    low, high = claim.scored.low.mean(), claim.scored.high.mean()
     return float((rule.estimate.mean - low) / (high - low))
 
 

@@ -320,7 +320,7 @@ def setwise_policy(
     maskable: bool = False,
     width: int = 32,
     num_blocks: int = 1,
-    standardise: bool = False,
+    standardise: bool = True,
 ) -> tuple[type[SetwisePolicy] | type[MaskableSetwisePolicy], dict[str, Any]]:
     """Chooses the policy that scores the slots of an environment with one network.
 
@@ -331,7 +331,8 @@ def setwise_policy(
         num_blocks: Rounds in which each slot reads a summary of all, >= 0.
         standardise: Whether columns are standardised first, by means and standard deviations that 2,048 random
             decisions in environments made like this one show. Most columns vary little, and a network that reads how
-            far they are from their means learns in a fraction of the decisions.
+            far they are from their means learns in a fraction of the decisions. The environment must be one of
+            ``gym.make``, and its actions slots.
 
     Returns:
         The class, and its ``policy_kwargs``.
@@ -346,7 +347,7 @@ def setwise_policy(
 
 
 def setwise_features(
-    env: gymnasium.Env[Any, Any] | VecEnv, *, width: int = 32, num_blocks: int = 1, standardise: bool = False
+    env: gymnasium.Env[Any, Any] | VecEnv, *, width: int = 32, num_blocks: int = 1, standardise: bool = True
 ) -> dict[str, Any]:
     """Makes the ``policy_kwargs`` that put the encoder of slots before any ``MlpPolicy`` of Stable-Baselines3.
 

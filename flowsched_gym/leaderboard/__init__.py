@@ -8,6 +8,8 @@ from flowsched_gym.leaderboard.claims import (
     learned_table,
     score_line,
     score_of,
+    share_line,
+    share_of,
     tier_misfit,
     tier_of,
 )
@@ -61,6 +63,8 @@ __all__ = [
     "same_as_published",
     "score_line",
     "score_of",
+    "share_line",
+    "share_of",
     "tables_markdown",
     "tier_misfit",
     "tier_of",

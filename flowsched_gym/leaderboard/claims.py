@@ -7,6 +7,10 @@ that stands apart claims nothing, and none is called better where no rule takes 
 The score of a suite is made of the headline settings; those of shift have one of their own. Counted are all learned
 agents with exactly the actions and the information of their setting: nothing is chosen by the test episodes. Each
 setting weighs the same, and in it each training of its agents.
+
+An agent's share of the room is ``(agent - rule) / (search - rule)``: what it wins, beyond the best rule, of what search
+finds with the same actions; negative where it loses. A setting has room where search is ``LEAST_RANGE`` better than the
+rule. The share of a suite is the mean over the settings that have room.
 """
 
 import math
@@ -28,7 +32,7 @@ from flowsched_gym.leaderboard.comparison import (
     ComparisonRow,
     written_score,
 )
-from flowsched_gym.leaderboard.scores import Compared, holm, num_collapsed, suite_score, training_scores
+from flowsched_gym.leaderboard.scores import Compared, holm, mean_score, num_collapsed, suite_score, training_scores
 from flowsched_gym.leaderboard.suite import CALIBRATION, HEADLINE, PAPERS
 
 LEVEL: Final = 0.05
@@ -61,6 +65,7 @@ class Claim:
     Attributes:
         p_value: How probable a difference from the rule as large is where there is none, adjusted for all claims.
         scored: What its scores are made of; ``None`` where nothing has the score 0 or 1.
+        shared: What its shares of the room are made of; ``None`` where there is no room, or none was measured.
         counted: Whether it has exactly the actions and the information of its setting, and a score; the reference, as
             the best constant action may be, does not count.
     """
@@ -70,6 +75,7 @@ class Claim:
     rule: ComparisonRow | None
     p_value: float
     scored: Compared | None
+    shared: Compared | None
     counted: bool
 
     @property
@@ -89,6 +95,11 @@ class Claim:
     def scores(self) -> FloatArray:
         """Score of each training, (num_runs,); none where there is no scale."""
         return np.empty(0) if self.scored is None else training_scores(self.scored)
+
+    @property
+    def share(self) -> float | None:
+        """Mean share of the room of its trainings; ``None`` where there is no room."""
+        return None if self.shared is None else float(training_scores(self.shared).mean())
 
     @property
     def reason(self) -> str:
@@ -117,7 +128,10 @@ def claims_of(settings: Sequence[ComparedSetting]) -> list[Claim]:
         scored = compared.scored(row.policy, reference=setting.reference or row.reference)
         own = setting.ability is None or row.ability.covers(setting.ability)
         counted = own and scored is not None and row.policy != setting.reference
-        claims.append(Claim(compared=compared, row=row, rule=rule, p_value=p_value, scored=scored, counted=counted))
+        room = room_of(compared)
+        shared = compared.shares(row.policy) if room is not None and room[1] >= LEAST_RANGE else None
+        made = {"p_value": p_value, "scored": scored, "shared": shared, "counted": counted}
+        claims.append(Claim(compared=compared, row=row, rule=rule, **made))
     return claims
 
 
@@ -126,6 +140,12 @@ def gain(compared: ComparedSetting, row: ComparisonRow, other: ComparisonRow) ->
     metric, shown = compared.setting.metric, compared.column
     difference = merit(metric, row.estimate.mean - other.estimate.mean)
     return difference if shown.unit == "points" else difference / (abs(other.estimate.mean) or 1.0)
+
+
+def room_of(compared: ComparedSetting) -> tuple[ComparisonRow, float] | None:
+    """Returns the best search, and its gain over the best rule; ``None`` without both."""
+    rule, search = compared.best_rule, compared.best_search
+    return None if rule is None or search is None else (search, gain(compared, search, rule))
 
 
 def measured_range(compared: ComparedSetting) -> tuple[ComparisonRow, float] | None:
@@ -185,6 +205,33 @@ def pooled(claims: Sequence[Claim]) -> list[Compared]:
     return [each for each in found if each is not None]
 
 
+def share_of(claims: Sequence[Claim], tier: str = HEADLINE) -> Interval | None:
+    """Returns the share of the room in a tier: the mean over settings with room of all trainings that count there."""
+    agents: dict[int, list[Claim]] = {}
+    for each in counted_in(claims, tier):
+        if each.shared is not None:
+            agents.setdefault(id(each.compared), []).append(each)
+    found = (group[0].compared.shares(*(each.row.policy for each in group)) for group in agents.values())
+    shared = [each for each in found if each is not None]
+    return suite_score(shared, mean_score) if shared else None
+
+
+def share_line(settings: Sequence[ComparedSetting], claims: Sequence[Claim], tier: str = HEADLINE) -> str:
+    """Writes the share of the room in a tier in one line, with the agents that win the least and the most of it."""
+    share, of_tier = share_of(claims, tier), [each for each in settings if tier_of(each) == tier]
+    counted = [each for each in counted_in(claims, tier) if each.shared is not None]
+    if share is None:
+        return f"Search finds no more than the best rule in the {len(of_tier)} {tier} settings, or was not measured."
+    names = {each.compared.setting.name for each in counted}
+    ends = [end(counted, key=lambda each: each.share or 0.0) for end in (min, max)]
+    least, most = (f"{written_score(each.share)} in {escaped(each.compared.setting.name)}" for each in ends)
+    return (
+        f"Learned agents win **{format_interval(share, digits=2)}** of the room between the best rule (0) and search "
+        f"(1), in the {len(names)} of {len(of_tier)} {tier} settings where search is at least {100 * LEAST_RANGE:g} % "
+        f"better; from {least} to {most}."
+    )
+
+
 def score_line(settings: Sequence[ComparedSetting], claims: Sequence[Claim], tier: str = HEADLINE) -> str:
     """Writes the score of a tier in one line, with how many of its settings count, and the agent that scores least."""
     score, of_tier = score_of(claims, tier), [each for each in settings if tier_of(each) == tier]
@@ -220,6 +267,8 @@ def learned_table(claims: Sequence[Claim]) -> Table:
                 rule,
                 shown.write(difference, signed=True),
                 written_score(float(scores.mean())) if len(scores) else "",
+                _written_room(each.compared),
+                written_score(each.share),
                 f"{each.verdict}, {_written_p(each.p_value)}" if judged else each.verdict,
                 ACTIONS_ONLY if row.secret is None else shown.write(row.secret, signed=True),
             )
@@ -233,10 +282,18 @@ def learned_table(claims: Sequence[Claim]) -> Table:
         "best rule",
         "difference",
         "score",
+        "room, %",
+        "share of it",
         "verdict",
         ON_SECRET_SEEDS,
     )
     return Table(columns=columns, rows=tuple(lines))
+
+
+def _written_room(compared: ComparedSetting) -> str:
+    """Writes how much better search is than the best rule, in % or points."""
+    room = room_of(compared)
+    return "" if room is None else f"{100 * room[1]:+.1f}"
 
 
 def _written_p(value: float) -> str:

@@ -68,7 +68,7 @@ class ComparisonRow:
         others: Means of other metrics, by name, in the order of a table; none for the bound.
         secret: Its difference from the best rule on secret seeds; ``None`` where it was not verified there.
         apart: Whether it may do or knows something that the agents of the setting do not.
-        score: Its mean score, 0 at random and 1 at the setting's reference; ``None`` without either.
+        score: Its mean score (`flowsched_gym.leaderboard.scores`); ``None`` where there is no scale.
     """
 
     policy: str
@@ -133,21 +133,34 @@ class ComparedSetting(NamedTuple):
         """Returns the result of a policy."""
         return next(result for result in self.results if result.policy == policy)
 
-    def scored(self, *policies: str, reference: str | None = None) -> Compared | None:
-        """Returns what the scores of policies are made of, runs of one after those of another, where all have a value.
+    @property
+    def best_search(self) -> ComparisonRow | None:
+        """The best that is known to be possible with the actions of the agents: search, on futures that it draws."""
+        return next((row for row in self.rows if row.searches and not row.apart), None)
 
-        ``None`` where there is no scale: random or the reference, by default the setting's, has not played, or the
-        reference is not better.
+    def scored(self, *policies: str, reference: str | None = None) -> Compared | None:
+        """Returns what the scores of policies are made of, from random to the reference, by default the setting's."""
+        return self.between(RANDOM, reference or self.setting.reference, *policies)
+
+    def shares(self, *policies: str) -> Compared | None:
+        """Returns what their shares of the room are made of, from the best rule to the best search."""
+        rule, search = self.best_rule, self.best_search
+        return None if rule is None or search is None else self.between(rule.policy, search.policy, *policies)
+
+    def between(self, low: str, high: str, *policies: str) -> Compared | None:
+        """Returns what a scale is made of, runs of one policy after those of another, where all have a value.
+
+        ``None`` where there is no scale: one of both ends has not played, or the upper one is not better.
         """
-        names, metric = (*policies, RANDOM, reference or self.setting.reference), self.setting.metric
+        names, metric = (*policies, low, high), self.setting.metric
         found = [result for name in names for result in self.results if result.policy == name]
         if len(found) < len(names) or any(metric not in result.metric_names for result in found):
             return None
-        *played, random, best = (result.samples(metric) for result in found)
+        *played, low_end, high_end = (result.samples(metric) for result in found)
         ours = np.concatenate(played)
-        known = np.logical_and.reduce([~np.isnan(each).any(axis=0) for each in (ours, random, best)])
-        compared = Compared(ours[:, known], random[:, known].mean(axis=0), best[:, known].mean(axis=0))
-        better = known.any() and merit(metric, float(compared.reference.mean() - compared.random.mean())) > 0
+        known = np.logical_and.reduce([~np.isnan(each).any(axis=0) for each in (ours, low_end, high_end)])
+        compared = Compared(ours[:, known], low_end[:, known].mean(axis=0), high_end[:, known].mean(axis=0))
+        better = known.any() and merit(metric, float(compared.high.mean() - compared.low.mean())) > 0
         return compared if better else None
 
 

@@ -1,9 +1,10 @@
 """Scores of trained agents over several settings, on one scale (Agarwal et al., NeurIPS 2021).
 
-The score of a training in a setting is 0 where it is as good as a random choice, and 1 where it is as good as the
-reference: ``(agent - random) / (reference - random)``, each the mean of a metric over the same episodes. In statistics
-of all trainings each setting weighs the same, however many trainings it has. Intervals are made of draws of the
-trainings of each setting, and of its episodes, and widened as those of ``flowsched_gym.evaluation.statistics``.
+The score of a training in a setting is ``(agent - low) / (high - low)``, each the mean of a metric over the same
+episodes: low is a random choice and high the reference, or low is the best rule and high what search finds. The latter
+is the share of the room that the agent wins, negative where it loses. In statistics of all trainings each setting
+weighs the same, however many trainings it has. Intervals are made of draws of the trainings of each setting, and of its
+episodes, and widened as those of ``flowsched_gym.evaluation.statistics``.
 """
 
 import math
@@ -29,28 +30,28 @@ from flowsched_gym.evaluation.statistics import (
 
 SHARES: Final = np.array([0.0, 1.0])
 COLLAPSE: Final = 0.25
-"""A training whose score is this far below the median of its agent's has collapsed, as has one not above random."""
+"""From random to the reference: a training so far below the median of its agent, or not above random, has collapsed."""
 
 
 class Compared(NamedTuple):
-    """A metric of an agent in a setting, (num_runs, num_episodes), of random and of the reference, (num_episodes,)."""
+    """A metric of an agent in a setting, (num_runs, num_episodes), and of both ends of the scale, (num_episodes,)."""
 
     agent: FloatArray
-    random: FloatArray
-    reference: FloatArray
+    low: FloatArray
+    high: FloatArray
 
 
 def training_scores(compared: Compared) -> FloatArray:
     """Returns the score of each training, (num_runs,).
 
     Raises:
-        ConfigError: There is no episode or no training, or the reference has the mean of random: there is no scale.
+        ConfigError: There is no episode or no training, or both ends have one mean: there is no scale.
     """
     if not compared.agent.size:
         raise ConfigError(f"agent has the shape {compared.agent.shape}: a score needs a training and an episode")
-    if compared.reference.mean() == compared.random.mean():
-        raise ConfigError(f"reference and random have the mean {compared.random.mean():g}: a score needs two")
-    count = len(compared.random)
+    if compared.high.mean() == compared.low.mean():
+        raise ConfigError(f"both ends of the scale have the mean {compared.low.mean():g}: a score needs two")
+    count = len(compared.low)
     scores: FloatArray = _scores(compared, np.full((1, count), 1 / count))[0]
     return scores
 
@@ -75,6 +76,12 @@ def performance_profile(
     """Estimates which share of all trainings in all settings has a score above each threshold."""
     shares = (suite_score(settings, partial(_share_above, least), **resampling) for least in thresholds.tolist())
     return [within(each, SHARES) for each in shares]
+
+
+def mean_score(scores: FloatArray) -> FloatArray:
+    """Returns the mean of scores, (..., num_runs) to (...): no setting is left out."""
+    mean: FloatArray = scores.mean(axis=-1)
+    return mean
 
 
 def holm(p_values: FloatArray) -> FloatArray:
@@ -114,7 +121,7 @@ def _estimate(
     streams, few = SeedStreams(seed), min(num_resamples, NUM_VARIANCE_RESAMPLES)
     estimate = float(statistic([training_scores(each)[None] for each in settings])[0])
     counts = [len(each.agent) for each in settings if len(each.agent) > 1] or [2]
-    episodes = [len(each.random) for each in settings]
+    episodes = [len(each.low) for each in settings]
     of_runs = statistic(_draw(settings, few, streams, with_episodes=False)).var()
     of_episodes = statistic(_draw(settings, few, streams, with_runs=False)).var()
     sources = (of_runs, min(counts), len(counts)), (of_episodes, min(episodes), len(episodes))
@@ -135,7 +142,7 @@ def _draw(
     of_runs, of_episodes = streams["runs"], streams["episodes"]
     drawn = []
     for each in settings:
-        count = len(each.random)
+        count = len(each.low)
         shares = np.full((1, count), 1 / count)
         if with_episodes:
             shares = of_episodes.multinomial(count, shares[0], size=num_resamples) / count
@@ -148,6 +155,6 @@ def _draw(
 
 def _scores(compared: Compared, shares: FloatArray) -> FloatArray:
     """Returns the scores of trainings, (num_draws, num_runs), by shares of episodes, (num_draws, num_episodes)."""
-    random, reference = shares @ compared.random, shares @ compared.reference
-    scores: FloatArray = (shares @ compared.agent.T - random[:, None]) / (reference - random)[:, None]
+    low, high = shares @ compared.low, shares @ compared.high
+    scores: FloatArray = (shares @ compared.agent.T - low[:, None]) / (high - low)[:, None]
     return scores

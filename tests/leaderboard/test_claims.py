@@ -103,6 +103,32 @@ def test_scores_are_of_the_settings_reference_and_a_collapsed_training_is_shown(
     assert f"<!-- score -->{line}<!-- /score -->" in readme(line)
 
 
+def test_a_share_of_the_room_goes_from_the_best_rule_to_search_and_a_rule_entered_as_an_agent_wins_nothing():
+    half, copy = trained("half", 0.1), make_result("copy", SPREAD + 0.05, learned=True)
+    compared, claims = judged(GRANT, half, copy)
+    best, room = judging.room_of(compared)
+    assert (best.policy, compared.best_rule.policy) == ("search", "edf")
+    search, rule = (compared.row(name).estimate.mean for name in ("search", "edf"))
+    assert room == pytest.approx(search - rule)
+    expected = (claims["half"].row.estimate.mean - rule) / (search - rule)
+    assert claims["half"].share == pytest.approx(expected)
+    assert claims["copy"].share == pytest.approx(0.0)
+    share = leaderboard.share_of(list(claims.values()))
+    assert share.mean == pytest.approx(expected / 2, abs=0.3)
+    line = leaderboard.share_line([compared], list(claims.values()))
+    assert "in the 1 of 1 headline settings where search is at least 2 % better" in line
+    (first, second) = leaderboard.learned_table(list(claims.values())).rows
+    assert {first[9], second[9]} == {f"{expected:.2f}", "0.00"}
+
+
+def test_there_is_no_share_where_search_finds_no_more_than_a_rule():
+    compared, claims = judged(GRANT, trained("ppo", 0.1), rules=RULES | {"edf": 0.3})
+    assert claims["ppo"].share is None
+    assert leaderboard.share_of(list(claims.values())) is None
+    line = leaderboard.share_line([compared], list(claims.values()))
+    assert line == "Search finds no more than the best rule in the 1 headline settings, or was not measured."
+
+
 def test_a_p_value_is_not_rounded_to_the_level_that_it_is_below():
     values = (0.0496, 0.05, 0.0504, 0.2, 0.0001)
     assert list(map(_written_p, values)) == ["p = 0.0496", "p = 0.05", "p = 0.0504", "p = 0.2", "p < 0.001"]
@@ -113,7 +139,7 @@ def test_a_difference_that_is_told_keeps_its_sign_however_small():
     _, claims = judged(GRANT, near)
     (row,) = leaderboard.learned_table(list(claims.values())).rows
     assert row[6] == "+0.002 [+0.002, +0.002]"
-    assert row[8].startswith("**better**")
+    assert row[10].startswith("**better**")
 
 
 def test_only_headline_settings_are_counted_and_shift_apart():

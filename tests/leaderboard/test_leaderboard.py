@@ -292,7 +292,7 @@ def test_the_committed_leaderboard_is_what_its_result_files_give_on_a_short_firs
 def test_the_score_in_the_readme_and_the_pictures_are_those_of_the_result_files(judged):
     compared, claims = judged
     current, papers = README.read_text(encoding="utf-8"), papers_tier.comparison(BENCHMARKS / papers_tier.RESULTS)
-    assert current == papers_tier.readme(readme(leaderboard.score_line(compared, claims)), papers), "the same"
+    assert current == papers_tier.readme(readme(leaderboard.share_line(compared, claims)), papers), "the same"
     assert current != readme("another score")
     assert current != papers_tier.readme(current, papers[1:])
     for name in ("scores.png", "profile.png"):

@@ -34,7 +34,7 @@ def test_a_score_is_0_at_random_and_1_at_the_reference_in_either_direction():
         random, reference = sign * means, sign * (means + 5.0)
         rows = np.stack([random, reference, sign * (means + 7.5), sign * (means - 5.0)])
         assert scores.training_scores(Compared(rows, random, reference)) == pytest.approx([0.0, 1.0, 1.5, -1.0])
-    with pytest.raises(ConfigError, match="reference and random have the mean 5"):
+    with pytest.raises(ConfigError, match="both ends of the scale have the mean 5"):
         scores.training_scores(Compared(means[None], means, means))
 
 
