@@ -1,14 +1,15 @@
 """Makes the pictures of the README in ``docs/images``.
 
-They are a frame of Artemis, an animation of one episode, and what a learned agent wins, from the result files of the
-leaderboard. Run it from the root of the repository: ``python -m docs.make_images``. The same versions give the same
-files.
+They are a frame of Artemis, an animation of one episode, what a learned agent wins, from the result files of the
+leaderboard, and with ``--learning`` the curves of README's training, which takes minutes. Run it from the root of the
+repository: ``python -m docs.make_images``. The same versions give the same files.
 """
 
+import argparse
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import gymnasium as gym
 import numpy as np
@@ -20,7 +21,7 @@ from flowsched_gym.core.files import replace_when_written
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.envs.drawing.canvas import Colours
 from flowsched_gym.envs.drawing.panels import Pair, Table, Text
-from flowsched_gym.evaluation import BOUND_POLICY
+from flowsched_gym.evaluation import BOUND_POLICY, evaluate
 from flowsched_gym.evaluation.plots import DOTS_PER_INCH, INK, dress
 from flowsched_gym.players import make_policy
 from flowsched_gym.systems.artemis.env import ArtemisEnv
@@ -40,6 +41,16 @@ REST_MS: Final = 2500
 """How long it shows the end."""
 BARS: Final = {"learned": "#e07b39", "heuristic": "#8fa3c4", "bound": "#d9dde3"}
 """Colours of the bars by what they stand for."""
+README_TRAINING: Final[dict[str, Any]] = {
+    "n_steps": 64,
+    "batch_size": 1024,
+    "learning_rate": 8e-3,
+    "gamma": 0.95,
+    "gae_lambda": 0.98,
+}
+"""Arguments of PPO in the README."""
+TRAINED: Final = 81_920
+"""Decisions that the curves show."""
 SHADES: Final = 5
 """Shades of each colour in the animation, for the edges of letters."""
 
@@ -135,8 +146,46 @@ def write_learned(path: Path) -> None:
         figure.savefig(temporary, dpi=DOTS_PER_INCH, metadata={"Software": None, "Description": learned_table()})
 
 
+def write_learning(path: Path) -> None:
+    """Trains as the README does, with five seeds, and draws the deadlines met in the test episodes beside rules."""
+    from sb3_contrib import MaskablePPO  # noqa: PLC0415 - the other pictures need no torch
+
+    from flowsched_gym.integrations.sb3 import batched, make_sb3_vec_env, setwise_policy  # noqa: PLC0415
+
+    def met(policy: Any) -> float:
+        found = evaluate(ARTEMIS, policy, episodes=30, seed=60_000, kwargs={"engine": "compiled"})
+        return 100 * found.interval("deadline_hit_ratio").mean
+
+    figure = Figure(figsize=(7.5, 3.0), layout="constrained")
+    axes = figure.add_subplot()
+    dress(axes)
+    for rule in ("random", "edf", "feasible-first", "in-time"):
+        level = met(rule)
+        axes.axhline(level, color=BARS["heuristic"], linewidth=1, linestyle="--")
+        axes.text(TRAINED * 1.01, level, rule, va="center", color=INK, fontsize=9)
+    for seed in range(5):
+        envs = make_sb3_vec_env(ARTEMIS, 64, seed=seed)
+        policy, policy_kwargs = setwise_policy(envs, maskable=True, width=16, num_blocks=0)
+        model = MaskablePPO(policy, envs, policy_kwargs=policy_kwargs, seed=seed, **README_TRAINING)
+        curve = [(0, met(batched(model)))]
+        while model.num_timesteps < TRAINED:
+            model.learn(64 * 64, reset_num_timesteps=False)
+            curve.append((model.num_timesteps, met(batched(model))))
+        axes.plot(*zip(*curve, strict=True), color=BARS["learned"], linewidth=1.6, alpha=0.8)
+    axes.set_xlim(0, TRAINED)
+    axes.set_xlabel("decisions (PPO, five seeds; 50,000 take 8 CPU-seconds)")
+    axes.set_ylabel("deadlines met, %")
+    with replace_when_written(path) as temporary:
+        figure.savefig(temporary, dpi=DOTS_PER_INCH, metadata={"Software": None})
+
+
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Make the pictures of the README.")
+    parser.add_argument("--learning", action="store_true", help="train, and draw the curves, and nothing else")
     IMAGES.mkdir(parents=True, exist_ok=True)
+    if parser.parse_args().learning:
+        write_learning(IMAGES / "learning.png")
+        raise SystemExit
     write_picture(IMAGES / "artemis.png")
     write_animation(IMAGES / "artemis.gif")
     write_learned(IMAGES / "learned.png")
