@@ -14,9 +14,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
-from gymnasium.wrappers import RenderCollection, TimeLimit
 from hydra import compose, initialize_config_module
-from PIL import Image
 
 from flowsched_gym.baselines.applications.comparison_report import FIGURE_FILE, TABLE_FILE, decisions_text
 from flowsched_gym.baselines.applications.training_run import train_and_compare
@@ -28,21 +26,15 @@ from flowsched_gym.baselines.configuration.hydra_store import (
     register_schemas,
 )
 from flowsched_gym.baselines.training.trainer import MODEL_FILE
-from flowsched_gym.core.errors import ConfigError, FlowSchedError
-from flowsched_gym.core.files import ended_by_signals, exit_status, replace_when_written
+from flowsched_gym.core.errors import FlowSchedError
+from flowsched_gym.core.files import ended_by_signals, exit_status
 from flowsched_gym.evaluation import make_environment
-from flowsched_gym.evaluation.rollout import rollout
+from flowsched_gym.evaluation.films import record_film
 from flowsched_gym.evaluation.written import column_of
 from flowsched_gym.integrations.sb3 import load_policy
 
 FOLDER: Final = "demo"
 ANIMATION_FILE: Final = "episode.gif"
-FRAMES: Final = 150
-FIRST_FRAME: Final = 60
-"""Decisions before the first frame: the queue is empty when an episode begins."""
-MILLISECONDS_PER_FRAME: Final = 150
-COLOURS: Final = 128
-"""Colours of the palette: frames are drawn, not photographed."""
 BAD_USAGE: Final = 2
 
 
@@ -104,20 +96,8 @@ def _compose(overrides: Sequence[str]) -> tuple[TrainConfig, dict[str, Any]]:
 
 def _animate(env_id: str, kwargs: dict[str, Any], folder: Path, seed: int) -> int:
     """Draws an episode of the trained agent, one frame for each decision, and returns the number of frames."""
-    with closing(make_environment(env_id, {**kwargs, "render_mode": "rgb_array"})) as env:
-        drawn: Any = RenderCollection(TimeLimit(env, FIRST_FRAME + FRAMES))
-        decisions = rollout(drawn, load_policy(folder / MODEL_FILE, env), seed=seed).num_decisions
-        frames = [Image.fromarray(frame) for frame in drawn.render()[FIRST_FRAME:-1]]
-    if not frames:
-        raise ConfigError(f"the episode has {decisions} decisions: more than {FIRST_FRAME} are needed to draw it")
-    # One palette for all frames lets the file keep only what changes from one to the next.
-    palette = frames[len(frames) // 2].quantize(colors=COLOURS)
-    flat = [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
-    with replace_when_written(folder / ANIMATION_FILE) as temporary:
-        flat[0].save(
-            temporary, format="GIF", save_all=True, append_images=flat[1:], duration=MILLISECONDS_PER_FRAME, loop=0
-        )
-    return len(frames)
+    with closing(make_environment(env_id, kwargs)) as env:
+        return record_film(env, load_policy(folder / MODEL_FILE, env), folder / ANIMATION_FILE, seed=seed)
 
 
 if __name__ == "__main__":

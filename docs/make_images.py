@@ -18,9 +18,9 @@ from PIL import Image
 from benchmarks.paper.closeness import learned_rows, learned_table
 from flowsched_gym.core.files import replace_when_written
 from flowsched_gym.envs.drawing import View
-from flowsched_gym.envs.drawing.canvas import Colours
 from flowsched_gym.envs.drawing.panels import Pair, Table, Text
 from flowsched_gym.evaluation import BOUND_POLICY
+from flowsched_gym.evaluation.films import in_few_colours
 from flowsched_gym.evaluation.plots import DOTS_PER_INCH, INK, dress
 from flowsched_gym.players import make_policy
 from flowsched_gym.systems.artemis.env import ArtemisEnv
@@ -40,8 +40,6 @@ REST_MS: Final = 2500
 """How long it shows the end."""
 BARS: Final = {"learned": "#e07b39", "heuristic": "#8fa3c4", "bound": "#d9dde3"}
 """Colours of the bars by what they stand for."""
-SHADES: Final = 5
-"""Shades of each colour in the animation, for the edges of letters."""
 
 
 def play(setting: dict[str, int]) -> Iterator[tuple[Image.Image, int, View]]:
@@ -69,29 +67,6 @@ def richness(num_finished: int, view: View) -> tuple[int, int, int, int]:
     return len(counts), sending, min(counts, default=0), num_finished
 
 
-def palette() -> Image.Image:
-    """Makes the colours of the animation: those of the frames, and shades of them on the way to white."""
-    shaded = (
-        Colours.INK,
-        Colours.MUTED,
-        Colours.ACCENT,
-        Colours.BLUE,
-        Colours.ORANGE,
-        Colours.RED,
-        Colours.GREY,
-        Colours.DARK_ORANGE,
-    )
-    colours = [Colours.PAPER, Colours.WHITE, Colours.LINE, Colours.TRACK, Colours.WINDOW]
-    for colour in shaded:
-        for step in range(SHADES):
-            share = step / SHADES
-            red, green, blue = (round(value + (255 - value) * share) for value in colour)
-            colours.append((red, green, blue))
-    image = Image.new("P", (1, 1))
-    image.putpalette([value for colour in colours for value in colour])
-    return image
-
-
 def write_picture(path: Path) -> None:
     """Writes the richest moment of an episode."""
     picture, *_ = max(play(PICTURE), key=lambda moment: richness(*moment[1:]))
@@ -102,9 +77,8 @@ def write_picture(path: Path) -> None:
 
 def write_animation(path: Path) -> None:
     """Writes a whole short episode, one smaller picture for each decision, in few colours."""
-    colours = palette()
     small = (picture.resize(ANIMATION_SIZE, Image.Resampling.LANCZOS) for picture, *_ in play(ANIMATION))
-    first, *others = (picture.quantize(palette=colours, dither=Image.Dither.NONE) for picture in small)
+    first, *others = (in_few_colours(np.asarray(picture)) for picture in small)
     durations = [FRAME_MS] * len(others) + [REST_MS]
     temporary = path.with_suffix(".tmp")
     first.save(temporary, format="GIF", save_all=True, append_images=others, duration=durations, loop=0, optimize=True)

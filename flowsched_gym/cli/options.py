@@ -1,12 +1,13 @@
 """Describes the commands and their arguments, without the modules that run them: help comes at once."""
 
 import argparse
-from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple
+from collections.abc import Mapping
+from typing import Final
 
 from flowsched_gym.cli.arguments import (
     FLAG,
     MANY,
+    Command,
     add_capacity,
     add_json,
     add_pairs,
@@ -18,6 +19,7 @@ from flowsched_gym.cli.arguments import (
     positive_number,
     seed,
 )
+from flowsched_gym.cli.picture_options import PICTURE_COMMANDS
 
 DEFAULT_EPISODES: Final = 20
 """Enough for intervals, and paired with those of another policy by their seeds."""
@@ -28,14 +30,6 @@ LOCAL, RAY = "local", "ray"
 LEADERBOARD_FOLDER: Final = "leaderboard"
 SEE_LIST: Final = "(all: `flowsched list --arguments ENV_ID`)"
 OWN_CLASS: Final = "module:Class, file.py:Class or file.py"
-
-
-class Command(NamedTuple):
-    """A command: what it does, its arguments, and ``module:function`` of this package that runs it."""
-
-    summary: str
-    add_arguments: Callable[[argparse.ArgumentParser], None]
-    target: str
 
 
 def _add_list(parser: argparse.ArgumentParser) -> None:
@@ -396,5 +390,6 @@ COMMANDS: Final[Mapping[str, Command]] = {
         _add_leaderboard,
         "leaderboard_command:run",
     ),
+    **PICTURE_COMMANDS,
 }
 """The commands by name."""

@@ -1,6 +1,8 @@
 """The render modes of environments, what each of them needs, and the window of ``human``."""
 
 import importlib
+import os
+import sys
 from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any, Final, NamedTuple
@@ -36,6 +38,8 @@ HUMAN: Final = "human"
 PYGAME: Final = Package("pygame", "pygame", HUMAN, "show a window")
 NEEDED: Final[Mapping[str, tuple[Package, ...]]] = {HUMAN: (PYGAME, PILLOW), "rgb_array": (PILLOW,), "ansi": ()}
 """Packages that a mode needs."""
+DISPLAYS: Final = ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER")
+"""Variables of which one is set where there is a display, but on Windows and macOS."""
 
 
 class _RenderModes(list[str]):
@@ -62,6 +66,29 @@ RENDER_MODES: Final = _RenderModes(
     mode for mode, packages in NEEDED.items() if all(find_spec(package.module) for package in packages)
 )
 """Modes whose packages are installed. Gymnasium's checks and tools try all that an environment lists."""
+
+
+def check_display() -> None:
+    """Refuses where a window would not be seen: without a display, pygame draws into memory."""
+    reason = ""
+    if sys.platform not in ("darwin", "win32") and not any(map(os.environ.get, DISPLAYS)):
+        reason = f"none of {', '.join(DISPLAYS)} is set"
+    else:
+        pygame = PYGAME.load()
+        try:
+            pygame.display.init()
+            if pygame.display.get_driver() == "offscreen" and not os.environ.get("SDL_VIDEODRIVER"):
+                reason = "it cannot be opened"
+        except pygame.error as error:
+            reason = str(error)
+    if reason:
+        raise ConfigError(f"there is no display for a window ({reason}): `flowsched record` writes a film instead")
+
+
+def window_is_closed() -> bool:
+    """Returns whether somebody has asked to close the window."""
+    pygame = PYGAME.load()
+    return bool(pygame.event.peek(pygame.QUIT))
 
 
 class Window:

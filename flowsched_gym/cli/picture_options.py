@@ -1,0 +1,46 @@
+"""Describes the commands that show something, like `flowsched_gym.cli.options` does the others."""
+
+import argparse
+from collections.abc import Mapping
+from typing import Final
+
+from flowsched_gym.cli.arguments import Command, add_pairs, add_seed, add_trust, positive_integer
+
+
+def _add_record(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = (
+        "A frame for each decision. The first 60 decisions of a long episode, whose queues are still empty, are left "
+        "out. A .png has the frame in the middle. .mp4 needs the extra video."
+    )
+    _add_player(parser)
+    frames = "number of frames, that is of decisions, at most (150)"
+    parser.add_argument("--frames", type=positive_integer, default=150, metavar="N", help=frames)
+    parser.add_argument("--out", required=True, metavar="FILE", help="file to write (.gif, .mp4 or .png)")
+
+
+def _add_watch(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = "Plays one episode; close the window to stop. Without a display, use `flowsched record`."
+    _add_player(parser)
+
+
+def _add_player(parser: argparse.ArgumentParser) -> None:
+    """Adds which policy plays in which environment."""
+    parser.add_argument("environment", metavar="ENV_ID", help="environment, such as flowsched/Artemis-v0")
+    policy = "policy name, module:Class, file.py, model.zip or model:NAME (`flowsched models`)"
+    parser.add_argument("--policy", nargs=1, required=True, metavar="POLICY", help=policy)
+    _add_episode(parser)
+    add_trust(parser)
+
+
+def _add_episode(parser: argparse.ArgumentParser) -> None:
+    add_seed(parser, "seed of the episode")
+    add_pairs(parser, "--kwarg", "argument of the environment (all: `flowsched list --arguments ENV_ID`)")
+
+
+PICTURE_COMMANDS: Final[Mapping[str, Command]] = {
+    "record": Command(
+        "record an episode of a policy as a film or a picture", _add_record, "picture_commands:run_record"
+    ),
+    "watch": Command("watch an episode of a policy in a window", _add_watch, "picture_commands:run_watch"),
+}
+"""The commands by name."""

@@ -1,0 +1,39 @@
+"""Commands that show episodes and runs: what they write, and what they say where they cannot."""
+
+from flowsched_gym.envs.drawing import render_modes
+from tests.processes import check_refusal
+
+EDF = ("flowsched/Artemis-v0", "--policy", "edf", "--kwarg", "bursts=2")
+
+
+def test_an_episode_is_recorded_and_watched(flowsched, tmp_path, monkeypatch) -> None:
+    film = tmp_path / "film.gif"
+    outcome = flowsched("record", *EDF, "--frames", 2, "--seed", 5, "--out", film)
+    assert (outcome.status, outcome.err) == (0, "")
+    assert outcome.out == f"{film}: edf on flowsched/Artemis-v0, 2 decisions of seed 5\n"
+    assert film.read_bytes().startswith(b"GIF89a")
+
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    monkeypatch.setattr(render_modes.Window, "show", lambda *_: None)
+    assert flowsched("watch", *EDF).out == "deadlines met, %: 100.0 after 20 decisions\n"
+    monkeypatch.setattr("flowsched_gym.cli.picture_commands.window_is_closed", lambda: True)
+    assert flowsched("watch", *EDF).out.endswith(" after 1 decisions\n")
+
+
+def test_without_a_display_nothing_is_watched(flowsched, monkeypatch) -> None:
+    monkeypatch.setattr(render_modes.sys, "platform", "linux")
+    for name in render_modes.DISPLAYS:
+        monkeypatch.delenv(name, raising=False)
+    check_refusal(flowsched("watch", *EDF), "there is no display for a window (none of DISPLAY, ")
+    render_modes.PYGAME.load().display.quit()
+    monkeypatch.setenv("SDL_VIDEODRIVER", "absent")
+    check_refusal(flowsched("watch", *EDF), "there is no display for a window (absent not available): `flowsched rec")
+
+
+def test_a_film_that_cannot_be_written_is_refused(flowsched, tmp_path) -> None:
+    for words, message in (
+        ((*EDF, "--out", tmp_path / "film.txt"), "the extension '.txt': it must be one of .gif, .mp4, .png"),
+        ((*EDF, "--out", tmp_path / "no" / "film.gif"), "does not exist"),
+        ((*EDF[:2], "clairvoyant-bound", "--out", tmp_path / "film.gif"), "it takes no actions"),
+    ):
+        check_refusal(flowsched("record", *words), message)
