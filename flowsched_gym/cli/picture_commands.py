@@ -1,9 +1,9 @@
-"""Commands that show episodes: ``flowsched record`` writes a film, and ``flowsched watch`` opens a window."""
+"""Commands that show what the package does: ``flowsched demo``, ``record`` and ``watch``."""
 
 import argparse
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from typing import Any
+from typing import Any, Final
 
 import gymnasium
 
@@ -15,7 +15,15 @@ from flowsched_gym.evaluation import make_environment, rollout
 from flowsched_gym.evaluation.films import check_film, record_film
 from flowsched_gym.evaluation.written import column_of
 from flowsched_gym.leaderboard import acting
-from flowsched_gym.registration import find_environment
+from flowsched_gym.registration import find_environment, load_target
+
+DEMO: Final = "flowsched_gym.baselines.entry:demo"
+"""What runs the demonstration, beside the command line: it may be missing what the light core does not need."""
+
+
+def run_demo(options: argparse.Namespace) -> None:
+    """Trains an agent and shows what it has learned."""
+    load_target(DEMO)(options.folder, options.overrides)
 
 
 def run_record(options: argparse.Namespace) -> None:

@@ -23,6 +23,14 @@ def _add_watch(parser: argparse.ArgumentParser) -> None:
     _add_player(parser)
 
 
+def _add_demo(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = "Takes a minute or two, and needs the extra train. `make demo` runs it in a clone of the repository."
+    folder = "folder for the agent, the tables and the pictures (demo)"
+    parser.add_argument("--folder", default="demo", metavar="DIR", help=folder)
+    changes = "change of the configuration, such as total_timesteps=100000"
+    parser.add_argument("overrides", nargs="*", metavar="NAME=VALUE", help=changes)
+
+
 def _add_player(parser: argparse.ArgumentParser) -> None:
     """Adds which policy plays in which environment."""
     parser.add_argument("environment", metavar="ENV_ID", help="environment, such as flowsched/Artemis-v0")
@@ -38,6 +46,11 @@ def _add_episode(parser: argparse.ArgumentParser) -> None:
 
 
 PICTURE_COMMANDS: Final[Mapping[str, Command]] = {
+    "demo": Command(
+        "train an agent on Artemis, compare it with the heuristics and draw the result",
+        _add_demo,
+        "picture_commands:run_demo",
+    ),
     "record": Command(
         "record an episode of a policy as a film or a picture", _add_record, "picture_commands:run_record"
     ),

@@ -37,3 +37,10 @@ def test_a_film_that_cannot_be_written_is_refused(flowsched, tmp_path) -> None:
         ((*EDF[:2], "clairvoyant-bound", "--out", tmp_path / "film.gif"), "it takes no actions"),
     ):
         check_refusal(flowsched("record", *words), message)
+
+
+def test_the_demonstration_without_its_extra_names_the_pip_command(flowsched, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    outcome = flowsched("demo", "--folder", tmp_path / "demo")
+    check_refusal(outcome, "hydra is needed to run the demonstration: pip install 'flowsched-gym[train]'")
+    assert list(tmp_path.iterdir()) == []
