@@ -71,7 +71,7 @@ def _compose(overrides: Sequence[str]) -> tuple[TrainConfig, dict[str, Any]]:
         try:
             composed = compose("train", overrides=["experiment=demo", *overrides])
         except HydraException as error:
-            raise ConfigError(str(error)) from None
+            raise ConfigError(str(error).partition("\n")[0]) from None
     return read_config(composed), plain_values(composed)
 
 
