@@ -20,6 +20,7 @@ from flowsched_gym.core.files import replace_when_written
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.envs.drawing.panels import Pair, Table, Text
 from flowsched_gym.evaluation import BOUND_POLICY
+from flowsched_gym.evaluation.figures import LEARNED
 from flowsched_gym.evaluation.films import in_few_colours
 from flowsched_gym.evaluation.plots import DOTS_PER_INCH, INK, dress
 from flowsched_gym.players import make_policy
@@ -38,7 +39,7 @@ FRAME_MS: Final = 130
 """How long the animation shows each decision."""
 REST_MS: Final = 2500
 """How long it shows the end."""
-BARS: Final = {"learned": "#e07b39", "heuristic": "#8fa3c4", "bound": "#d9dde3"}
+BARS: Final = {"learned": LEARNED, "heuristic": "#8fa3c4", "bound": "#d9dde3"}
 """Colours of the bars by what they stand for."""
 
 
@@ -100,8 +101,8 @@ def write_learned(path: Path) -> None:
     names = [f"{row.policy}{' (learned)' * row.learned}: {', '.join(row.ability.actions)}" for row in rows]
     axes.barh(names, means, color=[BARS[kind] for kind in kinds], height=0.62)
     axes.errorbar(means, range(len(rows)), xerr=(means - low, high - means), fmt="none", ecolor=INK, capsize=3)
-    for index, mean in enumerate(means):
-        axes.text(1.0, index, f"{mean:.1f} %", va="center", color=INK)
+    for index, (row, mean) in enumerate(zip(rows, means, strict=True)):
+        axes.text(1.0, index, f"{mean:.1f} %", va="center", color="white" if row.learned else INK)
     axes.grid(visible=False, axis="y")
     axes.set_xlim(0, 100)
     axes.set_xlabel("deadlines met (%), with 95 % intervals")

@@ -1,4 +1,4 @@
-"""Commands that show what the package does: ``flowsched demo``, ``record`` and ``watch``."""
+"""Commands that show what the package does: ``flowsched demo``, ``plot``, ``record`` and ``watch``."""
 
 import argparse
 from collections.abc import Iterator
@@ -13,6 +13,8 @@ from flowsched_gym.envs.drawing.render_modes import HUMAN, check_display, window
 from flowsched_gym.envs.policies import Policy
 from flowsched_gym.evaluation import make_environment, rollout
 from flowsched_gym.evaluation.films import check_film, record_film
+from flowsched_gym.evaluation.learning import plot_learning, read_runs
+from flowsched_gym.evaluation.plots import check_plot
 from flowsched_gym.evaluation.written import column_of
 from flowsched_gym.leaderboard import acting
 from flowsched_gym.registration import find_environment, load_target
@@ -24,6 +26,15 @@ DEMO: Final = "flowsched_gym.baselines.entry:demo"
 def run_demo(options: argparse.Namespace) -> None:
     """Trains an agent and shows what it has learned."""
     load_target(DEMO)(options.folder, options.overrides)
+
+
+def run_plot(options: argparse.Namespace) -> None:
+    """Draws learning curves."""
+    check_plot(options.out)
+    curves = read_runs(options.runs)
+    plot_learning(curves, options.out)
+    trainings = sum(len(curve.values) for curve in curves)
+    print(f"{options.out}: {len(curves)} agent{'s' * (len(curves) > 1)}, {trainings} training{'s' * (trainings > 1)}")
 
 
 def run_record(options: argparse.Namespace) -> None:

@@ -24,11 +24,21 @@ def _add_watch(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_demo(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = "Takes a minute or two, and needs the extra train. `make demo` runs it in a clone of the repository."
+    parser.epilog = "Takes a minute or two, and needs the extra train. In a clone, `make demo` runs it."
     folder = "folder for the agent, the tables and the pictures (demo)"
     parser.add_argument("--folder", default="demo", metavar="DIR", help=folder)
     changes = "change of the configuration, such as total_timesteps=100000"
     parser.add_argument("overrides", nargs="*", metavar="NAME=VALUE", help=changes)
+
+
+def _add_plot(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = (
+        "Trainings that differ by their seed alone are one curve, the median, with a band between their quartiles. "
+        "Rules are dashed lines, as good as they are in the same episodes. Works while a training goes on."
+    )
+    runs = "folder of a run, such as runs/NAME, of a sweep, or with the curve.csv of an agent of the leaderboard"
+    parser.add_argument("runs", nargs="+", metavar="RUN", help=runs)
+    parser.add_argument("--out", required=True, metavar="FILE", help="file to write (.png, .pdf, .svg, ...)")
 
 
 def _add_player(parser: argparse.ArgumentParser) -> None:
@@ -51,6 +61,7 @@ PICTURE_COMMANDS: Final[Mapping[str, Command]] = {
         _add_demo,
         "picture_commands:run_demo",
     ),
+    "plot": Command("draw the learning curves of trainings", _add_plot, "picture_commands:run_plot"),
     "record": Command(
         "record an episode of a policy as a film or a picture", _add_record, "picture_commands:run_record"
     ),

@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
 
 
-CURVES: Final = ("#1b7f9c", "#d1495b", "#5b8c5a", "#7a5195", "#b0793d", "#4a5a7a")
-"""Colours of curves; more than six on one pair of axes cannot be told apart."""
-LEARNED: Final = "#e07b39"
+CURVES: Final = (MET, "#822b44", "#2fa684", "#b57fd8", "#d4911a", PLAIN)
+"""Colours of curves, which colour-blind readers tell apart; where there are more than six, lines differ too."""
+LINES: Final = ("-", (0, (4, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)))
+"""Solid, dashed, dotted, and both in turns."""
+LEARNED: Final = "#b9551a"
 """Colour of learned agents."""
-HEURISTIC: Final = "#4a5a7a"
+HEURISTIC: Final = PLAIN
 """Colour of heuristics."""
 
 LABEL_HEIGHT: Final = 13.0
@@ -105,18 +107,28 @@ def draw_intervals(
 
 
 def draw_tails(axes: "Axes", samples: Mapping[str, FloatArray]) -> None:
-    """Draws which share of values, > 0, is larger than a value, on logarithmic scales; at most six labelled curves."""
-    if len(samples) > len(CURVES):
-        raise ConfigError(f"samples has {len(samples)} names: at most {len(CURVES)} curves can be told apart")
-    for (name, values), colour in zip(samples.items(), CURVES, strict=False):
+    """Draws which share of values, > 0, is larger than a value, on logarithmic scales, as labelled curves."""
+    for (name, values), style in zip(samples.items(), styles(len(samples)), strict=True):
         ordered = np.sort(values)
         share = 1.0 - np.arange(len(ordered)) / len(ordered)
-        axes.step(ordered, share, where="post", color=colour, linewidth=2, label=name)
-        axes.plot(ordered[-1], share[-1], "o", color=colour, markersize=5)
+        axes.step(ordered, share, where="post", linewidth=2, label=name, **style)
+        axes.plot(ordered[-1], share[-1], "o", color=style["color"], markersize=5)
     axes.set(xscale="log", yscale="log")
     plain_ticks(axes.xaxis)
     dress(axes)
     label_curves(axes)
+
+
+def styles(count: int, colours: Sequence[str] = CURVES) -> list[dict[str, Any]]:
+    """Returns colour and line of each of some curves, as ``plot`` takes them; no two are alike.
+
+    Raises:
+        ConfigError: There are more than can be told apart.
+    """
+    most = len(colours) * len(LINES)
+    if count > most:
+        raise ConfigError(f"there are {count} curves: at most {most} can be told apart")
+    return [{"color": colour, "linestyle": line} for line in LINES for colour in colours][:count]
 
 
 def plain_ticks(axis: "Axis") -> None:

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 PLOT_SUFFIXES: Final = (".jpg", ".jpeg", ".pdf", ".png", ".svg", ".webp")
-MET: Final = "#1b7f9c"
+MET: Final = "#1b7a98"
 MISSED: Final = "#d1495b"
-PLAIN: Final = "#4a5a7a"
+PLAIN: Final = "#23285a"
 WAITING: Final = "#d9dde3"
 INK: Final = "#2b2f36"
 FAINT: Final = "#8a919c"
@@ -130,7 +130,7 @@ def _draw_distribution(axes: "Axes", records: Records) -> None:
         summary.append(f"{deadline_hit_ratio(records):.1%} of deadlines met")
     if len(times) < records.num_flows:
         summary.append(f"{records.num_flows - len(times):,} not finished")
-    _dress_panel(axes, "Flow completion times", ", ".join(summary), "completion time (ms)", "share of flows")
+    dress_panel(axes, "Flow completion times", ", ".join(summary), "completion time (ms)", "share of flows")
     axes.set_ylim(0, 1.06)
     if not len(times):
         return
@@ -195,7 +195,7 @@ def _draw_timeline(axes: "Axes", records: Records) -> None:
     shown = "all flows" if len(first) == records.num_flows else f"the first {len(first)} of {records.num_flows:,} flows"
     notes = ["a line joins each flow's end to its deadline"] * bool(has_deadline.any())
     notes += ["grey: waiting for a token"] * bool((grant > arrival).any())
-    _dress_panel(axes, "Timeline", "; ".join([f"{shown}, in the order of arrival", *notes]), "time (s)", "flow")
+    dress_panel(axes, "Timeline", "; ".join([f"{shown}, in the order of arrival", *notes]), "time (s)", "flow")
     axes.set_ylim(len(first) - 0.5, -0.5)
     axes.margins(x=0.02)
     axes.locator_params(axis="y", integer=True)
@@ -213,12 +213,13 @@ def _draw_population(axes: "Axes", records: Records) -> None:
     present = np.searchsorted(arrivals, times, side="right") - np.searchsorted(completions, times, side="right")
     axes.fill_between(times, present, step="post", color=PLAIN, alpha=0.25, linewidth=0)
     axes.step(times, present, where="post", color=PLAIN, linewidth=1)
-    _dress_panel(axes, "Flows in the network", "arrived and not finished, over the whole run", "time (s)", "flows")
+    dress_panel(axes, "Flows in the network", "arrived and not finished, over the whole run", "time (s)", "flows")
     axes.set_ylim(bottom=0)
     axes.locator_params(axis="y", integer=True)
 
 
-def _dress_panel(axes: "Axes", title: str, subtitle: str, x_label: str, y_label: str) -> None:
+def dress_panel(axes: "Axes", title: str, subtitle: str, x_label: str, y_label: str) -> None:
+    """Writes a title with a line of explanation below it, and the labels of both axes."""
     axes.set_title(f"{title}\n", loc="left", fontsize=12, fontweight="bold", color=INK)
     note(axes, subtitle, (0, 1), (0, 6), FAINT, xycoords="axes fraction")
     axes.set(xlabel=x_label, ylabel=y_label)

@@ -44,3 +44,13 @@ def test_the_demonstration_without_its_extra_names_the_pip_command(flowsched, tm
     outcome = flowsched("demo", "--folder", tmp_path / "demo")
     check_refusal(outcome, "hydra is needed to run the demonstration: pip install 'flowsched-gym[train]'")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_trainings_are_plotted(flowsched, tmp_path) -> None:
+    (tmp_path / "agent").mkdir()
+    (tmp_path / "agent" / "curve.csv").write_text("seed,decisions,metric,mean\n0,0,mean_fct,0.1\n0,9,mean_fct,0.3")
+    figure = tmp_path / "curves.pdf"
+    assert flowsched("plot", tmp_path, "--out", figure).out == f"{figure}: 1 agent, 1 training\n"
+    assert figure.read_bytes().startswith(b"%PDF")
+    check_refusal(flowsched("plot", tmp_path, "--out", tmp_path / "curves.txt"), "the extension '.txt'")
+    check_refusal(flowsched("plot", tmp_path / "none", "--out", figure), "none has no progress.csv")

@@ -130,5 +130,5 @@ def test_labels_of_curves_that_end_together_stand_apart() -> None:
     assert [text.get_text() for text in axes.texts] == ["a", "b", "c"]
     assert heights[0] >= 0
     assert np.diff(heights) * axes.get_window_extent().height * 72 / figure.dpi == pytest.approx(13.0)
-    with pytest.raises(ConfigError, match="at most 6 curves"):
-        draw_tails(axes, {str(number): np.ones(2) for number in range(7)})
+    with pytest.raises(ConfigError, match="there are 25 curves: at most 24 can be told apart"):
+        draw_tails(axes, {str(number): np.ones(2) for number in range(25)})
