@@ -110,7 +110,7 @@ def add_capacity(parser: argparse.ArgumentParser) -> None:
 def add_plot(parser: argparse.ArgumentParser) -> None:
     """Adds the option for a figure."""
     parser.add_argument(
-        "--plot", metavar="FILE", help="file for a figure of completion times and a timeline (.png, ...)"
+        "--plot", metavar="FILE", help="file for a figure of completion times and a timeline (.png, .pdf, .svg, ...)"
     )
 
 

@@ -94,7 +94,8 @@ def _add_replay(parser: argparse.ArgumentParser) -> None:
     )
     _add_flows(parser)
     names = f"name of the discipline, or your own: {OWN_CLASS}"
-    parser.add_argument("--discipline", required=True, metavar="NAME", help=names)
+    several = f"{names}; several times: a table, and curves in one figure"
+    parser.add_argument("--discipline", action="append", required=True, metavar="NAME", help=several)
     _add_topology(parser, "name of the topology")
     add_capacity(parser)
     add_pairs(parser, "--param", "parameter of the discipline, such as thresholds=1e5,1e6 or within=fifo")
@@ -109,7 +110,7 @@ def _add_network(parser: argparse.ArgumentParser) -> None:
         "File format: docs/networks.md. Default capacity: 1 Gbps; default delay: 0."
     )
     parser.add_argument("file", metavar="FILE", help="network file (.graphml, .yaml, or topology.txt of HPCC)")
-    parser.add_argument("--plot", metavar="FILE", help="file for the picture (.png, .svg, ...)")
+    parser.add_argument("--plot", metavar="FILE", help="file for the picture (.png, .pdf, .svg, ...)")
     add_json(parser, "the summary")
 
 

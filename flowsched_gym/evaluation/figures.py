@@ -2,14 +2,29 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.files import replace_when_written
 from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
-from flowsched_gym.evaluation.plots import INK, MET, MISSED, PLAIN, WAITING, dress, note
+from flowsched_gym.evaluation.plots import (
+    DOTS_PER_INCH,
+    INK,
+    LABEL_SIZE,
+    MET,
+    MISSED,
+    PLAIN,
+    WAITING,
+    check_plot,
+    distribution,
+    dress,
+    dress_panel,
+    note,
+)
 from flowsched_gym.evaluation.statistics import Interval
 from flowsched_gym.fluid import Records
 
@@ -32,6 +47,7 @@ LABEL_HEIGHT: Final = 13.0
 POINTS_PER_INCH: Final = 72.0
 FINE_TICKS: Final = 2_000.0
 """Ratio of the ends of a logarithmic axis below which three ticks fit into a power of ten."""
+DISTRIBUTIONS_INCHES: Final = (8.0, 4.8)
 LABELLED_FLOWS: Final = 20
 """Flows whose lateness can be written beside them."""
 
@@ -117,6 +133,31 @@ def draw_tails(axes: "Axes", samples: Mapping[str, FloatArray]) -> None:
     plain_ticks(axes.xaxis)
     dress(axes)
     label_curves(axes)
+
+
+def plot_distributions(found: Mapping[str, Records], path: str | PathLike[str]) -> None:
+    """Draws the distributions of completion times of several disciplines, by name, into a picture file.
+
+    Raises:
+        ConfigError: The extension is that of no picture, or there are more disciplines than can be told apart.
+        MissingDependencyError: Matplotlib is not installed.
+    """
+    check_plot(path)
+    from matplotlib.figure import Figure  # noqa: PLC0415 - optional
+
+    figure = Figure(figsize=DISTRIBUTIONS_INCHES, layout="constrained")
+    axes = figure.add_subplot()
+    for (name, records), style in zip(found.items(), styles(len(found)), strict=True):
+        times = np.sort(records.fct[np.isfinite(records.fct)]) / SECONDS_PER_MILLISECOND
+        if len(times):
+            axes.step(*distribution(times, records.num_flows), where="post", linewidth=2, label=name, **style)
+    flows = f"{max(records.num_flows for records in found.values()):,} flows"
+    dress_panel(axes, "Flow completion times", flows, "completion time (ms)", "share of flows")
+    axes.set(xscale="log", ylim=(0, 1.02))
+    plain_ticks(axes.xaxis)
+    axes.legend(loc="lower right", frameon=False, fontsize=LABEL_SIZE)
+    with replace_when_written(path) as temporary:
+        figure.savefig(temporary, dpi=DOTS_PER_INCH)
 
 
 def styles(count: int, colours: Sequence[str] = CURVES) -> list[dict[str, Any]]:

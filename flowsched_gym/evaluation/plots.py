@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.errors import ConfigError, MissingDependencyError
 from flowsched_gym.core.files import check_target, replace_when_written
 from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS, SECONDS_PER_MICROSECOND, SECONDS_PER_MILLISECOND
@@ -134,11 +135,7 @@ def _draw_distribution(axes: "Axes", records: Records) -> None:
     axes.set_ylim(0, 1.06)
     if not len(times):
         return
-    x, y = np.r_[times[0], times], np.arange(len(times) + 1) / records.num_flows
-    if len(times) > CURVE_POINTS:
-        kept = 1 + np.unique(np.linspace(0, len(times) - 1, CURVE_POINTS).astype(np.int64))
-        x, y = x[kept], y[kept]
-    axes.step(x, y, where="post", color=PLAIN, linewidth=2)
+    axes.step(*distribution(times, records.num_flows), where="post", color=PLAIN, linewidth=2)
     if times[-1] > LOG_SCALE_RATIO * times[0]:
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
@@ -160,6 +157,15 @@ def _draw_distribution(axes: "Axes", records: Records) -> None:
         offset, side = ((8, -12), "left") if low else ((-8, 6), "right")
         box = {"facecolor": "white", "edgecolor": "none", "pad": 1.0, "alpha": 0.8}
         note(axes, f"p{percentile:g}: {number} ms", (time, share), offset, INK, ha=side, bbox=box)
+
+
+def distribution(times: FloatArray, num_flows: int) -> tuple[FloatArray, FloatArray]:
+    """Returns sorted times, at least one, and the share of all flows that has finished by each, as steps."""
+    x, y = np.r_[times[0], times], np.arange(len(times) + 1) / num_flows
+    if len(times) > CURVE_POINTS:
+        kept = 1 + np.unique(np.linspace(0, len(times) - 1, CURVE_POINTS).astype(np.int64))
+        x, y = x[kept], y[kept]
+    return x, y
 
 
 def _draw_timeline(axes: "Axes", records: Records) -> None:

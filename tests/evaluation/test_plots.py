@@ -109,6 +109,18 @@ def test_a_flow_is_joined_to_its_deadline_and_a_late_one_says_by_how_much() -> N
         figures.draw_flows(axes, records, first=3)
 
 
+def test_each_discipline_has_a_curve_of_the_share_of_all_flows_that_has_finished(tmp_path, monkeypatch) -> None:
+    found = {name: records_of("gather-heavy", 50, name) for name in ("fifo", "srpt", "edf")}
+    found["edf"] = without_end(found["edf"], slice(40, 50))
+    drawn = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, path, **_: drawn.append(figure) or path.touch())
+    figures.plot_distributions(found, tmp_path / "figure.pdf")
+    (axes,) = drawn[0].axes
+    assert [line.get_label() for line in axes.lines] == list(found)
+    assert [line.get_ydata()[-1] for line in axes.lines] == [1, 1, 0.8]
+    assert axes.lines[1].get_xdata()[-1] == pytest.approx(1e3 * found["srpt"].fct.max())
+
+
 def test_learned_agents_have_a_colour_of_their_own_and_few_episodes_no_interval() -> None:
     axes = Figure(layout="constrained").add_subplot()
     known = Interval(mean=0.5, low=0.25, high=0.75, confidence=0.95, num_samples=20)
