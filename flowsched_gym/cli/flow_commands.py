@@ -177,17 +177,7 @@ def run_replay(options: argparse.Namespace) -> None:
             one = len(names) == 1
             plot_records(found[names[0]], options.plot) if one else plot_distributions(found, options.plot)
     of_all = {name: measure(each, topology=options.topology, capacity=capacity) for name, each in found.items()}
-    if len(names) == 1:
-        _print_metrics(of_all[names[0]], options, {"parameters": given})
-    elif options.json:
-        print_json(of_all)
-    else:
-        shown = {name: column_of(name) for metrics in of_all.values() for name in there(metrics)}
-        rows = [
-            (name, column.value_unit, *(column.write(each[name]) for each in of_all.values()))
-            for name, column in shown.items()
-        ]
-        print(Table(columns=("metric", "unit", *names), rows=tuple(rows)).text(), end="")
+    _print_metrics(of_all, options, given)
 
 
 def run_replay_packets(options: argparse.Namespace) -> None:
@@ -208,7 +198,8 @@ def run_replay_packets(options: argparse.Namespace) -> None:
         if options.plot is not None:
             plot_records(records, options.plot)
     metrics = measure(records, topology=options.topology, capacity=capacity)
-    _print_metrics(metrics | {name: int(values.sum()) for name, values in counts.items()}, options, arguments)
+    metrics |= {name: int(values.sum()) for name, values in counts.items()}
+    _print_metrics({options.scheduler: metrics}, options, arguments["parameters"])
 
 
 def run_serve_packets(options: argparse.Namespace) -> None:
@@ -225,7 +216,7 @@ def run_serve_packets(options: argparse.Namespace) -> None:
         "mean_waiting_time": float(np.mean(waiting)) if len(waiting) else np.nan,
         "largest_waiting_time": float(waiting.max()) if len(waiting) else np.nan,
     }
-    _print_metrics(metrics, options, arguments)
+    _print_metrics({options.scheduler: metrics}, options, arguments["parameters"])
 
 
 def measure(records: Records, *, topology: str, capacity: float) -> dict[str, float]:
@@ -292,16 +283,20 @@ def _arguments(options: argparse.Namespace, capacity: float, *targets: str | Non
 
 
 def _print_metrics(
-    metrics: Mapping[str, float], options: argparse.Namespace, arguments: Mapping[str, Mapping[str, object]]
+    found: Mapping[str, Mapping[str, float]], options: argparse.Namespace, parameters: Mapping[str, object]
 ) -> None:
-    """Prints metrics: for people those that are there, in their units; as JSON all of them, in SI units."""
+    """Prints the metrics of each run: for people those that are there, in their units; as JSON all, in SI units."""
+    one = len(found) == 1
     if options.json:
-        print_json(metrics)
+        print_json(next(iter(found.values())) if one else found)
         return
-    never = {name for name, needed in NEEDED.items() if arguments["parameters"].get(needed) is None}
-    shown = {name: column_of(name) for name in there(metrics) if name not in never}
-    rows = [(name, column.write(metrics[name]), column.value_unit) for name, column in shown.items()]
-    print(Table(columns=("metric", "value", "unit"), rows=tuple(rows)).text(), end="")
+    never = {name for name, needed in NEEDED.items() if parameters.get(needed) is None}
+    shown = {name: column_of(name) for metrics in found.values() for name in there(metrics) if name not in never}
+    rows = tuple(
+        (name, *(column.write(metrics[name]) for metrics in found.values()), column.value_unit)
+        for name, column in shown.items()
+    )
+    print(Table(columns=("metric", *(["value"] if one else found), "unit"), rows=rows).text(), end="")
 
 
 def _taken(name: str, given: Mapping[str, object], names: Sequence[str]) -> dict[str, object]:

@@ -41,6 +41,13 @@ def _add_plot(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", required=True, metavar="FILE", help="file to write (.png, .pdf, .svg, ...)")
 
 
+def _add_play(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = "Type the number of a slot and Enter. A harder one: --kwarg workload=gather-heavy --kwarg k=3."
+    parser.add_argument("environment", metavar="ENV_ID", help="environment of slots, such as flowsched/Artemis-v0")
+    parser.add_argument("--flows", type=positive_integer, default=40, metavar="N", help="number of flows (40)")
+    _add_episode(parser)
+
+
 def _add_player(parser: argparse.ArgumentParser) -> None:
     """Adds which policy plays in which environment."""
     parser.add_argument("environment", metavar="ENV_ID", help="environment, such as flowsched/Artemis-v0")
@@ -65,6 +72,7 @@ PICTURE_COMMANDS: Final[Mapping[str, Command]] = {
     "record": Command(
         "record an episode of a policy as a film or a picture", _add_record, "picture_commands:run_record"
     ),
+    "play": Command("play an environment yourself, and compare yourself with its rules", _add_play, "play_command:run"),
     "watch": Command("watch an episode of a policy in a window", _add_watch, "picture_commands:run_watch"),
 }
 """The commands by name."""

@@ -136,12 +136,7 @@ def draw_tails(axes: "Axes", samples: Mapping[str, FloatArray]) -> None:
 
 
 def plot_distributions(found: Mapping[str, Records], path: str | PathLike[str]) -> None:
-    """Draws the distributions of completion times of several disciplines, by name, into a picture file.
-
-    Raises:
-        ConfigError: The extension is that of no picture, or there are more disciplines than can be told apart.
-        MissingDependencyError: Matplotlib is not installed.
-    """
+    """Draws the distributions of completion times of several disciplines, by name, into a picture file."""
     check_plot(path)
     from matplotlib.figure import Figure  # noqa: PLC0415 - optional
 
@@ -161,11 +156,7 @@ def plot_distributions(found: Mapping[str, Records], path: str | PathLike[str]) 
 
 
 def styles(count: int, colours: Sequence[str] = CURVES) -> list[dict[str, Any]]:
-    """Returns colour and line of each of some curves, as ``plot`` takes them; no two are alike.
-
-    Raises:
-        ConfigError: There are more than can be told apart.
-    """
+    """Returns colour and line of each curve, as ``plot`` takes them, no two alike; refuses more than there are."""
     most = len(colours) * len(LINES)
     if count > most:
         raise ConfigError(f"there are {count} curves: at most {most} can be told apart")

@@ -60,13 +60,7 @@ class _Filmed(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 def check_film(path: str | PathLike[str]) -> None:
-    """Finds out whether a film or frame could be written, before an episode is played.
-
-    Raises:
-        ConfigError: The extension is none of ``FILM_SUFFIXES``.
-        MissingDependencyError: A package that the format needs is not installed.
-        OSError: The folder does not exist or is read-only, or the path is a folder.
-    """
+    """Finds out whether a film could be written, before an episode is played; raises what that would."""
     suffix = Path(path).suffix.lower()
     if suffix not in FILM_SUFFIXES:
         raise ConfigError(f"{path} has the extension {suffix!r}: it must be one of {', '.join(FILM_SUFFIXES)}")

@@ -200,7 +200,7 @@ def test_several_disciplines_are_one_table_and_one_figure(flowsched, flows: Path
     words = ("replay", flows, "--capacity", 1000, "--discipline", "fifo", "--discipline", "mlfq")
     words += ("--param", "thresholds=[500]", "--param", "delay=0")
     table = flowsched(*words, "--plot", figure).out.splitlines()
-    assert table[0].split() == ["metric", "unit", "fifo", "mlfq"]
+    assert table[0].split() == ["metric", "fifo", "mlfq", "unit"]
     found = json.loads(flowsched(*words, "--json").out)
     alone = json.loads(flowsched(*words[:4], "--discipline", "fifo", "--json").out)
     assert list(found) == ["fifo", "mlfq"]

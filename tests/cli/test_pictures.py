@@ -1,5 +1,6 @@
 """Commands that show episodes and runs: what they write, and what they say where they cannot."""
 
+from flowsched_gym.cli.play_command import CLEAR
 from flowsched_gym.envs.drawing import render_modes
 from tests.processes import check_refusal
 
@@ -24,10 +25,10 @@ def test_without_a_display_nothing_is_watched(flowsched, monkeypatch) -> None:
     monkeypatch.setattr(render_modes.sys, "platform", "linux")
     for name in render_modes.DISPLAYS:
         monkeypatch.delenv(name, raising=False)
-    check_refusal(flowsched("watch", *EDF), "there is no display for a window (none of DISPLAY, ")
+    check_refusal(flowsched("watch", *EDF), "there is no display for a window: `flowsched record`")
     render_modes.PYGAME.load().display.quit()
     monkeypatch.setenv("SDL_VIDEODRIVER", "absent")
-    check_refusal(flowsched("watch", *EDF), "there is no display for a window (absent not available): `flowsched rec")
+    check_refusal(flowsched("watch", *EDF), "there is no display for a window")
 
 
 def test_a_film_that_cannot_be_written_is_refused(flowsched, tmp_path) -> None:
@@ -54,3 +55,26 @@ def test_trainings_are_plotted(flowsched, tmp_path) -> None:
     assert figure.read_bytes().startswith(b"%PDF")
     check_refusal(flowsched("plot", tmp_path, "--out", tmp_path / "curves.txt"), "the extension '.txt'")
     check_refusal(flowsched("plot", tmp_path / "none", "--out", figure), "none has no progress.csv")
+
+
+def test_a_person_is_asked_where_there_is_a_choice_and_stands_among_the_rules(flowsched, monkeypatch) -> None:
+    check_refusal(flowsched("play", "flowsched/MERPOrder-v0"), "play needs a terminal")
+    for stream in ("stdin", "stdout"):
+        monkeypatch.setattr(f"sys.{stream}.isatty", lambda: True)
+    check_refusal(flowsched("play", "flowsched/QCluster-v0"), "QCluster-v0 has no slots to choose from: play one of fl")
+    asked: list[str] = []
+    monkeypatch.setattr("builtins.input", lambda question: asked.append(question) or ("99" if len(asked) == 1 else "0"))
+    outcome = flowsched("play", "flowsched/MERPOrder-v0", "--flows", 8)
+    assert outcome.status == 0, outcome.err
+    assert asked[0] == asked[1] == "slot, 0 to 1 (Ctrl-C ends): "
+    rows = [line.split() for line in outcome.out.split(CLEAR)[-1].splitlines()]
+    found = {name: float(value) for name, value in rows[1:]}
+    assert found["you"] == found["fifo"], "slot 0 has the oldest flow"
+    assert list(found.values()) == sorted(found.values())
+    assert list(found).index("you") < list(found).index("fifo")
+
+    def end(_: str) -> str:
+        raise EOFError
+
+    monkeypatch.setattr("builtins.input", end)
+    assert flowsched("play", "flowsched/MERPOrder-v0", "--flows", 8).status == 130

@@ -69,20 +69,16 @@ RENDER_MODES: Final = _RenderModes(
 
 
 def check_display() -> None:
-    """Refuses where a window would not be seen: without a display, pygame draws into memory."""
-    reason = ""
-    if sys.platform not in ("darwin", "win32") and not any(map(os.environ.get, DISPLAYS)):
-        reason = f"none of {', '.join(DISPLAYS)} is set"
-    else:
-        pygame = PYGAME.load()
-        try:
+    """Refuses where a window would not be seen: without a display, pygame may draw into memory."""
+    pygame, found = PYGAME.load(), sys.platform in ("darwin", "win32") or any(map(os.environ.get, DISPLAYS))
+    try:
+        if found:
             pygame.display.init()
-            if pygame.display.get_driver() == "offscreen" and not os.environ.get("SDL_VIDEODRIVER"):
-                reason = "it cannot be opened"
-        except pygame.error as error:
-            reason = str(error)
-    if reason:
-        raise ConfigError(f"there is no display for a window ({reason}): `flowsched record` writes a film instead")
+            found = pygame.display.get_driver() != "offscreen" or bool(os.environ.get("SDL_VIDEODRIVER"))
+    except pygame.error:
+        found = False
+    if not found:
+        raise ConfigError("there is no display for a window: `flowsched record` writes a film instead")
 
 
 def window_is_closed() -> bool:
