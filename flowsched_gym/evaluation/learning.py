@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -61,6 +62,7 @@ class _Training(NamedTuple):
     """What a file tells of a training; ``agent`` is the same for all seeds."""
 
     agent: tuple[str, ...]
+    folder: str
     name: str
     setting: str
     metric: str
@@ -81,10 +83,11 @@ def read_runs(paths: Sequence[str | PathLike[str]]) -> list[LearningCurve]:
             raise ConfigError(f"{path} has no {PROGRESS}: it must be the folder of a run, or of several runs")
         for training in (each for folder in folders for each in _trainings(folder)):
             agents.setdefault(training.agent, []).append(training)
-    curves = []
+    curves, named_alike = [], Counter((each.name, each.setting) for each, *_ in agents.values())
     for first, *others in agents.values():
+        name = first.name + f" ({first.folder})" * (named_alike[first.name, first.setting] > 1)
         decisions, values = on_one_grid([first.means, *(each.means for each in others)])
-        named: Any = {"name": first.name, "setting": first.setting, "metric": first.metric, "rules": first.rules}
+        named: Any = {"name": name, "setting": first.setting, "metric": first.metric, "rules": first.rules}
         curves.append(LearningCurve(decisions=decisions, values=values, **named))
     if len(metrics := {curve.metric for curve in curves}) > 1:
         raise ConfigError(f"runs were measured by {', '.join(sorted(metrics))}: plot those of one metric at a time")
@@ -166,7 +169,7 @@ def _read(folder: Path) -> Iterator[_Training]:
         for row in _rows(folder / KEPT):
             of_seeds.setdefault((row["seed"], row["metric"]), {})[float(row["decisions"])] = float(row["mean"])
         for (_, metric), means in of_seeds.items():
-            yield _Training((str(folder), metric), folder.name, folder.parent.name, metric, means, {})
+            yield _Training((str(folder), metric), folder.name, folder.name, folder.parent.name, metric, means, {})
         return
     rows, run = _rows(folder / PROGRESS), read_json(folder / "run.json")
     heads = [head for head in (rows[0] if rows else ()) if head.startswith(EVALUATION)]
@@ -184,4 +187,4 @@ def _read(folder: Path) -> Iterator[_Training]:
     setting, name = run["env"].get("workload"), str(run["algorithm"]["name"])
     setting = setting if isinstance(setting, str) else str(run["env"]["environment_id"]).rpartition("/")[2]
     agent = json.dumps({key: value for key, value in run.items() if key != "seed"}, sort_keys=True)
-    yield _Training((agent,), name, setting, columns[0].removeprefix(EVALUATION), means, rules)
+    yield _Training((agent,), folder.name, name, setting, columns[0].removeprefix(EVALUATION), means, rules)

@@ -42,7 +42,7 @@ def test_seeds_of_an_agent_are_one_curve_with_the_rules_of_its_episodes(tmp_path
     assert curve.get_ydata() == pytest.approx([30, 45, 55])
     assert (curve.get_color(), second.get_color(), rule.get_color()) == (LEARNED, CURVES[0], HEURISTIC)
     assert rule.get_ydata() == pytest.approx([50, 50])
-    assert {text.get_text() for text in axes.texts} >= {"ppo (2 seeds)", "ppo", "edf"}
+    assert {text.get_text() for text in axes.texts} >= {"ppo (a) (2 seeds)", "ppo (other)", "edf"}
     assert (axes.get_xscale(), axes.get_ylabel()) == ("symlog", "deadlines met, %")
 
 
