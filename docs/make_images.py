@@ -1,8 +1,8 @@
-"""Makes the pictures of the README in ``docs/images``.
+"""Makes the pictures of the README and the gallery in ``docs/images``.
 
-They are a frame of Artemis, an animation of one episode, and what a learned agent wins, from the result files of the
-leaderboard. Run it from the root of the repository: ``python -m docs.make_images``. The same versions give the same
-files.
+They are a frame of Artemis, an animation of one episode, what a learned agent wins, from the result files of the
+leaderboard, and a frame of each environment. Run it from the root of the repository: ``python -m docs.make_images``.
+The same versions give the same files.
 """
 
 import os
@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from benchmarks.paper.closeness import learned_rows, learned_table
+from flowsched_gym.cli import main as flowsched
 from flowsched_gym.core.files import replace_when_written
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.envs.drawing.panels import Pair, Table, Text
@@ -39,6 +40,17 @@ FRAME_MS: Final = 130
 """How long the animation shows each decision."""
 REST_MS: Final = 2500
 """How long it shows the end."""
+GALLERY: Final = {
+    "artemis": "Artemis-v0 --policy model:artemis-heavy/distilled --seed 7",
+    "merp-order": "MERPOrder-v0 --policy most-delayed --kwarg load=0.95 --kwarg f=8 --seed 1",
+    "merp-route": "MERPRoute-v0 --policy model:merp-route-slow-link/distilled",
+    "auto-thresholds": "AuTOThresholds-v0 --policy qlas",
+    "auto-long-flows": "AuTOLongFlows-v0 --policy least-crowded --seed 2",
+    "qcluster": "QCluster-v0 --policy opt",
+    "tafe-tasks": "TAFETasks-v0 --policy johnson --kwarg f=8 --seed 3",
+    "tafe-thresholds": "TAFEThresholds-v0 --policy constant",
+}
+"""What ``flowsched record`` is told for each picture of the gallery."""
 BARS: Final = {"learned": LEARNED, "heuristic": "#8fa3c4", "bound": "#d9dde3"}
 """Colours of the bars by what they stand for."""
 
@@ -115,3 +127,5 @@ if __name__ == "__main__":
     write_picture(IMAGES / "artemis.png")
     write_animation(IMAGES / "artemis.gif")
     write_learned(IMAGES / "learned.png")
+    for name, words in GALLERY.items():
+        flowsched(["record", *f"flowsched/{words} --out {IMAGES}/gallery-{name}.png".split()])

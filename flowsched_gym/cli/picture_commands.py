@@ -60,7 +60,7 @@ class _UntilClosed(gymnasium.Wrapper[Any, Any, Any, Any]):
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         *before, truncated, info = super().step(action)
-        return (*before, truncated or window_is_closed(), info)  # type: ignore[return-value]
+        return (*before, truncated or window_is_closed(), info)
 
 
 @contextmanager
@@ -68,7 +68,7 @@ def _playing(options: argparse.Namespace, **more: Any) -> Iterator[tuple[gymnasi
     """Makes the environment and the policy of a command."""
     spec = find_environment(options.environment)
     [player], kwargs = players_of(options, spec)
-    arguments = {**kwargs, **player.settings}
+    arguments = player.arguments(kwargs)
     with (
         standard_output_kept_clean(),
         acting(player, arguments, seed=options.seed, trust=options.trust) as policy,

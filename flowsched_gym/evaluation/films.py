@@ -3,6 +3,7 @@
 from collections import deque
 from functools import cache
 from importlib.util import find_spec
+from itertools import product
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -107,9 +108,9 @@ def _palette() -> "PillowImage.Image":
         *(Colours.ORANGE, Colours.RED, Colours.GREY, Colours.DARK_ORANGE),
     )
     colours = [Colours.PAPER, Colours.WHITE, Colours.LINE, Colours.TRACK, Colours.WINDOW]
-    for red, green, blue in shaded:
-        for step in range(SHADES):
-            colours.append(tuple(round(value + (255 - value) * step / SHADES) for value in (red, green, blue)))
+    for colour, step in product(shaded, range(SHADES)):
+        red, green, blue = (round(value + (255 - value) * step / SHADES) for value in colour)
+        colours.append((red, green, blue))
     image: PillowImage.Image = PILLOW.load(".Image").new("P", (1, 1))
     image.putpalette([value for colour in colours for value in colour])
     return image

@@ -197,8 +197,8 @@ def test_a_plot_and_parquet_are_written(flowsched, flows: Path, tmp_path: Path) 
 
 def test_several_disciplines_are_one_table_and_one_figure(flowsched, flows: Path, tmp_path: Path) -> None:
     figure = tmp_path / "figure.svg"
-    words = ("replay", flows, "--capacity", 1000, "--discipline", "fifo", "--discipline", "mlfq")
-    words += ("--param", "thresholds=[500]", "--param", "delay=0")
+    words: tuple = ("replay", flows, "--capacity", 1000, *("--discipline", "fifo", "--discipline", "mlfq"))
+    words = (*words, "--param", "thresholds=[500]", "--param", "delay=0")
     table = flowsched(*words, "--plot", figure).out.splitlines()
     assert table[0].split() == ["metric", "fifo", "mlfq", "unit"]
     found = json.loads(flowsched(*words, "--json").out)

@@ -22,7 +22,7 @@ def test_an_episode_is_recorded_and_watched(flowsched, tmp_path, monkeypatch) ->
 
 
 def test_without_a_display_nothing_is_watched(flowsched, monkeypatch) -> None:
-    monkeypatch.setattr(render_modes.sys, "platform", "linux")
+    monkeypatch.setattr("sys.platform", "linux")
     for name in render_modes.DISPLAYS:
         monkeypatch.delenv(name, raising=False)
     check_refusal(flowsched("watch", *EDF), "there is no display for a window: `flowsched record`")
@@ -63,7 +63,12 @@ def test_a_person_is_asked_where_there_is_a_choice_and_stands_among_the_rules(fl
         monkeypatch.setattr(f"sys.{stream}.isatty", lambda: True)
     check_refusal(flowsched("play", "flowsched/QCluster-v0"), "QCluster-v0 has no slots to choose from: play one of fl")
     asked: list[str] = []
-    monkeypatch.setattr("builtins.input", lambda question: asked.append(question) or ("99" if len(asked) == 1 else "0"))
+
+    def answer(question: str) -> str:
+        asked.append(question)
+        return "99" if len(asked) == 1 else "0"
+
+    monkeypatch.setattr("builtins.input", answer)
     outcome = flowsched("play", "flowsched/MERPOrder-v0", "--flows", 8)
     assert outcome.status == 0, outcome.err
     assert asked[0] == asked[1] == "slot, 0 to 1 (Ctrl-C ends): "

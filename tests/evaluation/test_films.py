@@ -2,6 +2,7 @@
 
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -23,7 +24,7 @@ def record(path: Path, *, frames: int) -> int:
 
 def rendered() -> list[np.ndarray]:
     """Draws a whole episode while it is played."""
-    env = gym.make("flowsched/Artemis-v0", render_mode="rgb_array", **ARTEMIS)
+    env: Any = gym.make("flowsched/Artemis-v0", render_mode="rgb_array", **ARTEMIS)
     policy = make_policy("edf", env)
     observation, _ = env.reset(seed=3)
     frames, over = [env.render()], False

@@ -113,7 +113,12 @@ def test_each_discipline_has_a_curve_of_the_share_of_all_flows_that_has_finished
     found = {name: records_of("gather-heavy", 50, name) for name in ("fifo", "srpt", "edf")}
     found["edf"] = without_end(found["edf"], slice(40, 50))
     drawn = []
-    monkeypatch.setattr(Figure, "savefig", lambda figure, path, **_: drawn.append(figure) or path.touch())
+
+    def save(figure: Figure, path: Path, **_) -> None:
+        drawn.append(figure)
+        path.touch()
+
+    monkeypatch.setattr(Figure, "savefig", save)
     figures.plot_distributions(found, tmp_path / "figure.pdf")
     (axes,) = drawn[0].axes
     assert [line.get_label() for line in axes.lines] == list(found)

@@ -18,14 +18,14 @@ from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.files import write_text
 from flowsched_gym.core.packed import folders_in, is_file, read_bytes
 from flowsched_gym.evaluation import Progress
-from flowsched_gym.evaluation.learning import KEPT as CURVE_FILE
-from flowsched_gym.evaluation.learning import on_one_grid
+from flowsched_gym.evaluation.learning import KEPT, on_one_grid
 from flowsched_gym.evaluation.written import column_of
 from flowsched_gym.leaderboard.page.charts import Curve
 from flowsched_gym.leaderboard.page.document import page_html
 from flowsched_gym.leaderboard.suite import Groups
 
 PAGE_FILE: Final = "index.html"
+CURVE_FILE: Final = KEPT
 CURVE_COLUMNS: Final = ("seed", "decisions", "metric", "mean")
 EPISODE_COLUMNS: Final = ("first_seed", "episodes")
 """Columns that may follow: the episodes whose mean it is, so that a rule can be played in them."""
