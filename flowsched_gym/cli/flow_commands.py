@@ -174,8 +174,10 @@ def run_replay(options: argparse.Namespace) -> None:
                 found[name] = replay(workload, discipline=name, parameters=parameters, progress=progress, **arguments)
         _write("records", options.out, record_columns(workload, found[names[0]]))
         if options.plot is not None:
-            one = len(names) == 1
-            plot_records(found[names[0]], options.plot) if one else plot_distributions(found, options.plot)
+            if len(names) > 1:
+                plot_distributions(found, options.plot)
+            else:
+                plot_records(found[names[0]], options.plot)
     of_all = {name: measure(each, topology=options.topology, capacity=capacity) for name, each in found.items()}
     _print_metrics(of_all, options, given)
 

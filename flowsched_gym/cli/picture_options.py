@@ -72,7 +72,9 @@ PICTURE_COMMANDS: Final[Mapping[str, Command]] = {
     "record": Command(
         "record an episode of a policy as a film or a picture", _add_record, "picture_commands:run_record"
     ),
-    "play": Command("play an environment yourself, and compare yourself with its rules", _add_play, "play_command:run"),
+    "play": Command(
+        "choose the slots yourself, and compare yourself with the rules", _add_play, "picture_commands:run_play"
+    ),
     "watch": Command("watch an episode of a policy in a window", _add_watch, "picture_commands:run_watch"),
 }
 """The commands by name."""

@@ -1,6 +1,6 @@
 """Commands that show episodes and runs: what they write, and what they say where they cannot."""
 
-from flowsched_gym.cli.play_command import CLEAR
+from flowsched_gym.cli.picture_commands import CLEAR
 from flowsched_gym.envs.drawing import render_modes
 from tests.processes import check_refusal
 
