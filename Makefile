@@ -32,7 +32,7 @@ help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' Makefile | awk -F '\t' '{ printf "make %-8s %s\n", $$1, $$2 }'
 
 demo: $(VENV)/.train  ## train an agent on Artemis, compare it with the heuristics, draw the result
-	$(BIN)/python -m flowsched_gym.baselines.demo
+	$(BIN)/flowsched demo
 
 test: compiled  ## run the tests
 	@$(call RUN_TESTS)

@@ -1,12 +1,10 @@
-"""Shows in a minute what the package is for: ``make demo``, or ``python -m flowsched_gym.baselines.demo``.
+"""Shows in a minute what the package is for: ``make demo``, or ``flowsched demo``.
 
 Evolves a policy of a few weights on Artemis's workload under load, compares it with every heuristic and with what no
 scheduler can exceed on episodes that training never saw, and draws the comparison and one episode.
 """
 
-import argparse
 import logging
-import os
 import sys
 import time
 from collections.abc import Sequence
@@ -14,9 +12,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
-from gymnasium.wrappers import RenderCollection, TimeLimit
 from hydra import compose, initialize_config_module
-from PIL import Image
+from hydra.errors import HydraException
 
 from flowsched_gym.baselines.applications.comparison_report import FIGURE_FILE, TABLE_FILE, decisions_text
 from flowsched_gym.baselines.applications.training_run import train_and_compare
@@ -28,45 +25,18 @@ from flowsched_gym.baselines.configuration.hydra_store import (
     register_schemas,
 )
 from flowsched_gym.baselines.training.trainer import MODEL_FILE
-from flowsched_gym.core.errors import ConfigError, FlowSchedError
-from flowsched_gym.core.files import ended_by_signals, exit_status, replace_when_written
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation import make_environment
-from flowsched_gym.evaluation.rollout import rollout
+from flowsched_gym.evaluation.films import record_film
 from flowsched_gym.evaluation.written import column_of
 from flowsched_gym.integrations.sb3 import load_policy
 
-FOLDER: Final = "demo"
 ANIMATION_FILE: Final = "episode.gif"
-FRAMES: Final = 150
-FIRST_FRAME: Final = 60
-"""Decisions before the first frame: the queue is empty when an episode begins."""
-MILLISECONDS_PER_FRAME: Final = 150
-COLOURS: Final = 128
-"""Colours of the palette: frames are drawn, not photographed."""
-BAD_USAGE: Final = 2
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs the demonstration; leaves by ``SystemExit`` with status 2 where an input is wrong."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--folder", type=Path, default=Path(FOLDER), help="where everything goes (default: demo)")
-    parser.add_argument("overrides", nargs="*", help="changes of the configuration, such as total_timesteps=100000")
-    options = parser.parse_args(arguments)
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
+def run(folder: Path, overrides: Sequence[str]) -> None:
+    """Trains, compares, draws, and says where everything is; overrides are changes of the configuration."""
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
-    try:
-        with ended_by_signals():
-            _run(options.folder, options.overrides)
-    except FlowSchedError as error:
-        print(f"demo: {error}", file=sys.stderr)
-        raise SystemExit(BAD_USAGE) from None
-    except KeyboardInterrupt as interrupt:
-        print("demo: stopped", file=sys.stderr)
-        raise SystemExit(exit_status(interrupt)) from None
-
-
-def _run(folder: Path, overrides: Sequence[str]) -> None:
-    """Trains, compares, draws, and says where everything is."""
     begun = time.monotonic()
     config, content = _compose(overrides)
     env_id, kwargs = environment_arguments(config.env)
@@ -74,7 +44,7 @@ def _run(folder: Path, overrides: Sequence[str]) -> None:
     decisions = decisions_text(config.decisions, config.total_timesteps)
     print(f"Training {config.algorithm.name} on {env_id} ({arguments}): {decisions}.")
     folder.mkdir(parents=True, exist_ok=True)
-    result = train_and_compare(config, content, folder, command="python -m flowsched_gym.baselines.demo")
+    result = train_and_compare(config, content, folder, command="flowsched demo")
     print("Drawing one episode.")
     frames = _animate(env_id, kwargs, folder, config.evaluation.seed)
     over, best, met = result["over_best_heuristic"], result["best_heuristic"], column_of(result["metric"])
@@ -98,27 +68,14 @@ def _run(folder: Path, overrides: Sequence[str]) -> None:
 def _compose(overrides: Sequence[str]) -> tuple[TrainConfig, dict[str, Any]]:
     register_schemas()
     with initialize_config_module("flowsched_gym.configs", version_base="1.3"):
-        composed = compose("train", overrides=["experiment=demo", *overrides])
+        try:
+            composed = compose("train", overrides=["experiment=demo", *overrides])
+        except HydraException as error:
+            raise ConfigError(str(error).partition("\n")[0]) from None
     return read_config(composed), plain_values(composed)
 
 
 def _animate(env_id: str, kwargs: dict[str, Any], folder: Path, seed: int) -> int:
     """Draws an episode of the trained agent, one frame for each decision, and returns the number of frames."""
-    with closing(make_environment(env_id, {**kwargs, "render_mode": "rgb_array"})) as env:
-        drawn: Any = RenderCollection(TimeLimit(env, FIRST_FRAME + FRAMES))
-        decisions = rollout(drawn, load_policy(folder / MODEL_FILE, env), seed=seed).num_decisions
-        frames = [Image.fromarray(frame) for frame in drawn.render()[FIRST_FRAME:-1]]
-    if not frames:
-        raise ConfigError(f"the episode has {decisions} decisions: more than {FIRST_FRAME} are needed to draw it")
-    # One palette for all frames lets the file keep only what changes from one to the next.
-    palette = frames[len(frames) // 2].quantize(colors=COLOURS)
-    flat = [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
-    with replace_when_written(folder / ANIMATION_FILE) as temporary:
-        flat[0].save(
-            temporary, format="GIF", save_all=True, append_images=flat[1:], duration=MILLISECONDS_PER_FRAME, loop=0
-        )
-    return len(frames)
-
-
-if __name__ == "__main__":
-    main()
+    with closing(make_environment(env_id, kwargs)) as env:
+        return record_film(env, load_policy(folder / MODEL_FILE, env), folder / ANIMATION_FILE, seed=seed)

@@ -1,15 +1,18 @@
 """Entry points of the training commands, which name the pip command that brings a missing package.
 
-``flowsched-train``, ``flowsched-tune`` and ``flowsched-evaluate`` are installed with the light core as well, where
-Hydra and torch may be absent: nothing here imports them before it has looked for them.
+``flowsched-train``, ``flowsched-tune``, ``flowsched-evaluate`` and ``flowsched demo`` are installed with the light core
+as well, where Hydra and torch may be absent: nothing here imports them before it has looked for them.
 """
 
 import importlib
 import importlib.resources
 import importlib.util
+import os
 import re
 import sys
 import textwrap
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 from flowsched_gym.core.errors import MissingDependencyError
@@ -45,6 +48,13 @@ def evaluate() -> int:
     return _run("evaluate", purpose="evaluate policies with flowsched-evaluate")
 
 
+def demo(folder: str, overrides: Sequence[str]) -> None:
+    """Runs ``flowsched demo``; raises ``MissingDependencyError`` where a package is missing."""
+    _check_packages("run the demonstration")
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # small networks are several times slower on more threads
+    importlib.import_module("flowsched_gym.baselines.demo").run(Path(folder), overrides)
+
+
 def print_help(command: str, config_name: str) -> None:
     """Prints what a command does, by the first line of its configuration file, its choices and its options."""
     primary = CONFIGS.joinpath(config_name + SUFFIX).read_text(encoding="utf-8")
@@ -75,14 +85,20 @@ def _run(name: str, *, purpose: str, more: tuple[str, ...] = ()) -> int:
     if not HELP.isdisjoint(sys.argv[1:]):
         print_help(command, name)
         return 0
-    for package in REQUIRED + more:
-        if importlib.util.find_spec(package) is None:
-            print(MissingDependencyError(package, extra="train", purpose=purpose), file=sys.stderr)
-            return EXIT_STATUS_OF_BAD_USAGE
     try:
+        _check_packages(purpose, more)
         with ended_by_signals():  # importing takes seconds
             importlib.import_module(f"flowsched_gym.baselines.{name}").main()
+    except MissingDependencyError as error:
+        print(error, file=sys.stderr)
+        return EXIT_STATUS_OF_BAD_USAGE
     except KeyboardInterrupt as interrupt:
         print(f"{command}: stopped", file=sys.stderr)
         return exit_status(interrupt)
     return 0
+
+
+def _check_packages(purpose: str, more: tuple[str, ...] = ()) -> None:
+    for package in REQUIRED + more:
+        if importlib.util.find_spec(package) is None:
+            raise MissingDependencyError(package, extra="train", purpose=purpose)

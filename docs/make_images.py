@@ -1,8 +1,8 @@
-"""Makes the pictures of the README in ``docs/images``.
+"""Makes the pictures of the README and the gallery in ``docs/images``.
 
 They are a frame of Artemis, an animation of one episode, what a learned agent wins, from the result files of the
-leaderboard, and with ``--learning`` the curves of README's training, which takes minutes. Run it from the root of the
-repository: ``python -m docs.make_images``. The same versions give the same files.
+leaderboard, a frame of each environment, and with ``--learning`` the curves of README's training, which takes minutes.
+Run it from the root of the repository: ``python -m docs.make_images``. The same versions give the same files.
 """
 
 import argparse
@@ -17,11 +17,13 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from benchmarks.paper.closeness import learned_rows, learned_table
+from flowsched_gym.cli import main as flowsched
 from flowsched_gym.core.files import replace_when_written
 from flowsched_gym.envs.drawing import View
-from flowsched_gym.envs.drawing.canvas import Colours
 from flowsched_gym.envs.drawing.panels import Pair, Table, Text
 from flowsched_gym.evaluation import BOUND_POLICY, evaluate
+from flowsched_gym.evaluation.figures import LEARNED
+from flowsched_gym.evaluation.films import in_few_colours
 from flowsched_gym.evaluation.plots import DOTS_PER_INCH, INK, dress
 from flowsched_gym.players import make_policy
 from flowsched_gym.systems.artemis.env import ArtemisEnv
@@ -39,7 +41,18 @@ FRAME_MS: Final = 130
 """How long the animation shows each decision."""
 REST_MS: Final = 2500
 """How long it shows the end."""
-BARS: Final = {"learned": "#e07b39", "heuristic": "#8fa3c4", "bound": "#d9dde3"}
+GALLERY: Final = {
+    "artemis": "Artemis-v0 --policy model:artemis-heavy/distilled --seed 7",
+    "merp-order": "MERPOrder-v0 --policy most-delayed --kwarg load=0.95 --kwarg f=8 --seed 1",
+    "merp-route": "MERPRoute-v0 --policy model:merp-route-slow-link/distilled",
+    "auto-thresholds": "AuTOThresholds-v0 --policy qlas",
+    "auto-long-flows": "AuTOLongFlows-v0 --policy least-crowded --seed 2",
+    "qcluster": "QCluster-v0 --policy opt",
+    "tafe-tasks": "TAFETasks-v0 --policy johnson --kwarg f=8 --seed 3",
+    "tafe-thresholds": "TAFEThresholds-v0 --policy constant",
+}
+"""What ``flowsched record`` is told for each picture of the gallery."""
+BARS: Final = {"learned": LEARNED, "heuristic": "#8fa3c4", "bound": "#d9dde3"}
 """Colours of the bars by what they stand for."""
 README_TRAINING: Final[dict[str, Any]] = {
     "n_steps": 64,
@@ -80,29 +93,6 @@ def richness(num_finished: int, view: View) -> tuple[int, int, int, int]:
     return len(counts), sending, min(counts, default=0), num_finished
 
 
-def palette() -> Image.Image:
-    """Makes the colours of the animation: those of the frames, and shades of them on the way to white."""
-    shaded = (
-        Colours.INK,
-        Colours.MUTED,
-        Colours.ACCENT,
-        Colours.BLUE,
-        Colours.ORANGE,
-        Colours.RED,
-        Colours.GREY,
-        Colours.DARK_ORANGE,
-    )
-    colours = [Colours.PAPER, Colours.WHITE, Colours.LINE, Colours.TRACK, Colours.WINDOW]
-    for colour in shaded:
-        for step in range(SHADES):
-            share = step / SHADES
-            red, green, blue = (round(value + (255 - value) * share) for value in colour)
-            colours.append((red, green, blue))
-    image = Image.new("P", (1, 1))
-    image.putpalette([value for colour in colours for value in colour])
-    return image
-
-
 def write_picture(path: Path) -> None:
     """Writes the richest moment of an episode."""
     picture, *_ = max(play(PICTURE), key=lambda moment: richness(*moment[1:]))
@@ -113,9 +103,8 @@ def write_picture(path: Path) -> None:
 
 def write_animation(path: Path) -> None:
     """Writes a whole short episode, one smaller picture for each decision, in few colours."""
-    colours = palette()
     small = (picture.resize(ANIMATION_SIZE, Image.Resampling.LANCZOS) for picture, *_ in play(ANIMATION))
-    first, *others = (picture.quantize(palette=colours, dither=Image.Dither.NONE) for picture in small)
+    first, *others = (in_few_colours(np.asarray(picture)) for picture in small)
     durations = [FRAME_MS] * len(others) + [REST_MS]
     temporary = path.with_suffix(".tmp")
     first.save(temporary, format="GIF", save_all=True, append_images=others, duration=durations, loop=0, optimize=True)
@@ -137,8 +126,8 @@ def write_learned(path: Path) -> None:
     names = [f"{row.policy}{' (learned)' * row.learned}: {', '.join(row.ability.actions)}" for row in rows]
     axes.barh(names, means, color=[BARS[kind] for kind in kinds], height=0.62)
     axes.errorbar(means, range(len(rows)), xerr=(means - low, high - means), fmt="none", ecolor=INK, capsize=3)
-    for index, mean in enumerate(means):
-        axes.text(1.0, index, f"{mean:.1f} %", va="center", color=INK)
+    for index, (row, mean) in enumerate(zip(rows, means, strict=True)):
+        axes.text(1.0, index, f"{mean:.1f} %", va="center", color="white" if row.learned else INK)
     axes.grid(visible=False, axis="y")
     axes.set_xlim(0, 100)
     axes.set_xlabel("deadlines met (%), with 95 % intervals")
@@ -189,3 +178,5 @@ if __name__ == "__main__":
     write_picture(IMAGES / "artemis.png")
     write_animation(IMAGES / "artemis.gif")
     write_learned(IMAGES / "learned.png")
+    for name, words in GALLERY.items():
+        flowsched(["record", *f"flowsched/{words} --out {IMAGES}/gallery-{name}.png".split()])

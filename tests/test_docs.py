@@ -43,8 +43,8 @@ FILE: Final = re.compile(r"`((?:flowsched_gym|tests|docs|baselines|benchmarks|co
 BLOCK: Final = re.compile(r"^```(?:bash|console|sh)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 PROGRAMS: Final = ("flowsched", "python", "ray", "wandb")
 """What begins a command; other lines of these blocks are what a command prints."""
-ELSEWHERE: Final = re.compile(r"^ray |^wandb |launcher=(ray|slurm)|ppo_on_|^flowsched leaderboard verify")
-"""What takes a cluster, an account or other packages; and verifying, which plays as long as ``leaderboard run`` did."""
+ELSEWHERE: Final = re.compile(r"^ray |^wandb |launcher=(ray|slurm)|ppo_on_|^flowsched (leaderboard verify|watch|play)")
+"""What takes a cluster, an account, a screen or other packages; and verifying, which takes as long as playing did."""
 LONG: Final = re.compile(r"^python | score | collect |-train|-tune|-evaluate|search|QCluster|model\.zip|leaderboard")
 """Commands that take more than seconds, or the files of one that does."""
 

@@ -11,8 +11,8 @@ from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.files import replace_when_written, write_text
 from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
 from flowsched_gym.evaluation import BOUND_POLICY, result_name, write_result
-from flowsched_gym.evaluation.figures import draw_intervals
-from flowsched_gym.evaluation.plots import DOTS_PER_INCH, INK, dress
+from flowsched_gym.evaluation.figures import CURVES, LEARNED, draw_intervals
+from flowsched_gym.evaluation.plots import DOTS_PER_INCH, FAINT, INK, dress
 from flowsched_gym.flows.metrics import merit
 from flowsched_gym.leaderboard import ComparisonRow, column_of, compare, comparison_table, curves_of
 
@@ -24,11 +24,6 @@ TABLE_FILE: Final = "comparison.md"
 FIGURE_FILE: Final = "comparison.png"
 
 FIGURE_INCHES: Final = (12.0, 5.2)
-LEARNED: Final = "#d1495b"
-"""Colour of learned agents, which no heuristic has."""
-HEURISTIC: Final = "#9aa1ab"
-"""Colour of heuristics without a curve of their own."""
-HEURISTIC_COLOURS: Final = ("#1b7f9c", "#c98a1b", "#5b8c5a", "#7a5195", "#4a5a7a")
 CURVE_POINTS: Final = 400
 """Points of a curve: more would not show."""
 SHOWN_SHARE: Final = 0.995
@@ -105,7 +100,7 @@ def draw_comparison(comparison: Comparison, path: Path, *, metric: str, title: s
     )
     curves = curves_of(order, comparison.learned)
     heuristics = [name for name in curves if name not in comparison.learned]
-    colours = dict.fromkeys(order, HEURISTIC) | dict(zip(heuristics, HEURISTIC_COLOURS, strict=False))
+    colours = dict.fromkeys(order, FAINT) | dict(zip(heuristics, CURVES, strict=False))
     colours |= dict.fromkeys(comparison.learned, LEARNED)
     figure = Figure(figsize=FIGURE_INCHES, layout="constrained")
     figure.suptitle(title, x=0.01, ha="left", fontsize=13, fontweight="bold", color=INK)

@@ -19,6 +19,7 @@ from benchmarks.speed.page import benchmark_options, described, machine_of, publ
 from benchmarks.speed.run import ARTEMIS, Case, rates_of, resident_megabytes, say
 from flowsched_gym.core.files import replace_when_written
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE
+from flowsched_gym.evaluation.figures import CURVES
 
 FIGURES: Final = Path(__file__).with_name("vector.json")
 PICTURE: Final = Path(__file__).parents[2] / "docs" / "images" / "vector-speed.png"
@@ -40,7 +41,7 @@ SAMPLE: Final = 16
 """Environments of the soak whose episodes the reference engine plays too."""
 SAMPLE_EPISODES: Final = 2
 TENTHS: Final = 10
-BLUE, ORANGE, GREY = "#1b7f9c", "#d1495b", "#4a5a7a"
+BLUE, RED, DARK = CURVES[0], CURVES[1], CURVES[5]
 
 
 def main() -> None:
@@ -186,9 +187,9 @@ def draw(figures: Mapping[str, Any], path: Path) -> None:
     rates = {name: rate["median"] for name, rate in figures["rates"].items()}
     figure = Figure(figsize=(12.0, 4.4), layout="constrained")
     left, *others = figure.subplots(1, 1 + len(VARIED), width_ratios=(2.0, *(1.0 for _ in VARIED)))
-    for label, key, colour in (("CartPole-v1, native", "cartpole", GREY), ("Artemis, native", "artemis", BLUE)):
+    for label, key, colour in (("CartPole-v1, native", "cartpole", DARK), ("Artemis, native", "artemis", BLUE)):
         left.plot(NUM_ENVS, [rates[f"{key} {number}"] for number in NUM_ENVS], "o-", color=colour, label=label)
-    left.axhline(rates["simpy"], color=ORANGE, linestyle="--", label="Artemis, single on SimPy")
+    left.axhline(rates["simpy"], color=RED, linestyle="--", label="Artemis, single on SimPy")
     left.set(xscale="log", yscale="log", xlabel="environments", ylabel="decisions per CPU second")
     left.set_xticks(NUM_ENVS, [f"{number:,}" for number in NUM_ENVS])
     left.minorticks_off()

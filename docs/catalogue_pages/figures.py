@@ -8,7 +8,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import flowsched_gym
-from flowsched_gym.evaluation.plots import INK, dress
+from flowsched_gym.evaluation.figures import CURVES
+from flowsched_gym.evaluation.plots import INK, MISSED, dress
 from flowsched_gym.fluid.disciplines import make_discipline
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.topology import one_link
@@ -16,8 +17,6 @@ from flowsched_gym.workload import Workload
 
 __all__ = ["draw_packets", "draw_rates", "draw_workload"]
 
-COLOURS: Final = ("#1b7f9c", "#e07b39", "#4a5a7a", "#8a5fa0", "#5b8c3a")
-MISSED: Final = "#d1495b"
 DOTS_PER_INCH: Final = 110
 
 
@@ -40,7 +39,7 @@ def draw_rates(workload: Workload, discipline: str, parameters: Mapping[str, Any
     dress(axes)
     tasks = workload.task_id if _has_tasks(workload) else np.arange(workload.num_flows)
     for row in range(workload.num_flows):
-        colour = COLOURS[int(tasks[row]) % len(COLOURS)]
+        colour = CURVES[int(tasks[row]) % len(CURVES)]
         end = 1000 * records.completion_time[row]
         axes.plot([1000 * workload.arrival_time[row], end], [row, row], color=colour, linewidth=1, alpha=0.6)
         axes.fill_between(
@@ -65,7 +64,7 @@ def draw_packets(
     axes = figure.add_subplot()
     dress(axes)
     for row, flow in enumerate(trace.flow_id):
-        colour = COLOURS[int(flow)]
+        colour = CURVES[int(flow)]
         start, end = 1e6 * trace.start_time[row], 1e6 * trace.departure_time[row]
         axes.plot([1e6 * packets["arrival_s"][row], start], [row, row], color=colour, linewidth=1, alpha=0.6)
         axes.barh(row, end - start, left=start, color=colour, height=0.7)
@@ -83,7 +82,7 @@ def draw_workload(workload: Workload, path: Path) -> None:
         dress(axes)
     ordered = np.sort(workload.size)
     sizes.step(
-        np.r_[ordered[0], ordered], np.linspace(0, 1, len(ordered) + 1), where="post", color=COLOURS[0], linewidth=2
+        np.r_[ordered[0], ordered], np.linspace(0, 1, len(ordered) + 1), where="post", color=CURVES[0], linewidth=2
     )
     sizes.set_xscale("log")
     if ordered[-1] < 10 * ordered[0]:
@@ -94,7 +93,7 @@ def draw_workload(workload: Workload, path: Path) -> None:
     first = np.argsort(workload.arrival_time, kind="stable")[: min(100, workload.num_flows)]
     start = workload.arrival_time[first][0]
     arrivals.vlines(
-        1000 * (workload.arrival_time[first] - start), 1, workload.size[first], color=COLOURS[2], linewidth=1, alpha=0.7
+        1000 * (workload.arrival_time[first] - start), 1, workload.size[first], color=CURVES[2], linewidth=1, alpha=0.7
     )
     arrivals.set_yscale("log")
     arrivals.set_ylim(bottom=max(1.0, float(workload.size[first].min()) / 3))

@@ -5,9 +5,9 @@ import contextlib
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 from flowsched_gym.core.errors import ConfigError
 
@@ -22,6 +22,14 @@ SHOWN: Final = 20
 LARGEST_COUNT: Final = 2**63 - 1
 """Largest number of anything that can be counted."""
 NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+
+
+class Command(NamedTuple):
+    """A command: what it does, its arguments, and ``module:function`` of this package that runs it."""
+
+    summary: str
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    target: str
 
 
 def positive_number(text: str) -> float:
@@ -102,7 +110,7 @@ def add_capacity(parser: argparse.ArgumentParser) -> None:
 def add_plot(parser: argparse.ArgumentParser) -> None:
     """Adds the option for a figure."""
     parser.add_argument(
-        "--plot", metavar="FILE", help="file for a figure of completion times and a timeline (.png, ...)"
+        "--plot", metavar="FILE", help="file for a figure of completion times and a timeline (.png, .pdf, .svg, ...)"
     )
 
 

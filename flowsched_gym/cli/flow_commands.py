@@ -4,10 +4,11 @@ import argparse
 import math
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from datetime import UTC, datetime
+from inspect import signature
 from typing import Any, Final
 
 import numpy as np
@@ -21,11 +22,13 @@ from flowsched_gym.core.files import check_target, replace_when_written
 from flowsched_gym.core.tables import Table
 from flowsched_gym.core.units import BYTES_PER_MEGABYTE, gbps_to_capacity
 from flowsched_gym.evaluation import replay, replay_packets, serve_packets
+from flowsched_gym.evaluation.figures import plot_distributions
 from flowsched_gym.evaluation.plots import check_plot, plot_network, plot_records
 from flowsched_gym.evaluation.replay import workload_of
 from flowsched_gym.evaluation.written import GBPS, column_of, there
 from flowsched_gym.flows.metrics import summary
 from flowsched_gym.fluid import Records
+from flowsched_gym.fluid.disciplines import DISCIPLINES
 from flowsched_gym.packets.state import PacketTrace
 from flowsched_gym.topology import DEFAULT_CAPACITY, is_own_network, make_topology, read_network, write_hpcc_network
 from flowsched_gym.workload import Workload
@@ -155,18 +158,28 @@ def run_network(options: argparse.Namespace) -> None:
 
 
 def run_replay(options: argparse.Namespace) -> None:
-    """Runs a discipline on flows, and writes and prints the results."""
+    """Runs disciplines on flows, and writes and prints the results."""
     if options.plot is not None:
         check_plot(options.plot)
+    names = list(dict.fromkeys(options.discipline))
+    if len(names) > 1 and options.out is not None:
+        raise ConfigError("--out is given, for the records of one discipline: name one --discipline alone")
     capacity, arguments = _arguments(options, DEFAULT_CAPACITY, options.out)
+    given, found = arguments.pop("parameters"), {}
     with standard_output_kept_clean():
         workload = _read_flows(options)
-        with ProgressBar("simulating") as progress:
-            records = replay(workload, discipline=options.discipline, progress=progress, **arguments)
-        _write("records", options.out, record_columns(workload, records))
+        for name in names:
+            parameters = given if len(names) == 1 else _taken(name, given, names)
+            with ProgressBar(f"simulating {name}") as progress:
+                found[name] = replay(workload, discipline=name, parameters=parameters, progress=progress, **arguments)
+        _write("records", options.out, record_columns(workload, found[names[0]]))
         if options.plot is not None:
-            plot_records(records, options.plot)
-    _print_metrics(measure(records, topology=options.topology, capacity=capacity), options, arguments)
+            if len(names) > 1:
+                plot_distributions(found, options.plot)
+            else:
+                plot_records(found[names[0]], options.plot)
+    of_all = {name: measure(each, topology=options.topology, capacity=capacity) for name, each in found.items()}
+    _print_metrics(of_all, options, given)
 
 
 def run_replay_packets(options: argparse.Namespace) -> None:
@@ -187,7 +200,8 @@ def run_replay_packets(options: argparse.Namespace) -> None:
         if options.plot is not None:
             plot_records(records, options.plot)
     metrics = measure(records, topology=options.topology, capacity=capacity)
-    _print_metrics(metrics | {name: int(values.sum()) for name, values in counts.items()}, options, arguments)
+    metrics |= {name: int(values.sum()) for name, values in counts.items()}
+    _print_metrics({options.scheduler: metrics}, options, arguments["parameters"])
 
 
 def run_serve_packets(options: argparse.Namespace) -> None:
@@ -204,7 +218,7 @@ def run_serve_packets(options: argparse.Namespace) -> None:
         "mean_waiting_time": float(np.mean(waiting)) if len(waiting) else np.nan,
         "largest_waiting_time": float(waiting.max()) if len(waiting) else np.nan,
     }
-    _print_metrics(metrics, options, arguments)
+    _print_metrics({options.scheduler: metrics}, options, arguments["parameters"])
 
 
 def measure(records: Records, *, topology: str, capacity: float) -> dict[str, float]:
@@ -271,16 +285,27 @@ def _arguments(options: argparse.Namespace, capacity: float, *targets: str | Non
 
 
 def _print_metrics(
-    metrics: Mapping[str, float], options: argparse.Namespace, arguments: Mapping[str, Mapping[str, object]]
+    found: Mapping[str, Mapping[str, float]], options: argparse.Namespace, parameters: Mapping[str, object]
 ) -> None:
-    """Prints metrics: for people those that are there, in their units; as JSON all of them, in SI units."""
+    """Prints the metrics of each run: for people those that are there, in their units; as JSON all, in SI units."""
+    one = len(found) == 1
     if options.json:
-        print_json(metrics)
+        print_json(next(iter(found.values())) if one else found)
         return
-    never = {name for name, needed in NEEDED.items() if arguments["parameters"].get(needed) is None}
-    shown = {name: column_of(name) for name in there(metrics) if name not in never}
-    rows = [(name, column.write(metrics[name]), column.value_unit) for name, column in shown.items()]
-    print(Table(columns=("metric", "value", "unit"), rows=tuple(rows)).text(), end="")
+    never = {name for name, needed in NEEDED.items() if parameters.get(needed) is None}
+    shown = {name: column_of(name) for metrics in found.values() for name in there(metrics) if name not in never}
+    rows = tuple(
+        (name, *(column.write(metrics[name]) for metrics in found.values()), column.value_unit)
+        for name, column in shown.items()
+    )
+    print(Table(columns=("metric", *(["value"] if one else found), "unit"), rows=rows).text(), end="")
+
+
+def _taken(name: str, given: Mapping[str, object], names: Sequence[str]) -> dict[str, object]:
+    """Returns the parameters that one of several disciplines takes, and those that none does, which is told by name."""
+    of_each = {each: signature(DISCIPLINES[each]).parameters for each in names if each in DISCIPLINES}
+    known = {key for parameters in of_each.values() for key in parameters}
+    return {key: value for key, value in given.items() if key not in known or key in of_each.get(name, given)}
 
 
 def _read_flows(options: argparse.Namespace) -> Workload:

@@ -1,12 +1,13 @@
 """Describes the commands and their arguments, without the modules that run them: help comes at once."""
 
 import argparse
-from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple
+from collections.abc import Mapping
+from typing import Final
 
 from flowsched_gym.cli.arguments import (
     FLAG,
     MANY,
+    Command,
     add_capacity,
     add_json,
     add_pairs,
@@ -18,6 +19,7 @@ from flowsched_gym.cli.arguments import (
     positive_number,
     seed,
 )
+from flowsched_gym.cli.picture_options import PICTURE_COMMANDS
 
 DEFAULT_EPISODES: Final = 20
 """Enough for intervals, and paired with those of another policy by their seeds."""
@@ -30,14 +32,6 @@ LOCAL, RAY = "local", "ray"
 LEADERBOARD_FOLDER: Final = "leaderboard"
 SEE_LIST: Final = "(all: `flowsched list --arguments ENV_ID`)"
 OWN_CLASS: Final = "module:Class, file.py:Class or file.py"
-
-
-class Command(NamedTuple):
-    """A command: what it does, its arguments, and ``module:function`` of this package that runs it."""
-
-    summary: str
-    add_arguments: Callable[[argparse.ArgumentParser], None]
-    target: str
 
 
 def _add_list(parser: argparse.ArgumentParser) -> None:
@@ -102,7 +96,8 @@ def _add_replay(parser: argparse.ArgumentParser) -> None:
     )
     _add_flows(parser)
     names = f"name of the discipline, or your own: {OWN_CLASS}"
-    parser.add_argument("--discipline", required=True, metavar="NAME", help=names)
+    several = f"{names}; several times: a table, and curves in one figure"
+    parser.add_argument("--discipline", action="append", required=True, metavar="NAME", help=several)
     _add_topology(parser, "name of the topology")
     add_capacity(parser)
     add_pairs(parser, "--param", "parameter of the discipline, such as thresholds=1e5,1e6 or within=fifo")
@@ -117,7 +112,7 @@ def _add_network(parser: argparse.ArgumentParser) -> None:
         "File format: docs/networks.md. Default capacity: 1 Gbps; default delay: 0."
     )
     parser.add_argument("file", metavar="FILE", help="network file (.graphml, .yaml, or topology.txt of HPCC)")
-    parser.add_argument("--plot", metavar="FILE", help="file for the picture (.png, .svg, ...)")
+    parser.add_argument("--plot", metavar="FILE", help="file for the picture (.png, .pdf, .svg, ...)")
     add_json(parser, "the summary")
 
 
@@ -416,5 +411,6 @@ COMMANDS: Final[Mapping[str, Command]] = {
         _add_leaderboard,
         "leaderboard_command:run",
     ),
+    **PICTURE_COMMANDS,
 }
 """The commands by name."""

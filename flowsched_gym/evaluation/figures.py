@@ -2,14 +2,29 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.files import replace_when_written
 from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
-from flowsched_gym.evaluation.plots import INK, MET, MISSED, PLAIN, WAITING, dress, note
+from flowsched_gym.evaluation.plots import (
+    DOTS_PER_INCH,
+    INK,
+    LABEL_SIZE,
+    MET,
+    MISSED,
+    PLAIN,
+    WAITING,
+    check_plot,
+    distribution,
+    dress,
+    dress_panel,
+    note,
+)
 from flowsched_gym.evaluation.statistics import Interval
 from flowsched_gym.fluid import Records
 
@@ -18,11 +33,13 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
 
 
-CURVES: Final = ("#1b7f9c", "#d1495b", "#5b8c5a", "#7a5195", "#b0793d", "#4a5a7a")
-"""Colours of curves; more than six on one pair of axes cannot be told apart."""
-LEARNED: Final = "#e07b39"
+CURVES: Final = (MET, "#822b44", "#2fa684", "#b57fd8", "#d4911a", PLAIN)
+"""Colours of curves, which colour-blind readers tell apart; where there are more than six, lines differ too."""
+LINES: Final = ("-", (0, (4, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)))
+"""Solid, dashed, dotted, and both in turns."""
+LEARNED: Final = "#b9551a"
 """Colour of learned agents."""
-HEURISTIC: Final = "#4a5a7a"
+HEURISTIC: Final = PLAIN
 """Colour of heuristics."""
 
 LABEL_HEIGHT: Final = 13.0
@@ -30,6 +47,7 @@ LABEL_HEIGHT: Final = 13.0
 POINTS_PER_INCH: Final = 72.0
 FINE_TICKS: Final = 2_000.0
 """Ratio of the ends of a logarithmic axis below which three ticks fit into a power of ten."""
+DISTRIBUTIONS_INCHES: Final = (8.0, 4.8)
 LABELLED_FLOWS: Final = 20
 """Flows whose lateness can be written beside them."""
 
@@ -105,18 +123,44 @@ def draw_intervals(
 
 
 def draw_tails(axes: "Axes", samples: Mapping[str, FloatArray]) -> None:
-    """Draws which share of values, > 0, is larger than a value, on logarithmic scales; at most six labelled curves."""
-    if len(samples) > len(CURVES):
-        raise ConfigError(f"samples has {len(samples)} names: at most {len(CURVES)} curves can be told apart")
-    for (name, values), colour in zip(samples.items(), CURVES, strict=False):
+    """Draws which share of values, > 0, is larger than a value, on logarithmic scales, as labelled curves."""
+    for (name, values), style in zip(samples.items(), styles(len(samples)), strict=True):
         ordered = np.sort(values)
         share = 1.0 - np.arange(len(ordered)) / len(ordered)
-        axes.step(ordered, share, where="post", color=colour, linewidth=2, label=name)
-        axes.plot(ordered[-1], share[-1], "o", color=colour, markersize=5)
+        axes.step(ordered, share, where="post", linewidth=2, label=name, **style)
+        axes.plot(ordered[-1], share[-1], "o", color=style["color"], markersize=5)
     axes.set(xscale="log", yscale="log")
     plain_ticks(axes.xaxis)
     dress(axes)
     label_curves(axes)
+
+
+def plot_distributions(found: Mapping[str, Records], path: str | PathLike[str]) -> None:
+    """Draws the distributions of completion times of several disciplines, by name, into a picture file."""
+    check_plot(path)
+    from matplotlib.figure import Figure  # noqa: PLC0415 - optional
+
+    figure = Figure(figsize=DISTRIBUTIONS_INCHES, layout="constrained")
+    axes = figure.add_subplot()
+    for (name, records), style in zip(found.items(), styles(len(found)), strict=True):
+        times = np.sort(records.fct[np.isfinite(records.fct)]) / SECONDS_PER_MILLISECOND
+        if len(times):
+            axes.step(*distribution(times, records.num_flows), where="post", linewidth=2, label=name, **style)
+    flows = f"{max(records.num_flows for records in found.values()):,} flows"
+    dress_panel(axes, "Flow completion times", flows, "completion time (ms)", "share of flows")
+    axes.set(xscale="log", ylim=(0, 1.02))
+    plain_ticks(axes.xaxis)
+    axes.legend(loc="lower right", frameon=False, fontsize=LABEL_SIZE)
+    with replace_when_written(path) as temporary:
+        figure.savefig(temporary, dpi=DOTS_PER_INCH)
+
+
+def styles(count: int, colours: Sequence[str] = CURVES) -> list[dict[str, Any]]:
+    """Returns colour and line of each curve, as ``plot`` takes them, no two alike; refuses more than there are."""
+    most = len(colours) * len(LINES)
+    if count > most:
+        raise ConfigError(f"there are {count} curves: at most {most} can be told apart")
+    return [{"color": colour, "linestyle": line} for line in LINES for colour in colours][:count]
 
 
 def plain_ticks(axis: "Axis") -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.errors import ConfigError, MissingDependencyError
 from flowsched_gym.core.files import check_target, replace_when_written
 from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS, SECONDS_PER_MICROSECOND, SECONDS_PER_MILLISECOND
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
 
 
 PLOT_SUFFIXES: Final = (".jpg", ".jpeg", ".pdf", ".png", ".svg", ".webp")
-MET: Final = "#1b7f9c"
+MET: Final = "#1b7a98"
 MISSED: Final = "#d1495b"
-PLAIN: Final = "#4a5a7a"
+PLAIN: Final = "#23285a"
 WAITING: Final = "#d9dde3"
 INK: Final = "#2b2f36"
 FAINT: Final = "#8a919c"
@@ -130,15 +131,11 @@ def _draw_distribution(axes: "Axes", records: Records) -> None:
         summary.append(f"{deadline_hit_ratio(records):.1%} of deadlines met")
     if len(times) < records.num_flows:
         summary.append(f"{records.num_flows - len(times):,} not finished")
-    _dress_panel(axes, "Flow completion times", ", ".join(summary), "completion time (ms)", "share of flows")
+    dress_panel(axes, "Flow completion times", ", ".join(summary), "completion time (ms)", "share of flows")
     axes.set_ylim(0, 1.06)
     if not len(times):
         return
-    x, y = np.r_[times[0], times], np.arange(len(times) + 1) / records.num_flows
-    if len(times) > CURVE_POINTS:
-        kept = 1 + np.unique(np.linspace(0, len(times) - 1, CURVE_POINTS).astype(np.int64))
-        x, y = x[kept], y[kept]
-    axes.step(x, y, where="post", color=PLAIN, linewidth=2)
+    axes.step(*distribution(times, records.num_flows), where="post", color=PLAIN, linewidth=2)
     if times[-1] > LOG_SCALE_RATIO * times[0]:
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
@@ -160,6 +157,15 @@ def _draw_distribution(axes: "Axes", records: Records) -> None:
         offset, side = ((8, -12), "left") if low else ((-8, 6), "right")
         box = {"facecolor": "white", "edgecolor": "none", "pad": 1.0, "alpha": 0.8}
         note(axes, f"p{percentile:g}: {number} ms", (time, share), offset, INK, ha=side, bbox=box)
+
+
+def distribution(times: FloatArray, num_flows: int) -> tuple[FloatArray, FloatArray]:
+    """Returns sorted times, at least one, and the share of all flows that has finished by each, as steps."""
+    x, y = np.r_[times[0], times], np.arange(len(times) + 1) / num_flows
+    if len(times) > CURVE_POINTS:
+        kept = 1 + np.unique(np.linspace(0, len(times) - 1, CURVE_POINTS).astype(np.int64))
+        x, y = x[kept], y[kept]
+    return x, y
 
 
 def _draw_timeline(axes: "Axes", records: Records) -> None:
@@ -195,7 +201,7 @@ def _draw_timeline(axes: "Axes", records: Records) -> None:
     shown = "all flows" if len(first) == records.num_flows else f"the first {len(first)} of {records.num_flows:,} flows"
     notes = ["a line joins each flow's end to its deadline"] * bool(has_deadline.any())
     notes += ["grey: waiting for a token"] * bool((grant > arrival).any())
-    _dress_panel(axes, "Timeline", "; ".join([f"{shown}, in the order of arrival", *notes]), "time (s)", "flow")
+    dress_panel(axes, "Timeline", "; ".join([f"{shown}, in the order of arrival", *notes]), "time (s)", "flow")
     axes.set_ylim(len(first) - 0.5, -0.5)
     axes.margins(x=0.02)
     axes.locator_params(axis="y", integer=True)
@@ -213,12 +219,13 @@ def _draw_population(axes: "Axes", records: Records) -> None:
     present = np.searchsorted(arrivals, times, side="right") - np.searchsorted(completions, times, side="right")
     axes.fill_between(times, present, step="post", color=PLAIN, alpha=0.25, linewidth=0)
     axes.step(times, present, where="post", color=PLAIN, linewidth=1)
-    _dress_panel(axes, "Flows in the network", "arrived and not finished, over the whole run", "time (s)", "flows")
+    dress_panel(axes, "Flows in the network", "arrived and not finished, over the whole run", "time (s)", "flows")
     axes.set_ylim(bottom=0)
     axes.locator_params(axis="y", integer=True)
 
 
-def _dress_panel(axes: "Axes", title: str, subtitle: str, x_label: str, y_label: str) -> None:
+def dress_panel(axes: "Axes", title: str, subtitle: str, x_label: str, y_label: str) -> None:
+    """Writes a title with a line of explanation below it, and the labels of both axes."""
     axes.set_title(f"{title}\n", loc="left", fontsize=12, fontweight="bold", color=INK)
     note(axes, subtitle, (0, 1), (0, 6), FAINT, xycoords="axes fraction")
     axes.set(xlabel=x_label, ylabel=y_label)

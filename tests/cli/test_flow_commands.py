@@ -195,6 +195,21 @@ def test_a_plot_and_parquet_are_written(flowsched, flows: Path, tmp_path: Path) 
     assert (table["deadline_met"], table["task_id"]) == ([None, True, False], [None, 0, 0])
 
 
+def test_several_disciplines_are_one_table_and_one_figure(flowsched, flows: Path, tmp_path: Path) -> None:
+    figure = tmp_path / "figure.svg"
+    words: tuple = ("replay", flows, "--capacity", 1000, *("--discipline", "fifo", "--discipline", "mlfq"))
+    words = (*words, "--param", "thresholds=[500]", "--param", "delay=0")
+    table = flowsched(*words, "--plot", figure).out.splitlines()
+    assert table[0].split() == ["metric", "fifo", "mlfq", "unit"]
+    found = json.loads(flowsched(*words, "--json").out)
+    alone = json.loads(flowsched(*words[:4], "--discipline", "fifo", "--json").out)
+    assert list(found) == ["fifo", "mlfq"]
+    assert found["fifo"] == alone != found["mlfq"]
+    assert figure.read_bytes().startswith(b"<?xml")
+    check_refusal(flowsched(*words, "--param", "alpha=1"), "discipline fifo has no parameter 'alpha'")
+    check_refusal(flowsched(*words, "--out", tmp_path / "records.csv"), "--out is given, for the records of one disci")
+
+
 def test_the_flow_file_may_be_replaced_by_its_records_columns(flowsched, flows: Path) -> None:
     assert flowsched("replay", flows, "--discipline", "srpt", "--out", flows).status == 0
     outcome = flowsched("replay", flows, "--discipline", "srpt")

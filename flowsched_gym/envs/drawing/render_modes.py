@@ -1,6 +1,8 @@
 """The render modes of environments, what each of them needs, and the window of ``human``."""
 
 import importlib
+import os
+import sys
 from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any, Final, NamedTuple
@@ -36,6 +38,8 @@ HUMAN: Final = "human"
 PYGAME: Final = Package("pygame", "pygame", HUMAN, "show a window")
 NEEDED: Final[Mapping[str, tuple[Package, ...]]] = {HUMAN: (PYGAME, PILLOW), "rgb_array": (PILLOW,), "ansi": ()}
 """Packages that a mode needs."""
+DISPLAYS: Final = ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER")
+"""Variables of which one is set where there is a display, but on Windows and macOS."""
 
 
 class _RenderModes(list[str]):
@@ -62,6 +66,25 @@ RENDER_MODES: Final = _RenderModes(
     mode for mode, packages in NEEDED.items() if all(find_spec(package.module) for package in packages)
 )
 """Modes whose packages are installed. Gymnasium's checks and tools try all that an environment lists."""
+
+
+def check_display() -> None:
+    """Refuses where a window would not be seen: without a display, pygame may draw into memory."""
+    pygame, found = PYGAME.load(), sys.platform in ("darwin", "win32") or any(map(os.environ.get, DISPLAYS))
+    try:
+        if found:
+            pygame.display.init()
+            found = pygame.display.get_driver() != "offscreen" or bool(os.environ.get("SDL_VIDEODRIVER"))
+    except pygame.error:
+        found = False
+    if not found:
+        raise ConfigError("there is no display for a window: `flowsched record` writes a film instead")
+
+
+def window_is_closed() -> bool:
+    """Returns whether somebody has asked to close the window."""
+    pygame = PYGAME.load()
+    return bool(pygame.event.peek(pygame.QUIT))
 
 
 class Window:

@@ -18,13 +18,14 @@ from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.files import write_text
 from flowsched_gym.core.packed import folders_in, is_file, read_bytes
 from flowsched_gym.evaluation import Progress
+from flowsched_gym.evaluation.learning import KEPT, on_one_grid
 from flowsched_gym.evaluation.written import column_of
 from flowsched_gym.leaderboard.page.charts import Curve
 from flowsched_gym.leaderboard.page.document import page_html
 from flowsched_gym.leaderboard.suite import Groups
 
 PAGE_FILE: Final = "index.html"
-CURVE_FILE: Final = "curve.csv"
+CURVE_FILE: Final = KEPT
 CURVE_COLUMNS: Final = ("seed", "decisions", "metric", "mean")
 EPISODE_COLUMNS: Final = ("first_seed", "episodes")
 """Columns that may follow: the episodes whose mean it is, so that a rule can be played in them."""
@@ -77,16 +78,11 @@ def read_learning_curves(models: Path, metric: str) -> list[Curve]:
                         episodes.add(range(first, first + count))
         if not trainings:
             continue
-        # Trainings are looked at after different numbers of decisions; where one has ended, the median would jump.
-        end = min(max(means) for means in trainings.values())
-        x = np.array(sorted({at for means in trainings.values() for at in means if at <= end}))
-        scale = column_of(metric).scale
-        values = [
-            scale * np.interp(x, sorted(means), [means[at] for at in sorted(means)]) for means in trainings.values()
-        ]
+        x, values = on_one_grid(list(trainings.values()))
+        values = column_of(metric).scale * values
         played = episodes.pop() if len(episodes) == 1 else None
         median = np.median(values, axis=0)
-        curves.append(Curve(name=path.parent.name, x=x, y=median, others=np.array(values), episodes=played))
+        curves.append(Curve(name=path.parent.name, x=x, y=median, others=values, episodes=played))
     return curves
 
 
