@@ -77,10 +77,11 @@ LEARNED: Final = """
 
 *Difference* is the agent minus the best rule with no other actions or information than the setting allows, in the same
 episodes; *on secret seeds*, in episodes whose seeds were drawn when the row was verified (`leaderboard verify --mark`;
-`results/` has them), or *actions only*: its models have not played there. Equal trainings are one, *distinct*. The
-verdict is better or worse if the p-value, adjusted for all rows (Holm), is below 0.05. A training has collapsed if its
-score is 0.25 below the agent's median, or not above random. The score counts agents with all actions and information of
-their setting, except references that were trained themselves.
+`results/` has them). Other rows are *with models*, which are in `models/` for `leaderboard verify --models` to ask, or
+*actions only*. Equal trainings are one, *distinct*; *equal to* names a rule or another agent that did the same in all
+episodes. The verdict is better or worse if the p-value, adjusted for all rows (Holm), is below 0.05. A training has
+collapsed if its score is 0.25 below the agent's median, or not above random. The score counts agents with all actions
+and information of their setting, except references that were trained themselves.
 
 """
 LOSSES: Final = """
@@ -113,8 +114,9 @@ ten of these: means with 95 % intervals over episodes and, for trained agents, o
 without the best and the worst quarter.
 A policy is compared with its *reference*, the best other rule with no other actions and information than its own, or
 than the setting allows: by the difference in the same episodes, and by the probability that it is better in one of
-them. The policy with the score 1 stands above each table. *Verified* rows have played on secret seeds as well; of other
-agents the *actions only* are known. *Traffic* is the size distribution and the load. `{bound}` is what no scheduler can
+them. The policy with the score 1 stands above each table. *Verified* rows have played on secret seeds as well; of
+other agents the models are kept, *with models*, or the *actions only* are known. *Equal to* names a policy that did the
+same in all episodes. *Traffic* is the size distribution and the load. `{bound}` is what no scheduler can
 exceed, even with all flows known in advance. FCT is the flow completion time, waiting included; a slowdown is FCT over
 that of the flow alone; TCT is the completion time of a task. Generated from result files by `python -m
 benchmarks.leaderboard`. Back to the [leaderboard](../README.md).
@@ -140,7 +142,7 @@ def main() -> None:
     write_text(papers_tier.readme(readme(score_line(compared, claims)), papers), README)
     score_pictures.write(HERE, compared, claims)
     for suite in (SUITE, papers_tier.SUITE):
-        print(write_published(read_results(HERE / "results" / suite.name), suite))
+        print(write_published(read_results(HERE / "results" / suite.name, papers_tier.kept_digests()), suite))
 
 
 def pack_results(folder: Path) -> None:
@@ -163,7 +165,7 @@ def comparison(folder: Path) -> Judged:
     Raises:
         ConfigError: A file is not what it should be, or there is none.
     """
-    results = read_results(folder)
+    results = read_results(folder, papers_tier.kept_digests())
     if not results:
         raise ConfigError(f"{folder} holds no result")
     compared = compare_settings(group_results(results, list(SUITE.settings.values())))

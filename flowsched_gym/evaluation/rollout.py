@@ -20,6 +20,9 @@ from flowsched_gym.fluid.simpy import Simulation
 MASK: Final = "action_mask"
 """Info of environments that have masks."""
 
+ROUNDING: Final = 1e-5
+"""Difference, of one or relative, up to which the numbers of two actions are the same: float32 has seven digits."""
+
 Ended = Callable[[int, int], None]
 """Called with the index, among the seeds, of an episode that has just ended, and the environment it ended in."""
 
@@ -93,6 +96,19 @@ def repeat_actions(env: gymnasium.Env[Any, Any], actions: npt.NDArray[Any], *, s
     if result.num_decisions < len(actions):
         raise InvalidAction(f"the episode ends after {result.num_decisions} of {len(actions)} actions")
     return result
+
+
+def num_agreed(env: gymnasium.Env[Any, Any], policy: Policy, episode: EpisodeResult) -> int:
+    """Takes the actions of an episode again, and counts those that a policy would take in their place.
+
+    Numbers may differ by `ROUNDING`. Raises as `repeat_actions`.
+    """
+    assert episode.actions is not None
+    if isinstance(policy, Planner):
+        policy.enter(env)
+    followed = _Followed(episode.actions, policy)
+    rollout(env, followed, seed=episode.seed)
+    return followed.num_agreed
 
 
 def rollout_vector(
@@ -171,6 +187,22 @@ class _Recorded:
             raise InvalidAction(f"the episode goes on after its {len(self._actions)} actions")
         self._num_taken += 1
         return self._actions[self._num_taken - 1], state
+
+
+class _Followed:
+    """Given actions, and a policy that is asked for its own at each of them."""
+
+    def __init__(self, actions: npt.NDArray[Any], policy: Policy) -> None:
+        self._recorded, self._policy, self._with_masks = _Recorded(actions), policy, takes_masks(policy)
+        self.num_agreed = 0
+
+    def predict(self, observation: object, *, action_masks: object = None, **how: Any) -> tuple[npt.NDArray[Any], Any]:
+        """Returns the next action, with the state of the policy."""
+        masks = {"action_masks": action_masks} if self._with_masks and action_masks is not None else {}
+        action, _ = self._recorded.predict(observation)
+        chosen, state = self._policy.predict(observation, **how, **masks)
+        self.num_agreed += bool(np.allclose(chosen, action, rtol=ROUNDING, atol=ROUNDING))
+        return action, state
 
 
 def _metrics(env: gymnasium.Env[Any, Any], info: dict[str, Any], *, truncated: bool) -> dict[str, float]:
