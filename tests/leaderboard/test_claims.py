@@ -127,7 +127,7 @@ def test_equal_trainings_that_no_models_back_are_counted_once_and_copies_of_a_ru
     assert rows["a2c"].copies == {"ppo": 1}
     assert (rows["mine"].notes, rows["edf"].notes, rows["fifo"].notes) == (["equal to random"], [], [])
     (_, row) = leaderboard.learned_table(list(claims.values())).rows
-    assert row[3] == "2 distinct of 4, 3 equal to fifo, 1 equal to a2c"
+    assert row[3] == "2 distinct of 4, 3 equal to fifo, 1 equal to a2c, 1 collapsed"
 
 
 def test_a_p_value_is_not_rounded_to_the_level_that_it_is_below():
