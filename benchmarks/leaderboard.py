@@ -55,9 +55,9 @@ HEAD: Final = """# Leaderboard
 
 Each setting of the suite `{suite}` is an environment, its traffic, and the actions and information of the agents. All
 policies of a setting play the same {count} test episodes (from `reset(seed={first})` on), which were not used for
-training or for any choice. A **score** is (agent - random) / (reference - random) in the setting's measure: 0 is
+training or any choice. A **score** is (agent - random) / (reference - random) in the setting's measure: 0 is
 random, 1 is the setting's reference: search with the same actions, or a rule or constant action. References were fixed
-with the suite, by validation episodes, and some rules were written later, so agents and rules may score more than 1.
+with the suite, and some rules were written later, so agents and rules may score more than 1.
 The score above is the interquartile mean over all trainings in the *headline* settings, with equal weight for each
 setting: the lowest and the highest quarter of the trainings do not enter it. *Calibration* settings, where random is
 within 2 % of the best known, are not counted; *shift* settings have traffic, tokens or numbers of visible requests with
@@ -75,13 +75,12 @@ reference, at 1.
 LEARNED: Final = """
 ## Learned agents
 
-*Difference* is the agent minus the best rule with no other actions or information than the setting allows, in the same
-episodes; *on secret seeds*, in episodes whose seeds were drawn when the row was verified (`leaderboard verify --mark`;
-`results/` has them). Other rows are *with models*, which are in `models/` for `leaderboard verify --models` to ask, or
-*actions only*. Equal trainings are one, *distinct*; *equal to* names a rule or another agent that did the same in all
-episodes. The verdict is better or worse if the p-value, adjusted for all rows (Holm), is below 0.05. A training has
-collapsed if its score is 0.25 below the agent's median, or not above random. The score counts agents with all actions
-and information of their setting, except references that were trained themselves.
+*Difference* is the agent minus the best rule within the setting's actions and information, in the same episodes; *on
+secret seeds*, in episodes whose seeds were drawn when the row was verified (`leaderboard verify --mark`). Other rows are
+*with models*, for `leaderboard verify --models models` to ask, or *actions only*. Equal trainings are one, *distinct*;
+*equal to* names who did the same in all episodes. The verdict is better or worse if the p-value, adjusted for all rows
+(Holm), is below 0.05. A training has collapsed if its score is 0.25 below the agent's median, or not above random. The
+score counts agents with all actions and information of their setting, except references that were trained themselves.
 
 """
 LOSSES: Final = """

@@ -136,7 +136,7 @@ def test_learned_agents_stand_beside_the_best_rule_with_what_can_be_said():
     of = partial(make_result, kwargs={"workload": "gather-heavy", "k": 3, "f": 10})
     heuristics = [of("edf", SPREAD), of("fifo", SPREAD - 0.1)]
     agents = [
-        of("good", SPREAD + 0.14, SPREAD + 0.15, SPREAD + 0.15, SPREAD + 0.16, learned=True),
+        replace(of("good", SPREAD + 0.14, SPREAD + 0.15, SPREAD + 0.15, SPREAD + 0.16, learned=True), backed=True),
         of("even", SPREAD[::-1], learned=True),
     ]
     rows = learned_rows(heuristics + agents)
