@@ -153,7 +153,7 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
     count = f"episodes per policy ({DEFAULT_EPISODES})"
     add("--episodes", type=positive_integer, default=DEFAULT_EPISODES, metavar="N", help=count)
     add("--all", **FLAG, help="print all metrics, not only the main four")
-    add("--explain", **FLAG, help="print the weights of a model trained by algorithm=cmaes as a rule")
+    add("--explain", **FLAG, help="explain models: effects of what they see, and the nearest rule of a few numbers")
     add_json(parser, "the results")
     add("--out", metavar="FILE", help="file for all results (.json) or the table (.csv)")
 
