@@ -16,19 +16,17 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray
-from flowsched_gym.core.errors import FlowSchedError
-from flowsched_gym.core.seeding import SeedStreams
 from flowsched_gym.core.tables import Table
 from flowsched_gym.envs.columns import Column, Encoding
-from flowsched_gym.envs.policies import Policy, is_pure
+from flowsched_gym.envs.policies import Policy
 from flowsched_gym.envs.policies.scores import ONE, POSITION, RULE, Feature, LinearScores
 from flowsched_gym.evaluation.rollout import rollout, takes_masks
-from flowsched_gym.evaluation.tuning import FIRST_TRAINING_SEED
+from flowsched_gym.evaluation.tuning import FIRST_TRAINING_SEED, agreement, fit_rule, rule_in
 from flowsched_gym.evaluation.written import column_of
 from flowsched_gym.flows.metrics import merit
 from flowsched_gym.integrations.few_weights import FewWeights
 from flowsched_gym.players import find_player
-from flowsched_gym.systems import OPTIONS, EnvironmentSpec, PolicySpec
+from flowsched_gym.systems import OPTIONS, EnvironmentSpec
 
 FITTED: Final = range(FIRST_TRAINING_SEED, FIRST_TRAINING_SEED + 2)
 JUDGED: Final = range(FITTED.stop, FITTED.stop + 8)
@@ -38,12 +36,10 @@ PERCENTILES, GRID = (10, 90), 33
 SMALL: Final = 0.05
 """Share of the largest effect below which one has no line."""
 FOLLOWS, CONSTANT = 0.02, 1e-4
-"""Standard deviation of what least squares leave of a column, over its own, below which it follows from others; and over
-its median, below which it is constant: float32 alone varies."""
+"""What least squares leave of a column that follows from others, over its standard deviation, at most; and its standard
+deviation over its median below which it is constant: that is float32 alone."""
 UNITS: Final = {"s": ("ms", 1e3), "B": ("KB", 1e-3), "1": ("", 1.0)}
 """How units are shown, and by what values are multiplied."""
-TRIALS, STEPS = 200, (0.5, 0.02)
-"""Steps of a fit for each number of a rule, and standard deviation of the first and of the last one, in ranges."""
 LEAST_GAIN: Final = 0.9
 """Share of a model's gain that a rule must have to stand for it."""
 
@@ -176,7 +172,7 @@ def _effects(columns: Sequence[Column], values: FloatArray, pairs: FloatArray) -
             slope = slopes[place] if place < len(slopes) - 1 else 0.0
             scores = scores + score(i, deviation[i] * (slopes[-1] + slope * steps))
         top, (unit, factor), swing = int(scores.argmax()), shown[j], float(np.ptp(scores))
-        first, last, best = (f"{factor * grids[k, j]:.3g}" for k in (0, -1, top))
+        first, last, best = (f"{round(factor * float(grids[k, j]), 3) + 0.0:.3g}" for k in (0, -1, top))
         inside = scores[top] - max(scores[0], scores[-1]) > SMALL * swing
         cells = (unit, first, last, best if inside else "")
         found.append(Effect(float(scores[-1] - scores[0]), swing, columns[j].name, cells))
@@ -214,15 +210,16 @@ def _paraphrase(env: Any, model: Policy, spec: EnvironmentSpec, rules: Sequence[
     """Writes the rule that chooses most often as a model does, one that stands for it if there is, and its loss."""
     plain, texts = [each.name for each in spec.policies if not each.options], []
     for each in (each for each in spec.policies if each.ranges):
-        fixed = [f"base={base}," for base in plain] if "base" in each.options else [""]
-        texts += [text for _, text in sorted(fit for more in fixed for fit in _fit(env, each, more, seen))[-2:]]
-    made = {text: policy for text in (*texts, *(rules or plain)) if (policy := _made(env, text)) is not None}
+        fixed = [{"base": base} for base in plain] if "base" in each.options else [{}]
+        fits = (fit for more in fixed for fit in fit_rule(env, each, seen.observations, seen.actions, fixed=more))
+        texts += [text for _, text in sorted(fits)[-2:]]
+    made = {text: policy for text in (*texts, *(rules or plain)) if (policy := rule_in(env, text)) is not None}
     bases = [name for name in rules or plain if name in made]
     if not texts or not bases:
         return "no rule of this environment has numbers to fit\n"
     told, shown = watch(env, model, JUDGED, spec.metric), column_of(spec.metric)
     means = {text: watch(env, policy, JUDGED, spec.metric).mean for text, policy in made.items()}
-    same = {text: _agreement(made[text], told) for text in texts}
+    same = {text: agreement(made[text], told.observations, told.actions) for text in texts}
     base = max(bases, key=lambda name: merit(spec.metric, means[name]))
     gain = merit(spec.metric, told.mean - means[base])
     kept = {text: merit(spec.metric, means[text] - means[base]) / gain if gain > 0 else 0.0 for text in texts}
@@ -238,41 +235,3 @@ def _paraphrase(env: Any, model: Policy, spec: EnvironmentSpec, rules: Sequence[
         f"it chooses the same in {100 * same[best]:.1f} % of the decisions in {len(JUDGED)} episodes, and {judged}\n"
         f"{shown.label}: the model {shown.write(told.mean)}, {values}\n"
     )
-
-
-def _fit(env: Any, rule: PolicySpec, fixed: str, seen: Seen) -> list[tuple[float, str]]:
-    """Returns a rule with its usual numbers, and with those that choose most often as was seen; none if it cannot play.
-
-    The share of decisions stands before each. Steps from the best numbers so far become smaller.
-    """
-    low, usual, high = np.array(list(rule.ranges.values()), dtype=np.float64).T
-    whole = [all(isinstance(bound, int) for bound in bounds) for bounds in rule.ranges.values()]
-    rng, trials = SeedStreams(0)["trials"], TRIALS * len(low)
-
-    def tried(point: FloatArray) -> tuple[float, str]:
-        numbers = zip(rule.ranges, (low + point * (high - low)).tolist(), whole, strict=True)
-        options = ",".join(f"{key}={round(x) if is_whole else f'{x:.3g}'}" for key, x, is_whole in numbers)
-        policy = _made(env, text := f"{rule.name}{OPTIONS}{fixed}{options}")
-        return (_agreement(policy, seen) if is_pure(policy) else 0.0), text
-
-    point = (usual - low) / (high - low)
-    begun = best = tried(point)
-    for trial in range(trials if best[0] else 0):
-        step = STEPS[0] * (STEPS[1] / STEPS[0]) ** (trial / trials)
-        other = np.clip(point + step * rng.standard_normal(len(low)), 0.0, 1.0)
-        if (found := tried(other))[0] >= best[0]:
-            point, best = other, found
-    return [begun, best] if best[0] else []
-
-
-def _made(env: Any, text: str) -> Any:
-    """Makes a rule to play in an environment; ``None`` where it cannot."""
-    try:
-        return find_player(text, env).make(env)
-    except FlowSchedError:
-        return None
-
-
-def _agreement(rule: Any, seen: Seen) -> float:
-    """Returns the share of decisions in which a pure rule chooses what was seen."""
-    return float(np.mean(rule.predict(seen.observations, deterministic=True)[0] == seen.actions))
