@@ -165,8 +165,9 @@ def _rules(options: argparse.Namespace, players: Sequence[Player], kwargs: Mappi
     with standard_output_kept_clean(), closing(make_environment(spec, with_faster_engine(spec, kwargs))) as env:
         for player in models:
             source = str(player.source)
-            card = load_agent(source).results.get("rule") if source.startswith(MODEL_PREFIX) else None
-            given = [each.name for each in players if each.kind is Kind.RULE] or [card] * bool(card)
+            card = load_agent(source).results if source.startswith(MODEL_PREFIX) else {}
+            given = [each.name for each in players if each.kind is Kind.RULE]
+            given = given or [str(card["rule"])] * bool(card.get("rule"))
             texts[source] = explain(env, player.make(env, trust=options.trust), spec, given)
     return texts
 

@@ -20,7 +20,7 @@ from flowsched_gym.core.tables import Table
 from flowsched_gym.envs.columns import Column, Encoding
 from flowsched_gym.envs.policies import Policy
 from flowsched_gym.envs.policies.scores import ONE, POSITION, RULE, Feature, LinearScores
-from flowsched_gym.evaluation.rollout import rollout, takes_masks
+from flowsched_gym.evaluation.rollout import Watched, rollout
 from flowsched_gym.evaluation.tuning import FIRST_TRAINING_SEED, agreement, fit_rule, rule_in
 from flowsched_gym.evaluation.written import column_of
 from flowsched_gym.flows.metrics import merit
@@ -83,11 +83,11 @@ def explain(env: Any, model: Policy, spec: EnvironmentSpec, rules: Sequence[str]
 
 def watch(env: Any, policy: Policy, seeds: Sequence[int], metric: str) -> Seen:
     """Plays episodes, and keeps what a policy saw and did."""
-    watched = _Watched(policy)
+    watched = Watched(policy)
     values = [rollout(env, watched, seed=seed).metrics[metric] for seed in seeds]
-    observations, masks, actions = zip(*watched.kept, strict=True)
-    known = [np.ones(getattr(env.action_space, "n", 0)) if mask is None else mask for mask in masks]
-    return Seen(np.array(observations), np.array(known, dtype=np.bool_), np.array(actions), float(np.nanmean(values)))
+    masks = [np.ones(getattr(env.action_space, "n", 0)) if mask is None else mask for mask in watched.masks]
+    observations, actions = np.array(watched.observations), np.array(watched.actions)
+    return Seen(observations, np.array(masks, dtype=np.bool_), actions, float(np.nanmean(values)))
 
 
 def effects(env: Any, model: FewWeights, shape: LinearScores, seen: Seen) -> tuple[list[Effect], list[str]]:
@@ -121,21 +121,6 @@ def effects(env: Any, model: FewWeights, shape: LinearScores, seen: Seen) -> tup
         found.append(Effect(weight, abs(weight), f"{actions[0]}: chosen by {model.rule}", ("", "no", "yes", "")))
     notes += [f"a network of {shape.width} hidden units, which is not shown, adds to the scores"] * bool(shape.width)
     return sorted(found, key=lambda each: -each.swing), notes
-
-
-class _Watched:
-    """A policy whose observations, masks and actions are kept."""
-
-    def __init__(self, policy: Policy) -> None:
-        self._policy, self._with_masks = policy, takes_masks(policy)
-        self.kept: list[tuple[Any, Any, Any]] = []
-
-    def predict(self, observation: Any, *, action_masks: Any = None, **how: Any) -> tuple[Any, Any]:
-        """Asks the policy."""
-        masks = {"action_masks": action_masks} if self._with_masks and action_masks is not None else {}
-        action, state = self._policy.predict(observation, **how, **masks)
-        self.kept.append((observation, action_masks, action))
-        return action, state
 
 
 def _effects(columns: Sequence[Column], values: FloatArray, pairs: FloatArray) -> tuple[list[Effect], list[str]]:
@@ -224,14 +209,14 @@ def _paraphrase(env: Any, model: Policy, spec: EnvironmentSpec, rules: Sequence[
     gain = merit(spec.metric, told.mean - means[base])
     kept = {text: merit(spec.metric, means[text] - means[base]) / gain if gain > 0 else 0.0 for text in texts}
     best = max(texts, key=lambda text: (kept[text] >= LEAST_GAIN, same[text]))
-    judged = f"loses {100 * (1 - kept[best]):.0f} % of the gain over {base}, and does not stand for the model"
+    judged = f"and loses {100 * (1 - kept[best]):.0f} % of the gain over {base}, and does not stand for the model"
     if gain <= 0:
         judged = f"but the model gains nothing over {base}"
     elif kept[best] >= LEAST_GAIN:
-        judged = f"says {min(10, math.floor(10 * kept[best]))} of 10 of the gain over {base}"
+        judged = f"and says {min(10, math.floor(10 * kept[best]))} of 10 of the gain over {base}"
     values = ", ".join(f"{name} {shown.write(mean)}" for name, mean in (("it", means[best]), (base, means[base])))
     return (
         f"nearest rule of a few numbers: {best}, {spec.named_policies[best.partition(OPTIONS)[0]].description}\n"
-        f"it chooses the same in {100 * same[best]:.1f} % of the decisions in {len(JUDGED)} episodes, and {judged}\n"
+        f"it chooses the same in {100 * same[best]:.1f} % of the decisions in {len(JUDGED)} episodes, {judged}\n"
         f"{shown.label}: the model {shown.write(told.mean)}, {values}\n"
     )

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import VectorEnv
 
-from flowsched_gym.core.arrays import IntArray
+from flowsched_gym.core.arrays import BoolArray, IntArray
 from flowsched_gym.core.errors import ConfigError, InvalidAction
 from flowsched_gym.envs.policies import Planner, Policy
 from flowsched_gym.evaluation.actions import ActionLog, check_action
@@ -106,9 +106,10 @@ def num_agreed(env: gymnasium.Env[Any, Any], policy: Policy, episode: EpisodeRes
     assert episode.actions is not None
     if isinstance(policy, Planner):
         policy.enter(env)
-    followed = _Followed(episode.actions, policy)
-    rollout(env, followed, seed=episode.seed)
-    return followed.num_agreed
+    watched = Watched(policy, episode.actions)
+    rollout(env, watched, seed=episode.seed)
+    pairs = zip(watched.actions, episode.actions, strict=True)
+    return sum(bool(np.allclose(chosen, taken, rtol=ROUNDING, atol=ROUNDING)) for chosen, taken in pairs)
 
 
 def rollout_vector(
@@ -172,6 +173,33 @@ def rollout_vector(
     return [results[index] for index in range(len(seeds))]
 
 
+class Watched:
+    """A policy of which observations, masks and actions are kept; where actions are given, those are taken instead."""
+
+    def __init__(self, policy: Policy, given: npt.NDArray[Any] | None = None) -> None:
+        self.observations: list[npt.NDArray[Any]] = []
+        self.masks: list[BoolArray | None] = []
+        self.actions: list[npt.NDArray[Any]] = []
+        self._policy, self._with_masks = policy, takes_masks(policy)
+        self._given = None if given is None else _Recorded(given)
+
+    def predict(
+        self,
+        observation: npt.NDArray[Any],
+        state: Any = None,
+        episode_start: BoolArray | None = None,
+        deterministic: bool = False,
+        action_masks: BoolArray | None = None,
+    ) -> tuple[npt.NDArray[Any], Any]:
+        """Asks the policy; returns its action, or the next one that was given."""
+        how: dict[str, Any] = {"action_masks": action_masks} if self._with_masks and action_masks is not None else {}
+        action, after = self._policy.predict(observation, state, episode_start, deterministic, **how)
+        self.observations.append(observation)
+        self.masks.append(action_masks)
+        self.actions.append(action)
+        return (action if self._given is None else self._given.predict(observation)[0]), after
+
+
 class _Recorded:
     """A policy that takes given actions."""
 
@@ -187,22 +215,6 @@ class _Recorded:
             raise InvalidAction(f"the episode goes on after its {len(self._actions)} actions")
         self._num_taken += 1
         return self._actions[self._num_taken - 1], state
-
-
-class _Followed:
-    """Given actions, and a policy that is asked for its own at each of them."""
-
-    def __init__(self, actions: npt.NDArray[Any], policy: Policy) -> None:
-        self._recorded, self._policy, self._with_masks = _Recorded(actions), policy, takes_masks(policy)
-        self.num_agreed = 0
-
-    def predict(self, observation: object, *, action_masks: object = None, **how: Any) -> tuple[npt.NDArray[Any], Any]:
-        """Returns the next action, with the state of the policy."""
-        masks = {"action_masks": action_masks} if self._with_masks and action_masks is not None else {}
-        action, _ = self._recorded.predict(observation)
-        chosen, state = self._policy.predict(observation, **how, **masks)
-        self.num_agreed += bool(np.allclose(chosen, action, rtol=ROUNDING, atol=ROUNDING))
-        return action, state
 
 
 def _metrics(env: gymnasium.Env[Any, Any], info: dict[str, Any], *, truncated: bool) -> dict[str, float]:

@@ -11,9 +11,10 @@ import numpy.typing as npt
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.checks import check_integer
 from flowsched_gym.core.errors import ConfigError, FlowSchedError, MissingDependencyError, listed
+from flowsched_gym.core.files import Progress
 from flowsched_gym.core.seeding import SeedStreams
 from flowsched_gym.envs.policies import Policy, is_pure
-from flowsched_gym.evaluation.runner import Progress, evaluate
+from flowsched_gym.evaluation.runner import evaluate
 from flowsched_gym.flows.metrics import SMALLER_IS_BETTER
 from flowsched_gym.players import find_player
 from flowsched_gym.registration import find_environment

@@ -240,7 +240,7 @@ def _agreed(found: EvaluationResult, played: EvaluationResult, player: Player, t
     kwargs, shares = with_faster_engine(found.spec, played.kwargs), []
     for model, ours, theirs in zip(player.models, found.runs, played.runs, strict=True):
         pairs, num_others = zip(ours.episodes, theirs.episodes, strict=True), 0
-        if differ := [old for old, new in pairs if not np.array_equal(old.actions, new.actions)]:
+        if differ := [old for old, new in pairs if not _same_actions(old, new)]:
             with (
                 closing(evaluation.make_environment(found.spec, kwargs)) as env,
                 acting(replace(player, models=(model,)), played.kwargs, trust=trust, limits=limits) as policy,
@@ -248,6 +248,10 @@ def _agreed(found: EvaluationResult, played: EvaluationResult, player: Player, t
                 num_others = sum(each.num_decisions - num_agreed(env, policy, each) for each in differ)
         shares.append(1 - num_others / max(1, sum(each.num_decisions for each in ours.episodes)))
     return min(shares)
+
+
+def _same_actions(old: EpisodeResult, new: EpisodeResult) -> bool:
+    return old.actions is not None and new.actions is not None and np.array_equal(old.actions, new.actions)
 
 
 def _unbacked(result: EvaluationResult) -> tuple[str, ...]:
