@@ -242,13 +242,13 @@ def _with_published(
         if setting not in names:
             continue
         other = published.get((setting, policy))
-        secret = result.secret
+        secret, backed = result.secret, result.backed
         if other is not None and leaderboard.same_as_published(result, other):
             del published[setting, policy]
-            secret = secret or other.secret
+            secret, backed = secret or other.secret, backed or other.backed
         elif other is not None:
             policy = f"{YOURS}{policy}"
-        results.append(replace(result, policy=policy, secret=secret))
+        results.append(replace(result, policy=policy, secret=secret, backed=backed))
         places.add((setting, policy))
     return [*results, *published.values()], places
 

@@ -193,7 +193,8 @@ class Watched:
     ) -> tuple[npt.NDArray[Any], Any]:
         """Asks the policy; returns its action, or the next one that was given."""
         how: dict[str, Any] = {"action_masks": action_masks} if self._with_masks and action_masks is not None else {}
-        action, after = self._policy.predict(observation, state, episode_start, deterministic, **how)
+        how |= {"state": state, "episode_start": episode_start, "deterministic": deterministic}
+        action, after = self._policy.predict(observation, **how)
         self.observations.append(observation)
         self.masks.append(action_masks)
         self.actions.append(action)
