@@ -58,14 +58,14 @@ Each setting of the suite `{suite}` is an environment, its traffic, and the acti
 policies of a setting play the same {count} test episodes (from `reset(seed={first})` on), which were not used for
 training or for any choice. A **score** is (agent - random) / (reference - random) in the setting's measure: 0 is
 random, 1 is the setting's reference: search with the same actions, or a rule or constant action. References were
-fixed with the suite, by validation episodes, and some rules were written later, so agents and rules may score more
-than 1. The **share of the room** is (agent - best rule) / (search - best rule): a rule has 0, search 1, and what
-loses to the rule less than 0. Rules are tuned to each setting on training episodes by `flowsched tune-rule`. The
-score above is the interquartile mean over all trainings in the *headline* settings, with equal weight for each
-setting: the lowest and the highest quarter of the trainings do not enter it. *Calibration* settings, where random is
-within 2 % of the best known, are not counted; *shift* settings have traffic, tokens or numbers of visible requests
-with which no agent was trained. Brackets are 95 % intervals over trainings and episodes (Agarwal et al., NeurIPS
-2021). This page is generated from `results/` by `python -m benchmarks.leaderboard`.
+fixed with the suite, and some rules were written later, so agents and rules may score more than 1. The **share of the
+room** is (agent - best rule) / (search - best rule): a rule has 0, search 1, and what loses to the rule less than 0.
+Rules are tuned to each setting on training episodes by `flowsched tune-rule`. The score above is the interquartile
+mean over all trainings in the *headline* settings, with equal weight for each setting: the lowest and the highest
+quarter of the trainings do not enter it. *Calibration* settings, where random is within 2 % of the best known, are
+not counted; *shift* settings have traffic, tokens or numbers of visible requests with which no agent was trained.
+Brackets are 95 % intervals over trainings and episodes (Agarwal et al., NeurIPS 2021). This page is generated from
+`results/` by `python -m benchmarks.leaderboard`.
 """
 PICTURES: Final = """
 ![Scores of all trainings in the headline settings](scores.png)
@@ -78,12 +78,12 @@ reference, at 1.
 LEARNED: Final = """
 ## Learned agents
 
-*Difference* is the agent minus the best rule with no other actions or information than the setting allows, in the same
-episodes; *on secret seeds*, in episodes whose seeds were drawn when the row was verified (`leaderboard verify --mark`;
-`results/` has them), or *actions only*: its models have not played there. Equal trainings are one, *distinct*. The
-verdict is better or worse if the p-value, adjusted for all rows (Holm), is below 0.05. A training has collapsed if its
-score is 0.25 below the agent's median, or not above random. The score counts agents with all actions and information of
-their setting, except references that were trained themselves.
+*Difference* is the agent minus the best rule within the setting's actions and information, in the same episodes; *on
+secret seeds*, on seeds drawn when the row was verified (`leaderboard verify --mark`). Other rows are *with models*,
+which `leaderboard verify --models models` asks, or *actions only*. Equal trainings are one, *distinct*; *equal to*
+names who did the same in all episodes. The verdict is better or worse if the p-value, adjusted for all rows (Holm), is
+below 0.05. A training has collapsed if its score is 0.25 below the agent's median, or not above random. The score
+counts agents with all actions and information of their setting, except references trained themselves.
 
 """
 LOSSES: Final = """
@@ -116,8 +116,9 @@ ten of these: means with 95 % intervals over episodes and, for trained agents, o
 without the best and the worst quarter.
 A policy is compared with its *reference*, the best other rule with no other actions and information than its own, or
 than the setting allows: by the difference in the same episodes, and by the probability that it is better in one of
-them. The policy with the score 1 stands above each table. *Verified* rows have played on secret seeds as well; of other
-agents the *actions only* are known. *Traffic* is the size distribution and the load. `{bound}` is what no scheduler can
+them. The policy with the score 1 stands above each table. *Verified* rows have played on secret seeds as well; of
+other agents the models are kept, *with models*, or the *actions only* are known. *Equal to* names a policy that did the
+same in all episodes. *Traffic* is the size distribution and the load. `{bound}` is what no scheduler can
 exceed, even with all flows known in advance. FCT is the flow completion time, waiting included; a slowdown is FCT over
 that of the flow alone; TCT is the completion time of a task. Generated from result files by `python -m
 benchmarks.leaderboard`. Back to the [leaderboard](../README.md).
@@ -143,7 +144,7 @@ def main() -> None:
     write_text(papers_tier.readme(readme(share_line(compared, claims)), papers), README)
     score_pictures.write(HERE, compared, claims)
     for suite in (SUITE, papers_tier.SUITE):
-        print(write_published(read_results(HERE / "results" / suite.name), suite))
+        print(write_published(read_results(HERE / "results" / suite.name, papers_tier.kept_digests()), suite))
 
 
 def pack_results(folder: Path) -> None:
@@ -166,7 +167,7 @@ def comparison(folder: Path) -> Judged:
     Raises:
         ConfigError: A file is not what it should be, or there is none.
     """
-    results = read_results(folder)
+    results = read_results(folder, papers_tier.kept_digests())
     if not results:
         raise ConfigError(f"{folder} holds no result")
     compared = compare_settings(group_results(results, list(SUITE.settings.values())))

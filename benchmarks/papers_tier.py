@@ -10,6 +10,7 @@ folder of that name, which ``python -m benchmarks.leaderboard`` packs::
 
 import shutil
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -26,6 +27,8 @@ from flowsched_gym.leaderboard import (
     load_suite,
     read_results,
 )
+from flowsched_gym.leaderboard.play import model_digest, models_by_digest
+from flowsched_gym.players import kept_agents
 
 SUITE: Final = load_suite("papers-v1")
 RESULTS: Final = Path("results") / SUITE.name
@@ -65,9 +68,16 @@ ROLES: Final = {
 """By the names of the settings."""
 
 
+@cache
+def kept_digests() -> frozenset[str]:
+    """Returns the digests of the models that are kept in the repository and in the package."""
+    own = (model_digest(each.path) for each in kept_agents().values())
+    return frozenset([*models_by_digest(Path(__file__).resolve().parent / "models"), *own])
+
+
 def comparison(folder: Path) -> list[ComparedSetting]:
     """Compares the results of the tier, in a folder with results; nothing where there are none."""
-    results = read_results(folder) if is_folder(folder) else []
+    results = read_results(folder, kept_digests()) if is_folder(folder) else []
     return compare_settings(group_results(results, list(SUITE.settings.values())))
 
 
@@ -121,5 +131,5 @@ def _shown(compared: ComparedSetting, name: str) -> str:
 
 
 def _minus(compared: ComparedSetting, name: str, other: str) -> str:
-    ours, theirs = (compared.result(each).samples(compared.setting.metric) for each in (name, other))
+    ours, theirs = (compared.result(each).counted.samples(compared.setting.metric) for each in (name, other))
     return compared.column.write(paired_difference(ours, theirs), signed=True)

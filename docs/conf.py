@@ -12,6 +12,7 @@ sys.path.insert(0, str(ROOT))
 
 import flowsched_gym
 from benchmarks.leaderboard import RESULTS, SUITE
+from benchmarks.papers_tier import kept_digests
 from docs.catalogue_pages.writing import write_catalogue
 from flowsched_gym.leaderboard import group_results, read_results
 from flowsched_gym.leaderboard.page import write_site
@@ -70,7 +71,8 @@ def skip_fields(app: Sphinx, what: str, name: str, member: object, skip: bool, o
 def write_leaderboard(app: Sphinx, exception: Exception | None) -> None:
     """Writes the page of the published results beside the others."""
     if exception is None and app.config.complete:
-        groups = group_results(read_results(ROOT / "benchmarks" / RESULTS), list(SUITE.settings.values()))
+        results = read_results(ROOT / "benchmarks" / RESULTS, kept_digests())
+        groups = group_results(results, list(SUITE.settings.values()))
         write_site(groups, Path(app.outdir) / "leaderboard", suite=SUITE.name, models=ROOT / "benchmarks" / "models")
 
 

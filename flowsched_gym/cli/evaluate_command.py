@@ -29,6 +29,7 @@ from flowsched_gym.evaluation import (
     make_environment,
     plays_the_same,
 )
+from flowsched_gym.evaluation.engines import with_faster_engine
 from flowsched_gym.evaluation.result_checks import INTERVAL_FIELDS
 from flowsched_gym.evaluation.results import check_label, check_printable
 from flowsched_gym.evaluation.runner import check_seeds, with_networks_read
@@ -36,7 +37,8 @@ from flowsched_gym.evaluation.tuning import tune_rule
 from flowsched_gym.evaluation.written import column_of, there
 from flowsched_gym.flows.metrics import merit, unit_of
 from flowsched_gym.leaderboard import Table, acting, metrics_beside
-from flowsched_gym.players import Player, arguments_of_agents, find_player, told_apart
+from flowsched_gym.players import Kind, Player, arguments_of_agents, find_player, load_agent, told_apart
+from flowsched_gym.players.kept import MODEL_PREFIX
 from flowsched_gym.registration import find_environment
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import with_workload_read
@@ -79,9 +81,8 @@ def run(options: argparse.Namespace) -> None:
     if options.json:
         print_json(_document(results))
         return
-    for source, rule in rules.items():
-        print(f"{source}: weights of what is seen (x) in the score of each kind of action; the highest score wins\n")
-        print(rule.text())
+    for source, text in rules.items():
+        print(f"{source}: {text}")
     names = ", ".join(result.policy for result in results)
     counts = sorted({len(result.episodes) for result in results})
     print(f"{names} on {spec.id}, {' or '.join(map(str, counts))} episode{'s' * (counts != [1])}:")
@@ -173,25 +174,22 @@ def run_collect(options: argparse.Namespace) -> None:
     print(f"{options.out}: {done} episodes, {decisions:,} decisions; minari.MinariDataset({options.out!r}) reads them")
 
 
-def _rules(options: argparse.Namespace, players: Sequence[Player], kwargs: Mapping[str, object]) -> dict[str, Table]:
-    """Lays out the rules that models of a few weights are."""
+def _rules(options: argparse.Namespace, players: Sequence[Player], kwargs: Mapping[str, object]) -> dict[str, str]:
+    """Writes what models do, beside the rules that play too, or the best one that an agent's card names."""
     models = [player for player in players if player.learned]
     if not models or options.json:
         raise ConfigError("--explain prints the rules of models (--policy model.zip) as text, without --json")
-    from flowsched_gym.integrations.few_weights import read_terms  # noqa: PLC0415 - used by this option alone
+    from flowsched_gym.cli.explanation import explain  # noqa: PLC0415 - used by this option alone
 
-    tables = {}
-    with closing(evaluation.make_environment(models[0].spec, kwargs)) as env:
+    texts, spec = {}, models[0].spec
+    with standard_output_kept_clean(), closing(make_environment(spec, with_faster_engine(spec, kwargs))) as env:
         for player in models:
-            kinds = find_player(str(player.source), env).actions
-            rows = [
-                (action, column, meaning, f"{weight:+.3g}", "" if square is None else f"{square:+.3g}")
-                for action, column, meaning, weight, square in read_terms(player.model, env, kinds)
-            ]
-            tables[str(player.source)] = Table(
-                columns=("action", "seen", "x", "times x", "times x squared"), rows=tuple(rows)
-            )
-    return tables
+            source = str(player.source)
+            card = load_agent(source).results if source.startswith(MODEL_PREFIX) else {}
+            given = [each.name for each in players if each.kind is Kind.RULE]
+            given = given or [str(card["rule"])] * bool(card.get("rule"))
+            texts[source] = explain(env, player.make(env, trust=options.trust), spec, given)
+    return texts
 
 
 def _table(results: Sequence[EvaluationResult], metric: str, *, everything: bool) -> tuple[Table, int]:

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import math
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
@@ -28,9 +29,10 @@ from flowsched_gym.leaderboard import Fresh, Setting, Suite
 from flowsched_gym.leaderboard.comparison import ACTIONS_ONLY
 from flowsched_gym.leaderboard.on_ray import Played, Work, play_on_ray
 from flowsched_gym.leaderboard.page import write_site
-from flowsched_gym.leaderboard.play import file_version, model_digest
+from flowsched_gym.leaderboard.play import file_version, model_digest, models_by_digest
 from flowsched_gym.leaderboard.policy_process import Limits
 from flowsched_gym.leaderboard.suite import PAPERS
+from flowsched_gym.leaderboard.verification import LEAST_AGREED
 from flowsched_gym.players import Player, find_player
 
 YOURS: Final = "yours:"
@@ -110,26 +112,33 @@ def _page(options: argparse.Namespace) -> None:
 
 def _verify(options: argparse.Namespace) -> None:
     """Takes the actions of result files again, and says what they are worth; status 1 if not what they claim."""
-    holds = True
+    holds, models = True, {} if options.models is None else models_by_digest(options.models)
     for path in chain.from_iterable(map(result_paths, options.file)):
         with standard_output_kept_clean(), ProgressBar(f"verifying {path}") as progress:
             how: Any = {"source": options.policy, "suite_file": options.suite, "trust": options.trust}
-            how |= {"fresh_episodes": options.fresh, "with_mark": options.mark}
+            how |= {"models": models, "fresh_episodes": options.fresh, "with_mark": options.mark}
             how["limits"] = Limits.of(options.seconds, options.memory_mb)
             verified = leaderboard.verify(path, progress=progress, **how)
         result, setting = verified.result, verified.setting
         count = sum(len(run.episodes) for run in result.runs)
         what = "the actions give every number" if result.has_actions else "computed anew, every number is the same"
+        what = "NOT AS CLAIMED" if verified.refused else what
         print(f"{path}: {what}: {result.policy} on {setting.name}, {count} episodes")
-        for note in verified.notes:
+        for note in (*verified.notes, *verified.refused):
             print(f"  {note}")
-        if verified.same_actions is not None:
-            print(f"  the models choose the same actions in {100 * verified.same_actions:.1f} % of these episodes")
+        if verified.agreed is not None:
+            share = math.floor(1000 * verified.agreed) / 10
+            few = (
+                ""
+                if verified.agreed >= LEAST_AGREED
+                else f": THEY ARE NOT ITS OWN, for which {100 * LEAST_AGREED} % are due"
+            )
+            print(f"  each model chooses the actions of its run in {share:.1f} % of the decisions or more{few}")
         for fresh in verified.fresh:
             _tell_fresh(options.policy or result.source, fresh)
-        if result.has_actions and not verified.fresh:
+        if result.has_actions and verified.agreed is None and not verified.fresh:
             known = f"{ACTIONS_ONLY}: no model at hand has" if result.learned else "who chose the actions is not known"
-            print(f"  {known}; --policy names a policy, which then plays other episodes")
+            print(f"  {known}; --policy or --models names what then plays other episodes")
         holds = holds and verified.holds
     if not holds:
         raise SystemExit(CLAIM_FAILED)
@@ -233,13 +242,13 @@ def _with_published(
         if setting not in names:
             continue
         other = published.get((setting, policy))
-        secret = result.secret
+        secret, backed = result.secret, result.backed
         if other is not None and leaderboard.same_as_published(result, other):
             del published[setting, policy]
-            secret = secret or other.secret
+            secret, backed = secret or other.secret, backed or other.backed
         elif other is not None:
             policy = f"{YOURS}{policy}"
-        results.append(replace(result, policy=policy, secret=secret))
+        results.append(replace(result, policy=policy, secret=secret, backed=backed))
         places.add((setting, policy))
     return [*results, *published.values()], places
 

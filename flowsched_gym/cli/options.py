@@ -150,7 +150,7 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
     count = f"episodes per policy ({DEFAULT_EPISODES})"
     add("--episodes", type=positive_integer, default=DEFAULT_EPISODES, metavar="N", help=count)
     add("--all", **FLAG, help="print all metrics, not only the main four")
-    add("--explain", **FLAG, help="print the weights of a model trained by algorithm=cmaes as a rule")
+    add("--explain", **FLAG, help="explain models: effects of what they see, and the nearest rule of a few numbers")
     add_json(parser, "the results")
     add("--out", metavar="FILE", help="file for all results (.json) or the table (.csv)")
 
@@ -290,11 +290,13 @@ def _add_verify(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "Recomputes every number from the actions in the file; nothing that the file names is loaded. A policy of "
         "the package, or the one given by --policy, then plays episodes whose seeds are drawn, as the best rule does. "
-        "Exit status 1: the difference between them, or the actions of the models, are not those of the file."
+        "Exit status 1: the difference between them, or the actions of the models, are not those of the file; runs are "
+        "equal, and no models are at hand; or another version made it, and its numbers are others now."
     )
     add = parser.add_argument
     add("file", nargs="+", metavar="FILE", help="result file, or all results of a setting (.tar.xz)")
     add("--policy", metavar="POLICY", help="policy that the file claims to be from, as for `run`")
+    add("--models", metavar="FOLDER", help="folder to find the models of FILE in, by their digests, without --policy")
     fresh = "number of episodes on secret seeds (as many as the suite has)"
     add("--fresh", type=natural_number, metavar="N", help=fresh)
     add("--mark", **FLAG, help="keep these episodes beside FILE if the claim holds: its row is then verified")

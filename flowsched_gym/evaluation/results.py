@@ -7,7 +7,7 @@ import time
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
 from pathlib import Path
@@ -134,6 +134,7 @@ class EvaluationResult:
         runs: One for each training; all of the same episodes.
         reference: ``None`` for episodes of no suite.
         secret: Its mark, where it was verified on secret seeds; no part of its file.
+        backed: Whether the models of all its runs are at hand, by their digests; no part of its file.
         spec: What the registry has of the environment.
 
     Raises:
@@ -150,6 +151,7 @@ class EvaluationResult:
     reference: SuiteReference | None = None
     made: Provenance = field(default_factory=Provenance, compare=False)
     secret: SecretSeeds | None = field(default=None, compare=False)
+    backed: bool = field(default=False, compare=False)
     spec: EnvironmentSpec = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -186,6 +188,13 @@ class EvaluationResult:
     def num_distinct(self) -> int:
         """Number of runs that differ in a metric of some episode; equal ones are one training, however often named."""
         return len(set(map(outcome, self.runs)))
+
+    @property
+    def counted(self) -> "EvaluationResult":
+        """What a comparison counts: all runs whose models are at hand; of others, equal ones once."""
+        if self.backed or self.num_distinct == len(self.runs):
+            return self
+        return replace(self, runs=tuple({outcome(run): run for run in self.runs[::-1]}.values())[::-1])
 
     @property
     def has_actions(self) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import VectorEnv
 
-from flowsched_gym.core.arrays import IntArray
+from flowsched_gym.core.arrays import BoolArray, IntArray
 from flowsched_gym.core.errors import ConfigError, InvalidAction
 from flowsched_gym.envs.policies import Planner, Policy
 from flowsched_gym.evaluation.actions import ActionLog, check_action
@@ -19,6 +19,9 @@ from flowsched_gym.fluid.simpy import Simulation
 
 MASK: Final = "action_mask"
 """Info of environments that have masks."""
+
+ROUNDING: Final = 1e-5
+"""Difference, of one or relative, up to which the numbers of two actions are the same: float32 has seven digits."""
 
 Ended = Callable[[int, int], None]
 """Called with the index, among the seeds, of an episode that has just ended, and the environment it ended in."""
@@ -95,6 +98,20 @@ def repeat_actions(env: gymnasium.Env[Any, Any], actions: npt.NDArray[Any], *, s
     return result
 
 
+def num_agreed(env: gymnasium.Env[Any, Any], policy: Policy, episode: EpisodeResult) -> int:
+    """Takes the actions of an episode again, and counts those that a policy would take in their place.
+
+    Numbers may differ by `ROUNDING`. Raises as `repeat_actions`.
+    """
+    assert episode.actions is not None
+    if isinstance(policy, Planner):
+        policy.enter(env)
+    watched = Watched(policy, episode.actions)
+    rollout(env, watched, seed=episode.seed)
+    pairs = zip(watched.actions, episode.actions, strict=True)
+    return sum(bool(np.allclose(chosen, taken, rtol=ROUNDING, atol=ROUNDING)) for chosen, taken in pairs)
+
+
 def rollout_vector(
     envs: VectorEnv[Any, Any, Any], policy: Policy, *, seeds: Sequence[int], ended: Ended | None = None
 ) -> list[EpisodeResult]:
@@ -154,6 +171,34 @@ def rollout_vector(
             if ended is not None:
                 ended(int(indices[row]), row)
     return [results[index] for index in range(len(seeds))]
+
+
+class Watched:
+    """A policy of which observations, masks and actions are kept; where actions are given, those are taken instead."""
+
+    def __init__(self, policy: Policy, given: npt.NDArray[Any] | None = None) -> None:
+        self.observations: list[npt.NDArray[Any]] = []
+        self.masks: list[BoolArray | None] = []
+        self.actions: list[npt.NDArray[Any]] = []
+        self._policy, self._with_masks = policy, takes_masks(policy)
+        self._given = None if given is None else _Recorded(given)
+
+    def predict(
+        self,
+        observation: npt.NDArray[Any],
+        state: Any = None,
+        episode_start: BoolArray | None = None,
+        deterministic: bool = False,
+        action_masks: BoolArray | None = None,
+    ) -> tuple[npt.NDArray[Any], Any]:
+        """Asks the policy; returns its action, or the next one that was given."""
+        how: dict[str, Any] = {"action_masks": action_masks} if self._with_masks and action_masks is not None else {}
+        how |= {"state": state, "episode_start": episode_start, "deterministic": deterministic}
+        action, after = self._policy.predict(observation, **how)
+        self.observations.append(observation)
+        self.masks.append(action_masks)
+        self.actions.append(action)
+        return (action if self._given is None else self._given.predict(observation)[0]), after
 
 
 class _Recorded:

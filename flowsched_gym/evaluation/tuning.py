@@ -1,20 +1,24 @@
-"""Tunes the numbers of a rule to a setting, by CMA-ES on training episodes."""
+"""Tunes the numbers of a rule: to a setting, by CMA-ES on training episodes, or to decisions that somebody made."""
 
 import math
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.checks import check_integer
-from flowsched_gym.core.errors import ConfigError, MissingDependencyError, listed
+from flowsched_gym.core.errors import ConfigError, FlowSchedError, MissingDependencyError, listed
+from flowsched_gym.core.files import Progress
 from flowsched_gym.core.seeding import SeedStreams
-from flowsched_gym.evaluation.runner import Progress, evaluate
+from flowsched_gym.envs.policies import Policy, is_pure
+from flowsched_gym.evaluation.runner import evaluate
 from flowsched_gym.flows.metrics import SMALLER_IS_BETTER
 from flowsched_gym.players import find_player
 from flowsched_gym.registration import find_environment
-from flowsched_gym.systems import OPTIONS
+from flowsched_gym.systems import OPTIONS, PolicySpec
 
 FIRST_TRAINING_SEED: Final = 2**32
 """Seeds from here on are for training: none of a suite's validation or test episodes is among them."""
@@ -25,6 +29,8 @@ FINAL_EPISODES: Final = 4
 SIGMA: Final = 0.25
 """Standard deviation of the first generation, in ranges."""
 DIGITS: Final = 3
+TRIALS, STEPS = 200, (0.5, 0.02)
+"""Steps of a fit for each number, and standard deviation of the first and of the last one, in ranges."""
 
 
 class TunedRule(NamedTuple):
@@ -87,16 +93,12 @@ def tune_rule(
     except ImportError:
         raise MissingDependencyError("cma", extra="train", purpose="tune rules") from None
     low, usual, high = np.array(list(ranges.values()), dtype=np.float64).T
-    whole = [all(isinstance(bound, int) for bound in bounds) for bounds in ranges.values()]
     streams = SeedStreams(seed)
     # What follows the other options in ``policy``, such as its base.
     fixed = {key: value for key, value in player.options.items() if key not in ranges}
 
     def named(point: FloatArray) -> str:
-        numbers = low + np.clip(point[: len(low)], 0.0, 1.0) * (high - low)
-        texts = [f"{round(x)}" if is_whole else f"{x:.{DIGITS}g}" for x, is_whole in zip(numbers, whole, strict=True)]
-        chosen = {**fixed, **dict(zip(ranges, texts, strict=True))}
-        return f"{name}{OPTIONS}{','.join(f'{key}={_text(value)}' for key, value in chosen.items())}"
+        return _named(spec.named_policies[name], point[: len(low)], fixed)
 
     def value_of(text: str, purpose: str, count: int) -> float:
         rng = streams[purpose]
@@ -127,6 +129,69 @@ def tune_rule(
     best = min(tried, key=lambda text: sign * value_of(text, "choice", FINAL_EPISODES * episodes))
     value, given = (value_of(text, "result", FINAL_EPISODES * episodes) for text in (best, policy))
     return TunedRule(best, value, given, spec.metric)
+
+
+def fit_rule(
+    env: Any,
+    rule: PolicySpec,
+    observations: npt.NDArray[Any],
+    actions: npt.NDArray[Any],
+    *,
+    fixed: Mapping[str, object] = MappingProxyType({}),
+) -> list[tuple[float, str]]:
+    """Finds numbers of a rule with which it chooses most often as somebody did.
+
+    Steps from the best numbers so far become smaller.
+
+    Args:
+        env: The environment.
+        rule: A rule with ranges.
+        observations: What was seen, (n, size).
+        actions: What was chosen, (n, ...).
+        fixed: Options that stay.
+
+    Returns:
+        The rule with its usual numbers and with those found, each after the share of decisions in which it chooses the
+        same; nothing where it cannot play.
+    """
+    low, usual, high = np.array(list(rule.ranges.values()), dtype=np.float64).T
+    rng, trials = SeedStreams(0)["trials"], TRIALS * len(low)
+
+    def tried(point: FloatArray) -> tuple[float, str]:
+        policy = rule_in(env, text := _named(rule, point, fixed))
+        return (agreement(policy, observations, actions) if is_pure(policy) else 0.0), text
+
+    point = (usual - low) / (high - low)
+    begun = best = tried(point)
+    for trial in range(trials if best[0] else 0):
+        step = STEPS[0] * (STEPS[1] / STEPS[0]) ** (trial / trials)
+        other = np.clip(point + step * rng.standard_normal(len(low)), 0.0, 1.0)
+        if (found := tried(other))[0] >= best[0]:
+            point, best = other, found
+    return [begun, best] if best[0] else []
+
+
+def rule_in(env: Any, text: str) -> Any:
+    """Makes a rule to play in an environment; ``None`` where it cannot."""
+    try:
+        return find_player(text, env).make(env)
+    except FlowSchedError:
+        return None
+
+
+def agreement(rule: Policy, observations: npt.NDArray[Any], actions: npt.NDArray[Any]) -> float:
+    """Returns the share of decisions, (n, size) and (n, ...), in which a pure rule chooses the same."""
+    return float(np.mean(rule.predict(observations, deterministic=True)[0] == actions))
+
+
+def _named(rule: PolicySpec, point: FloatArray, fixed: Mapping[str, object]) -> str:
+    """Writes a rule with fixed options, and numbers at a point of their ranges."""
+    options = {key: _text(value) for key, value in fixed.items()}
+    for share, (key, (low, _, high)) in zip(np.clip(point, 0.0, 1.0).tolist(), rule.ranges.items(), strict=True):
+        number = low + share * (high - low)
+        is_whole = all(isinstance(bound, int) for bound in rule.ranges[key])
+        options[key] = f"{round(number)}" if is_whole else f"{number:.{DIGITS}g}"
+    return f"{rule.name}{OPTIONS}{','.join(f'{key}={value}' for key, value in options.items())}"
 
 
 def _text(value: object) -> str:

@@ -28,6 +28,7 @@ from flowsched_gym.flows.metrics import merit
 from flowsched_gym.leaderboard.comparison import (
     ACTIONS_ONLY,
     RANDOM,
+    WITH_MODELS,
     ComparedSetting,
     ComparisonRow,
     written_score,
@@ -253,16 +254,16 @@ def learned_table(claims: Sequence[Claim]) -> Table:
     for each in claims:
         row, shown, setting = each.row, each.compared.column, each.compared.setting
         scores, difference = each.scores, row.difference
-        trainings = f"{row.num_distinct} distinct of " * (row.num_distinct < row.num_runs) + f"{row.num_runs}"
         collapsed = num_collapsed(scores) if len(scores) else 0
         judged = difference is not None and each.verdict != NO_RULE
+        trainings = [*map(escaped, row.trainings()), *[f"{collapsed} collapsed"] * bool(collapsed)]
         rule = "" if each.rule is None else f"{escaped(each.rule.policy)} {_mean(shown, each.rule)}"
         lines.append(
             (
                 escaped(setting.name or setting.title),
                 tier_of(each.compared),
                 escaped(row.policy) + " (the reference)" * (row.policy == setting.reference),
-                f"{trainings}, {collapsed} collapsed" if collapsed else trainings,
+                ", ".join(trainings),
                 f"{shown.label}: {_mean(shown, row)}",
                 rule,
                 shown.write(difference, signed=True),
@@ -270,7 +271,7 @@ def learned_table(claims: Sequence[Claim]) -> Table:
                 _written_room(each.compared),
                 written_score(each.share),
                 f"{each.verdict}, {_written_p(each.p_value)}" if judged else each.verdict,
-                ACTIONS_ONLY if row.secret is None else shown.write(row.secret, signed=True),
+                shown.write(row.secret, signed=True) if row.secret else WITH_MODELS if row.backed else ACTIONS_ONLY,
             )
         )
     columns = (

@@ -8,8 +8,12 @@ Intervals are over episodes and, for an agent that was trained several times, ov
 
 A setting may say what its agents may do and know. Policies that keep to that are compared with the best rule that does;
 all others stand apart, below them. The futures that search draws are no information of a setting.
+
+Runs of one agent that are equal in all episodes are one training; where no models back them, they are counted once.
+What is equal to a rule, or to another agent, is named so.
 """
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -22,6 +26,7 @@ from flowsched_gym.core.tables import Table, escaped
 from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, Interval, Progress, statistics
 from flowsched_gym.evaluation.written import PERCENT, MetricColumn, column_of, format_interval
 from flowsched_gym.flows.metrics import SMALLER_IS_BETTER, merit
+from flowsched_gym.leaderboard.published import published_outcome
 from flowsched_gym.leaderboard.scores import Compared, training_scores
 from flowsched_gym.leaderboard.suite import Groups, Setting
 from flowsched_gym.players import find_player
@@ -31,8 +36,8 @@ from flowsched_gym.systems import Ability, Information
 OF_SEARCH: Final = Ability(information=(Information.DRAWN_FUTURES,))
 APART: Final = "With more actions or information"
 """Stands above the rows of what the agents of a setting cannot be compared with."""
-VERIFIED, ACTIONS_ONLY = "verified", "actions only"
-"""Marks of rows: the policy played on secret seeds; nobody had the models of a learned agent play there."""
+VERIFIED, WITH_MODELS, ACTIONS_ONLY = "verified", "with models", "actions only"
+"""Marks of rows: the policy played on secret seeds; a learned agent's models are kept; nobody has them."""
 RANDOM: Final = "random"
 """Policy that every environment has, and that has the score 0."""
 
@@ -57,6 +62,8 @@ class ComparisonRow:
         searches: Whether it tries its choices on copies of the episode.
         num_runs: Trainings behind it; 1 for what is not trained.
         num_distinct: How many of them differ in some episode.
+        copies: How many of them are equal to another policy in all episodes, by its name; nothing of rules by name.
+        backed: Whether the models of all trainings are kept.
         estimate: Mean of the metric that is compared; for the bound, what no scheduler exceeds.
         middle: Interquartile mean of it over runs and episodes.
         ability: What it may do, and what it knows.
@@ -76,6 +83,8 @@ class ComparisonRow:
     searches: bool = False
     num_runs: int
     num_distinct: int = 1
+    copies: Mapping[str, int] = field(default_factory=dict)
+    backed: bool = False
     estimate: Interval
     middle: Interval
     ability: Ability
@@ -91,11 +100,16 @@ class ComparisonRow:
     @property
     def notes(self) -> list[str]:
         """What stands beside its name: its trainings, and whether more is known of it than its actions."""
-        trainings = f"{self.num_runs} {'seed' if self.num_runs == 1 else 'seeds'}"
-        if self.num_distinct < self.num_runs:
-            trainings = f"{self.num_distinct} distinct of {trainings}"
         known = [] if self.secret is None else [VERIFIED]
-        return ["learned", trainings, *(known or [ACTIONS_ONLY])] if self.learned else known
+        if not self.learned:
+            return [*(f"equal to {name}" for name in self.copies), *known]
+        unit = " seed" if self.num_runs == 1 else " seeds"
+        return ["learned", *self.trainings(unit), *(known or [WITH_MODELS if self.backed else ACTIONS_ONLY])]
+
+    def trainings(self, unit: str = "") -> list[str]:
+        """Returns how many trainings there are, how many of them differ, and what they are equal to."""
+        differ = f"{self.num_distinct} distinct of " if self.num_distinct < self.num_runs else ""
+        return [f"{differ}{self.num_runs}{unit}", *(f"{count} equal to {name}" for name, count in self.copies.items())]
 
     @property
     def is_rule(self) -> bool:
@@ -156,7 +170,7 @@ class ComparedSetting(NamedTuple):
         found = [result for name in names for result in self.results if result.policy == name]
         if len(found) < len(names) or any(metric not in result.metric_names for result in found):
             return None
-        *played, low_end, high_end = (result.samples(metric) for result in found)
+        *played, low_end, high_end = (result.counted.samples(metric) for result in found)
         ours = np.concatenate(played)
         known = np.logical_and.reduce([~np.isnan(each).any(axis=0) for each in (ours, low_end, high_end)])
         compared = Compared(ours[:, known], low_end[:, known].mean(axis=0), high_end[:, known].mean(axis=0))
@@ -247,14 +261,14 @@ def compare(
         del by_name[BOUND_POLICY]
     abilities = {name: ability_of(result) for name, result in by_name.items()}
     rules = _merits_of_rules(results, metric)
-    rows = []
+    rows, copies = [], copies_of(results)
     for name, result in by_name.items():
         apart = ability is not None and name != BOUND_POLICY and not (ability + OF_SEARCH).covers(abilities[name])
         allowed = abilities[name] if ability is None else abilities[name] + ability if apart else ability
         fair = [rule for rule in rules if rule != name and allowed.covers(abilities[rule])]
         base = by_name.get(reference or max(fair, key=rules.__getitem__, default=""))
         row = _row(result, metric, ability=abilities[name], bound=by_name.get(BOUND_POLICY), base=base)
-        rows.append(replace(row, apart=apart))
+        rows.append(replace(row, apart=apart, copies=copies[name]))
     merits = {row.policy: np.nan_to_num(merit(metric, row.estimate.mean), nan=-np.inf) for row in rows}
     return sorted(rows, key=lambda row: (row.policy != BOUND_POLICY, row.apart, -merits[row.policy]))
 
@@ -321,6 +335,24 @@ def tables_markdown(settings: Sequence[ComparedSetting]) -> str:
     return "".join(parts)
 
 
+def copies_of(results: Sequence[EvaluationResult]) -> dict[str, dict[str, int]]:
+    """Counts, for each policy, its runs that are equal to a rule, or else to another policy, in all episodes.
+
+    A rule of the package has none: what is equal to it is the copy. Equal is what has all figures that are published.
+    """
+    outcomes = {each.policy: [*map(published_outcome, each.runs)] for each in results}
+    rules = [each.policy for each in results if not each.learned and each.spec.names(each.source or each.policy)]
+    first: dict[str, list[str]] = {}
+    for name in (*rules, *(name for name in outcomes if name not in rules)):
+        for outcome in dict.fromkeys(outcomes[name]):
+            first.setdefault(outcome, []).append(name)
+    found = {}
+    for name, runs in outcomes.items():
+        others = ([each for each in first[run] if each != name][:1] for run in runs)
+        found[name] = {} if name in rules else dict(Counter(each for other in others for each in other))
+    return found
+
+
 def _merits_of_rules(results: Sequence[EvaluationResult], metric: str) -> dict[str, float]:
     """Returns how good each rule is on average, by its name; rules of which nothing is known are left out."""
     rules = [each for each in results if not (each.policy == BOUND_POLICY or each.learned or plans(each))]
@@ -336,13 +368,15 @@ def _row(
     bound: EvaluationResult | None,
     base: EvaluationResult | None,
 ) -> ComparisonRow:
-    samples = result.samples(metric)
+    counted = result.counted
+    samples = counted.samples(metric)
     row = ComparisonRow(
         policy=result.policy,
         learned=result.learned,
         searches=plans(result),
         num_runs=len(result.runs),
         num_distinct=result.num_distinct,
+        backed=result.backed,
         secret=None if result.secret is None else result.secret.interval(metric),
         estimate=statistics.bootstrap_interval(samples),
         middle=statistics.bootstrap_interval(samples, statistic=statistics.interquartile_mean),
@@ -350,7 +384,7 @@ def _row(
     )
     if result is bound:
         return row
-    others = {name: result.interval(name) for name in metrics_beside(metric) if name in result.metric_names}
+    others = {name: counted.interval(name) for name in metrics_beside(metric) if name in result.metric_names}
     to_bound = None if bound is None else statistics.paired_difference(bound.samples(metric), samples)
     row = replace(row, others=others, to_bound=to_bound)
     if base is None or base is result:

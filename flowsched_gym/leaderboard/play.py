@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from flowsched_gym import evaluation
 from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.packed import packed_file, read_bytes
+from flowsched_gym.core.packed import files_in, folder_of, folders_in, is_folder, packed_file, read_bytes
 from flowsched_gym.evaluation import EvaluationResult, ModelFile, Progress, Provenance, Run, evaluate
 from flowsched_gym.evaluation.engines import with_faster_engine
 from flowsched_gym.evaluation.result_checks import builtin_names
@@ -26,6 +26,7 @@ from flowsched_gym.leaderboard.policy_process import NO_LIMITS, Limits, acting
 from flowsched_gym.leaderboard.published import published_names
 from flowsched_gym.leaderboard.suite import VIEW_ARGUMENTS, Setting, Suite
 from flowsched_gym.players import Kind, Player, check_once
+from flowsched_gym.players.kept import MODEL_SUFFIX
 from flowsched_gym.systems import OPTIONS, EnvironmentSpec
 
 WEIGHTS: Final = "policy.pth"
@@ -149,6 +150,19 @@ def model_digest(path: Path) -> str:
         raise ConfigError(f"model {path} cannot be read: {error.strerror}") from None
     except (KeyError, ValueError, zipfile.BadZipFile) as error:
         raise ConfigError(f"model {path} cannot be read: {error}") from None
+
+
+def models_by_digest(folder: str | Path) -> dict[str, Path]:
+    """Finds the models in a folder and two levels below, packed or not, by their digests (`model_digest`).
+
+    Raises:
+        ConfigError: There is no such folder, or a file there is no model.
+    """
+    if not is_folder(folder := folder_of(folder)):
+        raise ConfigError(f"--models is {shown(str(folder))}: there is no such folder")
+    below = folders_in(folder)
+    folders = [folder, *below, *(each for part in below for each in folders_in(part))]
+    return {model_digest(path): path for each in folders for path in files_in(each, MODEL_SUFFIX)}
 
 
 def file_version(player: Player) -> dict[str, str]:

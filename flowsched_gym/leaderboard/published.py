@@ -47,6 +47,7 @@ def published_content(results: Sequence[EvaluationResult], suite: Suite) -> dict
             "source": result.source,
             "view": {name: value for name, value in result.kwargs.items() if name in VIEW_ARGUMENTS},
             "models": [run.model.seed for run in result.runs if run.model is not None],
+            **({"backed": True} if result.backed else {}),
             **_secret_content(result.secret, suite.settings[result.reference.setting].metric),
             "metrics": {name: _rounded(result, name) for name in METRICS if name in result.metric_names},
         }
@@ -86,6 +87,14 @@ def published_names() -> frozenset[str]:
     return frozenset(row["policy"].partition(OPTIONS)[0] for content in contents for row in content["rows"])
 
 
+def published_outcome(run: Run) -> str:
+    """Returns what is published of the metrics of a run as a text that runs of equal actions share, NaN included."""
+    episodes = [
+        [f"{each.metrics[name]:.{DIGITS}g}" for name in METRICS if name in each.metrics] for each in run.episodes
+    ]
+    return repr(episodes)
+
+
 def same_as_published(result: EvaluationResult, published: EvaluationResult) -> bool:
     """Returns whether a result has the numbers of a published one, to the digits that are published."""
     if len(result.runs) != len(published.runs) or result.learned != published.learned:
@@ -113,6 +122,7 @@ def _result(row: dict[str, Any], suite: Suite) -> EvaluationResult:
         runs=tuple(runs),
         reference=suite.reference(setting),
         secret=_secret(row.get("secret")),
+        backed=row.get("backed", False),
     )
 
 

@@ -23,7 +23,7 @@ meets, or misses, the same deadlines.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 from itertools import combinations
@@ -197,8 +197,10 @@ def load_suite(name: str | Path) -> Suite:
         return _read(path, newest)
 
 
-def read_results(folder: str | Path) -> list[EvaluationResult]:
+def read_results(folder: str | Path, models: Collection[str] = ()) -> list[EvaluationResult]:
     """Reads all results of a folder or file (`result_paths`), with the marks of those that were verified.
+
+    ``models`` are the digests of models at hand, which back the results of agents.
 
     Raises:
         ConfigError: There is no such folder or file, or a file is no result.
@@ -212,7 +214,8 @@ def read_results(folder: str | Path) -> list[EvaluationResult]:
             if name not in result.metric_names:
                 needed = ", ".join(COMPARED)
                 raise ConfigError(f"{path}: episodes, metrics has no {name!r}: a comparison needs {needed}")
-        results.append(replace(result, secret=mark(path, result)))
+        backed = result.learned and {run.model.digest for run in result.runs if run.model} <= set(models)
+        results.append(replace(result, secret=mark(path, result), backed=backed))
     return results
 
 

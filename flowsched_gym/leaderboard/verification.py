@@ -3,12 +3,15 @@
 A result is its actions. They are taken in environments that nobody but this module has had in hands; neither the policy
 nor anything else that the file names is loaded. So the numbers are those of the actions, whatever the policy did where
 it played. Who chose the actions, and what else it knew, a file cannot prove: where a policy is at hand, it plays
-episodes that no file names, and what was claimed is set beside these.
+episodes that no file names, and what was claimed is set beside these. Where the models of a learned agent are at hand,
+each is asked for its own action at every decision of its run.
 """
 
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -20,11 +23,12 @@ from flowsched_gym.evaluation import BOUND_POLICY, EpisodeResult, EvaluationResu
 from flowsched_gym.evaluation.engines import with_faster_engine
 from flowsched_gym.evaluation.result_checks import builtin_names
 from flowsched_gym.evaluation.results import PACKAGE, check_own_name
+from flowsched_gym.evaluation.rollout import num_agreed
 from flowsched_gym.evaluation.statistics import MIN_EPISODES, paired_difference
 from flowsched_gym.leaderboard.claims import tier_misfit
 from flowsched_gym.leaderboard.comparison import OF_SEARCH, compare_settings, reference_of
 from flowsched_gym.leaderboard.play import check_names, model_digest, play
-from flowsched_gym.leaderboard.policy_process import NO_LIMITS, Limits
+from flowsched_gym.leaderboard.policy_process import NO_LIMITS, Limits, acting
 from flowsched_gym.leaderboard.published import published_names, published_results
 from flowsched_gym.leaderboard.secret_seeds import (
     FOLDER,
@@ -42,9 +46,9 @@ from flowsched_gym.players import Player, find_player
 from flowsched_gym.players.kept import MODEL_SUFFIX
 from flowsched_gym.systems import OPTIONS
 
-LEAST_ACTIONS: Final = 0.5
-"""Share of the suite's episodes in which models must choose the actions of a file that is said to be theirs; not all,
-since the last bit of a network depends on the processor."""
+LEAST_AGREED: Final = 0.995
+"""Share of the decisions of a run in which its model must choose the action of the file; not all, since the last bit of
+a network depends on the processor. Two trainings of one agent that differ agree in fewer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,21 +86,23 @@ class Fresh:
 class Verified:
     """A result that was computed anew, its setting, and episodes of its policy on secret seeds, where there are any.
 
-    The notes say what it may not claim, and where the tier of the setting is not that of its results. ``same_actions``
-    is the share of episodes in which the models at hand choose the actions of the file; ``None`` without models.
+    The notes say what it may not claim, and where the tier of the setting is not that of its results; ``refused``, what
+    speaks against it without a policy at hand. ``agreed`` is the share of decisions in which the model of a run chooses
+    the action of the file, of the run that has the least; ``None`` without models.
     """
 
     result: EvaluationResult
     setting: Setting
     notes: tuple[str, ...] = ()
     fresh: tuple[Fresh, ...] = ()
-    same_actions: float | None = None
+    agreed: float | None = None
+    refused: tuple[str, ...] = ()
 
     @property
     def holds(self) -> bool:
         """Whether nothing speaks against what the file claims."""
-        acted = self.same_actions is None or self.same_actions >= LEAST_ACTIONS
-        return acted and all(each.agrees is not False for each in self.fresh)
+        acted = self.agreed is None or self.agreed >= LEAST_AGREED
+        return not self.refused and acted and all(each.agrees is not False for each in self.fresh)
 
 
 def verify(
@@ -104,6 +110,7 @@ def verify(
     *,
     source: str | None = None,
     suite_file: str | None = None,
+    models: Mapping[str, Path] = MappingProxyType({}),
     trust: bool = False,
     limits: Limits = NO_LIMITS,
     fresh_episodes: int | None = None,
@@ -117,6 +124,7 @@ def verify(
         source: The policy that is said to have chosen the actions. Default: what the file names, if it is a policy of
             this package.
         suite_file: File of the suite, for one that is not the package's.
+        models: Models at hand, by their digests: where no source is named, those of the file's runs play.
         trust: As in `play`.
         limits: As in `play`.
         fresh_episodes: Episodes on secret seeds, for the policy and the best rule to play. Default: as many as the
@@ -125,48 +133,54 @@ def verify(
         progress: Called with the number of episodes done and of all.
 
     Raises:
-        ConfigError: The file is no result of a setting of the suite, a number is not what the actions give, or there is
-            nobody to play for a mark, or too little.
+        ConfigError: The file is no result of a setting of the suite, a number is not what the actions give though this
+            version of the package made it, or there is nobody to play for a mark, or too little.
     """
     path = Path(path)
     found = evaluation.read_result(path)
     suite, setting = _place_of(path, found, suite_file)
     view = {name: value for name, value in found.kwargs.items() if name in VIEW_ARGUMENTS}
-    player = _player_of(path, found, setting, source)
+    player = _player_of(path, found, setting, source, models)
     count = 0 if player is None else len(suite.test) if fresh_episodes is None else fresh_episodes
     if with_mark and count < MIN_EPISODES:
         needed = "a policy at hand (--policy)" if player is None else f"at least {MIN_EPISODES} episodes (--fresh)"
         raise ConfigError(f"{path}: a mark needs {needed}")
-    models = () if player is None else player.models
+    learned = player is not None and player.learned
     num_played = len(found.runs) * len(suite.test)
-    total = num_played * (1 + bool(models)) + len(found.runs) * count
+    total = num_played * (1 + learned) + len(found.runs) * count
     done_before = 0
 
     def tell(done: int, _: int) -> None:
         if progress is not None:
             progress(done_before + done, total)
 
-    again = _computed(path, found, setting, {**setting.kwargs, **setting.settings_of(found.source), **view}, tell)
-    _compare(path, found, again)
+    other_version = _other_version(found)
+    try:
+        again = _computed(path, found, setting, {**setting.kwargs, **setting.settings_of(found.source), **view}, tell)
+        _compare(path, found, again)
+    except ConfigError as error:
+        if not other_version:
+            raise
+        return Verified(result=found, setting=setting, notes=other_version, refused=(str(error),))
     how: Any = {"kwargs": view, "trust": trust, "limits": limits}
     published = [each for each in published_results(suite) if each.reference == found.reference]
     others = [each for each in published if each.policy != found.policy]
-    notes, same_actions, fresh = _notes(again, others, setting), None, []
+    notes, agreed, fresh = (*_notes(again, others, setting), *other_version), None, []
     before = kept(path, again)
     if count or before is not None:
         rule = _rule_of(suite, setting, again, others)
     if before is not None:
         fresh.append(_kept_again(path, suite, setting, again, rule, before))
-    if player is not None and models:
+    if player is not None and learned:
         done_before = num_played
-        replayed = play(suite, setting, player, progress=tell, **how)
-        same_actions = _same_actions(again, replayed)
+        agreed = _agreed(again, play(suite, setting, player, progress=tell, **how), player, trust, limits)
     if player is not None and count:
         done_before = total - len(found.runs) * count
         seeds = secret_seeds(suite.taken, count)
         policy = play(suite, setting, player, seeds=seeds, progress=tell, **how)
         fresh.append(_fresh(suite, setting, again, rule, replace(policy, reference=found.reference)))
-    verified = Verified(result=again, setting=setting, notes=notes, fresh=tuple(fresh), same_actions=same_actions)
+    refused = () if learned else _unbacked(again)
+    verified = Verified(result=again, setting=setting, notes=notes, fresh=tuple(fresh), agreed=agreed, refused=refused)
     if with_mark and verified.holds and fresh[-1].agrees:
         keep(path, fresh[-1].policy, fresh[-1].rule)
     return verified
@@ -217,15 +231,40 @@ def _kept_again(
     return replace(fresh, kept=True)
 
 
-def _same_actions(found: EvaluationResult, again: EvaluationResult) -> float:
-    """Returns the share of episodes of all runs that have the same actions."""
-    pairs = zip(found.runs, again.runs, strict=True)
-    same = [
-        old.actions is not None and new.actions is not None and np.array_equal(old.actions, new.actions)
-        for ours, theirs in pairs
-        for old, new in zip(ours.episodes, theirs.episodes, strict=True)
-    ]
-    return float(np.mean(same))
+def _agreed(found: EvaluationResult, played: EvaluationResult, player: Player, trust: bool, limits: Limits) -> float:
+    """Returns the share of decisions in which the model of a run chooses its action, of the run that has the least.
+
+    Where an episode that the model played has other actions, it is asked at each decision of the file: after one other
+    action, all that follows may differ.
+    """
+    kwargs, shares = with_faster_engine(found.spec, played.kwargs), []
+    for model, ours, theirs in zip(player.models, found.runs, played.runs, strict=True):
+        pairs, num_others = zip(ours.episodes, theirs.episodes, strict=True), 0
+        if differ := [old for old, new in pairs if not _same_actions(old, new)]:
+            with (
+                closing(evaluation.make_environment(found.spec, kwargs)) as env,
+                acting(replace(player, models=(model,)), played.kwargs, trust=trust, limits=limits) as policy,
+            ):
+                num_others = sum(each.num_decisions - num_agreed(env, policy, each) for each in differ)
+        shares.append(1 - num_others / max(1, sum(each.num_decisions for each in ours.episodes)))
+    return min(shares)
+
+
+def _same_actions(old: EpisodeResult, new: EpisodeResult) -> bool:
+    return old.actions is not None and new.actions is not None and np.array_equal(old.actions, new.actions)
+
+
+def _unbacked(result: EvaluationResult) -> tuple[str, ...]:
+    """Says of runs without models at hand that they are fewer trainings than they are said to be."""
+    count = len(result.runs)
+    return (f"no models at hand (--policy, --models) back {count} trainings",) * (result.num_distinct < count)
+
+
+def _other_version(result: EvaluationResult) -> tuple[str, ...]:
+    """Says which other version of the package made a result; nothing of this one."""
+    made = result.made.versions.get(PACKAGE)
+    named = f"warning: it was made by {PACKAGE} {made or 'of a version that it does not name'}, this is {__version__}"
+    return () if made == __version__ else (named,)
 
 
 def _notes(result: EvaluationResult, published: list[EvaluationResult], setting: Setting) -> tuple[str, ...]:
@@ -240,10 +279,11 @@ def _notes(result: EvaluationResult, published: list[EvaluationResult], setting:
             if (extra := [word for word in has if word not in (*may, *OF_SEARCH.information)])
         ]
         notes.append(f"it stands apart: beyond {setting.name} it has the {' and the '.join(more)}")
-    if result.num_distinct < len(result.runs):
-        notes.append(f"its {len(result.runs)} runs are {result.num_distinct} that differ: equal ones are one training")
-    if (made := result.made.versions.get(PACKAGE)) != __version__:
-        notes.append(f"it was made by {PACKAGE} {made or 'of a version that it does not name'}, this is {__version__}")
+    count = len(result.runs)
+    if result.num_distinct < count:
+        notes.append(f"its {count} runs are {result.num_distinct} that differ: equal ones are one training")
+    if row is not None:
+        notes += [f"{num} of its {count} runs are equal to {name} in all episodes" for name, num in row.copies.items()]
     return (*notes, *filter(None, [tier_misfit(compared)]))
 
 
@@ -275,10 +315,16 @@ def _place_of(path: str | Path, found: EvaluationResult, suite_file: str | None)
     return suite, setting
 
 
-def _player_of(path: str | Path, found: EvaluationResult, setting: Setting, source: str | None) -> Player | None:
+def _player_of(
+    path: str | Path, found: EvaluationResult, setting: Setting, source: str | None, models: Mapping[str, Path]
+) -> Player | None:
     """Finds the policy of a result: one that the user names, or of this package; what a file names is not loaded."""
     if found.policy == BOUND_POLICY:
         return None
+    played = [run.model.digest for run in found.runs if run.model is not None]
+    if source is None and played and models.keys() >= {*played}:
+        paths = tuple(models[digest] for digest in played)
+        return replace(find_player(str(paths[0]), setting.spec), name=found.policy, source=found.source, models=paths)
     if source is None:
         source = found.source
         # A planner's model is a file, which is not loaded because a result names it.
@@ -286,7 +332,6 @@ def _player_of(path: str | Path, found: EvaluationResult, setting: Setting, sour
             return None
         return replace(find_player(source, setting.spec), name=found.policy)
     (player,) = check_names([find_player(source, setting.spec)], label=found.policy)
-    played = [run.model.digest for run in found.runs if run.model is not None]
     if played != [model_digest(model) for model in player.models]:
         raise ConfigError(f"{path}: --policy {shown(source)} holds other models than those that it names")
     return player

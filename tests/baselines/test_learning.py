@@ -309,8 +309,8 @@ def test_a_model_file_acts_as_the_model_does_and_its_rule_can_be_read(evolved: C
     words = ["--episodes", "2", *(f"--kwarg={name}={value}" for name, value in CONTENDED.items())]
     assert main(["evaluate", ARTEMIS, "--policy", str(path), "--explain", *words]) == 0
     printed = capsys.readouterr().out
-    assert "v / (v + 300000 B)" in printed
-    assert f"{size.weight:+.3g}" in printed
+    assert "\ngrant: " in printed
+    assert "nearest rule of a few numbers: " in printed
 
 
 def test_a_search_begins_with_the_rule_that_compares_one_column_or_with_the_numbers_of_a_rule(evolved: CmaEs) -> None:

@@ -1,17 +1,25 @@
 """Evaluates policies by ``flowsched evaluate``."""
 
 import json
+import re
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from stable_baselines3 import PPO
 
+from flowsched_gym.cli import explanation
+from flowsched_gym.cli.explanation import effects, explain, watch
 from flowsched_gym.evaluation import evaluate, make_environment, read_result, result_content
+from flowsched_gym.evaluation.tuning import agreement, fit_rule
 from flowsched_gym.flows.metrics import METRIC_NAMES
 from flowsched_gym.integrations.models import save_model
+from flowsched_gym.players import load_agent, make_policy
+from flowsched_gym.registration import find_environment
 from tests.processes import check_refusal, rows_of
 
 POLICY = """
@@ -193,3 +201,79 @@ def test_bad_input_is_one_line_before_anything_is_played(flowsched, monkeypatch)
     ):
         command = ("evaluate", "flowsched/Artemis-v0", *words.split(), "--episodes", 1, "--seed", 0, "--json")
         check_refusal(flowsched(*command), message)
+
+
+@pytest.fixture
+def explained(monkeypatch: pytest.MonkeyPatch):
+    """Returns an environment with short episodes, and an agent of a few weights there, given by weights of columns."""
+    monkeypatch.setattr(explanation, "FITTED", range(2))
+    monkeypatch.setattr(explanation, "JUDGED", range(2, 6))
+    env: Any = make_environment("flowsched/Artemis-v0", {"workload": "gather-heavy", "bursts": 30, "k": 3, "f": 10})
+    model = load_agent("artemis-heavy/cmaes").policy(env)
+
+    def weighing(**weights: float):
+        features = model.shape.features(env.unwrapped.layout, ("grant",))
+        model.set_weights(np.array([weights.get(each.name, 0.0) * (each.power == 1) for each in features]))
+        return model
+
+    return env, weighing
+
+
+def test_effects_are_in_units_and_what_follows_from_other_columns_is_part_of_theirs(explained) -> None:
+    env, weighing = explained
+    model = weighing(slack=0.5, time_left=1.0)
+    seen = watch(env, model, range(2), "mean_fct")
+    found, notes = effects(env, model, model.shape, seen)
+    by_name = {each.name: each for each in found}
+    assert not {"grant: slack", "grant: postponed", "grant: present"} & by_name.keys(), "folded, and constant"
+    assert any(note.startswith("grant: slack is folded into these") and "+1 time_left" in note for note in notes)
+    time_left = by_name["grant: time_left"]
+    unit, low, high, best = time_left.cells
+    assert (unit, best) == ("ms", "")
+    assert time_left.change == pytest.approx(time_left.swing)
+    # Both columns rise by the same time, and are squashed by 20 ms.
+    layout = env.unwrapped.layout
+    shown = [1e3 * layout.slot_column(seen.observations, name)[seen.masks] for name in ("time_left", "slack")]
+    assert float(low) == pytest.approx(np.percentile(shown[0], 10), rel=0.01)
+    late = np.median(shown[0]) - np.median(shown[1])
+    ends = [x / (abs(x) + 20) + 0.5 * (x - late) / (abs(x - late) + 20) for x in map(float, (low, high))]
+    assert time_left.change == pytest.approx(ends[1] - ends[0], rel=0.02)
+
+
+def test_a_rule_of_a_few_numbers_stands_for_an_agent_where_it_keeps_enough_of_its_gain(explained, monkeypatch) -> None:
+    env, weighing = explained
+    spec = find_environment("flowsched/Artemis-v0")
+    evolved = load_agent("artemis-heavy/cmaes").policy(env)
+    monkeypatch.setattr(explanation, "LEAST_GAIN", 0.5)
+    table, _, rest = explain(env, evolved, spec, ["lifo"]).partition("nearest rule of a few numbers: ")
+    assert [line.split()[:3] for line in table.splitlines()[3:4]] == [["grant:", "time_left", "ms"]]
+    assert re.search(r"% of the decisions in 4 episodes, and says ([5-9]|10) of 10 of the gain over lifo\n", rest)
+    assert "episodes, but the model gains nothing over lifo\n" in explain(env, weighing(size=-20.0), spec, ["lifo"])
+    monkeypatch.setattr(explanation, "LEAST_GAIN", 2.0)
+    lost = explain(env, evolved, spec, ["lifo"])
+    assert "of the gain over lifo, and does not stand for the model\n" in lost
+
+
+def test_a_rule_is_fitted_to_the_choices_of_another_with_other_numbers(explained) -> None:
+    env, _ = explained
+    other = make_policy("in-time:margin_transmissions=0,margin_ms=-40,target_ms=20,slot_ms=0", env)
+    seen = watch(env, other, range(2), "mean_fct")
+    rule = find_environment("flowsched/Artemis-v0").named_policies["in-time"]
+    (before, usual), (after, found) = fit_rule(env, rule, seen.observations, seen.actions)
+    assert usual.startswith("in-time:transmissions=3,slot_ms=2,target_ms=0,")
+    assert before < 0.9 < 0.95 < after == agreement(make_policy(found, env), seen.observations, seen.actions)
+    waits = find_environment("flowsched/Artemis-v0").named_policies["paced-in-time"]
+    assert fit_rule(env, waits, seen.observations, seen.actions) == [], "it cannot wait here"
+
+
+def test_a_network_is_explained_by_the_rule_that_is_nearest_and_its_loss(flowsched, monkeypatch) -> None:
+    monkeypatch.setattr(explanation, "FITTED", range(1))
+    monkeypatch.setattr(explanation, "JUDGED", range(1, 3))
+    words = ("evaluate", *ARTEMIS, "--policy", "model:artemis-heavy/distilled", "--policy", "fifo", "--explain")
+    outcome = flowsched(*words)
+    assert outcome.status == 0, outcome.err
+    lines = outcome.out.splitlines()
+    assert lines[0] == "model:artemis-heavy/distilled: a network: its weights say nothing to a reader"
+    assert lines[1].startswith("nearest rule of a few numbers: ")
+    assert "of the gain over fifo" in lines[2] or "gains nothing over fifo" in lines[2]
+    assert lines[3].startswith("deadlines met, %: the model ")

@@ -87,12 +87,18 @@ def test_search_that_knows_the_future_or_sizes_that_agents_are_not_told_stands_a
 
 
 def test_scores_are_of_the_settings_reference_and_a_collapsed_training_is_shown():
-    broken = make_result("ppo", *(SPREAD + gain for gain in (0.15, 0.15, 0.15, 0.15, -0.35)), learned=True)
+    gains = (0.15, 0.15, 0.15, 0.15, -0.35)
+    broken = replace(make_result("ppo", *(SPREAD + gain for gain in gains), learned=True), backed=True)
     compared, claims = judged(GRANT, broken)
     scores = {row.policy: row.score for row in compared.rows}
     assert scores == pytest.approx({"search": 1.0, "edf": 0.6, "fifo": 0.4, "random": 0.0, "ppo": 0.6})
     (row,) = leaderboard.learned_table(list(claims.values())).rows
-    assert (row[1], row[3], row[7]) == ("headline", "2 distinct of 5, 1 collapsed", "0.60")
+    assert (row[1], row[3], row[7], row[9]) == (
+        "headline",
+        "2 distinct of 5, 4 equal to search, 1 collapsed",
+        "0.60",
+        "with models",
+    )
     score = leaderboard.score_of(list(claims.values()))
     assert score is not None
     assert score.mean == pytest.approx(1.0)
@@ -127,6 +133,27 @@ def test_there_is_no_share_where_search_finds_no_more_than_a_rule():
     assert leaderboard.share_of(list(claims.values())) is None
     line = leaderboard.share_line([compared], list(claims.values()))
     assert line == "Search finds no more than the best rule in the 1 headline settings, or was not measured."
+
+
+def test_equal_trainings_that_no_models_back_are_counted_once_and_copies_of_a_rule_or_an_agent_are_named():
+    runs = [SPREAD + gain for gain in (0.0, 0.0, 0.0, 0.2)]
+    own = replace(make_result("mine", SPREAD - 0.1), source="my_agent:Mine")
+    _, claims = judged(GRANT, make_result("ppo", *runs, learned=True), make_result("a2c", runs[3], learned=True), own)
+    compared = claims["ppo"].compared
+    rows = {each.policy: each for each in compared.rows}
+    assert rows["ppo"].estimate.mean == pytest.approx((SPREAD + 0.1).mean()), "two of four"
+    assert len(claims["ppo"].scores) == 2
+    assert rows["ppo"].notes == [
+        "learned",
+        "2 distinct of 4 seeds",
+        "3 equal to fifo",
+        "1 equal to a2c",
+        "actions only",
+    ]
+    assert rows["a2c"].copies == {"ppo": 1}
+    assert (rows["mine"].notes, rows["edf"].notes, rows["fifo"].notes) == (["equal to random"], [], [])
+    (_, row) = leaderboard.learned_table(list(claims.values())).rows
+    assert row[3] == "2 distinct of 4, 3 equal to fifo, 1 equal to a2c, 1 collapsed"
 
 
 def test_a_p_value_is_not_rounded_to_the_level_that_it_is_below():

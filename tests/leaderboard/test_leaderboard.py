@@ -136,7 +136,7 @@ def test_learned_agents_stand_beside_the_best_rule_with_what_can_be_said():
     of = partial(make_result, kwargs={"workload": "gather-heavy", "k": 3, "f": 10})
     heuristics = [of("edf", SPREAD), of("fifo", SPREAD - 0.1)]
     agents = [
-        of("good", SPREAD + 0.14, SPREAD + 0.15, SPREAD + 0.15, SPREAD + 0.16, learned=True),
+        replace(of("good", SPREAD + 0.14, SPREAD + 0.15, SPREAD + 0.15, SPREAD + 0.16, learned=True), backed=True),
         of("even", SPREAD[::-1], learned=True),
     ]
     rows = learned_rows(heuristics + agents)
@@ -267,13 +267,13 @@ def test_figures_of_speed_that_are_none_are_one_clear_error(tmp_path):
 
 @pytest.fixture(scope="module")
 def committed():
-    return leaderboard.read_results(BENCHMARKS / RESULTS)
+    return leaderboard.read_results(BENCHMARKS / RESULTS, papers_tier.kept_digests())
 
 
 @pytest.fixture(scope="module")
 def judged(committed):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("benchmarks.leaderboard.read_results", lambda _: committed)
+        patch.setattr("benchmarks.leaderboard.read_results", lambda *_: committed)
         return comparison(BENCHMARKS / RESULTS)
 
 
@@ -284,7 +284,7 @@ def test_the_committed_leaderboard_is_what_its_result_files_give_on_a_short_firs
     assert set((BENCHMARKS / "tables").iterdir()) == found.keys() - {BENCHMARKS / "README.md"}
     prose = [line for line in found[BENCHMARKS / "README.md"].splitlines() if not line.startswith("|")]
     assert len(" ".join(prose).split()) < 600
-    papers = leaderboard.read_results(BENCHMARKS / papers_tier.RESULTS)
+    papers = leaderboard.read_results(BENCHMARKS / papers_tier.RESULTS, papers_tier.kept_digests())
     for suite, results in ((SUITE, committed), (papers_tier.SUITE, papers)):
         assert read_json(published_path(suite.name)) == published_content(results, suite), "the same"
 

@@ -148,7 +148,9 @@ def test_a_model_of_few_weights_plays_without_torch(tmp_path: Path) -> None:
         (tmp_path / f"{name}.py").write_text(f"raise ModuleNotFoundError('no {name}', name='{name}')")
     words = [sys.executable, "-m", "flowsched_gym.cli", "evaluate", "flowsched/Artemis-v0", "--episodes=1"]
     path = os.pathsep.join((str(tmp_path), str(Path(__file__).parents[2])))
-    outcome = run(*words, "--policy=model:artemis-heavy/cmaes", "--explain", folder=tmp_path, PYTHONPATH=path)
+    outcome = run(
+        *words, "--policy=model:artemis-heavy/cmaes", "--explain", "--kwarg=bursts=5", folder=tmp_path, PYTHONPATH=path
+    )
     assert "deadline_hit_ratio" in outcome.out
     outcome = run(*words, "--policy=model:artemis-heavy/distilled", status=2, folder=tmp_path, PYTHONPATH=path)
     assert "torch is needed to load this model file: pip install 'flowsched-gym[train]'" in outcome.err

@@ -125,7 +125,7 @@ def test_the_first_screen_has_the_score_of_the_tables_and_how_many_agents_win() 
 
 
 def test_a_collapsed_training_is_drawn_and_counted_as_the_scores_count_it() -> None:
-    claims, _, page = page_of(trained("agent", 0.1, 0.1, 0.1, 0.1, -0.4))
+    claims, _, page = page_of(replace(trained("agent", 0.1, 0.1, 0.1, 0.1, -0.4), backed=True))
 
     scores = claims["agent"].scores
     assert num_collapsed(scores) == 1

@@ -11,7 +11,7 @@ import torch
 from stable_baselines3 import PPO
 
 from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.evaluation import ModelFile, make_environment, read_result, write_result
+from flowsched_gym.evaluation import ModelFile, Run, make_environment, read_result, write_result
 from flowsched_gym.integrations.archive import read_archive, write_archive
 from flowsched_gym.integrations.models import save_model
 from flowsched_gym.leaderboard import load_suite, read_results, secret_seeds
@@ -181,9 +181,15 @@ def test_one_network_in_three_archives_is_one_training_and_named(flowsched, mode
     outcome = flowsched(*run)
     assert "\nmine (learned, 1 distinct of 3 seeds, actions only) " in outcome.out, outcome.err
     verify = ("leaderboard", "verify", "leaderboard/short_mine.json", "--suite", "tiny-v1.json", "--fresh", 0)
-    alone = flowsched(*verify).out
-    assert "its 3 runs are 1 that differ: equal ones are one training" in alone
-    assert "actions only: no model at hand has" in alone
+    alone = flowsched(*verify)
+    assert "its 3 runs are 1 that differ: equal ones are one training" in alone.out
+    assert "  no models at hand (--policy, --models) back 3 trainings\n" in alone.out
+    assert "actions only: no model at hand has" in alone.out
+    assert alone.status == 1
+    backed = flowsched(*verify, "--models", ".")
+    assert "each model chooses the actions of its run in 100.0 % of the decisions or more\n" in backed.out
+    assert "actions only" not in backed.out
+    assert backed.status == 0
 
     # Digests that were invented change nothing of that; models at hand tell them, and actions that are not theirs.
     path = Path("leaderboard/short_mine.json")
@@ -191,7 +197,9 @@ def test_one_network_in_three_archives_is_one_training_and_named(flowsched, mode
     for number, each in enumerate(content["runs"]):
         each["model"]["digest"] = f"{number:032x}"
     path.write_text(json.dumps(digested(content)))
-    assert "its 3 runs are 1 that differ" in flowsched(*verify).out
+    for invented in (flowsched(*verify), flowsched(*verify, "--models", "mine")):
+        assert "  no models at hand (--policy, --models) back 3 trainings\n" in invented.out
+        assert invented.status == 1
     assert "holds other models than those that it names" in flowsched(*verify, "--policy", "mine").err
     result = read_result("leaderboard/short_edf.json")
     models_of = [ModelFile(name=each.name, digest=model_digest(each)) for each in (models / "seed0.zip",)]
@@ -200,8 +208,28 @@ def test_one_network_in_three_archives_is_one_training_and_named(flowsched, mode
     )
     write_result(forged, path)
     outcome = flowsched(*verify, "--policy", "mine/seed0.zip")
-    assert "the models choose the same actions in 0.0 % of these episodes" in outcome.out
+    assert "% of the decisions or more: THEY ARE NOT ITS OWN, for which 99.5 % are due" in outcome.out
     assert outcome.status == 1
+
+
+def test_the_best_of_several_trainings_in_each_episode_are_actions_only_or_not_those_of_the_model(flowsched, models):  # noqa: F811
+    content = read_archive(models / "seed0.zip", "model", "flowsched-model/2")
+    weights = {name: value + 0.1 * torch.randn(value.shape) for name, value in content["weights"].items()}
+    write_archive(models / "seed1.zip", content | {"weights": weights, "origin": {"seed": 1}})
+    (models / "seed2.zip").unlink()
+    flowsched("leaderboard", "run", "--suite", "tiny-v1.json", "--policy", "mine")
+    result = read_result(path := Path("leaderboard/short_mine.json"))
+    first, second = result.runs
+    pairs = zip(first.episodes, second.episodes, strict=True)
+    best = tuple(max(pair, key=lambda each: each.metrics["deadline_hit_ratio"]) for pair in pairs)
+    assert 0 < sum(each is not own for each, own in zip(best, first.episodes, strict=True)) < len(best)
+    write_result(replace(result, runs=(Run(model=first.model, episodes=best),)), path)
+    verify = ("leaderboard", "verify", path, "--suite", "tiny-v1.json", "--fresh", 0)
+    alone = flowsched(*verify)
+    assert (alone.status, "actions only: no model at hand has" in alone.out) == (0, True)
+    for known in (("--models", "."), ("--policy", "mine/seed0.zip")):
+        caught = flowsched(*verify, *known)
+        assert (caught.status, "THEY ARE NOT ITS OWN" in caught.out) == (1, True), caught.out
 
 
 def test_a_model_that_was_replaced_under_its_path_is_played_again(flowsched, models):  # noqa: F811
@@ -231,4 +259,16 @@ def test_policies_of_one_name_do_not_overwrite_each_other_and_another_version_is
     versions = {**result.made.versions, "flowsched-gym": "0.0.9"}
     write_result(replace(result, made=replace(result.made, versions=versions)), path)
     outcome = flowsched("leaderboard", "verify", path, "--suite", "tasks-v1.json")
-    assert "  it was made by flowsched-gym 0.0.9, this is " in outcome.out
+    assert outcome.status == 0, outcome.out
+    assert "  warning: it was made by flowsched-gym 0.0.9, this is " in outcome.out
+
+    # Numbers that this version does not give are named as well, and are no longer those of the file.
+    values = (content := json.loads(path.read_text()))["runs"][0]["episodes"]["metrics"]["mean_slowdown"]
+    values[0] *= 1.5
+    content["intervals"]["mean_slowdown"]["mean"] = float(np.mean(values))
+    path.write_text(json.dumps(digested(content)))
+    outcome = flowsched("leaderboard", "verify", path, "--suite", "tasks-v1.json")
+    assert outcome.status == 1
+    assert "NOT AS CLAIMED: Agent on short" in outcome.out
+    assert "  warning: it was made by flowsched-gym 0.0.9, this is " in outcome.out
+    assert "is not what its actions give: run 0, episode with seed 60000: mean_slowdown is " in outcome.out
