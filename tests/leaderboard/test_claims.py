@@ -93,7 +93,7 @@ def test_scores_are_of_the_settings_reference_and_a_collapsed_training_is_shown(
     scores = {row.policy: row.score for row in compared.rows}
     assert scores == pytest.approx({"search": 1.0, "edf": 0.6, "fifo": 0.4, "random": 0.0, "ppo": 0.6})
     (row,) = leaderboard.learned_table(list(claims.values())).rows
-    assert (row[1], row[3], row[7], row[9]) == (
+    assert (row[1], row[3], row[7], row[11]) == (
         "headline",
         "2 distinct of 5, 4 equal to search, 1 collapsed",
         "0.60",
