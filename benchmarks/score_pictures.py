@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from matplotlib.figure import Figure
 
-from flowsched_gym.core.files import replace_when_written
+from benchmarks import pictures
 from flowsched_gym.evaluation.plots import DOTS_PER_INCH, FAINT, INK, MET, MISSED, dress
 from flowsched_gym.leaderboard import Claim, ComparedSetting, tier_of
 from flowsched_gym.leaderboard.claims import counted_in, pooled
@@ -22,7 +22,6 @@ SHOWN: Final = (-0.5, 1.75)
 """Scores within which dots are drawn; those beyond lie at the edge, as triangles."""
 PROFILE: Final = np.linspace(0.0, 1.2, 49)
 LETTERS: Final = 9
-METADATA: Final = {"Software": None}
 
 
 def write(folder: Path, settings: Sequence[ComparedSetting], claims: Sequence[Claim]) -> None:
@@ -30,9 +29,8 @@ def write(folder: Path, settings: Sequence[ComparedSetting], claims: Sequence[Cl
     if not counted_in(claims):
         return
     for name, figure in (("scores.png", draw_scores(settings, claims)), ("profile.png", draw_profile(claims))):
-        with replace_when_written(folder / name) as temporary:
-            metadata = METADATA | {"Description": description(settings, claims)}
-            figure.savefig(temporary, dpi=DOTS_PER_INCH, bbox_inches="tight", metadata=metadata)
+        drawn_from = description(settings, claims)
+        pictures.save(figure, folder / name, dpi=DOTS_PER_INCH, description=drawn_from, bbox_inches="tight")
 
 
 def description(settings: Sequence[ComparedSetting], claims: Sequence[Claim]) -> str:

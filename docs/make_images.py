@@ -16,9 +16,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image
 
+from benchmarks import pictures
 from benchmarks.paper.closeness import learned_rows, learned_table
 from flowsched_gym.cli import main as flowsched
-from flowsched_gym.core.files import replace_when_written
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.envs.drawing.panels import Pair, Table, Text
 from flowsched_gym.evaluation import BOUND_POLICY, evaluate
@@ -131,8 +131,7 @@ def write_learned(path: Path) -> None:
     axes.grid(visible=False, axis="y")
     axes.set_xlim(0, 100)
     axes.set_xlabel("deadlines met (%), with 95 % intervals")
-    with replace_when_written(path) as temporary:
-        figure.savefig(temporary, dpi=DOTS_PER_INCH, metadata={"Software": None, "Description": learned_table()})
+    pictures.save(figure, path, dpi=DOTS_PER_INCH, description=learned_table())
 
 
 def write_learning(path: Path) -> None:
@@ -164,8 +163,7 @@ def write_learning(path: Path) -> None:
     axes.set_xlim(0, TRAINED)
     axes.set_xlabel("decisions (PPO, five seeds; 50,000 take 8 CPU-seconds)")
     axes.set_ylabel("deadlines met, %")
-    with replace_when_written(path) as temporary:
-        figure.savefig(temporary, dpi=DOTS_PER_INCH, metadata={"Software": None})
+    pictures.save(figure, path, dpi=DOTS_PER_INCH)
 
 
 if __name__ == "__main__":

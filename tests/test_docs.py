@@ -45,7 +45,9 @@ PROGRAMS: Final = ("flowsched", "python", "ray", "wandb")
 """What begins a command; other lines of these blocks are what a command prints."""
 ELSEWHERE: Final = re.compile(r"^ray |^wandb |launcher=(ray|slurm)|ppo_on_|^flowsched (leaderboard verify|watch|play)")
 """What takes a cluster, an account, a screen or other packages; and verifying, which takes as long as playing did."""
-LONG: Final = re.compile(r"^python | demo|tune-rule| score | collect |-train|-tune|-evaluate|search|QCluster|model\.zip|leaderboard")
+LONG: Final = re.compile(
+    r"^python | demo|tune-rule| score | collect |-train|-tune|-evaluate|search|QCluster|model\.zip|leaderboard"
+)
 """Commands that take more than seconds, or the files of one that does."""
 
 TRAINING: Final = "total_timesteps=20000 evaluation.episodes=2 progress_bar=false"

@@ -36,10 +36,11 @@ ALSO_POSTPONE: Final = f"{LEARNED_ON}-postpone"
 SHOWN: Final = {
     "clairvoyant-bound": "what no scheduler can exceed, even one that knows the future",
     "cmaes-postpone": "**learned**: a few weights, evolved; may send a request to the back of the queue",
-    "postpone-late": "requests with less than 5 ms of slack go to the back, of the others the oldest",
+    "postpone-in-time": "requests with less than 3 transmissions left go to the back, of the others the most urgent",
     "search": "tries each choice on drawn futures before it takes one",
     "distilled": "**learned**: a network fitted to what search finds; grants one of the requests",
     "cmaes": "**learned**: a few weights, evolved; grants one of the requests",
+    "in-time": "the most urgent of the requests that can still be in time, by five numbers that are tuned",
     "skip-late": "the oldest request that has 5 ms of slack, else the smallest",
     "feasible-first": "earliest deadline among those that can still be met",
     "sjf": "smallest flow first",
@@ -146,10 +147,11 @@ def learned_rows() -> list[ComparisonRow]:
     read = [read_result(path) for name in (LEARNED_ON, ALSO_POSTPONE) for path in result_paths(RESULTS / name)]
     found = [(result, result.reference.setting) for result in read if result.reference]
     results = [result for result, setting in found if setting == LEARNED_ON]
+    known = {result.policy for result in results}
     results += [
-        replace(result, policy=f"{result.policy}-postpone")
+        replace(result, policy=f"{result.policy}-postpone") if result.learned else result
         for result, setting in found
-        if setting == ALSO_POSTPONE and result.learned
+        if setting == ALSO_POSTPONE and (result.learned or result.policy not in known)
     ]
     return [row for row in compare(results) if row.policy in SHOWN]
 

@@ -1,12 +1,11 @@
 """What the figures of this folder share: panels, curves with intervals that are labelled beside them, plain numbers."""
 
-import io
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from benchmarks import pictures
 from benchmarks.paper.merp import Runs
-from flowsched_gym.core.files import replace_when_written
 from flowsched_gym.evaluation import bootstrap_interval
 from flowsched_gym.evaluation.figures import label_curves
 from flowsched_gym.evaluation.plots import dress
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
 HERE: Final = Path(__file__).resolve().parent
 DOTS_PER_INCH: Final = 110
-NUM_COLOURS: Final = 256
 AGENT: Final = "learned agent"
 GREY: Final = "#8a929c"
 """Colour of what schemes are compared with."""
@@ -30,14 +28,8 @@ def scheme_label(name: str) -> str:
 
 
 def save(figures: "Mapping[str, Figure]", folder: Path) -> list[Path]:
-    """Writes figures by name, in few colours, which takes a third of the bytes; returns where they are."""
-    from PIL import Image  # noqa: PLC0415 - the document is made without it
-
-    for name, figure in figures.items():
-        figure.savefig(drawn := io.BytesIO(), dpi=DOTS_PER_INCH)
-        with replace_when_written(folder / name) as temporary, Image.open(drawn) as picture:
-            picture.convert("RGB").quantize(NUM_COLOURS, dither=Image.Dither.NONE).save(temporary, optimize=True)
-    return [folder / name for name in figures]
+    """Writes figures by name; returns where they are."""
+    return [pictures.save(figure, folder / name, dpi=DOTS_PER_INCH) for name, figure in figures.items()]
 
 
 def panels(
