@@ -279,7 +279,7 @@ def draw(compared: Sequence[Comparison], folder: Path) -> Path:
 
     blocks = [[each for each in compared if (each.measure == POINTS) == points] for points in (True, False)]
     agents = [list(dict.fromkeys(each.name for each in block)) for block in blocks]
-    figure = Figure(figsize=(7.5, 1.6 + 0.2 * sum(map(len, agents))), layout="constrained")
+    figure = Figure(figsize=(8.5, 1.6 + 0.2 * sum(map(len, agents))), layout="constrained")
     grid = figure.subplots(2, len(TRACK), sharex="row", sharey="row", height_ratios=list(map(len, agents)))
     for row, block, names, unit in zip(grid, blocks, agents, UNITS, strict=True):
         for axes, way in zip(row, TRACK, strict=True):
