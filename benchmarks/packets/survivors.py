@@ -22,8 +22,8 @@ AGENTS: Final = ("distilled", "cmaes", "ppo", "static", "a2c-thesis", "srla", "l
 """Names of kept agents, the last ones of papers."""
 PAPER: Final = "papers/"
 """What names of papers' settings begin with."""
-NOT_YET: Final = ("papers/artemis-variant-2", "papers/auto-thresholds")
-"""Papers' settings of which the page says so where the figures lack them: four and eight CPU-minutes of computing."""
+NOT_YET: Final = ("papers/auto-thresholds",)
+"""Papers' settings of which the page says so where the figures lack them: eight CPU-minutes of computing."""
 TRACK: Final = {
     "fluid": "in the fluid",
     "dctcp": "over DCTCP",
