@@ -1,22 +1,26 @@
 """Plays what was learned in the fluid, and rules, in packets: ``python -m benchmarks.packets.from_fluid``.
 
 Kept agents of settings of the leaderboard, and rules, play test episodes in the fluid and with ``packets=`` in the same
-environment; ``--ns3`` plays those of Artemis in ns-3 itself. ``--write`` keeps the figures in ``from_fluid.json``, and
-writes what is made of them: the page, the figure, the track *packets* of the leaderboard and the table of the README.
-``--settings --write`` plays nothing.
+environment, those of the papers' settings too; ``--ns3`` plays those of Artemis in ns-3 itself. ``--write`` keeps the
+figures in ``from_fluid.json``, and writes what is made of them: the page, the figure, the track *packets* of the
+leaderboard and the table of the README. ``--settings --write`` plays nothing.
 """
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
 import flowsched_gym
+from benchmarks import papers_tier
 from benchmarks.packets.page import FROM_FLUID, write_survivors
-from benchmarks.packets.survivors import AGENTS
+from benchmarks.packets.survivors import AGENTS, PAPER
+from benchmarks.registry_tables import ROOT
 from flowsched_gym.core.files import read_json
-from flowsched_gym.evaluation import evaluate, write_json
-from flowsched_gym.leaderboard import load_suite
+from flowsched_gym.evaluation import EvaluationResult, evaluate, write_json
+from flowsched_gym.leaderboard import Setting, load_suite, read_results
 from flowsched_gym.players import find_player, kept_agents
 
 SUITE: Final = load_suite("standard")
@@ -59,6 +63,17 @@ SETTINGS: Final[dict[str, tuple[str, ...]]] = {
 }
 """Settings and the rules beside their kept agents, with the best one of the leaderboard. Left out are settings like one
 of these, and what packets do not have: links that come up again, and thresholds of tasks that work on CPUs."""
+PAPERS: Final[dict[str, tuple[str, ...]]] = {
+    f"{PAPER}{name}": (
+        *(roles.own, *roles.others, "random"),
+        *([roles.ours] if roles.ours and not name.startswith("artemis") else []),
+    )
+    for name, roles in papers_tier.ROLES.items()
+    if name not in ("qcluster", "tafe-thresholds")
+}
+"""The papers' settings and who plays there: the paper's own agent or rule, what it compares with, random, our agent.
+Left out are QCluster, which is packets already, thresholds of tasks that work on CPUs, and our agents of Artemis, which
+play the same episodes in ``SETTINGS``."""
 OWN: Final = ("transport", "window", "buffer", "mark_at", "min_rto_us")
 """Arguments of senders that an environment has in place of packets."""
 MORE_TOKENS: Final = 2
@@ -89,7 +104,9 @@ def main() -> None:
     """Measures and prints, and writes where asked."""
     parser = argparse.ArgumentParser(description="Plays what was learned in the fluid in packets.")
     parser.add_argument("--episodes", type=int, default=NUM_EPISODES, help="test episodes of each setting")
-    parser.add_argument("--settings", nargs="*", default=list(SETTINGS), choices=SETTINGS, help="those to play anew")
+    parser.add_argument(
+        "--settings", nargs="*", default=[*SETTINGS, *PAPERS], choices=[*SETTINGS, *PAPERS], help="those to play anew"
+    )
     parser.add_argument("--ns3", action="store_true", help="play these, of Artemis, in ns-3 and nowhere else")
     parser.add_argument("--write", action="store_true", help=f"keep {FROM_FLUID.name} and what is made of it")
     parser.add_argument("--learned", type=Path, help="folder of runs, such as ``runs``, by the names of ``LEARNED``")
@@ -102,7 +119,8 @@ def main() -> None:
             for policy, played in measure(name, seeds, ways_in_ns3).items():
                 figures["settings"][name]["policies"][policy] |= played
         else:
-            figures["settings"][name] = {"metric": SUITE.settings[name].metric, "policies": measure(name, seeds)}
+            own = {"own": PAPERS[name][0]} if name in PAPERS else {}
+            figures["settings"][name] = {"metric": setting_of(name).metric, **own, "policies": measure(name, seeds)}
         if options.write:
             write_json(figures, FROM_FLUID)
     if options.learned is not None:
@@ -121,25 +139,50 @@ def main() -> None:
 
 def measure(name: str, seeds: range, ways_of: Ways | None = None) -> dict[str, dict[str, list[float]]]:
     """Plays the kept agents of a setting, and rules; returns its metric by policy, way and episode."""
-    setting, kept = SUITE.settings[name], kept_agents()
-    agents = [f"{name}/{each}" for each in AGENTS if f"{name}/{each}" in kept]
     found: dict[str, dict[str, list[float]]] = {}
-    for policy in (*agents, *SETTINGS[name]):
-        own = kept[policy].kwargs if policy in kept else setting.arguments(find_player(policy, setting.spec))
-        text = f"model:{policy}" if policy in kept else policy
-        ways = (ways_of or ways_in_packets)({**setting.kwargs, **own, "engine": "compiled"})
-        label = policy.removeprefix(f"{name}/")
-        found[label] = {way: play(name, text, kwargs, seeds) for way, kwargs in ways.items()}
+    for label, (policy, given) in players_of(name).items():
+        ways = (ways_of or ways_in_packets)({**given, "engine": "compiled"})
+        found[label] = {way: play(name, policy, kwargs, seeds) for way, kwargs in ways.items()}
         means = {way: f"{sum(each) / len(each):.4g}" for way, each in found[label].items()}
-        print(f"{name}, {label}: {setting.metric} {means}", flush=True)
+        print(f"{name}, {label}: {setting_of(name).metric} {means}", flush=True)
     return found
 
 
+def setting_of(name: str) -> Setting:
+    """Returns a setting of ``SETTINGS`` or ``PAPERS``."""
+    suite = papers_tier.SUITE if name in PAPERS else SUITE
+    return suite.settings[name.removeprefix(PAPER)]
+
+
+def results_of(name: str) -> dict[str, EvaluationResult]:
+    """Returns the results that the leaderboard has of a paper's setting, by policy."""
+    results = read_results(ROOT / "benchmarks" / papers_tier.RESULTS)
+    return {each.policy: each for each in results if each.reference and PAPER + each.reference.setting == name}
+
+
+def players_of(name: str) -> Mapping[str, tuple[str, Mapping[str, Any]]]:
+    """Returns who plays a setting, by label: by which text it is found, and with which arguments it plays in the fluid.
+
+    The results of the leaderboard say so of a paper's setting.
+    """
+    if name in PAPERS:
+        results = results_of(name)
+        return {label: (str(results[label].source), results[label].kwargs) for label in PAPERS[name]}
+    setting, kept = SUITE.settings[name], kept_agents()
+    agents = {each: kept[f"{name}/{each}"] for each in AGENTS if f"{name}/{each}" in kept}
+    rules = {rule: (rule, setting.arguments(find_player(rule, setting.spec))) for rule in SETTINGS[name]}
+    return {each: (f"model:{agent.name}", {**setting.kwargs, **agent.kwargs}) for each, agent in agents.items()} | rules
+
+
 def play(name: str, policy: str, kwargs: dict[str, Any], seeds: range) -> list[float]:
-    """Plays the episodes of a setting with these arguments; returns its metric by episode."""
-    setting = SUITE.settings[name]
-    result = evaluate(setting.spec, policy, episodes=len(seeds), seed=list(seeds), kwargs=kwargs)
-    return [float(f"{each.metrics[setting.metric]:.6g}") for each in result.runs[0].episodes]
+    """Plays the episodes of a setting with these arguments; returns its metric by episode, the mean over trainings."""
+    setting = setting_of(name)
+    models = find_player(policy, setting.spec).models
+    found = []
+    for text in map(str, models) if len(models) > 1 else [policy]:
+        result = evaluate(setting.spec, text, episodes=len(seeds), seed=list(seeds), kwargs=kwargs)
+        found.append([each.metrics[setting.metric] for each in result.runs[0].episodes])
+    return [float(f"{each:.6g}") for each in np.mean(found, axis=0)]
 
 
 def command_of(name: str) -> str:

@@ -90,7 +90,7 @@ class SetThresholds(NamedTuple):
         clusters.rule[0] = GIVEN
         for first, last in self.groups:
             part = action[begin : begin + last - first]
-            write_thresholds(part.reshape(1, last - first), self.scale, clusters.thresholds[:, first:last])
+            write_thresholds(part.reshape(1, last - first), self.scale, clusters.thresholds[:1, first:last])
             begin += last - first
         return GO_ON, 0, False
 

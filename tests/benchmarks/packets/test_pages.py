@@ -9,7 +9,7 @@ from PIL import Image
 from benchmarks.packets import survivors
 from benchmarks.packets.against_ns3 import SETTINGS, by_class, within_leaf
 from benchmarks.packets.against_ns3 import play as play_flows
-from benchmarks.packets.from_fluid import NUM_EPISODES, SUITE, play, ways_in_packets
+from benchmarks.packets.from_fluid import NUM_EPISODES, PAPERS, SUITE, play, results_of, ways_in_packets
 from benchmarks.packets.from_fluid import SETTINGS as PLAYED
 from benchmarks.packets.page import DOCUMENT, FIGURES, FROM_FLUID, document, draw
 from benchmarks.packets.survivors import AGENTS, TRACK, compare, kendall_tau
@@ -31,6 +31,21 @@ def test_the_page_and_its_picture_are_made_of_the_figures(tmp_path) -> None:
         assert set(rules) < policies, name
         assert policies - set(rules) <= set(AGENTS), name
     assert len(from_fluid["seeds"]) >= NUM_EPISODES
+
+
+def test_the_papers_settings_are_played_in_the_fluid_as_the_leaderboard_has_them() -> None:
+    settings = read_json(FROM_FLUID)["settings"]
+    assert set(PAPERS) - set(settings) <= set(survivors.NOT_YET)
+    for name, players in PAPERS.items():
+        if name not in settings:
+            continue
+        metric, results = settings[name]["metric"], results_of(name)
+        for player in players:
+            runs = [[each.metrics[metric] for each in run.episodes] for run in results[player].runs]
+            kept = settings[name]["policies"][player]
+            assert kept["fluid"] == pytest.approx(np.mean(runs, axis=0), rel=1e-5), (name, player)  # six digits
+            assert set(kept) >= {"dctcp", "cubic"}, (name, player)
+        assert set(settings[name]["policies"]) == set(players)
 
 
 def test_the_readme_the_track_of_the_leaderboard_and_their_figure_are_made_of_the_figures() -> None:
@@ -72,6 +87,8 @@ def test_a_comparison_says_better_worse_or_equal_by_the_interval_and_the_measure
         {"settings": {"some": {"metric": "mean_fct", "policies": {"cmaes": policies["sjf"], "sjf": policies["sjf"]}}}}
     )
     assert (same.verdict, same.difference.mean) == ("equal", 0.0)
+    (own,) = compare({"settings": {"some": {"metric": "mean_fct", "own": "fifo", "policies": policies}}})[1:]
+    assert (own.policy, own.rule, own.verdict) == ("fifo", "sjf", "worse")
 
 
 @pytest.mark.parametrize(("setting", "name"), [("d11", "dm50s1"), ("c11", "dm50s1")])

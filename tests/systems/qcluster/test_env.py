@@ -107,6 +107,16 @@ def test_a_rule_sets_the_thresholds_between_the_weights_that_are_seen(rule: str)
     assert ALPHA_STEPS[action[1]] == chosen.decision().record.clusters.alpha_step[0] == 1.05
 
 
+def test_across_a_network_an_agent_sets_the_thresholds_of_the_port_of_data_alone() -> None:
+    env = make("qcluster-w4", flows=100, packets="dctcp")
+    env.reset(seed=2)
+    thresholds = env.decision().record.clusters.thresholds
+    before = thresholds.copy()
+    env.rules.act(env.decision(), np.zeros(env.action_space.shape))
+    assert (thresholds[0] != before[0]).all()
+    assert (thresholds[1] == before[1]).all()  # of the port of acknowledgements
+
+
 def test_jains_index_is_that_of_mean_throughputs_by_order_of_magnitude() -> None:
     # 150 and 250 B are of one magnitude, their throughputs 150 and 50 B/s have the mean 100; 2,000 B have 300 B/s.
     index = jain_index(np.array([150.0, 250.0, 2_000.0]), np.array([1.0, 5.0, 20.0 / 3.0]))
