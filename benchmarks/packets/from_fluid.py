@@ -7,14 +7,14 @@ leaderboard and the table of the README. ``--settings --write`` plays nothing.
 """
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 import flowsched_gym
-from benchmarks import papers_tier
+from benchmarks import papers_tier, rules
 from benchmarks.packets.page import FROM_FLUID, write_survivors
 from benchmarks.packets.survivors import AGENTS, PAPER
 from benchmarks.registry_tables import ROOT
@@ -61,7 +61,7 @@ SETTINGS: Final[dict[str, tuple[str, ...]]] = {
     "tafe-tasks-mixed": TASKS,
     "tafe-thresholds-changing": ("tenfold", "constant", "thirds", "paper", "random"),
 }
-"""Settings and the rules beside their kept agents, with the best one of the leaderboard. Left out are settings like one
+"""Settings and the rules beside their kept agents and the tuned ones. Left out are settings like one
 of these, and what packets do not have: links that come up again, and thresholds of tasks that work on CPUs."""
 PAPERS: Final[dict[str, tuple[str, ...]]] = {
     f"{PAPER}{name}": (
@@ -108,6 +108,9 @@ def main() -> None:
         "--settings", nargs="*", default=[*SETTINGS, *PAPERS], choices=[*SETTINGS, *PAPERS], help="those to play anew"
     )
     parser.add_argument("--ns3", action="store_true", help="play these, of Artemis, in ns-3 and nowhere else")
+    parser.add_argument(
+        "--policy", action="append", default=[], help="play this one alone, and keep the others' figures"
+    )
     parser.add_argument("--write", action="store_true", help=f"keep {FROM_FLUID.name} and what is made of it")
     parser.add_argument("--learned", type=Path, help="folder of runs, such as ``runs``, by the names of ``LEARNED``")
     options = parser.parse_args()
@@ -115,9 +118,12 @@ def main() -> None:
     figures = read_json(FROM_FLUID)
     figures |= {"package_version": flowsched_gym.__version__, "seeds": list(seeds)}
     for name in options.settings:
-        if options.ns3:
-            for policy, played in measure(name, seeds, ways_in_ns3).items():
-                figures["settings"][name]["policies"][policy] |= played
+        if options.ns3 or options.policy:
+            kept = figures["settings"][name]["policies"]
+            for policy, played in measure(
+                name, seeds, ways_in_ns3 if options.ns3 else None, only=options.policy
+            ).items():
+                kept[policy] = kept.get(policy, {}) | played
         else:
             own = {"own": PAPERS[name][0]} if name in PAPERS else {}
             figures["settings"][name] = {"metric": setting_of(name).metric, **own, "policies": measure(name, seeds)}
@@ -137,10 +143,14 @@ def main() -> None:
         print(f"written to {FROM_FLUID} and the pages made of it")
 
 
-def measure(name: str, seeds: range, ways_of: Ways | None = None) -> dict[str, dict[str, list[float]]]:
-    """Plays the kept agents of a setting, and rules; returns its metric by policy, way and episode."""
+def measure(
+    name: str, seeds: range, ways_of: Ways | None = None, *, only: Collection[str] = ()
+) -> dict[str, dict[str, list[float]]]:
+    """Plays the kept agents of a setting, and rules, or some of them; returns its metric by policy, way and episode."""
     found: dict[str, dict[str, list[float]]] = {}
     for label, (policy, given) in players_of(name).items():
+        if only and label not in only:
+            continue
         ways = (ways_of or ways_in_packets)({**given, "engine": "compiled"})
         found[label] = {way: play(name, policy, kwargs, seeds) for way, kwargs in ways.items()}
         means = {way: f"{sum(each) / len(each):.4g}" for way, each in found[label].items()}
@@ -170,8 +180,16 @@ def players_of(name: str) -> Mapping[str, tuple[str, Mapping[str, Any]]]:
         return {label: (str(results[label].source), results[label].kwargs) for label in PAPERS[name]}
     setting, kept = SUITE.settings[name], kept_agents()
     agents = {each: kept[f"{name}/{each}"] for each in AGENTS if f"{name}/{each}" in kept}
-    rules = {rule: (rule, setting.arguments(find_player(rule, setting.spec))) for rule in SETTINGS[name]}
-    return {each: (f"model:{agent.name}", {**setting.kwargs, **agent.kwargs}) for each, agent in agents.items()} | rules
+    found = dict.fromkeys((*tuned_rules(name), *SETTINGS[name]))
+    others = {rule: (rule, setting.arguments(find_player(rule, setting.spec))) for rule in found}
+    return {
+        each: (f"model:{agent.name}", {**setting.kwargs, **agent.kwargs}) for each, agent in agents.items()
+    } | others
+
+
+def tuned_rules(name: str) -> list[str]:
+    """Returns the rules that were tuned to a setting (``benchmarks.rules``), as policies."""
+    return [each["policy"] for each in read_json(rules.FOUND).get(name, {}).values()]
 
 
 def play(name: str, policy: str, kwargs: dict[str, Any], seeds: range) -> list[float]:

@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from benchmarks import pictures
 from flowsched_gym.core.arrays import FloatArray
-from flowsched_gym.core.files import replace_when_written
 from flowsched_gym.core.tables import Table
 from flowsched_gym.evaluation.plots import FAINT, INK, MET, MISSED, dress
 from flowsched_gym.evaluation.statistics import CONFIDENCE, Interval, paired_difference
@@ -308,11 +308,7 @@ def draw(compared: Sequence[Comparison], folder: Path) -> Path:
         below.plot([], [], mark, color=face, markeredgecolor=edge, markersize=5, label=verdict)
     title = "the agent beside the best rule there, with the 95 % interval"
     figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=9, title=title, title_fontsize=9)
-    path = folder / PICTURE
-    with replace_when_written(path) as temporary:
-        metadata = {"Software": None, "Description": description(compared)}
-        figure.savefig(temporary, dpi=120, metadata=metadata)
-    return path
+    return pictures.save(figure, folder / PICTURE, dpi=120, description=description(compared))
 
 
 def tau_of(first: FloatArray, second: FloatArray) -> tuple[float, float, float]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
 from itertools import product
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from flowsched_gym.evaluation.engines import with_faster_engine
 from flowsched_gym.evaluation.result_checks import INTERVAL_FIELDS
 from flowsched_gym.evaluation.results import check_label, check_printable
 from flowsched_gym.evaluation.runner import check_seeds, with_networks_read
-from flowsched_gym.evaluation.tuning import tune_rule
+from flowsched_gym.evaluation.tuning import TunedRule, tune_rule
 from flowsched_gym.evaluation.written import column_of, there
 from flowsched_gym.flows.metrics import merit, unit_of
 from flowsched_gym.leaderboard import Table, acting, metrics_beside
@@ -97,11 +97,11 @@ def run(options: argparse.Namespace) -> None:
 def run_tune_rule(options: argparse.Namespace) -> None:
     """Tunes each rule, and prints what was found, the best one first."""
     spec, kwargs = find_environment(options.environment), key_values("--kwarg", options.kwarg)
-    found = []
-    how = {"kwargs": kwargs, "trials": options.trials, "episodes": options.episodes, "seed": options.seed}
+    found: list[TunedRule] = []
+    how: Any = {"kwargs": kwargs, "trials": options.trials, "episodes": options.episodes, "seed": options.seed}
     with standard_output_kept_clean(), ProgressBar("tuning rules") as progress:
-        for number, policy in enumerate(options.policy):
-            tell: Progress = lambda done, each, of=number: progress(of * each + done, len(options.policy) * each)  # noqa: E731
+        tell: Progress = lambda done, each: progress(len(found) * each + done, len(options.policy) * each)  # noqa: E731
+        for policy in options.policy:
             found.append(tune_rule(spec.id, policy, progress=tell, **how))
     found.sort(key=lambda rule: -merit(spec.metric, rule.value))
     if options.json:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from flowsched_gym import leaderboard
 from flowsched_gym.cli.arguments import key_values, repeated
-from flowsched_gym.cli.options import RAY
+from flowsched_gym.cli.leaderboard_options import RAY
 from flowsched_gym.cli.output import ProgressBar, print_json, standard_output_kept_clean
 from flowsched_gym.core.errors import ConfigError, FlowSchedError
 from flowsched_gym.core.packed import is_file

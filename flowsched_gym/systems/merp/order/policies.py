@@ -64,8 +64,8 @@ class MostDelayed(SlotPolicy):
 
     def __init__(self, layout: Layout, so_far: float, if_last: float, waiting: float) -> None:
         super().__init__(layout)
-        self._weights = (check_number("so_far", so_far), check_number("if_last", if_last))
-        self._weights += (check_number("waiting", waiting),)
+        given = {"so_far": so_far, "if_last": if_last, "waiting": waiting}
+        self._weights = [check_number(name, weight) for name, weight in given.items()]
 
     @classmethod
     def for_env(
@@ -76,7 +76,11 @@ class MostDelayed(SlotPolicy):
 
     def record(self) -> "MostDelayedRecord":
         """Returns the rule with its columns and weights."""
-        return MostDelayedRecord(self.size_at, *self.needed_at, self.stride, *self._weights)
+        so_far, if_last, waiting = self._weights
+        at = dict(zip(("so_far_at", "if_last_at", "waiting_at"), self.needed_at, strict=True))
+        return MostDelayedRecord(
+            size_at=self.size_at, stride=self.stride, so_far=so_far, if_last=if_last, waiting=waiting, **at
+        )
 
     def choose(self, batch: ObservationArray) -> IntArray:
         """Compares the sums."""

@@ -66,7 +66,8 @@ class LeastWork(SlotPolicy):
 
     def record(self) -> "LeastWorkRecord":
         """Returns the rule with its columns."""
-        return LeastWorkRecord(self.size_at, self.stride, *map(self.slot_column, self.needs), *self.own_weights)
+        left, cpu_left, remaining, unsent = map(self.slot_column, self.needs)
+        return LeastWorkRecord(self.size_at, self.stride, left, cpu_left, remaining, unsent, *self.own_weights)
 
     def choose(self, batch: ObservationArray) -> IntArray:
         """Compares the sums."""
