@@ -9,7 +9,7 @@ from PIL import Image
 from benchmarks.packets import survivors
 from benchmarks.packets.against_ns3 import SETTINGS, by_class, within_leaf
 from benchmarks.packets.against_ns3 import play as play_flows
-from benchmarks.packets.from_fluid import NUM_EPISODES, PAPERS, SUITE, play, results_of, ways_in_packets
+from benchmarks.packets.from_fluid import NUM_EPISODES, PAPERS, SUITE, play, results_of, tuned_rules, ways_in_packets
 from benchmarks.packets.from_fluid import SETTINGS as PLAYED
 from benchmarks.packets.page import DOCUMENT, FIGURES, FROM_FLUID, document, draw
 from benchmarks.packets.survivors import AGENTS, TRACK, compare, kendall_tau
@@ -26,10 +26,10 @@ def test_the_page_and_its_picture_are_made_of_the_figures(tmp_path) -> None:
     assert re.findall(r"\]\((\w+\.png)\)", text) == [drawn.name, survivors.PICTURE]
     assert drawn.stat().st_size > 10_000
     assert len(figures["runs"]) == 20
-    for name, rules in PLAYED.items():
-        policies = set(from_fluid["settings"][name]["policies"])
-        assert set(rules) < policies, name
-        assert policies - set(rules) <= set(AGENTS), name
+    for name, named in PLAYED.items():
+        rules, policies = {*named, *tuned_rules(name)}, set(from_fluid["settings"][name]["policies"])
+        assert rules < policies, name
+        assert policies - rules <= set(AGENTS), name
     assert len(from_fluid["seeds"]) >= NUM_EPISODES
 
 
