@@ -54,24 +54,19 @@ HEAD: Final = """# Leaderboard
 
 {score}
 
-Each setting of the suite `{suite}` is an environment, its traffic, and the actions and information of the agents. All
-policies of a setting play the same {count} test episodes (from `reset(seed={first})` on), which were not used for
-training or for any choice. A **score** is (agent - random) / (reference - random) in the setting's measure: 0 is
-random, 1 is the setting's reference: search with the same actions, or a rule or constant action. References were
-fixed with the suite, and some rules were written later, so agents and rules may score more than 1. The **share of the
-room** is (agent - best rule) / (search - best rule): a rule has 0, search 1, and what loses to the rule less than 0.
-Rules are tuned to each setting on training episodes by `flowsched tune-rule`. The score above is the interquartile
-mean over all trainings in the *headline* settings, with equal weight for each setting: the lowest and the highest
-quarter of the trainings do not enter it. *Calibration* settings, where random is within 2 % of the best known, are
-not counted; *shift* settings have traffic, tokens or numbers of visible requests with which no agent was trained.
-Brackets are 95 % intervals over trainings and episodes (Agarwal et al., NeurIPS 2021). This page is generated from
-`results/` by `python -m benchmarks.leaderboard`.
+Each setting of the suite `{suite}` is an environment, its traffic, and what agents may do and know; all policies play
+the same {count} test episodes (from `reset(seed={first})` on). The **share of the room** is (agent - best rule) /
+(search - best rule): less than 0 for what loses to the rule. Rules are tuned on training episodes (`flowsched
+tune-rule`). A **score** is (agent - random) / (reference - random), over a tier the interquartile mean of all
+trainings, each setting weighing the same. *Calibration* settings, where random is within 2 % of the best known, are
+not counted; *shift* settings have traffic, tokens or windows of no training. Brackets are 95 % intervals over
+trainings and episodes (Agarwal et al., NeurIPS 2021). Generated from `results/` by `python -m
+benchmarks.leaderboard`.
 """
 PICTURES: Final = """
 ![Scores of all trainings in the headline settings](scores.png)
 
-Dots are trainings (triangles: off the scale), the bar is the best rule, and the lines are random, at 0, and the
-reference, at 1.
+Dots are trainings, the bar is the best rule, the lines are random, at 0, and the reference, at 1.
 
 ![Share of trainings with a score above each value](profile.png)
 """

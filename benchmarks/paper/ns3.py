@@ -61,7 +61,7 @@ def start_together(printed: dict[str, Any]) -> tuple[Workload, npt.NDArray[np.bo
 
 def play(workload: Workload, policy: str, **arguments: object) -> tuple[npt.NDArray[np.float64], float]:
     """Plays one episode; returns the flow completion times in s and the share of deadlines met."""
-    env = make_environment(ARTEMIS, {"workload": workload, **arguments})
+    env = make_environment(ARTEMIS, {"workload": workload, "k": 10, "f": 5, **arguments})
     episode = rollout(env, make_policy(policy, env, seed=0), seed=0)
     fct: npt.NDArray[np.float64] = env.unwrapped.records().fct  # type: ignore[attr-defined]
     return fct, episode.metrics["deadline_hit_ratio"]

@@ -78,7 +78,7 @@ def cases(share: int) -> dict[str, tuple[str, Case]]:
     """Lists the cases by name, each with what it counts."""
     steps = STEPS // share
     cartpole = gymnasium.make("CartPole-v1")
-    artemis = gymnasium.make(ARTEMIS, k=10, f=5)
+    artemis = gymnasium.make(ARTEMIS, workload="gather-a1", k=10, f=5)
     edf = make_policy("edf", artemis, seed=0)
     gather = make_workload("gather-a1")
     flows = draw_flows(make_workload("poisson-exponential"), num_flows=REPLAY_FLOWS // share, seed=0)
@@ -130,7 +130,7 @@ def rates_of(work: Mapping[str, Case], repetitions: int) -> dict[str, dict[str, 
 
 def measure_memory(decisions: int) -> dict[str, Any]:
     """Plays on and on with random actions and looks at the resident memory after each tenth."""
-    env = gymnasium.make(ARTEMIS, k=10, f=5)
+    env = gymnasium.make(ARTEMIS, workload="gather-a1", k=10, f=5)
     seen = []
     for tenth in range(CHECKPOINTS):
         say(f"memory: {tenth * decisions // CHECKPOINTS:,} of {decisions:,} decisions")

@@ -29,7 +29,7 @@ DECISIONS: Final = 1_000_000
 MOST_STEPS: Final = 10_000
 CHOICES: Final = 512
 """Steps for which random numbers are drawn before the clock runs."""
-PAPER: Final[Mapping[str, Any]] = {"k": 10, "f": 5}
+PAPER: Final[Mapping[str, Any]] = {"workload": "gather-a1", "k": 10, "f": 5}
 NUM_ENVS: Final = (1, 8, 64, 256, 1024, 4096)
 VARIED: Final[Mapping[str, tuple[Any, ...]]] = {"k": (1, 3, 10, 30), "f": (1, 5, 10, 20), "burst_rate": (5, 10, 20, 30)}
 """Arguments that are varied one at a time at 1,024 environments."""
@@ -136,7 +136,7 @@ def kilobytes() -> dict[str, float]:
     """Returns the memory of an environment in kB: that of its two networks and what is kept beside them."""
     sizes = {}
     for workload in ("gather-a1", "gather-multi"):
-        envs: Any = gymnasium.make_vec(ARTEMIS, num_envs=SAMPLE, workload=workload, **PAPER)
+        envs: Any = gymnasium.make_vec(ARTEMIS, num_envs=SAMPLE, **{**PAPER, "workload": workload})
         arrays = [array for array in envs.simulation.tables if isinstance(array, np.ndarray) and len(array) > SAMPLE]
         sizes[workload] = sum(array.nbytes for array in arrays) / SAMPLE / BYTES_PER_KILOBYTE
     return sizes

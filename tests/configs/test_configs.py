@@ -52,11 +52,11 @@ def test_the_defaults_are_a_training_of_ppo_on_artemis_and_commands_that_compare
     assert isinstance(config, TrainConfig)
     assert type(config.algorithm) is PPOConfig
     assert type(config.policy) is SetwiseConfig
-    assert environment_arguments(config.env) == ("flowsched_gym:flowsched/Artemis-v0", {"f": 10})
+    assert environment_arguments(config.env) == ("flowsched_gym:flowsched/Artemis-v0", {})
     logger = composed("logger=tensorboard").logger
     assert (logger.tensorboard, logger.csv, logger.wandb) == (True, False, False)
     contended = composed("experiment=contended", name="evaluate")
-    assert environment_arguments(contended.env)[1] == {"workload": "gather-heavy", "k": 3, "f": 10}
+    assert (contended.env.workload, contended.env.k, contended.env.f) == ("gather-heavy", 3, 10)
     assert (contended.model, composed("model=[a.zip]", name="evaluate").model) == ([], ["a.zip"])
     with pytest.raises(ConfigError, match=r"env is 'mine'.*workload, policy and algorithm have no defaults"):
         default_of("mine", "workload")
@@ -106,6 +106,8 @@ def test_the_thesis_is_configured_as_it_says() -> None:
     assert (policy.shared, policy.separate) == ([16], [])
     expected = {
         "workload": "artemis-thesis",
+        "k": 10,
+        "f": 5,
         "transport": "tcp-lossy-2018a",
         "observation": "paper",
         "reward": "lagged",
@@ -119,7 +121,7 @@ def test_the_thesis_is_configured_as_it_says() -> None:
 )
 def test_every_named_workload_reaches_the_environment(names: list[str]) -> None:
     for name in names:
-        assert environment_arguments(composed(f"workload={name}").env)[1].get("workload", "gather-a1") == name
+        assert environment_arguments(composed(f"workload={name}").env)[1].get("workload", "gather-heavy") == name
 
 
 def test_the_workloads_that_commands_offer_are_those_of_the_registry_and_files_that_say_more() -> None:
@@ -252,7 +254,7 @@ def test_a_file_may_have_several_workloads_of_which_each_episode_has_one(own: Pa
 
 def test_arguments_of_the_environment_stay_its_own_and_others_change_the_workload(own: Path) -> None:
     result = played(own, "name: gather-heavy\nload: 0.5\nbursts: 3\n")
-    expected = {"workload": "gather-heavy", "load": 0.5, "bursts": 3, "observation": "full"}
+    expected = {"load": 0.5, "bursts": 3, "observation": "full"}
     assert {**result.kwargs, "observation": "full"} == expected
     assert played(own, "name: poisson-exponential\nflows: 7\n").values("num_flows").tolist() == [7.0]
 

@@ -141,7 +141,7 @@ def test_learned_agents_stand_beside_the_best_rule_with_what_can_be_said():
         of("even", SPREAD[::-1], learned=True),
     ]
     rows = learned_rows(heuristics + agents)
-    assert [(row[0], row[2], row[3], row[5].split()[0], row[8].split(",")[0]) for row in rows] == [
+    assert [(row[0], row[2], row[3], row[5].split()[0], row[10].split(",")[0]) for row in rows] == [
         ("artemis-heavy", "good", "3 distinct of 4", "edf", "**better**"),
         ("artemis-heavy", "even", "1", "edf", "no significant difference"),
     ]
