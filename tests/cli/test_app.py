@@ -204,7 +204,7 @@ def test_the_arguments_of_an_environment_are_listed_with_their_meanings(flowsche
     assert title == "arguments of flowsched/Artemis-v0:"
     names = [field.name for field in dataclasses.fields(load_target(find_environment("flowsched/Artemis-v0").config))]
     assert [line.split(maxsplit=1)[0] for line in lines] == names
-    assert "flows that a destination lets send at once (tokens): integer >= 1; default: 10" in outcome.out
+    assert "flows that a destination lets send at once (tokens): integer >= 1; default: 3" in outcome.out
 
 
 def test_what_was_compiled_is_not_compiled_again(flowsched) -> None:
