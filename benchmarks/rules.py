@@ -74,9 +74,9 @@ def tune(setting: Setting, rule: str) -> dict[str, Any]:
     return {"policy": best.policy, "value": round(best.value, 6), "as given": round(best.given, 6)}
 
 
-def tuned(setting: str, rule: str) -> str:
-    """Returns the rule with the numbers that were found for a setting."""
-    return str(read_json(FOUND)[setting][rule]["policy"])
+def tuned_rules(setting: str) -> list[str]:
+    """Returns the rules that were tuned to a setting, as policies."""
+    return [each["policy"] for each in read_json(FOUND).get(setting, {}).values()]
 
 
 def play(name: str, found: dict[str, Any]) -> None:

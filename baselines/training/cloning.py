@@ -23,10 +23,9 @@ from torch.nn import functional
 
 from flowsched_gym.baselines.networks.mixture import EpsilonMixture
 from flowsched_gym.baselines.training.reinforce import discounted_returns
-from flowsched_gym.baselines.training.training_envs import FIRST_TRAINING_SEED
 from flowsched_gym.core.arrays import BoolArray
 from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.core.seeding import SeedStreams
+from flowsched_gym.core.seeding import FIRST_TRAINING_SEED, SeedStreams
 from flowsched_gym.evaluation import EpisodeRunner, make_environment
 from flowsched_gym.integrations.sb3 import make_sb3_vec_env
 from flowsched_gym.players import find_player

@@ -17,8 +17,7 @@ import torch
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback
 
-from flowsched_gym.baselines.training.training_envs import FIRST_TRAINING_SEED
-from flowsched_gym.core.seeding import SeedStreams
+from flowsched_gym.core.seeding import FIRST_TRAINING_SEED, SeedStreams
 from flowsched_gym.registration import check_arguments, find_environment
 from flowsched_gym.search import Search, SearchConfig
 

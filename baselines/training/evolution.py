@@ -16,10 +16,9 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback
 from stable_baselines3.common.vec_env import VecEnv
 
-from flowsched_gym.baselines.training.training_envs import FIRST_TRAINING_SEED
 from flowsched_gym.core.arrays import BoolArray, FloatArray
 from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.core.seeding import SeedStreams
+from flowsched_gym.core.seeding import FIRST_TRAINING_SEED, SeedStreams
 from flowsched_gym.envs.vector import FlowSchedVectorEnv
 from flowsched_gym.flows.metrics import SMALLER_IS_BETTER
 from flowsched_gym.integrations.weighted import WeightedModel

@@ -21,15 +21,13 @@ from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepR
 
 from flowsched_gym.baselines.configuration.hydra_schemas import Vectorization
 from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.core.seeding import SeedStreams
+from flowsched_gym.core.seeding import FIRST_TRAINING_SEED, SeedStreams
 from flowsched_gym.envs import VectorState
 from flowsched_gym.integrations.sb3 import SB3VecEnv, make_sb3_vec_env
 from flowsched_gym.registration import find_environment
 
 LOGGER: Final = logging.getLogger(__name__)
 
-FIRST_TRAINING_SEED: Final = 2**32
-"""Training episodes begin from seeds at or above this, those of evaluations lie below it."""
 DIGITS: Final = 6
 """Digits of returns and times in the report of an episode, as ``Monitor`` rounds them."""
 

@@ -14,10 +14,11 @@ from typing import Any, Final
 import numpy as np
 
 import flowsched_gym
-from benchmarks import papers_tier, rules
+from benchmarks import papers_tier
 from benchmarks.packets.page import FROM_FLUID, write_survivors
 from benchmarks.packets.survivors import AGENTS, PAPER
 from benchmarks.registry_tables import ROOT
+from benchmarks.rules import tuned_rules
 from flowsched_gym.core.files import read_json
 from flowsched_gym.evaluation import EvaluationResult, evaluate, write_json
 from flowsched_gym.leaderboard import Setting, load_suite, read_results
@@ -185,11 +186,6 @@ def players_of(name: str) -> Mapping[str, tuple[str, Mapping[str, Any]]]:
     return {
         each: (f"model:{agent.name}", {**setting.kwargs, **agent.kwargs}) for each, agent in agents.items()
     } | others
-
-
-def tuned_rules(name: str) -> list[str]:
-    """Returns the rules that were tuned to a setting (``benchmarks.rules``), as policies."""
-    return [each["policy"] for each in read_json(rules.FOUND).get(name, {}).values()]
 
 
 def play(name: str, policy: str, kwargs: dict[str, Any], seeds: range) -> list[float]:

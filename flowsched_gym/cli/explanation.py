@@ -16,12 +16,13 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray
+from flowsched_gym.core.seeding import FIRST_TRAINING_SEED
 from flowsched_gym.core.tables import Table
 from flowsched_gym.envs.columns import Column, Encoding
 from flowsched_gym.envs.policies import Policy
 from flowsched_gym.envs.policies.scores import ONE, POSITION, RULE, Feature, LinearScores
 from flowsched_gym.evaluation.rollout import Watched, rollout
-from flowsched_gym.evaluation.tuning import FIRST_TRAINING_SEED, agreement, fit_rule, rule_in
+from flowsched_gym.evaluation.tuning import agreement, fit_rule, rule_in
 from flowsched_gym.evaluation.written import column_of
 from flowsched_gym.flows.metrics import merit
 from flowsched_gym.integrations.few_weights import FewWeights

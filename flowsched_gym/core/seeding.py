@@ -18,6 +18,8 @@ LEAST_UNIFORM: Final = 2.0**-54
 """Taken for a drawn 0: half of the next larger number that can be drawn."""
 MOST_CHOICES: Final = 2**53
 """Integers that a draw can tell apart."""
+FIRST_TRAINING_SEED: Final = 2**32
+"""Seeds of episodes from here on are for training: no suite validates or tests by them."""
 
 
 class SeedStreams:

@@ -12,7 +12,7 @@ from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.checks import check_integer
 from flowsched_gym.core.errors import ConfigError, FlowSchedError, MissingDependencyError, listed
 from flowsched_gym.core.files import Progress
-from flowsched_gym.core.seeding import SeedStreams
+from flowsched_gym.core.seeding import FIRST_TRAINING_SEED, SeedStreams
 from flowsched_gym.envs.policies import Policy, is_pure
 from flowsched_gym.evaluation.runner import evaluate
 from flowsched_gym.flows.metrics import SMALLER_IS_BETTER
@@ -20,8 +20,6 @@ from flowsched_gym.players import find_player
 from flowsched_gym.registration import find_environment
 from flowsched_gym.systems import OPTIONS, PolicySpec
 
-FIRST_TRAINING_SEED: Final = 2**32
-"""Seeds from here on are for training: none of a suite's validation or test episodes is among them."""
 LAST_MEANS: Final = 4
 """Means of the last generations among which, and the rule as it was given, one is kept."""
 FINAL_EPISODES: Final = 4
@@ -94,7 +92,7 @@ def tune_rule(
         raise MissingDependencyError("cma", extra="train", purpose="tune rules") from None
     low, usual, high = np.array(list(ranges.values()), dtype=np.float64).T
     streams = SeedStreams(seed)
-    # What follows the other options in ``policy``, such as its base.
+    # Options that are no numbers stay, such as a base.
     fixed = {key: value for key, value in player.options.items() if key not in ranges}
 
     def named(point: FloatArray) -> str:

@@ -18,6 +18,7 @@ from gymnasium import spaces
 
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.errors import ConfigError, MissingDependencyError
+from flowsched_gym.core.seeding import FIRST_TRAINING_SEED
 from flowsched_gym.envs.columns import Layout
 from flowsched_gym.integrations.sb3_vec_env import make_sb3_vec_env
 from flowsched_gym.workload import ONE_OF
@@ -44,8 +45,6 @@ ACTOR_GAIN: Final = 0.01
 NUM_SAMPLED: Final = 16
 NUM_SAMPLED_STEPS: Final = 128
 """Environments, and steps of each, whose observations columns are standardised by."""
-FIRST_SAMPLED_SEED: Final = 2**32
-"""Seed of the first of them, as those of training begin here."""
 LEAST_SPREAD: Final = 1e-4
 """Standard deviation below which a column counts as constant."""
 NO_ARGUMENTS: Final = frozenset(
@@ -381,8 +380,8 @@ def _random_observations(env: gymnasium.Env[Any, Any] | VecEnv) -> FloatArray:
     kwargs = {name: value for name, value in spec.kwargs.items() if name not in NO_ARGUMENTS}
     if isinstance(kwargs.get("workload"), list):
         kwargs["workload"] = {ONE_OF: kwargs["workload"]}
-    envs = make_sb3_vec_env(spec.id, NUM_SAMPLED, seed=FIRST_SAMPLED_SEED, **kwargs)
-    rng = np.random.default_rng(FIRST_SAMPLED_SEED)
+    envs = make_sb3_vec_env(spec.id, NUM_SAMPLED, seed=FIRST_TRAINING_SEED, **kwargs)
+    rng = np.random.default_rng(FIRST_TRAINING_SEED)
     seen: list[Any] = [envs.reset()]
     for _ in range(NUM_SAMPLED_STEPS):
         chances = rng.random((NUM_SAMPLED, envs.action_space.n)) * envs.action_masks()  # type: ignore[attr-defined]

@@ -14,7 +14,7 @@ rule. The share of a suite is the mean over the settings that have room.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -195,10 +195,7 @@ def score_of(claims: Sequence[Claim], tier: str = HEADLINE) -> Interval | None:
 
 def pooled(claims: Sequence[Claim]) -> list[Compared]:
     """Returns what the scores of each setting are made of, with the trainings of all agents of the claims."""
-    agents: dict[int, list[Claim]] = {}
-    for each in claims:
-        agents.setdefault(id(each.compared), []).append(each)
-    groups = ((group[0], [each.row.policy for each in group]) for group in agents.values())
+    groups = ((group[0], [each.row.policy for each in group]) for group in _by_setting(claims))
     found = (
         first.compared.scored(*names, reference=first.compared.setting.reference or first.row.reference)
         for first, names in groups
@@ -206,15 +203,20 @@ def pooled(claims: Sequence[Claim]) -> list[Compared]:
     return [each for each in found if each is not None]
 
 
+def _by_setting(claims: Iterable[Claim]) -> list[list[Claim]]:
+    """Groups claims by their settings."""
+    agents: dict[int, list[Claim]] = {}
+    for each in claims:
+        agents.setdefault(id(each.compared), []).append(each)
+    return list(agents.values())
+
+
 def share_of(claims: Sequence[Claim], tier: str = HEADLINE) -> Interval | None:
     """Returns the share of the room in a tier: the mean over settings with room of all trainings that count there."""
-    agents: dict[int, list[Claim]] = {}
-    for each in counted_in(claims, tier):
-        if each.shared is not None:
-            agents.setdefault(id(each.compared), []).append(each)
-    found = (group[0].compared.shares(*(each.row.policy for each in group)) for group in agents.values())
-    shared = [each for each in found if each is not None]
-    return suite_score(shared, mean_score) if shared else None
+    counted = _by_setting(each for each in counted_in(claims, tier) if each.shared is not None)
+    shared = [group[0].compared.shares(*(each.row.policy for each in group)) for group in counted]
+    known = [each for each in shared if each is not None]
+    return suite_score(known, mean_score) if known else None
 
 
 def share_line(settings: Sequence[ComparedSetting], claims: Sequence[Claim], tier: str = HEADLINE) -> str:

@@ -255,13 +255,13 @@ def _same_actions(old: EpisodeResult, new: EpisodeResult) -> bool:
 
 
 def _unbacked(result: EvaluationResult) -> tuple[str, ...]:
-    """Says of runs without models at hand that they are fewer trainings than they are said to be."""
+    """Names equal runs without models at hand: they are fewer trainings than they are said to be."""
     count = len(result.runs)
     return (f"no models at hand (--policy, --models) back {count} trainings",) * (result.num_distinct < count)
 
 
 def _other_version(result: EvaluationResult) -> tuple[str, ...]:
-    """Says which other version of the package made a result; nothing of this one."""
+    """Names the version of the package that made a result, if it is another one."""
     made = result.made.versions.get(PACKAGE)
     named = f"warning: it was made by {PACKAGE} {made or 'of a version that it does not name'}, this is {__version__}"
     return () if made == __version__ else (named,)

@@ -5,8 +5,9 @@ import sys
 import pytest
 
 from flowsched_gym.core.errors import ConfigError, MissingDependencyError
+from flowsched_gym.core.seeding import FIRST_TRAINING_SEED
 from flowsched_gym.evaluation import tuning
-from flowsched_gym.evaluation.tuning import FIRST_TRAINING_SEED, tune_rule
+from flowsched_gym.evaluation.tuning import tune_rule
 from tests.evaluation.test_evaluate import ARTEMIS
 
 SETTING = {"workload": "gather-heavy", "k": 3, "f": 10, "bursts": 30}

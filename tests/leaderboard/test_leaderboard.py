@@ -11,10 +11,10 @@ from PIL import Image
 from benchmarks import papers_tier, score_pictures
 from benchmarks.leaderboard import README, RESULTS, SUITE, comparison, pages, readme
 from benchmarks.packets.from_fluid import SETTINGS as PLAYED_OVER_PACKETS
-from benchmarks.packets.from_fluid import tuned_rules
 from benchmarks.paper.run import DOCUMENT as PAPER_DOCUMENT
 from benchmarks.paper.run import FIGURE as PAPER_FIGURE
 from benchmarks.paper.run import paper_markdown
+from benchmarks.rules import tuned_rules
 from flowsched_gym import evaluation, leaderboard
 from flowsched_gym.baselines.applications.comparison_report import verdicts
 from flowsched_gym.core.errors import ConfigError

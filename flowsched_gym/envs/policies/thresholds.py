@@ -37,64 +37,11 @@ class RandomThresholds:
         return (2.0 * self._rng.random(shape) - 1.0).astype(np.float32), state
 
 
-class SameLevel:
-    """The same number, -1 to 1, for every threshold of every period: a constant that is tuned.
+class _SameAction:
+    """The same action, (length,), in every period."""
 
-    Args:
-        length: Numbers of an action.
-        level: The number: -1 is the smallest threshold of the scale, or the smallest step, and 1 the largest.
-    """
-
-    pure: ClassVar[bool] = True
-
-    def __init__(self, length: int, *, level: float = 0.0) -> None:
-        self._action = np.full(length, check_number("level", level), dtype=np.float32)
-        if not -1.0 <= level <= 1.0:
-            raise ConfigError(f"level is {level:g}: it must be from -1 to 1")
-
-    @classmethod
-    def for_env(cls, env: Any, *, seed: int = 0, level: float = 0.0) -> Self:
-        """Makes the policy for an environment, single or vector, whose actions are numbers."""
-        base = env.unwrapped
-        space = getattr(base, "single_action_space", base.action_space)
-        if not isinstance(space, spaces.Box):
-            raise ConfigError(f"actions are {space}: the policy needs numbers from -1 to 1")
-        return cls(space.shape[0], level=level)
-
-    def predict(
-        self,
-        observation: ObservationArray,
-        state: Any = None,
-        episode_start: BoolArray | None = None,
-        deterministic: bool = False,
-    ) -> tuple[ObservationArray, Any]:
-        """Returns the action, once for each observation; see ``Policy``."""
-        return np.broadcast_to(self._action, (*np.shape(observation)[:-1], len(self._action))).copy(), state
-
-
-class FixedThresholds:
-    """The same thresholds in every period.
-
-    Args:
-        thresholds: Thresholds in B, increasing, of each group of queues, (num_groups, num_queues - 1); outside the
-            range of actions, the nearest ones are set.
-    """
-
-    scale: ClassVar[ThresholdScale]
-    """The scale of actions."""
-
-    def __init__(self, thresholds: FloatArray) -> None:
-        self._action = self.scale.action_of(thresholds).ravel().astype(np.float32)
-
-    @classmethod
-    def for_env(cls, env: Any, *, seed: int = 0) -> Self:
-        """Makes the policy for an environment; refuses one of which too little is known."""
-        return cls(cls.thresholds_for(env))
-
-    @staticmethod
-    @abstractmethod
-    def thresholds_for(env: Any) -> FloatArray:
-        """Finds the thresholds for an environment; a subclass says how."""
+    def __init__(self, action: FloatArray) -> None:
+        self._action = action.astype(np.float32)
 
     def predict(
         self,
@@ -108,3 +55,53 @@ class FixedThresholds:
         if len(shape) not in (1, 2):
             raise SpaceMismatchError(f"observation has shape {shape}: it must be (size,) or (batch, size)")
         return np.broadcast_to(self._action, (*shape[:-1], len(self._action))).copy(), state
+
+
+class SameLevel(_SameAction):
+    """The same number, -1 to 1, for every threshold of every period: a constant that is tuned.
+
+    Args:
+        length: Numbers of an action.
+        level: The number: -1 is the smallest threshold of the scale, or the smallest step, and 1 the largest.
+    """
+
+    pure: ClassVar[bool] = True
+
+    def __init__(self, length: int, *, level: float = 0.0) -> None:
+        super().__init__(np.full(length, check_number("level", level)))
+        if not -1.0 <= level <= 1.0:
+            raise ConfigError(f"level is {level:g}: it must be from -1 to 1")
+
+    @classmethod
+    def for_env(cls, env: Any, *, seed: int = 0, level: float = 0.0) -> Self:
+        """Makes the policy for an environment, single or vector, whose actions are numbers."""
+        base = env.unwrapped
+        space = getattr(base, "single_action_space", base.action_space)
+        if not isinstance(space, spaces.Box):
+            raise ConfigError(f"actions are {space}: the policy needs numbers from -1 to 1")
+        return cls(space.shape[0], level=level)
+
+
+class FixedThresholds(_SameAction):
+    """The same thresholds in every period.
+
+    Args:
+        thresholds: Thresholds in B, increasing, of each group of queues, (num_groups, num_queues - 1); outside the
+            range of actions, the nearest ones are set.
+    """
+
+    scale: ClassVar[ThresholdScale]
+    """The scale of actions."""
+
+    def __init__(self, thresholds: FloatArray) -> None:
+        super().__init__(self.scale.action_of(thresholds).ravel())
+
+    @classmethod
+    def for_env(cls, env: Any, *, seed: int = 0) -> Self:
+        """Makes the policy for an environment; refuses one of which too little is known."""
+        return cls(cls.thresholds_for(env))
+
+    @staticmethod
+    @abstractmethod
+    def thresholds_for(env: Any) -> FloatArray:
+        """Finds the thresholds for an environment; a subclass says how."""

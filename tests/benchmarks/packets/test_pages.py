@@ -9,11 +9,12 @@ from PIL import Image
 from benchmarks.packets import survivors
 from benchmarks.packets.against_ns3 import SETTINGS, by_class, within_leaf
 from benchmarks.packets.against_ns3 import play as play_flows
-from benchmarks.packets.from_fluid import NUM_EPISODES, PAPERS, SUITE, play, results_of, tuned_rules, ways_in_packets
+from benchmarks.packets.from_fluid import NUM_EPISODES, PAPERS, SUITE, play, results_of, ways_in_packets
 from benchmarks.packets.from_fluid import SETTINGS as PLAYED
 from benchmarks.packets.page import DOCUMENT, FIGURES, FROM_FLUID, document, draw
 from benchmarks.packets.survivors import AGENTS, TRACK, compare, kendall_tau
 from benchmarks.registry_tables import ROOT, with_part
+from benchmarks.rules import tuned_rules
 from flowsched_gym.core.files import read_json
 from tests.packets.test_ns3 import columns, flow_columns
 
