@@ -98,7 +98,7 @@ settings in ten test episodes: in the fluid, and in the same environment over pa
 `"reno"`), with 95 % intervals over paired episodes, each by itself. [Each agent](../README.md#packets) is in the
 leaderboard's track *packets*. Links that come up again and thresholds of tasks that work on CPUs are in no packets.
 
-Settings named `papers/` are [the papers' own](../../README.md#in-the-papers-own-settings): there the paper's agent, or
+Settings named `papers/` are [the papers' own](../README.md#the-papers-settings): there the paper's agent, or
 its rule where nothing learns, is compared with the best of what the paper compares it with, and an agent of ours with
 the best of all these (`a2c-thesis`: mean of ten trainings). Left out are QCluster's, which is packets already, TAFE's
 thresholds, whose tasks work on CPUs, and our agents of Artemis, which play the same episodes in `artemis-thesis-wait`

@@ -187,7 +187,7 @@ def _rules(options: argparse.Namespace, players: Sequence[Player], kwargs: Mappi
             source = str(player.source)
             card = load_agent(source).results if source.startswith(MODEL_PREFIX) else {}
             given = [each.name for each in players if each.kind is Kind.RULE]
-            given = given or [str(card["rule"])] * bool(card.get("rule"))
+            given = given or ([str(card["rule"])] if card.get("rule") else [])
             texts[source] = explain(env, player.make(env, trust=options.trust), spec, given)
     return texts
 
