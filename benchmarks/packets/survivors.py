@@ -22,8 +22,6 @@ AGENTS: Final = ("distilled", "cmaes", "ppo", "static", "a2c-thesis", "srla", "l
 """Names of kept agents, the last ones of papers."""
 PAPER: Final = "papers/"
 """What names of papers' settings begin with."""
-NOT_YET: Final = ("papers/auto-thresholds",)
-"""Papers' settings of which the page says so where the figures lack them: eight CPU-minutes of computing."""
 TRACK: Final = {
     "fluid": "in the fluid",
     "dctcp": "over DCTCP",
@@ -194,9 +192,7 @@ def lines(figures: Mapping[str, Any]) -> list[str]:
     """Lays out what kept agents are worth over packets, for the page about packets."""
     compared = compare(figures)
     lines = [*("", "## What survives of what was learned in the fluid", "", in_a_sentence(compared), "")]
-    missing = " and ".join(f"`{name}`" for name in NOT_YET if name not in figures["settings"])
-    told = f"{SURVIVES_TEXT} Not played yet: {missing}." if missing else SURVIVES_TEXT
-    lines += [f"![Agents beside the best rule]({PICTURE})", "", told, "", counts(compared)]
+    lines += [f"![Agents beside the best rule]({PICTURE})", "", SURVIVES_TEXT, "", counts(compared)]
     lines += [WHAT_SURVIVES, "", MORE_TEXT, "", track(compared, MORE_TOKENS)]
     learned = figures["learned"]
     rows = []
