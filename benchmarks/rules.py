@@ -66,9 +66,8 @@ def tune(setting: Setting, rule: str) -> dict[str, Any]:
     is_slow = "same" in setting.spec.named_policies
     trials, episodes = (SLOW_TRIALS, SLOW_EPISODES) if is_slow else (TRIALS, EPISODES)
     starts = [f"{rule}:{options}".rstrip(":") for options in OPTIONS[rule]]
-    tuned = [
-        tune_rule(setting.spec.id, start, kwargs=setting.kwargs, trials=trials, episodes=episodes) for start in starts
-    ]
+    how = {"kwargs": setting.kwargs, "metric": setting.metric, "trials": trials, "episodes": episodes}
+    tuned = [tune_rule(setting.spec.id, start, **how) for start in starts]
     best = max(tuned, key=lambda each: merit(setting.metric, each.value))
     print(f"{setting.name}: {best.policy} {best.value:.4g}, as given {best.given:.4g}", flush=True)
     return {"policy": best.policy, "value": round(best.value, 6), "as given": round(best.given, 6)}

@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.core.arrays import FloatArray
-from flowsched_gym.core.checks import check_integer
+from flowsched_gym.core.checks import check_choice, check_integer
 from flowsched_gym.core.errors import ConfigError, FlowSchedError, MissingDependencyError, listed
 from flowsched_gym.core.files import Progress
 from flowsched_gym.core.seeding import FIRST_TRAINING_SEED, SeedStreams
 from flowsched_gym.envs.policies import Policy, is_pure
 from flowsched_gym.evaluation.runner import evaluate
-from flowsched_gym.flows.metrics import SMALLER_IS_BETTER
+from flowsched_gym.flows.metrics import METRIC_NAMES, SMALLER_IS_BETTER
 from flowsched_gym.players import find_player
 from flowsched_gym.registration import find_environment
 from flowsched_gym.systems import OPTIONS, PolicySpec
@@ -38,7 +38,7 @@ class TunedRule(NamedTuple):
         policy: The rule with its options, as ``find_player`` reads it; that which was given where none was better.
         value: Its mean metric in episodes that no other choice was made by, and that of the given rule.
         given: The same of the rule as it was given.
-        metric: The environment's metric.
+        metric: The metric.
     """
 
     policy: str
@@ -52,12 +52,13 @@ def tune_rule(
     policy: str,
     *,
     kwargs: Mapping[str, Any] | None = None,
+    metric: str | None = None,
     trials: int = 200,
     episodes: int = 32,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> TunedRule:
-    """Finds numbers for a rule of an environment with which its metric is best in training episodes.
+    """Finds numbers for a rule of an environment with which a metric is best in training episodes.
 
     All options of the rule that have a range (``PolicySpec.ranges``) are searched; those given in ``policy`` as numbers
     are where the search begins, and the others stay as they are given. Each generation plays episodes of its own. At
@@ -68,18 +69,20 @@ def tune_rule(
         environment: Id.
         policy: Name of a rule, with options or without.
         kwargs: Arguments of the environment.
+        metric: What is to be best. Default: the environment's metric.
         trials: Rules that are tried at least, >= 1.
         episodes: Episodes that each of them plays, >= 1.
         seed: Seed of the search and of the episodes.
         progress: Called with the trials that have been made and all of them.
 
     Raises:
-        ConfigError: The policy is no rule of the environment, or has no number to tune.
+        ConfigError: The policy is no rule of the environment, or has no number to tune, or there is no such metric.
         MissingDependencyError: ``cma`` is not installed.
     """
     check_integer("trials", trials, at_least=1)
     check_integer("episodes", episodes, at_least=1)
     spec = find_environment(environment)
+    metric = check_choice("metric", spec.metric if metric is None else metric, METRIC_NAMES)
     player = find_player(policy, spec, kwargs or {})
     name = policy.partition(OPTIONS)[0]
     ranges = spec.named_policies[name].ranges if player.is_heuristic else {}
@@ -103,9 +106,9 @@ def tune_rule(
         seeds = [FIRST_TRAINING_SEED + int(each) for each in rng.integers(2**62, size=count)]
         arguments = {**find_player(text, spec).arguments(kwargs or {}), "engine": "compiled"}
         result = evaluate(spec, text, episodes=count, seed=seeds, kwargs=arguments)
-        return result.interval(spec.metric).mean
+        return result.interval(metric).mean
 
-    sign = 1.0 if spec.metric in SMALLER_IS_BETTER else -1.0
+    sign = 1.0 if metric in SMALLER_IS_BETTER else -1.0
     rng = streams["weights"]
     begin = [float(player.options.get(key, number)) for key, number in zip(ranges, usual, strict=True)]
     start = np.full(max(2, len(low)), 0.5)  # CMA-ES needs two numbers: a second one changes nothing
@@ -126,7 +129,7 @@ def tune_rule(
     tried = [policy, *dict.fromkeys(means[-LAST_MEANS:])]
     best = min(tried, key=lambda text: sign * value_of(text, "choice", FINAL_EPISODES * episodes))
     value, given = (value_of(text, "result", FINAL_EPISODES * episodes) for text in (best, policy))
-    return TunedRule(best, value, given, spec.metric)
+    return TunedRule(best, value, given, metric)
 
 
 def fit_rule(
