@@ -6,7 +6,7 @@ benchmarks.agents`` trains those of which ``benchmarks/models`` lacks some train
 ``flowsched-train``: ``launcher=joblib hydra.launcher.n_jobs=2``. A sweep that was interrupted goes on where it stopped,
 and one of all agents, ``flowsched-train -m 'agent=glob(*)' 'seed=range(10)' sweep_dir=multirun/agents``, leaves nothing
 to do but to keep the models. The trainings of an agent are one file, with networks in half precision. Rows follow from
-``flowsched leaderboard run --policy benchmarks/models/... --out benchmarks/results/standard-v2``, which this command
+``flowsched leaderboard run --policy benchmarks/models/... --out benchmarks/results/standard-v3``, which this command
 prints.
 """
 
@@ -32,7 +32,7 @@ from flowsched_gym.registration import find_environment
 
 HERE: Final = Path(__file__).resolve().parent
 MODELS: Final = HERE / "models"
-SUITE: Final = load_suite("standard-v2")
+SUITE: Final = load_suite("standard-v3")
 AGENTS: Final = tuple(sorted(path.stem for path in (HERE.parent / "configs" / "agent").glob("*.yaml")))
 """Names of the agents' files: that of the setting, and that of the agent, which has no hyphen."""
 NUM_SEEDS: Final = 10

@@ -9,8 +9,9 @@ agents with exactly the actions and the information of their setting: nothing is
 setting weighs the same, and in it each training of its agents.
 
 An agent's share of the room is ``(agent - rule) / (search - rule)``: what it wins, beyond the best rule, of what search
-finds with the same actions; negative where it loses. A setting has room where search is ``LEAST_RANGE`` better than the
-rule. The share of a suite is the mean over the settings that have room.
+finds with the same actions; negative where it loses. A setting has room, and is a headline one, where search is
+``LEAST_ROOM`` better than the rule. Where search sees more than agents do (forecasts of paths), 1 may be out of reach.
+The share of a suite is the mean over its headline settings.
 """
 
 import math
@@ -40,10 +41,10 @@ LEVEL: Final = 0.05
 """Adjusted p-value below which a difference is told."""
 LEAST_P: Final = 0.001
 """What is smaller is not written out."""
-LEAST_RANGE: Final = 0.02
-"""Range between random and the best known below which a setting calibrates: of a share, or relative to a mean."""
-LEAST_ROOM: Final = 0.01
-"""Room between the best rule and the reference up to which there is none, likewise."""
+LEAST_ROOM: Final = 0.02
+"""Room between the best rule and search below which a setting calibrates: of a share, or relative to a mean."""
+LEAST_LOSS: Final = 0.01
+"""By how much another policy must be better for an agent to have lost something, likewise."""
 BETTER: Final = "**better**"
 WORSE: Final = "worse"
 OPEN: Final = "no significant difference"
@@ -108,13 +109,13 @@ class Claim:
         reference, rule = self.compared.row(self.compared.setting.reference), self.compared.best_rule
         if reference is None or rule is None:
             return "not measured"
-        if gain(self.compared, rule, self.row) > LEAST_ROOM:
+        if gain(self.compared, rule, self.row) > LEAST_LOSS:
             return "not found"
-        if gain(self.compared, reference, rule) <= LEAST_ROOM:
+        if gain(self.compared, reference, rule) <= LEAST_LOSS:
             return "no room"
         knows = not reference.apart and reference.policy != BOUND_POLICY
         ranked = (each for each in self.compared.rows if not each.apart and each.policy != BOUND_POLICY)
-        found = knows or any(gain(self.compared, each, rule) > LEAST_ROOM for each in ranked)
+        found = knows or any(gain(self.compared, each, rule) > LEAST_LOSS for each in ranked)
         return "not found" if found else "no information"
 
 
@@ -130,7 +131,7 @@ def claims_of(settings: Sequence[ComparedSetting]) -> list[Claim]:
         own = setting.ability is None or row.ability.covers(setting.ability)
         counted = own and scored is not None and row.policy != setting.reference
         room = room_of(compared)
-        shared = compared.shares(row.policy) if room is not None and room[1] >= LEAST_RANGE else None
+        shared = compared.shares(row.policy) if room is not None and room[1] >= LEAST_ROOM else None
         made = {"p_value": p_value, "scored": scored, "shared": shared, "counted": counted}
         claims.append(Claim(compared=compared, row=row, rule=rule, **made))
     return claims
@@ -149,35 +150,26 @@ def room_of(compared: ComparedSetting) -> tuple[ComparisonRow, float] | None:
     return None if rule is None or search is None else (search, gain(compared, search, rule))
 
 
-def measured_range(compared: ComparedSetting) -> tuple[ComparisonRow, float] | None:
-    """Returns the best that is known of what does not stand apart, and its gain over random; ``None`` without both."""
-    random = compared.row(RANDOM)
-    best = next((row for row in compared.rows if not row.apart and row.policy not in (BOUND_POLICY, RANDOM)), None)
-    return None if random is None or best is None else (best, gain(compared, best, random))
-
-
 def tier_of(compared: ComparedSetting) -> str:
-    """Returns the tier of a setting; where its suite has none, that of its measured range."""
-    if compared.setting.tier:
-        return compared.setting.tier
-    found = measured_range(compared)
-    return CALIBRATION if found is None or found[1] < LEAST_RANGE else HEADLINE
+    """Returns the tier of a setting; where its suite has none, that of its room, which search must have measured."""
+    room = room_of(compared)
+    return compared.setting.tier or (HEADLINE if room is None or room[1] >= LEAST_ROOM else CALIBRATION)
 
 
 def tier_misfit(compared: ComparedSetting) -> str | None:
-    """Returns what is wrong with a setting: a tier unlike its range, or a reference no better than random."""
-    setting, found = compared.setting, measured_range(compared)
-    if setting.tier in ("", PAPERS) or found is None:
-        return None
-    best, width = found
-    calibrates = setting.tier == CALIBRATION
-    if calibrates is not (width < LEAST_RANGE):
-        side, percent = "at least" if calibrates else "less than", math.floor(round(1000 * width, 6)) / 10
-        return (
-            f"{setting.name} is of tier {setting.tier}, but {best.policy} is {percent:.1f} % better than {RANDOM}, "
-            f"{side} {100 * LEAST_RANGE:g} %"
-        )
-    if compared.row(setting.reference) is not None and compared.scored(RANDOM) is None:
+    """Returns what is wrong with a setting: a tier unlike its room, or a reference no better than random."""
+    setting, room = compared.setting, room_of(compared)
+    if setting.tier in (CALIBRATION, HEADLINE) and room is not None:
+        search, width = room
+        calibrates = setting.tier == CALIBRATION
+        if calibrates is not (width < LEAST_ROOM):
+            side, percent = "at least" if calibrates else "less than", math.floor(round(1000 * width, 6)) / 10
+            return (
+                f"{setting.name} is of tier {setting.tier}, but {search.policy} is {percent:.1f} % better than the "
+                f"best rule, {side} {100 * LEAST_ROOM:g} %"
+            )
+    known = all(compared.row(name) is not None for name in (setting.reference, RANDOM))
+    if setting.tier not in ("", PAPERS) and known and compared.scored(RANDOM) is None:
         return f"{setting.name}: its reference {setting.reference} is not better than {RANDOM}"
     return None
 
@@ -228,10 +220,12 @@ def share_line(settings: Sequence[ComparedSetting], claims: Sequence[Claim], tie
     names = {each.compared.setting.name for each in counted}
     ends = [end(counted, key=lambda each: each.share or 0.0) for end in (min, max)]
     least, most = (f"{written_score(each.share)} in {escaped(each.compared.setting.name)}" for each in ends)
+    told = {each.compared.setting.name for each in counted if (room := room_of(each.compared)) and room[0].apart}
+    more = f" In {len(told)} of them search sees more than agents do." if told else ""
     return (
         f"Learned agents win **{format_interval(share, digits=2)}** of the room between the best rule (0) and search "
-        f"(1), in the {len(names)} of {len(of_tier)} {tier} settings where search is at least {100 * LEAST_RANGE:g} % "
-        f"better; from {least} to {most}."
+        f"(1), in the {len(names)} of {len(of_tier)} {tier} settings where search is at least {100 * LEAST_ROOM:g} % "
+        f"better; from {least} to {most}.{more}"
     )
 
 
@@ -296,7 +290,7 @@ def learned_table(claims: Sequence[Claim]) -> Table:
 def _written_room(compared: ComparedSetting) -> str:
     """Writes how much better search is than the best rule, in % or points."""
     room = room_of(compared)
-    return "" if room is None else f"{100 * room[1]:+.1f}"
+    return "" if room is None else f"{100 * room[1]:+.1f}{', told more' * room[0].apart}"
 
 
 def _written_p(value: float) -> str:

@@ -149,8 +149,8 @@ class ComparedSetting(NamedTuple):
 
     @property
     def best_search(self) -> ComparisonRow | None:
-        """The best that is known to be possible with the actions of the agents: search, on futures that it draws."""
-        return next((row for row in self.rows if row.searches and not row.apart), None)
+        """The best that is known to be possible: search that sees what agents do; where none has played, any."""
+        return next((row for row in self.rows if row.searches), None)  # those that stand apart come last
 
     def scored(self, *policies: str, reference: str | None = None) -> Compared | None:
         """Returns what the scores of policies are made of, from random to the reference, by default the setting's."""

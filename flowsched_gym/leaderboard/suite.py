@@ -3,7 +3,7 @@
 A suite is a JSON file, so that it can be written down, quoted and extended without code::
 
     schema    "flowsched-suite/2"
-    name      name and version, such as "standard-v2"
+    name      name and version, such as "standard-v3"
     seeds     first and last seed of "training", "validation" and "test"; the three do not overlap
     settings  by name: "environment" (id), "kwargs" (its arguments), "metric" (what its table is ordered by), "tier"
               (one of `TIERS`), "actions" and "information" (what its agents may do and know, in the words of
@@ -180,7 +180,7 @@ class Suite:
 
 
 def load_suite(name: str | Path) -> Suite:
-    """Reads a suite of the package, with its version (``standard-v2``) or the newest one, or a suite file (``.json``).
+    """Reads a suite of the package, with its version (``standard-v3``) or the newest one, or a suite file (``.json``).
 
     Raises:
         ConfigError: There is no such suite, or its content is not allowed.

@@ -127,7 +127,7 @@ def test_bad_input_ends_with_status_2_and_a_clear_line(flowsched, folder: Path) 
     untrained().save(folder / "foreign.zip")
     for words, message in (
         ("run --suite tiny-v1.json --policy foreign.zip", "foreign.zip was not written by flowsched-gym"),
-        ("run --policy edf --env artemis-hevy", "--env is 'artemis-hevy': suite standard-v2 has"),
+        ("run --policy edf --env artemis-hevy", "--env is 'artemis-hevy': suite standard-v3 has"),
         ("run --policy edf --suite standrad", "suite is 'standrad': it must be"),
         ("run --policy none.zip --env artemis-heavy", "there is no such file"),
         ("run --policy edf --policy fifo --label mine", "it names one policy"),

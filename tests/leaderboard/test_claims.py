@@ -210,23 +210,39 @@ def test_why_an_agent_loses_is_told_from_the_room_that_the_reference_shows(gains
     assert losses_table(list(small[1].values())).rows == (), "it does not use what the setting allows"
 
 
-def test_a_tier_that_is_not_that_of_the_measured_range_and_a_bad_reference_are_told():
-    near = {"random": -0.01, "edf": 0.005}
+def test_a_tier_that_is_not_that_of_the_measured_room_and_a_bad_reference_are_told():
+    near = {"random": -0.01, "edf": 0.005, "search": 0.02}
 
     def misfit(rules, **changes):
         return leaderboard.tier_misfit(judged(replace(GRANT, **changes), rules=rules)[0])
 
     assert misfit(RULES) is None
     assert misfit(near, tier="calibration") is None
-    assert "of tier headline, but edf is 1.5 % better than random, less than 2 %" in misfit(near)
-    assert "of tier calibration, but search is 25.0 % better than random, at least" in misfit(RULES, tier="calibration")
+    assert "of tier headline, but search is 1.5 % better than the best rule, less than 2 %" in misfit(near)
+    told = misfit(RULES, tier="calibration")
+    assert "of tier calibration, but search is 10.0 % better than the best rule, at least" in told
     assert misfit(RULES | {"lifo": -0.2}, reference="lifo") == "small: its reference lifo is not better than random"
     assert misfit({"random": 0.0}) is None, "nothing to compare it with"
     assert misfit(near, tier="", ability=None, reference="") is None
+    (untold,) = leaderboard.compare_settings(
+        [(replace(GRANT, tier="", ability=None), judged(GRANT, rules=near)[0].results)]
+    )
+    assert judging.tier_of(untold) == "calibration"
     # Relative to the mean where the measure is no share of deadlines.
-    slow = [make_result(name, SPREAD, fct=fct) for name, fct in (("random", 0.1015), ("edf", 0.1))]
+    slow = [make_result(name, SPREAD, fct=fct) for name, fct in (("search", 0.1), ("edf", 0.1015))]
     (compared,) = leaderboard.compare_settings([(replace(GRANT, metric="mean_fct"), slow)])
-    assert judging.measured_range(compared)[1] == pytest.approx(0.0015 / 0.1015)
+    assert judging.room_of(compared)[1] == pytest.approx(0.0015 / 0.1015)
+
+
+def test_search_that_sees_more_than_agents_do_measures_the_room_where_no_other_has_played():
+    results = [make_result(name, SPREAD + gain) for name, gain in RULES.items() if name != "search"]
+    results += [make_result("search", SPREAD + 0.15, kwargs={"defer": "to-back"}), trained("ppo", 0.1)]
+    (compared,) = leaderboard.compare_settings([(GRANT, results)])
+    claims = leaderboard.claims_of([compared])
+    assert compared.best_search.apart
+    assert claims[0].share == pytest.approx(0.5)
+    assert leaderboard.share_line([compared], claims).endswith("In 1 of them search sees more than agents do.")
+    assert leaderboard.learned_table(claims).rows[0][8].endswith(", told more")
 
 
 def test_a_reference_that_no_row_has_gives_no_scores():

@@ -149,7 +149,7 @@ FORGERIES = {
     "an easier network": (put("kwargs", "k", value=1), "its arguments are not those of setting short"),
     "a workload that nests deeply": (put("kwargs", "workload", value=nested(400)), "have a kind"),
     "an argument of no environment": (put("kwargs", "luck", value=1), "no argument 'luck'"),
-    "another suite": (put("suite", "suite", value="standard-v2"), "was played in suite 'standard-v2'"),
+    "another suite": (put("suite", "suite", value="standard-v3"), "was played in suite 'standard-v3'"),
     "another digest of the suite": (put("suite", "digest", value="0" * 32), "was played in suite 'tiny-v1'"),
     "a setting of no suite": (put("suite", "setting", value="easy"), "has no setting 'easy'"),
     "no suite": (put("suite", value=None), "belongs to no suite"),
@@ -215,7 +215,7 @@ def test_a_file_of_a_policy_of_ones_own_is_verified_without_its_code_and_few_epi
 
 
 def test_a_row_in_the_name_of_a_published_one_does_not_take_its_place():
-    suite = load_suite("standard-v2")
+    suite = load_suite("standard-v3")
     published = next(each for each in published_results(suite) if each.policy == "edf")
     assert published.reference is not None
     setting = published.reference.setting
@@ -230,7 +230,7 @@ def test_a_row_in_the_name_of_a_published_one_does_not_take_its_place():
 
 
 def test_the_standard_suite_is_what_it_was_when_it_was_published() -> None:
-    suite = load_suite("standard-v2")
+    suite = load_suite("standard-v3")
     # Its results mean nothing under another content: what changes becomes the next version, the newest by default.
     assert load_suite("standard") == suite
     assert suite.digest == "21c1d65b94cd950e06b0249d6e6a0cef"

@@ -22,10 +22,11 @@ from flowsched_gym.core.files import read_json
 from flowsched_gym.core.packed import files_in, folders_in
 from flowsched_gym.core.tables import escaped
 from flowsched_gym.evaluation import BOUND_POLICY, EpisodeResult, EvaluationResult, Interval, ModelFile, Run
+from flowsched_gym.leaderboard.claims import room_of
 from flowsched_gym.leaderboard.comparison import RANDOM
 from flowsched_gym.leaderboard.play import model_digest
 from flowsched_gym.leaderboard.published import published_content, published_path
-from flowsched_gym.leaderboard.suite import PAPERS
+from flowsched_gym.leaderboard.suite import HEADLINE, PAPERS
 from flowsched_gym.players import find_player
 from flowsched_gym.registration import ENVIRONMENTS, agent_ability, find_environment, widest_ability
 from tests.repository import ROOT
@@ -307,7 +308,9 @@ def test_agents_play_over_packets_beside_the_best_rule_of_their_setting(judged):
     assert [name for name, rules in played.items() if best[name] not in rules] == []
 
 
-def test_tiers_are_those_of_the_measured_ranges(judged):
+def test_tiers_are_those_of_the_measured_rooms(judged):
+    rooms = {each.setting.name: room_of(each) for each in judged[0] if each.setting.tier == HEADLINE}
+    assert [name for name, room in rooms.items() if room is None] == []
     assert [misfit for each in judged[0] if (misfit := leaderboard.tier_misfit(each))] == []
 
 

@@ -132,7 +132,7 @@ def test_a_mark_needs_a_policy_and_ten_episodes(flowsched, folder):  # noqa: F81
 
 
 def test_secret_seeds_come_from_the_whole_range_one_by_one_and_never_from_the_suite():
-    suite = load_suite("standard-v2")
+    suite = load_suite("standard-v3")
     drawn = secret_seeds.secret_seeds(suite.taken, 300)
     assert len(set(drawn)) == 300
     assert not any(seed in taken for taken in suite.taken for seed in drawn)
