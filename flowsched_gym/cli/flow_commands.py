@@ -110,12 +110,12 @@ def run_export(options: argparse.Namespace) -> None:
         raise ConfigError(f"--out and --topology-out are both {options.out}: two files are needed")
     if (options.topology_out is None) != (options.topology is None):
         raise ConfigError("--topology and --topology-out belong together: give both or none")
-    if options.topology_out is not None and options.to != "hpcc":
+    if options.topology_out is not None and options.format != "hpcc":
         raise ConfigError("--topology-out is given: htsim has no such file, only hpcc has")
     workload = _read_flows(options)
     with ExitStack() as all_or_nothing:
         temporary = [all_or_nothing.enter_context(replace_when_written(each)) for each in targets]
-        if options.to == "hpcc":
+        if options.format == "hpcc":
             write_hpcc(workload, temporary[0])
         else:
             write_cm(workload, temporary[0], num_hosts=options.hosts or 0)

@@ -50,12 +50,12 @@ def _add_workload(parser: argparse.ArgumentParser) -> None:
 def _add_import_flows(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "nfdump: output of nfdump -o csv or -o long. zeek: conn.log, with #fields or as JSON. pcap: pcap or pcapng. "
-        "hpcc: flow.txt of HPCC's ns-3. htsim: connection matrix (.cm). coflows: trace of the coflow benchmark. "
+        "hpcc: flow.txt of HPCC's ns-3. htsim: connection matrix (.cm). coflow: trace of the coflow benchmark. "
         "Prints assumptions and skipped records. Next steps: docs/own-traffic.md."
     )
     add = parser.add_argument
     add("file", metavar="FILE", help="flow records, packet capture, or flows of a simulator")
-    formats = "nfdump, zeek, pcap, hpcc, htsim or coflows (default: recognised by how the file begins)"
+    formats = "nfdump, zeek, pcap, hpcc, htsim or coflow (default: recognised by how the file begins)"
     add("--format", metavar="NAME", help=formats)
     add("--out", required=True, metavar="FILE", help="flow file to write (.csv or .parquet)")
     add("--sizes", metavar="FILE", help="file for the size distribution of the flows (.csv), for use in workloads")
@@ -73,7 +73,7 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
     )
     _add_flows(parser)
     add = parser.add_argument
-    add("--to", required=True, choices=("hpcc", "htsim"), help="simulator for which the files are")
+    add("--format", required=True, choices=("hpcc", "htsim"), help="simulator for which the files are")
     add("--out", required=True, metavar="FILE", help="file of flows to write (flow.txt, .cm)")
     add("--topology", metavar="NAME", help="name of the topology or network file (.graphml, .yaml, .txt)")
     add("--topology-out", metavar="FILE", help="file of the topology to write (topology.txt)")

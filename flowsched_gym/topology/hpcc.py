@@ -21,7 +21,7 @@ from flowsched_gym.topology.topology import Topology
 
 BITS_PER_BYTE: Final = 8
 PREFIXES: Final = {"": 0, "K": 3, "k": 3, "M": 6, "G": 9, "T": 12}
-RATE: Final = re.compile(r"(\d+\.?\d{0,30}|\.\d{1,30})([KkMGT]?)(bps|b/s|Bps|B/s)", re.ASCII)
+RATE: Final = re.compile(r"(\d+\.?\d{0,30}|\.\d{1,30})(?:([KkMGT]?)(bps|b/s|Bps|B/s))?", re.ASCII)
 DELAY: Final = re.compile(r"(\d+\.?\d{0,30}|\.\d{1,30})(s|ms|us|ns|ps)", re.ASCII)
 DELAY_DIGITS: Final = {"s": 0, "ms": -3, "us": -6, "ns": -9, "ps": -12}
 SHARE: Final = re.compile(r"0?\.\d{1,30}|[01]\.?|[01]\.\d{1,30}|\d(\.\d{1,30})?[eE]-\d{1,3}", re.ASCII)
@@ -65,7 +65,7 @@ def read_hpcc_network(path: Path) -> dict[str, object]:
             raise ConfigError(f"{at} must have the switches, {num_switches} of them, each once: {count}")
         switches |= found
     links: list[dict[str, object]] = []
-    lossy = 0
+    lossy = plain = 0
     for _ in range(num_links):
         at, words = next(filled, (at, []))
         if not words:
@@ -82,12 +82,14 @@ def read_hpcc_network(path: Path) -> dict[str, object]:
         if SHARE.fullmatch(words[4]) is None or float(words[4]) > 1:
             raise ConfigError(f"{at}: the error rate is {shown(words[4])}: it must be a share from 0 to 1")
         lossy += float(words[4]) > 0
-        bits = Decimal(rate[1]).scaleb(PREFIXES[rate[2]])
-        capacity = float(bits if rate[3].startswith("B") else bits / BITS_PER_BYTE)
+        plain += rate[3] is None
+        bits = Decimal(rate[1]).scaleb(PREFIXES[rate[2] or ""])
+        capacity = float(bits if rate[3] and rate[3].startswith("B") else bits / BITS_PER_BYTE)
         seconds = float(Decimal(delay[1]).scaleb(DELAY_DIGITS[delay[2]]))
         links.append({"ends": ends, "capacity": capacity, "delay": seconds})
     hosts = [str(node) for node in range(nodes) if str(node) not in switches]
     ignored = [f"error rates of {lossy} links are ignored: links here lose nothing"] * (lossy > 0)
+    ignored += [f"rates of {plain} links have no unit: they are in bit/s, as ns-3 takes them"] * (plain > 0)
     if hosts and hosts[-1] != str(len(hosts) - 1):
         ignored.append("hosts have other numbers than their nodes: import flows with --topology and this file")
     if rest := len(list(filled)):

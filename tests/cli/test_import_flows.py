@@ -62,7 +62,7 @@ def test_a_result_can_be_checked_in_hpcc_and_comes_back(flowsched, tmp_path: Pat
     words = (
         "export",
         "flows.csv",
-        "--to",
+        "--format",
         "hpcc",
         "--out",
         "f.txt",
@@ -81,18 +81,18 @@ def test_a_result_can_be_checked_in_hpcc_and_comes_back(flowsched, tmp_path: Pat
         for flows, network in (("flows.csv", "racks.txt"), ("again.csv", "t.txt"))
     ]
     assert replays[0] == replays[1]
-    assert flowsched("export", "flows.csv", "--to", "htsim", "--out", "f.cm", "--hosts", 8).status == 0
+    assert flowsched("export", "flows.csv", "--format", "htsim", "--out", "f.cm", "--hosts", 8).status == 0
     assert Path("f.cm").read_text().splitlines()[::2] == ["Nodes 8", "0->2 id 1 start 2000000000000 size 1000000"]
 
 
 def test_an_export_writes_both_files_or_none(flowsched, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    words = ("export", "poisson-tree", "--to", "hpcc", "--out", "f.txt", "--topology")
+    words = ("export", "poisson-tree", "--format", "hpcc", "--out", "f.txt", "--topology")
     for more, message in (
         (("one-link", "--topology-out", "t.txt"), "topology one-link has no hosts of its own"),
         (("tree9", "--topology-out", "./f.txt"), "two files are needed"),
         (("tree9",), "--topology and --topology-out belong together"),
-        (("tree9", "--topology-out", "t.txt", "--to", "htsim"), "only hpcc has"),
+        (("tree9", "--topology-out", "t.txt", "--format", "htsim"), "only hpcc has"),
     ):
         result = flowsched(*words, *more)
         assert (result.status, result.out) == (2, "")

@@ -252,10 +252,12 @@ def test_a_topology_of_hpcc_is_read_with_its_rates_and_delays(tmp_path: Path) ->
 
 def test_what_is_ignored_of_a_topology_of_hpcc_is_said(tmp_path: Path) -> None:
     file = tmp_path / "topology.txt"
-    file.write_text("3 1 2\n0\n0 1 1Gbps 1us 0.001\n0 2 1Gbps 1us 0\n\nFirst line: total node #\n")
-    ignored = "error rates of 1 links.*other numbers than their nodes.*1 lines after the last link are ignored"
+    file.write_text("3 1 2\n0\n0 1 1Gbps 1us 0.001\n0 2 8000000.0 1us 0\n\nFirst line: total node #\n")
+    ignored = "error rates of 1 links.*rates of 1 links.*other numbers than their nodes.*1 lines after the last link"
     with pytest.warns(NetworkFileWarning, match=ignored):
-        assert read_network(file).hosts == ("1", "2")
+        network = read_network(file)
+    assert network.hosts == ("1", "2")
+    assert [each.capacity for each in network.cables] == [1.25e8, 1e6]
 
 
 @pytest.mark.parametrize(
@@ -267,7 +269,7 @@ def test_what_is_ignored_of_a_topology_of_hpcc_is_said(tmp_path: Path) -> None:
         ("4 5\n", "4 4\n", "line 2 must have the switches, 2 of them, each once: 1 different ones"),
         ("4 5\n", "4 6\n", "line 2: switch is '6': it must be a whole number from 0 to 5"),
         ("0 4", "0 9", "line 3: node is '9': it must be a whole number from 0 to 5"),
-        ("100Gbps", "100", "line 3: the rate is '100': it must be > 0, such as 100Gbps"),
+        ("100Gbps", "100G", "line 3: the rate is '100G': it must be > 0, such as 100Gbps"),
         ("100Gbps", "0Gbps", "line 3: the rate is '0Gbps'"),
         ("1000ns", "1000", "line 3: the delay is '1000': it must be a time such as 1000ns"),
         ("1000ns 0", "1000ns 1.5", "line 3: the error rate is '1.5': it must be a share from 0 to 1"),
