@@ -34,14 +34,11 @@ class NetworkFileWarning(FlowSchedWarning):
     """Something of a network file is ignored, or has no place in one that is written."""
 
 
-def read_hpcc_network(path: Path) -> dict[str, object]:
+def read_hpcc_network(path: Path, told: list[str]) -> dict[str, object]:
     """Reads a file as the mapping that describes the same network (``topology.own``); hosts are called as their nodes.
 
     Raises:
         ConfigError: Something in the file is not allowed; the message names the line, the value and what is allowed.
-
-    Warns:
-        NetworkFileWarning: Error rates are ignored, or hosts have other numbers than their nodes.
     """
     try:
         lines = enumerate(path.read_text(encoding="utf-8-sig").splitlines(), start=1)
@@ -88,14 +85,12 @@ def read_hpcc_network(path: Path) -> dict[str, object]:
         seconds = float(Decimal(delay[1]).scaleb(DELAY_DIGITS[delay[2]]))
         links.append({"ends": ends, "capacity": capacity, "delay": seconds})
     hosts = [str(node) for node in range(nodes) if str(node) not in switches]
-    ignored = [f"error rates of {lossy} links are ignored: links here lose nothing"] * (lossy > 0)
-    ignored += [f"rates of {plain} links have no unit: they are in bit/s, as ns-3 takes them"] * (plain > 0)
+    told += [f"ignored: error rates of {lossy} links: links here lose nothing"] * (lossy > 0)
+    told += [f"guessed: rates of {plain} links, which have no unit, are in bit/s, as in ns-3"] * (plain > 0)
     if hosts and hosts[-1] != str(len(hosts) - 1):
-        ignored.append("hosts have other numbers than their nodes: import flows with --topology and this file")
+        told.append("hosts have other numbers than their nodes: import flows with --topology and this file")
     if rest := len(list(filled)):
-        ignored.append(f"{rest} lines after the last link are ignored")
-    if ignored:
-        warnings.warn(NetworkFileWarning(f"{path}: {'; '.join(ignored)}"), stacklevel=3)
+        told.append(f"ignored: {rest} lines after the last link")
     return {"hosts": hosts, "links": links}
 
 

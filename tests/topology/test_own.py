@@ -180,6 +180,47 @@ def test_what_a_network_is_written_down_as_is_the_same_network() -> None:
     assert read_network(network.plain()) == network
 
 
+def racks_of(hosts: int, spines: int, *, twice: int = 0) -> dict:
+    """Racks of 20 hosts; the first so many hosts have a link to the next rack, too."""
+    names = [f"h{host}" for host in range(hosts)]
+    links = [{"ends": [name, f"leaf{host // 20}"]} for host, name in enumerate(names)]
+    links += [{"ends": [names[host], f"leaf{host // 20 + 1}"]} for host in range(twice)]
+    leaves = range(-(-hosts // 20))
+    links += [{"ends": [f"leaf{leaf}", f"spine{spine}"]} for leaf in leaves for spine in range(spines)]
+    return {"hosts": names, "links": links}
+
+
+def test_a_replay_lists_the_paths_of_its_flows_alone_and_gives_the_same_bits() -> None:
+    racks = racks_of(60, 3, twice=5)
+    flows = make_workload("poisson-tree", num_hosts=60, num_flows=80).draw(2)
+    whole = make_topology(racks, num_hosts=60)
+    part = make_topology(racks, num_hosts=60, pairs=(flows.source, flows.destination))
+    assert len(part.path_start) < len(whole.path_start) / 10
+    assert read_network(racks).facts()["paths"] == len(whole.path_start) - 1
+    for parameters in ({}, {"routing": "least-loaded"}, {"cpus": 1.0}):
+        records = [
+            flowsched_gym.replay(flows, discipline="srpt", topology=each, parameters=parameters)
+            for each in (whole, racks)
+        ]
+        assert np.array_equal(records[0].fct, records[1].fct)
+    records = [flowsched_gym.replay_packets(flows, scheduler="fifo", topology=each) for each in (whole, racks)]
+    assert np.array_equal(records[0].fct, records[1].fct)
+
+
+def test_thousands_of_hosts_can_be_replayed() -> None:
+    racks = racks_of(4004, 4)
+    flows = {"flow_id": [0, 1], "source": [0, 4003], "destination": [4003, 1], "size_bytes": [1e6] * 2}
+    flows["arrival_s"] = [0.0, 0.0]
+    assert flowsched_gym.replay(flows, discipline="ps", topology=racks).fct == pytest.approx([8e-3] * 2)
+    assert read_network(racks).facts()["paths"] == 4004 + 4004 * 4003 * 4 - 3 * (200 * 20 * 19 + 4 * 3)
+    with pytest.raises(
+        ConfigError, match=r"more than 8000000 shortest paths between all hosts: .* a replay lists those"
+    ):
+        make_topology(racks, num_hosts=4004)
+    with pytest.raises(ConfigError, match="number of hosts is 4097: it must be an integer from 2 to 4096"):
+        read_network(racks_of(4097, 1))
+
+
 def changed(**changes: object) -> dict:
     return {**RACKS, **changes}
 
@@ -199,12 +240,12 @@ def with_link(**link: object) -> dict:
         (with_link(speed=1), "has the key 'speed': it must be one of ends, capacity"),
         (with_link(ends=["b", "b"]), "begins and ends at one node"),
         (with_link(ends=["b"]), "it must be a mapping with its two ends"),
-        (changed(hosts=["a"]), "number of hosts is 1: it must be an integer from 2 to 512"),
+        (changed(hosts=["a"]), "number of hosts is 1: it must be an integer from 2 to 4096"),
         (changed(hosts=["a", "b", "b"]), "host b is listed twice"),
         (changed(hosts=["a", "b", "d"]), "host d has no link"),
         (changed(host=["a"]), "has the key 'host': it must be one of name, hosts"),
         (changed(links=[]), "links is .*: it must be a list, and not empty"),
-        (changed(directed=True), "no path leads from host a to host b"),
+        (changed(directed=True), "no path leads from host b to host a"),
     ],
 )
 def test_what_is_not_allowed_is_named_with_its_link_and_value(network: dict, message: str) -> None:
@@ -232,7 +273,7 @@ def test_a_faulty_file_is_named(tmp_path: Path) -> None:
             (tmp_path / name).write_text(text)
         with pytest.raises(ConfigError, match=message):
             make_topology(tmp_path / name, num_hosts=2)
-    with pytest.raises(ConfigError, match=r"it must end in \.graphml, \.yaml, \.yml, \.txt"):
+    with pytest.raises(ConfigError, match=r"it must end in \.graphml, \.txt, \.topo, \.json, \.yaml, \.yml"):
         make_topology(tmp_path / "value.csv", num_hosts=2)
     with pytest.raises(ConfigError, match="network racks has 3 hosts: 5 are needed"):
         make_topology(RACKS, num_hosts=5)
