@@ -38,6 +38,7 @@ from flowsched_gym.topology import (
     make_topology,
     read_network,
     write_hpcc_network,
+    write_htsim_network,
     write_network,
 )
 from flowsched_gym.workload import Workload
@@ -118,20 +119,19 @@ def run_export(options: argparse.Namespace) -> None:
         raise ConfigError(f"--out and --topology-out are both {options.out}: two files are needed")
     if (options.topology_out is None) != (options.topology is None):
         raise ConfigError("--topology and --topology-out belong together: give both or none")
-    if options.topology_out is not None and options.format != "hpcc":
-        raise ConfigError("--topology-out is given: htsim has no such file, only hpcc has")
     workload = _read_flows(options)
     with ExitStack() as all_or_nothing:
         temporary = [all_or_nothing.enter_context(replace_when_written(each)) for each in targets]
-        if options.format == "hpcc":
-            write_hpcc(workload, temporary[0])
-        else:
-            write_cm(workload, temporary[0], num_hosts=options.hosts or 0)
+        hosts, to_hpcc = max(workload.num_hosts, options.hosts or 0), options.format == "hpcc"
         if options.topology_out is not None:
             capacity = DEFAULT_CAPACITY if options.link_gbps is None else gbps_to_capacity(options.link_gbps)
-            hosts = max(workload.num_hosts, options.hosts or 0)
             topology = make_topology(options.topology, num_hosts=hosts, capacity=capacity, delay=options.delay)
-            write_hpcc_network(topology, temporary[1])
+            (write_hpcc_network if to_hpcc else write_htsim_network)(topology, temporary[1])
+            hosts = topology.num_hosts
+        if to_hpcc:
+            write_hpcc(workload, temporary[0])
+        else:
+            write_cm(workload, temporary[0], num_hosts=hosts)
     print(f"{options.out}: {workload.num_flows} flows between {workload.num_hosts} hosts")
     if options.topology_out is not None:
         print(f"{options.topology_out}: {topology.num_hosts} hosts; host i is node i")

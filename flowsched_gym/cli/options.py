@@ -83,15 +83,15 @@ def _add_import_network(parser: argparse.ArgumentParser) -> None:
 
 def _add_export(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
-        "hpcc: flow.txt and topology.txt of HPCC's ns-3. htsim: connection matrix (.cm). Warns of what has no place in "
-        "the file. `flowsched import-flows` reads the flows back, `--topology topology.txt` the network."
+        "hpcc: flow.txt and topology.txt of HPCC's ns-3. htsim: connection matrix (.cm) and .topo. Warns of what has "
+        "no place in the file. `flowsched import-flows` reads the flows back, `flowsched import-network` the network."
     )
     _add_flows(parser)
     add = parser.add_argument
     add("--format", required=True, choices=("hpcc", "htsim"), help="simulator for which the files are")
     add("--out", required=True, metavar="FILE", help="file of flows to write (flow.txt, .cm)")
-    add("--topology", metavar="NAME", help="name of the topology or network file (.graphml, .yaml, .txt, .topo)")
-    add("--topology-out", metavar="FILE", help="file of the topology to write (topology.txt)")
+    add("--topology", metavar="NAME", help="name of the topology or network file")
+    add("--topology-out", metavar="FILE", help="file of the topology to write (topology.txt, .topo)")
     add("--hosts", type=positive_integer, metavar="N", help="number of hosts, if the topology does not fix it")
     add("--link-gbps", type=positive_number, metavar="G", help="capacity of links that have none of their own (1)")
     add("--delay", type=positive_number, default=1e-6, metavar="S", help="delay in s of such links (1e-6)")

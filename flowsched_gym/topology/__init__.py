@@ -21,6 +21,7 @@ from flowsched_gym.topology.own import (
     write_network,
 )
 from flowsched_gym.topology.routing import DEFAULT_FLOWLET_GAP, ROUTINGS, Routing, RoutingKind, make_routing
+from flowsched_gym.topology.to_htsim import write_htsim_network
 from flowsched_gym.topology.topology import DEFAULT_CAPACITY, Topology, crossing_shares
 
 __all__ = [
@@ -50,5 +51,6 @@ __all__ = [
     "read_network",
     "tree9",
     "write_hpcc_network",
+    "write_htsim_network",
     "write_network",
 ]

@@ -123,7 +123,7 @@ def mapping_of(graph: Graph, where: str, told: list[str], *, beside: bool = Fals
         )
     loops = sum(source == target for source, target, _ in edges)
     told += [f"ignored: {loops} edges from a node to itself"] * (loops > 0)
-    links = [
+    links: list[dict[str, Any]] = [
         {
             "ends": [names[source], names[target]],
             **_values(data, [data_of[source], data_of[target]], usual, where, told),

@@ -119,7 +119,7 @@ def _check(path: Path, nodes: int, pod: int, tiers: list[Tier]) -> None:
     lower, upper, core = tiers[0], tiers[1], tiers[2:]
     multiples = {"Nodes": (nodes, pod), "Podsize": (pod, lower["Radix_Down"])}
     multiples["Radix_Up of tier 0"] = lower["Radix_Up"], upper["Bundle"]
-    equal = {"Bundle of tier 0": (lower["Bundle"], 1)}
+    equal: dict[str, tuple[int, float]] = {"Bundle of tier 0": (lower["Bundle"], 1)}
     equal["Radix_Down of tier 1"] = upper["Radix_Down"], pod // lower["Radix_Down"] * upper["Bundle"]
     if core:
         multiples["Radix_Up of tier 1"] = upper["Radix_Up"], core[0]["Bundle"]

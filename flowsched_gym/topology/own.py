@@ -266,7 +266,7 @@ def write_network(network: OwnNetwork, path: str | PathLike[str]) -> None:
 
 def _in_units(cable: Cable) -> dict[str, float]:
     """Returns the values of a link in Gbps and us, or in B/s and s where these would be other bits."""
-    values = {}
+    values: dict[str, float] = {}
     for key, unit, own in (("capacity", "capacity_gbps", CAPACITY_KEYS), ("delay", "delay_us", DELAY_KEYS)):
         value = getattr(cable, key)
         if value is not None:
