@@ -63,8 +63,8 @@ def _text(topology: Topology) -> str:
     if len(tiers) == TIERS[1]:
         pod = tiers[0]["Radix_Down"] * tiers[1]["Radix_Down"] // tiers[1]["Bundle"]
     for tier, over in pairwise(tiers):
-        down, lift = tier["Radix_Down"] * tier[SPEED], tier["Radix_Up"] * over[SPEED]
-        tier["Oversubscribed"] = max(down // max(lift, 1), 1)
+        lift = max(tier["Radix_Up"] * over[SPEED], 1)
+        tier["Oversubscribed"] = max(tier["Radix_Down"] * tier[SPEED] // lift, 1)
     lines = [f"Nodes {topology.num_hosts}", f"Tiers {len(tiers)}", f"Podsize {pod}"]
     for index, tier in enumerate(tiers):
         lines += [f"Tier {index}", *(f"{name} {value}" for name, value in tier.items())]
