@@ -33,6 +33,11 @@ EARTH_RADIUS: Final = 6_371_000.0
 FIBRE_SPEED: Final = 299_792_458.0 * 2 / 3
 """Speed of light in fibre, m/s."""
 NANOSECONDS: Final = 1e9
+SPEED_GUESSED: Final = f"guessed: {SPEED} is the capacity of a link in bit/s"
+DELAY_GUESSED: Final = (
+    "guessed: links without a delay have that of light in fibre (2/3 of its speed in vacuum) along the great circle "
+    "between coordinates"
+)
 NAMES_SHOWN: Final = 12
 UNNAMED: Final = ("id", "key", "name", "Network", "node_default", "edge_default")
 """Attributes that networkx adds or that are read elsewhere."""
@@ -88,30 +93,23 @@ def read_node_link(content: Mapping[str, Any], where: str) -> Graph:
 
 
 def mapping_of(graph: Graph, where: str, told: list[str], *, beside: bool = False, undirected: bool = False) -> Any:
-    """Returns the mapping (``topology.own``) that describes the network of a graph, and tells what was guessed.
+    """Returns the mapping (``topology.own``) that describes the network of a graph.
 
-    Args:
-        graph: The graph.
-        where: Beginning of messages.
-        told: Gets a sentence for each thing that is guessed or ignored.
-        beside: Whether each node gets a host of its own; no node may have the attribute ``host``.
-        undirected: Whether an edge is a cable with both directions although the graph is directed; an edge and one
-            back are one cable.
+    ``told`` gets a sentence for each thing that is guessed or ignored. ``beside`` adds a host beside each node, and
+    ``undirected`` takes the edges of a directed graph as cables, an edge and one back as one.
 
     Raises:
-        ConfigError: Something of the graph is not allowed.
+        ConfigError: Something of the graph is not allowed; the message begins with ``where``.
     """
-    defaults = graph.graph.get("node_default", {}), {**graph.graph.get("edge_default", {}), **graph.graph}
-    usual = {key: defaults[1][key] for key in OF_LINKS if key in defaults[1]}
-    data_of, edges = dict(graph.nodes(data=True)), [(*ends, dict(data)) for *ends, data in graph.edges(data=True)]
-    names = _names(data_of, where, labelled=beside)
+    usual = {**graph.graph.get("edge_default", {}), **graph.graph}
+    usual = {key: usual[key] for key in OF_LINKS if key in usual}
+    nodes, edges = dict(graph.nodes(data=True)), list(graph.edges(data=True))
+    names = _names(nodes, where, labelled=beside)
     hosts = []
-    for node, data in data_of.items():
-        given = data.get("host", defaults[0].get("host"))
+    for node, data in nodes.items():
+        given = data.get("host", graph.graph.get("node_default", {}).get("host"))
         if beside and given is not None:
-            raise ConfigError(
-                f"{where}, node {node}: it has the attribute host: hosts beside nodes are for graphs without"
-            )
+            raise ConfigError(f"{where}, node {node} has the attribute host: hosts beside nodes are for graphs without")
         if str(given or False).lower() not in TRUTHS:
             raise ConfigError(f"{where}, node {node}: host is {shown(given)}: it must be true or false")
         if TRUTHS[str(given or False).lower()]:
@@ -121,16 +119,15 @@ def mapping_of(graph: Graph, where: str, told: list[str], *, beside: bool = Fals
             f"{where}: no node is a host: the boolean attribute host must be true of those that send, or one host be "
             "added beside each node (hosts='beside', --hosts beside)"
         )
-    loops = sum(source == target for source, target, _ in edges)
-    told += [f"ignored: {loops} edges from a node to itself"] * (loops > 0)
-    links: list[dict[str, Any]] = [
-        {
-            "ends": [names[source], names[target]],
-            **_values(data, [data_of[source], data_of[target]], usual, where, told),
-        }
-        for source, target, data in edges
-        if source != target
-    ]
+    links: list[dict[str, Any]] = []
+    guessed, loops = dict[str, None](), 0
+    for source, target, data in edges:
+        if source == target:
+            loops += 1
+            continue
+        values = _values(data, (nodes[source], nodes[target]), usual, where, guessed)
+        links.append({"ends": [names[source], names[target]], **values})
+    told += [*([f"ignored: {loops} edges from a node to itself"] * (loops > 0)), *guessed]
     directed = graph.is_directed() and not undirected
     if graph.is_directed() and undirected:
         links = _cables(links, where)
@@ -138,7 +135,7 @@ def mapping_of(graph: Graph, where: str, told: list[str], *, beside: bool = Fals
         hosts = list(names.values())
         links = [{**each, "ends": [f"switch {end}" for end in each["ends"]]} for each in links]
         links = [*_access_links(hosts, links, directed, where, told), *links]
-    _tell_ignored(graph, told, labelled=beside)
+    _tell_ignored(nodes.values(), [data for *_, data in edges], graph.graph, told, labelled=beside)
     name = graph.graph.get("name") or graph.graph.get("Network")
     named = {"name": str(name)} if name else {}
     return {**named, "hosts": hosts, "links": links, "directed": directed, **usual}
@@ -167,43 +164,39 @@ def _names(nodes: Mapping[Any, Mapping[str, Any]], where: str, *, labelled: bool
 
 
 def _values(
-    edge: Mapping[str, Any], ends: list[Mapping[str, Any]], usual: Mapping[str, Any], where: str, told: list[str]
+    edge: Mapping[str, Any],
+    ends: tuple[Mapping[str, Any], ...],
+    usual: Mapping[str, Any],
+    where: str,
+    guessed: dict[str, None],
 ) -> dict[str, object]:
     """Returns the values of a link, under the names that a mapping has."""
     values: dict[str, Any] = {key: edge[key] for key in OF_LINKS if key in edge}
     if edge.get(SPEED) is not None and not CAPACITY_KEYS.keys() & values.keys():
-        values["capacity"] = check_number(f"{where}: {SPEED}", _number(edge[SPEED]), above=0.0) / BITS_PER_BYTE
-        _once(told, f"guessed: {SPEED} is the capacity of a link in bit/s")
+        values["capacity"] = check_number(f"{where}: {SPEED}", edge[SPEED], above=0.0) / BITS_PER_BYTE
+        guessed[SPEED_GUESSED] = None
     if not DELAY_KEYS.keys() & {**usual, **values}.keys() and all(name in end for end in ends for name in COORDINATES):
         values["delay"] = _delay(ends, where)
-        way = "light in fibre (2/3 of its speed in vacuum) along the great circle between coordinates"
-        _once(told, f"guessed: links without a delay have that of {way}")
+        guessed[DELAY_GUESSED] = None
     return values
 
 
-def _delay(ends: list[Mapping[str, Any]], where: str) -> float:
+def _delay(ends: tuple[Mapping[str, Any], ...], where: str) -> float:
     """Returns the delay in s between two places, in whole ns: the last bits of sines differ between processors."""
     places = []
     for end in ends:
         for name, most in COORDINATES.items():
-            degrees = check_number(f"{where}: {name}", _number(end[name]))
+            degrees = check_number(f"{where}: {name}", end[name])
             if abs(degrees) > most:
                 raise ConfigError(f"{where}: {name} is {degrees}: it must be from {-most:g} to {most:g} degrees")
             places.append(math.radians(degrees))
     north, east, other_north, other_east = places
-    haversine = math.sin((north - other_north) / 2) ** 2  # noqa: TID251 - rounded to ns below
-    part = math.cos(north) * math.cos(other_north)  # noqa: TID251 - rounded to ns below
-    haversine += part * math.sin((east - other_east) / 2) ** 2  # noqa: TID251 - rounded to ns below
+    halves = (north - other_north) / 2, (east - other_east) / 2
+    north_half, east_half = map(math.sin, halves)  # noqa: TID251 - rounded to ns below
+    round_half = math.cos(north) * math.cos(other_north) * east_half  # noqa: TID251 - rounded to ns below
+    haversine = north_half * north_half + round_half * east_half
     distance = 2 * EARTH_RADIUS * math.asin(min(1.0, math.sqrt(haversine)))
     return round(distance / FIBRE_SPEED * NANOSECONDS) / NANOSECONDS
-
-
-def _number(value: object) -> object:
-    """Turns text into the number that it is, if any: attributes without a type are text."""
-    try:
-        return float(value) if isinstance(value, str) else value
-    except ValueError:
-        return value
 
 
 def _cables(links: list[dict[str, Any]], where: str) -> list[dict[str, Any]]:
@@ -241,21 +234,22 @@ def _access_links(
     return [{"ends": [end.format(host) for end in way], **value, "delay": 0.0} for host in hosts for way in ways]
 
 
-def _tell_ignored(graph: Graph, told: list[str], *, labelled: bool) -> None:
+def _tell_ignored(
+    nodes: Iterable[Mapping[str, Any]],
+    edges: Iterable[Mapping[str, Any]],
+    graph: Mapping[str, Any],
+    told: list[str],
+    *,
+    labelled: bool,
+) -> None:
     """Tells the attributes that are not read."""
-    nodes, edges = ([data for *_, data in each(data=True)] for each in (graph.nodes, graph.edges))
     of_nodes = ("host", *COORDINATES, *["label"] * labelled)
     for what, found, read in (
         ("nodes", nodes, of_nodes),
         ("edges", edges, (*OF_LINKS, SPEED)),
-        ("the graph", [graph.graph], OF_LINKS),
+        ("the graph", [graph], OF_LINKS),
     ):
         names = list(dict.fromkeys(str(key) for data in found for key in data if key not in (*read, *UNNAMED)))
         if names:
             more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
             told.append(f"ignored: attributes of {what}: {', '.join(names[:NAMES_SHOWN])}{more}")
-
-
-def _once(told: list[str], sentence: str) -> None:
-    if sentence not in told:
-        told.append(sentence)

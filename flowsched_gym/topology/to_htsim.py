@@ -54,7 +54,7 @@ def _text(topology: Topology) -> str:
         down = [link for link in out[node] if ends[link] in below]
         tier = {SPEED: round(topology.capacity[up[0]] / GBPS)}
         tier |= {"Downlink_Latency_ns": round(topology.delay[up[0]] * PER_NANOSECOND), "Radix_Down": len(down)}
-        tiers.append({**tier, "Bundle": sum(ends[link] == node for link in up)})
+        tiers.append({**tier, "Bundle": [ends[link] for link in up].count(node)})
         up = [link for link in out[node] if ends[link] not in below]
         if up:
             tiers[-1]["Radix_Up"] = len(up)

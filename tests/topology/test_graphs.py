@@ -148,7 +148,7 @@ def test_what_is_not_allowed_of_a_graph_is_named() -> None:
         (changed(LinkSpeedRaw="fast"), "LinkSpeedRaw is 'fast': it must be a finite number > 0"),
         (changed(capacity=-1), "capacity is -1: it must be a finite number > 0"),
         (far, "Latitude is 91.0: it must be from -90 to 90 degrees"),
-        (changed(), "node a: it has the attribute host: hosts beside nodes are for graphs without"),
+        (changed(), "node a has the attribute host: hosts beside nodes are for graphs without"),
     ):
         with pytest.raises(ConfigError, match=message):
             import_network(graph, hosts="beside")
