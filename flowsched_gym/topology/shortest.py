@@ -17,6 +17,10 @@ MOST_HOSTS: Final = 4_096
 """Hosts of a network at most; an entry of the path table for each pair of so many takes 0.13 GB."""
 MOST_PATHS: Final = 8_000_000
 """Rows of a path table at most: so many take a minute to list, and 1 GB."""
+MOST_OF_PAIR: Final = 100_000
+"""Paths of a pair of hosts at most."""
+MOST_KEPT: Final = 1_000_000
+"""Paths between switches that are remembered for the next pairs at most."""
 Pairs = tuple[IntArray, IntArray]
 """Sources and destinations of flows, (num_flows,) each."""
 
@@ -43,6 +47,7 @@ class ShortestPaths:
         self._last = {host: self._only(set(self._into.get(host, ())), host) for host in hosts}
         self._near: dict[str, dict[str, tuple[int, int]]] = {}
         self._listed: dict[tuple[str, str], list[list[int]]] = {}
+        self._kept = 0
 
     def _only(self, beside: set[str], host: str) -> str:
         """Returns the switch that all paths of a host take, or the host itself."""
@@ -52,13 +57,19 @@ class ShortestPaths:
         """Lists the paths of a pair, as links; from a host to itself: out and back.
 
         Raises:
-            ConfigError: There is none.
+            ConfigError: There is none, or there are more than ``MOST_OF_PAIR``.
         """
         if source == target:
             return [[*self._up[source][:1], *self._down[source][:1]]]
         first, last = self._first[source], self._last[target]
         if first not in self._nodes_near(last):
             raise self._none(source, target)
+        ways = self._near[last][first][1]
+        if ways > MOST_OF_PAIR:
+            raise ConfigError(
+                f"network {self._name} has {ways} shortest paths from host {source} to host {target}: at most "
+                f"{MOST_OF_PAIR} are allowed"
+            )
         ups = [[]] if first == source else [[link] for link in self._up[source]]
         downs = [[]] if last == target else [[link] for link in self._down[target]]
         return [[*up, *middle, *down] for up in ups for middle in self._between(first, last) for down in downs]
@@ -117,6 +128,10 @@ class ShortestPaths:
             for rest in self._between(after, target)
         ]
         if node not in self._hosts and target not in self._hosts:
+            self._kept += len(paths)
+            if self._kept > MOST_KEPT:
+                self._listed.clear()
+                self._kept = len(paths)
             self._listed[node, target] = paths
         return paths
 

@@ -221,6 +221,16 @@ def test_thousands_of_hosts_can_be_replayed() -> None:
         read_network(racks_of(4097, 1))
 
 
+def test_a_pair_with_too_many_paths_is_refused_before_they_are_listed() -> None:
+    hops = [{"ends": [f"s{hop}", f"s{hop + 1}"]} for hop in range(40) for _ in range(2)]
+    chain = {"hosts": ["a", "b"], "links": [{"ends": ["a", "s0"]}, *hops, {"ends": ["s40", "b"]}]}
+    flows = {"flow_id": [0], "source": [0], "destination": [1], "size_bytes": [1e6], "arrival_s": [0.0]}
+    with pytest.raises(ConfigError, match=f"has {2**40} shortest paths from host a to host b: at most 100000"):
+        flowsched_gym.replay(flows, discipline="ps", topology=chain)
+    with pytest.raises(ConfigError, match="more than 8000000 shortest paths between all hosts"):
+        make_topology(chain, num_hosts=2)
+
+
 def changed(**changes: object) -> dict:
     return {**RACKS, **changes}
 
