@@ -26,6 +26,8 @@ MOST_SWITCH_HOSTS: Final = MOST_HOSTS
 MOST_PLANES: Final = 64
 MOST_ARITY: Final = 24
 """Ports of a switch of a fat-tree, which then has 3,456 hosts."""
+MOST_ARITY_OF_ALL: Final = 12
+"""The same where the paths of all pairs of hosts are needed: 432 hosts."""
 RACKS: Final = 3
 HOSTS_PER_RACK: Final = 3
 TOPOLOGIES: Final = {
