@@ -30,7 +30,17 @@ from flowsched_gym.flows.metrics import summary
 from flowsched_gym.fluid import Records
 from flowsched_gym.fluid.disciplines import DISCIPLINES
 from flowsched_gym.packets.state import PacketTrace
-from flowsched_gym.topology import DEFAULT_CAPACITY, is_own_network, make_topology, read_network, write_hpcc_network
+from flowsched_gym.topology import (
+    DEFAULT_CAPACITY,
+    OwnNetwork,
+    import_network,
+    is_own_network,
+    make_topology,
+    read_network,
+    write_hpcc_network,
+    write_htsim_network,
+    write_network,
+)
 from flowsched_gym.workload import Workload
 from flowsched_gym.workload.flow_file import TableColumn, flow_columns, write_table
 from flowsched_gym.workload.imported import import_flows, write_sizes
@@ -92,8 +102,7 @@ def run_import_flows(options: argparse.Namespace) -> None:
         begin = datetime.fromtimestamp(imported.begin, UTC)
         print(f"0 s is {begin:%Y-%m-%d %H:%M:%S.%f}, as the file has it")
     shown = [f"{number % hosts} {address}" for number, address in enumerate(addresses[:ADDRESSES_SHOWN])]
-    more = f", and {len(addresses) - len(shown)} more (--json has all)" if len(addresses) > len(shown) else ""
-    print(f"hosts: {', '.join(shown)}{more}")
+    print(f"hosts: {', '.join(shown)}{_more(len(addresses))}")
     for sentence in imported.guessed:
         print(f"guessed: {sentence}")
     for reason, count in imported.left_out.items():
@@ -110,51 +119,77 @@ def run_export(options: argparse.Namespace) -> None:
         raise ConfigError(f"--out and --topology-out are both {options.out}: two files are needed")
     if (options.topology_out is None) != (options.topology is None):
         raise ConfigError("--topology and --topology-out belong together: give both or none")
-    if options.topology_out is not None and options.to != "hpcc":
-        raise ConfigError("--topology-out is given: htsim has no such file, only hpcc has")
     workload = _read_flows(options)
     with ExitStack() as all_or_nothing:
         temporary = [all_or_nothing.enter_context(replace_when_written(each)) for each in targets]
-        if options.to == "hpcc":
-            write_hpcc(workload, temporary[0])
-        else:
-            write_cm(workload, temporary[0], num_hosts=options.hosts or 0)
+        hosts, to_hpcc = max(workload.num_hosts, options.hosts or 0), options.format == "hpcc"
         if options.topology_out is not None:
             capacity = DEFAULT_CAPACITY if options.link_gbps is None else gbps_to_capacity(options.link_gbps)
-            hosts = max(workload.num_hosts, options.hosts or 0)
             topology = make_topology(options.topology, num_hosts=hosts, capacity=capacity, delay=options.delay)
-            write_hpcc_network(topology, temporary[1])
+            (write_hpcc_network if to_hpcc else write_htsim_network)(topology, temporary[1])
+            hosts = topology.num_hosts
+        if to_hpcc:
+            write_hpcc(workload, temporary[0])
+        else:
+            write_cm(workload, temporary[0], num_hosts=hosts)
     print(f"{options.out}: {workload.num_flows} flows between {workload.num_hosts} hosts")
     if options.topology_out is not None:
         print(f"{options.topology_out}: {topology.num_hosts} hosts; host i is node i")
 
 
+def run_import_network(options: argparse.Namespace) -> None:
+    """Makes a network file of another program's, and tells what was guessed and ignored."""
+    check_target(options.out)
+    how = {"format": options.format, "hosts": options.hosts, "undirected": options.undirected}
+    network, told = import_network(options.file, **how)
+    facts = _facts(network)
+    write_network(network, options.out)
+    without = {what: sum(getattr(each, what) is None for each in network.cables) for what in ("capacity", "delay")}
+    if options.json:
+        print_json({**facts, "name": network.name, "host_names": network.hosts, "without": without, "told": told})
+        return
+    _print_network(options.out, network, facts)
+    for what, count in without.items():
+        if count:
+            print(f"without a {what}: {count} of {len(network.cables)} cables, which get the usual one of each command")
+    for sentence in told:
+        print(sentence)
+
+
 def run_network(options: argparse.Namespace) -> None:
     """Checks a network file, tells what it has, and draws it."""
     network = read_network(options.file).filled(capacity=DEFAULT_CAPACITY, delay=0.0)
-    topology = make_topology(network, num_hosts=2)
+    facts = _facts(network)
     if options.plot is not None:
         plot_network(network, options.plot)
-    links = np.diff(topology.path_start)
-    facts = {
-        "hosts": len(network.hosts),
-        "switches": len({end for each in network.cables for end in each.ends} - set(network.hosts)),
-        "links": topology.num_links,
-        "paths": len(topology.path_start) - 1,
-        "longest_path": int(links.max()),
-        "smallest_capacity": float(topology.capacity.min()),
-        "largest_capacity": float(topology.capacity.max()),
-    }
     if options.json:
-        print_json({**facts, "name": network.name, "host_names": network.hosts, "link_names": topology.link_names})
+        print_json({**facts, "name": network.name, "host_names": network.hosts, "link_names": network.link_names})
         return
-    rates = [f"{GBPS * facts[name]:g}" for name in ("smallest_capacity", "largest_capacity")]
+    _print_network(options.file, network, facts)
+
+
+def _facts(network: OwnNetwork) -> dict[str, Any]:
+    """Checks that hosts reach each other, and sums a network up."""
+    given = [each.capacity for each in network.cables if each.capacity is not None]
+    smallest, largest = min(given, default=None), max(given, default=None)
+    return {**network.facts(), "smallest_capacity": smallest, "largest_capacity": largest}
+
+
+def _print_network(path: str, network: OwnNetwork, facts: Mapping[str, Any]) -> None:
+    values = (facts["smallest_capacity"], facts["largest_capacity"])
+    rates = dict.fromkeys(f"{GBPS * each:g}" for each in values if each is not None)
+    of_rates = f" of {' to '.join(rates)} Gbps" if rates else ""
     print(
-        f"{options.file}: {facts['hosts']} hosts, {facts['switches']} switches, {facts['links']} links (each direction "
-        f"counted) of {' to '.join(dict.fromkeys(rates))} Gbps, {facts['paths']} shortest paths of at most "
+        f"{path}: {facts['hosts']} hosts, {facts['switches']} switches, {facts['links']} links (each direction counted)"
+        f"{of_rates}, {facts['paths']} shortest paths of at most "
         f"{facts['longest_path']} links"
     )
-    print(f"hosts: {', '.join(f'{number} {name}' for number, name in enumerate(network.hosts))}")
+    shown = [f"{number} {name}" for number, name in enumerate(network.hosts[:ADDRESSES_SHOWN])]
+    print(f"hosts: {', '.join(shown)}{_more(len(network.hosts))}")
+
+
+def _more(count: int) -> str:
+    return f", and {count - ADDRESSES_SHOWN} more (--json has all)" if count > ADDRESSES_SHOWN else ""
 
 
 def run_replay(options: argparse.Namespace) -> None:

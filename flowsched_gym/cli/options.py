@@ -50,12 +50,12 @@ def _add_workload(parser: argparse.ArgumentParser) -> None:
 def _add_import_flows(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "nfdump: output of nfdump -o csv or -o long. zeek: conn.log, with #fields or as JSON. pcap: pcap or pcapng. "
-        "hpcc: flow.txt of HPCC's ns-3. htsim: connection matrix (.cm). coflows: trace of the coflow benchmark. "
+        "hpcc: flow.txt of HPCC's ns-3. htsim: connection matrix (.cm). coflow: trace of the coflow benchmark. "
         "Prints assumptions and skipped records. Next steps: docs/own-traffic.md."
     )
     add = parser.add_argument
     add("file", metavar="FILE", help="flow records, packet capture, or flows of a simulator")
-    formats = "nfdump, zeek, pcap, hpcc, htsim or coflows (default: recognised by how the file begins)"
+    formats = "nfdump, zeek, pcap, hpcc, htsim or coflow (default: recognised by how the file begins)"
     add("--format", metavar="NAME", help=formats)
     add("--out", required=True, metavar="FILE", help="flow file to write (.csv or .parquet)")
     add("--sizes", metavar="FILE", help="file for the size distribution of the flows (.csv), for use in workloads")
@@ -66,17 +66,32 @@ def _add_import_flows(parser: argparse.ArgumentParser) -> None:
     add_json(parser, "the summary")
 
 
+def _add_import_network(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = (
+        "graphml: with hosts marked, or of the Topology Zoo. hpcc: topology.txt of HPCC's ns-3. htsim: .topo. json: "
+        "node-link mapping of networkx. Prints what was guessed and ignored. --topology also reads such files as they "
+        "are; --hosts and --undirected are for graphs: docs/networks.md."
+    )
+    add = parser.add_argument
+    add("file", metavar="FILE", help="network file of another program")
+    add("--format", metavar="NAME", help="graphml, hpcc, htsim or json (default: by the extension)")
+    add("--out", required=True, metavar="FILE", help="network file to write (.yaml or .json), for --topology")
+    add("--hosts", metavar="beside", help="beside: add a host beside each node of a graph without hosts")
+    add("--undirected", **FLAG, help="take the edges of a directed graph as cables with both directions")
+    add_json(parser, "the summary")
+
+
 def _add_export(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
-        "hpcc: flow.txt and topology.txt of HPCC's ns-3. htsim: connection matrix (.cm). Warns of what has no place in "
-        "the file. `flowsched import-flows` reads the flows back, `--topology topology.txt` the network."
+        "hpcc: flow.txt and topology.txt of HPCC's ns-3. htsim: connection matrix (.cm) and .topo. Warns of what has "
+        "no place in the file. `flowsched import-flows` reads the flows back, `flowsched import-network` the network."
     )
     _add_flows(parser)
     add = parser.add_argument
-    add("--to", required=True, choices=("hpcc", "htsim"), help="simulator for which the files are")
+    add("--format", required=True, choices=("hpcc", "htsim"), help="simulator for which the files are")
     add("--out", required=True, metavar="FILE", help="file of flows to write (flow.txt, .cm)")
-    add("--topology", metavar="NAME", help="name of the topology or network file (.graphml, .yaml, .txt)")
-    add("--topology-out", metavar="FILE", help="file of the topology to write (topology.txt)")
+    add("--topology", metavar="NAME", help="name of the topology or network file")
+    add("--topology-out", metavar="FILE", help="file of the topology to write (topology.txt, .topo)")
     add("--hosts", type=positive_integer, metavar="N", help="number of hosts, if the topology does not fix it")
     add("--link-gbps", type=positive_number, metavar="G", help="capacity of links that have none of their own (1)")
     add("--delay", type=positive_number, default=1e-6, metavar="S", help="delay in s of such links (1e-6)")
@@ -105,7 +120,9 @@ def _add_network(parser: argparse.ArgumentParser) -> None:
         "Applies the checks of `--topology FILE` and `gym.make(..., topology=FILE)` and prints a summary. "
         "File format: docs/networks.md. Default capacity: 1 Gbps; default delay: 0."
     )
-    parser.add_argument("file", metavar="FILE", help="network file (.graphml, .yaml, or topology.txt of HPCC)")
+    parser.add_argument(
+        "file", metavar="FILE", help="network file (.graphml, .yaml, .json, or of HPCC (.txt) or htsim (.topo))"
+    )
     parser.add_argument("--plot", metavar="FILE", help="file for the picture (.png, .pdf, .svg, ...)")
     add_json(parser, "the summary")
 
@@ -225,7 +242,7 @@ def _add_flows(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_topology(parser: argparse.ArgumentParser, meaning: str) -> None:
-    own = f"{meaning} or network file (.graphml, .yaml, or topology.txt of HPCC) ({DEFAULT_TOPOLOGY})"
+    own = f"{meaning} or network file (.graphml, .yaml, .json, or of HPCC (.txt) or htsim (.topo)) ({DEFAULT_TOPOLOGY})"
     parser.add_argument("--topology", default=DEFAULT_TOPOLOGY, metavar="NAME", help=own)
     hosts = "number of hosts, if the topology does not fix it"
     parser.add_argument("--hosts", type=positive_integer, metavar="N", help=hosts)
@@ -262,6 +279,11 @@ COMMANDS: Final[Mapping[str, Command]] = {
         "convert flow records, a packet capture, coflows or a simulator's flows to a flow file",
         _add_import_flows,
         "flow_commands:run_import_flows",
+    ),
+    "import-network": Command(
+        "convert a graph or a simulator's network to a network file",
+        _add_import_network,
+        "flow_commands:run_import_network",
     ),
     "export": Command(
         "write flows and a network as files of HPCC's ns-3 or htsim", _add_export, "flow_commands:run_export"

@@ -157,7 +157,11 @@ def replay_packets(
     workload, start = given.on_clock()
     if not isinstance(topology, Topology):
         hosts = max(workload.num_hosts, 2) if num_hosts is None else num_hosts
-        topology = make_topology(topology, num_hosts=hosts, capacity=_capacity(capacity), delay=float(own.delay))
+        there, back = workload.source, workload.destination  # acknowledgements go back
+        pairs = np.concatenate([there, back]), np.concatenate([back, there])
+        topology = make_topology(
+            topology, num_hosts=hosts, capacity=_capacity(capacity), delay=float(own.delay), pairs=pairs
+        )
     if keep_trace and topology.num_hosts:
         raise ConfigError("keep_trace is True: a network has many ports, and no trace; leave it out")
     setup = PacketSetup(scheduler=rule, topology=topology, parameters=own, seed=check_seed(seed))

@@ -245,11 +245,11 @@ def _draw_network(network: OwnNetwork) -> "Figure":
         for index, node in enumerate(tier)
     }
     fastest = max(each.capacity or 0.0 for each in network.cables)
-    kinds: dict[tuple[float, float], float] = {}
+    delays: dict[float, list[float]] = {}
     for cable in network.cables:
         capacity, delay = cable.capacity or 0.0, cable.delay or 0.0
         width = max(WIDEST * capacity / fastest, NARROWEST)
-        kinds[capacity, delay] = width
+        delays.setdefault(capacity, []).append(delay / SECONDS_PER_MICROSECOND)
         (x, y), (to_x, to_y) = (place[end] for end in cable.ends)
         arrow = "-|>" if network.directed else "-"
         bend = "arc3,rad=0.2" if y == to_y else "arc3"  # a line between two of a tier would run through others
@@ -263,8 +263,10 @@ def _draw_network(network: OwnNetwork) -> "Figure":
                 label = f"{node}\n{network.hosts.index(node)}" if is_host else node
                 below: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "top"}
                 axes.annotate(label, place[node], (0, -8), color=INK, fontsize=LABEL_SIZE, **below)
-    for (capacity, delay), width in sorted(kinds.items()):
-        text = f"{capacity / BYTES_PER_SECOND_PER_GBPS:g} Gbps, {delay / SECONDS_PER_MICROSECOND:g} us"
+    for capacity, found in sorted(delays.items()):
+        width = max(WIDEST * capacity / fastest, NARROWEST)
+        span = " to ".join(dict.fromkeys(f"{each:g}" for each in (min(found), max(found))))
+        text = f"{capacity / BYTES_PER_SECOND_PER_GBPS:g} Gbps, {span} us"
         axes.plot([], [], color=FAINT, linewidth=width, label=text)
     axes.legend(loc="upper right", frameon=False, fontsize=LABEL_SIZE)
     axes.set(xlim=(0, 1), ylim=(-0.5, len(tiers) - 0.4))

@@ -111,7 +111,10 @@ def replay(
     if not isinstance(topology, Topology):
         hosts = max(workload.num_hosts, 2) if num_hosts is None else num_hosts
         each_link = _number("capacity", DEFAULT_CAPACITY if capacity is None else capacity)
-        topology = make_topology(topology, num_hosts=hosts, capacity=each_link, delay=_number("delay", delay))
+        pairs = workload.source, workload.destination
+        topology = make_topology(
+            topology, num_hosts=hosts, capacity=each_link, delay=_number("delay", delay), pairs=pairs
+        )
     elif capacity is not None or num_hosts is not None:
         raise ConfigError("capacity and num_hosts belong to a topology given by name, not to one built before")
     if not topology.num_cpus and (workload.has_cpu_work or cpus is not None):

@@ -12,8 +12,16 @@ from flowsched_gym.topology.fabrics import (
     tree9,
 )
 from flowsched_gym.topology.hpcc import NetworkFileWarning, write_hpcc_network
-from flowsched_gym.topology.own import OwnNetwork, TopologyLike, is_own_network, read_network
+from flowsched_gym.topology.own import (
+    OwnNetwork,
+    TopologyLike,
+    import_network,
+    is_own_network,
+    read_network,
+    write_network,
+)
 from flowsched_gym.topology.routing import DEFAULT_FLOWLET_GAP, ROUTINGS, Routing, RoutingKind, make_routing
+from flowsched_gym.topology.to_htsim import write_htsim_network
 from flowsched_gym.topology.topology import DEFAULT_CAPACITY, Topology, crossing_shares
 
 __all__ = [
@@ -32,6 +40,7 @@ __all__ = [
     "cpu_path",
     "crossing_shares",
     "fat_tree",
+    "import_network",
     "is_own_network",
     "leaf_spine",
     "machine_mix",
@@ -42,4 +51,6 @@ __all__ = [
     "read_network",
     "tree9",
     "write_hpcc_network",
+    "write_htsim_network",
+    "write_network",
 ]

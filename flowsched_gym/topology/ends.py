@@ -1,7 +1,8 @@
 """The nodes that links join, which a topology does not name: a link ends where the next one of a path begins."""
 
+from collections import defaultdict
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -15,7 +16,8 @@ UNUSED: Final = -1
 def ends_of_links(topology: Topology) -> tuple[IntArray, IntArray]:
     """Returns the nodes at which links begin and end, (num_links,) each; hosts come first, other nodes as links do.
 
-    The path of a host to itself goes out and back, which joins both ways of a switch with one host.
+    The path of a host to itself goes out and back, which joins both ways of a switch with one host. Of a switch between
+    two others no path turns back: its two ways are joined because each leads back to where the other one comes from.
     """
     num_hosts, num_links = topology.num_hosts, topology.num_links
     begin, end = num_hosts, num_hosts + num_links
@@ -39,9 +41,25 @@ def ends_of_links(topology: Topology) -> tuple[IntArray, IntArray]:
             join(pair % num_hosts, end + links[-1])
             for before, after in pairwise(links):
                 join(end + before, begin + after)
+    used = np.unique(topology.path_links).tolist()
+    values = list(zip(topology.capacity.tolist(), topology.delay.tolist(), strict=True))
+    joined = True
+    while joined:
+        into, out = defaultdict[int, list[tuple[int, tuple[float, float]]]](list), defaultdict[int, list[Any]](list)
+        for link in used:
+            out[root(begin + link)].append((root(end + link), values[link]))
+            into[root(end + link)].append((root(begin + link), values[link]))
+        ways = {node: (tuple(sorted(into[node])), tuple(sorted(out[node]))) for node in [*into]}
+        waiting, joined = defaultdict[Any, list[int]](list), False
+        for node, (here, there) in ways.items():
+            if here != there and waiting[there, here]:
+                join(node, waiting[there, here].pop(0))
+                joined = True
+            elif here != there:
+                waiting[here, there].append(node)
     number = {host: host for host in range(num_hosts)}
     ends = np.full((2, num_links), UNUSED)
-    for link in np.unique(topology.path_links).tolist():
+    for link in used:
         for way, place in enumerate((begin + link, end + link)):
             ends[way, link] = number.setdefault(root(place), len(number))
     return ends[0], ends[1]

@@ -16,19 +16,18 @@ from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.checks import check_between, check_choice, check_integer
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.topology.own import TopologyLike, is_own_network, read_network
+from flowsched_gym.topology.shortest import MOST_HOSTS, Pairs, check_paths, path_table
 from flowsched_gym.topology.topology import DEFAULT_CAPACITY, Topology
 
 PerLink = float | FloatArray
 
-MOST_SWITCH_HOSTS: Final = 4096
+MOST_SWITCH_HOSTS: Final = MOST_HOSTS
 """Hosts of a big switch; its path table, of one row for each pair, then takes 0.4 GB."""
-MOST_FABRIC_HOSTS: Final = 512
-"""Hosts of a fabric with several paths for each pair."""
-MOST_PATHS: Final = 8_000_000
-"""Rows of a path table at most; so many take a minute to list."""
 MOST_PLANES: Final = 64
-MOST_ARITY: Final = 12
-"""Ports of a switch of a fat-tree, which then has 432 hosts; two more, and it has more than ``MOST_FABRIC_HOSTS``."""
+MOST_ARITY: Final = 24
+"""Ports of a switch of a fat-tree, which then has 3,456 hosts."""
+MOST_ARITY_OF_ALL: Final = 12
+"""The same where the paths of all pairs of hosts are needed: 432 hosts."""
 RACKS: Final = 3
 HOSTS_PER_RACK: Final = 3
 TOPOLOGIES: Final = {
@@ -43,16 +42,23 @@ TOPOLOGIES: Final = {
 HOSTS_PER_LEAF: Final = 16
 NUM_SPINES: Final = 4
 SMALLEST_ARITY: Final = 4
-MOST_HOSTS: Final = {
+MOST_HOSTS_OF: Final = {
     "big-switch": MOST_SWITCH_HOSTS,
-    "leaf-spine": MOST_FABRIC_HOSTS,
+    "leaf-spine": MOST_HOSTS,
     "fat-tree": MOST_ARITY * MOST_ARITY * MOST_ARITY // 4,
-    "multi-plane": MOST_FABRIC_HOSTS,
+    "multi-plane": MOST_HOSTS,
 }
 """Hosts of each topology at most; ``one-link`` has room for any number, and ``tree9`` says itself how many it has."""
 
 
-def make_topology(name: TopologyLike, *, num_hosts: int, capacity: float | None = None, delay: float = 0.0) -> Topology:
+def make_topology(
+    name: TopologyLike,
+    *,
+    num_hosts: int,
+    capacity: float | None = None,
+    delay: float = 0.0,
+    pairs: Pairs | None = None,
+) -> Topology:
     """Builds a topology by name, or the network of a file, graph or mapping (``topology.own``).
 
     Args:
@@ -61,6 +67,8 @@ def make_topology(name: TopologyLike, *, num_hosts: int, capacity: float | None 
         num_hosts: Hosts that it must have at least; ``one-link`` has room for any, ``tree9`` for nine.
         capacity: Capacity of every link in B/s, of a file's links those that give none; ``None`` for 1 Gbps.
         delay: Propagation delay of every link in s, of a file's links those that give none.
+        pairs: Sources and destinations of the flows that it is for, (num_flows,) int64 each: only these pairs then
+            have paths, so that large networks have room. ``None``: all pairs.
 
     Raises:
         ConfigError: There is no such topology, or something of it is not allowed.
@@ -70,10 +78,10 @@ def make_topology(name: TopologyLike, *, num_hosts: int, capacity: float | None 
         own, usual = read_network(name), DEFAULT_CAPACITY if capacity is None else capacity
         if len(own.hosts) < num_hosts:
             raise ConfigError(f"network {own.name} has {len(own.hosts)} hosts: {shown(num_hosts)} are needed")
-        return own.topology(capacity=usual, delay=delay)
+        return own.topology(capacity=usual, delay=delay, pairs=pairs)
     check_choice("topology", name, TOPOLOGIES)
-    if name in MOST_HOSTS:
-        num_hosts = check_between(f"topology {name}: num_hosts", num_hosts, 1, MOST_HOSTS[name])
+    if name in MOST_HOSTS_OF:
+        num_hosts = check_between(f"topology {name}: num_hosts", num_hosts, 1, MOST_HOSTS_OF[name])
     else:
         num_hosts = check_integer(f"topology {name}: num_hosts", num_hosts, at_least=1, below=math.inf)
     links: dict[str, Any] = {"capacity": DEFAULT_CAPACITY if capacity is None else capacity, "delay": delay}
@@ -82,18 +90,20 @@ def make_topology(name: TopologyLike, *, num_hosts: int, capacity: float | None 
     if name == "big-switch":
         return big_switch(num_hosts=num_hosts, **links)
     if name == "multi-plane":
-        return multi_plane(num_hosts=num_hosts, **links)
+        return multi_plane(num_hosts=num_hosts, pairs=pairs, **links)
     if name == "tree9":
         if num_hosts > RACKS * HOSTS_PER_RACK:
             raise ConfigError(f"topology tree9: num_hosts is {shown(num_hosts)}: it has {RACKS * HOSTS_PER_RACK}")
         return tree9(**links)
     if name == "leaf-spine":
         hosts = min(HOSTS_PER_LEAF, num_hosts)
-        return leaf_spine(num_leaves=-(-num_hosts // hosts), num_spines=NUM_SPINES, hosts_per_leaf=hosts, **links)
+        return leaf_spine(
+            num_leaves=-(-num_hosts // hosts), num_spines=NUM_SPINES, hosts_per_leaf=hosts, pairs=pairs, **links
+        )
     arity = SMALLEST_ARITY
     while arity * arity * arity // 4 < num_hosts:
         arity += 2
-    return fat_tree(arity=arity, **links)
+    return fat_tree(arity=arity, pairs=pairs, **links)
 
 
 def one_link(*, capacity: PerLink = DEFAULT_CAPACITY, delay: PerLink = 0.0) -> Topology:
@@ -128,7 +138,12 @@ def big_switch(*, num_hosts: int, capacity: PerLink = DEFAULT_CAPACITY, delay: P
 
 
 def multi_plane(
-    *, num_hosts: int, num_planes: int = 3, capacity: PerLink = DEFAULT_CAPACITY, delay: PerLink = 0.0
+    *,
+    num_hosts: int,
+    num_planes: int = 3,
+    capacity: PerLink = DEFAULT_CAPACITY,
+    delay: PerLink = 0.0,
+    pairs: Pairs | None = None,
 ) -> Topology:
     """Builds several non-blocking switches, the planes, each host with one full-duplex link to every one of them.
 
@@ -136,16 +151,15 @@ def multi_plane(
     is that through plane p. The links of plane p are those of a big switch, numbered from ``2 * num_hosts * p``. There
     are at least two hosts and one plane.
     """
-    num_hosts = check_between("topology multi-plane: num_hosts", num_hosts, 2, MOST_FABRIC_HOSTS)
-    most_planes = min(MOST_PLANES, MOST_PATHS // (num_hosts * num_hosts))
-    num_planes = check_between("topology multi-plane: num_planes", num_planes, 1, most_planes)
+    num_hosts = check_between("topology multi-plane: num_hosts", num_hosts, 2, MOST_HOSTS)
+    num_planes = check_between("topology multi-plane: num_planes", num_planes, 1, MOST_PLANES)
 
     def paths(source: int, destination: int) -> list[list[int]]:
         first_links = range(0, 2 * num_hosts * num_planes, 2 * num_hosts)
         return [[first + source, first + num_hosts + destination] for first in first_links]
 
     names = [f"{link} plane {plane}" for plane in range(num_planes) for link in _host_links(num_hosts)]
-    return _build("multi-plane", num_hosts, tuple(names), paths, capacity, delay)
+    return _build("multi-plane", num_hosts, tuple(names), paths, capacity, delay, pairs, num_planes)
 
 
 def tree9(*, capacity: PerLink = DEFAULT_CAPACITY, delay: PerLink = 0.0) -> Topology:
@@ -166,19 +180,24 @@ def tree9(*, capacity: PerLink = DEFAULT_CAPACITY, delay: PerLink = 0.0) -> Topo
 
 
 def leaf_spine(
-    *, num_leaves: int, num_spines: int, hosts_per_leaf: int, capacity: PerLink = DEFAULT_CAPACITY, delay: PerLink = 0.0
+    *,
+    num_leaves: int,
+    num_spines: int,
+    hosts_per_leaf: int,
+    capacity: PerLink = DEFAULT_CAPACITY,
+    delay: PerLink = 0.0,
+    pairs: Pairs | None = None,
 ) -> Topology:
     """Builds leaves of hosts, each leaf joined to every spine; a path for each spine between hosts of two leaves.
 
     Hosts are numbered leaf by leaf. There is at least one of each.
     """
     num_leaves, num_spines, hosts_per_leaf = (
-        check_between(f"topology leaf-spine: {name}", value, 1, MOST_FABRIC_HOSTS)
+        check_between(f"topology leaf-spine: {name}", value, 1, MOST_HOSTS)
         for name, value in (("num_leaves", num_leaves), ("num_spines", num_spines), ("hosts_per_leaf", hosts_per_leaf))
     )
     hosts = num_leaves * hosts_per_leaf
-    check_between("topology leaf-spine: the number of hosts", hosts, 1, MOST_FABRIC_HOSTS)
-    check_between("topology leaf-spine: num_spines", num_spines, 1, MOST_PATHS // (hosts * hosts))
+    check_between("topology leaf-spine: the number of hosts", hosts, 1, MOST_HOSTS)
     up, down = 2 * hosts, 2 * hosts + num_leaves * num_spines
 
     def paths(source: int, destination: int) -> list[list[int]]:
@@ -196,10 +215,12 @@ def leaf_spine(
         for leaf in range(num_leaves)
         for spine in range(num_spines)
     ]
-    return _build("leaf-spine", hosts, (*_host_links(hosts), *names), paths, capacity, delay)
+    return _build("leaf-spine", hosts, (*_host_links(hosts), *names), paths, capacity, delay, pairs, num_spines)
 
 
-def fat_tree(*, arity: int = 4, capacity: PerLink = DEFAULT_CAPACITY, delay: PerLink = 0.0) -> Topology:
+def fat_tree(
+    *, arity: int = 4, capacity: PerLink = DEFAULT_CAPACITY, delay: PerLink = 0.0, pairs: Pairs | None = None
+) -> Topology:
     """Builds a k-ary fat-tree of k**3 / 4 hosts (Al-Fares et al., SIGCOMM 2008); k = 4: 16 hosts, 20 switches.
 
     The arity k, the ports of a switch, is even and at least 2.
@@ -235,7 +256,7 @@ def fat_tree(*, arity: int = 4, capacity: PerLink = DEFAULT_CAPACITY, delay: Per
         for switch in range(arity * half)
         for port in range(half)
     ]
-    return _build("fat-tree", hosts, (*_host_links(hosts), *names), paths, capacity, delay)
+    return _build("fat-tree", hosts, (*_host_links(hosts), *names), paths, capacity, delay, pairs, half * half)
 
 
 def _build(
@@ -245,23 +266,21 @@ def _build(
     paths: Callable[[int, int], list[list[int]]],
     capacity: PerLink,
     delay: PerLink,
+    pairs: Pairs | None = None,
+    most_paths: int = 1,
 ) -> Topology:
-    path_start, path_links, pair_start = [0], [], [0]
-    for source in range(num_hosts):
-        for destination in range(num_hosts):
-            for links in paths(source, destination):
-                path_links.extend(links)
-                path_start.append(len(path_links))
-            pair_start.append(len(path_start) - 1)
+    """Builds a topology of paths by source and destination, at most so many for each pair."""
+    check_paths(name, num_hosts * num_hosts * most_paths if pairs is None else 0, pairs)
+    table = path_table(name, num_hosts, paths, pairs)
     return Topology(
         name=name,
         num_hosts=num_hosts,
         capacity=_per_link(capacity, len(link_names)),
         delay=_per_link(delay, len(link_names)),
         link_names=link_names,
-        path_start=np.array(path_start),
-        path_links=np.array(path_links),
-        pair_start=np.array(pair_start),
+        path_start=table[0],
+        path_links=table[1],
+        pair_start=table[2],
     )
 
 

@@ -21,7 +21,7 @@ from flowsched_gym.topology.topology import Topology
 
 BITS_PER_BYTE: Final = 8
 PREFIXES: Final = {"": 0, "K": 3, "k": 3, "M": 6, "G": 9, "T": 12}
-RATE: Final = re.compile(r"(\d+\.?\d{0,30}|\.\d{1,30})([KkMGT]?)(bps|b/s|Bps|B/s)", re.ASCII)
+RATE: Final = re.compile(r"(\d+\.?\d{0,30}|\.\d{1,30})(?:([KkMGT]?)(bps|b/s|Bps|B/s))?", re.ASCII)
 DELAY: Final = re.compile(r"(\d+\.?\d{0,30}|\.\d{1,30})(s|ms|us|ns|ps)", re.ASCII)
 DELAY_DIGITS: Final = {"s": 0, "ms": -3, "us": -6, "ns": -9, "ps": -12}
 SHARE: Final = re.compile(r"0?\.\d{1,30}|[01]\.?|[01]\.\d{1,30}|\d(\.\d{1,30})?[eE]-\d{1,3}", re.ASCII)
@@ -34,14 +34,11 @@ class NetworkFileWarning(FlowSchedWarning):
     """Something of a network file is ignored, or has no place in one that is written."""
 
 
-def read_hpcc_network(path: Path) -> dict[str, object]:
+def read_hpcc_network(path: Path, told: list[str]) -> dict[str, object]:
     """Reads a file as the mapping that describes the same network (``topology.own``); hosts are called as their nodes.
 
     Raises:
         ConfigError: Something in the file is not allowed; the message names the line, the value and what is allowed.
-
-    Warns:
-        NetworkFileWarning: Error rates are ignored, or hosts have other numbers than their nodes.
     """
     try:
         lines = enumerate(path.read_text(encoding="utf-8-sig").splitlines(), start=1)
@@ -65,7 +62,7 @@ def read_hpcc_network(path: Path) -> dict[str, object]:
             raise ConfigError(f"{at} must have the switches, {num_switches} of them, each once: {count}")
         switches |= found
     links: list[dict[str, object]] = []
-    lossy = 0
+    lossy = plain = 0
     for _ in range(num_links):
         at, words = next(filled, (at, []))
         if not words:
@@ -82,18 +79,18 @@ def read_hpcc_network(path: Path) -> dict[str, object]:
         if SHARE.fullmatch(words[4]) is None or float(words[4]) > 1:
             raise ConfigError(f"{at}: the error rate is {shown(words[4])}: it must be a share from 0 to 1")
         lossy += float(words[4]) > 0
-        bits = Decimal(rate[1]).scaleb(PREFIXES[rate[2]])
-        capacity = float(bits if rate[3].startswith("B") else bits / BITS_PER_BYTE)
+        plain += rate[3] is None
+        bits = Decimal(rate[1]).scaleb(PREFIXES[rate[2] or ""])
+        capacity = float(bits if rate[3] and rate[3].startswith("B") else bits / BITS_PER_BYTE)
         seconds = float(Decimal(delay[1]).scaleb(DELAY_DIGITS[delay[2]]))
         links.append({"ends": ends, "capacity": capacity, "delay": seconds})
     hosts = [str(node) for node in range(nodes) if str(node) not in switches]
-    ignored = [f"error rates of {lossy} links are ignored: links here lose nothing"] * (lossy > 0)
+    told += [f"ignored: error rates of {lossy} links: links here lose nothing"] * (lossy > 0)
+    told += [f"guessed: rates of {plain} links, which have no unit, are in bit/s, as in ns-3"] * (plain > 0)
     if hosts and hosts[-1] != str(len(hosts) - 1):
-        ignored.append("hosts have other numbers than their nodes: import flows with --topology and this file")
+        told.append("hosts have other numbers than their nodes: import flows with --topology and this file")
     if rest := len(list(filled)):
-        ignored.append(f"{rest} lines after the last link are ignored")
-    if ignored:
-        warnings.warn(NetworkFileWarning(f"{path}: {'; '.join(ignored)}"), stacklevel=3)
+        told.append(f"ignored: {rest} lines after the last link")
     return {"hosts": hosts, "links": links}
 
 

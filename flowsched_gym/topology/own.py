@@ -1,4 +1,4 @@
-"""Networks of one's own, from GraphML or a graph of networkx, HPCC's, YAML or a mapping: hosts, switches, links.
+"""Networks of one's own, from graphs, files of HPCC and htsim, YAML or a mapping: hosts, switches, links.
 
 A mapping, as YAML has it::
 
@@ -15,54 +15,48 @@ In a graph the nodes whose attribute ``host`` is true are the hosts, in the orde
 a name may end in a unit instead: ``capacity_gbps``, ``delay_ms``, ``delay_us``. The same names on the graph stand for
 edges that have none of their own.
 
-A file ``.txt`` is one of HPCC's (``topology.hpcc``).
+``topology.graphs`` says more of graphs. A file ``.txt`` is one of HPCC's (``topology.hpcc``), ``.topo`` of htsim
+(``topology.htsim``).
 
 Flows take the paths with the fewest links, all of them equal; hosts forward nothing.
 """
 
+import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+import warnings
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from os import PathLike, fsdecode
-from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol, TypeGuard, runtime_checkable
-from xml.etree import ElementTree
+from typing import Any, Final, NamedTuple, TypeGuard
 
 import numpy as np
 
 from flowsched_gym.core.arrays import is_sequence
-from flowsched_gym.core.checks import check_between, check_flag, check_number
-from flowsched_gym.core.errors import ConfigError, MissingDependencyError, listed, shown
-from flowsched_gym.core.files import open_to_read, read_yaml
-from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS, SECONDS_PER_MICROSECOND, SECONDS_PER_MILLISECOND
-from flowsched_gym.topology.hpcc import read_hpcc_network
+from flowsched_gym.core.checks import check_between, check_choice, check_flag, check_number
+from flowsched_gym.core.errors import ConfigError, listed, shown
+from flowsched_gym.core.files import open_to_read, read_json, read_yaml, replace_when_written
+from flowsched_gym.topology.graphs import (
+    CAPACITY_KEYS,
+    DELAY_KEYS,
+    EXTRA,
+    OF_LINKS,
+    Graph,
+    mapping_of,
+    read_graphml,
+    read_node_link,
+)
+from flowsched_gym.topology.hpcc import NetworkFileWarning, read_hpcc_network
+from flowsched_gym.topology.htsim import read_htsim_network
+from flowsched_gym.topology.shortest import MOST_HOSTS, Pairs, ShortestPaths, check_paths, path_table
 from flowsched_gym.topology.topology import Topology
 
-GRAPHML: Final = ".graphml"
-HPCC: Final = ".txt"
-SUFFIXES: Final = (GRAPHML, ".yaml", ".yml", HPCC)
+FORMATS: Final = {"graphml": ".graphml", "hpcc": ".txt", "htsim": ".topo", "json": ".json"}
+"""Formats of others, and the extension by which each is recognised; ``json``: a node-link mapping of networkx."""
+SUFFIXES: Final = (*FORMATS.values(), ".yaml", ".yml")
 """Extensions of network files."""
-EXTRA: Final = "networks"
-MOST_HOSTS: Final = 512
-"""Hosts of a network at most."""
-MOST_PATHS: Final = 2_000_000
-"""Paths of a network at most; listing so many takes seconds."""
-CAPACITY_KEYS: Final = {"capacity": 1.0, "capacity_gbps": BYTES_PER_SECOND_PER_GBPS}
-DELAY_KEYS: Final = {"delay": 1.0, "delay_ms": SECONDS_PER_MILLISECOND, "delay_us": SECONDS_PER_MICROSECOND}
-"""Names of a link's values, and what each is multiplied by to be in B/s and s."""
-OF_LINKS: Final = (*CAPACITY_KEYS, *DELAY_KEYS)
-TRUTHS: Final = {"true": True, "1": True, "false": False, "0": False}
-"""What the attribute ``host`` may be, as text in lower case."""
-
-
-@runtime_checkable
-class Graph(Protocol):
-    """What is read of a graph of networkx, directed or not, with parallel edges or without."""
-
-    graph: dict[str, Any]
-    nodes: Any
-    edges: Any
-    is_directed: Callable[[], bool]
+BESIDE: Final = "beside"
 
 
 class Cable(NamedTuple):
@@ -118,81 +112,65 @@ class OwnNetwork:
         ]
         return replace(self, cables=tuple(cables))
 
-    def topology(self, *, capacity: float, delay: float) -> Topology:
+    def topology(self, *, capacity: float, delay: float, pairs: Pairs | None = None) -> Topology:
         """Builds it; links without a capacity in B/s or a delay in s of their own have these.
 
         Links are numbered like those of the package's networks: first those that leave hosts, host by host, then those
-        that reach hosts, then all others in the order of the file.
+        that reach hosts, then all others in the order of the file. Where pairs are given, only theirs have paths.
 
         Raises:
             ConfigError: A host cannot reach another one, or there are too many paths.
         """
-        cables = self.filled(capacity=capacity, delay=delay).cables
+        ends, cables = self.filled(capacity=capacity, delay=delay)._directions()
+        shortest = ShortestPaths(self.name, self.hosts, ends)
+        if pairs is None:
+            check_paths(self.name, shortest.counted()[0], pairs)
+        paths = path_table(
+            self.name,
+            len(self.hosts),
+            lambda source, target: shortest.listed(self.hosts[source], self.hosts[target]),
+            pairs,
+        )
+        return Topology(
+            name=self.name,
+            num_hosts=len(self.hosts),
+            capacity=np.array([each.capacity for each in cables], dtype=np.float64),
+            delay=np.array([each.delay for each in cables], dtype=np.float64),
+            link_names=self.link_names,
+            path_start=paths[0],
+            path_links=paths[1],
+            pair_start=paths[2],
+        )
+
+    @property
+    def link_names(self) -> tuple[str, ...]:
+        """Ends of each directed link, in the order in which ``topology`` numbers them."""
+        return tuple(f"{source} to {target}" for source, target in self._directions()[0])
+
+    def facts(self) -> dict[str, int]:
+        """Counts hosts, switches, links, shortest paths and the links of the longest one, without listing paths.
+
+        Raises:
+            ConfigError: A host cannot reach another one.
+        """
+        ends, _ = self._directions()
+        paths, longest = ShortestPaths(self.name, self.hosts, ends).counted()
+        switches = {end for each in self.cables for end in each.ends} - set(self.hosts)
+        counts = {"hosts": len(self.hosts), "switches": len(switches), "links": len(ends)}
+        return {**counts, "paths": paths, "longest_path": longest}
+
+    def _directions(self) -> tuple[list[tuple[str, str]], list[Cable]]:
+        """Returns the ends of each directed link, in their order, and what it is a direction of."""
         number = {host: index for index, host in enumerate(self.hosts)}
         ways = (slice(None),) if self.directed else (slice(None), slice(None, None, -1))
-        directions = [((each.ends[way][0], each.ends[way][1]), each) for each in cables for way in ways]
+        directions = [((each.ends[way][0], each.ends[way][1]), each) for each in self.cables for way in ways]
 
         def tier(link: tuple[tuple[str, str], Cable]) -> tuple[int, int]:
             source, target = link[0]
             return (0, number[source]) if source in number else (1, number[target]) if target in number else (2, 0)
 
         directions.sort(key=tier)
-        ends = [each for each, _ in directions]
-        path_start, path_links, pair_start = [0], [], [0]
-        by_source = [self._paths_to(host, ends) for host in self.hosts]
-        for source in self.hosts:
-            for target, paths_from in zip(self.hosts, by_source, strict=True):
-                for path in paths_from(source):
-                    path_links.extend(path)
-                    path_start.append(len(path_links))
-                    if len(path_start) > MOST_PATHS:
-                        raise ConfigError(f"network {self.name} has more than {MOST_PATHS} shortest paths: too many")
-                if len(path_start) - 1 == pair_start[-1]:
-                    raise ConfigError(
-                        f"network {self.name}: no path leads from host {source} to host {target} (hosts forward "
-                        "nothing): every host must reach every other one"
-                    )
-                pair_start.append(len(path_start) - 1)
-        return Topology(
-            name=self.name,
-            num_hosts=len(self.hosts),
-            capacity=np.array([each.capacity for _, each in directions], dtype=np.float64),
-            delay=np.array([each.delay for _, each in directions], dtype=np.float64),
-            link_names=tuple(f"{source} to {target}" for source, target in ends),
-            path_start=np.array(path_start),
-            path_links=np.array(path_links),
-            pair_start=np.array(pair_start),
-        )
-
-    def _paths_to(self, target: str, ends: list[tuple[str, str]]) -> Any:
-        """Returns what lists the shortest paths, as links, from a host to this one; from itself: out and back."""
-        into: dict[str, list[str]] = {}
-        out: dict[str, list[tuple[int, str]]] = {}
-        for link, (begin, end) in enumerate(ends):
-            into.setdefault(end, []).append(begin)
-            out.setdefault(begin, []).append((link, end))
-        hosts, distance, reached = set(self.hosts), {target: 0}, [target]
-        for node in reached:
-            for before in into.get(node, ()) if node == target or node not in hosts else ():
-                if before not in distance:
-                    distance[before] = distance[node] + 1
-                    reached.append(before)
-
-        def walk(node: str) -> Iterator[list[int]]:
-            if node == target:
-                yield []
-            for link, after in out.get(node, ()):
-                nearer = after == target or after not in hosts
-                if nearer and distance.get(after, -1) == distance.get(node, -1) - 1:
-                    yield from ([link, *rest] for rest in walk(after))
-
-        def paths_from(source: str) -> Iterator[list[int]]:
-            if source != target:
-                return walk(source)
-            ways = (next((link for link, each in enumerate(ends) if each[way] == source), None) for way in (0, 1))
-            return iter([[link for link in ways if link is not None]])
-
-        return paths_from
+        return [each for each, _ in directions], [each for _, each in directions]
 
 
 TopologyLike = str | PathLike[str] | Mapping[str, object] | Graph | OwnNetwork
@@ -206,29 +184,95 @@ def is_own_network(topology: object) -> TypeGuard[TopologyLike]:
     return isinstance(topology, (PathLike, Mapping, Graph, OwnNetwork))
 
 
-def read_network(topology: TopologyLike) -> OwnNetwork:
-    """Reads a network from a file, a graph of networkx, or the mapping that describes one.
+def read_network(
+    topology: TopologyLike, *, format: str | None = None, hosts: str | None = None, undirected: bool = False
+) -> OwnNetwork:
+    """Reads a network from a file, a graph of networkx or its node-link mapping, or the mapping that describes one.
+
+    Args:
+        topology: What is read.
+        format: Format of a file (``FORMATS``); ``None``: by its extension.
+        hosts: ``beside`` adds a host beside each node of a graph that has no attribute ``host``.
+        undirected: Whether each edge of a directed graph, or one and another one back, is a cable with both directions.
 
     Raises:
         ConfigError: The file cannot be read, or something in it is not allowed; the message names file, node or link,
             value, and what is allowed.
         MissingDependencyError: networkx, or omegaconf for YAML, is not installed.
+
+    Warns:
+        NetworkFileWarning: Something was guessed or ignored.
     """
-    if isinstance(topology, OwnNetwork):
-        return topology
-    if isinstance(topology, Graph):
-        topology = _mapping_of(topology, "topology")
-    if isinstance(topology, Mapping):
-        return _described(dict(topology), "topology", "topology")
-    with open_to_read(topology, "network", "a network file (.graphml, .yaml, .txt)") as file:
-        if not fsdecode(file).lower().endswith(SUFFIXES):
-            raise ConfigError(f"topology is {shown(os.fspath(file))}: it must end in {', '.join(SUFFIXES)}")
-        readers = {GRAPHML: _read_graphml, HPCC: read_hpcc_network}
-        reader = readers.get(file.suffix.lower())
-        content = read_yaml(file, extra=EXTRA) if reader is None else reader(file)
+    network, told = import_network(topology, format=format, hosts=hosts, undirected=undirected)
+    if told:
+        where = topology if isinstance(topology, (str, PathLike)) else "topology"
+        warnings.warn(NetworkFileWarning(f"{where}: {'; '.join(told)}"), stacklevel=2)
+    return network
+
+
+def import_network(
+    topology: TopologyLike, *, format: str | None = None, hosts: str | None = None, undirected: bool = False
+) -> tuple[OwnNetwork, list[str]]:
+    """Reads a network as ``read_network`` does, and returns what was guessed and ignored in sentences instead."""
+    told: list[str] = []
+    if hosts is not None:
+        check_choice("hosts", hosts, (BESIDE,))
+    where, name, content = "topology", "topology", topology
+    if isinstance(topology, (str, PathLike)):
+        with open_to_read(topology, "network", "a network file (.graphml, .yaml, .txt, .topo, .json)") as file:
+            suffix = file.suffix.lower() if format is None else FORMATS[check_choice("format", format, FORMATS)]
+            if suffix not in SUFFIXES:
+                raise ConfigError(f"topology is {shown(os.fspath(file))}: it must end in {', '.join(SUFFIXES)}")
+            where, name = str(file), file.stem
+            if suffix == FORMATS["graphml"]:
+                content = read_graphml(file)
+            elif suffix == FORMATS["json"]:
+                content = read_json(file)
+            elif suffix in (FORMATS["hpcc"], FORMATS["htsim"]):
+                content = (read_hpcc_network if suffix == FORMATS["hpcc"] else read_htsim_network)(file, told)
+            else:
+                content = read_yaml(file, extra=EXTRA)
+    if isinstance(content, Mapping) and "nodes" in content:
+        content = read_node_link(content, where)
+    if isinstance(content, Graph):
+        content = mapping_of(content, where, told, beside=hosts == BESIDE, undirected=undirected)
+    elif hosts is not None or undirected:
+        raise ConfigError(f"{where}: hosts and undirected are given, or one of them: they are for graphs alone")
+    if isinstance(content, OwnNetwork):
+        return content, told
     if not isinstance(content, Mapping):
-        raise ConfigError(f"{file}: it must be a mapping with hosts and links")
-    return _described(dict(content), str(file), file.stem)
+        raise ConfigError(f"{where}: it must be a mapping with hosts and links")
+    return _described(dict(content), where, name), told
+
+
+def write_network(network: OwnNetwork, path: str | PathLike[str]) -> None:
+    """Writes a network, from which ``read_network`` reads the same: as YAML, or JSON by the extension. Whole or not.
+
+    Raises:
+        ConfigError: The extension is another.
+        OSError: The file cannot be written.
+    """
+    suffix = os.path.splitext(fsdecode(path))[1].lower()
+    check_choice("extension of a network file", suffix, (".yaml", ".yml", ".json"))
+    dump = partial(json.dumps, ensure_ascii=False)
+    lines = [f"{key}: {dump(getattr(network, key))}" for key in ("name", "hosts", "directed")] + ["links:"]
+    for each in network.cables:
+        values = {"ends": each.ends, **_in_units(each)}
+        lines.append(f"  - {{{', '.join(f'{key}: {dump(value)}' for key, value in values.items())}}}")
+    text = dump(network.plain()) if suffix == ".json" else "\n".join(lines)
+    with replace_when_written(path) as temporary:
+        temporary.write_text(f"{text}\n", encoding="utf-8", newline="\n")
+
+
+def _in_units(cable: Cable) -> dict[str, float]:
+    """Returns the values of a link in Gbps and us, or in B/s and s where these would be other bits."""
+    values: dict[str, float] = {}
+    for key, unit, own in (("capacity", "capacity_gbps", CAPACITY_KEYS), ("delay", "delay_us", DELAY_KEYS)):
+        value = getattr(cable, key)
+        if value is not None:
+            short = float(f"{value / own[unit]:.12g}")
+            values |= {unit: short} if short * own[unit] == value else {key: value}
+    return values
 
 
 def _described(content: dict[Any, Any], where: str, name: str) -> OwnNetwork:
@@ -242,8 +286,8 @@ def _described(content: dict[Any, Any], where: str, name: str) -> OwnNetwork:
             raise ConfigError(f"{where}: {key} is {shown(content.get(key))}: it must be a list, and not empty")
     hosts = tuple(map(str, content["hosts"]))
     check_between(f"{where}: the number of hosts", len(hosts), 2, MOST_HOSTS)
-    for host in hosts:
-        if hosts.count(host) > 1:
+    for host, times in Counter(hosts).items():
+        if times > 1:
             raise ConfigError(f"{where}: host {host} is listed twice: each must have a name of its own")
     usual = {key: content[key] for key in OF_LINKS if key in content}
     usual_capacity, usual_delay = _values(usual, where)
@@ -282,48 +326,3 @@ def _values(link: Mapping[str, object], where: str) -> tuple[float | None, float
         values = [check_number(f"{where}: {key}", link[key], **bound) * keys[key] for key in given]
         found.append(values[0] if values else None)
     return found[0], found[1]
-
-
-def _read_graphml(path: Path) -> dict[str, object]:
-    """Reads GraphML as the mapping that describes the same network; attributes that mean nothing here are left out."""
-    try:
-        import networkx  # noqa: PLC0415 - optional
-    except ImportError:
-        raise MissingDependencyError("networkx", extra=EXTRA, purpose="read GraphML files") from None
-    try:
-        root = ElementTree.parse(path).getroot()
-        for number, edge in enumerate(root.iterfind(".//{*}edge")):
-            edge.set("id", str(number))  # of parallel edges with one id networkx would keep the last
-        graph = networkx.parse_graphml(ElementTree.tostring(root, encoding="unicode"))
-    except OSError:
-        raise
-    except Exception as error:  # noqa: BLE001 - of what is no GraphML it raises ParseError, KeyError, ValueError and more
-        raise ConfigError(f"{path}: this is not GraphML: {str(error) or type(error).__name__}") from None
-    graphs = len(root.findall("{*}graph"))
-    if graphs > 1:
-        raise ConfigError(f"{path} has {graphs} graphs: it must have one")
-    return _mapping_of(graph, str(path))
-
-
-def _mapping_of(graph: Graph, where: str) -> dict[str, object]:
-    """Returns the mapping that describes the network of a graph."""
-    usual = {**graph.graph.get("edge_default", {}), **graph.graph}
-    hosts, nodes = [], set[str]()
-    for node, data in graph.nodes(data=True):
-        if str(node) in nodes:
-            raise ConfigError(f"{where} has two nodes {node}: each must have a name of its own")
-        nodes.add(str(node))
-        given = data.get("host", graph.graph.get("node_default", {}).get("host", False))
-        if str(given).lower() not in TRUTHS:
-            raise ConfigError(f"{where}, node {node}: host is {shown(given)}: it must be true or false")
-        if TRUTHS[str(given).lower()]:
-            hosts.append(node)
-    if not hosts:
-        raise ConfigError(f"{where}: no node is a host: the boolean attribute host must be true of those that send")
-    links = [
-        {"ends": [source, target], **{key: data[key] for key in OF_LINKS if key in data}}
-        for source, target, data in graph.edges(data=True)
-    ]
-    named = {"name": graph.graph["name"]} if graph.graph.get("name") else {}
-    usual = {key: usual[key] for key in OF_LINKS if key in usual}
-    return {**named, "hosts": hosts, "links": links, "directed": graph.is_directed(), **usual}

@@ -33,7 +33,7 @@ MOST_POINTS: Final = 1000
 MOST_DAYS: Final = 366
 """Days from the first flow to the last at most: clocks that were not set say 1970."""
 SECONDS_PER_DAY: Final = 86_400
-COFLOWS: Final = "coflows"
+COFLOW: Final = "coflow"
 SHOWN_HOSTS: Final = 8
 """Hosts of a network that a message lists."""
 NO_BYTES: Final = "without bytes"
@@ -78,7 +78,7 @@ def import_flows(
 
     Args:
         path: The file.
-        format: ``nfdump``, ``zeek``, ``pcap``, ``hpcc`` (``flow.txt``), ``htsim`` (``.cm``) or ``coflows`` (the coflow
+        format: ``nfdump``, ``zeek``, ``pcap``, ``hpcc`` (``flow.txt``), ``htsim`` (``.cm``) or ``coflow`` (the coflow
             benchmark); ``None``: recognised by how the file begins.
         num_hosts: Hosts of the network that the flows are for, at least 2: the address of index i becomes host i modulo
             this number. ``None``: a host for each address.
@@ -93,7 +93,7 @@ def import_flows(
     """
     told = Told()
     if format is not None:
-        check_choice("format", format, (*FORMATS, COFLOWS))
+        check_choice("format", format, (*FORMATS, COFLOW))
     if num_hosts is not None:
         check_integer("num_hosts", num_hosts, at_least=2)
         if hosts is not None:
@@ -102,8 +102,8 @@ def import_flows(
         if format is None:
             format = _recognised(file)
             told.guess(f"the format is {format}")
-        numbered = format == COFLOWS or FORMATS[format].numbered
-        if format == COFLOWS:
+        numbered = format == COFLOW or FORMATS[format].numbered
+        if format == COFLOW:
             records, tasks = _coflow_records(file, told)
         else:
             told.guessed.extend(FORMATS[format].guessed)
@@ -169,7 +169,7 @@ def _recognised(path: Path) -> str:
             break
     raise FlowFileError(
         f"{path} begins with {shown(first[:40])}, by which no format is recognised: it must be one of "
-        f"{', '.join((*FORMATS, COFLOWS))}; give the format"
+        f"{', '.join((*FORMATS, COFLOW))}; give the format"
     )
 
 
@@ -235,7 +235,7 @@ BEGINNINGS: Final = {
     "zeek": re.compile(r"#separator|#fields|\s*[{\[]"),
     "htsim": re.compile(r"Nodes\s+\d"),
     "hpcc": re.compile(r"\s*\d+\s*$"),
-    COFLOWS: re.compile(r"\s*\d+\s+\d+\s*$|\s*\d+ [\d.]+ \d+ .*:"),
+    COFLOW: re.compile(r"\s*\d+\s+\d+\s*$|\s*\d+ [\d.]+ \d+ .*:"),
     "nfdump": re.compile("|".join(rf"\s*{name}|.*,{name}\b" for names in ROLES.values() for name in names)),
 }
 """What the first line of a format begins with."""

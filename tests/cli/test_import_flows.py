@@ -2,9 +2,15 @@
 
 import json
 import re
+from dataclasses import replace as with_values
 from pathlib import Path
 
-from flowsched_gym.workload import read_cdf, read_flows
+import numpy as np
+import pytest
+
+from flowsched_gym import replay
+from flowsched_gym.topology import make_topology
+from flowsched_gym.workload import make_workload, read_cdf, read_flows, write_flows
 from tests.repository import ROOT
 
 
@@ -62,7 +68,7 @@ def test_a_result_can_be_checked_in_hpcc_and_comes_back(flowsched, tmp_path: Pat
     words = (
         "export",
         "flows.csv",
-        "--to",
+        "--format",
         "hpcc",
         "--out",
         "f.txt",
@@ -81,20 +87,95 @@ def test_a_result_can_be_checked_in_hpcc_and_comes_back(flowsched, tmp_path: Pat
         for flows, network in (("flows.csv", "racks.txt"), ("again.csv", "t.txt"))
     ]
     assert replays[0] == replays[1]
-    assert flowsched("export", "flows.csv", "--to", "htsim", "--out", "f.cm", "--hosts", 8).status == 0
+    assert flowsched("export", "flows.csv", "--format", "htsim", "--out", "f.cm", "--hosts", 8).status == 0
     assert Path("f.cm").read_text().splitlines()[::2] == ["Nodes 8", "0->2 id 1 start 2000000000000 size 1000000"]
 
 
 def test_an_export_writes_both_files_or_none(flowsched, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    words = ("export", "poisson-tree", "--to", "hpcc", "--out", "f.txt", "--topology")
+    words = ("export", "poisson-tree", "--format", "hpcc", "--out", "f.txt", "--topology")
     for more, message in (
         (("one-link", "--topology-out", "t.txt"), "topology one-link has no hosts of its own"),
         (("tree9", "--topology-out", "./f.txt"), "two files are needed"),
         (("tree9",), "--topology and --topology-out belong together"),
-        (("tree9", "--topology-out", "t.txt", "--to", "htsim"), "only hpcc has"),
+        (("multi-plane", "--topology-out", "t.topo", "--format", "htsim"), "topology multi-plane is none of htsim's"),
     ):
         result = flowsched(*words, *more)
         assert (result.status, result.out) == (2, "")
         assert message in result.err
         assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("format", "flow_file", "network_file"), [("hpcc", "f.txt", "t.txt"), ("htsim", "f.cm", "t.topo")]
+)
+@pytest.mark.parametrize("name", ["fat-tree", "leaf-spine"])
+def test_flows_paths_and_network_come_back_equal(
+    format: str, flow_file: str, network_file: str, name: str, flowsched, tmp_path: Path, monkeypatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    flows = make_workload("poisson-fat-tree", num_flows=50).draw(1)
+    flows = with_values(flows, size=np.ceil(flows.size))
+    write_flows(flows, "flows.csv")
+    names = ("--topology", name, "--topology-out", network_file, "--hosts", 32)
+    assert flowsched("export", "flows.csv", "--format", format, "--out", flow_file, *names).status == 0
+    assert flowsched("import-flows", flow_file, "--out", "again.csv").status == 0
+    assert flowsched("import-network", network_file, "--out", "again.yaml").status == 0
+    again, given = read_flows("again.csv"), make_topology(name, num_hosts=32, delay=1e-6)
+    for column in ("source", "destination", "size", "arrival_time"):
+        assert np.array_equal(getattr(again, column), getattr(flows, column))
+    read = make_topology("again.yaml", num_hosts=32)
+    assert np.array_equal(read.pair_start, given.pair_start)
+    assert np.array_equal(read.path_start, given.path_start)
+    links = np.unique(np.stack([read.path_links, given.path_links]), axis=1)
+    assert len(links.T) == given.num_links == read.num_links
+    assert np.array_equal(read.capacity[links[0]], given.capacity[links[1]])
+    assert np.array_equal(read.delay[links[0]], given.delay[links[1]])
+    # Sums of shares are added in the order of the links, which differs.
+    fct = [replay(each, discipline="srpt", topology=network).fct for each, network in ((flows, given), (again, read))]
+    assert fct[0] == pytest.approx(fct[1])
+
+
+def test_a_network_is_imported_with_what_was_guessed_and_ignored(flowsched, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("t.net").write_text("4 1 3\n0\n0 1 10Gbps 1us 0.1\n0 2 10Gbps 1us 0\n0 3 40Gbps 1us 0\n")
+    words = ("import-network", "t.net", "--out", "t.yaml")
+    assert "must end in .graphml, .txt, .topo, .json" in flowsched(*words).err
+    result = flowsched(*words, "--format", "hpcc")
+    assert (result.status, result.err) == (0, "")
+    assert result.out.splitlines() == [
+        "t.yaml: 3 hosts, 1 switches, 6 links (each direction counted) of 10 to 40 Gbps, 9 shortest paths of at most 2 "
+        "links",
+        "hosts: 0 1, 1 2, 2 3",
+        "ignored: error rates of 1 links: links here lose nothing",
+        "hosts have other numbers than their nodes: import flows with --topology and this file",
+    ]
+    assert flowsched("network", "t.yaml").out.splitlines()[0] == result.out.splitlines()[0]
+    facts = json.loads(flowsched(*words, "--format", "hpcc", "--json").out)
+    assert (facts["paths"], facts["host_names"], facts["without"]) == (9, ["1", "2", "3"], {"capacity": 0, "delay": 0})
+
+
+def test_a_graph_is_imported_with_hosts_beside_its_nodes_or_refused_whole(flowsched, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    ends = '<edge source="a" target="b"/><edge source="b" target="a"/>'
+    text = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><graph edgedefault="directed">{}</graph></graphml>'
+    Path("g.graphml").write_text(text.format(ends))
+    words = ("import-network", "g.graphml", "--out", "g.yaml")
+    out = flowsched(*words, "--hosts", "beside", "--undirected").out
+    assert "2 hosts, 2 switches, 6 links (each direction counted), 4 shortest paths of at most 3 links\n" in out
+    assert "without a capacity: 3 of 3 cables, which get the usual one of each command\n" in out
+    assert "guessed: each node is a switch with one host" in out
+    Path("g.yaml").unlink()
+    for content, message, more in (
+        (ends, "no node is a host", ()),
+        (ends, "hosts is 'above': it must be one of beside", ("--hosts", "above")),
+        (ends.replace('target="a"', 'target="c"'), "no path leads from host b to host a", ("--hosts", "beside")),
+        (f'{ends}<node id="c"/>', "of a graph in parts keep one, such as", ("--hosts", "beside")),
+    ):
+        Path("g.graphml").write_text(text.format(content))
+        result = flowsched(*words, *more)
+        assert (result.status, result.out, result.err.count("\n")) == (2, "", 1)
+        assert message in result.err
+        assert not Path("g.yaml").exists()
+    Path("g.graphml").write_text(text.format(ends))
+    assert "extension of a network file is '.txt'" in flowsched(*words[:-1], "g.txt", "--hosts", "beside").err

@@ -180,6 +180,57 @@ def test_what_a_network_is_written_down_as_is_the_same_network() -> None:
     assert read_network(network.plain()) == network
 
 
+def racks_of(hosts: int, spines: int, *, twice: int = 0) -> dict:
+    """Racks of 20 hosts; the first so many hosts have a link to the next rack, too."""
+    names = [f"h{host}" for host in range(hosts)]
+    links = [{"ends": [name, f"leaf{host // 20}"]} for host, name in enumerate(names)]
+    links += [{"ends": [names[host], f"leaf{host // 20 + 1}"]} for host in range(twice)]
+    leaves = range(-(-hosts // 20))
+    links += [{"ends": [f"leaf{leaf}", f"spine{spine}"]} for leaf in leaves for spine in range(spines)]
+    return {"hosts": names, "links": links}
+
+
+def test_a_replay_lists_the_paths_of_its_flows_alone_and_gives_the_same_bits() -> None:
+    racks = racks_of(60, 3, twice=5)
+    flows = make_workload("poisson-tree", num_hosts=60, num_flows=80).draw(2)
+    whole = make_topology(racks, num_hosts=60)
+    part = make_topology(racks, num_hosts=60, pairs=(flows.source, flows.destination))
+    assert len(part.path_start) < len(whole.path_start) / 10
+    assert read_network(racks).facts()["paths"] == len(whole.path_start) - 1
+    for parameters in ({}, {"routing": "least-loaded"}, {"cpus": 1.0}):
+        records = [
+            flowsched_gym.replay(flows, discipline="srpt", topology=each, parameters=parameters)
+            for each in (whole, racks)
+        ]
+        assert np.array_equal(records[0].fct, records[1].fct)
+    records = [flowsched_gym.replay_packets(flows, scheduler="fifo", topology=each) for each in (whole, racks)]
+    assert np.array_equal(records[0].fct, records[1].fct)
+
+
+def test_thousands_of_hosts_can_be_replayed() -> None:
+    racks = racks_of(4004, 4)
+    flows = {"flow_id": [0, 1], "source": [0, 4003], "destination": [4003, 1], "size_bytes": [1e6] * 2}
+    flows["arrival_s"] = [0.0, 0.0]
+    assert flowsched_gym.replay(flows, discipline="ps", topology=racks).fct == pytest.approx([8e-3] * 2)
+    assert read_network(racks).facts()["paths"] == 4004 + 4004 * 4003 * 4 - 3 * (200 * 20 * 19 + 4 * 3)
+    with pytest.raises(
+        ConfigError, match=r"more than 8000000 shortest paths between all hosts: .* a replay lists those"
+    ):
+        make_topology(racks, num_hosts=4004)
+    with pytest.raises(ConfigError, match="number of hosts is 4097: it must be an integer from 2 to 4096"):
+        read_network(racks_of(4097, 1))
+
+
+def test_a_pair_with_too_many_paths_is_refused_before_they_are_listed() -> None:
+    hops = [{"ends": [f"s{hop}", f"s{hop + 1}"]} for hop in range(40) for _ in range(2)]
+    chain = {"hosts": ["a", "b"], "links": [{"ends": ["a", "s0"]}, *hops, {"ends": ["s40", "b"]}]}
+    flows = {"flow_id": [0], "source": [0], "destination": [1], "size_bytes": [1e6], "arrival_s": [0.0]}
+    with pytest.raises(ConfigError, match=f"has {2**40} shortest paths from host a to host b: at most 100000"):
+        flowsched_gym.replay(flows, discipline="ps", topology=chain)
+    with pytest.raises(ConfigError, match="more than 8000000 shortest paths between all hosts"):
+        make_topology(chain, num_hosts=2)
+
+
 def changed(**changes: object) -> dict:
     return {**RACKS, **changes}
 
@@ -199,12 +250,12 @@ def with_link(**link: object) -> dict:
         (with_link(speed=1), "has the key 'speed': it must be one of ends, capacity"),
         (with_link(ends=["b", "b"]), "begins and ends at one node"),
         (with_link(ends=["b"]), "it must be a mapping with its two ends"),
-        (changed(hosts=["a"]), "number of hosts is 1: it must be an integer from 2 to 512"),
+        (changed(hosts=["a"]), "number of hosts is 1: it must be an integer from 2 to 4096"),
         (changed(hosts=["a", "b", "b"]), "host b is listed twice"),
         (changed(hosts=["a", "b", "d"]), "host d has no link"),
         (changed(host=["a"]), "has the key 'host': it must be one of name, hosts"),
         (changed(links=[]), "links is .*: it must be a list, and not empty"),
-        (changed(directed=True), "no path leads from host a to host b"),
+        (changed(directed=True), "no path leads from host b to host a"),
     ],
 )
 def test_what_is_not_allowed_is_named_with_its_link_and_value(network: dict, message: str) -> None:
@@ -232,7 +283,7 @@ def test_a_faulty_file_is_named(tmp_path: Path) -> None:
             (tmp_path / name).write_text(text)
         with pytest.raises(ConfigError, match=message):
             make_topology(tmp_path / name, num_hosts=2)
-    with pytest.raises(ConfigError, match=r"it must end in \.graphml, \.yaml, \.yml, \.txt"):
+    with pytest.raises(ConfigError, match=r"it must end in \.graphml, \.txt, \.topo, \.json, \.yaml, \.yml"):
         make_topology(tmp_path / "value.csv", num_hosts=2)
     with pytest.raises(ConfigError, match="network racks has 3 hosts: 5 are needed"):
         make_topology(RACKS, num_hosts=5)
@@ -252,10 +303,12 @@ def test_a_topology_of_hpcc_is_read_with_its_rates_and_delays(tmp_path: Path) ->
 
 def test_what_is_ignored_of_a_topology_of_hpcc_is_said(tmp_path: Path) -> None:
     file = tmp_path / "topology.txt"
-    file.write_text("3 1 2\n0\n0 1 1Gbps 1us 0.001\n0 2 1Gbps 1us 0\n\nFirst line: total node #\n")
-    ignored = "error rates of 1 links.*other numbers than their nodes.*1 lines after the last link are ignored"
+    file.write_text("3 1 2\n0\n0 1 1Gbps 1us 0.001\n0 2 8000000.0 1us 0\n\nFirst line: total node #\n")
+    ignored = "error rates of 1 links.*rates of 1 links.*other numbers than their nodes.*1 lines after the last link"
     with pytest.warns(NetworkFileWarning, match=ignored):
-        assert read_network(file).hosts == ("1", "2")
+        network = read_network(file)
+    assert network.hosts == ("1", "2")
+    assert [each.capacity for each in network.cables] == [1.25e8, 1e6]
 
 
 @pytest.mark.parametrize(
@@ -267,7 +320,7 @@ def test_what_is_ignored_of_a_topology_of_hpcc_is_said(tmp_path: Path) -> None:
         ("4 5\n", "4 4\n", "line 2 must have the switches, 2 of them, each once: 1 different ones"),
         ("4 5\n", "4 6\n", "line 2: switch is '6': it must be a whole number from 0 to 5"),
         ("0 4", "0 9", "line 3: node is '9': it must be a whole number from 0 to 5"),
-        ("100Gbps", "100", "line 3: the rate is '100': it must be > 0, such as 100Gbps"),
+        ("100Gbps", "100G", "line 3: the rate is '100G': it must be > 0, such as 100Gbps"),
         ("100Gbps", "0Gbps", "line 3: the rate is '0Gbps'"),
         ("1000ns", "1000", "line 3: the delay is '1000': it must be a time such as 1000ns"),
         ("1000ns 0", "1000ns 1.5", "line 3: the error rate is '1.5': it must be a share from 0 to 1"),

@@ -105,8 +105,10 @@ def read_cm(path: Path, told: Told) -> Iterator[Record]:
             if name == "start":
                 start = words.decimal("start", "a finite time in ps >= 0")
             else:
-                value = words.whole_number(name, at_least=1 if name == "size" else 0)
+                value = words.whole_number(name)
                 size = value if name == "size" else size
+                if size == 0:
+                    raise words.fault("size", "0", "a whole number of bytes > 0 (0 sends without end in htsim)")
         if start is None or size is None:
             missing = "start" if start is None else "size"
             raise FlowFileError(f"{words.where}: no {missing}: a connection must have start (ps) and size (bytes)")

@@ -24,7 +24,7 @@ from flowsched_gym.envs.arguments import (
 )
 from flowsched_gym.packets.schedulers import Fifo, Pfabric
 from flowsched_gym.topology import ROUTINGS
-from flowsched_gym.topology.fabrics import MOST_ARITY, SMALLEST_ARITY
+from flowsched_gym.topology.fabrics import MOST_ARITY_OF_ALL, SMALLEST_ARITY
 from flowsched_gym.workload import (
     PoissonWorkload,
     RandomFailures,
@@ -98,7 +98,7 @@ class MERPRouteConfig(LinkConfig):
     arity: int = argument(
         4,
         at_least=SMALLEST_ARITY,
-        at_most=MOST_ARITY,
+        at_most=MOST_ARITY_OF_ALL,
         unit="ports",
         meaning="ports of a switch of the fat-tree (k), even; 4 gives 16 hosts and 20 switches (MERP, section 6.2)",
     )
