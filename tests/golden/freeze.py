@@ -16,11 +16,14 @@ from typing import Any, Final
 import gymnasium as gym
 
 import flowsched_gym
+from flowsched_gym.core.files import write_packed
+from flowsched_gym.core.packed import is_file, packed_file, unpacked
 from tests.environments import CASES
 from tests.golden.numbers import FILE as NUMBERS
 from tests.golden.numbers import numbers
 
-FOLDER: Final = Path(__file__).resolve().parent
+FOLDER: Final = Path(__file__).resolve().parent / "episodes"
+"""Packed into one file, in which each id has its own."""
 
 NUM_DECISIONS: Final = 120
 """An episode is frozen up to its end or to this many decisions."""
@@ -98,22 +101,9 @@ def play(env_id: str, arguments: dict[str, Any], *, seed: int, actions: list[Any
 
 
 def write(path: Path, document: dict[str, Any]) -> None:
-    """Writes a document with one line for each entry of an episode and for each of its steps."""
-
-    def lines(values: list[str], indent: str) -> str:
-        return (",\n" + indent).join(values)
-
-    episodes = []
-    for episode in document["episodes"]:
-        entries = {key: json.dumps(value) for key, value in episode.items()}
-        entries["steps"] = f"[\n   {lines([json.dumps(step) for step in episode['steps']], '   ')}\n  ]"
-        episodes.append("{\n  " + lines([f'"{key}": {text}' for key, text in entries.items()], "  ") + "\n }")
-    head = [f'"{key}": {json.dumps(value)}' for key, value in document.items() if key != "episodes"]
-    text = "{\n" + lines([*head, f'"episodes": [\n {lines(episodes, " ")}\n]'], "") + "\n}\n"
-    assert json.loads(text) == document
-    draft = path.with_suffix(".tmp")
-    draft.write_text(text, encoding="utf-8")
-    draft.replace(path)
+    """Writes a document into the packed folder."""
+    before = unpacked(FOLDER) if packed_file(FOLDER).is_file() else {}
+    write_packed({**before, path.name: json.dumps(document, indent=1).encode()}, FOLDER)
 
 
 def main() -> int:
@@ -123,7 +113,7 @@ def main() -> int:
     parser.add_argument("--overwrite", action="store_true", help="write over what is frozen, if it is unreleased")
     options = parser.parse_args()
     path = NUMBERS if options.name == "numbers" else file_of(options.name)
-    if path.exists() and not options.overwrite:
+    if is_file(path) and not options.overwrite:
         sys.stderr.write(
             f"{path.name} exists: what was released stays as it is. Give the environment a new version, or use "
             "--overwrite for an id that was never released.\n"

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from flowsched_gym.core.files import read_json
+from flowsched_gym.core.packed import files_in, is_file
 from flowsched_gym.registration import SYSTEMS
 from tests.environments import CASES
 from tests.golden.freeze import FOLDER, SHOWN_EVERY, command, file_of, play
@@ -18,8 +20,8 @@ IDS = [environment.id for system in SYSTEMS for environment in system.environmen
 def frozen(env_id: str) -> list[dict[str, Any]]:
     """Reads the frozen episodes of an id."""
     path = file_of(env_id)
-    assert path.exists(), f"{env_id} has no frozen episodes: {command(env_id)}"
-    episodes: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["episodes"]
+    assert is_file(path), f"{env_id} has no frozen episodes: {command(env_id)}"
+    episodes: list[dict[str, Any]] = read_json(path)["episodes"]
     return episodes
 
 
@@ -62,7 +64,7 @@ def test_a_frozen_episode_is_played_again_to_the_last_bit(env_id: str, number: i
 
 
 def test_every_id_has_frozen_episodes_of_all_its_cases_and_every_file_an_id() -> None:
-    assert sorted(path.name for path in FOLDER.glob("*-v*.json")) == sorted(file_of(env_id).name for env_id in IDS)
+    assert sorted(path.name for path in files_in(FOLDER, ".json")) == sorted(file_of(env_id).name for env_id in IDS)
     for env_id in IDS:
         assert [episode["arguments"] for episode in frozen(env_id)] == CASES[env_id].frozen
 
