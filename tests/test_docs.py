@@ -35,12 +35,14 @@ from flowsched_gym.packets.schedulers import SCHEDULERS
 from flowsched_gym.topology import TOPOLOGIES
 from tests.processes import call, run
 from tests.repository import ROOT
+from tests.test_repository import PYPROJECT
 
 DOCUMENTS: Final = ("README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))))
 NAMING_FILES: Final = ("docs/architecture.md", "docs/packets.md", "docs/simpy.md", "CONTRIBUTING.md", "README.md")
 FILE: Final = re.compile(r"`((?:flowsched_gym|tests|docs|baselines|benchmarks|configs)/[\w./]+\.\w+)`")
 
 BLOCK: Final = re.compile(r"^```(?:bash|console|sh)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+TOCTREE: Final = re.compile(r"^```\{toctree\}\n(.*?)^```", re.DOTALL | re.MULTILINE)
 PROGRAMS: Final = ("flowsched", "python", "ray", "wandb")
 """What begins a command; other lines of these blocks are what a command prints."""
 ELSEWHERE: Final = re.compile(r"^ray |^wandb |launcher=(ray|slurm)|ppo_on_|^flowsched (leaderboard verify|watch|play)")
@@ -116,6 +118,19 @@ def test_files_that_pages_name_exist_and_terms_are_in_alphabetical_order() -> No
     assert names == sorted(set(names))
     assert min(len(named["docs/architecture.md"]) - 20, len(named["docs/glossary.md"]) - 40) > 0
     assert [(page, name) for page, names in named.items() for name in names if not (ROOT / name).is_file()] == []
+
+
+def test_guides_are_in_the_order_of_use_extras_are_described_and_the_pictures_of_the_style_sheet_exist() -> None:
+    entries = re.findall(
+        r"^(?:.* <)?([\w./*\[\]-]+)>?$", "\n".join(TOCTREE.findall(text_of("docs/index.md"))), re.MULTILINE
+    )
+    order = ["installing", "../notebooks/01_first_episode", "training", "../baselines/README", "gallery", "workloads"]
+    order += ["networks", "packets", "leaderboard", "../CONTRIBUTING"]
+    assert [entry for entry in entries if entry in order] == order
+    extras = re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| (`.*?) \|", text_of("docs/installing.md"), re.MULTILINE)))
+    assert set(extras) == set(PYPROJECT["project"]["optional-dependencies"])
+    for name in re.findall(r'src\$="/(.+?)"', text_of("docs/_static/site.css")):
+        assert f"images/{name}" in text_of("docs/index.md")
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
