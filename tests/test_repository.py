@@ -23,6 +23,7 @@ import numpy as np
 import pytest
 import setuptools
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 import flowsched_gym
@@ -283,6 +284,20 @@ def test_every_make_command_of_the_documents_and_every_script_of_the_makefile_ex
     assert named <= set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
     assert {path.split("/")[0] for path in paths} == {"baselines", "benchmarks"}
     assert [path for path in paths if not (ROOT / path).is_file()] == []
+
+
+def test_the_container_runs_targets_of_the_makefile_on_a_python_that_the_package_supports_without_what_git_ignores():
+    lines = [line for line in read("Dockerfile").splitlines() if not line.startswith("#")]
+    (python,) = [line.split(":")[1].removesuffix("-slim") for line in lines if line.startswith("FROM")]
+    assert SpecifierSet(PYPROJECT["project"]["requires-python"]).contains(python)
+    makefile, container = read("Makefile"), "\n".join(lines)
+    assert 'CMD ["make", "demo"]' in container
+    assert "\nARG EXTRA=train\n" in container
+    for target in ("demo", "docs", *(f"$(VENV)/.{extra}" for extra in ("train", "dev"))):
+        assert f"\n{target}:" in makefile
+    ignored = {line.strip("/*").removesuffix("/") for line in read(".dockerignore").splitlines()[1:]}
+    folders = [line.strip("/") for line in read(".gitignore").splitlines() if line.startswith("/")]
+    assert [folder for folder in folders if folder not in ignored] == []
 
 
 def tracked() -> list[Path]:

@@ -85,8 +85,9 @@ def run_study(config: TuneConfig, content: Mapping[str, Any], folder: Path) -> P
                 _run_trial(study, trial, config, space, overrides, folder)
                 _write_trials(study.get_trials(), space, folder)
                 num_run += 1
-                share = num_run / (num_run + config.trials - number - 1)
-                LOGGER.info("about %s", time_left(share, time.monotonic() - begun))
+                if left := config.trials - number - 1:
+                    elapsed = time.monotonic() - begun
+                    LOGGER.info("trials left: %s, about %s", left, time_left(num_run / (num_run + left), elapsed))
         if not study.get_trials(states=[TrialState.COMPLETE]):
             raise ConfigError(f"no trial of {folder} has succeeded: {study.get_trials()[-1].user_attrs.get(FAILURE)}")
         best = study.best_trial
