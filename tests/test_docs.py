@@ -43,6 +43,10 @@ FILE: Final = re.compile(r"`((?:flowsched_gym|tests|docs|baselines|benchmarks|co
 
 BLOCK: Final = re.compile(r"^```(?:bash|console|sh)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 TOCTREE: Final = re.compile(r"^```\{toctree\}\n(.*?)^```", re.DOTALL | re.MULTILINE)
+PRINTED: Final = re.compile(
+    r"^```(?:bash|console|sh)\n(flowsched [^\n]*)\n```\n\n```text\n(.*?)^```", re.DOTALL | re.MULTILINE
+)
+"""A command alone in its block, and the block of what it prints."""
 PROGRAMS: Final = ("flowsched", "python", "ray", "wandb")
 """What begins a command; other lines of these blocks are what a command prints."""
 ELSEWHERE: Final = re.compile(r"^ray |^wandb |launcher=(ray|slurm)|ppo_on_|^flowsched (leaderboard verify|watch|play)")
@@ -249,8 +253,10 @@ def run_from(installed: Path, command: str, folder: Path) -> None:
 
 @pytest.mark.parametrize("page", WITH_COMMANDS)
 def test_quick_commands_run_and_all_others_are_understood(
-    page: str, here: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+    page: str, here: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, capsys
 ) -> None:
+    printed = {shlex.join(shlex.split(command)): text for command, text in PRINTED.findall(text_of(page))}
+    assert (page != "docs/own-traffic.md") or printed
     monkeypatch.setattr(SweepTables, "on_multirun_end", lambda *_, **__: None)
     begun: list[str] = []
     applications = {"train": (train, "job"), "tune": (tune, "_job"), "evaluate": (evaluate, "_job")}
@@ -261,7 +267,10 @@ def test_quick_commands_run_and_all_others_are_understood(
         if not LONG.search(command) and page == "README.md":
             run_from(request.getfixturevalue("installed"), shortened(command), here)
         elif not LONG.search(command):
+            capsys.readouterr()
             assert flowsched(shlex.split(shortened(command))[1:]) == 0
+            shown = printed.get(command)
+            assert shown in (None, capsys.readouterr().out)
         elif program == "flowsched":
             _parser().parse_args(words)
         elif program.startswith("flowsched-"):
