@@ -33,7 +33,7 @@ from flowsched_gym.core.files import read_json
 from flowsched_gym.fluid.disciplines import DISCIPLINES
 from flowsched_gym.packets.schedulers import SCHEDULERS
 from flowsched_gym.topology import TOPOLOGIES
-from tests.processes import call, run
+from tests.processes import Outcome, call, run
 from tests.repository import ROOT
 from tests.test_repository import PYPROJECT
 
@@ -245,10 +245,10 @@ def shortened(command: str) -> str:
     return " ".join([command, *(words for start, words in SHORTER.items() if f"{command} ".startswith(f"{start} "))])
 
 
-def run_from(installed: Path, command: str, folder: Path) -> None:
+def run_from(installed: Path, command: str, folder: Path) -> Outcome:
     """Runs a command line of a shell with an installed wheel."""
     path = os.pathsep.join([str(installed / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]])
-    run("bash", "-c", command, folder=folder, PATH=path, PYTHONPATH=str(installed))
+    return run("bash", "-c", command, folder=folder, PATH=path, PYTHONPATH=str(installed))
 
 
 @pytest.mark.parametrize("page", WITH_COMMANDS)
@@ -290,4 +290,7 @@ def test_quick_commands_run_and_all_others_are_understood(
 @pytest.mark.parametrize("page", WITH_COMMANDS)
 def test_every_command_runs(page: str, here: Path, installed: Path) -> None:
     for command in commands_of(page):
-        run_from(installed, shortened(command), here)
+        outcome = run_from(installed, shortened(command), here)
+        if command == "flowsched demo":
+            quoted = " ".join(re.findall(r"^> (.*)", text_of(page), re.MULTILINE))
+            assert quoted in " ".join(outcome.out.split())
