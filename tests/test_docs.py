@@ -294,3 +294,11 @@ def test_every_command_runs(page: str, here: Path, installed: Path) -> None:
         if command == "flowsched demo":
             quoted = " ".join(re.findall(r"^> (.*)", text_of(page), re.MULTILINE))
             assert quoted in " ".join(outcome.out.split())
+
+
+@pytest.mark.exhaustive
+def test_the_table_of_a_sweep_is_what_its_command_prints(installed: Path, tmp_path: Path) -> None:
+    blocks = r"^```sh\n(flowsched-train -m [^\n]*total_timesteps=50000)\n```\n\n```console\n(.*?)^```"
+    command, table = re.search(blocks, text_of("docs/sweeps.md"), re.DOTALL | re.MULTILINE).groups()
+    printed = run_from(installed, command, tmp_path).out.splitlines()
+    assert [line for line in table.splitlines() if line not in printed] == []

@@ -229,7 +229,7 @@ def table_of_episodes(jobs: Sequence[JobOutcome]) -> Table:
     rows = []
     for members in _settings(jobs):
         first, metric = members[0].content, members[0].content["metric"]
-        setting = (first["environment"], _described(members[0], jobs))
+        setting = (first["environment"].rpartition(":")[2], _described(members[0], jobs))
         rules = [result for result in _results(members[0]) if result.policy != first["algorithm"]]
         played = [((result.policy, "", ""), result) for result in rules if metric in result.metric_names]
         for job in sorted(members, key=lambda job: (_agent(job, jobs), _order(job))):

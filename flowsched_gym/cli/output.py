@@ -95,7 +95,7 @@ class ProgressBar:
         percent = 100 * done // total
         if percent >= self._next_percent:
             self._next_percent = percent - percent % PERCENT_BETWEEN_LINES + PERCENT_BETWEEN_LINES
-            left = f", {time_left(done / total, now - self._start)}" * (0 < done < total)
+            left = f", {time_left(done / total, now - self._start)}" if 0 < done < total else ""
             self._write(f"{self._task}: {percent}%{left}\n")
 
     def _draw(self, share: float, elapsed: float) -> None:

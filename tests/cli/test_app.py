@@ -244,6 +244,10 @@ def test_a_task_of_less_than_two_seconds_shows_nothing_and_a_log_a_plain_line_ev
     shown = shown_by(io.StringIO(), clock, seconds_per_step=0.5, steps=200)
     lines = [f"reading: {percent}%, {(100 - percent) // 60}:{(100 - percent) % 60:02d} left" for percent in PERCENTS]
     assert shown.splitlines() == [*lines, "reading: 100%"]
+    with ProgressBar("reading", slow := io.StringIO()) as progress:
+        clock[0] += 3.0
+        progress(0, 10)
+    assert slow.getvalue() == "reading: 0%\n"
     assert (time_left(0.5, 4000), time_left(0.25, 20), time_left(1, 9)) == ("1:06:40 left", "1:00 left", "0:00 left")
 
 
