@@ -21,7 +21,6 @@ from typing import Final
 
 import numpy as np
 import pytest
-import setuptools
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
@@ -149,7 +148,7 @@ def test_the_wheel_has_commands_that_lead_to_functions_and_a_description_without
 
 def test_links_and_pictures_of_the_description_lead_to_the_repository_once_its_address_is_set(tmp_path, monkeypatch):
     described: dict = {}
-    monkeypatch.setattr(setuptools, "setup", lambda **words: described.update(words))
+    monkeypatch.setattr("setuptools.setup", lambda **words: described.update(words))
     for name in ("README.md", "setup.py"):
         shutil.copy(ROOT / name, tmp_path)
     text = read("pyproject.toml") + '\n[project.urls]\nRepository = "https://forge.test/our/gym/"\n'
