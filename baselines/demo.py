@@ -51,7 +51,7 @@ def run(folder: Path, overrides: Sequence[str]) -> None:
     print(
         f"\n{config.algorithm.name} meets {met.write(result['estimate']['mean'])} % of the deadlines on "
         f"{config.evaluation.episodes} episodes that it never saw: {met.write(over['mean'], signed=True)} points "
-        f"beside {best}, the best rule with its actions and information. No scheduler exceeds "
+        f"compared with {best}, the best rule with its actions and information. No scheduler exceeds "
         f"{met.write(result['bound'])} %.\n"
     )
     for name, meaning in (

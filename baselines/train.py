@@ -23,6 +23,7 @@ from flowsched_gym.baselines.applications.training_run import train_and_compare
 from flowsched_gym.baselines.configuration.hydra_schemas import TrainConfig
 from flowsched_gym.baselines.training.trainer import MODEL_FILE, RESULT_FILE, RUN_FILE
 from flowsched_gym.core.files import lock_alone
+from flowsched_gym.players.kept import BEST_FILE
 
 LOGGER: Final = logging.getLogger(__name__)
 
@@ -40,7 +41,8 @@ def job(config: TrainConfig, content: Mapping[str, Any], folder: Path, command: 
         _sweep_job(config, content, folder, command)
     else:
         train_and_compare(config, content, folder, command=command)
-    print(f"The model is {folder / MODEL_FILE}; results, table and figure lie beside it.")
+    best = f"{BEST_FILE}, the best in validation episodes, " * (folder / BEST_FILE).exists()
+    print(f"The model is {folder / MODEL_FILE}; {best}results, table and figure lie beside it.")
 
 
 def _sweep_job(config: TrainConfig, content: Mapping[str, Any], folder: Path, command: str) -> None:

@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from nbclient import NotebookClient
 from sphinx.application import Sphinx
@@ -40,7 +40,9 @@ exclude_patterns = [
     "**/.*",
 ]
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
+# What is typed can be copied, what is printed cannot.
+copybutton_selector = "div:not(.highlight-text):not(.output) > div.highlight > pre"
 myst_heading_anchors = 4
 nb_execution_mode = "cache"  # runs a notebook again only where it has changed
 nb_execution_timeout = 600
@@ -55,7 +57,9 @@ autodoc_member_order = "bysource"
 napoleon_use_ivar = True
 
 html_theme = "furo"
+html_theme_options = {"light_logo": "logo.svg", "dark_logo": "logo-dark.svg"}
 html_title = "flowsched-gym"
+html_favicon = "_static/logo.svg"
 html_static_path = ["_static"]
 html_extra_path = ["_static/index.html"]
 html_css_files = ["site.css"]
@@ -73,12 +77,22 @@ def write_leaderboard(app: Sphinx, exception: Exception | None) -> None:
     if exception is None and app.config.complete:
         results = read_results(ROOT / "benchmarks" / RESULTS, kept_digests())
         groups = group_results(results, list(SUITE.settings.values()))
-        write_site(groups, Path(app.outdir) / "leaderboard", suite=SUITE.name, models=ROOT / "benchmarks" / "models")
+        models, home = ROOT / "benchmarks" / "models", "../docs/index.html"
+        write_site(groups, Path(app.outdir) / "leaderboard", suite=SUITE.name, models=models, home=home)
+
+
+def link_leaderboard(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: object) -> None:
+    """Puts the page of the leaderboard, which is none of Sphinx's, before all others in the navigation."""
+    if app.config.complete and "furo_navigation_tree" in context:
+        address = context["pathto"]("leaderboard/index.html", 1)
+        link = f'<ul><li class="toctree-l1"><a class="reference" href="{address}">Leaderboard: who wins</a></li></ul>'
+        context["furo_navigation_tree"] = link + context["furo_navigation_tree"]
 
 
 def setup(app: Sphinx) -> None:
     """Has the pages that are made from the code written before Sphinx looks for pages, and the leaderboard after."""
     app.add_config_value("complete", True, "")
     app.connect("builder-inited", lambda app: write_catalogue(complete=app.config.complete))
+    app.connect("html-page-context", link_leaderboard, priority=900)  # once Furo has made the navigation
     app.connect("build-finished", write_leaderboard)
     app.connect("autodoc-skip-member", skip_fields)

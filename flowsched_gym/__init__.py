@@ -1,4 +1,8 @@
-"""Offers published datacenter flow-scheduling problems as Gymnasium environments on one model of the network."""
+"""Offers published datacenter flow-scheduling problems as Gymnasium environments on one model of the network.
+
+``help(env.unwrapped)`` is the specification of an environment that ``gymnasium.make`` has made; ``help(env)`` is that
+of Gymnasium's wrapper around it. ``flowsched list`` names all environments.
+"""
 
 import importlib
 from typing import TYPE_CHECKING, Any, Final
@@ -49,8 +53,8 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Lists the public names too that have not been used yet."""
-    return sorted({*globals(), *__all__})
+    """Lists the public names alone, also those that have not been used yet."""
+    return sorted(__all__)
 
 
 register_environments()

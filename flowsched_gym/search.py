@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final, NamedTuple, Self, cast
 
 import gymnasium as gym
@@ -32,6 +32,7 @@ from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import Workload, WorkloadSource, first_flows, with_future
 
 __all__ = ["Search", "SearchConfig", "Tried"]
+__dir__ = partial(sorted, __all__)
 
 MOST_ROUNDS: Final = 6
 NO_FUTURE: Final = "no other future can be drawn; a search with clairvoyant=true knows the true one"

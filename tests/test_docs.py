@@ -33,14 +33,20 @@ from flowsched_gym.core.files import read_json
 from flowsched_gym.fluid.disciplines import DISCIPLINES
 from flowsched_gym.packets.schedulers import SCHEDULERS
 from flowsched_gym.topology import TOPOLOGIES
-from tests.processes import call, run
+from tests.processes import Outcome, call, run
 from tests.repository import ROOT
+from tests.test_repository import PYPROJECT
 
 DOCUMENTS: Final = ("README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))))
 NAMING_FILES: Final = ("docs/architecture.md", "docs/packets.md", "docs/simpy.md", "CONTRIBUTING.md", "README.md")
 FILE: Final = re.compile(r"`((?:flowsched_gym|tests|docs|baselines|benchmarks|configs)/[\w./]+\.\w+)`")
 
 BLOCK: Final = re.compile(r"^```(?:bash|console|sh)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+TOCTREE: Final = re.compile(r"^```\{toctree\}\n(.*?)^```", re.DOTALL | re.MULTILINE)
+PRINTED: Final = re.compile(
+    r"^```(?:bash|console|sh)\n(flowsched [^\n]*)\n```\n\n```text\n(.*?)^```", re.DOTALL | re.MULTILINE
+)
+"""A command alone in its block, and the block of what it prints."""
 PROGRAMS: Final = ("flowsched", "python", "ray", "wandb")
 """What begins a command; other lines of these blocks are what a command prints."""
 ELSEWHERE: Final = re.compile(r"^ray |^wandb |launcher=(ray|slurm)|ppo_on_|^flowsched (leaderboard verify|watch|play)")
@@ -116,6 +122,19 @@ def test_files_that_pages_name_exist_and_terms_are_in_alphabetical_order() -> No
     assert names == sorted(set(names))
     assert min(len(named["docs/architecture.md"]) - 20, len(named["docs/glossary.md"]) - 40) > 0
     assert [(page, name) for page, names in named.items() for name in names if not (ROOT / name).is_file()] == []
+
+
+def test_guides_are_in_the_order_of_use_extras_are_described_and_the_pictures_of_the_style_sheet_exist() -> None:
+    entries = re.findall(
+        r"^(?:.* <)?([\w./*\[\]-]+)>?$", "\n".join(TOCTREE.findall(text_of("docs/index.md"))), re.MULTILINE
+    )
+    order = ["installing", "../notebooks/01_first_episode", "training", "../baselines/README", "gallery", "workloads"]
+    order += ["networks", "packets", "leaderboard", "../CONTRIBUTING"]
+    assert [entry for entry in entries if entry in order] == order
+    extras = re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| (`.*?) \|", text_of("docs/installing.md"), re.MULTILINE)))
+    assert set(extras) == set(PYPROJECT["project"]["optional-dependencies"])
+    for name in re.findall(r'src\$="/(.+?)"', text_of("docs/_static/site.css")):
+        assert f"images/{name}" in text_of("docs/index.md")
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
@@ -226,16 +245,18 @@ def shortened(command: str) -> str:
     return " ".join([command, *(words for start, words in SHORTER.items() if f"{command} ".startswith(f"{start} "))])
 
 
-def run_from(installed: Path, command: str, folder: Path) -> None:
+def run_from(installed: Path, command: str, folder: Path) -> Outcome:
     """Runs a command line of a shell with an installed wheel."""
     path = os.pathsep.join([str(installed / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]])
-    run("bash", "-c", command, folder=folder, PATH=path, PYTHONPATH=str(installed))
+    return run("bash", "-c", command, folder=folder, PATH=path, PYTHONPATH=str(installed))
 
 
 @pytest.mark.parametrize("page", WITH_COMMANDS)
 def test_quick_commands_run_and_all_others_are_understood(
-    page: str, here: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+    page: str, here: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, capsys
 ) -> None:
+    printed = {shlex.join(shlex.split(command)): text for command, text in PRINTED.findall(text_of(page))}
+    assert (page != "docs/own-traffic.md") or printed
     monkeypatch.setattr(SweepTables, "on_multirun_end", lambda *_, **__: None)
     begun: list[str] = []
     applications = {"train": (train, "job"), "tune": (tune, "_job"), "evaluate": (evaluate, "_job")}
@@ -246,7 +267,10 @@ def test_quick_commands_run_and_all_others_are_understood(
         if not LONG.search(command) and page == "README.md":
             run_from(request.getfixturevalue("installed"), shortened(command), here)
         elif not LONG.search(command):
+            capsys.readouterr()
             assert flowsched(shlex.split(shortened(command))[1:]) == 0
+            shown = printed.get(command)
+            assert shown in (None, capsys.readouterr().out)
         elif program == "flowsched":
             _parser().parse_args(words)
         elif program.startswith("flowsched-"):
@@ -266,4 +290,15 @@ def test_quick_commands_run_and_all_others_are_understood(
 @pytest.mark.parametrize("page", WITH_COMMANDS)
 def test_every_command_runs(page: str, here: Path, installed: Path) -> None:
     for command in commands_of(page):
-        run_from(installed, shortened(command), here)
+        outcome = run_from(installed, shortened(command), here)
+        if command == "flowsched demo":
+            quoted = " ".join(re.findall(r"^> (.*)", text_of(page), re.MULTILINE))
+            assert quoted in " ".join(outcome.out.split())
+
+
+@pytest.mark.exhaustive
+def test_the_table_of_a_sweep_is_what_its_command_prints(installed: Path, tmp_path: Path) -> None:
+    blocks = r"^```sh\n(flowsched-train -m [^\n]*total_timesteps=50000)\n```\n\n```console\n(.*?)^```"
+    command, table = re.search(blocks, text_of("docs/sweeps.md"), re.DOTALL | re.MULTILINE).groups()
+    printed = run_from(installed, command, tmp_path).out.splitlines()
+    assert [line for line in table.splitlines() if line not in printed] == []

@@ -10,6 +10,7 @@ import importlib
 import importlib.metadata
 import json
 import re
+import runpy
 import shutil
 import sys
 import tomllib
@@ -21,6 +22,7 @@ from typing import Final
 import numpy as np
 import pytest
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 import flowsched_gym
@@ -144,6 +146,23 @@ def test_the_wheel_has_commands_that_lead_to_functions_and_a_description_without
     assert "![" not in description
 
 
+def test_links_and_pictures_of_the_description_lead_to_the_repository_once_its_address_is_set(tmp_path, monkeypatch):
+    described: dict = {}
+    monkeypatch.setattr("setuptools.setup", lambda **words: described.update(words))
+    for name in ("README.md", "setup.py"):
+        shutil.copy(ROOT / name, tmp_path)
+    text = read("pyproject.toml") + '\n[project.urls]\nRepository = "https://forge.test/our/gym/"\n'
+    (tmp_path / "pyproject.toml").write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path("setup.py")
+    found = re.findall(r"(!?)\[[^]]*\]\(([^)]*)\)", described["long_description"])
+    ours = {(mark, link) for mark, link in found if link.startswith("https://forge.test/")}
+    assert ("", "https://forge.test/our/gym/blob/main/docs/glossary.md") in ours
+    assert ("!", "https://forge.test/our/gym/raw/main/docs/images/artemis.gif") in ours
+    assert all((ROOT / link.split("/main/")[1].partition("#")[0]).exists() for _, link in ours)
+    assert [link for _, link in found if not link.startswith(("https://", "#"))] == []
+
+
 def test_what_the_package_imports_is_declared_and_what_it_imports_at_import_is_a_dependency_of_the_core() -> None:
     core = PYPROJECT["project"]["dependencies"]
     core, everything = (
@@ -237,13 +256,16 @@ def test_every_public_name_can_be_imported() -> None:
         assert [name for name in declared if not hasattr(module, name)] == [], source.relative_path
 
 
-def test_importing_the_package_loads_no_heavy_library_and_dir_shows_every_public_name() -> None:
+def test_importing_the_package_loads_no_heavy_library_and_dir_shows_public_names_alone() -> None:
     program = "import json, sys, flowsched_gym; print(json.dumps([sorted(sys.modules), dir(flowsched_gym)]))"
     modules, shown = json.loads(run_python(program))
     loaded = {name.partition(".")[0] for name in modules}
     assert "flowsched_gym" in loaded
     assert loaded.isdisjoint(HEAVY), f"import flowsched_gym loads {sorted(loaded.intersection(HEAVY))}"
-    assert set(flowsched_gym.__all__) <= set(shown)
+    assert shown == sorted(flowsched_gym.__all__)
+    for name in ("envs", "evaluation", "fluid", "leaderboard", "ns3", "players", "queueing", "search", "systems"):
+        module = importlib.import_module(f"flowsched_gym.{name}")
+        assert dir(module) == sorted(module.__all__)
 
 
 def test_every_file_gives_the_same_version() -> None:
@@ -261,6 +283,20 @@ def test_every_make_command_of_the_documents_and_every_script_of_the_makefile_ex
     assert named <= set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
     assert {path.split("/")[0] for path in paths} == {"baselines", "benchmarks"}
     assert [path for path in paths if not (ROOT / path).is_file()] == []
+
+
+def test_the_container_runs_targets_of_the_makefile_on_a_python_that_the_package_supports_without_what_git_ignores():
+    lines = [line for line in read("Dockerfile").splitlines() if not line.startswith("#")]
+    (python,) = [line.split(":")[1].removesuffix("-slim") for line in lines if line.startswith("FROM")]
+    assert SpecifierSet(PYPROJECT["project"]["requires-python"]).contains(python)
+    makefile, container = read("Makefile"), "\n".join(lines)
+    assert 'CMD ["make", "demo"]' in container
+    assert "\nARG EXTRA=train\n" in container
+    for target in ("demo", "docs", *(f"$(VENV)/.{extra}" for extra in ("train", "dev"))):
+        assert f"\n{target}:" in makefile
+    ignored = {line.strip("/*").removesuffix("/") for line in read(".dockerignore").splitlines()[1:]}
+    folders = [line.strip("/") for line in read(".gitignore").splitlines() if line.startswith("/")]
+    assert [folder for folder in folders if folder not in ignored] == []
 
 
 def tracked() -> list[Path]:

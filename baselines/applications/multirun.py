@@ -6,12 +6,18 @@ All is made from what the jobs left in their folders, whatever launcher ran them
 import csv
 import io
 import json
-from collections.abc import Collection, Mapping, Sequence
+import logging
+import math
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.utils import JobReturn
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 
@@ -19,13 +25,29 @@ from flowsched_gym.baselines.applications.comparison_report import FIGURE_FILE, 
 from flowsched_gym.baselines.applications.leftovers import FAILURE_FILE, remember_fault
 from flowsched_gym.baselines.training.trainer import RESULT_FILE
 from flowsched_gym.core.files import read_json, replace_when_written, write_text
-from flowsched_gym.evaluation import BOUND_POLICY, Interval, bootstrap_interval, paired_difference, read_result
+from flowsched_gym.core.units import time_left
+from flowsched_gym.evaluation import (
+    BOUND_POLICY,
+    EvaluationResult,
+    Interval,
+    bootstrap_interval,
+    paired_difference,
+    read_result,
+)
 from flowsched_gym.evaluation.figures import draw_intervals
 from flowsched_gym.evaluation.plots import DOTS_PER_INCH, INK
 from flowsched_gym.flows.metrics import merit
 from flowsched_gym.leaderboard import Table, column_of
 
+LOGGER: Final = logging.getLogger(__name__)
+
 OVERRIDES_FILE: Final = ".hydra/overrides.yaml"
+LEAST_SECONDS: Final = 1.0
+"""What a job takes that has not finished before."""
+EPISODES_FILE: Final = "results.csv"
+EPISODE_COLUMNS: Final = (
+    "environment", "workload", "policy", "training_seed", "decisions", "episode_seed", "metric", "value"
+)  # fmt: skip
 TABLE_NAME: Final = "table"
 OF_SETTING: Final = ("workload", "env", "seed")
 """What is swept over and does not set an agent apart from the others in its table."""
@@ -120,7 +142,34 @@ class SettingScores:
 
 
 class SweepTables(Callback):
-    """A Hydra callback that prints tables by workload at the end of a sweep, and writes them and a figure."""
+    """A Hydra callback that prints tables by workload at the end of a sweep, and writes them and a figure.
+
+    Where jobs run one after the other, it tells after each how long the others may take.
+    """
+
+    def __init__(self) -> None:
+        self._num_jobs = self._num_ended = 0
+        self._took: list[float] = []
+
+    def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
+        """Counts the jobs that there will be."""
+        parser = OverridesParser.create(GlobalHydra.instance().config_loader())
+        words = parser.parse_overrides(list(config.hydra.overrides.task))
+        swept = (word.sweep_string_iterator() for word in words if word.is_sweep_override())
+        self._num_jobs = math.prod(len(list(values)) for values in swept)
+
+    def on_job_start(self, config: DictConfig, **kwargs: Any) -> None:
+        """Notes when a job began."""
+        self._begun_at = time.monotonic()
+
+    def on_job_end(self, config: DictConfig, job_return: JobReturn, **kwargs: Any) -> None:
+        """Tells how long the jobs that are left may take, by those that ran, not those that had finished before."""
+        self._num_ended += 1
+        took = time.monotonic() - self._begun_at
+        self._took += [took] * (took > LEAST_SECONDS)
+        if self._took and self._num_ended < self._num_jobs:
+            left = time_left(len(self._took) / (len(self._took) + self._num_jobs - self._num_ended), sum(self._took))
+            LOGGER.info("job %s of %s has ended, about %s", self._num_ended, self._num_jobs, left)
 
     def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
         """Collects the results; there is no table where no job came to its end."""
@@ -136,17 +185,20 @@ class SweepTables(Callback):
         print("".join(f"\nno result of {line}" for line in failed), end="\n" * bool(failed))
         markdown = [f"## {title}\n\n{table.markdown()}" for title, table in tables]
         markdown += ["## Jobs without a result\n\n" + "".join(f"- {line}\n" for line in failed)] if failed else []
-        text = io.StringIO()
-        table = table_of_jobs(jobs)
-        csv.writer(text).writerows([table.columns, *table.rows])
         try:
             write_text("\n".join(markdown), folder / f"{TABLE_NAME}.md")
-            write_text(text.getvalue(), folder / f"{TABLE_NAME}.csv")
+            for table, name in ((table_of_jobs(jobs), f"{TABLE_NAME}.csv"), (table_of_episodes(jobs), EPISODES_FILE)):
+                text = io.StringIO()
+                csv.writer(text).writerows([table.columns, *table.rows])
+                write_text(text.getvalue(), folder / name)
             draw_sweep(scores, folder / FIGURE_FILE)
         except OSError as error:  # Hydra would make a warning of it
             remember_fault(error)
             return
-        print(f"\n{folder} has these tables (table.md), a figure (comparison.png) and a row for each job (table.csv).")
+        print(
+            f"\n{folder} has these tables (table.md), a figure (comparison.png), a row for each job (table.csv) and "
+            "one for each episode of each policy (results.csv)."
+        )
 
 
 def read_jobs(folder: Path) -> list[JobOutcome]:
@@ -169,12 +221,27 @@ def scores_by_setting(jobs: Sequence[JobOutcome]) -> list[SettingScores]:
 
     Jobs whose environments have the same arguments and which were evaluated alike are compared with each other.
     """
-    settings: dict[str, list[JobOutcome]] = {}
-    for job in jobs:
-        if job.content:
-            key = ("environment", "kwargs", "metric", "evaluation")
-            settings.setdefault(json.dumps([job.content[name] for name in key], sort_keys=True), []).append(job)
-    return [_scores(members, jobs) for _, members in sorted(settings.items(), key=lambda item: _workload(item[1][0]))]
+    return [_scores(members, jobs) for members in _settings(jobs)]
+
+
+def table_of_episodes(jobs: Sequence[JobOutcome]) -> Table:
+    """Lays out the metric of each episode, in SI units, a row each: agents by their trainings, rules and bound once."""
+    rows = []
+    for members in _settings(jobs):
+        first, metric = members[0].content, members[0].content["metric"]
+        setting = (first["environment"].rpartition(":")[2], _described(members[0], jobs))
+        rules = [result for result in _results(members[0]) if result.policy != first["algorithm"]]
+        played = [((result.policy, "", ""), result) for result in rules if metric in result.metric_names]
+        for job in sorted(members, key=lambda job: (_agent(job, jobs), _order(job))):
+            trained = (_agent(job, jobs), str(job.content["seed"]), str(job.content["num_timesteps"]))
+            played.append((trained, _result_of(job)))
+        rows += [
+            (*setting, *player, str(seed), metric, repr(float(value)))
+            for player, result in played
+            for values in np.atleast_2d(result.values(metric))
+            for seed, value in zip(result.seeds, values, strict=True)
+        ]
+    return Table(columns=EPISODE_COLUMNS, rows=tuple(rows))
 
 
 def table_of_jobs(jobs: Sequence[JobOutcome]) -> Table:
@@ -219,13 +286,23 @@ def draw_sweep(settings: Sequence[SettingScores], path: Path) -> None:
         figure.savefig(temporary, dpi=DOTS_PER_INCH)
 
 
+def _settings(jobs: Sequence[JobOutcome]) -> list[list[JobOutcome]]:
+    """Groups the jobs that have a result by what was played, in the order of their workloads."""
+    settings: dict[str, list[JobOutcome]] = {}
+    for job in jobs:
+        if job.content:
+            key = ("environment", "kwargs", "metric", "evaluation")
+            settings.setdefault(json.dumps([job.content[name] for name in key], sort_keys=True), []).append(job)
+    return sorted(settings.values(), key=lambda members: _workload(members[0]))
+
+
 def _scores(members: Sequence[JobOutcome], jobs: Sequence[JobOutcome]) -> SettingScores:
     first = members[0].content
     metric = first["metric"]
     agents: dict[str, list[JobOutcome]] = {}
     for job in members:
         agents.setdefault(_agent(job, jobs), []).append(job)
-    results = {result.policy: result for result in map(read_result, (members[0].folder / RESULTS_FOLDER).iterdir())}
+    results = {result.policy: result for result in _results(members[0])}
     values = {
         name: np.atleast_2d(result.values(metric))
         for name, result in results.items()
@@ -233,7 +310,7 @@ def _scores(members: Sequence[JobOutcome], jobs: Sequence[JobOutcome]) -> Settin
     }
     bound = values.pop(BOUND_POLICY, None)
     best = first["best_heuristic"]  # the same for all: they may do and know the same
-    learned = {name: np.array([_episodes(job, metric) for job in found]) for name, found in agents.items()}
+    learned = {name: np.array([_result_of(job).values(metric) for job in found]) for name, found in agents.items()}
     scores = [
         PolicyScore(
             name=name,
@@ -255,11 +332,16 @@ def _scores(members: Sequence[JobOutcome], jobs: Sequence[JobOutcome]) -> Settin
     )
 
 
-def _episodes(job: JobOutcome, metric: str) -> Any:
-    """Returns the metric of every episode that the agent of a job played, (num_episodes,)."""
-    for result in map(read_result, (job.folder / RESULTS_FOLDER).iterdir()):
+def _results(job: JobOutcome) -> Iterator[EvaluationResult]:
+    """Reads what the policies of a job played."""
+    return map(read_result, sorted((job.folder / RESULTS_FOLDER).iterdir()))
+
+
+def _result_of(job: JobOutcome) -> EvaluationResult:
+    """Returns what the agent of a job played."""
+    for result in _results(job):
         if result.policy == job.content["algorithm"]:
-            return result.values(metric)
+            return result
     raise FileNotFoundError(f"{job.folder / RESULTS_FOLDER} has no result of {job.content['algorithm']}")
 
 

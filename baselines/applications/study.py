@@ -7,6 +7,7 @@ that was killed runs the trial that was under way again, from its last checkpoin
 import csv
 import io
 import logging
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,6 +32,7 @@ from flowsched_gym.baselines.training.trainer import DECISIVE, MODEL_FILE, RUN_F
 from flowsched_gym.core.errors import ConfigError, FlowSchedError
 from flowsched_gym.core.files import write_text
 from flowsched_gym.core.seeding import SeedStreams
+from flowsched_gym.core.units import time_left
 from flowsched_gym.evaluation.written import column_of
 from flowsched_gym.flows.metrics import merit
 from flowsched_gym.integrations.archive import first_sentence
@@ -76,11 +78,16 @@ def run_study(config: TuneConfig, content: Mapping[str, Any], folder: Path) -> P
             pruner=optuna.pruners.MedianPruner() if space.prune else optuna.pruners.NopPruner(),
             load_if_exists=True,
         )
+        begun, num_run = time.monotonic(), 0
         for number in range(config.trials):
             trial = _trial(study, number)
             if trial is not None:
                 _run_trial(study, trial, config, space, overrides, folder)
                 _write_trials(study.get_trials(), space, folder)
+                num_run += 1
+                if left := config.trials - number - 1:
+                    elapsed = time.monotonic() - begun
+                    LOGGER.info("trials left: %s, about %s", left, time_left(num_run / (num_run + left), elapsed))
         if not study.get_trials(states=[TrialState.COMPLETE]):
             raise ConfigError(f"no trial of {folder} has succeeded: {study.get_trials()[-1].user_attrs.get(FAILURE)}")
         best = study.best_trial

@@ -39,7 +39,9 @@ class EvaluationConfig(CheckedConfig):
     Attributes:
         episodes: Episodes of the final comparison.
         interim_episodes: Episodes of each comparison on the way.
-        seed: Seed of the first episode; training never uses such seeds.
+        interim_seed: Seed of the first of them, from 20,000 on: the best of these comparisons is kept, so they are
+            validation episodes, unlike those of the final comparison.
+        seed: Seed of the first episode of the final comparison; training never uses such seeds.
         interval: Decisions between two comparisons.
         metric: Metric of the episodes that is logged and compared; by default that of the environment.
         baselines: Heuristics to compare with on the way, by default those that the registry names; all of the
@@ -51,6 +53,7 @@ class EvaluationConfig(CheckedConfig):
 
     episodes: int = bounded(20, 1, MOST_EPISODES)
     interim_episodes: int = bounded(10, 1, MOST_EPISODES)
+    interim_seed: int = bounded(FIRST_VALIDATION_SEED, FIRST_VALIDATION_SEED)
     seed: int = bounded(10_000, 0)
     interval: int = bounded(100_000, 1)
     metric: str = MISSING

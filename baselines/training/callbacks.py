@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 
@@ -24,6 +25,7 @@ from flowsched_gym.envs.policies import Policy
 from flowsched_gym.evaluation import EpisodeRunner, paired_ratio
 from flowsched_gym.evaluation.rollout import rollout
 from flowsched_gym.evaluation.written import column_of
+from flowsched_gym.flows.metrics import merit
 from flowsched_gym.integrations.sb3 import batched
 from flowsched_gym.players import make_policy
 from flowsched_gym.registration import find_environment, heuristic_arguments
@@ -111,6 +113,8 @@ class Comparisons(_BetweenUpdates):
         kwargs: Its arguments.
         config: Heuristics, played once; episodes, interval and metric, which is logged with the ratios to theirs.
         report: Called at each comparison with the decisions made and the mean of the metric.
+        keep: Called with the model and the mean where no comparison before was as good.
+        best: The best mean before, of a training that is resumed.
         compiled: Whether episodes that are played one after the other are simulated by machine code.
         wrap: Wraps the environment in which the policy plays; ``None`` for nothing.
 
@@ -129,19 +133,24 @@ class Comparisons(_BetweenUpdates):
         config: EvaluationConfig,
         report: Callable[[int, float], None] | None = None,
         *,
+        keep: Callable[[BaseAlgorithm, float], None] | None = None,
+        best: float | None = None,
         compiled: bool = False,
         wrap: Callable[[Any], Any] | None = None,
     ) -> None:
         super().__init__()
         self._config = config
         self._report = report
+        self._keep = keep
+        self._best = -np.inf if best is None else merit(config.metric, best)
         self.due_at = 0
         self.last_summary = ""
         self._wrapped = False
         spec = find_environment(env_id)
         runner = partial(EpisodeRunner, spec, compile_first=compiled)
         with closing(runner(heuristic_arguments(spec, kwargs))) as self._runner:
-            policies = {name: make_policy(name, self._runner.env, seed=config.seed) for name in config.baselines}
+            seed = config.interim_seed
+            policies = {name: make_policy(name, self._runner.env, seed=seed) for name in config.baselines}
             self._baselines = {name: self._play(policy) for name, policy in policies.items()}
         self._runner, self._wrapped = runner(kwargs), wrap is not None
         if wrap is not None:
@@ -172,6 +181,9 @@ class Comparisons(_BetweenUpdates):
         LOGGER.info(
             "step %s: %s%s", f"{self.num_timesteps:,}", self.last_summary, f" ({', '.join(parts)})" * bool(parts)
         )
+        if self._keep is not None and merit(metric, mean) > self._best:
+            self._best = merit(metric, mean)
+            self._keep(self.model, mean)
         return mean
 
     def close(self) -> None:
@@ -182,10 +194,10 @@ class Comparisons(_BetweenUpdates):
         """Returns the metric of every episode, (episodes,)."""
         config = self._config
         if self._wrapped:
-            seeds = range(config.seed, config.seed + config.interim_episodes)
+            seeds = range(config.interim_seed, config.interim_seed + config.interim_episodes)
             played = tuple(rollout(self._runner.env, policy, seed=seed) for seed in seeds)
         else:
-            played = self._runner.play(policy, episodes=config.interim_episodes, seed=config.seed)
+            played = self._runner.play(policy, episodes=config.interim_episodes, seed=config.interim_seed)
         metrics = played[0].metrics
         if config.metric not in metrics:
             raise ConfigError(

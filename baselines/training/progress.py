@@ -8,7 +8,10 @@ from typing import Any, Final
 
 from tqdm import tqdm
 
+from flowsched_gym.core.units import time_left
+
 SECONDS_BEFORE_SHOWING: Final = 2.0
+SECONDS_BEFORE_FIRST_LINE: Final = 5.0
 SECONDS_BETWEEN_LINES: Final = 30.0
 
 
@@ -30,7 +33,7 @@ class ProgressLines:
         self._unit = unit
         self._say = say
         self._begun_at, self._begun_with = time.monotonic(), initial
-        self._told_at = self._begun_at
+        self._due_at = self._begun_at + SECONDS_BEFORE_FIRST_LINE
         self._description, self._postfix = "", ""
 
     def set_description_str(self, text: str, *, refresh: bool = True) -> None:
@@ -42,15 +45,16 @@ class ProgressLines:
         self._postfix = f"; {text}" if text else ""
 
     def update(self, n: int) -> None:
-        """Counts on, and tells of it when the last line is old."""
+        """Counts on, and tells of it after the first seconds and when the last line is old."""
         self.n += n
-        now = time.monotonic()
-        if now - self._told_at >= SECONDS_BETWEEN_LINES:
-            self._told_at = now
-            speed = (self.n - self._begun_with) / (now - self._begun_at)
+        now, done = time.monotonic(), self.n - self._begun_with
+        if now >= self._due_at and done > 0:
+            self._due_at = now + SECONDS_BETWEEN_LINES
+            elapsed = now - self._begun_at
+            left = time_left(done / (self._total - self._begun_with), elapsed)
             self._say(
                 f"{self.n:,} of {self._total:,} {self._unit}{self._description}: {self.n / self._total:.0%}, "
-                f"{speed:,.1f} a second{self._postfix}"
+                f"{done / elapsed:,.1f} a second, {left}{self._postfix}"
             )
 
     def close(self) -> None:

@@ -6,6 +6,7 @@ The folder of a run, the last three by the final comparison (`training_run`)::
     progress.csv        the curves; tensorboard/ the same as event files
     checkpoints/        where the run can be taken up again
     model.zip           the trained model; model.json says for which environment and by which versions
+    best.zip            the model at the best comparison on the way, likewise; best.json has its mean (``validation``)
     thresholds.zip      with algorithm=auto, the agent beside it, likewise
     results/*.json      one result file for each policy on the same unseen episodes
     comparison.md .png  these results as a table and a figure
@@ -60,6 +61,7 @@ from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.files import read_json
 from flowsched_gym.evaluation import write_json
 from flowsched_gym.integrations.models import MODEL_FORMAT, save_model
+from flowsched_gym.players.kept import BEST_FILE
 from flowsched_gym.registration import agent_ability, find_environment
 
 LOGGER: Final = logging.getLogger(__name__)
@@ -67,12 +69,14 @@ LOGGER: Final = logging.getLogger(__name__)
 RUN_FILE: Final = "run.json"
 MODEL_FILE: Final = "model.zip"
 SIDECAR_FILE: Final = "model.json"
+BEST_SIDECAR_FILE: Final = "best.json"
 BESIDE_FILE: Final = "thresholds.zip"
 RESULT_FILE: Final = "result.json"
 CHECKPOINTS_FOLDER: Final = "checkpoints"
 RESULTS: Final = (
     *(CHECKPOINTS_FOLDER, "tensorboard", "wandb", "results"),
-    *(RESULT_FILE, MODEL_FILE, SIDECAR_FILE, BESIDE_FILE, "thresholds.json", "wandb_id.txt"),
+    *(RESULT_FILE, MODEL_FILE, SIDECAR_FILE, BEST_FILE, BEST_SIDECAR_FILE, BESIDE_FILE, "thresholds.json"),
+    "wandb_id.txt",
 )
 """What a run leaves in its folder."""
 DECISIVE: Final = ("env", "policy", "algorithm", "seed", "start")
@@ -115,8 +119,13 @@ def train(
     if isinstance(algorithm, BothAgentsConfig):
         beside = ThresholdsLearner(algorithm, env_id, kwargs, seed=config.seed)
     with ExitStack() as opened:
-        playing = None if beside is None else partial(beside.wrap, learns=False)
-        comparisons = Comparisons(env_id, kwargs, config.evaluation, report, compiled=compiled, wrap=playing)
+        save = partial(_save_model, env_id=env_id, kwargs=kwargs, config=config)
+        how: dict[str, Any] = {"compiled": compiled}
+        if beside is None:
+            how |= {"keep": partial(save, folder / BEST_FILE), "best": _best_before(config, folder)}
+        else:  # the best of one agent would not fit the last of the other
+            how["wrap"] = partial(beside.wrap, learns=False)
+        comparisons = Comparisons(env_id, kwargs, config.evaluation, report, **how)
         opened.callback(comparisons.close)
         envs = make_training_envs(
             env_id,
@@ -134,14 +143,14 @@ def train(
         opened.callback(logger.close)
         model.set_logger(logger)
         _learn(config, model, comparisons, folder, resumed)
-        _save_model(model, folder / MODEL_FILE, env_id=env_id, kwargs=kwargs, config=config)
+        save(folder / MODEL_FILE, model)
         if beside is not None:
             if not beside.model.num_timesteps:
                 raise ConfigError(
                     f"total_timesteps is {config.total_timesteps:,}: no period of algorithm.period_flows flows has "
                     "ended, so the agent of thresholds has learned nothing"
                 )
-            _save_model(beside.model, folder / BESIDE_FILE, env_id=THRESHOLDS, kwargs=beside.kwargs, config=config)
+            save(folder / BESIDE_FILE, beside.model, env_id=THRESHOLDS, kwargs=beside.kwargs)
         if finish is not None:
             finish(model.num_timesteps, logger.output_formats)
 
@@ -240,10 +249,23 @@ def _learn(
     checkpoints.save()
 
 
+def _best_before(config: TrainConfig, folder: Path) -> float | None:
+    """Returns the mean of the best comparison before a training is resumed."""
+    path = folder / BEST_SIDECAR_FILE
+    return float(read_json(path)["validation"]["mean"]) if config.resume and path.exists() else None
+
+
 def _save_model(
-    model: BaseAlgorithm, path: Path, *, env_id: str, kwargs: Mapping[str, Any], config: TrainConfig
+    path: Path,
+    model: BaseAlgorithm,
+    mean: float | None = None,
+    *,
+    env_id: str,
+    kwargs: Mapping[str, Any],
+    config: TrainConfig,
 ) -> None:
-    """Writes the model, and beside it what it was trained for; each whole or not at all."""
+    """Writes the model, and beside it what it was trained for, and its mean in validation; each whole or not at all."""
+    evaluation = config.evaluation
     sidecar = {
         "schema": MODEL_FORMAT,
         "environment": env_id,
@@ -258,5 +280,8 @@ def _save_model(
         "versions": {"flowsched-gym": __version__, "python": platform.python_version()}
         | {name: version(name) for name in VERSIONED},
     }
+    if mean is not None:
+        first, episodes = evaluation.interim_seed, evaluation.interim_episodes
+        sidecar["validation"] = {"metric": evaluation.metric, "mean": mean, "first_seed": first, "episodes": episodes}
     save_model(model, path, origin=sidecar)
     write_json(sidecar, path.with_suffix(".json"))

@@ -311,7 +311,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
         "compile the engine of vector environments in advance", _add_compile, "package_commands:run_compile"
     ),
     "ns3": Command(
-        "compile the program that plays Artemis on ns-3 (Debian: libns3-dev)", _add_ns3, "package_commands:run_ns3"
+        "compile the program that plays episodes on ns-3 (Debian: libns3-dev)", _add_ns3, "package_commands:run_ns3"
     ),
     "models": Command("list the trained agents that come with the package", _add_models, "package_commands:run_models"),
     "export-card": Command(

@@ -1,8 +1,8 @@
 """Prints results, columns for people and one JSON document for programs, and shows how far a long task is.
 
 The progress stands on standard error, once a task has taken two seconds. On a terminal it is a bar that is redrawn in
-place; elsewhere (a log file) a plain line every ten per cent. Messages of the compiler meanwhile (see
-`flowsched_gym.machine_code.messages`) stand above the bar.
+place; elsewhere (a log file) a plain line every ten per cent. Both tell how long it will still take. Messages of the
+compiler meanwhile (see `flowsched_gym.machine_code.messages`) stand above the bar.
 """
 
 import contextlib
@@ -16,6 +16,7 @@ from contextlib import ExitStack
 from typing import Final, TextIO
 
 from flowsched_gym.core.tables import terminal_width
+from flowsched_gym.core.units import time_left
 from flowsched_gym.machine_code.messages import announced_by
 
 LEAST_ROOM: Final = 30
@@ -24,7 +25,6 @@ SECONDS_BEFORE_SHOWING: Final = 2.0
 SECONDS_BETWEEN_FRAMES: Final = 0.1
 BAR_WIDTH: Final = 30
 PERCENT_BETWEEN_LINES: Final = 10
-SECONDS_PER_MINUTE: Final = 60
 
 
 def print_json(content: object) -> None:
@@ -95,15 +95,13 @@ class ProgressBar:
         percent = 100 * done // total
         if percent >= self._next_percent:
             self._next_percent = percent - percent % PERCENT_BETWEEN_LINES + PERCENT_BETWEEN_LINES
-            self._write(f"{self._task}: {percent}%\n")
+            left = f", {time_left(done / total, now - self._start)}" if 0 < done < total else ""
+            self._write(f"{self._task}: {percent}%{left}\n")
 
     def _draw(self, share: float, elapsed: float) -> None:
         """Draws the bar in place, with the time that it may still take."""
         bar = ("#" * int(share * BAR_WIDTH)).ljust(BAR_WIDTH, "-")
-        left = ""
-        if share > 0:
-            minutes, seconds = divmod(round(elapsed * (1 - share) / share), SECONDS_PER_MINUTE)
-            left = f", {minutes}:{seconds:02d} left"
+        left = f", {time_left(share, elapsed)}" if share > 0 else ""
         line = f"{self._task} [{bar}] {share:4.0%}{left}"
         self._write("\r" + line.ljust(self._shown))
         self._shown = max(self._shown, len(line))

@@ -10,6 +10,15 @@ BYTES_PER_MEGABYTE: Final = 1_000_000.0
 BYTES_PER_SECOND_PER_GBPS: Final = 125_000_000.0
 SECONDS_PER_MILLISECOND: Final = 1e-3
 SECONDS_PER_MICROSECOND: Final = 1e-6
+SECONDS_PER_MINUTE: Final = 60
+SECONDS_PER_HOUR: Final = 3600
+
+
+def time_left(share: float, elapsed: float) -> str:
+    """Writes how long the rest takes where a share, > 0, took so many seconds, as ``1:05 left``."""
+    seconds = max(0, round(elapsed * (1 - share) / share))
+    hours, minutes = seconds // SECONDS_PER_HOUR, seconds % SECONDS_PER_HOUR // SECONDS_PER_MINUTE
+    return f"{hours}:{minutes:02d}:{seconds % 60:02d} left" if hours else f"{minutes}:{seconds % 60:02d} left"
 
 
 def gbps_to_capacity(gbps: float) -> float:

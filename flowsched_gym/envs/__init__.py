@@ -1,5 +1,7 @@
 """What Gymnasium environments of all systems share."""
 
+from functools import partial
+
 from flowsched_gym.envs.base import FlowSchedEnv
 from flowsched_gym.envs.decision import DecisionEnv, DecisionVectorEnv
 from flowsched_gym.envs.network_setup import NetworkSetup
@@ -18,3 +20,4 @@ __all__ = [
     "VectorState",
     "setup_ports",
 ]
+__dir__ = partial(sorted, __all__)

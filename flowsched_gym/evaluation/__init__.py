@@ -1,5 +1,7 @@
 """Evaluates policies and disciplines: rollouts, reference runs, bounds, statistics, result files."""
 
+from functools import partial
+
 from flowsched_gym.core.files import Progress
 from flowsched_gym.evaluation.bounds import (
     BoundMethod,
@@ -75,3 +77,4 @@ __all__ = [
     "write_json",
     "write_result",
 ]
+__dir__ = partial(sorted, __all__)

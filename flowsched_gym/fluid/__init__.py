@@ -1,5 +1,7 @@
 """What the world is: flows, links, controls, events. Knows neither SimPy nor Gymnasium."""
 
+from functools import partial
+
 from flowsched_gym.flows.records import Records
 from flowsched_gym.flows.state import Controls, FlowState, new_controls, new_flow_state
 from flowsched_gym.fluid.contract import Discipline
@@ -22,3 +24,4 @@ __all__ = [
     "new_controls",
     "new_flow_state",
 ]
+__dir__ = partial(sorted, __all__)

@@ -1,5 +1,7 @@
 """Suites in which policies are compared, the results of policies, and the tables that these make."""
 
+from functools import partial
+
 from flowsched_gym.core.tables import Table
 from flowsched_gym.evaluation.written import column_of, format_interval
 from flowsched_gym.leaderboard.claims import (
@@ -71,3 +73,4 @@ __all__ = [
     "verify",
     "write_published",
 ]
+__dir__ = partial(sorted, __all__)

@@ -1,5 +1,7 @@
 """Who plays: names, options, classes, files, models and objects, all read in one place."""
 
+from functools import partial
+
 from flowsched_gym.players.kept import KeptAgent, kept_agents, load_agent
 from flowsched_gym.players.player import (
     BOUND_POLICY,
@@ -25,3 +27,4 @@ __all__ = [
     "make_policy",
     "told_apart",
 ]
+__dir__ = partial(sorted, __all__)

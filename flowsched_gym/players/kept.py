@@ -29,6 +29,8 @@ MODEL_SUFFIX: Final = ".zip"
 SCHEMA: Final = "flowsched-agents/1"
 CARDS: Final = "cards.json"
 MODEL_FILE: Final = "model.zip"
+BEST_FILE: Final = "best.zip"
+"""Beside it in the folder of a run: what the same training had learned when it was best in validation episodes."""
 CARD_FILE: Final = "README.md"
 CONFIG_FILE: Final = "config.json"
 

@@ -21,7 +21,7 @@ from flowsched_gym.core.files import open_to_read
 from flowsched_gym.core.packed import files_in, folder_of, is_folder
 from flowsched_gym.envs.policies import Policy
 from flowsched_gym.envs.policies.policy import attribute_of
-from flowsched_gym.players.kept import MODEL_PREFIX, MODEL_SUFFIX, load_agent
+from flowsched_gym.players.kept import BEST_FILE, MODEL_PREFIX, MODEL_SUFFIX, load_agent
 from flowsched_gym.registration import (
     ENVIRONMENTS,
     agent_ability,
@@ -198,7 +198,8 @@ def find_player(
             target = f"{path.resolve()}:{class_of(path)}"
             return Player(name=path.stem, kind=Kind.FILE, target=target, **others)
         if is_folder(folder := folder_of(policy)):
-            models = tuple(sorted(files_in(folder, MODEL_SUFFIX), key=_seed_and_name))
+            found = (path for path in files_in(folder, MODEL_SUFFIX) if path.name != BEST_FILE)
+            models = tuple(sorted(found, key=_seed_and_name))
             if not models:
                 raise ConfigError(f"{argument} is {shown(policy)}: the folder has no model (*{MODEL_SUFFIX})")
             return Player(name=folder.resolve().name, models=models, **trained)

@@ -4,6 +4,8 @@ Thresholds are in B, (num_queues - 1,) float64, increasing. The arguments ``kind
 everywhere those of ``multilevel_fct``; there are 2 to 8 queues. What is not allowed is a ``ConfigError``.
 """
 
+from functools import partial
+
 from flowsched_gym.queueing.moments import SizeMoments, size_moments
 from flowsched_gym.queueing.one_link import MultilevelFct, mean_fct, multilevel_fct
 from flowsched_gym.queueing.thresholds import (
@@ -29,3 +31,4 @@ __all__ = [
     "size_moments",
     "window_after_round",
 ]
+__dir__ = partial(sorted, __all__)

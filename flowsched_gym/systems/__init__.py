@@ -6,6 +6,7 @@ Targets are strings, so that reading a spec imports nothing heavy.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from typing import Any, Final, NamedTuple, Self
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "SystemSpec",
     "policies_of",
 ]
+__dir__ = partial(sorted, __all__)
 
 
 class Action(StrEnum):

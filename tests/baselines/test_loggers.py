@@ -98,7 +98,7 @@ def test_the_sweep_file_of_weights_and_biases_names_settings_that_there_are(monk
     assert (program, first, last) == ("flowsched-train", "${program}", "${args_no_hyphens}")
 
 
-def test_without_a_terminal_a_line_tells_now_and_then(monkeypatch) -> None:
+def test_without_a_terminal_a_line_tells_after_seconds_and_now_and_then_how_long_it_takes(monkeypatch) -> None:
     now = [100.0]
     lines: list[str] = []
     monkeypatch.setattr("time.monotonic", lambda: now[0])
@@ -111,6 +111,7 @@ def test_without_a_terminal_a_line_tells_now_and_then(monkeypatch) -> None:
         bar.update(100)
     bar.close()
     assert lines == [
-        "500 of 1,000 decisions, 990 requested: 50%, 10.0 a second; mean_fct 0.1",
-        "800 of 1,000 decisions, 990 requested: 80%, 10.0 a second; mean_fct 0.1",
+        "300 of 1,000 decisions, 990 requested: 30%, 10.0 a second, 1:10 left; mean_fct 0.1",
+        "600 of 1,000 decisions, 990 requested: 60%, 10.0 a second, 0:40 left; mean_fct 0.1",
+        "900 of 1,000 decisions, 990 requested: 90%, 10.0 a second, 0:10 left; mean_fct 0.1",
     ]

@@ -3,6 +3,7 @@
 import csv
 import errno
 import json
+import re
 import signal
 import sys
 from dataclasses import replace
@@ -12,6 +13,7 @@ from typing import Final
 
 import numpy as np
 import pytest
+from hydra.core.global_hydra import GlobalHydra
 from omegaconf import OmegaConf
 
 from benchmarks import agents
@@ -35,6 +37,7 @@ from flowsched_gym.evaluation import (
 from flowsched_gym.players import find_player
 from tests.baselines.small_training import NETWORK, SMALL
 from tests.processes import call, end, rows_of, run
+from tests.repository import ROOT
 
 SWEEP: Final = (
     *("-m", *(word for word in SMALL if not word.startswith("run_name")), *NETWORK, "algorithm=a2c"),
@@ -270,6 +273,37 @@ def test_agents_are_averaged_over_their_training_seeds_beside_heuristics_and_bou
     assert [row["failure"] for row in rows] == ["", "", "the disk is full", "not finished"]
     assert (rows[0]["requested decisions"], rows[0]["decisions"]) == ("1000", "1024")
     assert float(rows[0]["mean"]) == pytest.approx(means[0])
+
+    rows = rows_of(tmp_path / "results.csv")
+    assert list(rows[0]) == re.findall(r"^\| `(\w+)` \|", read_schema(), re.MULTILINE)
+    found = {(row["policy"], row["training_seed"], int(row["episode_seed"])): float(row["value"]) for row in rows}
+    assert len(found) == len(rows)
+    assert {row["metric"] for row in rows} == {METRIC}
+    for seed, policy in enumerate(["sjf", "lifo"]):
+        result = evaluate(ENVIRONMENT, policy, **HOW)
+        assert [found["ppo", str(seed), each] for each in result.seeds] == list(result.values(METRIC))
+    assert {seed for policy, seed, _ in found if policy != "ppo"} == {""}
+    assert {policy for policy, *_ in found} == {"ppo", "edf", "fifo", BOUND_POLICY}
+
+
+def read_schema() -> str:
+    text = (ROOT / "docs" / "file-formats.md").read_text(encoding="utf-8")
+    return text.partition("## Results of a sweep")[2].partition("\n## ")[0]
+
+
+def test_a_sweep_tells_after_each_job_how_long_the_others_may_take(tmp_path, monkeypatch, caplog) -> None:
+    now = [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    config = OmegaConf.create({"hydra": {"overrides": {"task": ["agent=glob(*)", "seed=range(0,2)", "env.k=3"]}}})
+    callback, loader = SweepTables(), SimpleNamespace(get_group_options=lambda *_, **__: ["one", "two"])
+    monkeypatch.setattr(GlobalHydra.instance(), "hydra", SimpleNamespace(config_loader=loader))
+    callback.on_multirun_start(config)
+    with caplog.at_level("INFO"):
+        for seconds in (0.1, 30.0, 50.0, 40.0):  # the first one had finished before
+            callback.on_job_start(config)
+            now[0] += seconds
+            callback.on_job_end(config, job_return=None)
+    assert caplog.messages == ["job 2 of 4 has ended, about 1:00 left", "job 3 of 4 has ended, about 0:40 left"]
 
 
 def test_the_folder_of_a_job_depends_on_its_settings_and_on_nothing_else() -> None:

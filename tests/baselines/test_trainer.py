@@ -39,7 +39,9 @@ from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.files import exit_status
 from flowsched_gym.evaluation import read_result
 from flowsched_gym.integrations.archive import read_archive, write_archive
+from flowsched_gym.integrations.models import read_model
 from flowsched_gym.integrations.sb3 import load_policy
+from flowsched_gym.players import find_player
 from tests.baselines.small_training import compose_training, compose_training_by_numbers, weights_of
 from tests.payload import add_payload
 from tests.processes import rows_of
@@ -106,6 +108,36 @@ def test_a_training_leaves_model_results_table_figure_and_curves(finished) -> No
     assert {"flowsched-gym", "torch", "stable-baselines3"} <= sidecar["versions"].keys()
     assert (result["total_timesteps"], result["num_timesteps"], sidecar["num_timesteps"]) == (600, 640, 640)
     assert "640 decisions, 600 requested" in (finished / "comparison.md").read_text(encoding="utf-8")
+
+
+def test_the_best_model_of_the_validation_episodes_is_kept_also_by_a_run_that_is_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    means = iter([0.5, 0.9, 0.9, 0.7, 0.9, 0.6, 0.8])
+    compare = Comparisons._play
+    kept: dict[int, Any] = {}
+
+    def play(self: Comparisons, policy: Any) -> Any:
+        values = compare(self, policy)
+        if hasattr(self, "model"):
+            kept[self.num_timesteps] = {name: value.clone() for name, value in self.model.policy.state_dict().items()}
+            return 0 * values + next(means)
+        return values
+
+    monkeypatch.setattr(Comparisons, "_play", play)
+    with monkeypatch.context() as patch:
+        interrupt_at(patch, 512, signal.SIGTERM)
+        with pytest.raises(TrainingInterrupted):
+            train(*compose_training(), tmp_path)
+    train(*compose_training("resume=true"), tmp_path)
+
+    sidecar = json.loads((tmp_path / "best.json").read_text(encoding="utf-8"))
+    assert sidecar["validation"] == {"metric": "deadline_hit_ratio", "mean": 0.9, "first_seed": 20_000, "episodes": 1}
+    assert (sidecar["num_timesteps"], list(kept)) == (256, [0, 256, 512, 640])
+    best, last = (read_model(tmp_path / name)["weights"] for name in ("best.zip", "model.zip"))
+    assert all(torch.equal(best[name], value) for name, value in kept[256].items())
+    assert not all(torch.equal(best[name], value) for name, value in last.items())
+    assert find_player(str(tmp_path), "flowsched/Artemis-v0").models == (tmp_path / "model.zip",)
 
 
 def test_a_run_of_weights_and_biases_ends_with_the_trained_network(tmp_path) -> None:

@@ -19,6 +19,7 @@ from flowsched_gym.cli import output as output_module
 from flowsched_gym.cli.arguments import key_values, parse_value, positive_integer, positive_number, seed
 from flowsched_gym.cli.output import ProgressBar
 from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.units import time_left
 from flowsched_gym.fluid.disciplines import DISCIPLINES
 from flowsched_gym.machine_code import messages as compiling
 from flowsched_gym.packets.schedulers import SCHEDULERS
@@ -233,11 +234,21 @@ def shown_by(stream: io.StringIO, clock: list[float], seconds_per_step: float, s
     return stream.getvalue()
 
 
+PERCENTS = (2, *range(10, 100, 10))
+"""When a line is written, of a task of 100 s."""
+
+
 def test_a_task_of_less_than_two_seconds_shows_nothing_and_a_log_a_plain_line_every_ten_per_cent(clock) -> None:
     for stream in (Terminal(), io.StringIO()):
         assert shown_by(stream, clock, seconds_per_step=0.09) == ""
     shown = shown_by(io.StringIO(), clock, seconds_per_step=0.5, steps=200)
-    assert shown.splitlines() == ["reading: 2%", *(f"reading: {percent}%" for percent in range(10, 101, 10))]
+    lines = [f"reading: {percent}%, {(100 - percent) // 60}:{(100 - percent) % 60:02d} left" for percent in PERCENTS]
+    assert shown.splitlines() == [*lines, "reading: 100%"]
+    with ProgressBar("reading", slow := io.StringIO()) as progress:
+        clock[0] += 3.0
+        progress(0, 10)
+    assert slow.getvalue() == "reading: 0%\n"
+    assert (time_left(0.5, 4000), time_left(0.25, 20), time_left(1, 9)) == ("1:06:40 left", "1:00 left", "0:00 left")
 
 
 def test_a_long_task_draws_a_bar_in_place_seldom_and_wipes_it(clock: list[float]) -> None:

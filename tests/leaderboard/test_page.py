@@ -150,6 +150,13 @@ def test_a_page_has_every_result_with_its_number_and_no_link_outside(tmp_path: P
     assert "random yours" in page.text
 
 
+def test_a_page_that_is_part_of_a_site_leads_back_to_it(groups) -> None:
+    pages = [page_html(groups, suite=SUITE.name, with_films=False, home=home) for home in ("../docs/index.html", None)]
+
+    found = [[link for link in Reader(page).links if not link.startswith("#")] for page in pages]
+    assert found == [["../docs/index.html"], []]
+
+
 def test_names_from_files_stay_text(groups) -> None:
     setting, members = groups[1]
     evil = '"><script>alert(1)</script>'

@@ -79,11 +79,13 @@ def page_html(
     with_films: bool = True,
     learning: Learning | None = None,
     progress: Progress | None = None,
+    home: str | None = None,
 ) -> str:
     """Returns the page of settings and their results, each policy once.
 
     ``yours`` are the settings and policies whose results are not published ones, ``learning`` the learning curves of
-    agents by setting; ``progress`` is called with the number of settings that have been compared, and of all.
+    agents by setting; ``progress`` is called with the number of settings that have been compared, and of all; ``home``
+    is the address of the site that the page is part of, if any.
     """
     compared = comparison.compare_settings(groups, progress)
     claims = claims_of(compared)
@@ -101,6 +103,7 @@ def page_html(
     template, style, script = ((folder / f"page.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js"))
     return template.format(
         suite=escape(suite),
+        home="" if home is None else f'<nav><a href="{escape(home)}">Documentation of flowsched-gym</a></nav>\n',
         style=style,
         results=sum(len(members) for _, members in groups),
         settings=len(groups),

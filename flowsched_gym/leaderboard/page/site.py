@@ -40,6 +40,7 @@ def write_site(
     models: Path | None = None,
     with_films: bool = True,
     progress: Progress | None = None,
+    home: str | None = None,
 ) -> Path:
     """Writes the page; returns its path.
 
@@ -53,7 +54,8 @@ def write_site(
         for setting, _ in groups
         if models is not None and setting.name
     }
-    page = page_html(groups, suite=suite, yours=yours, with_films=with_films, learning=learning, progress=progress)
+    how = {"yours": yours, "with_films": with_films, "learning": learning, "progress": progress, "home": home}
+    page = page_html(groups, suite=suite, **how)  # type: ignore[arg-type]
     folder.mkdir(parents=True, exist_ok=True)
     write_text(page, folder / PAGE_FILE)
     return folder / PAGE_FILE
