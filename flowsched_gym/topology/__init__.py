@@ -1,5 +1,7 @@
 """Networks: hosts, links, paths, and ways to choose among these."""
 
+from functools import partial
+
 from flowsched_gym.topology.cpus import add_cpus, cpu_path, machine_mix
 from flowsched_gym.topology.fabrics import (
     TOPOLOGIES,
@@ -54,3 +56,4 @@ __all__ = [
     "write_htsim_network",
     "write_network",
 ]
+__dir__ = partial(sorted, __all__)

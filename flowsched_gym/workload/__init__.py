@@ -1,5 +1,7 @@
 """Draws, reads and writes the flows that simulations serve: nothing here knows how they are served."""
 
+from functools import partial
+
 from flowsched_gym.flows.link_changes import LinkChanges
 from flowsched_gym.flows.precedence import Precedence
 from flowsched_gym.flows.workload import NO_TASK, Workload
@@ -109,3 +111,4 @@ __all__ = [
 ]
 
 read_named(find_source)  # here, since what reads mappings knows the named workloads itself
+__dir__ = partial(sorted, __all__)
