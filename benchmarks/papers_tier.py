@@ -1,7 +1,7 @@
 """Lays the tier of papers out: each paper's own setting, its own agent or rule, its comparators, ours and the bound.
 
 The settings are a suite of their own, ``papers-v1``, with ten test episodes: a suite never changes, so that nothing
-published in ``standard-v2`` has to be played again. They have what the environments can play; a paper's other settings
+published in ``standard-v3`` has to be played again. They have what the environments can play; a paper's other settings
 are in ``benchmarks/paper``. All results lie in one file, ``results/papers-v1.tar.xz``. Who plays again does so into the
 folder of that name, which ``python -m benchmarks.leaderboard`` packs::
 

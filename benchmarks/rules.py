@@ -66,7 +66,7 @@ def tune(setting: Setting, rule: str) -> dict[str, Any]:
     is_slow = "same" in setting.spec.named_policies
     trials, episodes = (SLOW_TRIALS, SLOW_EPISODES) if is_slow else (TRIALS, EPISODES)
     starts = [f"{rule}:{options}".rstrip(":") for options in OPTIONS[rule]]
-    how = {"kwargs": setting.kwargs, "metric": setting.metric, "trials": trials, "episodes": episodes}
+    how: dict[str, Any] = {"kwargs": setting.kwargs, "metric": setting.metric, "trials": trials, "episodes": episodes}
     tuned = [tune_rule(setting.spec.id, start, **how) for start in starts]
     best = max(tuned, key=lambda each: merit(setting.metric, each.value))
     print(f"{setting.name}: {best.policy} {best.value:.4g}, as given {best.given:.4g}", flush=True)
