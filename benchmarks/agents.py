@@ -64,7 +64,7 @@ def main() -> None:
             for seed in missing:
                 models = options.folder.glob(f"{name}-seed{seed}-*/model.zip")
                 runs[seed] = max(models, key=lambda model: model.stat().st_mtime).parent
-            keep(runs, folder, setting)
+            keep(runs, folder)
         kept = f"benchmarks/models/{setting}/{agent}"
         print(f"flowsched leaderboard run --suite {SUITE.name} --env {setting} --policy {kept}")
 
@@ -77,14 +77,13 @@ def sweep(name: str, seeds: list[int], folder: Path, words: list[str]) -> None:
     subprocess.run([Path(sys.executable).with_name(command[0]), *command[1:]], check=True)
 
 
-def keep(runs: Mapping[int, Path], folder: Path, setting: str) -> None:
+def keep(runs: Mapping[int, Path], folder: Path) -> None:
     """Packs models by their training seeds, what they were trained for and their learning curves with those there."""
     files = dict(unpacked(folder)) if packed_file(folder).is_file() else {}
     rows = list(csv.reader(files.get(CURVE_FILE, b"").decode().splitlines()))[1:]
     for seed, run in runs.items():
         files |= {f"seed{seed}.json": (run / "model.json").read_bytes(), f"seed{seed}.zip": small(run / "model.zip")}
-        environment = read_json(run / "model.json")["environment"]
-        metric = (SUITE.settings.get(setting) or find_environment(environment)).metric
+        metric = find_environment(read_json(run / "model.json")["environment"]).metric
         with (run / "progress.csv").open(encoding="utf-8") as file:
             means = [(row["timesteps"], row[f"evaluation/{metric}"]) for row in csv.DictReader(file)]
         rows = [row for row in rows if row[0] != str(seed)]

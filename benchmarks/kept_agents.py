@@ -1,4 +1,4 @@
-"""Puts the trained agents of the headline settings into the package: ``python -m benchmarks.kept_agents``.
+"""Puts trained agents into the package, ``python -m benchmarks.kept_agents``: of headline and calibration settings.
 
 Of each it is the training with the best mean in ten validation episodes: the test episodes choose nothing. Cards say
 what the leaderboard says of all trainings of that agent. The models of AuTO's own agents stay.
@@ -15,7 +15,7 @@ from flowsched_gym.core.packed import packed_file, read_bytes, unpacked
 from flowsched_gym.flows.metrics import merit
 from flowsched_gym.leaderboard import claims_of, play, tier_of
 from flowsched_gym.leaderboard.claims import Claim
-from flowsched_gym.leaderboard.suite import HEADLINE
+from flowsched_gym.leaderboard.suite import CALIBRATION, HEADLINE
 from flowsched_gym.players import find_player
 from flowsched_gym.players.kept import CARDS, SCHEMA, folder_of_agents
 
@@ -36,7 +36,7 @@ def main() -> None:
     _, claims = comparison(HERE / RESULTS)
     cards: dict[str, Any] = {}
     files: dict[str, bytes] = {}
-    for claim in (each for each in claims if tier_of(each.compared) == HEADLINE):
+    for claim in (each for each in claims if tier_of(each.compared) in (HEADLINE, CALIBRATION)):
         name, agent, seed = claim.compared.setting.name, claim.row.policy, best_training(claim)
         print(f"{name}: {agent}, training {seed}", flush=True)
         model = MODELS / name / agent / f"seed{seed}.zip"

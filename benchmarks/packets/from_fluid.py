@@ -8,6 +8,7 @@ leaderboard and the table of the README. ``--settings --write`` plays nothing.
 
 import argparse
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -160,9 +161,10 @@ def measure(
 
 
 def setting_of(name: str) -> Setting:
-    """Returns a setting of ``SETTINGS`` or ``PAPERS``."""
-    suite = papers_tier.SUITE if name in PAPERS else SUITE
-    return suite.settings[name.removeprefix(PAPER)]
+    """Returns a setting of ``PAPERS``, or of ``SETTINGS`` with the measure of its environment."""
+    if name in PAPERS:
+        return papers_tier.SUITE.settings[name.removeprefix(PAPER)]
+    return replace(SUITE.settings[name], metric=SUITE.settings[name].spec.metric)
 
 
 def results_of(name: str) -> dict[str, EvaluationResult]:
