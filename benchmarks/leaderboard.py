@@ -76,8 +76,8 @@ LEARNED: Final = """
 secret seeds*, on seeds drawn when the row was verified (`leaderboard verify --mark`). Other rows are *with models*,
 which `leaderboard verify --models models` asks, or *actions only*. Equal trainings are one, *distinct*; *equal to*
 names who did the same in all episodes. The verdict is better or worse if the p-value, adjusted for all rows (Holm), is
-below 0.05. A training has collapsed if its score is 0.25 below the agent's median, or not above random. The score
-counts agents with all actions and information of their setting, except references trained themselves.
+below 0.05. A training has collapsed if its score is 0.25 below the agent's median, or not above random. References that
+were trained are not counted.
 
 """
 LOSSES: Final = """
