@@ -17,8 +17,9 @@ from tests.repository import ROOT
 def test_the_page_shows_what_the_command_prints_and_its_files_are_read(flowsched, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     page = (ROOT / "docs" / "own-traffic.md").read_text(encoding="utf-8")
-    Path("records.csv").write_text(re.search(r"```text\n(.*?)```", page, re.DOTALL)[1])
-    command, printed = re.findall(r"```console\n(.*?)```", page, re.DOTALL)[:2]
+    records, printed = re.findall(r"```text\n(.*?)```", page, re.DOTALL)[:2]
+    Path("records.csv").write_text(records)
+    command = re.search(r"```console\n(.*?)```", page, re.DOTALL)[1]
     words = command.split()[1:]
     assert flowsched(*words).out == printed
     flows = read_flows("flows.csv")

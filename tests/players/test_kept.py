@@ -12,7 +12,7 @@ from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.packed import packed_file, read_bytes
 from flowsched_gym.integrations.sb3 import load_policy
 from flowsched_gym.leaderboard import load_suite
-from flowsched_gym.leaderboard.suite import HEADLINE
+from flowsched_gym.leaderboard.suite import CALIBRATION, HEADLINE
 from flowsched_gym.players.kept import agent_of, folder_of_agents, kept_agents, load_agent
 
 AGENTS = kept_agents()
@@ -20,10 +20,11 @@ ARTEMIS = next(name for name in AGENTS if name.startswith("artemis-heavy/"))
 MODELS = Path(__file__).resolve().parents[2] / "benchmarks" / "models"
 
 
-def test_agents_are_those_of_headline_settings_and_act():
-    headline = {name for name, each in load_suite("standard").settings.items() if each.tier == HEADLINE}
+def test_agents_are_those_of_headline_and_calibration_settings_and_act():
+    settings = load_suite("standard").settings.values()
+    kept = {each.name for each in settings if each.tier in (HEADLINE, CALIBRATION) and (MODELS / each.name).is_dir()}
     ranked = {name: agent for name, agent in AGENTS.items() if name not in PAPERS}
-    assert {name.partition("/")[0] for name in ranked} == headline
+    assert {name.partition("/")[0] for name in ranked} == kept
     assert len(ranked) + len(PAPERS) == len(AGENTS)
     assert packed_file(folder_of_agents()).stat().st_size <= MOST_BYTES
     for name, agent in ranked.items():
