@@ -1,9 +1,9 @@
 """Trained agents that come with the package, by name: ``model:SETTING/AGENT``.
 
-Headline and calibration settings of the newest suite have one, the training that did best in validation episodes; AuTO's
-own agents are first trainings of their experiments. A model file is ``agents/SETTING/AGENT.zip``; ``agents/cards.json``
-says what it was trained for and how its agent does on the leaderboard. ``python -m benchmarks.kept_agents`` writes both,
-packed into ``agents.tar.xz``.
+Headline and calibration settings of the newest suite have one, the training that did best in validation episodes;
+AuTO's own agents are first trainings of their experiments. A model file is ``agents/SETTING/AGENT.zip``;
+``agents/cards.json`` says what it was trained for and how its agent does on the leaderboard. ``python -m
+benchmarks.kept_agents`` writes both, packed into ``agents.tar.xz``.
 """
 
 import json
