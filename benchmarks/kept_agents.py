@@ -12,8 +12,9 @@ from benchmarks.agents import MODELS
 from benchmarks.leaderboard import HERE, RESULTS, SUITE, comparison
 from flowsched_gym.core.files import read_json, write_packed
 from flowsched_gym.core.packed import packed_file, read_bytes, unpacked
+from flowsched_gym.evaluation import evaluate
 from flowsched_gym.flows.metrics import merit
-from flowsched_gym.leaderboard import claims_of, play, tier_of
+from flowsched_gym.leaderboard import claims_of, tier_of
 from flowsched_gym.leaderboard.claims import Claim
 from flowsched_gym.leaderboard.suite import CALIBRATION, HEADLINE
 from flowsched_gym.players import find_player
@@ -56,16 +57,12 @@ def main() -> None:
 
 def best_training(claim: Claim) -> int:
     """Returns the training seed of an agent with the best mean in validation episodes."""
-    seeds = range(SUITE.validation[0], SUITE.validation[0] + NUM_EPISODES)
-    setting = claim.compared.setting
-    player = find_player(str(MODELS / setting.name / claim.row.policy), setting.spec)
-    result = play(SUITE, setting, player, seeds=seeds)
-    means = result.samples(setting.metric).mean(axis=1).tolist()
-    found = []
-    for run, mean in zip(result.runs, means, strict=True):
-        assert run.model is not None
-        assert run.model.seed is not None
-        found.append((merit(setting.metric, mean), -run.model.seed))
+    setting, found = claim.compared.setting, []
+    for model in find_player(str(MODELS / setting.name / claim.row.policy), setting.spec).models:
+        kwargs = {**setting.kwargs, **read_json(model.with_suffix(".json"))["kwargs"], "engine": "compiled"}
+        played = evaluate(setting.spec, str(model), episodes=NUM_EPISODES, seed=SUITE.validation[0], kwargs=kwargs)
+        mean = float(played.values(setting.metric).mean())
+        found.append((merit(setting.metric, mean), -int(model.stem.removeprefix("seed"))))
     return -max(found)[1]
 
 

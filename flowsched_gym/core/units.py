@@ -5,11 +5,13 @@ Inside the package: seconds, bytes, bytes per second, without suffix. 1 KB = 100
 
 from typing import Final
 
+BITS_PER_BYTE: Final = 8
 BYTES_PER_KILOBYTE: Final = 1_000.0
 BYTES_PER_MEGABYTE: Final = 1_000_000.0
 BYTES_PER_SECOND_PER_GBPS: Final = 125_000_000.0
 SECONDS_PER_MILLISECOND: Final = 1e-3
 SECONDS_PER_MICROSECOND: Final = 1e-6
+NANOSECONDS_PER_SECOND: Final = 1e9
 SECONDS_PER_MINUTE: Final = 60
 SECONDS_PER_HOUR: Final = 3600
 

@@ -15,7 +15,13 @@ from xml.etree import ElementTree
 
 from flowsched_gym.core.checks import check_number
 from flowsched_gym.core.errors import ConfigError, MissingDependencyError, shown
-from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS, SECONDS_PER_MICROSECOND, SECONDS_PER_MILLISECOND
+from flowsched_gym.core.units import (
+    BITS_PER_BYTE,
+    BYTES_PER_SECOND_PER_GBPS,
+    NANOSECONDS_PER_SECOND,
+    SECONDS_PER_MICROSECOND,
+    SECONDS_PER_MILLISECOND,
+)
 
 EXTRA: Final = "networks"
 CAPACITY_KEYS: Final = {"capacity": 1.0, "capacity_gbps": BYTES_PER_SECOND_PER_GBPS}
@@ -25,14 +31,12 @@ OF_LINKS: Final = (*CAPACITY_KEYS, *DELAY_KEYS)
 TRUTHS: Final = {"true": True, "1": True, "false": False, "0": False}
 """What the attribute ``host`` may be, as text in lower case."""
 SPEED: Final = "LinkSpeedRaw"
-BITS_PER_BYTE: Final = 8
 COORDINATES: Final = {"Latitude": 90.0, "Longitude": 180.0}
 """Coordinates in degrees, and their largest absolute values."""
 EARTH_RADIUS: Final = 6_371_000.0
 """Mean radius in m."""
 FIBRE_SPEED: Final = 299_792_458.0 * 2 / 3
 """Speed of light in fibre, m/s."""
-NANOSECONDS: Final = 1e9
 SPEED_GUESSED: Final = f"guessed: {SPEED} is the capacity of a link in bit/s"
 DELAY_GUESSED: Final = (
     "guessed: links without a delay have that of light in fibre (2/3 of its speed in vacuum) along the great circle "
@@ -196,7 +200,7 @@ def _delay(ends: tuple[Mapping[str, Any], ...], where: str) -> float:
     round_half = math.cos(north) * math.cos(other_north) * east_half  # noqa: TID251 - rounded to ns below
     haversine = north_half * north_half + round_half * east_half
     distance = 2 * EARTH_RADIUS * math.asin(min(1.0, math.sqrt(haversine)))
-    return round(distance / FIBRE_SPEED * NANOSECONDS) / NANOSECONDS
+    return round(distance / FIBRE_SPEED * NANOSECONDS_PER_SECOND) / NANOSECONDS_PER_SECOND
 
 
 def _cables(links: list[dict[str, Any]], where: str) -> list[dict[str, Any]]:

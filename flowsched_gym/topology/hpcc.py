@@ -16,10 +16,10 @@ import numpy as np
 
 from flowsched_gym.core.errors import ConfigError, FlowSchedWarning, shown
 from flowsched_gym.core.files import replace_when_written
+from flowsched_gym.core.units import BITS_PER_BYTE
 from flowsched_gym.topology.ends import UNUSED, ends_of_links
 from flowsched_gym.topology.topology import Topology
 
-BITS_PER_BYTE: Final = 8
 PREFIXES: Final = {"": 0, "K": 3, "k": 3, "M": 6, "G": 9, "T": 12}
 RATE: Final = re.compile(r"(\d+\.?\d{0,30}|\.\d{1,30})(?:([KkMGT]?)(bps|b/s|Bps|B/s))?", re.ASCII)
 DELAY: Final = re.compile(r"(\d+\.?\d{0,30}|\.\d{1,30})(s|ms|us|ns|ps)", re.ASCII)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from flowsched_gym.core.errors import ConfigError, listed, shown
+from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS, NANOSECONDS_PER_SECOND
 from flowsched_gym.topology.shortest import MOST_HOSTS
 
 HEAD: Final = ("Nodes", "Tiers", "Podsize")
@@ -26,8 +27,6 @@ KNOWN: Final = {name.lower(): name for name in (*HEAD, *OF_TIER, *OPTIONAL, *IGN
 COUNT: Final = re.compile(r"\d{1,9}", re.ASCII)
 TIERS: Final = (2, 3)
 MOST_LINKS: Final = 1_000_000
-GBPS: Final = 1.25e8
-PER_NANOSECOND: Final = 1e9
 
 Tier = dict[str, int]
 
@@ -70,8 +69,10 @@ def read_htsim_network(path: Path, told: list[str]) -> dict[str, object]:
     for tier, first, second in joined:
         # A path crosses each switch from one link to another: half of its latency belongs to each.
         halves = tiers[tier]["Switch_Latency_ns"] + (tiers[tier - 1]["Switch_Latency_ns"] if tier else 0)
-        delay = (tiers[tier]["Downlink_Latency_ns"] + halves / 2) / PER_NANOSECOND
-        links.append({"ends": [first, second], "capacity": tiers[tier][SPEED] * GBPS, "delay": delay})
+        delay = (tiers[tier]["Downlink_Latency_ns"] + halves / 2) / NANOSECONDS_PER_SECOND
+        links.append(
+            {"ends": [first, second], "capacity": tiers[tier][SPEED] * BYTES_PER_SECOND_PER_GBPS, "delay": delay}
+        )
     if any(tier["Switch_Latency_ns"] for tier in tiers.values()):
         told.append(
             "guessed: half of a switch's latency is delay of each link beside it, so that those of paths are whole"

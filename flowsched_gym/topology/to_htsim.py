@@ -8,8 +8,9 @@ import numpy as np
 
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.files import replace_when_written
+from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS, NANOSECONDS_PER_SECOND
 from flowsched_gym.topology.ends import ends_of_links
-from flowsched_gym.topology.htsim import GBPS, PER_NANOSECOND, SPEED, TIERS, read_htsim_network
+from flowsched_gym.topology.htsim import SPEED, TIERS, read_htsim_network
 from flowsched_gym.topology.own import read_network
 from flowsched_gym.topology.topology import Topology
 
@@ -52,8 +53,8 @@ def _text(topology: Topology) -> str:
     while up and len(tiers) < TIERS[1]:
         node = ends[up[0]]
         down = [link for link in out[node] if ends[link] in below]
-        tier = {SPEED: round(topology.capacity[up[0]] / GBPS)}
-        tier |= {"Downlink_Latency_ns": round(topology.delay[up[0]] * PER_NANOSECOND), "Radix_Down": len(down)}
+        tier = {SPEED: round(topology.capacity[up[0]] / BYTES_PER_SECOND_PER_GBPS)}
+        tier |= {"Downlink_Latency_ns": round(topology.delay[up[0]] * NANOSECONDS_PER_SECOND), "Radix_Down": len(down)}
         tiers.append({**tier, "Bundle": [ends[link] for link in up].count(node)})
         up = [link for link in out[node] if ends[link] not in below]
         if up:

@@ -22,8 +22,8 @@ from tests.environments import CASES
 from tests.golden.numbers import FILE as NUMBERS
 from tests.golden.numbers import numbers
 
-FOLDER: Final = Path(__file__).resolve().parent / "episodes"
-"""Packed into one file, in which each id has its own."""
+FOLDER: Final = NUMBERS.parent
+"""Packed into one file, in which each id and the numbers have their own."""
 
 NUM_DECISIONS: Final = 120
 """An episode is frozen up to its end or to this many decisions."""
@@ -120,7 +120,7 @@ def main() -> int:
         )
         return 2
     if path == NUMBERS:
-        path.write_text(json.dumps(numbers(), indent=1) + "\n", encoding="utf-8")
+        write(path, numbers())
         return 0
     cases = CASES[options.name].frozen
     episodes = [play(options.name, arguments, seed=number) for number, arguments in enumerate(cases)]

@@ -13,7 +13,7 @@ from flowsched_gym.queueing import optimal_thresholds, pias_thresholds
 from flowsched_gym.workload import Discrete, Exponential, LogNormal, Pareto, Uniform, load_cdf, make_workload
 from flowsched_gym.workload.named import WORKLOADS
 
-FILE: Final = Path(__file__).with_name("numbers.json")
+FILE: Final = Path(__file__).resolve().parent / "frozen" / "numbers.json"
 NUM_FLOWS: Final = 2_000
 NUM_DRAWS: Final = 10_000
 SEED: Final = 20

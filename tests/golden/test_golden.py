@@ -64,7 +64,7 @@ def test_a_frozen_episode_is_played_again_to_the_last_bit(env_id: str, number: i
 
 
 def test_every_id_has_frozen_episodes_of_all_its_cases_and_every_file_an_id() -> None:
-    assert sorted(path.name for path in files_in(FOLDER, ".json")) == sorted(file_of(env_id).name for env_id in IDS)
+    assert set(files_in(FOLDER, ".json")) == {FILE, *map(file_of, IDS)}
     for env_id in IDS:
         assert [episode["arguments"] for episode in frozen(env_id)] == CASES[env_id].frozen
 
@@ -92,4 +92,4 @@ def test_frozen_episodes_show_what_an_environment_can_do(env_id: str) -> None:
 
 
 def test_numbers_are_the_frozen_ones_to_the_last_bit() -> None:
-    assert list(differences(json.loads(FILE.read_text(encoding="utf-8")), numbers())) == []
+    assert list(differences(read_json(FILE), numbers())) == []
