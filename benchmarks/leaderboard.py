@@ -1,6 +1,6 @@
 """Writes the published leaderboard from its result files: ``python -m benchmarks.leaderboard``.
 
-It writes the page beside this file, its pictures, a page of tables for each environment, the line about the score in
+It writes the page beside this file, its pictures, a page of tables for each system, the line about the score in
 the README of the project, and the published results in the wheel. The results of the newest suite lie in a folder of
 its name below ``results/``, packed into a file for each setting; result files beside these are packed first.
 """
@@ -39,6 +39,7 @@ from flowsched_gym.leaderboard import (
 from flowsched_gym.leaderboard.claims import REASONS, WORSE, gain
 from flowsched_gym.leaderboard.secret_seeds import FOLDER as MARKS
 from flowsched_gym.leaderboard.suite import CALIBRATION, HEADLINE, SHIFT
+from flowsched_gym.registration import SYSTEMS
 
 HERE: Final = Path(__file__).resolve().parent
 README: Final = HERE.parent / "README.md"
@@ -188,12 +189,16 @@ def pages(folder: Path, judged: Judged | None = None) -> dict[Path, str]:
     words = {"suite": SUITE.name, "count": len(seeds), "first": seeds[0], "bound": BOUND_POLICY}
     found: dict[Path, str] = {}
     papers = papers_tier.comparison(folder / papers_tier.RESULTS)
-    for spec in dict.fromkeys(each.setting.spec.id for each in compared):
-        settings = [each for each in (*compared, *papers) if each.setting.spec.id == spec]
-        name = spec.partition("/")[2].rpartition("-")[0]
-        text = TABLES_HEAD.format(name=name, **words) + tables_markdown(settings)
-        found[folder / TABLES / f"{name.lower()}.md"] = text + made_by([r for each in settings for r in each.results])
-    tables = ", ".join(f"[{text.partition(':')[0][2:]}]({TABLES}/{path.name})" for path, text in found.items())
+    for system in SYSTEMS:
+        ids = [each.id for each in system.environments]
+        settings = sorted(
+            (each for each in (*compared, *papers) if each.setting.spec.id in ids),
+            key=lambda each: ids.index(each.setting.spec.id),
+        )
+        if settings:
+            text = TABLES_HEAD.format(name=system.name, **words) + tables_markdown(settings)
+            found[folder / TABLES / f"{system.name}.md"] = text + made_by([r for each in settings for r in each.results])
+    tables = ", ".join(f"[{path.stem}]({TABLES}/{path.name})" for path in found)
     if (folder / SPEED).exists():
         found[folder / TABLES / "speed.md"] = speed_page(folder / SPEED)
     scores = [share_line(compared, claims), score_line(compared, claims)]
@@ -210,7 +215,7 @@ def pages(folder: Path, judged: Judged | None = None) -> dict[Path, str]:
     if papers:
         parts += [PAPERS, papers_tier.table(papers)]
     if (folder / PACKETS).exists():
-        track = survivors.parts(survivors.compare(read_json(folder / PACKETS)))["benchmarks/README.md"]
+        track = survivors.parts(survivors.compare(read_json(folder / PACKETS)))["benchmarks/README.md", survivors.PART]
         parts += [with_part(OVER_PACKETS, survivors.PART, track), "\n"]
     return {folder / "README.md": "".join([*parts, FOOT.format(tables=tables)]), **found}
 

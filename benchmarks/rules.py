@@ -1,8 +1,8 @@
 """Tunes rules to the settings of the leaderboard, so that agents meet them as strong as their forms allow.
 
 ``python -m benchmarks.rules`` tunes the rules that take the actions of the agents of a headline or shift setting, and
-know no more, by ``tune_rule`` on training episodes, and writes them to ``rules.json``; ``--run`` puts them onto the
-leaderboard, in the test episodes.
+know no more, by ``tune_rule`` on training episodes, and writes them to ``rules.json``, which keeps those that it has;
+``--run`` puts them onto the leaderboard, in the test episodes.
 """
 
 import argparse
@@ -25,6 +25,7 @@ FOUND: Final = HERE / "rules.json"
 SUITE: Final = load_suite("standard")
 OPTIONS: Final[dict[str, tuple[str, ...]]] = {
     "in-time": ("", "target_ms=6,margin_transmissions=18,margin_ms=-35,transmissions=0,slot_ms=0"),
+    "paced": ("",),
     "paced-in-time": ("transmissions=0,slot_ms=0,margin_transmissions=5,margin_ms=3,youngest=true",),
     "postpone-in-time": ("", "transmissions=0,slot_ms=0,margin_ms=3,back_ms=3"),
     "most-delayed": ("",),
@@ -51,7 +52,8 @@ def main() -> None:
         if options.run:
             play(name, found.get(name, {}))
         elif rules:
-            found[name] = {rule: tune(setting, rule) for rule in rules}
+            kept = found.get(name, {})
+            found[name] = {rule: kept.get(rule) or tune(setting, rule) for rule in rules}
             write_json(found, FOUND)
 
 

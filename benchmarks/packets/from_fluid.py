@@ -59,6 +59,7 @@ SETTINGS: Final[dict[str, tuple[str, ...]]] = {
     "tafe-tasks-log": TASKS,
     "tafe-tasks-log-attained": ("tafe", "las", "stf-estimated", "fifo", "random"),
     "tafe-tasks-alibaba": TASKS,
+    "tafe-tasks-alibaba-light": TASKS,
     "tafe-tasks-changing": TASKS,
     "tafe-tasks-mixed": TASKS,
     "tafe-thresholds-changing": ("tenfold", "constant", "thirds", "paper", "random"),

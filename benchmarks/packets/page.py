@@ -42,8 +42,8 @@ def write_survivors(from_fluid: Mapping[str, Any]) -> None:
     compared = survivors.compare(from_fluid)
     write_text(document(read_json(FIGURES), from_fluid), DOCUMENT)
     survivors.draw(compared, HERE)
-    for name, content in survivors.parts(compared).items():
-        write_text(with_part((ROOT / name).read_text(encoding="utf-8"), survivors.PART, content), ROOT / name)
+    for (name, part), content in survivors.parts(compared).items():
+        write_text(with_part((ROOT / name).read_text(encoding="utf-8"), part, content), ROOT / name)
 
 
 TOP: Final = """\

@@ -51,10 +51,10 @@ def test_the_papers_settings_are_played_in_the_fluid_as_the_leaderboard_has_them
 
 def test_the_readme_the_track_of_the_leaderboard_and_their_figure_are_made_of_the_figures() -> None:
     compared = compare(read_json(FROM_FLUID))
-    for name, content in survivors.parts(compared).items():
+    again = "python -m benchmarks.packets.from_fluid --settings --write"
+    for (name, part), content in survivors.parts(compared).items():
         text = (ROOT / name).read_text(encoding="utf-8")
-        again = "python -m benchmarks.packets.from_fluid --settings --write"
-        assert text == with_part(text, survivors.PART, content), f"{name} is stale: {again}"
+        assert text == with_part(text, part, content), f"{name} is stale: {again}"
         assert f"]({DOCUMENT.parent.relative_to((ROOT / name).parent)}/{survivors.PICTURE})" in text
     with Image.open(DOCUMENT.with_name(survivors.PICTURE)) as picture:
         assert picture.info["Description"] == survivors.description(compared), again
