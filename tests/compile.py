@@ -18,13 +18,14 @@ import flowsched_gym
 from flowsched_gym.machine_code.drawing import take_loops
 from flowsched_gym.machine_code.messages import QUIET_VARIABLE
 from flowsched_gym.workload import draw_flows, make_workload
+from tests.environments import OVER_PACKETS
 from tests.envs.episodes import SHORT
 from tests.simulate import COMPILED, Variant, parameters_for
 
 
-def compile_environment(env_id: str) -> None:
+def compile_environment(env_id: str, **arguments: object) -> None:
     """Plays a step of a vector environment."""
-    envs = gym.make_vec(env_id, 2, "vector_entry_point", **SHORT[env_id])
+    envs = gym.make_vec(env_id, 2, "vector_entry_point", **arguments)
     envs.reset(seed=0)
     envs.step(envs.action_space.sample())
 
@@ -41,7 +42,8 @@ def compile_replay(variant: Variant, **parameters: object) -> None:
 # The longest ones come first, so that the processes end at about the same time.
 WORK: Final[tuple[Callable[[], None], ...]] = (
     take_loops,
-    *(partial(compile_environment, env_id) for env_id in reversed(SHORT)),
+    *(partial(compile_environment, env_id, **arguments) for env_id, arguments in OVER_PACKETS.values()),
+    *(partial(compile_environment, env_id, **arguments) for env_id, arguments in reversed(SHORT.items())),
     *(partial(compile_replay, Variant("merp"), routing=routing) for routing in ("ecmp", "memr")),
     *(partial(compile_replay, variant) for variant in COMPILED),
 )

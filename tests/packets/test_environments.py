@@ -16,38 +16,16 @@ from flowsched_gym.flows.precedence import Precedence
 from flowsched_gym.packets.presets import PRESETS
 from flowsched_gym.systems.auto.thresholds.config import SCALE
 from flowsched_gym.workload import Workload
+from tests.environments import OVER_PACKETS
 
-CASES: dict[str, tuple[str, dict[str, Any]]] = {
-    "qcluster": ("QCluster", {"packets": "dctcp", "flows": 120, "period_us": 500.0}),
-    "thresholds": ("AuTOThresholds", {"packets": "dctcp", "flows": 60, "period_flows": 7, "hosts": 8, "clusters": 2}),
-    "long-flows": (
-        "AuTOLongFlows",
-        {"packets": "cubic", "flows": 150, "hosts": 8, "scope": "network", "period_ms": 1.0},
-    ),
-    "order": ("MERPOrder", {"packets": "dctcp", "flows": 30, "topology": "tree9", "link_delay_us": 10.0}),
-    "route": ("MERPRoute", {"packets": "newreno", "flows": 40, "link_delay_us": 10.0}),
-    "tasks": ("TAFETasks", {"packets": "dctcp", "tasks": 6}),
-    "tasks-mixed": ("TAFETasks", {"packets": "dctcp", "tasks": 6, "workload": "tafe-mixed", "information": "full"}),
-    "tasks-alibaba": (
-        "TAFETasks",
-        {
-            **{"packets": {**PRESETS["cubic"], "start_jitter": 1e-4}, "tasks": 6, "workload": "tafe-alibaba"},
-            **{"topology": "big-switch", "cpus": [0.5], "barrier": "task", "information": "full"},
-        },
-    ),
-    "task-thresholds": (
-        "TAFEThresholds",
-        {"packets": "dctcp", "tasks": 12, "period_flows": 9, "topology": "big-switch"},
-    ),
-}
 PAYLOAD, HEADER, ACK = 1_460.0, 42.0, 58.0
 """Bytes of a packet of the presets, of its header, and of an acknowledgement or a packet of a handshake."""
 RATE = 125e6
 
 
 def make(case: str, **arguments: Any) -> Any:
-    name, own = CASES[case]
-    return gym.make(f"flowsched/{name}-v0", **{**own, **arguments}).unwrapped
+    env_id, own = OVER_PACKETS[case]
+    return gym.make(env_id, **{**own, **arguments}).unwrapped
 
 
 def flows_of(sizes: list[float], times: list[float], *, hosts: list[tuple[int, int]]) -> Workload:
@@ -79,7 +57,7 @@ def play_on(env: Any, seed: int) -> list[Any]:
     return [*found, info["episode_metrics"], env.records().completion_time.tolist()]
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", OVER_PACKETS)
 def test_engines_agree_bit_for_bit_and_states_and_copies_go_on_so(case: str) -> None:
     told = []
     for engine in ("simpy", "compiled"):
@@ -98,10 +76,10 @@ def test_engines_agree_bit_for_bit_and_states_and_copies_go_on_so(case: str) -> 
     assert told[0] == told[1]
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", OVER_PACKETS)
 def test_vector_environments_are_many_single_ones(case: str) -> None:
-    name, arguments = CASES[case]
-    vector = gym.make_vec(f"flowsched/{name}-v0", 2, "vector_entry_point", **arguments)
+    env_id, arguments = OVER_PACKETS[case]
+    vector = gym.make_vec(env_id, 2, "vector_entry_point", **arguments)
     single = gym.vector.SyncVectorEnv([lambda: make(case, engine="compiled")] * 2)
     assert (vector.reset(seed=5)[0] == single.reset(seed=5)[0]).all()
     single.action_space.seed(0)
@@ -111,7 +89,7 @@ def test_vector_environments_are_many_single_ones(case: str) -> None:
             assert (mine == other).all()
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", OVER_PACKETS)
 def test_the_checker_of_gymnasium_finds_nothing_and_pictures_are_drawn(case: str) -> None:
     check_env(make(case, engine="compiled"), skip_render_check=True)
     env = make(case, engine="compiled", render_mode="rgb_array")

@@ -18,7 +18,9 @@ from tests.simulate import COMPILED, OF_TASKS, VARIANTS, Variant, each_engine, o
 from tests.strategies import NUM_HOSTS, simultaneous_flows
 from tests.theory.rational import Flow, finish_times
 
-ONE_LINK = [case for path in files_in(FOLDER, ".json") if path.stem.startswith("onelink_") for case in cases_of(path.stem)]
+ONE_LINK = [
+    case for path in files_in(FOLDER, ".json") if path.stem.startswith("onelink_") for case in cases_of(path.stem)
+]
 
 ON_ONE_LINK = tuple(variant for variant in VARIANTS if variant.discipline not in OF_TASKS)
 ON_A_SWITCH = tuple(variant for variant in ON_ONE_LINK if variant.discipline not in ("las", "sjf", "wfq", "merp"))
