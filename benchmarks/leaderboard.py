@@ -197,7 +197,8 @@ def pages(folder: Path, judged: Judged | None = None) -> dict[Path, str]:
         )
         if settings:
             text = TABLES_HEAD.format(name=system.name, **words) + tables_markdown(settings)
-            found[folder / TABLES / f"{system.name}.md"] = text + made_by([r for each in settings for r in each.results])
+            text += made_by([result for each in settings for result in each.results])
+            found[folder / TABLES / f"{system.name}.md"] = text
     tables = ", ".join(f"[{path.stem}]({TABLES}/{path.name})" for path in found)
     if (folder / SPEED).exists():
         found[folder / TABLES / "speed.md"] = speed_page(folder / SPEED)

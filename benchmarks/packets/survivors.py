@@ -230,8 +230,8 @@ def in_ns3(compared: Sequence[Comparison]) -> str:
     """Says how an agent that learned in the fluid fares in ns-3."""
     found = next(each for each in compared if (each.name, each.way) == (IN_NS3, "ns3"))
     return (
-        '**In ns-3.37 itself** (`engine="ns3"`), an agent that learned in the fluid of the Artemis thesis\'s TCP meets\n'
-        f"{found.agent:.1f} % of the deadlines, and the best rule, tuned in the same fluid, {found.best:.1f}: "
+        '**In ns-3.37 itself** (`engine="ns3"`), an agent that learned in a fluid of the Artemis thesis\'s TCP meets '
+        f"{found.agent:.1f} %\nof the deadlines, and the best rule, tuned in the same fluid, {found.best:.1f}: "
         f"{found.shown} points.\n"
     )
 
