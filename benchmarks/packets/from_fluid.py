@@ -141,6 +141,8 @@ def main() -> None:
             "settings": settings,
         }
     if options.write:
+        played = figures["settings"]
+        figures["settings"] = {name: played[name] for name in (*SETTINGS, *PAPERS) if name in played}
         write_json(figures, FROM_FLUID)
         write_survivors(figures)
         print(f"written to {FROM_FLUID} and the pages made of it")
