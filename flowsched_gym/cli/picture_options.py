@@ -45,7 +45,7 @@ def _add_plot(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_play(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = "Type the number of a slot and Enter. A harder one: --kwarg workload=gather-heavy --kwarg k=3."
+    parser.epilog = "Type the number of a slot and Enter."
     parser.add_argument("environment", metavar="ENV_ID", help="environment of slots, such as flowsched/Artemis-v0")
     parser.add_argument("--flows", type=positive_integer, default=40, metavar="N", help="number of flows (40)")
     _add_episode(parser)
