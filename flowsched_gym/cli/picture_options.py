@@ -25,8 +25,8 @@ def _add_watch(parser: argparse.ArgumentParser) -> None:
 
 def _add_demo(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
-        "Takes half a minute, and another one to compile the first time; needs the extra train. In a clone, `make demo` "
-        "runs it."
+        "Takes half a minute, and another one to compile the first time; needs the extra train. In a clone, `make "
+        "demo` runs it."
     )
     folder = "folder for the agent, the tables and the pictures (demo)"
     parser.add_argument("--folder", default="demo", metavar="DIR", help=folder)
