@@ -24,7 +24,10 @@ def _add_watch(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_demo(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = "Takes a minute or two, and needs the extra train. In a clone, `make demo` runs it."
+    parser.epilog = (
+        "Takes half a minute, and another one to compile the first time; needs the extra train. In a clone, `make "
+        "demo` runs it."
+    )
     folder = "folder for the agent, the tables and the pictures (demo)"
     parser.add_argument("--folder", default="demo", metavar="DIR", help=folder)
     changes = "change of the configuration, such as total_timesteps=100000"
@@ -42,7 +45,7 @@ def _add_plot(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_play(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = "Type the number of a slot and Enter. A harder one: --kwarg workload=gather-heavy --kwarg k=3."
+    parser.epilog = "Type the number of a slot and Enter."
     parser.add_argument("environment", metavar="ENV_ID", help="environment of slots, such as flowsched/Artemis-v0")
     parser.add_argument("--flows", type=positive_integer, default=40, metavar="N", help="number of flows (40)")
     _add_episode(parser)
