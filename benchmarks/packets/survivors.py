@@ -241,11 +241,11 @@ def in_a_sentence(compared: Sequence[Comparison]) -> str:
     found = {way: each for (verdict, way), each in verdicts(compared).items() if verdict == "better"}
     ahead = found.pop("fluid").total()
     told = "; ".join(
-        f"{each['better']} stay ahead {TRACK[way]}, {each['equal']} are equal and {each['worse']} behind"
+        f"{TRACK[way]} {each['better']} of them lead, {each['equal']} are equal and {each['worse']} behind"
         for way, each in found.items()
         if each.total() == ahead
     )
-    return f"Of {ahead} agents and papers' own rules ahead of the best other rule in the fluid, {told}."
+    return f"{ahead} agents and papers' own rules lead the best other rule in the fluid; {told}."
 
 
 def counts(compared: Sequence[Comparison]) -> str:
