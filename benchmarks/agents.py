@@ -22,13 +22,13 @@ from typing import Final
 
 import torch
 
-from flowsched_gym.core.files import read_json, write_packed
+from flowsched_gym.core.files import write_packed
 from flowsched_gym.core.packed import is_file, packed_file, unpacked
+from flowsched_gym.flows.metrics import METRIC_NAMES
 from flowsched_gym.integrations.archive import read_archive, write_archive
 from flowsched_gym.integrations.models import FEW_WEIGHTS, MODEL_FORMAT
 from flowsched_gym.leaderboard import load_suite
 from flowsched_gym.leaderboard.page.site import CURVE_FILE
-from flowsched_gym.registration import find_environment
 
 HERE: Final = Path(__file__).resolve().parent
 MODELS: Final = HERE / "models"
@@ -39,6 +39,8 @@ NUM_SEEDS: Final = 10
 CURVE: Final = ("seed", "decisions", "metric", "mean", "first_seed", "episodes")
 INTERIM: Final = (str(SUITE.validation[0]), "10")
 """First and number of the episodes in which ``configs/agent`` has agents looked at while they learn."""
+SHOWN: Final = "evaluation/"
+"""How the column of a run's metric begins."""
 ONLY_TRAIN: Final = ("mlp_extractor.critic.", "mlp_extractor.value_", "value_net.", "actor_target.", "critic")
 """How names of weights begin that do not act: of critics, and of copies for training."""
 
@@ -83,9 +85,10 @@ def keep(runs: Mapping[int, Path], folder: Path) -> None:
     rows = list(csv.reader(files.get(CURVE_FILE, b"").decode().splitlines()))[1:]
     for seed, run in runs.items():
         files |= {f"seed{seed}.json": (run / "model.json").read_bytes(), f"seed{seed}.zip": small(run / "model.zip")}
-        metric = find_environment(read_json(run / "model.json")["environment"]).metric
         with (run / "progress.csv").open(encoding="utf-8") as file:
-            means = [(row["timesteps"], row[f"evaluation/{metric}"]) for row in csv.DictReader(file)]
+            progress = [*csv.DictReader(file)]
+        (metric,) = (name for name in METRIC_NAMES if SHOWN + name in progress[0])
+        means = [(row["timesteps"], row[SHOWN + metric]) for row in progress]
         rows = [row for row in rows if row[0] != str(seed)]
         rows += [[str(seed), str(int(float(at))), metric, mean, *INTERIM] for at, mean in means if mean]
     lines = [CURVE, *sorted(rows, key=lambda row: int(row[0]))]
