@@ -119,12 +119,12 @@ def run_export(options: argparse.Namespace) -> None:
         raise ConfigError(f"--out and --topology-out are both {options.out}: two files are needed")
     if (options.topology_out is None) != (options.topology is None):
         raise ConfigError("--topology and --topology-out belong together: give both or none")
-    workload = _read_flows(options)
+    capacity = DEFAULT_CAPACITY if options.link_gbps is None else gbps_to_capacity(options.link_gbps)
+    workload = _read_flows(options, capacity)
     with ExitStack() as all_or_nothing:
         temporary = [all_or_nothing.enter_context(replace_when_written(each)) for each in targets]
         hosts, to_hpcc = max(workload.num_hosts, options.hosts or 0), options.format == "hpcc"
         if options.topology_out is not None:
-            capacity = DEFAULT_CAPACITY if options.link_gbps is None else gbps_to_capacity(options.link_gbps)
             topology = make_topology(options.topology, num_hosts=hosts, capacity=capacity, delay=options.delay)
             (write_hpcc_network if to_hpcc else write_htsim_network)(topology, temporary[1])
             hosts = topology.num_hosts
@@ -202,7 +202,7 @@ def run_replay(options: argparse.Namespace) -> None:
     capacity, arguments = _arguments(options, DEFAULT_CAPACITY, options.out)
     given, found = arguments.pop("parameters"), {}
     with standard_output_kept_clean():
-        workload = _read_flows(options)
+        workload = _read_flows(options, capacity)
         for name in names:
             parameters = given if len(names) == 1 else _taken(name, given, names)
             with ProgressBar(f"simulating {name}") as progress:
@@ -224,7 +224,7 @@ def run_replay_packets(options: argparse.Namespace) -> None:
     capacity, arguments = _arguments(options, DEFAULT_CAPACITY, options.out, options.trace)
     arguments["keep_trace"] = options.trace is not None
     with standard_output_kept_clean():
-        workload = _read_flows(options)
+        workload = _read_flows(options, capacity)
         with ProgressBar("simulating") as progress:
             records = replay_packets(workload, scheduler=options.scheduler, progress=progress, **arguments)
         counts = {name: getattr(records, name) for name in COUNTS}
@@ -343,9 +343,10 @@ def _taken(name: str, given: Mapping[str, object], names: Sequence[str]) -> dict
     return {key: value for key, value in given.items() if key not in known or key in of_each.get(name, given)}
 
 
-def _read_flows(options: argparse.Namespace) -> Workload:
+def _read_flows(options: argparse.Namespace, capacity: float) -> Workload:
     with ProgressBar("reading flows") as progress:
-        return workload_of(options.flows, seed=options.seed, progress=progress)
+        network = options.topology or DEFAULT_TOPOLOGY
+        return workload_of(options.flows, options.seed, network, capacity, progress=progress)
 
 
 def _write(what: str, path: str | None, columns: Mapping[str, TableColumn]) -> None:

@@ -261,7 +261,7 @@ def fit_workload(
         kinds: Kinds of sources that can be changed.
         what: What arguments change, in messages.
         capacity: Capacity in B/s that a load among the arguments refers to, unless the network says another one.
-        network: Returns, of one of these kinds, the fields that follow from the network.
+        network: Returns, of one of these kinds, the fields that follow from the network; None: it stays.
         room: Hosts that there are, and of what, in messages; None where there are as many as flows need.
 
     Raises:
@@ -275,7 +275,7 @@ def fit_workload(
                 raise ConfigError(f"argument {name} changes {what}: workload {label} has none")
             if name == "load" and isinstance(source, ClusterWorkload):
                 raise ConfigError(f"load is {shown(value)}: workload {label} has a load for each cluster")
-        changes = {name: value for name, value in own.items() if one.leaves_open(name)}
+        changes = {name: value for name, value in own.items() if value is not None and one.leaves_open(name)}
         if not {"load", "burst_rate"}.isdisjoint(arguments):
             changes["capacity"] = own.get("capacity", capacity)
         if changes := {**changes, **arguments}:
