@@ -94,11 +94,10 @@ def run_import_flows(options: argparse.Namespace) -> None:
         facts = {"num_flows": workload.num_flows, "num_hosts": hosts, "addresses": addresses, "begin": imported.begin}
         print_json({**facts, "left_out": imported.left_out, "guessed": imported.guessed})
         return
-    megabytes, last = workload.size.sum() / BYTES_PER_MEGABYTE, workload.arrival_time.max()
-    print(f"{options.out}: {workload.num_flows} flows, {megabytes:.4g} MB, arriving from 0 s to {last:.6g} s")
-    if imported.begin is None:
-        print(f"times are those of the file; the first flow arrives at {workload.arrival_time.min():.6g} s")
-    else:
+    megabytes, times = workload.size.sum() / BYTES_PER_MEGABYTE, workload.arrival_time
+    span = f"from {times.min():.6g} s to {times.max():.6g} s"
+    print(f"{options.out}: {workload.num_flows} flows, {megabytes:.4g} MB, arriving {span}")
+    if imported.begin is not None:
         begin = datetime.fromtimestamp(imported.begin, UTC)
         print(f"0 s is {begin:%Y-%m-%d %H:%M:%S.%f}, as the file has it")
     shown = [f"{number % hosts} {address}" for number, address in enumerate(addresses[:ADDRESSES_SHOWN])]
@@ -108,7 +107,8 @@ def run_import_flows(options: argparse.Namespace) -> None:
     for reason, count in imported.left_out.items():
         print(f"left out: {count} {reason}")
     if options.sizes is not None:
-        rate = f", of which {(workload.num_flows - 1) / last:.4g} arrive per s" if last > 0 else ""
+        seconds = np.ptp(times)
+        rate = f", of which {(workload.num_flows - 1) / seconds:.4g} arrive per s" if seconds > 0 else ""
         print(f"{options.sizes}: the sizes of the flows{rate}")
 
 

@@ -63,8 +63,11 @@ def test_a_result_can_be_checked_in_hpcc_and_comes_back(flowsched, tmp_path: Pat
     monkeypatch.chdir(tmp_path)
     Path("racks.txt").write_text("4 1 3\n0\n0 1 10Gbps 1us 0\n0 2 10Gbps 1us 0\n0 3 10Gbps 1us 0\n")
     Path("flow.txt").write_text("2\n1 3 3 100 1000000 2\n2 3 3 100 1000000 2.1\n")
-    result = flowsched("import-flows", "flow.txt", "--out", "flows.csv", "--topology", "racks.txt")
-    assert "times are those of the file; the first flow arrives at 2 s\nhosts: 0 1, 1 2, 2 3\n" in result.out
+    sizes = ("--sizes", "sizes.csv")
+    result = flowsched("import-flows", "flow.txt", "--out", "flows.csv", "--topology", "racks.txt", *sizes)
+    assert result.out.startswith("flows.csv: 2 flows, 2 MB, arriving from 2 s to 2.1 s\nhosts: 0 1, 1 2, 2 3\n")
+    assert result.out.endswith("sizes.csv: the sizes of the flows, of which 10 arrive per s\n")
+    assert read_cdf("sizes.csv").points == ((1e6, 0.0), (1e6, 1.0))
     assert "import flows with --topology and this file" in result.err
     words = (
         "export",
