@@ -230,7 +230,7 @@ def test_a_faulty_record_is_named_with_file_line_column_and_value(format, conten
 def test_flows_of_simulators_keep_their_hosts_and_times_and_what_is_ignored_is_told(tmp_path: Path) -> None:
     for format, content, ignored in (
         ("hpcc", HPCC, "ignored: priority groups (3, 4) and ports of destinations"),
-        ("hpcc", CONWEAVE, "ignored: priority groups (3) and ports of destinations"),
+        ("hpcc", CONWEAVE, "lines have 5 values: source, destination, priority group, bytes, start"),
         ("htsim", HTSIM, "ignored: id of connections; flows are numbered by their arrival"),
     ):
         for given in (format, None):

@@ -58,6 +58,7 @@ def read_hpcc(path: Path, told: Told) -> Iterator[Record]:
         else:
             if not found:
                 columns = CONWEAVE_COLUMNS if len(line.split()) == len(CONWEAVE_COLUMNS) else HPCC_COLUMNS
+                told.guess(f"lines have {len(columns)} values: {', '.join(columns)}")
             if len(line.split()) != len(columns):
                 needed = f"{len(columns)}: {', '.join(columns)}"
                 raise FlowFileError(f"{words.where}: {len(line.split())} values in {shown(line)}: it must be {needed}")
@@ -69,7 +70,8 @@ def read_hpcc(path: Path, told: Told) -> Iterator[Record]:
             found += 1
     if not found or found != count:
         raise FlowFileError(f"{path}: the file ends after {found} flows: it must have {count}, as line 1 announces")
-    told.guess(f"ignored: priority groups ({', '.join(sorted(ignored, key=int)[:8])}) and ports of destinations")
+    groups = ", ".join(sorted(ignored, key=int)[:8])
+    told.guess(f"ignored: priority groups ({groups}){' and ports of destinations' * ('port' in columns)}")
 
 
 def read_cm(path: Path, told: Told) -> Iterator[Record]:
