@@ -240,8 +240,9 @@ def import_network(
         raise ConfigError(f"{where}: hosts and undirected are given, or one of them: they are for graphs alone")
     if isinstance(content, OwnNetwork):
         return content, told
-    if not isinstance(content, Mapping):
-        raise ConfigError(f"{where}: it must be a mapping with hosts and links")
+    if not isinstance(content, Mapping) or "hosts" not in content:
+        also = "nodes and edges, as networkx.node_link_data has them"
+        raise ConfigError(f"{where}: it must be a mapping with hosts and links, or with {also}")
     return _described(dict(content), where, name), told
 
 

@@ -161,7 +161,7 @@ def test_a_network_is_imported_with_what_was_guessed_and_ignored(flowsched, tmp_
 
 def test_a_graph_is_imported_with_hosts_beside_its_nodes_or_refused_whole(flowsched, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    ends = '<edge source="a" target="b"/><edge source="b" target="a"/>'
+    ends = '<node id="a"/><node id="b"/><edge source="a" target="b"/><edge source="b" target="a"/>'
     text = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><graph edgedefault="directed">{}</graph></graphml>'
     Path("g.graphml").write_text(text.format(ends))
     words = ("import-network", "g.graphml", "--out", "g.yaml")
@@ -173,7 +173,7 @@ def test_a_graph_is_imported_with_hosts_beside_its_nodes_or_refused_whole(flowsc
     for content, message, more in (
         (ends, "no node is a host", ()),
         (ends, "hosts is 'above': it must be one of beside", ("--hosts", "above")),
-        (ends.replace('target="a"', 'target="c"'), "no path leads from host b to host a", ("--hosts", "beside")),
+        (f'{ends}<node id="c"/>'.replace('target="a"', 'target="c"'), "no path leads from host b to host a", ("--hosts", "beside")),
         (f'{ends}<node id="c"/>', "of a graph in parts keep one, such as", ("--hosts", "beside")),
     ):
         Path("g.graphml").write_text(text.format(content))

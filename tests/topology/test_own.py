@@ -1,5 +1,6 @@
 """Holds networks of one's own, from GraphML, YAML and mappings, to what their files say, and to clear refusals."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,8 @@ def graphml(edges: str, nodes: str = "", directed: bool = False) -> str:
         '<key id="d" for="edge" attr.name="delay_us" attr.type="double"/>'
     )
     kind = "directed" if directed else "undirected"
+    ends = re.findall(r'(?:source|target)="(.*?)"', edges)
+    nodes += "".join(f'<node id="{end}"/>' for end in dict.fromkeys(ends) if f'id="{end}"' not in nodes)
     return (
         '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
         f'{keys}<graph edgedefault="{kind}">{nodes}{edges}</graph></graphml>'
