@@ -25,6 +25,8 @@ from os import PathLike, fsdecode
 from pathlib import Path
 from typing import Any, Final, TypeGuard
 
+import numpy as np
+
 from flowsched_gym.core.arrays import is_sequence
 from flowsched_gym.core.checks import check_choice
 from flowsched_gym.core.errors import ConfigError, naming, shown
@@ -32,7 +34,7 @@ from flowsched_gym.core.files import open_to_read, read_json, read_yaml
 from flowsched_gym.flows.workload import Workload
 from flowsched_gym.workload.clusters import ClusterWorkload
 from flowsched_gym.workload.columns import Frame, are_flow_columns, workload_from_columns
-from flowsched_gym.workload.flow_file import is_parquet, read_flows
+from flowsched_gym.workload.flow_file import flow_columns, is_parquet, read_flows
 from flowsched_gym.workload.gather import GatherWorkload
 from flowsched_gym.workload.joined import InTurn, Overlay
 from flowsched_gym.workload.named import KINDS, WORKLOADS, NamedConfig, NamedWorkload, find_named
@@ -69,13 +71,16 @@ class ReadWorkload:
         return os.fspath(self.given) if isinstance(self.given, (str, PathLike)) else type(self.given).__name__
 
     def plain(self) -> Any:
-        """Writes it in the form that result files keep: SI units, full names, and points in place of CDF files.
+        """Writes it in the form that result files keep: SI units, full names, points of CDF files, columns of flows.
 
         Raises:
-            ConfigError: As in ``source``, or it has flows, a distribution or a source of a user's own class.
+            ConfigError: As in ``source``, or it has link changes, a distribution or a source of a user's own class.
         """
         if isinstance(self.given, (str, PathLike)):
             return os.fspath(self.given)
+        if isinstance(self.given, Workload) and self.given.link_changes is None:
+            columns = flow_columns(self.given).items()
+            return {name: np.where(there is None or there, each, None).tolist() for name, (each, there) in columns}
         raise ConfigError(f"{shown(self.given)} cannot be written down: it must be a name, a mapping or a file")
 
     def leaves_open(self, field: str) -> bool:
@@ -321,9 +326,10 @@ def is_workload_name(workload: object) -> TypeGuard[str]:
 
 
 def with_workload_read(kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns arguments of an environment, with the content of a workload file in its place: results keep that."""
+    """Returns arguments of an environment, a workload file or a frame of flows as a mapping: results keep that."""
     workload = kwargs.get("workload")
-    return {**kwargs, "workload": read_workload(workload).plain()} if is_workload_file(workload) else dict(kwargs)
+    replaced = is_workload_file(workload) or are_flow_columns(workload)
+    return {**kwargs, "workload": read_workload(workload).plain()} if replaced else dict(kwargs)
 
 
 def _read_file(path: str | PathLike[str]) -> ReadWorkload:

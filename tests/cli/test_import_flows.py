@@ -173,7 +173,11 @@ def test_a_graph_is_imported_with_hosts_beside_its_nodes_or_refused_whole(flowsc
     for content, message, more in (
         (ends, "no node is a host", ()),
         (ends, "hosts is 'above': it must be one of beside", ("--hosts", "above")),
-        (f'{ends}<node id="c"/>'.replace('target="a"', 'target="c"'), "no path leads from host b to host a", ("--hosts", "beside")),
+        (
+            f'{ends}<node id="c"/>'.replace('target="a"', 'target="c"'),
+            "no path leads from host b to host a",
+            ("--hosts", "beside"),
+        ),
         (f'{ends}<node id="c"/>', "of a graph in parts keep one, such as", ("--hosts", "beside")),
     ):
         Path("g.graphml").write_text(text.format(content))
