@@ -180,7 +180,8 @@ def _print_network(path: str, network: OwnNetwork, facts: Mapping[str, Any]) -> 
     rates = dict.fromkeys(f"{GBPS * each:g}" for each in values if each is not None)
     of_rates = f" of {' to '.join(rates)} Gbps" if rates else ""
     print(
-        f"{path}: {facts['hosts']} hosts, {facts['switches']} switches, {facts['links']} links (each direction counted)"
+        f"{path}: {facts['hosts']} hosts, {facts['switches']} switch{'es' * (facts['switches'] != 1)}, "
+        f"{facts['links']} links (each direction counted)"
         f"{of_rates}, {facts['paths']} shortest paths of at most "
         f"{facts['longest_path']} links"
     )

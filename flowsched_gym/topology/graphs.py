@@ -140,7 +140,7 @@ def mapping_of(graph: Graph, where: str, told: list[str], *, beside: bool = Fals
         at = f"{where}, edge from {source} to {target}"
         values = _values(data, (nodes[source], nodes[target]), usual, at, guessed)
         links.append({"ends": [names[source], names[target]], **values})
-    told += [*([f"ignored: {loops} edges from a node to itself"] * (loops > 0)), *guessed]
+    told += [*([f"ignored: {loops} edge{'s' * (loops > 1)} from a node to itself"] * (loops > 0)), *guessed]
     directed = graph.is_directed() and not undirected
     if graph.is_directed() and undirected:
         links = _cables(links, where)

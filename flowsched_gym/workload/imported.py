@@ -169,6 +169,8 @@ def _recognised(path: Path) -> str:
                 return name
         if first.strip() and not first.startswith("#"):
             break
+    if not first.strip():
+        raise FlowFileError(f"{path} is empty: it must have flows")
     raise FlowFileError(
         f"{path} begins with {shown(first[:40])}, by which no format is recognised: it must be one of "
         f"{', '.join((*FORMATS, COFLOW))}; give the format"

@@ -148,15 +148,15 @@ def test_a_network_is_imported_with_what_was_guessed_and_ignored(flowsched, tmp_
     result = flowsched(*words, "--format", "hpcc")
     assert (result.status, result.err) == (0, "")
     assert result.out.splitlines() == [
-        "t.yaml: 3 hosts, 1 switches, 6 links (each direction counted) of 10 to 40 Gbps, 9 shortest paths of at most 2 "
+        "t.yaml: 3 hosts, 1 switch, 6 links (each direction counted) of 10 to 40 Gbps, 6 shortest paths of at most 2 "
         "links",
         "hosts: 0 1, 1 2, 2 3",
-        "ignored: error rates of 1 links: links here lose nothing",
+        "ignored: error rates of 1 link: links here lose nothing",
         "hosts have other numbers than their nodes: import flows with --topology and this file",
     ]
     assert flowsched("network", "t.yaml").out.splitlines()[0] == result.out.splitlines()[0]
     facts = json.loads(flowsched(*words, "--format", "hpcc", "--json").out)
-    assert (facts["paths"], facts["host_names"], facts["without"]) == (9, ["1", "2", "3"], {"capacity": 0, "delay": 0})
+    assert (facts["paths"], facts["host_names"], facts["without"]) == (6, ["1", "2", "3"], {"capacity": 0, "delay": 0})
 
 
 def test_a_graph_is_imported_with_hosts_beside_its_nodes_or_refused_whole(flowsched, tmp_path, monkeypatch) -> None:
@@ -166,7 +166,7 @@ def test_a_graph_is_imported_with_hosts_beside_its_nodes_or_refused_whole(flowsc
     Path("g.graphml").write_text(text.format(ends))
     words = ("import-network", "g.graphml", "--out", "g.yaml")
     out = flowsched(*words, "--hosts", "beside", "--undirected").out
-    assert "2 hosts, 2 switches, 6 links (each direction counted), 4 shortest paths of at most 3 links\n" in out
+    assert "2 hosts, 2 switches, 6 links (each direction counted), 2 shortest paths of at most 3 links\n" in out
     assert "without a capacity: 3 of 3 cables, which get the usual one of each command\n" in out
     assert "guessed: each node is a switch with one host" in out
     Path("g.yaml").unlink()

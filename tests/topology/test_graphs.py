@@ -66,7 +66,7 @@ def test_a_graph_of_the_zoo_gets_a_host_beside_each_node_and_what_was_guessed_is
     assert delays.count(None) == 2
     assert [each for each in delays if each is not None] == pytest.approx([QUARTER] * 3, abs=1e-9)
     assert told == [
-        "ignored: 1 edges from a node to itself",
+        "ignored: 1 edge from a node to itself",
         "guessed: LinkSpeedRaw is the capacity of a link in bit/s",
         "guessed: links without a delay have that of light in fibre (2/3 of its speed in vacuum) along the great "
         "circle between coordinates",
@@ -77,7 +77,7 @@ def test_a_graph_of_the_zoo_gets_a_host_beside_each_node_and_what_was_guessed_is
         "ignored: attributes of the graph: Note",
     ]
     flows = {"flow_id": [0], "source": [0], "destination": [3], "size_bytes": [1e6], "arrival_s": [0.0]}
-    with pytest.warns(NetworkFileWarning, match=r"ring.graphml: ignored: 1 edges .* attributes of edges: LinkLabel"):
+    with pytest.warns(NetworkFileWarning, match=r"ring.graphml: ignored: 1 edge .* attributes of edges: LinkLabel"):
         network = read_network(tmp_path / "ring.graphml", hosts="beside")
     records = flowsched_gym.replay(flows, discipline="ps", topology=network, parameters={"delay": 1.0})
     # From North to Nowhere, of no known place: the usual delay and 1 Gbps.
