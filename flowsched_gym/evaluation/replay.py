@@ -27,7 +27,6 @@ from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.registration import load_target
 from flowsched_gym.topology import (
     DEFAULT_CAPACITY,
-    OwnNetwork,
     Routing,
     Topology,
     TopologyLike,
@@ -205,14 +204,11 @@ def _fitted(workload: workloads.ReadWorkload, topology: Any, capacity: float | N
 
     What the network does not say, since it was built before or its hosts have different links, stays as it is.
     """
-    own: OwnNetwork | None = None
-    of_hosts: float | None = _number("capacity", DEFAULT_CAPACITY if capacity is None else capacity)
-    if is_own_network(topology):
-        own = import_network(topology)[0].filled(capacity=of_hosts, delay=0.0)
-        of_hosts = own.host_capacity
-    elif isinstance(workload.given, str) or isinstance(topology, Topology):
+    usual = _number("capacity", DEFAULT_CAPACITY if capacity is None else capacity)
+    own = import_network(topology)[0].filled(capacity=usual, delay=0.0) if is_own_network(topology) else None
+    if own is None and (isinstance(workload.given, str) or isinstance(topology, Topology)):
         return workload.source
-    network = partial(network_fields, own, of_hosts)
+    network = partial(network_fields, own, usual if own is None else own.host_capacity)
     return workloads.fit_workload(workload, {}, kinds=FITTED, what="its load", capacity=math.nan, network=network)
 
 

@@ -79,8 +79,8 @@ class ReadWorkload:
         if isinstance(self.given, (str, PathLike)):
             return os.fspath(self.given)
         if isinstance(self.given, Workload) and self.given.link_changes is None:
-            columns = flow_columns(self.given).items()
-            return {name: np.where(there is None or there, each, None).tolist() for name, (each, there) in columns}
+            columns, none = flow_columns(self.given).items(), np.array(None)
+            return {name: np.where(there is None or there, each, none).tolist() for name, (each, there) in columns}
         raise ConfigError(f"{shown(self.given)} cannot be written down: it must be a name, a mapping or a file")
 
     def leaves_open(self, field: str) -> bool:
