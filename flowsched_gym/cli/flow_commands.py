@@ -107,8 +107,7 @@ def run_import_flows(options: argparse.Namespace) -> None:
     for reason, count in imported.left_out.items():
         print(f"left out: {count} {reason}")
     if options.sizes is not None:
-        seconds = np.ptp(times)
-        rate = f", of which {(workload.num_flows - 1) / seconds:.4g} arrive per s" if seconds > 0 else ""
+        rate = f", of which {(workload.num_flows - 1) / np.ptp(times):.4g} arrive per s" if np.ptp(times) else ""
         print(f"{options.sizes}: the sizes of the flows{rate}")
 
 

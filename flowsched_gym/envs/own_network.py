@@ -12,7 +12,6 @@ from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS
 from flowsched_gym.envs.arguments import Converted, argument
 from flowsched_gym.topology import (
     OwnNetwork,
-    Topology,
     TopologyLike,
     crossing_shares,
     is_own_network,
@@ -59,11 +58,6 @@ def settle_network(config: Any) -> None:
     object.__setattr__(config, "link_gbps", capacity / BYTES_PER_SECOND_PER_GBPS)
 
 
-def own_topology(config: Any) -> Topology | None:
-    """Builds the network of one's own that a config has; None where it is one of the package."""
-    return make_topology(config.topology, num_hosts=2) if isinstance(config.topology, OwnNetwork) else None
-
-
 def network_fields(
     own: OwnNetwork | None, capacity: float | None, workload: ReadWorkload, source: Any
 ) -> dict[str, object]:
@@ -80,8 +74,8 @@ def network_fields(
     topology = make_topology(own, num_hosts=2)
     shares = crossing_shares(topology)
     busiest = int(np.argmax(shares / topology.capacity))
-    share, of_busiest = float(shares[busiest]), float(topology.capacity[busiest])
-    return {"num_hosts": topology.num_hosts, "busiest_share": share, "capacity": of_busiest}
+    of_busiest = {"busiest_share": float(shares[busiest]), "capacity": float(topology.capacity[busiest])}
+    return {"num_hosts": topology.num_hosts, **of_busiest}
 
 
 def _kept(kind: type[StrEnum], name: str, given: Any) -> StrEnum | OwnNetwork:

@@ -200,10 +200,7 @@ def workload_of(
 
 
 def _fitted(workload: workloads.ReadWorkload, topology: Any, capacity: float | None) -> workloads.WorkloadSource:
-    """Fits what a workload leaves open to the network, as environments do; one of a name to a network of one's own.
-
-    What the network does not say, since it was built before or its hosts have different links, stays as it is.
-    """
+    """Fits what a workload file leaves open to its network, as environments do, and a name to one of one's own."""
     usual = _number("capacity", DEFAULT_CAPACITY if capacity is None else capacity)
     own = import_network(topology)[0].filled(capacity=usual, delay=0.0) if is_own_network(topology) else None
     if own is None and (isinstance(workload.given, str) or isinstance(topology, Topology)):

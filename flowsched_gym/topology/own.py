@@ -242,8 +242,7 @@ def import_network(
     if isinstance(content, OwnNetwork):
         return content, told
     if not isinstance(content, Mapping) or "hosts" not in content:
-        also = "nodes and edges, as networkx.node_link_data has them"
-        raise ConfigError(f"{where}: it must be a mapping with hosts and links, or with {also}")
+        raise ConfigError(f"{where}: it must be a mapping with hosts and links, or a node-link mapping with nodes")
     return _described(dict(content), where, name), told
 
 

@@ -74,10 +74,8 @@ def find_named(name: object) -> NamedWorkload:
     """Finds a named workload."""
     if not isinstance(name, str) or name not in WORKLOADS:
         if isinstance(name, str) and os.path.isfile(name):
-            raise ConfigError(
-                f"workload {shown(name)} is a file that does not end in .csv, .parquet, .json or .yaml: "
-                "flowsched import-flows makes a flow file of other programs' flows"
-            )
+            needed = "must end in .csv, .parquet, .json or .yaml (flowsched import-flows converts other files)"
+            raise ConfigError(f"workload is {shown(name)}: the name of a file {needed}")
         raise ConfigError(
             f"workload {shown(name)} does not exist{similar(name, WORKLOADS)}: there are {', '.join(WORKLOADS)}"
         )

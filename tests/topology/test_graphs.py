@@ -138,7 +138,7 @@ def test_a_node_link_mapping_is_a_network_also_from_a_file(edges: str, tmp_path:
             read_network({**mapping, **wrong})
     del mapping["nodes"]
     (tmp_path / "pair.json").write_text(json.dumps(mapping))
-    with pytest.raises(ConfigError, match=r"pair.json: it must be a mapping with hosts and links, or with nodes and"):
+    with pytest.raises(ConfigError, match=r"pair.json: it must be a mapping with hosts and links, or a node-link"):
         read_network(tmp_path / "pair.json")
 
 

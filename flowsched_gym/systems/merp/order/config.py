@@ -81,11 +81,7 @@ class MERPOrderConfig(LinkConfig):
         settle_network(self)
 
     def source_of(self, workload: ReadWorkload | None) -> WorkloadSource:
-        """Finds where flows are drawn from: a load is one of links with the capacity of this network.
-
-        On a network of one's own, a workload between all hosts that leaves their number open is one between all of its
-        hosts, and its load that of the busiest link.
-        """
+        """Finds where flows are drawn from: a load is one of links of this network (``network_fields``)."""
         own = self.topology if isinstance(self.topology, OwnNetwork) else None
         return fit_workload(
             read_workload(default_workload(self)) if workload is None else workload,
