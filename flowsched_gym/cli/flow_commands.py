@@ -94,11 +94,10 @@ def run_import_flows(options: argparse.Namespace) -> None:
         facts = {"num_flows": workload.num_flows, "num_hosts": hosts, "addresses": addresses, "begin": imported.begin}
         print_json({**facts, "left_out": imported.left_out, "guessed": imported.guessed})
         return
-    megabytes, last = workload.size.sum() / BYTES_PER_MEGABYTE, workload.arrival_time.max()
-    print(f"{options.out}: {workload.num_flows} flows, {megabytes:.4g} MB, arriving from 0 s to {last:.6g} s")
-    if imported.begin is None:
-        print(f"times are those of the file; the first flow arrives at {workload.arrival_time.min():.6g} s")
-    else:
+    megabytes, times = workload.size.sum() / BYTES_PER_MEGABYTE, workload.arrival_time
+    span = f"from {times.min():.6g} s to {times.max():.6g} s"
+    print(f"{options.out}: {workload.num_flows} flows, {megabytes:.4g} MB, arriving {span}")
+    if imported.begin is not None:
         begin = datetime.fromtimestamp(imported.begin, UTC)
         print(f"0 s is {begin:%Y-%m-%d %H:%M:%S.%f}, as the file has it")
     shown = [f"{number % hosts} {address}" for number, address in enumerate(addresses[:ADDRESSES_SHOWN])]
@@ -108,7 +107,7 @@ def run_import_flows(options: argparse.Namespace) -> None:
     for reason, count in imported.left_out.items():
         print(f"left out: {count} {reason}")
     if options.sizes is not None:
-        rate = f", of which {(workload.num_flows - 1) / last:.4g} arrive per s" if last > 0 else ""
+        rate = f", of which {(workload.num_flows - 1) / np.ptp(times):.4g} arrive per s" if np.ptp(times) else ""
         print(f"{options.sizes}: the sizes of the flows{rate}")
 
 
@@ -119,12 +118,12 @@ def run_export(options: argparse.Namespace) -> None:
         raise ConfigError(f"--out and --topology-out are both {options.out}: two files are needed")
     if (options.topology_out is None) != (options.topology is None):
         raise ConfigError("--topology and --topology-out belong together: give both or none")
-    workload = _read_flows(options)
+    capacity = DEFAULT_CAPACITY if options.link_gbps is None else gbps_to_capacity(options.link_gbps)
+    workload = _read_flows(options, capacity)
     with ExitStack() as all_or_nothing:
         temporary = [all_or_nothing.enter_context(replace_when_written(each)) for each in targets]
         hosts, to_hpcc = max(workload.num_hosts, options.hosts or 0), options.format == "hpcc"
         if options.topology_out is not None:
-            capacity = DEFAULT_CAPACITY if options.link_gbps is None else gbps_to_capacity(options.link_gbps)
             topology = make_topology(options.topology, num_hosts=hosts, capacity=capacity, delay=options.delay)
             (write_hpcc_network if to_hpcc else write_htsim_network)(topology, temporary[1])
             hosts = topology.num_hosts
@@ -180,7 +179,8 @@ def _print_network(path: str, network: OwnNetwork, facts: Mapping[str, Any]) -> 
     rates = dict.fromkeys(f"{GBPS * each:g}" for each in values if each is not None)
     of_rates = f" of {' to '.join(rates)} Gbps" if rates else ""
     print(
-        f"{path}: {facts['hosts']} hosts, {facts['switches']} switches, {facts['links']} links (each direction counted)"
+        f"{path}: {facts['hosts']} hosts, {facts['switches']} switch{'es' * (facts['switches'] != 1)}, "
+        f"{facts['links']} links (each direction counted)"
         f"{of_rates}, {facts['paths']} shortest paths of at most "
         f"{facts['longest_path']} links"
     )
@@ -202,7 +202,7 @@ def run_replay(options: argparse.Namespace) -> None:
     capacity, arguments = _arguments(options, DEFAULT_CAPACITY, options.out)
     given, found = arguments.pop("parameters"), {}
     with standard_output_kept_clean():
-        workload = _read_flows(options)
+        workload = _read_flows(options, capacity)
         for name in names:
             parameters = given if len(names) == 1 else _taken(name, given, names)
             with ProgressBar(f"simulating {name}") as progress:
@@ -224,7 +224,7 @@ def run_replay_packets(options: argparse.Namespace) -> None:
     capacity, arguments = _arguments(options, DEFAULT_CAPACITY, options.out, options.trace)
     arguments["keep_trace"] = options.trace is not None
     with standard_output_kept_clean():
-        workload = _read_flows(options)
+        workload = _read_flows(options, capacity)
         with ProgressBar("simulating") as progress:
             records = replay_packets(workload, scheduler=options.scheduler, progress=progress, **arguments)
         counts = {name: getattr(records, name) for name in COUNTS}
@@ -343,9 +343,10 @@ def _taken(name: str, given: Mapping[str, object], names: Sequence[str]) -> dict
     return {key: value for key, value in given.items() if key not in known or key in of_each.get(name, given)}
 
 
-def _read_flows(options: argparse.Namespace) -> Workload:
+def _read_flows(options: argparse.Namespace, capacity: float) -> Workload:
     with ProgressBar("reading flows") as progress:
-        return workload_of(options.flows, seed=options.seed, progress=progress)
+        network = options.topology or DEFAULT_TOPOLOGY
+        return workload_of(options.flows, options.seed, network, capacity, progress=progress)
 
 
 def _write(what: str, path: str | None, columns: Mapping[str, TableColumn]) -> None:

@@ -4,11 +4,21 @@ from enum import StrEnum
 from functools import partial
 from typing import Any, TypeVar
 
+import numpy as np
+
 from flowsched_gym.core.checks import check_choice
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS
 from flowsched_gym.envs.arguments import Converted, argument
-from flowsched_gym.topology import OwnNetwork, Topology, TopologyLike, is_own_network, make_topology, read_network
+from flowsched_gym.topology import (
+    OwnNetwork,
+    TopologyLike,
+    crossing_shares,
+    is_own_network,
+    make_topology,
+    read_network,
+)
+from flowsched_gym.workload import ClusterWorkload, ReadWorkload
 
 Name = TypeVar("Name", bound=StrEnum)
 
@@ -48,9 +58,24 @@ def settle_network(config: Any) -> None:
     object.__setattr__(config, "link_gbps", capacity / BYTES_PER_SECOND_PER_GBPS)
 
 
-def own_topology(config: Any) -> Topology | None:
-    """Builds the network of one's own that a config has; None where it is one of the package."""
-    return make_topology(config.topology, num_hosts=2) if isinstance(config.topology, OwnNetwork) else None
+def network_fields(
+    own: OwnNetwork | None, capacity: float | None, workload: ReadWorkload, source: Any
+) -> dict[str, object]:
+    """Returns the fields that a workload takes from its network, where it leaves them open (``fit_workload``).
+
+    A load is one of links of the capacity in B/s. On a network of one's own, whose links have capacities, a workload
+    between all hosts that leaves their number open is one between all of its hosts, and its load that of the busiest
+    link; one of clusters has all of its hosts, too.
+    """
+    if own is not None and isinstance(source, ClusterWorkload):
+        return {"num_hosts": len(own.hosts), "capacity": capacity}
+    if own is None or getattr(source, "pattern", "") != "all-to-all" or not workload.leaves_open("num_hosts"):
+        return {"capacity": capacity}
+    topology = make_topology(own, num_hosts=2)
+    shares = crossing_shares(topology)
+    busiest = int(np.argmax(shares / topology.capacity))
+    of_busiest = {"busiest_share": float(shares[busiest]), "capacity": float(topology.capacity[busiest])}
+    return {"num_hosts": topology.num_hosts, **of_busiest}
 
 
 def _kept(kind: type[StrEnum], name: str, given: Any) -> StrEnum | OwnNetwork:

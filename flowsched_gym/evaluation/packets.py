@@ -153,7 +153,7 @@ def replay_packets(
     own = NetworkParameters(**_taken(options, NETWORK_PARAMETERS))
     scheduler = own_rule("scheduler", scheduler, Scheduler, options, beside=NETWORK_PARAMETERS)
     rule = find_scheduler(scheduler, options, beside=NETWORK_PARAMETERS)
-    given = workload_of(flows, seed=check_seed(seed))
+    given = workload_of(flows, check_seed(seed), topology, capacity)
     workload, start = given.on_clock()
     if not isinstance(topology, Topology):
         hosts = max(workload.num_hosts, 2) if num_hosts is None else num_hosts

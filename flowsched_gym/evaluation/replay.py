@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from os import PathLike
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ from flowsched_gym.core.checks import check_choice
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.files import Progress
 from flowsched_gym.core.hooks import make_from
+from flowsched_gym.envs.own_network import network_fields
 from flowsched_gym.flows.stages import Barrier
 from flowsched_gym.fluid import Discipline, Records
 from flowsched_gym.fluid.compiled import run_compiled
@@ -29,6 +31,8 @@ from flowsched_gym.topology import (
     Topology,
     TopologyLike,
     add_cpus,
+    import_network,
+    is_own_network,
     make_routing,
     make_topology,
 )
@@ -40,6 +44,8 @@ OWN_PARAMETERS: Final = ("delay", "routing", "flowlet_gap", "link_changes", "bar
 """Parameters of a replay that no discipline takes."""
 SEED_END: Final = 2**64
 """Seeds of the hash are words of 64 bits."""
+FITTED: Final = (workloads.PoissonWorkload, workloads.ClusterWorkload, workloads.TaskWorkload, workloads.JobWorkload)
+"""Kinds of workloads that take a capacity, or hosts, from the network."""
 FILE_SUFFIX: Final = ".py"
 PROGRESS_STEPS: Final = 200
 """How often progress is reported in a run."""
@@ -93,7 +99,7 @@ def replay(
     check_seed(seed)
     options: dict[str, Any] = options_of(parameters)
     delay = options.pop("delay", 0.0)
-    given, changes = workload_of(flows, seed=int(seed)), options.pop("link_changes", None)
+    given, changes = workload_of(flows, int(seed), topology, capacity), options.pop("link_changes", None)
     if changes is not None:
         if not isinstance(changes, Iterable) or getattr(changes, "ndim", 1) == 0:
             rows = "rows of (time in s, link, whether it comes up)"
@@ -177,18 +183,30 @@ def options_of(parameters: Mapping[str, object] | None) -> dict[str, object]:
     return dict(parameters or {})
 
 
-def workload_of(flows: object, *, seed: int, progress: Progress | None = None) -> Workload:
+def workload_of(
+    flows: object, seed: int, topology: Any, capacity: float | None, *, progress: Progress | None = None
+) -> Workload:
     """Reads, draws or makes the flows of a `replay`; ``progress`` is called with the bytes done and all, for CSV."""
     if isinstance(flows, Workload):
         return flows
     if workloads.is_workload_file(flows) or (workloads.is_workload_name(flows) and not os.path.exists(flows)):
-        return workloads.find_source(flows).draw(seed)
+        return _fitted(workloads.read_workload(flows), topology, capacity).draw(seed)
     if isinstance(flows, (str, PathLike)):
         return workloads.read_flows(flows, progress=progress)
     if isinstance(flows, Mapping) or are_flow_columns(flows):
         return workloads.workload_from_columns(flows)
     needed = "a path, a Workload or a mapping of columns, or a frame"
     raise ConfigError(f"flows is {type(flows).__name__}: it must be {needed}")
+
+
+def _fitted(workload: workloads.ReadWorkload, topology: Any, capacity: float | None) -> workloads.WorkloadSource:
+    """Fits what a workload file leaves open to its network, as environments do, and a name to one of one's own."""
+    usual = _number("capacity", DEFAULT_CAPACITY if capacity is None else capacity)
+    own = import_network(topology)[0].filled(capacity=usual, delay=0.0) if is_own_network(topology) else None
+    if own is None and (isinstance(workload.given, str) or isinstance(topology, Topology)):
+        return workload.source
+    network = partial(network_fields, own, usual if own is None else own.host_capacity)
+    return workloads.fit_workload(workload, {}, kinds=FITTED, what="its load", capacity=math.nan, network=network)
 
 
 def _routing(options: dict[str, Any], *, needed: bool) -> Routing | None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol, runtime_checkable
 from xml.etree import ElementTree
 
-from flowsched_gym.core.checks import check_number
+from flowsched_gym.core.checks import check_flag, check_number
 from flowsched_gym.core.errors import ConfigError, MissingDependencyError, shown
 from flowsched_gym.core.units import (
     BITS_PER_BYTE,
@@ -77,6 +77,9 @@ def read_graphml(path: Path) -> Graph:
     graphs = len(root.findall("{*}graph"))
     if graphs > 1:
         raise ConfigError(f"{path} has {graphs} graphs: it must have one")
+    ids = (str(node.get("id")) for node in root.iterfind(".//{*}node"))
+    edges = root.iterfind(".//{*}edge")
+    _check_nodes(ids, ((str(each.get("source")), str(each.get("target"))) for each in edges), str(path))
     return graph
 
 
@@ -88,11 +91,16 @@ def read_node_link(content: Mapping[str, Any], where: str) -> Graph:
         MissingDependencyError: networkx is not installed.
     """
     networkx = _networkx("read node-link mappings")
+    for name in ("directed", "multigraph"):
+        check_flag(f"{where}: {name}", content.get(name, False))
+    edges = "edges" if "edges" in content else "links"
     try:
-        graph: Graph = networkx.node_link_graph(dict(content), edges="edges" if "edges" in content else "links")
+        graph: Graph = networkx.node_link_graph(dict(content), edges=edges)
     except Exception as error:  # noqa: BLE001 - KeyError, TypeError, NetworkXError and more
         what = str(error) or type(error).__name__
         raise ConfigError(f"{where}: this is no mapping of networkx.node_link_data: {what}") from None
+    ids = (str(each.get("id", number)) for number, each in enumerate(content["nodes"]))
+    _check_nodes(ids, ((str(each["source"]), str(each["target"])) for each in content[edges]), where)
     return graph
 
 
@@ -120,8 +128,8 @@ def mapping_of(graph: Graph, where: str, told: list[str], *, beside: bool = Fals
             hosts.append(names[node])
     if not hosts and not beside:
         raise ConfigError(
-            f"{where}: no node is a host: the boolean attribute host must be true of those that send, or one host be "
-            "added beside each node (hosts='beside', --hosts beside)"
+            f"{where}: no node is a host: the boolean attribute host must be true of those that send; or add one "
+            "beside each node: read_network(FILE, hosts='beside'), flowsched import-network FILE --hosts beside"
         )
     links: list[dict[str, Any]] = []
     guessed, loops = dict[str, None](), 0
@@ -129,20 +137,35 @@ def mapping_of(graph: Graph, where: str, told: list[str], *, beside: bool = Fals
         if source == target:
             loops += 1
             continue
-        values = _values(data, (nodes[source], nodes[target]), usual, where, guessed)
+        at = f"{where}, edge from {source} to {target}"
+        values = _values(data, (nodes[source], nodes[target]), usual, at, guessed)
         links.append({"ends": [names[source], names[target]], **values})
-    told += [*([f"ignored: {loops} edges from a node to itself"] * (loops > 0)), *guessed]
+    told += [*([f"ignored: {loops} edge{'s' * (loops > 1)} from a node to itself"] * (loops > 0)), *guessed]
     directed = graph.is_directed() and not undirected
     if graph.is_directed() and undirected:
         links = _cables(links, where)
     if beside:
         hosts = list(names.values())
+        if both := {f"switch {host}" for host in hosts}.intersection(hosts):
+            raise ConfigError(f"{where}: node {min(both)} has the name of the switch beside another host: rename it")
         links = [{**each, "ends": [f"switch {end}" for end in each["ends"]]} for each in links]
         links = [*_access_links(hosts, links, directed, where, told), *links]
     _tell_ignored(nodes.values(), [data for *_, data in edges], graph.graph, told, labelled=beside)
     name = graph.graph.get("name") or graph.graph.get("Network")
     named = {"name": str(name)} if name else {}
     return {**named, "hosts": hosts, "links": links, "directed": directed, **usual}
+
+
+def _check_nodes(ids: Iterable[str], edges: Iterable[tuple[str, str]], where: str) -> None:
+    """Refuses nodes of one id, which networkx would merge, and edges to none, for which it would make one."""
+    count = Counter(ids)
+    for node, times in count.items():
+        if times > 1:
+            raise ConfigError(f"{where}: node {node} is listed {times} times: each must have an id of its own")
+    for source, target in edges:
+        for end in (source, target):
+            if end not in count:
+                raise ConfigError(f"{where}: an edge joins {source} and {target}: there is no node {end}")
 
 
 def _networkx(purpose: str) -> Any:

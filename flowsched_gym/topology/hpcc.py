@@ -85,12 +85,12 @@ def read_hpcc_network(path: Path, told: list[str]) -> dict[str, object]:
         seconds = float(Decimal(delay[1]).scaleb(DELAY_DIGITS[delay[2]]))
         links.append({"ends": ends, "capacity": capacity, "delay": seconds})
     hosts = [str(node) for node in range(nodes) if str(node) not in switches]
-    told += [f"ignored: error rates of {lossy} links: links here lose nothing"] * (lossy > 0)
-    told += [f"guessed: rates of {plain} links, which have no unit, are in bit/s, as in ns-3"] * (plain > 0)
+    told += [f"ignored: error rates of {lossy} link{'s' * (lossy > 1)}: links here lose nothing"] * (lossy > 0)
+    told += [f"guessed: rates without a unit ({plain}) are in bit/s, as in ns-3"] * (plain > 0)
     if hosts and hosts[-1] != str(len(hosts) - 1):
         told.append("hosts have other numbers than their nodes: import flows with --topology and this file")
     if rest := len(list(filled)):
-        told.append(f"ignored: {rest} lines after the last link")
+        told.append(f"ignored: {rest} line{'s' * (rest > 1)} after the last link")
     return {"hosts": hosts, "links": links}
 
 

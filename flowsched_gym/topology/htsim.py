@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from flowsched_gym.core.errors import ConfigError, listed, shown
+from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS, NANOSECONDS_PER_SECOND
 from flowsched_gym.topology.shortest import MOST_HOSTS
 
@@ -23,7 +23,8 @@ SPEED: Final = "Downlink_speed_Gbps"
 OF_TIER: Final = (SPEED, "Downlink_Latency_ns", "Radix_Down", "Radix_Up")
 OPTIONAL: Final = {"Oversubscribed": 0, "Bundle": 1, "Switch_Latency_ns": 0}
 IGNORED: Final = ("Queue_Up", "Queue_Down")
-KNOWN: Final = {name.lower(): name for name in (*HEAD, *OF_TIER, *OPTIONAL, *IGNORED)}
+READ: Final = (*HEAD, *OF_TIER, *OPTIONAL)
+KNOWN: Final = {name.lower(): name for name in (*READ, *IGNORED)}
 COUNT: Final = re.compile(r"\d{1,9}", re.ASCII)
 TIERS: Final = (2, 3)
 MOST_LINKS: Final = 1_000_000
@@ -111,7 +112,7 @@ def _parsed(path: Path, told: list[str]) -> tuple[Tier, dict[int, Tier]]:
             ignored[name] = None
         here[name] = value
     if ignored:
-        told.append(f"ignored: {', '.join(ignored)} (read are {listed('', KNOWN.values())})")
+        told.append(f"ignored: {', '.join(ignored)} (read are {', '.join(READ)})")
     return head, tiers
 
 

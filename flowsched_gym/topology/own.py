@@ -56,6 +56,7 @@ FORMATS: Final = {"graphml": ".graphml", "hpcc": ".txt", "htsim": ".topo", "json
 """Formats of others, and the extension by which each is recognised; ``json``: a node-link mapping of networkx."""
 SUFFIXES: Final = (*FORMATS.values(), ".yaml", ".yml")
 """Extensions of network files."""
+OTHERS: Final = " (flowsched import-network FILE --format reads others; GML: networkx.read_gml makes a graph of it)"
 BESIDE: Final = "beside"
 
 
@@ -148,7 +149,7 @@ class OwnNetwork:
         return tuple(f"{source} to {target}" for source, target in self._directions()[0])
 
     def facts(self) -> dict[str, int]:
-        """Counts hosts, switches, links, shortest paths and the links of the longest one, without listing paths.
+        """Counts hosts, switches, links, shortest paths between hosts and the links of the longest, without listing.
 
         Raises:
             ConfigError: A host cannot reach another one.
@@ -157,7 +158,7 @@ class OwnNetwork:
         paths, longest = ShortestPaths(self.name, self.hosts, ends).counted()
         switches = {end for each in self.cables for end in each.ends} - set(self.hosts)
         counts = {"hosts": len(self.hosts), "switches": len(switches), "links": len(ends)}
-        return {**counts, "paths": paths, "longest_path": longest}
+        return {**counts, "paths": paths - len(self.hosts), "longest_path": longest}
 
     def _directions(self) -> tuple[list[tuple[str, str]], list[Cable]]:
         """Returns the ends of each directed link, in their order, and what it is a direction of."""
@@ -180,7 +181,7 @@ TopologyLike = str | PathLike[str] | Mapping[str, object] | Graph | OwnNetwork
 def is_own_network(topology: object) -> TypeGuard[TopologyLike]:
     """Returns whether a topology is a file, by its extension, a mapping, a graph, or was read from one."""
     if isinstance(topology, str):
-        return topology.lower().endswith(SUFFIXES)
+        return topology.lower().endswith(SUFFIXES) or ("." in topology and os.path.isfile(topology))
     return isinstance(topology, (PathLike, Mapping, Graph, OwnNetwork))
 
 
@@ -222,7 +223,7 @@ def import_network(
         with open_to_read(topology, "network", "a network file (.graphml, .yaml, .txt, .topo, .json)") as file:
             suffix = file.suffix.lower() if format is None else FORMATS[check_choice("format", format, FORMATS)]
             if suffix not in SUFFIXES:
-                raise ConfigError(f"topology is {shown(os.fspath(file))}: it must end in {', '.join(SUFFIXES)}")
+                raise ConfigError(f"topology is {shown(os.fspath(file))}: it must end in {', '.join(SUFFIXES)}{OTHERS}")
             where, name = str(file), file.stem
             if suffix == FORMATS["graphml"]:
                 content = read_graphml(file)
@@ -240,8 +241,8 @@ def import_network(
         raise ConfigError(f"{where}: hosts and undirected are given, or one of them: they are for graphs alone")
     if isinstance(content, OwnNetwork):
         return content, told
-    if not isinstance(content, Mapping):
-        raise ConfigError(f"{where}: it must be a mapping with hosts and links")
+    if not isinstance(content, Mapping) or "hosts" not in content:
+        raise ConfigError(f"{where}: it must be a mapping with hosts and links, or a node-link mapping with nodes")
     return _described(dict(content), where, name), told
 
 

@@ -60,24 +60,25 @@ def read_coflows(path: str | PathLike[str], *, coflows: int | None = None) -> Wo
     if coflows is not None:
         check_integer("coflows", coflows, at_least=1)
     with open_to_read(path, "coflows", "a file of coflows", FlowFileError) as file:
-        lines = "\n".join(text_lines(file, "a file of coflows")).rstrip().split("\n")
-    headed = ":" not in lines[0]
+        numbered = enumerate(text_lines(file, "a file of coflows"), start=1)
+        lines = [(number, line) for number, line in numbered if line.strip()] or [(1, "")]
+    headed = ":" not in lines[0][1]
     num_ports, count = MOST_FLOWS, len(lines)
     if headed:
-        first = Words(lines[0], f"{path}, line 1")
+        first = Words(lines[0][1], f"{path}, line {lines[0][0]}")
         num_ports = first.whole_number("number of ports", at_least=1)
         count = first.whole_number("number of coflows", at_least=1)
         first.end("the last of two numbers, ports and coflows, so that nothing follows")
         if len(lines) <= count:
-            ends = f"{path}, line {len(lines) + 1}: the file ends"
+            ends = f"{path}, line {lines[-1][0] + 1}: the file ends"
             raise FlowFileError(f"{ends}: it must have {count} coflows, as in line 1")
         if len(lines) > count + 1:
-            more = shorten(lines[count + 1])
-            raise FlowFileError(f"{path}, line {count + 2}: {more!r}: nothing may follow the {count} coflows of line 1")
+            number, more = lines[count + 1][0], shorten(lines[count + 1][1])
+            raise FlowFileError(f"{path}, line {number}: {more!r}: nothing may follow the {count} coflows of line 1")
     if coflows is not None and coflows > count:
         raise ConfigError(f"coflows is {coflows}: it must be at most {count}, as many as {path} has")
     chosen = lines[1 : 1 + (coflows or count)] if headed else lines
-    parsed = _parse(chosen, num_ports, str(path), first_line=1 + headed)
+    parsed = _parse(chosen, num_ports, str(path))
     if not headed:
         num_ports = 1 + max(int(rack) for each in parsed for rack in (*each.mappers, *each.reducers))
     workload = _flows(parsed[:coflows], num_ports)
@@ -91,11 +92,11 @@ def coflow_sample() -> Path:
     return Path(__file__).parent / "data" / "coflow_sample.txt"
 
 
-def _parse(lines: list[str], num_ports: int, source: str, first_line: int) -> list[_Coflow]:
+def _parse(lines: list[tuple[int, str]], num_ports: int, source: str) -> list[_Coflow]:
     coflows: list[_Coflow] = []
     line_of: dict[int, int] = {}
     num_flows = 0
-    for number, line in enumerate(lines, start=first_line):
+    for number, line in lines:
         words = Words(line, f"{source}, line {number}")
         coflow = _parse_coflow(words, num_ports)
         if coflow.coflow_id in line_of:

@@ -146,30 +146,37 @@ def _parse_cdf(text: str, source: str, minimum: float | None) -> Empirical:
     lines = text.splitlines()
     first = lines[0] if lines else ""
     own = first.replace(" ", "") == CDF_HEADER
-    headed = own or HEADING.fullmatch(first) is not None
-    points: list[CdfPoint] = []
+    headed = own or HEADING.fullmatch(first.strip()) is not None
+    points: list[CdfPoint] = [(0.0, 0.0)]
+    place = source
     for number, line in enumerate(lines, start=1):
-        if (number == 1 and headed) or (not own and (not line.strip() or line.startswith("#"))):
+        if (number == 1 and headed) or not line.strip() or (not own and line.strip().startswith("#")):
             continue
+        place = f"{source}, line {number}"
         try:
             value, probability = map(float, line.split(",") if own else SEPARATOR.split(line.strip()))
         except ValueError:
             allowed = "two numbers, size and CDF"
             if number == 1:
                 allowed += f", or the header {CDF_HEADER!r}"
-            raise ConfigError(f"{source}, line {number} is {line!r}: it must be {allowed}") from None
+            raise ConfigError(f"{place} is {line!r}: it must be {allowed}") from None
+        check_number(f"{place}: size", value, at_least=points[-1][0])
+        check_number(f"{place}: share", probability, at_least=points[-1][1])
         points.append((value, probability))
-    if not own:
-        if not points:
-            raise ConfigError(f"{source}, line 1 is {first!r}: the header must be {CDF_HEADER!r}")
-        guessed = [f"line 1 is {shown(first)} instead of the header {CDF_HEADER!r}"] * headed
-        guessed += ["sizes are in B"]
-        if points[-1][1] == PER_CENT:
-            points = [(value, probability / PER_CENT) for value, probability in points]
-            guessed.append("shares are in per cent, as the last one is 100")
-        if points[0][0] == 0 and minimum is None:
-            minimum = SMALLEST_SIZE
-            guessed.append("the smallest size is 1 B, as the first point has 0")
+    del points[0]
+    if not own and not points:
+        raise ConfigError(f"{source}, line 1 is {first!r}: the header must be {CDF_HEADER!r}")
+    if points and points[-1][1] not in (1, PER_CENT):
+        raise ConfigError(f"{place}: the last share is {points[-1][1]!r}: it must be 1, or 100 of shares in per cent")
+    guessed = [f"line 1 is {shown(first)} instead of the header {CDF_HEADER!r}"] * (headed and not own)
+    guessed += ["sizes are in B"] * (not own)
+    if points and points[-1][1] == PER_CENT:
+        points = [(value, probability / PER_CENT) for value, probability in points]
+        guessed.append("shares are in per cent, as the last one is 100")
+    if not own and points[0][0] == 0 and minimum is None:
+        minimum = SMALLEST_SIZE
+        guessed.append("the smallest size is 1 B, as the first point has 0")
+    if guessed:
         warnings.warn(CdfWarning(f"{source}: {'; '.join(guessed)}"), stacklevel=3)
     with naming(source):
         return Empirical(points=tuple(points), minimum=0.0 if minimum is None else minimum)

@@ -25,6 +25,8 @@ from os import PathLike, fsdecode
 from pathlib import Path
 from typing import Any, Final, TypeGuard
 
+import numpy as np
+
 from flowsched_gym.core.arrays import is_sequence
 from flowsched_gym.core.checks import check_choice
 from flowsched_gym.core.errors import ConfigError, naming, shown
@@ -32,7 +34,7 @@ from flowsched_gym.core.files import open_to_read, read_json, read_yaml
 from flowsched_gym.flows.workload import Workload
 from flowsched_gym.workload.clusters import ClusterWorkload
 from flowsched_gym.workload.columns import Frame, are_flow_columns, workload_from_columns
-from flowsched_gym.workload.flow_file import is_parquet, read_flows
+from flowsched_gym.workload.flow_file import flow_columns, is_parquet, read_flows
 from flowsched_gym.workload.gather import GatherWorkload
 from flowsched_gym.workload.joined import InTurn, Overlay
 from flowsched_gym.workload.named import KINDS, WORKLOADS, NamedConfig, NamedWorkload, find_named
@@ -69,13 +71,16 @@ class ReadWorkload:
         return os.fspath(self.given) if isinstance(self.given, (str, PathLike)) else type(self.given).__name__
 
     def plain(self) -> Any:
-        """Writes it in the form that result files keep: SI units, full names, and points in place of CDF files.
+        """Writes it in the form that result files keep: SI units, full names, points of CDF files, columns of flows.
 
         Raises:
-            ConfigError: As in ``source``, or it has flows, a distribution or a source of a user's own class.
+            ConfigError: As in ``source``, or it has link changes, a distribution or a source of a user's own class.
         """
         if isinstance(self.given, (str, PathLike)):
             return os.fspath(self.given)
+        if isinstance(self.given, Workload) and self.given.link_changes is None:
+            columns, none = flow_columns(self.given).items(), np.array(None)
+            return {name: np.where(there is None or there, each, none).tolist() for name, (each, there) in columns}
         raise ConfigError(f"{shown(self.given)} cannot be written down: it must be a name, a mapping or a file")
 
     def leaves_open(self, field: str) -> bool:
@@ -261,7 +266,7 @@ def fit_workload(
         kinds: Kinds of sources that can be changed.
         what: What arguments change, in messages.
         capacity: Capacity in B/s that a load among the arguments refers to, unless the network says another one.
-        network: Returns, of one of these kinds, the fields that follow from the network.
+        network: Returns, of one of these kinds, the fields that follow from the network; None: it stays.
         room: Hosts that there are, and of what, in messages; None where there are as many as flows need.
 
     Raises:
@@ -275,7 +280,7 @@ def fit_workload(
                 raise ConfigError(f"argument {name} changes {what}: workload {label} has none")
             if name == "load" and isinstance(source, ClusterWorkload):
                 raise ConfigError(f"load is {shown(value)}: workload {label} has a load for each cluster")
-        changes = {name: value for name, value in own.items() if one.leaves_open(name)}
+        changes = {name: value for name, value in own.items() if value is not None and one.leaves_open(name)}
         if not {"load", "burst_rate"}.isdisjoint(arguments):
             changes["capacity"] = own.get("capacity", capacity)
         if changes := {**changes, **arguments}:
@@ -321,9 +326,10 @@ def is_workload_name(workload: object) -> TypeGuard[str]:
 
 
 def with_workload_read(kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns arguments of an environment, with the content of a workload file in its place: results keep that."""
+    """Returns arguments of an environment, a workload file or a frame of flows as a mapping: results keep that."""
     workload = kwargs.get("workload")
-    return {**kwargs, "workload": read_workload(workload).plain()} if is_workload_file(workload) else dict(kwargs)
+    replaced = is_workload_file(workload) or are_flow_columns(workload)
+    return {**kwargs, "workload": read_workload(workload).plain()} if replaced else dict(kwargs)
 
 
 def _read_file(path: str | PathLike[str]) -> ReadWorkload:

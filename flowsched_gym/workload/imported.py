@@ -151,6 +151,8 @@ def write_sizes(workload: Workload, path: str | PathLike[str]) -> None:
     """Writes how large flows are as a CDF file, whose points are at most ``MOST_POINTS`` of their sizes."""
     size, count = np.unique(workload.size, return_counts=True)
     share = np.cumsum(count) / workload.num_flows
+    if len(size) == 1:  # a CDF has two points
+        size, share = np.repeat(size, 2), np.array([0.0, 1.0])
     points = np.unique(np.linspace(0, len(size) - 1, min(len(size), MOST_POINTS)).astype(np.int64))
     write_table(path, {"size_bytes": (size[points], None), "cdf": (share[points], None)})
 
@@ -167,6 +169,8 @@ def _recognised(path: Path) -> str:
                 return name
         if first.strip() and not first.startswith("#"):
             break
+    if not first.strip():
+        raise FlowFileError(f"{path} is empty: it must have flows")
     raise FlowFileError(
         f"{path} begins with {shown(first[:40])}, by which no format is recognised: it must be one of "
         f"{', '.join((*FORMATS, COFLOW))}; give the format"

@@ -1,5 +1,6 @@
 """The named workloads that environments, YAML and the command line offer: those of ``data/named.toml``."""
 
+import os
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -72,6 +73,9 @@ def read_named(read: Callable[[Mapping[str, object]], Any]) -> None:
 def find_named(name: object) -> NamedWorkload:
     """Finds a named workload."""
     if not isinstance(name, str) or name not in WORKLOADS:
+        if isinstance(name, str) and os.path.isfile(name):
+            needed = "must end in .csv, .parquet, .json or .yaml (flowsched import-flows converts other files)"
+            raise ConfigError(f"workload is {shown(name)}: the name of a file {needed}")
         raise ConfigError(
             f"workload {shown(name)} does not exist{similar(name, WORKLOADS)}: there are {', '.join(WORKLOADS)}"
         )

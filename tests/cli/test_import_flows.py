@@ -63,8 +63,11 @@ def test_a_result_can_be_checked_in_hpcc_and_comes_back(flowsched, tmp_path: Pat
     monkeypatch.chdir(tmp_path)
     Path("racks.txt").write_text("4 1 3\n0\n0 1 10Gbps 1us 0\n0 2 10Gbps 1us 0\n0 3 10Gbps 1us 0\n")
     Path("flow.txt").write_text("2\n1 3 3 100 1000000 2\n2 3 3 100 1000000 2.1\n")
-    result = flowsched("import-flows", "flow.txt", "--out", "flows.csv", "--topology", "racks.txt")
-    assert "times are those of the file; the first flow arrives at 2 s\nhosts: 0 1, 1 2, 2 3\n" in result.out
+    sizes = ("--sizes", "sizes.csv")
+    result = flowsched("import-flows", "flow.txt", "--out", "flows.csv", "--topology", "racks.txt", *sizes)
+    assert result.out.startswith("flows.csv: 2 flows, 2 MB, arriving from 2 s to 2.1 s\nhosts: 0 1, 1 2, 2 3\n")
+    assert result.out.endswith("sizes.csv: the sizes of the flows, of which 10 arrive per s\n")
+    assert read_cdf("sizes.csv").points == ((1e6, 0.0), (1e6, 1.0))
     assert "import flows with --topology and this file" in result.err
     words = (
         "export",
@@ -145,32 +148,36 @@ def test_a_network_is_imported_with_what_was_guessed_and_ignored(flowsched, tmp_
     result = flowsched(*words, "--format", "hpcc")
     assert (result.status, result.err) == (0, "")
     assert result.out.splitlines() == [
-        "t.yaml: 3 hosts, 1 switches, 6 links (each direction counted) of 10 to 40 Gbps, 9 shortest paths of at most 2 "
+        "t.yaml: 3 hosts, 1 switch, 6 links (each direction counted) of 10 to 40 Gbps, 6 shortest paths of at most 2 "
         "links",
         "hosts: 0 1, 1 2, 2 3",
-        "ignored: error rates of 1 links: links here lose nothing",
+        "ignored: error rates of 1 link: links here lose nothing",
         "hosts have other numbers than their nodes: import flows with --topology and this file",
     ]
     assert flowsched("network", "t.yaml").out.splitlines()[0] == result.out.splitlines()[0]
     facts = json.loads(flowsched(*words, "--format", "hpcc", "--json").out)
-    assert (facts["paths"], facts["host_names"], facts["without"]) == (9, ["1", "2", "3"], {"capacity": 0, "delay": 0})
+    assert (facts["paths"], facts["host_names"], facts["without"]) == (6, ["1", "2", "3"], {"capacity": 0, "delay": 0})
 
 
 def test_a_graph_is_imported_with_hosts_beside_its_nodes_or_refused_whole(flowsched, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    ends = '<edge source="a" target="b"/><edge source="b" target="a"/>'
+    ends = '<node id="a"/><node id="b"/><edge source="a" target="b"/><edge source="b" target="a"/>'
     text = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><graph edgedefault="directed">{}</graph></graphml>'
     Path("g.graphml").write_text(text.format(ends))
     words = ("import-network", "g.graphml", "--out", "g.yaml")
     out = flowsched(*words, "--hosts", "beside", "--undirected").out
-    assert "2 hosts, 2 switches, 6 links (each direction counted), 4 shortest paths of at most 3 links\n" in out
+    assert "2 hosts, 2 switches, 6 links (each direction counted), 2 shortest paths of at most 3 links\n" in out
     assert "without a capacity: 3 of 3 cables, which get the usual one of each command\n" in out
     assert "guessed: each node is a switch with one host" in out
     Path("g.yaml").unlink()
     for content, message, more in (
         (ends, "no node is a host", ()),
         (ends, "hosts is 'above': it must be one of beside", ("--hosts", "above")),
-        (ends.replace('target="a"', 'target="c"'), "no path leads from host b to host a", ("--hosts", "beside")),
+        (
+            f'{ends}<node id="c"/>'.replace('target="a"', 'target="c"'),
+            "no path leads from host b to host a",
+            ("--hosts", "beside"),
+        ),
         (f'{ends}<node id="c"/>', "of a graph in parts keep one, such as", ("--hosts", "beside")),
     ):
         Path("g.graphml").write_text(text.format(content))

@@ -74,3 +74,9 @@ def test_hosts_of_different_capacities_or_number_are_refused(network: str) -> No
         gym.make("flowsched/MERPOrder-v0", workload={"base": "poisson-tree", "num_hosts": 9}, topology=network)
     with pytest.raises(ConfigError, match="topology is 'tree': it must be one of one-link, tree9"):
         gym.make("flowsched/MERPOrder-v0", topology="tree")
+
+
+def test_a_network_file_of_another_extension_is_refused_with_what_reads_it(tmp_path: Path) -> None:
+    (tmp_path / "zoo.gml").write_text("graph []\n")
+    with pytest.raises(ConfigError, match=r"zoo\.gml': it must end in \.graphml, .*networkx\.read_gml makes a graph"):
+        gym.make("flowsched/MERPOrder-v0", topology=str(tmp_path / "zoo.gml"))

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -182,3 +183,25 @@ def test_the_bound_counts_deadlines_on_the_clock() -> None:
 
     assert (far.upper, far.lower) == (near.upper, near.lower)
     assert far.upper > 0
+
+
+def test_a_workload_file_is_drawn_for_the_network_as_in_an_environment(tmp_path: Path) -> None:
+    path = tmp_path / "all.json"
+    path.write_text('{"kind": "poisson", "size": 1e5, "load": 0.8, "pattern": "all-to-all", "num_flows": 500}')
+    links = [{"ends": [host, "a" if host < "h2" else "b"]} for host in ("h0", "h1", "h2")]
+    racks: Any = {"hosts": ["h0", "h1", "h2"], "capacity_gbps": 10, "links": [*links, {"ends": ["a", "b"]}]}
+    env: Any = gymnasium.make("flowsched/MERPOrder-v0", workload=path, topology=racks).unwrapped
+    given = env.source.draw(3)
+    found = [
+        flowsched_gym.replay(path, discipline="fifo", topology=racks, seed=3, engine="compiled"),
+        flowsched_gym.replay_packets(path, scheduler="fifo", topology=racks, seed=3, engine="compiled"),
+    ]
+    for records in found:
+        assert records.arrival_time.tolist() == given.arrival_time.tolist()
+        assert records.destination.tolist() == given.destination.tolist()
+    slow, fast = (replay_of(path, capacity=each).arrival_time.max() for each in (1.25e8, 1.25e9))
+    assert slow == pytest.approx(10 * fast)
+
+
+def replay_of(path: Path, *, capacity: float) -> Records:
+    return flowsched_gym.replay(path, discipline="fifo", topology="big-switch", capacity=capacity, engine="compiled")

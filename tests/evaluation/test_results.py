@@ -66,6 +66,21 @@ def test_a_workload_of_ones_own_is_kept_whole_and_played_again(tmp_path, monkeyp
     assert repr(again.runs) == repr(read.runs)
 
 
+def test_flows_as_columns_are_kept_and_played_again(tmp_path):
+    ends = {"source": [0, 1, 2], "destination": [3, 3, 3]}
+    flows = {"flow_id": [0, 1, 2], **ends, "size_bytes": [1e5, 2e5, 3e5], "arrival_s": [0.0, 1e-3, 1e-3]}
+    kwargs = {"workload": {**flows, "deadline_s": [0.01, None, 0.02], "after": ["", "", "0 1"]}}
+    result = evaluate("flowsched/TAFETasks-v0", "las", episodes=1, seed=3, kwargs=kwargs)
+    path = tmp_path / "flows.json"
+    evaluation.write_result(result, path)
+
+    read = evaluation.read_result(path)
+    again = evaluate("flowsched/TAFETasks-v0", "las", episodes=1, seed=3, kwargs=read.kwargs)
+
+    assert read.kwargs["workload"] == kwargs["workload"] | {"task_id": [None] * 3, "after": [None, None, "0 1"]}
+    assert repr(again.runs) == repr(result.runs)
+
+
 def test_what_json_cannot_hold_is_refused_and_leaves_the_old_file(tmp_path):
     path = tmp_path / "edf.json"
     path.write_text("old")

@@ -66,7 +66,7 @@ def test_a_graph_of_the_zoo_gets_a_host_beside_each_node_and_what_was_guessed_is
     assert delays.count(None) == 2
     assert [each for each in delays if each is not None] == pytest.approx([QUARTER] * 3, abs=1e-9)
     assert told == [
-        "ignored: 1 edges from a node to itself",
+        "ignored: 1 edge from a node to itself",
         "guessed: LinkSpeedRaw is the capacity of a link in bit/s",
         "guessed: links without a delay have that of light in fibre (2/3 of its speed in vacuum) along the great "
         "circle between coordinates",
@@ -77,7 +77,7 @@ def test_a_graph_of_the_zoo_gets_a_host_beside_each_node_and_what_was_guessed_is
         "ignored: attributes of the graph: Note",
     ]
     flows = {"flow_id": [0], "source": [0], "destination": [3], "size_bytes": [1e6], "arrival_s": [0.0]}
-    with pytest.warns(NetworkFileWarning, match=r"ring.graphml: ignored: 1 edges .* attributes of edges: LinkLabel"):
+    with pytest.warns(NetworkFileWarning, match=r"ring.graphml: ignored: 1 edge .* attributes of edges: LinkLabel"):
         network = read_network(tmp_path / "ring.graphml", hosts="beside")
     records = flowsched_gym.replay(flows, discipline="ps", topology=network, parameters={"delay": 1.0})
     # From North to Nowhere, of no known place: the usual delay and 1 Gbps.
@@ -127,8 +127,35 @@ def test_a_node_link_mapping_is_a_network_also_from_a_file(edges: str, tmp_path:
     assert read_network(tmp_path / "pair.json") == network
     flows = {"flow_id": [0], "source": [0], "destination": [1], "size_bytes": [1e6], "arrival_s": [0.0]}
     assert flowsched_gym.replay(flows, discipline="ps", topology=mapping).fct == pytest.approx([4e-3 + 2e-6])
-    with pytest.raises(ConfigError, match="this is no mapping of networkx"):
-        read_network({**mapping, "nodes": 3})
+    for wrong, message in (
+        ({"nodes": 3}, "this is no mapping of networkx"),
+        ({"nodes": [*mapping["nodes"], {"id": "a"}]}, "node a is listed 2 times: each must have an id of its own"),
+        ({edges: [*mapping[edges], {"source": "a", "target": "t"}]}, "an edge joins a and t: there is no node t"),
+        ({"directed": "false"}, "directed is 'false': it must be true or false"),
+        ({"multigraph": 0}, "multigraph is 0: it must be true or false"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            read_network({**mapping, **wrong})
+    del mapping["nodes"]
+    (tmp_path / "pair.json").write_text(json.dumps(mapping))
+    with pytest.raises(ConfigError, match=r"pair.json: it must be a mapping with hosts and links, or a node-link"):
+        read_network(tmp_path / "pair.json")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('target="3"/>', 'target="7"/>', "ring.graphml: an edge joins 2 and 7: there is no node 7"),
+        ('<node id="3">', '<node id="2">', "ring.graphml: node 2 is listed 2 times"),
+        (">Nowhere<", ">switch North<", "ring.graphml: node switch North has the name of the switch beside another"),
+        ("1e10", "-1", "ring.graphml, edge from 0 to 1: LinkSpeedRaw is -1"),
+        (">90<", ">100<", "ring.graphml, edge from 0 to 1: Latitude is 100.0"),
+    ],
+)
+def test_a_faulty_graphml_is_refused_by_its_node_or_edge(old: str, new: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "ring.graphml").write_text(RING.replace(old, new, 1))
+    with pytest.raises(ConfigError, match=message):
+        import_network(tmp_path / "ring.graphml", hosts="beside")
 
 
 def changed(**edge: Any) -> Any:

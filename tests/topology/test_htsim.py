@@ -67,6 +67,7 @@ def test_three_tiers_have_the_links_of_htsim_and_half_of_a_switch_latency_each_s
     ]
     assert {each[2:] for each in cables[16:]} == {(12.5e9, 2.15e-6)}
     assert told[0].startswith("ignored: Queue_Up, Colour (read are Nodes")
+    assert "Queue" not in told[0].partition("read are")[2]
     assert told[1].startswith("guessed: half of a switch's latency is delay of each link beside it")
     flows = {"flow_id": [0], "source": [0], "destination": [7], "size_bytes": [12.5e9], "arrival_s": [0.0]}
     with pytest.warns(match="three.topo: ignored"):

@@ -135,13 +135,14 @@ def test_the_packaged_distributions_have_the_means_of_their_sources() -> None:
 
 def test_a_users_own_cdf_file_is_read_and_a_bad_one_is_refused_by_place_and_value(tmp_path) -> None:
     path = tmp_path / "mine.csv"
-    path.write_text("size_bytes,cdf\n1000,0\n3000,1\n")
+    path.write_text("size_bytes,cdf\n1000,0\n3000,1\n\n")
     assert read_cdf(path) == Empirical(points=((1000.0, 0.0), (3000.0, 1.0)))
     for text, message in (
         ("", "line 1 is '': the header must be 'size_bytes,cdf'"),
         ("size_bytes,cdf\n1000,0\nlarge,1\n", "line 3 is 'large,1': it must be two numbers"),
-        ("size_bytes,cdf\n1000,0\n3000,0.9\n", "last CDF point has probability 0.9: it must be 1"),
-        ("size_bytes,cdf\n3000,0\n1000,1\n", "value of CDF point 1 is 1000.0: it must be a finite number >= 3000"),
+        ("size_bytes,cdf\n1000,0\n3000,0.9\n", ", line 3: the last share is 0.9: it must be 1, or 100"),
+        ("# %\n1000 50\n\n3000 40\n", ", line 4: share is 40.0: it must be a finite number >= 50"),
+        ("size_bytes,cdf\n3000,0\n1000,1\n", ", line 3: size is 1000.0: it must be a finite number >= 3000"),
     ):
         path.write_text(text)
         with pytest.raises(ConfigError, match=rf"mine\.csv.*{re.escape(message)}"):
@@ -156,6 +157,7 @@ def test_a_users_own_cdf_file_is_read_and_a_bad_one_is_refused_by_place_and_valu
         ("0 0\n1000 25\n3000 100\n", "sizes are in B; shares are in per cent, as the last one is 100; the smallest"),
         ("0\t0\n1000\t0.25\n\n3000\t1\n", "sizes are in B; the smallest size is 1 B, as the first point has 0"),
         ("Size (B), CDF\n0,0\n1000,0.25\n3000,1.0\n", "line 1 is 'Size .B., CDF' instead of the header"),
+        ("  0 0\n  1000 25\n  3000 100\n", "WebSearch.txt: sizes are in B; shares are in per cent"),
         ("# size cdf\n0 0\n1000 25\n3000 100\n", "line 1 is '# size cdf' instead of the header .*per cent"),
     ],
 )
@@ -169,6 +171,13 @@ def test_cdf_files_of_other_simulators_are_read_and_what_is_guessed_is_said(text
         assert (
             make_workload({"kind": "poisson", "size": str(path), "rate": 1.0, "flows": 3, "hosts": 2}).size == expected
         )
+
+
+def test_shares_in_per_cent_may_stand_under_the_header_of_the_package(tmp_path) -> None:
+    path = tmp_path / "sizes.csv"
+    path.write_text("size_bytes,cdf\n1000,25\n3000,100\n")
+    with pytest.warns(CdfWarning, match=r"sizes\.csv: shares are in per cent"):
+        assert read_cdf(path) == Empirical(points=((1000.0, 0.25), (3000.0, 1.0)))
 
 
 def test_a_cdf_in_three_columns_is_refused(tmp_path) -> None:

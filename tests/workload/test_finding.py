@@ -100,6 +100,9 @@ def test_what_is_no_workload_and_a_file_that_is_not_there_or_describes_nothing_a
     for workload in (7, None, 2.5, ["gather-a1"]):
         with pytest.raises(ConfigError, match=r"workload is .*: it must be a name, a file, a mapping, a Workload or"):
             find_source(workload)
+    (tmp_path / "flow.txt").write_text("1\n")
+    with pytest.raises(ConfigError, match=r"flow\.txt': the name of a file must end in \.csv.*flowsched import-flows"):
+        find_source(str(tmp_path / "flow.txt"))
     with pytest.raises(FlowFileError, match=r"none\.parquet"):
         find_source("none.parquet")
     with pytest.raises(ConfigError, match=r"none\.yaml does not exist: a workload file is needed"):

@@ -230,7 +230,7 @@ def test_a_faulty_record_is_named_with_file_line_column_and_value(format, conten
 def test_flows_of_simulators_keep_their_hosts_and_times_and_what_is_ignored_is_told(tmp_path: Path) -> None:
     for format, content, ignored in (
         ("hpcc", HPCC, "ignored: priority groups (3, 4) and ports of destinations"),
-        ("hpcc", CONWEAVE, "ignored: priority groups (3) and ports of destinations"),
+        ("hpcc", CONWEAVE, "lines have 5 values: source, destination, priority group, bytes, start"),
         ("htsim", HTSIM, "ignored: id of connections; flows are numbered by their arrival"),
     ):
         for given in (format, None):
@@ -239,7 +239,7 @@ def test_flows_of_simulators_keep_their_hosts_and_times_and_what_is_ignored_is_t
             assert (imported.addresses, imported.begin) == (("0", "1", "2", "3"), None)
             assert ignored in imported.guessed
             assert (f"the format is {format}" in imported.guessed) == (given is None)
-    left_out = {"lines after the 2 flows that line 1 announces": 2}
+    left_out = {"after the 2 flows that line 1 announces": 2}
     assert import_flows(written(tmp_path, HPCC), format="hpcc").left_out == left_out
 
 
@@ -332,6 +332,8 @@ def test_what_is_exported_reads_back_equal(format: str, tmp_path: Path) -> None:
             "line 6, size: '0': it must be .* .0 sends without end in htsim",
         ),
         ("htsim", HTSIM.replace(" size 5000", ""), "line 6: no size: a connection must have start .ps. and size"),
+        (None, "\n", "records is empty: it must have flows"),
+        ("htsim", HTSIM.replace("Connections 2\n", ""), "Connections is missing and the file has 2"),
         ("htsim", HTSIM.replace("Connections 2", "Connections 3"), "Connections is 3 and the file has 2"),
         (
             "htsim",
@@ -340,7 +342,7 @@ def test_what_is_exported_reads_back_equal(format: str, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_faulty_flow_of_a_simulator_is_named(format: str, content: str, message: str, tmp_path: Path) -> None:
+def test_a_faulty_flow_of_a_simulator_is_named(format: str | None, content: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(FlowFileError, match=message) as caught:
         import_flows(written(tmp_path, content), format=format)
     assert str(tmp_path / "records") in str(caught.value)

@@ -162,7 +162,7 @@ def write(path: Path, *lines: str) -> Path:
 
 
 def test_each_pair_of_a_mapper_and_a_reducer_is_a_flow_with_an_equal_part_of_the_bytes(tmp_path: Path) -> None:
-    workload = read_coflows(write(tmp_path / "coflows.txt", *COFLOWS))
+    workload = read_coflows(write(tmp_path / "coflows.txt", COFLOWS[0], "", *COFLOWS[1:], " "))
     assert workload.flow_id.tolist() == [0, 1, 2, 3, 4]
     assert workload.task_id.tolist() == [7, 7, 7, 7, 4]
     assert workload.source.tolist() == [0, 0, 2, 2, 1]
@@ -207,7 +207,7 @@ def test_what_is_not_allowed_is_refused_by_line_and_value(tmp_path: Path) -> Non
         (0, "3 2 1", "line 1, word 3: '1': it must be the last of two numbers"),
         (0, "3 1", "line 3: '4 1024 1 1 1 0:0.5': nothing may follow the 1 coflows of line 1"),
         (0, "3 3", "line 4: the file ends: it must have 3 coflows, as in line 1"),
-        (1, "", "line 2, coflow: the line ends after 0 words"),
+        (1, "7", "line 2, arrival: the line ends after 1 words"),
         (1, "7 -1 1 0 1 0:1", "line 2, arrival: '-1': it must be a finite time in ms >= 0"),
         (1, "7 0 0 1 0:1", "line 2, number of mappers: '0': it must be a whole number from 1"),
         (1, "7 0 2 0 1 0:1", "line 2, number of reducers: '0:1': it must be a whole number from 1"),

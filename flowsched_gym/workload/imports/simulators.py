@@ -54,10 +54,11 @@ def read_hpcc(path: Path, told: Told) -> Iterator[Record]:
             count = words.whole_number("number of flows", at_least=1, below=MOST_FLOWS + 1)
             words.end("the number of flows, so that nothing follows")
         elif found == count:
-            told.left_out[f"lines after the {count} flows that line 1 announces"] += 1
+            told.left_out[f"after the {count} flows that line 1 announces"] += 1
         else:
             if not found:
                 columns = CONWEAVE_COLUMNS if len(line.split()) == len(CONWEAVE_COLUMNS) else HPCC_COLUMNS
+                told.guess(f"lines have {len(columns)} values: {', '.join(columns)}")
             if len(line.split()) != len(columns):
                 needed = f"{len(columns)}: {', '.join(columns)}"
                 raise FlowFileError(f"{words.where}: {len(line.split())} values in {shown(line)}: it must be {needed}")
@@ -69,7 +70,8 @@ def read_hpcc(path: Path, told: Told) -> Iterator[Record]:
             found += 1
     if not found or found != count:
         raise FlowFileError(f"{path}: the file ends after {found} flows: it must have {count}, as line 1 announces")
-    told.guess(f"ignored: priority groups ({', '.join(sorted(ignored, key=int)[:8])}) and ports of destinations")
+    groups = ", ".join(sorted(ignored, key=int)[:8])
+    told.guess(f"ignored: priority groups ({groups}){' and ports of destinations' * ('port' in columns)}")
 
 
 def read_cm(path: Path, told: Told) -> Iterator[Record]:
@@ -116,7 +118,7 @@ def read_cm(path: Path, told: Told) -> Iterator[Record]:
         found += 1
         yield Record(start.scaleb(-PICOSECOND_DIGITS), ends[0], ends[1], Decimal(size), f"line {number}")
     if not found or counts.get("Connections") != found:
-        stated = shown(counts.get("Connections"))
+        stated = counts.get("Connections", "missing")
         raise FlowFileError(f"{path}: Connections is {stated} and the file has {found}: both must agree, and not be 0")
     for name in sorted(ignored):
         told.guess(f"ignored: {name} of connections" + "; flows are numbered by their arrival" * (name == "id"))

@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from typing import Final
-
-import numpy as np
 
 from flowsched_gym.envs.arguments import (
     MOST_SLOTS,
@@ -20,8 +19,8 @@ from flowsched_gym.envs.arguments import (
     load_argument,
     packets_argument,
 )
-from flowsched_gym.envs.own_network import OwnOr, own_topology, settle_network, topology_argument
-from flowsched_gym.topology import OwnNetwork, crossing_shares
+from flowsched_gym.envs.own_network import OwnOr, network_fields, settle_network, topology_argument
+from flowsched_gym.topology import OwnNetwork
 from flowsched_gym.workload import (
     PoissonWorkload,
     ReadWorkload,
@@ -82,29 +81,16 @@ class MERPOrderConfig(LinkConfig):
         settle_network(self)
 
     def source_of(self, workload: ReadWorkload | None) -> WorkloadSource:
-        """Finds where flows are drawn from: a load is one of links with the capacity of this network.
-
-        On a network of one's own, a workload between all hosts that leaves their number open is one between all of its
-        hosts, and its load that of the busiest link.
-        """
-        own = own_topology(self)
-
-        def network(one: ReadWorkload, source: PoissonWorkload) -> dict[str, object]:
-            if own is None or source.pattern != "all-to-all" or not one.leaves_open("num_hosts"):
-                return {"capacity": self.capacity}
-            shares = crossing_shares(own)
-            busiest = int(np.argmax(shares / own.capacity))
-            capacity, share = float(own.capacity[busiest]), float(shares[busiest])
-            return {"num_hosts": own.num_hosts, "busiest_share": share, "capacity": capacity}
-
+        """Finds where flows are drawn from: a load is one of links of this network (``network_fields``)."""
+        own = self.topology if isinstance(self.topology, OwnNetwork) else None
         return fit_workload(
             read_workload(default_workload(self)) if workload is None else workload,
             self.workload_changes(),
             kinds=(PoissonWorkload,),
             what="Poisson arrivals",
             capacity=self.capacity,
-            network=network,
-            room=None if own is None else (own.num_hosts, f"network {own.name}"),
+            network=partial(network_fields, own, self.capacity),
+            room=None if own is None else (len(own.hosts), f"network {own.name}"),
         )
 
 

@@ -8,7 +8,6 @@ from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup, set
 from flowsched_gym.envs.configured import configured_by
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.envs.episode import EpisodeSetup
-from flowsched_gym.envs.own_network import own_topology
 from flowsched_gym.flows.decisions import DecisionKind
 from flowsched_gym.fluid.disciplines import Ranked
 from flowsched_gym.packets.schedulers.controlled import ServedFirst
@@ -103,9 +102,7 @@ class MERPOrderEnv(DecisionEnv[OrderRules]):
 
 def _network(config: MERPOrderConfig, num_hosts: int) -> EpisodeSetup:
     """Makes the network, of a fluid or of packets."""
-    topology = own_topology(config) or make_topology(
-        config.topology, num_hosts=num_hosts, capacity=config.capacity, delay=config.delay
-    )
+    topology = make_topology(config.topology, num_hosts=num_hosts, capacity=config.capacity, delay=config.delay)
     asked: Any = {"asks": DecisionKind.ORDER, "flow_fields": FLOW_FIELDS, "episode_fields": EPISODE_FIELDS}
     if config.senders is not None:
         return setup_ports(topology, ServedFirst(), config.senders, **asked)
