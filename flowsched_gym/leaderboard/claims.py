@@ -15,6 +15,7 @@ The share of a suite is the mean over its headline settings.
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -22,7 +23,7 @@ from typing import Final
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray
-from flowsched_gym.core.tables import Table, escaped
+from flowsched_gym.core.tables import Table, code_span, escaped
 from flowsched_gym.evaluation import BOUND_POLICY, Interval
 from flowsched_gym.evaluation.written import MetricColumn, format_interval
 from flowsched_gym.flows.metrics import merit
@@ -212,20 +213,27 @@ def share_of(claims: Sequence[Claim], tier: str = HEADLINE) -> Interval | None:
 
 
 def share_line(settings: Sequence[ComparedSetting], claims: Sequence[Claim], tier: str = HEADLINE) -> str:
-    """Writes the share of the room in a tier in one line, with the agents that win the least and the most of it."""
-    share, of_tier = share_of(claims, tier), [each for each in settings if tier_of(each) == tier]
+    """Writes the share of the room in a tier in one line: of agents by their names, and the extremes."""
+    of_tier = [each for each in settings if tier_of(each) == tier]
     counted = [each for each in counted_in(claims, tier) if each.shared is not None]
-    if share is None:
+    if not counted:
         return f"Search finds no more than the best rule in the {len(of_tier)} {tier} settings, or was not measured."
+    kinds = Counter(each.row.policy for each in counted)
+    shares = {name: share_of([each for each in counted if each.row.policy == name], tier) for name in kinds}
+    won = ", ".join(
+        f"{code_span(name)} **{format_interval(share, digits=2)}** in {kinds[name]}"
+        for name, share in sorted(shares.items(), key=lambda each: -kinds[each[0]])
+        if share is not None
+    )
     names = {each.compared.setting.name for each in counted}
     ends = [end(counted, key=lambda each: each.share or 0.0) for end in (min, max)]
     least, most = (f"{written_score(each.share)} in {escaped(each.compared.setting.name)}" for each in ends)
     told = {each.compared.setting.name for each in counted if (room := room_of(each.compared)) and room[0].apart}
     more = f" In {len(told)} of them search sees more than agents do." if told else ""
     return (
-        f"Learned agents win **{format_interval(share, digits=2)}** of the room between the best rule (0) and search "
-        f"(1), in the {len(names)} of {len(of_tier)} {tier} settings where search is at least {100 * LEAST_ROOM:g} % "
-        f"better; from {least} to {most}.{more}"
+        f"In {len(names)} of {len(of_tier)} {tier} settings, those where search is at least {100 * LEAST_ROOM:g} % "
+        f"better than the best rule, learned agents win a share of that room (0: the rule, 1: search): {won}; from {least} to "
+        f"{most}.{more}"
     )
 
 

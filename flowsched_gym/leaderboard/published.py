@@ -30,7 +30,7 @@ METRICS: Final = (
     *("deadline_hit_ratio", "mean_fct", "p99_fct", "mean_tct", "p99_tct"),
     *("mean_slowdown", "max_slowdown", "slowdown_fairness"),
 )
-"""Metrics that the file has, where they are defined."""
+"""Metrics that the file has, where they are defined, beside that by which a setting is judged."""
 
 
 def published_path(suite: str) -> Path:
@@ -49,7 +49,11 @@ def published_content(results: Sequence[EvaluationResult], suite: Suite) -> dict
             "models": [run.model.seed for run in result.runs if run.model is not None],
             **({"backed": True} if result.backed else {}),
             **_secret_content(result.secret, suite.settings[result.reference.setting].metric),
-            "metrics": {name: _rounded(result, name) for name in METRICS if name in result.metric_names},
+            "metrics": {
+                name: _rounded(result, name)
+                for name in dict.fromkeys((*METRICS, suite.settings[result.reference.setting].metric))
+                if name in result.metric_names
+            },
         }
         for result in results
         if result.reference is not None
