@@ -37,7 +37,7 @@ from benchmarks.paper.thesis_learners import (
 from flowsched_gym.core.files import read_json
 from flowsched_gym.evaluation import Interval
 from flowsched_gym.evaluation.figures import CURVES, LEARNED
-from flowsched_gym.leaderboard import Table, compare, format_interval, read_results
+from flowsched_gym.leaderboard import Table, format_interval
 from flowsched_gym.leaderboard.comparison import OF_SEARCH
 from flowsched_gym.players import find_player
 from flowsched_gym.registration import agent_ability, find_environment
@@ -77,7 +77,6 @@ NUMBERS: Final = {
 }
 """What the thesis's figures of a variant are called."""
 
-SETTINGS: Final = ("artemis-thesis-multi", "artemis-thesis-scatter")
 COLOURS: Final = {
     "fifo": GREY,
     "edf": CURVES[1],
@@ -113,7 +112,6 @@ def thesis_markdown(found: dict[str, Any]) -> str:
         agent=100 * float(np.mean(hits(policies["ppo-wait"]))),
         paced_rule=name_of(PACED, policies[PACED]),
         paced=100 * float(np.mean(hits(policies[PACED]))),
-        **outlook_values(),
         mixture=mixture(variants),
         whole=whole_queue(variants),
     )
@@ -212,20 +210,6 @@ def agreement_table(agreement: dict[str, Any]) -> Table:
         for agent, found in agreement.items()
     )
     return Table(columns=("agent", *RULES, "waits", "by chance"), rows=rows)
-
-
-def outlook_values() -> dict[str, Any]:
-    """Tells what was met where several hosts gather, or scatter."""
-    results = read_results(HERE / "results")
-    rows = []
-    for setting in SETTINGS:
-        members = [result for result in results if result.kwargs["workload"] == setting]
-        for row in compare(members, metric="deadline_hit_ratio"):
-            change = "" if row.difference is None else format_interval(row.difference, scale=100.0, signed=True)
-            met = format_interval(row.estimate, scale=100.0)
-            rows.append((setting, row.policy, *row.ability.words, met, row.reference or "", change))
-    columns = ("setting", *COLUMNS, "deadlines met, %", "reference", "minus reference, points")
-    return {"episodes": len(members[0].seeds), "outlook": Table(columns=columns, rows=tuple(rows))}
 
 
 def beside_thesis(

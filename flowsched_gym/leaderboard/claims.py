@@ -232,8 +232,8 @@ def share_line(settings: Sequence[ComparedSetting], claims: Sequence[Claim], tie
     more = f" In {len(told)} of them search sees more than agents do." if told else ""
     return (
         f"In {len(names)} of {len(of_tier)} {tier} settings, those where search is at least {100 * LEAST_ROOM:g} % "
-        f"better than the best rule, learned agents win a share of that room (0: the rule, 1: search): {won}; from {least} to "
-        f"{most}.{more}"
+        "better than the best rule, learned agents win a share of that room (0: the rule, 1: search): "
+        f"{won}; from {least} to {most}.{more}"
     )
 
 

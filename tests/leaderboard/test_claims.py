@@ -125,7 +125,8 @@ def test_a_share_of_the_room_goes_from_the_best_rule_to_search_and_a_rule_entere
     assert line.startswith(
         "In 1 of 1 headline settings, those where search is at least 2 % better than the best rule, "
     )
-    assert f"`half` **{expected:.2f} [" in line and "`copy` **0.00 [" in line
+    assert f"`half` **{expected:.2f} [" in line
+    assert "`copy` **0.00 [" in line
     assert line.endswith(f" from 0.00 in {GRANT.name} to {expected:.2f} in {GRANT.name}.")
     (first, second) = leaderboard.learned_table(list(claims.values())).rows
     assert {first[9], second[9]} == {f"{expected:.2f}", "0.00"}
