@@ -242,11 +242,14 @@ def in_a_sentence(compared: Sequence[Comparison]) -> str:
     found = {way: each for (verdict, way), each in verdicts(compared).items() if verdict == "better"}
     ahead = found.pop("fluid").total()
     told = "; ".join(
-        f"{TRACK[way]} {each['better']} of them lead, {each['equal']} are equal and {each['worse']} behind"
+        f"{TRACK[way]} {each['better']}, {each['equal']} and {each['worse']}"
         for way, each in found.items()
         if each.total() == ahead
     )
-    return f"{ahead} agents and papers' own rules lead the best other rule in the fluid; {told}."
+    return (
+        f"{ahead} agents and papers' own rules lead the best other rule in the fluid. Of these are ahead, equal and "
+        f"behind: {told}."
+    )
 
 
 def counts(compared: Sequence[Comparison]) -> str:
