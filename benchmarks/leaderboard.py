@@ -57,11 +57,11 @@ HEAD: Final = """# Leaderboard
 
 Each setting of the suite `{suite}` is an environment, its traffic, and what agents may do and know; all policies play
 the same {count} test episodes (from `reset(seed={first})` on). The **share of the room** is (agent - best rule) /
-(search - best rule): less than 0 for what loses to the rule. Rules are tuned on training episodes (`flowsched
-tune-rule`). A **score** is (agent - random) / (reference - random), over a tier the interquartile mean of all
-trainings, each setting weighing the same. *Calibration* settings, where search finds less than 2 % or cannot play, are
-not counted; *shift* settings have traffic, tokens or windows of no training. Brackets are 95 % intervals over
-trainings and episodes (Agarwal et al., NeurIPS 2021). Made by `python -m benchmarks.leaderboard`.
+(search - best rule). Rules are tuned on training episodes (`flowsched tune-rule`). A **score** is (agent - random) /
+(reference - random), over a tier the interquartile mean of all trainings, each setting weighing the same. *Calibration*
+settings, where search finds less than 2 % or cannot play, are not counted; *shift* settings have traffic, tokens or
+windows of no training. Brackets are 95 % intervals over trainings and episodes (Agarwal et al., NeurIPS 2021). Made by
+`python -m benchmarks.leaderboard`.
 """
 PICTURES: Final = """
 ![Scores of all trainings in the headline settings](scores.png)

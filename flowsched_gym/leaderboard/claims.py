@@ -231,9 +231,8 @@ def share_line(settings: Sequence[ComparedSetting], claims: Sequence[Claim], tie
     told = {each.compared.setting.name for each in counted if (room := room_of(each.compared)) and room[0].apart}
     more = f" In {len(told)} of them search sees more than agents do." if told else ""
     return (
-        f"In {len(names)} of {len(of_tier)} {tier} settings, those where search is at least {100 * LEAST_ROOM:g} % "
-        "better than the best rule, learned agents win a share of that room (0: the rule, 1: search): "
-        f"{won}; from {least} to {most}.{more}"
+        f"In {len(names)} of {len(of_tier)} {tier} settings, search is at least {100 * LEAST_ROOM:g} % better than the "
+        f"best rule. Agents win of that room (0: rule, 1: search): {won}; from {least} to {most}.{more}"
     )
 
 

@@ -122,9 +122,7 @@ def test_a_share_of_the_room_goes_from_the_best_rule_to_search_and_a_rule_entere
     share = leaderboard.share_of(list(claims.values()))
     assert share.mean == pytest.approx(expected / 2, abs=0.3)
     line = leaderboard.share_line([compared], list(claims.values()))
-    assert line.startswith(
-        "In 1 of 1 headline settings, those where search is at least 2 % better than the best rule, "
-    )
+    assert line.startswith("In 1 of 1 headline settings, search is at least 2 % better than the best rule. ")
     assert f"`half` **{expected:.2f} [" in line
     assert "`copy` **0.00 [" in line
     assert line.endswith(f" from 0.00 in {GRANT.name} to {expected:.2f} in {GRANT.name}.")
