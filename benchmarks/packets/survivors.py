@@ -64,8 +64,8 @@ WHAT_SURVIVES: Final = """\
 - **Artemis: three tokens are too few for packets.** Agents that learned in an ideal fluid have three. A flow alone
   takes 11 to 13 ms over packets, so that on `artemis-heavy` three tokens carry 78 MB/s, where 90 MB/s are offered: the
   queue grows, and every policy misses most deadlines. With six, most agents lose to the best rule, about as much in the
-  fluid as over packets: what they learned is right for three tokens, and packets change little about it. PPO's network
-  alone is level with the best rule there.
+  fluid as over packets: what they learned is right for three tokens, and packets change little about it. On
+  `artemis-heavy` PPO's network is level with the best rule there.
 - **MERP: paths survive best.** Which path has room is the same in packets, although there senders share links, and in
   the fluid MERP's order. On the slow link one agent is equal to the best rule (`memr-ratio`) in the fluid and the other
   8 % behind it; over DCTCP they are 4 and 2 % ahead, over Cubic 7 and 5 %. On `merp-route` `memr`, the best rule of the
