@@ -190,11 +190,9 @@ def pages(folder: Path, judged: Judged | None = None) -> dict[Path, str]:
     found: dict[Path, str] = {}
     papers = papers_tier.comparison(folder / papers_tier.RESULTS)
     for system in SYSTEMS:
-        ids = [each.id for each in system.environments]
-        settings = sorted(
-            (each for each in (*compared, *papers) if each.setting.spec.id in ids),
-            key=lambda each: ids.index(each.setting.spec.id),
-        )
+        settings = [
+            each for spec in system.environments for each in (*compared, *papers) if each.setting.spec.id == spec.id
+        ]
         if settings:
             text = TABLES_HEAD.format(name=system.name, **words) + tables_markdown(settings)
             text += made_by([result for each in settings for result in each.results])

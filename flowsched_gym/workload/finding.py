@@ -8,9 +8,8 @@ is new (``kind``); all other keys are fields of the workload, with plain values,
     base: gather-heavy
     mix: [{size_kb: 700, deadline_ms: 40, count: 5}, {size_kb: 250, deadline_ms: 50, count: 5}]
 
-A mapping with the name of a workload of the package, and neither base nor kind, changes that workload. Arguments of an
-environment such as ``load`` are short for keys of the mapping (``fit_workload``). A workload of an environment whose
-network has a number of hosts and capacities of its own takes those where the mapping gives none.
+A mapping with the name of a workload of the package, and neither base nor kind, changes that workload. Arguments such
+as ``load`` are short for keys of the mapping; hosts and capacities that it leaves open are the network's.
 
 Several workloads, each in any of these forms, make one: of ``{"one_of": [...], "weights": [...]}`` an episode has one,
 of ``{"overlay": [...]}`` it has all at once, of ``{"in_turn": [...], "each_for": 0.5, "phases": 6}`` one after another.
@@ -25,8 +24,6 @@ from os import PathLike, fsdecode
 from pathlib import Path
 from typing import Any, Final, TypeGuard
 
-import numpy as np
-
 from flowsched_gym.core.arrays import is_sequence
 from flowsched_gym.core.checks import check_choice
 from flowsched_gym.core.errors import ConfigError, naming, shown
@@ -34,7 +31,7 @@ from flowsched_gym.core.files import open_to_read, read_json, read_yaml
 from flowsched_gym.flows.workload import Workload
 from flowsched_gym.workload.clusters import ClusterWorkload
 from flowsched_gym.workload.columns import Frame, are_flow_columns, workload_from_columns
-from flowsched_gym.workload.flow_file import flow_columns, is_parquet, read_flows
+from flowsched_gym.workload.flow_file import is_parquet, plain_columns, read_flows
 from flowsched_gym.workload.gather import GatherWorkload
 from flowsched_gym.workload.joined import InTurn, Overlay
 from flowsched_gym.workload.named import KINDS, WORKLOADS, NamedConfig, NamedWorkload, find_named
@@ -79,8 +76,7 @@ class ReadWorkload:
         if isinstance(self.given, (str, PathLike)):
             return os.fspath(self.given)
         if isinstance(self.given, Workload) and self.given.link_changes is None:
-            columns, none = flow_columns(self.given).items(), np.array(None)
-            return {name: np.where(there is None or there, each, none).tolist() for name, (each, there) in columns}
+            return plain_columns(self.given)
         raise ConfigError(f"{shown(self.given)} cannot be written down: it must be a name, a mapping or a file")
 
     def leaves_open(self, field: str) -> bool:
@@ -257,8 +253,7 @@ def fit_workload(
 ) -> WorkloadSource:
     """Finds where an environment draws its flows from: a workload, with what arguments say, and the network.
 
-    Arguments take the place of what the workload has, those of the network that of what it leaves open. Of several
-    workloads each is changed.
+    Arguments replace what the workload has, those of the network what it leaves open; of several workloads, in each.
 
     Args:
         workload: What was given.

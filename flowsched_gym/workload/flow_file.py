@@ -79,6 +79,15 @@ def flow_columns(workload: Workload) -> dict[str, TableColumn]:
     return columns
 
 
+def plain_columns(workload: Workload) -> dict[str, list[Any]]:
+    """Returns the columns of a flow file as lists, which can be written as JSON: None where a cell is empty."""
+    none = np.array(None)
+    return {
+        name: np.where(there is None or there, cells, none).tolist()
+        for name, (cells, there) in flow_columns(workload).items()
+    }
+
+
 def is_parquet(path: str | PathLike[str]) -> bool:
     """Returns by the extension whether a file is Parquet; all others are CSV."""
     return Path(path).suffix.lower() in PARQUET_SUFFIXES
