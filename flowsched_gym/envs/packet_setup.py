@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.core.errors import ConfigError, WorkloadError, shown
 from flowsched_gym.core.periods import Period
 from flowsched_gym.envs.base import NS3
 from flowsched_gym.envs.drawing import Scene
@@ -62,7 +62,7 @@ class PortsSetup(EpisodeSetup):
         self.port.network(workload)
 
     def check_links(self, workload: Workload) -> None:
-        """Refuses changes of links where no agent chooses paths; there, they may have failed at the beginning."""
+        """Refuses changes of links where no agent chooses paths."""
         if self.port.asks is not DecisionKind.PATH:
             super().check_links(workload)
 
@@ -134,7 +134,12 @@ class Ns3Setup(PortsSetup):
     def check(self, workload: Workload) -> None:
         """Checks what ``PortsSetup`` does, and that ns-3 has such senders."""
         super().check(workload)
-        parameters = self.port.parameters
+        changes, parameters = workload.link_changes, self.port.parameters
+        if changes is not None and (changes.time > 0.0).any():
+            raise WorkloadError(
+                f"a link fails, or comes up, at {shown(float(changes.time.max()))} s: in ns-3, they fail at time 0, or "
+                "never"
+            )
         for name, value, known in (
             ("transport", parameters.transport, ("dctcp", "cubic", "newreno", "reno")),
             ("header", parameters.header, HEADERS_OF_NS3),

@@ -12,7 +12,15 @@ from flowsched_gym.core.arrays import FloatArray, IntArray, to_float
 from flowsched_gym.core.checks import check_choice
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.files import Progress
-from flowsched_gym.evaluation.replay import ENGINES, PROGRESS_STEPS, check_seed, options_of, own_rule, workload_of
+from flowsched_gym.evaluation.replay import (
+    ENGINES,
+    PROGRESS_STEPS,
+    check_seed,
+    options_of,
+    own_rule,
+    with_link_changes,
+    workload_of,
+)
 from flowsched_gym.flows.records import complete_records
 from flowsched_gym.flows.workload import start_of_clock
 from flowsched_gym.fluid import Records
@@ -127,7 +135,8 @@ def replay_packets(
             flows share one port, whatever their hosts, and acknowledgements that are packets share one on the way back.
         capacity: Capacity of every link in B/s, in a network of your own of those that give none; ``None`` for 1 Gbps.
         parameters: Parameters of the scheduler (see its class in ``flowsched_gym.packets.schedulers``), of ports and
-            senders (see ``NetworkParameters`` in ``flowsched_gym/packets/parameters.py``).
+            senders (see ``NetworkParameters`` in ``flowsched_gym/packets/parameters.py``); ``link_changes`` as for
+            ``replay``: what waits for a link that fails is lost, and flows take other paths at once.
         seed: Seed of the hash by which flows choose among equal paths, of the sketch's hash, and of the flows of a
             workload that draws them.
         engine: ``simpy``, the reference, or ``compiled``, which gives the same bits sooner.
@@ -151,9 +160,10 @@ def replay_packets(
     if isinstance(topology, Topology) and (capacity is not None or num_hosts is not None or "delay" in options):
         raise ConfigError("capacity, num_hosts and delay belong to a topology given by name, not to one built before")
     own = NetworkParameters(**_taken(options, NETWORK_PARAMETERS))
-    scheduler = own_rule("scheduler", scheduler, Scheduler, options, beside=NETWORK_PARAMETERS)
-    rule = find_scheduler(scheduler, options, beside=NETWORK_PARAMETERS)
-    given = workload_of(flows, check_seed(seed), topology, capacity)
+    given = with_link_changes(workload_of(flows, check_seed(seed), topology, capacity), options)
+    beside = (*NETWORK_PARAMETERS, "link_changes")
+    scheduler = own_rule("scheduler", scheduler, Scheduler, options, beside=beside)
+    rule = find_scheduler(scheduler, options, beside=beside)
     workload, start = given.on_clock()
     if not isinstance(topology, Topology):
         hosts = max(workload.num_hosts, 2) if num_hosts is None else num_hosts

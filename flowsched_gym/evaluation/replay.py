@@ -99,12 +99,7 @@ def replay(
     check_seed(seed)
     options: dict[str, Any] = options_of(parameters)
     delay = options.pop("delay", 0.0)
-    given, changes = workload_of(flows, int(seed), topology, capacity), options.pop("link_changes", None)
-    if changes is not None:
-        if not isinstance(changes, Iterable) or getattr(changes, "ndim", 1) == 0:
-            rows = "rows of (time in s, link, whether it comes up)"
-            raise ConfigError(f"link_changes is {shown(changes)}: it must be {rows}")
-        given = replace(given, link_changes=workloads.LinkChanges.of(changes))
+    given = with_link_changes(workload_of(flows, int(seed), topology, capacity), options)
     workload, start = given.on_clock()
     routing = _routing(options, needed=workload.link_changes is not None)
     barrier = check_choice("barrier", options.pop("barrier", Barrier.FLOW), Barrier)
@@ -197,6 +192,17 @@ def workload_of(
         return workloads.workload_from_columns(flows)
     needed = "a path, a Workload or a mapping of columns, or a frame"
     raise ConfigError(f"flows is {type(flows).__name__}: it must be {needed}")
+
+
+def with_link_changes(flows: Workload, options: dict[str, Any]) -> Workload:
+    """Removes the changes of links from the options of a replay, if any, and returns the flows with them."""
+    changes = options.pop("link_changes", None)
+    if changes is None:
+        return flows
+    if not isinstance(changes, Iterable) or getattr(changes, "ndim", 1) == 0:
+        rows = "rows of (time in s, link, whether it comes up)"
+        raise ConfigError(f"link_changes is {shown(changes)}: it must be {rows}")
+    return replace(flows, link_changes=workloads.LinkChanges.of(changes))
 
 
 def _fitted(workload: workloads.ReadWorkload, topology: Any, capacity: float | None) -> workloads.WorkloadSource:

@@ -12,6 +12,7 @@ from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.errors import SimulationError
 from flowsched_gym.core.periods import Period
 from flowsched_gym.flows.decisions import DecisionKind
+from flowsched_gym.flows.link_changes import LinkChanges
 from flowsched_gym.flows.stages import Stages
 from flowsched_gym.flows.state import FlowState, new_flow_state
 from flowsched_gym.packets.contract import PacketTable, Scheduler, Traffic
@@ -118,6 +119,7 @@ class PacketNetwork(NamedTuple):
         can_lose: Whether senders take packets as lost: fixed windows do not where no port can drop one.
         topology: The links and paths, as a fluid has them.
         links: Links and paths as rules know them; links that have failed have no capacity.
+        changes: When links fail and come up after the beginning; ``None`` where they never do.
         path: Path of each flow there, (num_flows,); of those that its packets take in turns, the first.
         stages: What flows go through before they send; ``None`` where they begin as they arrive.
     """
@@ -146,7 +148,12 @@ class PacketNetwork(NamedTuple):
     topology: Topology
     path: IntArray
     links: Links
+    changes: LinkChanges | None = None
     stages: Stages | None = None
+
+    def with_own_links(self) -> "PacketNetwork":
+        """Returns the same with capacities of links that can be changed without a change here."""
+        return self._replace(links=self.links._replace(capacity=self.links.capacity.copy()))
 
     @property
     def begin_time(self) -> FloatArray:

@@ -133,10 +133,9 @@ class PacketSetup:
 
         Raises:
             ConfigError: See ``new_packet_network``; or flows have CPU work, and the topology has no CPUs.
-            WorkloadError: See there and ``cut``; or links fail, or come up, later than at time 0.
+            WorkloadError: See there and ``cut``.
         """
-        failed = None if flows.link_changes is None else _failed_links(flows.link_changes, self.topology.num_links)
-        network = self.network_of(self.cut(flows), failed=failed)
+        network = self.network_of(self.cut(flows), changes=flows.link_changes)
         return network if self.barrier is None else network._replace(stages=self._stages(flows, network, self.barrier))
 
     def _stages(self, flows: Workload, network: PacketNetwork, barrier: Barrier) -> Stages:
@@ -148,7 +147,7 @@ class PacketSetup:
         return stages
 
     def network_of(
-        self, packets: PacketFlows, *, port: PortParameters | None = None, failed: BoolArray | None = None
+        self, packets: PacketFlows, *, port: PortParameters | None = None, changes: LinkChanges | None = None
     ) -> PacketNetwork:
         """Makes it of flows that are cut already, or of packets that are given, and the parameters of their port."""
         return new_packet_network(
@@ -162,7 +161,7 @@ class PacketSetup:
             asks=self.asks,
             period=self.period,
             steers=self.steers,
-            failed=failed,
+            changes=changes,
         )
 
     def ideal_fct(self, flows: Workload) -> FloatArray:
@@ -194,13 +193,13 @@ def new_packet_network(
     asks: DecisionKind = DecisionKind.NOTHING,
     period: Period | None = None,
     steers: bool = False,
-    failed: BoolArray | None = None,
+    changes: LinkChanges | None = None,
 ) -> PacketNetwork:
     """Makes a network of ports in which nothing has arrived.
 
     Raises:
         ConfigError: A buffer has no room for a packet.
-        WorkloadError: No path joins the hosts of a flow, or packets take for ever.
+        WorkloadError: No path joins the hosts of a flow at the end, or packets take for ever.
     """
     num_links = topology.num_links - topology.num_cpus
     capacity, delay = topology.capacity[:num_links], topology.delay[:num_links]
@@ -218,13 +217,18 @@ def new_packet_network(
         back_first, back_last = first, last
     back_turn = turn % (back_last - back_first)
     links = topology.network
-    if failed is not None:
+    if changes is not None:
         if parameters.paths == Paths.PACKET:
-            raise ConfigError("paths is 'packet', and links have failed: packets do not know of them")
-        links = links._replace(capacity=np.where(failed, 0.0, links.capacity))
-        is_up = np.add.reduceat(failed[path_links].astype(np.int64), path_start[:-1]) == 0
-        turn = _turn_to_up(first, last, turn, is_up, flows)
-        back_turn = _turn_to_up(back_first, back_last, turn % (back_last - back_first), is_up, flows)
+            raise ConfigError("paths is 'packet', and links fail: packets do not know of them")
+        if not topology.num_hosts:
+            raise ConfigError("links fail, and there is one port alone: its link stays up")
+        topology.check_link_changes(changes.link, changes.up, first, last)
+        topology.check_link_changes(changes.link, changes.up, back_first, back_last)
+        capacity_now, changes = _at_the_beginning(changes, links.capacity)
+        links = links._replace(capacity=capacity_now)
+        is_up = np.logical_and.reduceat(capacity_now[path_links] > 0.0, path_start[:-1])
+        turn = _turn_to_up(first, last, turn, is_up)
+        back_turn = _turn_to_up(back_first, back_last, turn % (back_last - back_first), is_up)
     begins = np.unique(path_links[path_start[:-1]])
     at_host = np.zeros(len(capacity), dtype=np.bool_)
     at_host[begins] = at_host[path_links[path_start[1:] - 1]] = True
@@ -238,7 +242,8 @@ def new_packet_network(
     num_packets = len(flows.table.flow)
     table = flows.table._replace(num_senders=num_senders, tag=np.zeros(num_packets if num_senders else 0))
     limits = parameters.limits(at_host[order]) if port is None else port.limits()
-    can_lose = not parameters.is_fixed or scheduler.drops or bool((limits.room < np.inf).any())
+    fails = changes is not None and changes.num_changes > 0
+    can_lose = not parameters.is_fixed or scheduler.drops or fails or bool((limits.room < np.inf).any())
     if port is None:
         window = np.inf if can_lose else parameters.window
         slots = _count_slots(flows, num_tokens, parameters, limits, window, capacity[order] * delay[order])
@@ -274,6 +279,7 @@ def new_packet_network(
         topology=topology,
         path=first + turn,
         links=links,
+        changes=changes,
     )
     _check_times(network)
     if port is None:
@@ -281,25 +287,20 @@ def new_packet_network(
     return network
 
 
-def _failed_links(changes: LinkChanges, num_links: int) -> BoolArray:
-    """Returns which links have failed from the beginning, (num_links,)."""
-    if (changes.time > 0.0).any() or changes.up.any():
-        raise WorkloadError(
-            f"links come up, or fail at {shown(float(changes.time.max()))} s: those of packets fail at time 0, or never"
-        )
-    failed = np.zeros(num_links, dtype=np.bool_)
-    failed[changes.link] = True
-    return failed
+def _at_the_beginning(changes: LinkChanges, capacity: FloatArray) -> tuple[FloatArray, LinkChanges]:
+    """Returns the capacities in B/s behind the changes at time 0, (num_links,), and the changes that are left."""
+    left, now = capacity.copy(), changes.time == 0.0
+    for link, up in zip(changes.link[now].tolist(), changes.up[now].tolist(), strict=True):
+        left[link] = capacity[link] if up else 0.0
+    return left, LinkChanges(time=changes.time[~now], link=changes.link[~now], up=changes.up[~now])
 
 
-def _turn_to_up(first: IntArray, last: IntArray, turn: IntArray, is_up: BoolArray, flows: PacketFlows) -> IntArray:
-    """Returns the indices of paths that are up, of those from ``first`` to before ``last``, (num_flows,) each."""
+def _turn_to_up(first: IntArray, last: IntArray, turn: IntArray, is_up: BoolArray) -> IntArray:
+    """Returns the indices of paths, of those from ``first`` to before ``last``, (num_flows,) each: up where one is."""
     turn, num_up = turn.copy(), np.concatenate([[0], np.cumsum(is_up)])
     for row in np.flatnonzero(num_up[last] - num_up[first] < last - first).tolist():
         up = np.flatnonzero(is_up[first[row] : last[row]])
-        if not len(up):
-            raise WorkloadError(f"flow {flows.flow_id[row]} has no path: a link of each has failed")
-        turn[row] = up[turn[row] % len(up)]
+        turn[row] = up[turn[row] % len(up)] if len(up) else turn[row]
     return turn
 
 

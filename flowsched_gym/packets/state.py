@@ -13,6 +13,10 @@ from flowsched_gym.flows.records import Records
 __all__ = ["PacketRecords", "PacketTrace"]
 
 
+NO_ROOM: Final = -1.0
+"""What may wait at a port whose link has failed: not even a packet of no bytes."""
+
+
 class PortLimits(NamedTuple):
     """What may wait at each port, (num_ports,) float64, in packets or in bytes on the wire.
 
@@ -140,15 +144,17 @@ class PacketEventKind(IntEnum):
     """A port has sent the last bit of a packet."""
     TIMEOUT = 2
     """A timer expires, or a sender may send its next segment."""
-    ARRIVAL = 3
+    LINK_CHANGE = 3
+    """Links fail, or come up."""
+    ARRIVAL = 4
     """A flow, its request for a token, or a packet by itself, arrives; several by their ids."""
-    START = 4
+    START = 5
     """A flow that has been granted a token gets it, and begins; or one goes on to its next stage before it sends."""
-    OVER = 5
+    OVER = 6
     """The last flow is over, and so is all else of the instant: no period begins."""
-    PERIOD_END = 6
+    PERIOD_END = 7
     """A period ends and the next one begins."""
-    DECISION = 7
+    DECISION = 8
     """An agent decides."""
-    CHOICE = 8
+    CHOICE = 9
     """An idle port chooses the packet that it sends next."""

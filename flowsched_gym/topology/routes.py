@@ -116,6 +116,18 @@ def nth_path_up(index: int, first: int, last: int, network: Network) -> int:
 
 
 @rule
+def path_instead(path: int, first: int, last: int, network: Network) -> int:
+    """Returns the path that packets take in place of one that has failed: itself if it is up, or if none is.
+
+    Its place among all counts those that are up, so that flows spread over them.
+    """
+    num_up = count_paths_up(first, last, network)
+    if num_up == 0 or path_is_up(path, network):
+        return path
+    return nth_path_up((path - first) % num_up, first, last, network)
+
+
+@rule
 def shared_ends(first: int, last: int, network: Network) -> tuple[int, int]:
     """Returns how many links are the same on all paths that are up, at their beginning and at their end.
 

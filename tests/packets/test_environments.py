@@ -347,5 +347,3 @@ def test_paths_that_have_failed_from_the_beginning_are_masked_and_taken_by_nobod
         told.append((np.array(masks).tolist(), env.records().completion_time.tolist()))
     assert told[0] == told[1]
     assert not np.array(told[0][0])[:-1].all()
-    with pytest.raises(WorkloadError, match="those of packets fail at time 0, or never"):
-        make("route", workload="poisson-fat-tree-failures-repaired", flows=None)

@@ -56,6 +56,13 @@ class Staging(NamedTuple):
     late: FloatArray
 
 
+class Unasked(NamedTuple):
+    """In place of what an agent is asked, where none is: the controls of paths; links and paths, as rules know them."""
+
+    controls: Controls
+    network: Links
+
+
 class Asking(NamedTuple):
     """What an agent is asked.
 

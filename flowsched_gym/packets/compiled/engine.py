@@ -242,10 +242,10 @@ class PacketNetworks:
 
     def outcomes(self, number: int) -> tuple[FloatArray, FloatArray]:
         """Returns when the flows of a network were let send and were delivered, in s, (num_flows,) each; NaN if not."""
-        tables, _, senders, _ = self.network(number)
-        asker: Any = self.network(number).asker
-        completion = senders.completion_time.copy()
-        completion[completion > tables.clock[0]] = np.nan
+        network = self.network(number)
+        asker: Any = network.asker
+        completion = network.senders.completion_time.copy()
+        completion[completion > network.tables.clock[0]] = np.nan
         grants = isinstance(asker, Tokens)
         return (asker.grant_time if grants else asker.arrival_time).copy(), completion
 

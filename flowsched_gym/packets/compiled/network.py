@@ -3,15 +3,16 @@
 One port is the smallest network. Machine code is of one kind of senders, and of one scheduler.
 """
 
-from types import NoneType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from flowsched_gym.flows.decisions import DecisionKind
+from flowsched_gym.flows.state import new_controls
 from flowsched_gym.machine_code.decorators import chosen_by_type, threaded_function
 from flowsched_gym.packets.compiled.asking import (
     Asking,
+    Unasked,
     asks_agent,
     granted_time,
     new_asking,
@@ -19,6 +20,7 @@ from flowsched_gym.packets.compiled.asking import (
     take_with_path,
     waits_for_path,
 )
+from flowsched_gym.packets.compiled.changes import Changes, change_links, find_way, new_changes, next_change
 from flowsched_gym.packets.compiled.detecting import new_detecting
 from flowsched_gym.packets.compiled.heaps import next_time
 from flowsched_gym.packets.compiled.links import (
@@ -69,7 +71,7 @@ def end_timer(now: float, t: Tables, u: Underway, s: Any) -> None:
 
 
 _ASKERS: Final[dict[type, dict[str, Any]]] = {
-    NoneType: {
+    Unasked: {
         "waits": lambda now, row, asker: False,
         "start_time": lambda asker: np.inf,
         "take_start": lambda now, t, senders, asker: NONE,
@@ -129,19 +131,23 @@ class Network(NamedTuple):
     tables: Tables
     underway: Underway
     senders: Any
-    asker: Tokens | Asking | None
+    asker: Tokens | Asking | Unasked
+    changes: Changes | None
 
 
 def new_network(network: PacketNetwork, *, num_rows: int = 0, counted: bool = False) -> Network:
     """Makes a network in which no flow has arrived; ``num_rows`` of a trace are kept, and queues ``counted``."""
+    network = network.with_own_links()
     tables = new_tables(network, num_rows=num_rows, counted=counted)
     senders = GivenPackets(network.there) if network.are_given else new_detecting(network)
-    asker: Tokens | Asking | None = None
+    asker: Tokens | Asking | Unasked
     if network.num_tokens is not None:
         asker = new_tokens(network)
     elif network.asks is not DecisionKind.NOTHING:
         asker = new_asking(network)
-    return Network(tables, new_underway(network), senders, asker)
+    else:
+        asker = Unasked(new_controls(network.path.copy()), network.links)
+    return Network(tables, new_underway(network), senders, asker, new_changes(network))
 
 
 @threaded_function
@@ -153,7 +159,7 @@ def run_network(network: Network, goal: int, until: float) -> None:
     Raises:
         IndexError: A hook is at fault, or more packets are on their way than there are slots: see ``Ports.fault``.
     """
-    t, u, s, asker = network
+    t, u, s, asker, changes = network
     num_flows = len(u.arrivals)
     now, arrived = t.clock[0], t.counts[ARRIVED]
     while True:
@@ -163,8 +169,8 @@ def run_network(network: Network, goal: int, until: float) -> None:
         for index in range(len(u.delays.time)):
             if u.lists[0, index] != NONE and t.packets.time[u.lists[0, index]] < hop:
                 hop, which = t.packets.time[u.lists[0, index]], index
-        start = start_time(asker)
-        time = min(end, hop, timer, arrival, start)
+        start, change = start_time(asker), next_change(changes)
+        time = min(end, hop, timer, change, arrival, start)
         if time > now and stops(t.counts[COMPLETED], num_flows, asker):
             break
         if time > now and now < until and u.counts[IDLE] > 0:
@@ -190,7 +196,10 @@ def run_network(network: Network, goal: int, until: float) -> None:
             depart(now, t, u, s)
         elif timer <= now:
             end_timer(now, t, u, s)
+        elif change <= now:
+            change_links(now, arrived, t, u, s, asker, changes)
         elif arrival <= now:
+            find_way(u.arrivals[arrived], s, asker, changes)
             if not waits(now, u.arrivals[arrived], asker):
                 begin(now, u.arrivals[arrived], t, u, s)
             arrived += 1

@@ -18,10 +18,8 @@ TRACED: Final = 0
 def begin_transmission(now: float, port: int, t: Tables) -> float:
     """Begins a transmission, and returns when it ends, in s."""
     ports = t.ports
-    p = take(port, t)
+    p = _take_out(port, t)
     end: float = now + t.table.size[p] / ports.capacity[port]
-    ports.waiting[port] -= 1
-    ports.fill[port] -= counted_size(t.table.size[p], ports.limits)
     ports.sending[port] = p
     if t.queue_counts.kept:
         count_start(port, t.packets.queue[p], now - t.packets.time[p], t.queue_counts)
@@ -30,6 +28,24 @@ def begin_transmission(now: float, port: int, t: Tables) -> float:
         trace.start_time = now
         trace.departure_time = end
     return end
+
+
+@inlined_part
+def _take_out(port: int, t: Tables) -> int:
+    """Takes the packet that is to be sent next, which waits no more."""
+    p = take(port, t)
+    t.ports.waiting[port] -= 1
+    t.ports.fill[port] -= counted_size(t.table.size[p], t.ports.limits)
+    return p
+
+
+@inlined_part
+def drop_first(port: int, t: Tables) -> int:
+    """Drops the packet that is to be sent next, and returns it."""
+    p = _take_out(port, t)
+    if t.queue_counts.kept:
+        count_drop(port, t.packets.queue[p], t.queue_counts)
+    return _note_drop(port, p, NONE, t)
 
 
 @inlined_part

@@ -140,7 +140,7 @@ def new_tables(network: PacketNetwork, *, num_rows: int = 0, counted: bool = Fal
     heaped = num_packets if ranked else 1
     lists = (num_ports, len(table.key) if by_flow else 1)
     ports = Ports(
-        limits=limits,
+        limits=limits._replace(room=limits.room.copy()),
         capacity=network.capacity.copy(),
         waiting=whole(num_ports),
         fill=np.zeros(num_ports),

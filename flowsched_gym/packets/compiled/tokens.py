@@ -80,7 +80,7 @@ def new_tokens(network: PacketNetwork) -> Tokens:
         starts=new_heap(num_flows),
         numbers=np.array([NOBODY, network.flows.destination.min(initial=num_hosts - 1), 0, 0]),
         controls=new_controls(network.path.copy()),
-        network=network.topology.network,
+        network=network.links,
         arrival_time=network.flows.arrival_time.copy(),
     )
 

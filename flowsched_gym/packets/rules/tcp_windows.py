@@ -185,7 +185,8 @@ def _packets_for_one(now: float, s: Any) -> float:
         missing = s.largest - s.window
         s.climb = power(missing / CUBIC_SCALE, THIRD) if missing > 0.0 else 0.0
         s.origin = max(s.largest, s.window)
-    ahead = now + s.least_rtt - s.epoch - s.climb
+    least_rtt = s.least_rtt if s.least_rtt < np.inf else 0.0  # all that was acknowledged has been sent twice
+    ahead = now + least_rtt - s.epoch - s.climb
     packets = float(int(CUBIC_SCALE * abs(ahead * ahead * ahead)))
     target = s.origin + packets if ahead > 0.0 else s.origin - packets
     needed: float = s.window / (target - s.window) if target > s.window else SLOWEST * s.window

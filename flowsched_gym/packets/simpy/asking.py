@@ -12,7 +12,6 @@ from flowsched_gym.core.periods import PeriodDecision
 from flowsched_gym.core.simpy_environment import Periods
 from flowsched_gym.flows.decisions import NOBODY, DecisionKind, Order, OrderDecision, PathDecision, Rows
 from flowsched_gym.flows.stages import ON_CPU, Turns, begin_sending, begin_work
-from flowsched_gym.flows.state import new_controls
 from flowsched_gym.flows.tokens import Destination
 from flowsched_gym.packets.decision import PacketDecision, Pending
 from flowsched_gym.packets.rules.cpus import choose_work, end_work, new_cpus, note_work
@@ -59,7 +58,6 @@ class FlowSimulation(Episode, DetectingReplay):
         self.counts = observers[0].counts if observers else new_counts(1, 1, kept=False)
         self._setup = setup
         self._routes = self.network.new_routes()
-        self._controls = new_controls(self.network.path.copy())
         self._links = self.network.links
         self._active: list[int] = []
         self._waiting: list[int] = []

@@ -7,6 +7,7 @@ import numpy as np
 from simpy import Event
 from simpy.events import ProcessGenerator
 
+from flowsched_gym.flows.state import new_controls
 from flowsched_gym.packets.network import ACK, DATA, READY, SYN, SYN_ACK, PacketNetwork, too_many_underway
 from flowsched_gym.packets.parameters import Acks
 from flowsched_gym.packets.rules import tcp
@@ -53,6 +54,7 @@ class DetectingReplay(Network):
         self._there, self._back = Paths(network, network.there), Paths(network, network.back)
         self._of_flow = self.delays.of_flow.tolist()
         self._completion = [float("nan")] * network.flows.num_flows
+        self._controls = new_controls(network.path.copy())
         self._ack_times = [NEVER] * network.flows.num_flows
         self._packets: list[Packet] = []
         self.rate_cap = [NEVER] * network.flows.num_flows
@@ -66,6 +68,13 @@ class DetectingReplay(Network):
     def send_segment(self, row: int, kind: int, number: int = 0) -> None:
         """Sends a packet of a flow on its way to the receiver."""
         self.send(self._new(Packet(row, kind, number, False)), self._there.next_ports(row))
+
+    def find_ways(self, rows: list[int]) -> None:
+        """Gives those of these flows that are not over other paths, there and back, where theirs have failed."""
+        if self.network.changes is not None:
+            for row in (row for row in rows if np.isnan(self._completion[row])):
+                self._controls.path[row] = self._there.find(row, self.network.links)
+                self._back.find(row, self.network.links)
 
     def begin(self, row: int) -> None:
         """Starts the sender of a flow."""

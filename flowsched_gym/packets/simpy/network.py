@@ -2,15 +2,19 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
 from simpy.events import ProcessGenerator
 
 from flowsched_gym.core.simpy_environment import NetworkEnvironment
+from flowsched_gym.flows.link_changes import LinkChanges
 from flowsched_gym.packets.network import PacketNetwork, Ways
 from flowsched_gym.packets.simpy.port import PORT, PacketLog, Place, Port, QueueCounter
 from flowsched_gym.packets.state import PacketEventKind
+from flowsched_gym.topology.network import Network as Links
+from flowsched_gym.topology.routes import path_instead
 
 
 class Census(NamedTuple):
@@ -32,7 +36,7 @@ class Network(ABC):
 
     def __init__(self, network: PacketNetwork, observers: Sequence[PacketLog | QueueCounter] = ()) -> None:
         self.env = NetworkEnvironment()
-        self.network = network
+        self.network = network = network.with_own_links()
         self.record = network.new_record()
         self.sizes: list[float] = network.table.size.tolist() if network.are_given else []
         self.flow: list[int] = network.table.flow.tolist() if network.are_given else []
@@ -43,6 +47,7 @@ class Network(ABC):
         self._of_port: list[int] = self.delays.of_port.tolist()
         self._left: dict[int, list[int]] = {}
         self._sent = self._arrived = self._dropped = self._travelling = 0
+        self._begun: list[int] = []
         limits = network.limits
         places = zip(network.capacity.tolist(), limits.room.tolist(), limits.unmarked.tolist(), strict=True)
         self.ports = [
@@ -62,6 +67,8 @@ class Network(ABC):
             for number, place in enumerate(places)
         ]
         self.env.process(self._begin())
+        if network.changes is not None:
+            self.env.process(self._change_links(network.changes))
 
     @property
     def census(self) -> Census:
@@ -104,6 +111,10 @@ class Network(ABC):
         """Lets a flow arrive."""
 
     @abstractmethod
+    def find_ways(self, rows: list[int]) -> None:
+        """Gives those of these flows that are not over another path, where theirs has failed."""
+
+    @abstractmethod
     def take(self, p: int) -> None:
         """Takes a packet that has ended its travel behind its last port."""
 
@@ -120,7 +131,29 @@ class Network(ABC):
         times = self.network.begin_time
         for row in np.argsort(times, kind="stable").tolist():
             yield self.env.at(float(times[row]), PacketEventKind.ARRIVAL)
+            self._begun.append(row)
+            self.find_ways([row])
             self.begin(row)
+
+    def _change_links(self, changes: LinkChanges) -> ProcessGenerator:
+        """Process that lets links fail and come up.
+
+        What waits at the port of a link that fails is lost, as is all that arrives there until it comes up; the packet
+        that is being sent, and those on the link, get through. Senders notice by what is not acknowledged. Flows whose
+        path has failed take another one at once, if one is up (fast failover), without asking an agent.
+        """
+        capacity, number = self.network.links.capacity, np.argsort(self.network.link_of_port).tolist()
+        rows = zip(changes.time.tolist(), changes.link.tolist(), changes.up.tolist(), strict=True)
+        for time, now_changing in groupby(rows, key=lambda row: row[0]):
+            yield self.env.at(time, PacketEventKind.LINK_CHANGE)
+            for _, link, up in now_changing:
+                port = self.ports[number[link]]
+                if up:
+                    port.come_up()
+                else:
+                    port.fail()
+                capacity[link] = float(self.network.capacity[number[link]]) if up else 0.0
+            self.find_ways(self._begun)
 
     def _end_travel(self, p: int) -> None:
         self._travelling -= 1
@@ -151,6 +184,13 @@ class Paths:
         ports: list[int] = self._ports[self._start[path] : self._start[path + 1] - 1][::-1]
         return ports
 
+    def find(self, row: int, links: Links) -> int:
+        """Sends the next packet along another path, where that of a flow has failed; returns the path that it takes."""
+        first = self._first[row]
+        path = path_instead(first + self._turn[row], first, first + self._count[row], links)
+        self._turn[row] = path - first
+        return path
+
     def turn_to(self, row: int, choice: int) -> None:
         """Sends the next packet of a flow along the path with this index, of as many as there are."""
         self._turn[row] = choice % self._count[row]
@@ -171,6 +211,9 @@ class PacketServing(Network):
         """Forgets a packet that has been sent."""
         self.num_delivered += 1
         self.count_delivery()
+
+    def find_ways(self, rows: list[int]) -> None:
+        """Changes no path: links stay up."""
 
     def take(self, p: int) -> None:
         """Takes no packet: none travels."""

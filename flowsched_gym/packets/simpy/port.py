@@ -13,7 +13,7 @@ from simpy.events import ProcessGenerator
 from flowsched_gym.core.simpy_environment import NetworkEnvironment
 from flowsched_gym.packets.contract import BEYOND, Arrival, Order, PacketTable, Scheduler, hook_error
 from flowsched_gym.packets.rules.queues import count_arrival, count_drop, count_start, new_counts
-from flowsched_gym.packets.state import TRACE_ROW, PacketEventKind
+from flowsched_gym.packets.state import NO_ROOM, TRACE_ROW, PacketEventKind
 
 PORT: Final = 0
 NAN: Final = float("nan")
@@ -219,6 +219,7 @@ class Port:
         self._sizes = sizes
         self._flow = flow
         self._place = place
+        self._room = place.room
         self._first_queue = BEYOND if scheduler.drops else 0
         self._observers = observers
         self._on_departure = on_departure
@@ -236,6 +237,16 @@ class Port:
         """Gives the packets of a flow that wait a rank, where it is smaller and flows are served one by one."""
         if isinstance(self._waiting, _ByFlow):
             self._waiting.bring_forward(row, rank)
+
+    def fail(self) -> None:
+        """Drops what waits, and what arrives from now on: the link has failed."""
+        self._place = self._place._replace(room=NO_ROOM)
+        while self.num_waiting:
+            self._drop(self._take())
+
+    def come_up(self) -> None:
+        """Lets packets wait again: the link has come up."""
+        self._place = self._place._replace(room=self._room)
 
     def receive(self, p: int) -> None:
         """Lets a packet wait, or drops one if the buffer is full."""
@@ -287,15 +298,22 @@ class Port:
             else:
                 self._packet_there = Event(env)
                 yield self._packet_there
-            p = self.sending = self._waiting.take()
-            self.num_waiting -= 1
-            self.fill -= self._counted(p)
+            if not self.num_waiting:  # the link has failed in this instant
+                continue
+            p = self.sending = self._take()
             end = env.now + self._sizes[p] / capacity
             for each in self._observers:
                 each.send(env.now, p, end)
             yield env.at(end, PacketEventKind.TRANSMISSION_END)
             self.sending = None
             self._on_departure(p, self._place.number)
+
+    def _take(self) -> int:
+        """Returns the packet that is to be sent next, which waits no more."""
+        p = self._waiting.take()
+        self.num_waiting -= 1
+        self.fill -= self._counted(p)
+        return p
 
     def _drop(self, p: int) -> None:
         self._marked.discard(p)

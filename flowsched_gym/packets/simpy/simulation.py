@@ -10,7 +10,7 @@ from flowsched_gym.core.errors import SimulationError
 from flowsched_gym.core.simpy_environment import NetworkEnvironment
 from flowsched_gym.flows.decisions import Rows
 from flowsched_gym.flows.records import Records
-from flowsched_gym.flows.state import Controls, FlowState, new_controls
+from flowsched_gym.flows.state import Controls, FlowState
 from flowsched_gym.flows.tokens import Destination, open_destinations
 from flowsched_gym.packets.decision import PacketDecision, show_rates
 from flowsched_gym.packets.network import PacketNetwork
@@ -151,7 +151,6 @@ class TokenSimulation(Episode, DetectingReplay):
         self._destination_of = workload.destination.tolist()
         self._start_time = self.network.start_time.tolist()
         self._grant_time = [float("nan")] * workload.num_flows
-        self._controls = new_controls(self.network.path)
         self.counts = new_counts(1, 1, kept=False)
         self._ended = False
         self._setup = setup
