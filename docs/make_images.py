@@ -8,6 +8,7 @@ Run it from the root of the repository: ``python -m docs.make_images``. The same
 import argparse
 import os
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,8 +35,10 @@ POLICY: Final = "feasible-first"
 SEED: Final = 7
 PICTURE: Final = {"bursts": 60, "k": 3, "f": 10}
 """The episode that the picture is taken from."""
-ANIMATION: Final = {"bursts": 8, "k": 3, "f": 6}
+ANIMATION: Final = {"bursts": 10, "k": 3, "f": 6}
 """The episode that is animated."""
+SKIPPED: Final = 42
+"""Decisions before it begins: its first frame, all that is seen where pictures do not move, has something to show."""
 ANIMATION_SIZE: Final = (750, 450)
 FRAME_MS: Final = 130
 """How long the animation shows each decision."""
@@ -102,8 +105,9 @@ def write_picture(path: Path) -> None:
 
 
 def write_animation(path: Path) -> None:
-    """Writes a whole short episode, one smaller picture for each decision, in few colours."""
-    small = (picture.resize(ANIMATION_SIZE, Image.Resampling.LANCZOS) for picture, *_ in play(ANIMATION))
+    """Writes a short episode but for its beginning, one smaller picture for each decision, in few colours."""
+    shown = (picture for picture, *_ in islice(play(ANIMATION), SKIPPED, None))
+    small = (picture.resize(ANIMATION_SIZE, Image.Resampling.LANCZOS) for picture in shown)
     first, *others = (in_few_colours(np.asarray(picture)) for picture in small)
     durations = [FRAME_MS] * len(others) + [REST_MS]
     temporary = path.with_suffix(".tmp")

@@ -51,6 +51,7 @@ SETTINGS: Final[dict[str, tuple[str, ...]]] = {
     "merp-order-bursts": ORDERS,
     "merp-route": ROUTES,
     "merp-route-slow-link": ("memr-ratio", *ROUTES),
+    "merp-route-failures-repaired": ("memr-ratio", *ROUTES),
     "auto-thresholds-changing": THRESHOLDS,
     "auto-thresholds-incast": THRESHOLDS,
     "auto-long-flows": ("least-crowded", "least-loaded", "least-attained", "ecmp", "random"),
@@ -65,7 +66,7 @@ SETTINGS: Final[dict[str, tuple[str, ...]]] = {
     "tafe-thresholds-changing": ("tenfold", "constant", "thirds", "paper", "random"),
 }
 """Settings and the rules beside their kept agents and the tuned ones. Left out are settings like one
-of these, and what packets do not have: links that come up again, and thresholds of tasks that work on CPUs."""
+of these, and what packets do not have: thresholds of tasks that work on CPUs."""
 PAPERS: Final[dict[str, tuple[str, ...]]] = {
     f"{PAPER}{name}": (
         *(roles.own, *roles.others, "random"),

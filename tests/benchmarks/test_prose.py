@@ -1,0 +1,115 @@
+"""Holds figures in sentences of the README, and of the page on packets, to the results that they come from."""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks import papers_tier
+from benchmarks.packets.from_fluid import PAPERS, SETTINGS
+from benchmarks.packets.page import FROM_FLUID
+from benchmarks.registry_tables import ROOT
+from flowsched_gym.core.files import read_json
+from flowsched_gym.evaluation import paired_difference
+from flowsched_gym.flows.metrics import merit
+
+README, PACKETS = "README.md", "benchmarks/packets/README.md"
+WORDS = {
+    **dict(enumerate(("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"))),
+    13: "thirteen",
+    20: "twenty",
+    30: "thirty",
+}
+TUNED = "paced-in-time"
+
+
+def in_words(count: int) -> str:
+    return WORDS.get(count) or f"{WORDS[count // 10 * 10]}-{WORDS[count % 10]}"
+
+
+@cache
+def played() -> dict[str, Any]:
+    return dict(read_json(FROM_FLUID))
+
+
+def mean(setting: str, policy: str, way: str, scale: float = 100.0) -> float:
+    policies = played()["settings"][setting]["policies"]
+    name = next(each for each in policies if each.split(":")[0] == policy or each == policy)
+    return scale * float(np.mean(policies[name][way]))
+
+
+def wait(variant: str, way: str) -> list[str]:
+    """Returns the deadlines in % that the agent, the tuned rule and `paced` meet."""
+    name = f"artemis-thesis-{variant}wait"
+    return [f"{mean(name, policy, way):.1f}" for policy in ("cmaes", TUNED, "paced")]
+
+
+def of_papers() -> Iterator[tuple[str, str]]:
+    """Yields what the README says of the papers' own settings."""
+    compared = {each.setting.name: each for each in papers_tier.comparison(ROOT / "benchmarks" / papers_tier.RESULTS)}
+    verdicts = dict[str, list[str]](own=[], better=[], worse=[])
+    for name, each in compared.items():
+        roles, metric = papers_tier.ROLES[name], each.setting.metric
+        samples = {
+            row.policy: each.result(row.policy).counted.samples(metric) for row in each.rows if row.policy != "bound"
+        }
+        best = max(roles.others, key=lambda other: merit(metric, float(np.mean(samples[other]))))
+        signs = [merit(metric, end) for end in ends(samples[roles.own], samples[best])]
+        if min(signs) > 0:
+            verdicts["own"].append(name)
+        if roles.ours:
+            signs = [merit(metric, end) for end in ends(samples[roles.ours], samples[roles.own])]
+            verdicts["better"] += [name] * (min(signs) > 0)
+            verdicts["worse"] += [name] * (max(signs) < 0)
+    assert verdicts["own"] == ["merp-route", "tafe-thresholds"]
+    yield README, f"In {in_words(len(verdicts['own']))} of {in_words(len(compared))} settings, MERP's paths and TAFE's"
+    counts = in_words(len(verdicts["better"])), in_words(len(verdicts["worse"]))
+    yield README, f"An agent of ours is better than it in {counts[0]} and worse in {counts[1]}."
+    paced = [next(row for row in compared[f"artemis-variant-{n}"].rows if row.policy == "paced") for n in (1, 2)]
+    told = [f"{100 * row.estimate.mean:.1f}" for row in paced]
+    yield README, f"`paced`, a rule that waits, meets {told[0]} and {told[1]} %."
+
+
+def ends(ours: Any, theirs: Any) -> tuple[float, float]:
+    apart = paired_difference(ours, theirs)
+    return apart.low, apart.high
+
+
+def of_packets() -> Iterator[tuple[str, str]]:
+    """Yields what both pages say of agents that play over packets."""
+    yield README, f"The agents of {in_words(len(SETTINGS))} settings, and the papers' own agents and rules in "
+    yield README, f"{in_words(len(PAPERS))} of theirs, play ten episodes each over packets"
+    gains, leads = [], 0
+    for each in played()["learned"]["settings"].values():
+        before, after, *rules = (100 * np.array(values) for values in each["policies"].values())
+        gains.append(after.mean() - before.mean())
+        leads += ends(after, max(rules, key=np.mean))[0] > 0
+    regained = f"{min(gains):.0f} to {max(gains):.0f} points, and lead in {in_words(leads)} of {in_words(len(gains))}"
+    yield README, f"After more training over packets Artemis's agents regain {regained} settings."
+    agent, tuned, paced = wait("", "ns3")
+    beside = wait("", "reno")
+    yield PACKETS, f"agent of variant 1 meets {agent} % of deadlines, the tuned rule {tuned}, `paced` {paced}, "
+    yield PACKETS, f"over our packets {beside[0]}, {beside[1]} and {beside[2]}."
+    agent, tuned, paced = wait("a2-", "ns3")
+    yield PACKETS, f"In variant 2 the agent meets {agent} % in ns-3, the tuned rule {tuned} and `paced` {paced}:"
+    apart = [
+        100 * abs(np.mean(ways["ns3"]) - np.mean(ways["reno"]))
+        for name, setting in played()["settings"].items()
+        for policy, ways in setting["policies"].items()
+        if name.startswith("artemis-thesis") and {"ns3", "reno"} <= ways.keys()
+    ]
+    told = f"{in_words(len(apart))} policies differ by {min(apart):.1f} to {max(apart):.1f} points between ns-3 and"
+    yield PACKETS, f"{told} our packets"
+
+
+def flat(page: str) -> str:
+    return re.sub(r"\s+", " ", (ROOT / page).read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("statements", [of_papers, of_packets])
+def test_figures_in_sentences_are_those_of_the_results(statements: Any) -> None:
+    for page, sentence in statements():
+        assert sentence in flat(page), f"{page}: {sentence}"
