@@ -86,7 +86,6 @@ WEIGHTED: Final = (
     TO_BACK,
     ("flowsched/Artemis-v0", {"defer": "wait", "max_decisions": 20}, {"width": 3}),
     ("flowsched/AuTOThresholds-v0", {}, {}),
-    ("flowsched/AuTOLongFlows-v0", {}, {}),
 )
 OTHERS: Final = tuple((spec.id, {}, {}) for spec in ENVIRONMENTS if spec.id not in [case[0] for case in WEIGHTED])
 

@@ -206,7 +206,7 @@ class Standing(Discipline):
         return now + record.length if now > 0.0 else 0.5
 
 
-@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+@pytest.mark.parametrize("engine", ["simpy", pytest.param("compiled", marks=pytest.mark.exhaustive)])
 def test_a_review_that_is_not_later_than_now_is_refused_with_its_time(engine: str) -> None:
     for ahead, time in ((0.0, 0.5), (-0.25, 0.25), (np.nan, np.nan)):
         message = rf"Standing\.review_time returned {time} when it was 0\.5 s: it must be a time in s later than that"

@@ -81,7 +81,7 @@ def test_hosts_of_different_groups_obey_different_thresholds() -> None:
         assert simulation.records().completion_time.tolist() == completed
 
 
-@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+@pytest.mark.parametrize("engine", ["simpy", pytest.param("compiled", marks=pytest.mark.exhaustive)])
 def test_hosts_of_different_groups_have_different_queues_by_size(engine) -> None:
     flows = make_flows([0.0, 0.0], [4.0, 4.0], source=[0, 1], destination=[2, 2])
     for thresholds, completed in (([[4.0], [4.0]], [8.0, 8.0]), ([[3.0], [4.0]], [8.0, 4.0])):

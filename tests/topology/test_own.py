@@ -161,7 +161,7 @@ def test_a_graph_of_networkx_is_a_network(kind: str) -> None:
         make_topology(graph, num_hosts=2)
 
 
-@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+@pytest.mark.parametrize("engine", ["simpy", pytest.param("compiled", marks=pytest.mark.exhaustive)])
 def test_packets_cross_a_network_whose_hosts_have_several_links(engine: str) -> None:
     links = [{"ends": [host, switch]} for host in ("a", "b", "c") for switch in ("s", "t")]
     network = {"hosts": ["a", "b", "c"], "links": links, "capacity_gbps": 1, "delay_us": 2}
