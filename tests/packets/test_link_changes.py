@@ -143,3 +143,23 @@ def test_an_agent_chooses_among_the_paths_that_are_up_when_a_flow_arrives() -> N
     changes = env.workload.link_changes
     assert changes is not None
     assert 0.0 < changes.time[0] < changes.time[-1]
+
+
+@pytest.mark.parametrize(
+    ("topology", "changes", "message"),
+    [
+        ("one-link", [(0.1, 0, False), (0.2, 0, True)], "links fail, and there is one port alone: its link stays up"),
+        ("fat-tree", [(0.1, 99, False)], "topology fat-tree has the links 0 to 95"),
+        ("fat-tree", 3, "link_changes is 3: it must be rows of"),
+    ],
+)
+def test_changes_that_packets_cannot_have_are_refused(topology: str, changes: Any, message: str) -> None:
+    parameters = {"link_changes": changes}
+    with pytest.raises((ConfigError, WorkloadError), match=message):
+        flowsched_gym.replay_packets(mixed_flows(8), scheduler="fifo", topology=topology, parameters=parameters)
+
+
+def test_links_of_ns3_fail_at_the_beginning_or_never() -> None:
+    kwargs: dict[str, Any] = {"packets": "dctcp", "engine": "ns3"}
+    with pytest.raises(WorkloadError, match="in ns-3, they fail at time 0, or never"):
+        gym.make("flowsched/MERPRoute-v0", workload="poisson-fat-tree-failures-repaired", **kwargs)
