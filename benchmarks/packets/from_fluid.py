@@ -65,19 +65,18 @@ SETTINGS: Final[dict[str, tuple[str, ...]]] = {
     "tafe-tasks-mixed": TASKS,
     "tafe-thresholds-changing": ("tenfold", "constant", "thirds", "paper", "random"),
 }
-"""Settings and the rules beside their kept agents and the tuned ones. Left out are settings like one
-of these, and what packets do not have: thresholds of tasks that work on CPUs."""
+"""Settings and the rules beside their kept agents and the tuned ones. Left out are settings like one of these."""
 PAPERS: Final[dict[str, tuple[str, ...]]] = {
     f"{PAPER}{name}": (
         *(roles.own, *roles.others, "random"),
         *([roles.ours] if roles.ours and not name.startswith("artemis") else []),
     )
     for name, roles in papers_tier.ROLES.items()
-    if name not in ("qcluster", "tafe-thresholds")
+    if name != "qcluster"
 }
 """The papers' settings and who plays there: the paper's own agent or rule, what it compares with, random, our agent.
-Left out are QCluster, which is packets already, thresholds of tasks that work on CPUs, and our agents of Artemis, which
-play the same episodes in ``SETTINGS``."""
+Left out are QCluster, which is packets already, and our agents of Artemis, which play the same episodes in
+``SETTINGS``."""
 OWN: Final = ("transport", "window", "buffer", "mark_at", "min_rto_us")
 """Arguments of senders that an environment has in place of packets."""
 MORE_TOKENS: Final = 2

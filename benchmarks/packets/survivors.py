@@ -99,13 +99,13 @@ SURVIVES_TEXT: Final = """\
 `python -m benchmarks.packets.from_fluid --write` plays kept agents, which were trained in a fluid, and rules of their
 settings in ten test episodes: in the fluid, and in the same environment over packets (`packets="dctcp"`, `"cubic"`,
 `"reno"`), with 95 % intervals over paired episodes, each by itself. [Each agent](../README.md#packets) is in the
-leaderboard's track *packets*. Thresholds of tasks that work on CPUs are in no packets.
+leaderboard's track *packets*.
 
 Settings named `papers/` are [the papers' own](../README.md#the-papers-settings): there the paper's agent, or its
 rule where nothing learns, is compared with the best of what the paper compares it with, and an agent of ours with
 the best of all these (`a2c-thesis`: mean of ten trainings; in ns-3 its first). Left out are QCluster's, which is
-packets already, TAFE's thresholds, whose tasks work on CPUs, and our agents of Artemis, which play the same episodes
-in `artemis-thesis-wait` and `artemis-thesis-a2-wait`."""
+packets already, and our agents of Artemis, which play the same episodes in `artemis-thesis-wait` and
+`artemis-thesis-a2-wait`."""
 TRACK_TEXT: Final = """\
 Track *packets*: kept agents, rules and random play ten of these episodes over packets. Cells: verdict, **bold** if
 not that in the fluid; difference to the best rule played there, positive if better, in points or % of its mean; both

@@ -16,7 +16,7 @@ from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.hooks import check_hooks, derive_record_type, make_record
 
-HOOKS: Final = ("arrive", "choose", "serve_first", "serve_last")
+HOOKS: Final = ("arrive", "choose", "serve_first", "serve_last", "work_rank")
 BEYOND: Final = -1
 """In place of a queue: the scheduler has no queue for the packet, and drops it."""
 
@@ -174,6 +174,15 @@ class Scheduler(ABC):
     def serve_last(row: int, record: Any) -> float:
         """Puts a flow that is ready, maybe long after its arrival, behind all others; returns its rank."""
         return np.inf
+
+    @staticmethod
+    def work_rank(row: int, rank: float, record: Any) -> float:
+        """Returns the rank of a flow's work on its CPU, which serves the smallest first; ``rank`` is what it was.
+
+        CPUs ask when work begins or ends there, an agent has put a flow first, a flow is delivered, or a period begins.
+        Without it, the rank that ``serve_first`` or ``serve_last`` has given stays.
+        """
+        return rank
 
     def __init_subclass__(cls) -> None:
         """Gives a class that defines hooks a type of record of its own, by which the compiled engine finds them."""

@@ -71,8 +71,8 @@ class PacketSetup:
     barrier: Barrier | None = None
 
     def __post_init__(self) -> None:
-        if self.barrier is not None and self.asks is not DecisionKind.ORDER:
-            raise ConfigError(f"barrier is given, and asks is {self.asks.name}: CPUs serve flows in an agent's order")
+        if self.barrier is not None and self.asks not in (DecisionKind.ORDER, DecisionKind.PERIOD):
+            raise ConfigError(f"barrier is given, and asks is {self.asks.name}: it must be ORDER or PERIOD")
         if self.parameters.paths == Paths.PACKET and (self.steers or self.asks is DecisionKind.PATH):
             raise ConfigError("paths is 'packet': an agent chooses the path of a flow, which all its packets take")
 

@@ -181,21 +181,26 @@ def test_a_flow_with_a_rate_cap_is_paced_and_takes_the_path_that_it_is_given() -
     assert ends[2] < ends[1] < ends[0]
 
 
+def play_levels(threshold: float, seed: int = 0, **arguments: Any) -> tuple[Any, Any]:
+    """Plays tasks in two levels with one threshold in B; returns when flows end, and the environment."""
+    env = make("task-thresholds", **arguments, queues=2, initial_thresholds=[threshold])
+    env.reset(seed=seed)
+    action = type(env.rules.scale).action_of(env.rules.scale, np.array([[threshold]])).ravel().astype(np.float32)
+    over = False
+    while not over:
+        *_, over, _, _ = env.step(action)
+    return env.records().completion_time, env
+
+
 def test_the_first_task_in_the_highest_level_goes_first() -> None:
     """Two tasks of one flow each; the one that has sent more than the threshold waits for the other's first bytes."""
     size = 100 * PAYLOAD
     flows = flows_of([size, size], [0.0, 30e-6], hosts=[(0, 1), (0, 1)])
     flows = Workload(**{**{name: getattr(flows, name) for name in flows.__dataclass_fields__}, "task_id": np.arange(2)})
-    arguments = {"workload": flows, "topology": "one-link", "packets": patient(), "tasks": None, "queues": 2}
+    arguments = {"workload": flows, "topology": "one-link", "packets": patient(), "tasks": None}
     ends = {}
     for threshold in (10 * PAYLOAD, 1e6):
-        env = make("task-thresholds", **arguments, initial_thresholds=[threshold])
-        env.reset(seed=0)
-        scale = type(env.rules.scale).action_of(env.rules.scale, np.array([[threshold]])).ravel().astype(np.float32)
-        over = False
-        while not over:
-            *_, over, _, _ = env.step(scale)
-        ends[threshold] = env.records().completion_time
+        ends[threshold], _ = play_levels(threshold, **arguments)
     packet = (PAYLOAD + HEADER) / RATE
     assert ends[1e6].tolist() == pytest.approx([100 * packet, 200 * packet], abs=1e-12)
     # Eleven packets of each are in the first level.
@@ -251,6 +256,38 @@ def test_a_cpu_runs_the_flow_that_is_served_first_alone_and_then_the_other(engin
     # The second one arrives while 3 of 5 ms are left of the first.
     ends, _ = play_tasks([5.0, 1.0], max, arrival_ms=[0.0, 2.0], **two_links)
     assert ends == pytest.approx([6 * MS + SENDING, 3 * MS + SENDING], abs=1e-12)
+
+
+@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+def test_a_cpu_runs_the_first_task_in_the_highest_level(engine: str) -> None:
+    """Task 0 has sent 100 packets when its second flow works from 2 ms on, for 5; task 1 comes at 4 ms, with 1 ms."""
+    flows = Workload(
+        flow_id=np.arange(3),
+        source=np.zeros(3, dtype=np.int64),
+        destination=np.ones(3, dtype=np.int64),
+        size=np.full(3, 100 * PAYLOAD),
+        arrival_time=MS * np.array([0.0, 2.0, 4.0]),
+        cpu_time=MS * np.array([0.0, 5.0, 1.0]),
+        task_id=np.array([0, 0, 1]),
+    )
+    given = {"workload": flows, "topology": "one-link", "packets": patient(), "tasks": None, "engine": engine}
+    ends, _ = play_levels(10 * PAYLOAD, **given)
+    assert ends.tolist() == pytest.approx([SENDING, 8 * MS + SENDING, 5 * MS + SENDING], abs=1e-12)
+    ends, _ = play_levels(1e6, **given)
+    assert ends.tolist() == pytest.approx([SENDING, 7 * MS + SENDING, 7 * MS + 2 * SENDING], abs=1e-12)
+
+
+@pytest.mark.parametrize("barrier", ["flow", "task"])
+def test_where_links_hardly_matter_levels_serve_as_in_the_fluid(barrier: str) -> None:
+    drawn = make("tasks", workload="tafe-mixed", tasks=20, packets=None)
+    drawn.reset(seed=3)
+    arguments = {"workload": drawn.workload, "tasks": None, "link_gbps": 1e5, "barrier": barrier, "engine": "compiled"}
+    tct = []
+    for packets in (None, patient()):
+        _, env = play_levels(2e5, **arguments, packets=packets, topology="one-link")
+        tct.append(task_completion_times(env.records()).tct)
+    assert drawn.workload.has_cpu_work
+    assert tct[1] == pytest.approx(tct[0], rel=0.0, abs=1e-5)
 
 
 @pytest.mark.parametrize("engine", ["simpy", "compiled"])
@@ -315,12 +352,16 @@ def test_where_links_hardly_matter_tasks_take_as_long_as_in_the_fluid(workload: 
         ("route", {"packets": {"paths": "packet"}}, "paths is 'packet': an agent chooses the path of a flow"),
         (
             "task-thresholds",
-            {"cpus": 0.5},
-            r"cpus is \(0.5,\), and packets are given: their flows have no CPU work",
+            {"cpus": 0.5, "within": "fair"},
+            r"cpus is \(0.5,\), and packets are given: within is 'fair', and must be 'serial'",
         ),
         ("task-thresholds", {"demotion": "arrived"}, "demotion is 'arrived', and packets are given"),
         ("qcluster", {"buffer": 100}, "buffer is 100, and packets are given"),
-        ("task-thresholds", {"workload": "tafe-alibaba"}, "flows have CPU work, or come after others"),
+        (
+            "task-thresholds",
+            {"workload": "tafe-alibaba", "within": "shortest"},
+            "flows have CPU work, or come after others",
+        ),
     ],
 )
 def test_what_packets_do_not_have_is_one_clear_error(case: str, arguments: dict[str, Any], message: str) -> None:

@@ -190,6 +190,7 @@ def note_ends(now: float, t: Tables, senders: DetectingSenders, a: Asking) -> No
         numbers[NOTED] += 1
         _leave(row, a)
         finish(now, row, a.staging)
+        choose_all_work(now, t, senders, a, a.staging)
 
 
 @inlined_part
@@ -249,7 +250,7 @@ def carry_out(now: float, order: int, index: int, t: Tables, s: DetectingSenders
         count, row = count_asked(a), a.asked[numbers[FIRST] + index]
         rank = serve_first(row, t.record)
         bring_forward(row, rank, t)
-        work_first(now, row, rank, s, a, a.staging)
+        work_first(now, row, rank, t, s, a, a.staging)
         numbers[FIRST] += count
         numbers[ASKED] -= count
         return numbers[ASKED] > 0  # type: ignore[no-any-return]  # a boolean
@@ -269,6 +270,7 @@ def carry_out(now: float, order: int, index: int, t: Tables, s: DetectingSenders
             pace(row, a.controls.rate_cap[row], s)
         if numbers[PERIODS] > 1:
             forget_counts(t.queue_counts)
+        choose_all_work(now, t, s, a, a.staging)
     return False
 
 
@@ -316,12 +318,12 @@ def goes_on(now: float, t: Tables, s: DetectingSenders, a: Asking, g: Staging | 
         g.cpus.rank[row] = serve_last(row, t.record)
         if begin_work(now, row, state, a.controls, g.stages):
             _join(row, a)
-            _choose_work(now, row, s, a, g)
+            _choose_work(now, _cpu_of(row, g), t, s, a, g)
             return NONE
     else:
         end_work(_cpu_of(row, g), state, g.cpus)
         _leave(row, a)
-        _choose_work(now, row, s, a, g)
+        _choose_work(now, _cpu_of(row, g), t, s, a, g)
     if barrier_opens(row, 0, g.stages):
         member = g.stages.group[row]
         while member != NOBODY:
@@ -332,12 +334,20 @@ def goes_on(now: float, t: Tables, s: DetectingSenders, a: Asking, g: Staging | 
 
 
 @inlined_part
-def work_first(now: float, row: int, rank: float, s: DetectingSenders, a: Asking, g: Staging | None) -> None:
+def work_first(now: float, row: int, rank: float, t: Tables, s: DetectingSenders, a: Asking, g: Staging | None) -> None:
     """Puts a flow before all others on its CPU."""
     if g is not None:
         g.cpus.rank[row] = rank
         if g.stages.stage[row] == ON_CPU:
-            _choose_work(now, row, s, a, g)
+            _choose_work(now, _cpu_of(row, g), t, s, a, g)
+
+
+@inlined_part
+def choose_all_work(now: float, t: Tables, s: DetectingSenders, a: Asking, g: Staging | None) -> None:
+    """Lets all CPUs choose anew."""
+    if g is not None:
+        for cpu in range(len(g.cpus.running)):
+            _choose_work(now, cpu, t, s, a, g)
 
 
 @inlined_part
@@ -346,10 +356,9 @@ def _cpu_of(row: int, g: Staging) -> int:
 
 
 @inlined_part
-def _choose_work(now: float, row: int, s: DetectingSenders, a: Asking, g: Staging) -> None:
-    """Lets the flow that goes first run on the CPU of a flow, and foresees the end of its work."""
-    cpu = _cpu_of(row, g)
-    before = choose_work(now, cpu, a.active, a.numbers[ACTIVE], s.state, a.controls, g.cpus)
+def _choose_work(now: float, cpu: int, t: Tables, s: DetectingSenders, a: Asking, g: Staging) -> None:
+    """Lets the flow that goes first run on a CPU, and foresees the end of its work."""
+    before = choose_work(now, cpu, a.active, a.numbers[ACTIVE], s.state, a.controls, g.cpus, t.record)
     first = g.cpus.running[cpu]
     if first != before:
         if before != NOBODY:

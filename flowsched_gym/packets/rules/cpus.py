@@ -1,7 +1,7 @@
-"""CPUs, each of which runs the flow that goes first: the fluid's sharing of a CPU by ranks that an agent gives.
+"""CPUs, each of which runs the flow that goes first by ranks that an agent or the scheduler gives.
 
-There, too, flows that are ranked run one after the other. Here nothing happens to a CPU between two choices, so that
-the end of the work tells how much of it is left.
+In the fluid, too, flows that are ranked run one after the other. Here nothing happens to a CPU between two choices, so
+that the end of the work tells how much of it is left.
 """
 
 from typing import Any, NamedTuple
@@ -11,7 +11,8 @@ import numpy as np
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.flows.stages import NOBODY
 from flowsched_gym.flows.state import Controls, FlowState
-from flowsched_gym.machine_code.decorators import inlined_part
+from flowsched_gym.machine_code.decorators import chosen_by_type, inlined_part
+from flowsched_gym.packets.contract import Scheduler
 from flowsched_gym.topology.network import Network, first_cpu_path
 
 
@@ -40,17 +41,25 @@ def new_cpus(links: Network, num_flows: int) -> Cpus:
     return Cpus(first_cpu_path(links), share, running, np.zeros(len(share)), np.zeros(num_flows))
 
 
+work_rank = chosen_by_type(lambda name, record: getattr(record.scheduler, name))(Scheduler.work_rank)
+"""Ranks the work of a flow, as the scheduler does it."""
+
+
 @inlined_part
-def choose_work(now: float, cpu: int, active: Any, count: int, state: FlowState, controls: Controls, c: Cpus) -> int:
+def choose_work(
+    now: float, cpu: int, active: Any, count: int, state: FlowState, controls: Controls, c: Cpus, record: Any
+) -> int:
     """Lets the first of the flows on a CPU run there; returns the one that ran before, or ``NOBODY``.
 
-    ``active`` holds the rows of active flows in its first ``count`` entries.
+    ``active`` holds the rows of active flows in its first ``count`` entries; ``record`` is what the scheduler keeps.
     """
     before, first = c.running[cpu], NOBODY
     for index in range(count):
         row = active[index]
-        if controls.path[row] == c.first_path + cpu and (first == NOBODY or c.rank[row] < c.rank[first]):
-            first = row
+        if controls.path[row] == c.first_path + cpu:
+            c.rank[row] = work_rank(row, c.rank[row], record)
+            if first == NOBODY or c.rank[row] < c.rank[first]:
+                first = row
     if first != before:
         _note_left(now, cpu, state, c)
         c.running[cpu] = first

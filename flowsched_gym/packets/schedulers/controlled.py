@@ -136,7 +136,7 @@ class _TaskLevels(NamedTuple):
         level: Level of the last packet that a host has sent of each task, (num_flows,).
         flow_level: Levels of flows besides: none, (num_flows,).
         rank: Rank of each flow in its level, (num_flows,); ``per_byte`` is added for each byte that it has left.
-        first_cpu_path: Behind all paths: there are no CPUs.
+        first_cpu_path: Row of the path table from which on paths stand for CPUs.
     """
 
     messages: Messages
@@ -157,16 +157,21 @@ class TaskLevels(MessageScheduler):
     (``shortest``), or packets as they arrive (``fair``); or all packets of a level as they arrive (``remaining``, whose
     shares are those of senders). Packets without payload go before all.
 
+    CPUs serve flows one by one as ports do by ``serial``, a task at the level of the last packet that its hosts have
+    sent; they look at levels when work begins or ends there, when a flow is delivered, and when a period begins.
+
     Args:
         thresholds: Demotion thresholds in B, increasing, (num_queues - 1,).
         within: One of these.
+        first_cpu_path: Row of the path table from which on paths stand for CPUs.
     """
 
     record_type = _TaskLevels
     order: ClassVar[Order] = Order.RANK
 
-    def __init__(self, thresholds: FloatArray, within: str) -> None:
+    def __init__(self, thresholds: FloatArray, within: str, first_cpu_path: int) -> None:
         super().__init__()
+        self._first_cpu_path = first_cpu_path
         self.num_queues = len(thresholds) + 1
         self.needs_remaining = within == "shortest"
         self._thresholds = thresholds
@@ -186,6 +191,11 @@ class TaskLevels(MessageScheduler):
         if record.per_byte > 0.0:
             rank += record.per_byte * table.remaining[p]
         return Arrival(queue, rank, weight, last_seen, new)
+
+    @staticmethod
+    def work_rank(row: int, rank: float, record: _TaskLevels) -> float:
+        """Ranks work by the level of its task, and in that as packets are."""
+        return record.level[record.task[row]] * float(len(record.rank)) + record.rank[row]  # type: ignore[no-any-return]  # a float
 
     def new_record(self, traffic: Traffic, num_ports: int) -> _TaskLevels:
         """Ranks tasks by their arrival, and their flows by id."""
@@ -208,5 +218,5 @@ class TaskLevels(MessageScheduler):
             flow_level,
             rank,
             0.5 / float(sizes.max(initial=1.0)) if self.needs_remaining else 0.0,
-            np.iinfo(np.int64).max,
+            self._first_cpu_path,
         )

@@ -209,7 +209,7 @@ class FlowSimulation(Episode, DetectingReplay):
 
 
 class StagedSimulation(FlowSimulation):
-    """The same, of flows that wait for others and work on CPUs before they send, and all of whom an agent orders."""
+    """The same, of flows that wait for others and work on CPUs before they send."""
 
     def __init__(self, workload: Workload, setup: PacketSetup) -> None:
         super().__init__(workload, setup)
@@ -228,6 +228,13 @@ class StagedSimulation(FlowSimulation):
         """Notes that a flow is over: others may begin."""
         super().end(row)
         self._turns.finish(row)
+        self._choose_all_work()
+
+    def give(self, order: int, index: int) -> None:
+        """Carries out an ``Order``; when a period begins, CPUs choose anew."""
+        super().give(order, index)
+        if order == Order.GO_ON:
+            self._choose_all_work()
 
     def serve_first(self, row: int, rank: float) -> None:
         """Puts a flow before all others, on its CPU too."""
@@ -262,9 +269,14 @@ class StagedSimulation(FlowSimulation):
     def _cpu_of(self, row: int) -> int:
         return int(self._stages.cpu_path[row]) - self._cpus.first_path
 
+    def _choose_all_work(self) -> None:
+        for cpu in range(len(self._cpus.running)):
+            self._choose_work(cpu)
+
     def _choose_work(self, cpu: int) -> None:
         """Lets the flow that goes first run, and foresees the end of its work; an earlier forecast holds no more."""
-        before = choose_work(self.now, cpu, self._active, len(self._active), self.state, self._controls, self._cpus)
+        active, state = self._active, self.state
+        before = choose_work(self.now, cpu, active, len(active), state, self._controls, self._cpus, self.record)
         row = int(self._cpus.running[cpu])
         if row in (before, NOBODY):
             return

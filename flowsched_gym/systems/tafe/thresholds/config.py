@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
+from typing import Final
 
 from flowsched_gym.core.checks import check_one_of_two
 from flowsched_gym.core.errors import ConfigError, shown
@@ -17,6 +18,9 @@ from flowsched_gym.fluid.disciplines import Demotion
 from flowsched_gym.fluid.disciplines.task_queues import WITHIN
 from flowsched_gym.queueing.thresholds import NUM_QUEUES
 from flowsched_gym.systems.tafe.config import TAFEConfig
+
+ONE_BY_ONE: Final = "serial"
+"""How CPUs serve the flows of a task where they are sent in packets."""
 
 
 class TAFEReward(StrEnum):
@@ -33,7 +37,7 @@ class TAFEThresholdsConfig(TAFEConfig):
     """The arguments of TAFE's environment of thresholds, beside those of ``TAFEConfig``."""
 
     queues: int = argument(3, between=(NUM_QUEUES[0], NUM_QUEUES[-1]), meaning="feedback queues")
-    within: str = argument("serial", choices=WITHIN, meaning="how the flows of a task are served")
+    within: str = argument(ONE_BY_ONE, choices=WITHIN, meaning="how the flows of a task are served")
     demotion: Choice[Demotion] = argument(Demotion.SENT, meaning="by what the level of a task is found")
     period_flows: int | None = argument(
         20, at_least=1, meaning="flows that finish in a period; exactly one of this and period_ms is given"
@@ -52,9 +56,10 @@ class TAFEThresholdsConfig(TAFEConfig):
         """Refuses two periods, too many or too few thresholds, and what packets do not have."""
         settle_network(self)
         for name, plain in (("cpus", None), ("barrier", Barrier.FLOW)):
-            if self.packets is not None and getattr(self, name) != plain:
+            if self.packets is not None and self.within != ONE_BY_ONE and getattr(self, name) != plain:
                 raise ConfigError(
-                    f"{name} is {shown(getattr(self, name))}, and packets are given: their flows have no CPU work"
+                    f"{name} is {shown(getattr(self, name))}, and packets are given: within is {shown(self.within)}, "
+                    f"and must be {ONE_BY_ONE!r}, since CPUs serve flows one by one there"
                 )
         if self.packets is not None and self.demotion is not Demotion.SENT:
             raise ConfigError(

@@ -17,7 +17,7 @@ from flowsched_gym.fluid.disciplines import Tafe
 from flowsched_gym.packets.schedulers.controlled import TaskLevels
 from flowsched_gym.systems.tafe.config import paper_thresholds
 from flowsched_gym.systems.tafe.panels import thresholds_panels
-from flowsched_gym.systems.tafe.thresholds.config import TAFEThresholdsConfig
+from flowsched_gym.systems.tafe.thresholds.config import ONE_BY_ONE, TAFEThresholdsConfig
 from flowsched_gym.systems.tafe.thresholds.rules import (
     FLOW_FIELDS,
     SCALE,
@@ -26,6 +26,7 @@ from flowsched_gym.systems.tafe.thresholds.rules import (
     first_thresholds,
     thresholds_layout,
 )
+from flowsched_gym.topology.network import first_cpu_path
 from flowsched_gym.workload import WorkloadSource
 
 
@@ -123,7 +124,9 @@ def _network(config: TAFEThresholdsConfig, num_hosts: int) -> EpisodeSetup:
     topology, thresholds = config.make_network(num_hosts), first_thresholds(config)
     asked: Any = {"asks": DecisionKind.PERIOD, "period": config.period, "flow_fields": FLOW_FIELDS}
     if config.senders is not None:
-        return setup_ports(topology, TaskLevels(thresholds, config.within), config.senders, **asked)
+        scheduler = TaskLevels(thresholds, config.within, first_cpu_path(topology.network))
+        barrier = Barrier(config.barrier) if config.within == ONE_BY_ONE else None
+        return setup_ports(topology, scheduler, config.senders, barrier=barrier, **asked)
     return NetworkSetup(
         topology=topology,
         new_discipline=partial(Tafe, thresholds, config.within, config.demotion),
