@@ -41,7 +41,11 @@ def new_cpus(links: Network, num_flows: int) -> Cpus:
     return Cpus(first_cpu_path(links), share, running, np.zeros(len(share)), np.zeros(num_flows))
 
 
-work_rank = chosen_by_type(lambda name, record: getattr(record.scheduler, name))(Scheduler.work_rank)
+def _hook(name: str, record: Any) -> Any:
+    return getattr(record.scheduler, name)
+
+
+work_rank = chosen_by_type(_hook)(Scheduler.work_rank)
 """Ranks the work of a flow, as the scheduler does it."""
 
 

@@ -87,8 +87,9 @@ class TAFEThresholdsEnv(DecisionEnv[TaskThresholdRules]):
 
     ## Reference
     TAFE, sections IV-A and V-B (thresholds of tasks). The paper has no learning, and sets thresholds once: the mean
-    task, and 3/4 of the largest one. We deviate: the network is a fluid unless ``packets`` says so; the agent, what it
-    sees and its reward are ours.
+    task, and 3/4 of the largest one. We deviate: the network is a fluid unless ``packets`` says so, where CPUs look at
+    levels when work begins or ends there, a flow is delivered or a period begins; the agent, what it sees and its
+    reward are ours.
     """
 
     config: TAFEThresholdsConfig
