@@ -119,7 +119,7 @@ class PacketNetwork(NamedTuple):
         can_lose: Whether senders take packets as lost: fixed windows do not where no port can drop one.
         topology: The links and paths, as a fluid has them.
         links: Links and paths as rules know them; links that have failed have no capacity.
-        changes: When links fail and come up after the beginning; ``None`` where they never do.
+        changes: When links fail and come up; ``None`` where they never do.
         path: Path of each flow there, (num_flows,); of those that its packets take in turns, the first.
         stages: What flows go through before they send; ``None`` where they begin as they arrive.
     """

@@ -224,9 +224,8 @@ def new_packet_network(
             raise ConfigError("links fail, and there is one port alone: its link stays up")
         topology.check_link_changes(changes.link, changes.up, first, last)
         topology.check_link_changes(changes.link, changes.up, back_first, back_last)
-        capacity_now, changes = _at_the_beginning(changes, links.capacity)
-        links = links._replace(capacity=capacity_now)
-        is_up = np.logical_and.reduceat(capacity_now[path_links] > 0.0, path_start[:-1])
+        links = links._replace(capacity=_capacity_at_first(changes, links.capacity))
+        is_up = np.logical_and.reduceat(links.capacity[path_links] > 0.0, path_start[:-1])
         turn = _turn_to_up(first, last, turn, is_up)
         back_turn = _turn_to_up(back_first, back_last, turn % (back_last - back_first), is_up)
     begins = np.unique(path_links[path_start[:-1]])
@@ -242,7 +241,7 @@ def new_packet_network(
     num_packets = len(flows.table.flow)
     table = flows.table._replace(num_senders=num_senders, tag=np.zeros(num_packets if num_senders else 0))
     limits = parameters.limits(at_host[order]) if port is None else port.limits()
-    fails = changes is not None and changes.num_changes > 0
+    fails = changes is not None and bool((changes.time > 0.0).any())
     can_lose = not parameters.is_fixed or scheduler.drops or fails or bool((limits.room < np.inf).any())
     if port is None:
         window = np.inf if can_lose else parameters.window
@@ -287,12 +286,12 @@ def new_packet_network(
     return network
 
 
-def _at_the_beginning(changes: LinkChanges, capacity: FloatArray) -> tuple[FloatArray, LinkChanges]:
-    """Returns the capacities in B/s behind the changes at time 0, (num_links,), and the changes that are left."""
-    left, now = capacity.copy(), changes.time == 0.0
-    for link, up in zip(changes.link[now].tolist(), changes.up[now].tolist(), strict=True):
-        left[link] = capacity[link] if up else 0.0
-    return left, LinkChanges(time=changes.time[~now], link=changes.link[~now], up=changes.up[~now])
+def _capacity_at_first(changes: LinkChanges, capacity: FloatArray) -> FloatArray:
+    """Returns the capacities in B/s when all changes at time 0 have happened, (num_links,)."""
+    found, first = capacity.copy(), changes.time == 0.0
+    for link, up in zip(changes.link[first].tolist(), changes.up[first].tolist(), strict=True):
+        found[link] = capacity[link] if up else 0.0
+    return found
 
 
 def _turn_to_up(first: IntArray, last: IntArray, turn: IntArray, is_up: BoolArray) -> IntArray:
