@@ -11,7 +11,7 @@ from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.machine_code.decorators import inlined_part
 from flowsched_gym.packets.compiled.links import lose
 from flowsched_gym.packets.compiled.ports import drop_first
-from flowsched_gym.packets.compiled.state import DROPPED, Tables, Underway, whole
+from flowsched_gym.packets.compiled.state import DROPPED, IDLE, Tables, Underway, whole
 from flowsched_gym.packets.network import PacketNetwork, Ways
 from flowsched_gym.packets.state import NO_ROOM
 from flowsched_gym.topology.network import Network as Links
@@ -72,6 +72,21 @@ def change_links(now: float, arrived: int, t: Tables, u: Underway, s: Any, asker
         row = u.arrivals[index]
         if np.isnan(s.completion_time[row]):
             find_way(row, s, asker, c)
+
+
+@inlined_part
+def leave_out_emptied(t: Tables, u: Underway, c: Changes | None) -> None:
+    """Lets no idle port choose that has lost its packets with its link in this instant."""
+    if c is None:
+        return
+    kept = 0
+    for index in range(u.counts[IDLE]):
+        port = u.idle[index]
+        u.is_idle[port] = t.ports.waiting[port] > 0
+        if u.is_idle[port]:
+            u.idle[kept] = port
+            kept += 1
+    u.counts[IDLE] = kept
 
 
 @inlined_part

@@ -106,8 +106,6 @@ def choose(now: float, t: Tables, u: Underway) -> None:
     for index in range(u.counts[IDLE]):
         port = u.idle[index]
         u.is_idle[port] = False
-        if t.ports.waiting[port] == 0:  # the link has failed in this instant
-            continue
         u.busy.turn[port] = u.counts[BEGUN]
         u.counts[BEGUN] += 1
         set_time(port, begin_transmission(now, port, t), u.busy)

@@ -20,7 +20,14 @@ from flowsched_gym.packets.compiled.asking import (
     take_with_path,
     waits_for_path,
 )
-from flowsched_gym.packets.compiled.changes import Changes, change_links, find_way, new_changes, next_change
+from flowsched_gym.packets.compiled.changes import (
+    Changes,
+    change_links,
+    find_way,
+    leave_out_emptied,
+    new_changes,
+    next_change,
+)
 from flowsched_gym.packets.compiled.detecting import new_detecting
 from flowsched_gym.packets.compiled.heaps import next_time
 from flowsched_gym.packets.compiled.links import (
@@ -174,6 +181,7 @@ def run_network(network: Network, goal: int, until: float) -> None:
         if time > now and stops(t.counts[COMPLETED], num_flows, asker):
             break
         if time > now and now < until and u.counts[IDLE] > 0:
+            leave_out_emptied(t, u, changes)
             choose(now, t, u)
             continue
         if time == np.inf or (t.counts[COMPLETED] >= goal and goal < num_flows):
