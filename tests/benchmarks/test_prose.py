@@ -19,7 +19,7 @@ from flowsched_gym.flows.metrics import merit
 README, PACKETS = "README.md", "benchmarks/packets/README.md"
 WORDS = {
     **dict(enumerate(("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"))),
-    13: "thirteen",
+    16: "sixteen",
     20: "twenty",
     30: "thirty",
 }
