@@ -212,6 +212,17 @@ def test_marks_and_losses_count_the_bytes_that_wait_by_class_of_link() -> None:
         assert (records.marks.sum(), records.drops.sum()) == (marks, drops), limits
 
 
+def check_every_event(network: PacketNetwork) -> None:
+    """Replays on SimPy, and counts all packets after each event."""
+    replay = DetectingReplay(network)
+    while replay.env.peek() < math.inf:
+        replay.env.step()
+        sent, *rest = replay.census
+        assert sent == sum(rest)
+    assert replay.census.dropped > 0
+    assert replay.census.waiting == replay.census.sending == 0
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -225,13 +236,7 @@ def test_marks_and_losses_count_the_bytes_that_wait_by_class_of_link() -> None:
 )
 def test_no_packet_is_lost_sight_of_at_any_event(change: dict[str, Any]) -> None:
     network = network_of(mixed_flows(8, 25), SMALL, NetworkParameters(**{**HARSH, **change}))
-    replay = DetectingReplay(network)
-    while replay.env.peek() < math.inf:
-        replay.env.step()
-        sent, *rest = replay.census
-        assert sent == sum(rest)
-    assert replay.census.dropped > 0
-    assert replay.census.waiting == replay.census.sending == 0
+    check_every_event(network)
 
     network = network_of(mixed_flows(8, 25), SMALL, NetworkParameters(**{**HARSH, **change}))
     running = new_network(network)
