@@ -3,7 +3,7 @@
 Each function takes this, or the tokens, last; where no agent is asked, there is nothing of it.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,14 +22,14 @@ from flowsched_gym.flows.stages import (
     waits_at_barrier,
 )
 from flowsched_gym.flows.state import Controls, new_controls
-from flowsched_gym.machine_code.decorators import chosen_by_type, inlined_part
+from flowsched_gym.machine_code.decorators import inlined_part
 from flowsched_gym.packets.compiled.detecting import DetectingSenders, pace, take_path
 from flowsched_gym.packets.compiled.heaps import Heap, new_heap, next_time, set_time
 from flowsched_gym.packets.compiled.queues import bring_forward
 from flowsched_gym.packets.compiled.state import COMPLETED, NONE, Tables, whole
 from flowsched_gym.packets.contract import Scheduler
 from flowsched_gym.packets.network import PacketNetwork
-from flowsched_gym.packets.rules.cpus import Cpus, choose_work, end_work, new_cpus, note_work
+from flowsched_gym.packets.rules.cpus import Cpus, choose_work, end_work, new_cpus, note_work, of_scheduler
 from flowsched_gym.packets.rules.queues import forget_counts
 from flowsched_gym.topology.competing import count_first_contest, find_competing, touch_links
 from flowsched_gym.topology.network import Network as Links
@@ -127,12 +127,7 @@ def new_asking(network: PacketNetwork) -> Asking:
     )
 
 
-def _hook(name: str, record: Any) -> Any:
-    return getattr(record.scheduler, name)
-
-
-_of_scheduler = chosen_by_type(_hook)
-serve_first, serve_last = _of_scheduler(Scheduler.serve_first), _of_scheduler(Scheduler.serve_last)
+serve_first, serve_last = of_scheduler(Scheduler.serve_first), of_scheduler(Scheduler.serve_last)
 """Put a flow before, or behind, all others, as the scheduler does it; return its rank."""
 
 

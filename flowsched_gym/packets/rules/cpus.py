@@ -45,8 +45,9 @@ def _hook(name: str, record: Any) -> Any:
     return getattr(record.scheduler, name)
 
 
-work_rank = chosen_by_type(_hook)(Scheduler.work_rank)
-"""Ranks the work of a flow, as the scheduler does it."""
+of_scheduler = chosen_by_type(_hook)
+"""Calls, in place of a hook of ``Scheduler``, that of the scheduler whose record is its last argument."""
+work_rank = of_scheduler(Scheduler.work_rank)
 
 
 @inlined_part
