@@ -1,8 +1,10 @@
 """What tests are told of each environment, and the flows that several of them are shown with."""
 
+from collections.abc import Container, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 
 from flowsched_gym.workload import Workload
 from tests.simulate import make_flows
@@ -37,6 +39,15 @@ class Cases(NamedTuple):
     varied: tuple[Arguments, ...] = ()
     longer: Arguments = {}  # noqa: RUF012 - nobody writes to it
     slower: Arguments = {}  # noqa: RUF012 - nor to it
+
+
+def few_of(values: Iterable[Any], few: Container[Any]) -> list[Any]:
+    """Returns the values of a parameter, or of several, all but a few of them exhaustive."""
+    rare = pytest.mark.exhaustive
+    return [
+        each if each in few else pytest.param(*each if isinstance(each, tuple) else [each], marks=rare)
+        for each in values
+    ]
 
 
 def gather(num_flows: int = 300, *, first_host: int = 1, num_destinations: int = 1) -> Workload:

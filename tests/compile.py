@@ -18,7 +18,7 @@ import flowsched_gym
 from flowsched_gym.machine_code.drawing import take_loops
 from flowsched_gym.machine_code.messages import QUIET_VARIABLE
 from flowsched_gym.workload import draw_flows, make_workload
-from tests.environments import OVER_PACKETS
+from tests.environments import FEW_OVER_PACKETS, OVER_PACKETS
 from tests.envs.episodes import SHORT
 from tests.simulate import COMPILED, Variant, parameters_for
 
@@ -42,7 +42,7 @@ def compile_replay(variant: Variant, **parameters: object) -> None:
 # The longest ones come first, so that the processes end at about the same time.
 WORK: Final[tuple[Callable[[], None], ...]] = (
     take_loops,
-    *(partial(compile_environment, env_id, **arguments) for env_id, arguments in OVER_PACKETS.values()),
+    *(partial(compile_environment, OVER_PACKETS[case][0], **OVER_PACKETS[case][1]) for case in FEW_OVER_PACKETS),
     *(partial(compile_environment, env_id, **arguments) for env_id, arguments in reversed(SHORT.items())),
     *(partial(compile_replay, Variant("merp"), routing=routing) for routing in ("ecmp", "memr")),
     *(partial(compile_replay, variant) for variant in COMPILED),

@@ -42,3 +42,5 @@ OVER_PACKETS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     ),
 }
 """Ids, and arguments of short episodes over packets."""
+FEW_OVER_PACKETS: Final = ("route", "tasks")
+"""Those of them that are not exhaustive: each costs half a minute of compiling."""

@@ -33,6 +33,7 @@ from flowsched_gym.core.files import read_json
 from flowsched_gym.fluid.disciplines import DISCIPLINES
 from flowsched_gym.packets.schedulers import SCHEDULERS
 from flowsched_gym.topology import TOPOLOGIES
+from tests.cases import few_of
 from tests.processes import Outcome, call, run
 from tests.repository import ROOT
 from tests.test_repository import PYPROJECT
@@ -206,6 +207,7 @@ def test_the_example_with_stable_baselines3_learns() -> None:
     assert names["model"].policy.optimizer.state
 
 
+@pytest.mark.exhaustive
 def test_the_documentation_builds_without_a_warning(tmp_path) -> None:
     """Reads all pages, runs examples of those that are made from the code, and resolves every link.
 
@@ -251,7 +253,7 @@ def run_from(installed: Path, command: str, folder: Path) -> Outcome:
     return run("bash", "-c", command, folder=folder, PATH=path, PYTHONPATH=str(installed))
 
 
-@pytest.mark.parametrize("page", WITH_COMMANDS)
+@pytest.mark.parametrize("page", few_of(WITH_COMMANDS, {*WITH_COMMANDS} - {"docs/packets.md", "baselines/README.md"}))
 def test_quick_commands_run_and_all_others_are_understood(
     page: str, here: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, capsys
 ) -> None:

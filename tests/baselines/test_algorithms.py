@@ -20,6 +20,7 @@ from flowsched_gym.players import make_policy
 from flowsched_gym.systems.auto.flows import qlas_thresholds
 from flowsched_gym.systems.auto.thresholds.config import SCALE
 from tests.baselines.small_training import compose_training, compose_training_by_numbers, weights_of
+from tests.cases import few_of
 
 ENV_ID = "flowsched_gym:flowsched/AuTOThresholds-v0"
 ACTION = np.array([-0.5, 0.25, 1.0], dtype=np.float32)
@@ -145,7 +146,10 @@ def test_the_name_of_a_heuristic_means_its_first_action_and_what_is_no_action_is
 
 @pytest.mark.parametrize(
     ("algorithm", "masked"),
-    [("ppo", False), ("a2c", False), ("a2c_thesis", False), ("maskable_ppo", True), ("reinforce", True)],
+    few_of(
+        [("ppo", False), ("a2c", False), ("a2c_thesis", False), ("maskable_ppo", True), ("reinforce", True)],
+        [("ppo", False), ("a2c_thesis", False)],
+    ),
 )
 def test_a_network_that_chooses_slots_chooses_as_the_rule_in_episodes_it_has_not_seen(algorithm, masked) -> None:
     model, envs = cloned(ARTEMIS, "sjf", (f"algorithm={algorithm}", *SETWISE), 10_000)

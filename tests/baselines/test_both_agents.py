@@ -53,6 +53,7 @@ def small(folder, *overrides):
     return train_and_compare(config, content, folder)
 
 
+@pytest.mark.exhaustive
 def test_both_agents_are_trained_kept_and_played_before_and_after(tmp_path) -> None:
     pairs = small(tmp_path / "run")["pairs"]
 
@@ -86,7 +87,7 @@ def test_both_agents_play_with_long_flows_alone(tmp_path) -> None:
         train_and_compare(config, content, tmp_path)
 
 
-@pytest.mark.parametrize("experiment", ["auto_srla", "auto_lrla"])
+@pytest.mark.parametrize("experiment", [pytest.param("auto_srla", marks=pytest.mark.exhaustive), "auto_lrla"])
 def test_an_agent_alone_is_trained_in_the_setting_of_the_paper(experiment, tmp_path) -> None:
     config, content = compose_experiment(f"experiment={experiment}", "workload.flows=200", "total_timesteps=128")
     result = train_and_compare(config, content, tmp_path)

@@ -94,8 +94,9 @@ def _log_as_before() -> Iterator[None]:
     logging.root.setLevel(level)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("workers", "_log_as_before")
-@pytest.mark.parametrize("launcher", ["joblib", pytest.param("local", marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("launcher", ["joblib", "local"])
 def test_a_sweep_over_workloads_ends_with_a_table_of_each(launcher, here, monkeypatch, capfd) -> None:
     words = ("-m", "workload=gather-a1,gather-a2", f"launcher={launcher}", *FEW, *PPO)
     monkeypatch.setenv("TERM", "xterm-256color")
@@ -226,6 +227,7 @@ def test_where_output_is_no_terminal_there_are_no_escape_codes(tmp_path: Path) -
     assert "\x1b" not in out + err
 
 
+@pytest.mark.exhaustive
 def test_a_killed_study_resumes_and_ends_as_if_it_had_not_been_killed(here, capsys) -> None:
     assert tune("run_name=whole") == 0
     run(sys.executable, "-c", KILLED, *STUDY, "run_name=killed", folder=here, status=-signal.SIGKILL)

@@ -274,6 +274,7 @@ def test_a_training_that_was_cut_off_goes_on_as_if_it_had_not_been(tmp_path: Pat
     assert int(latest_checkpoint(tmp_path / "cut" / "checkpoints").stem) >= 3000
 
 
+@pytest.mark.exhaustive
 def test_numbers_are_evolved_by_the_same_command(tmp_path: Path) -> None:
     words = (*EVOLUTION, "policy.constant=true", "total_timesteps=300")
     result = train_and_compare(*compose_training_by_numbers(*words), tmp_path)
@@ -345,6 +346,7 @@ def test_a_search_begins_with_the_rule_that_compares_one_column_or_with_the_numb
     assert setter.predict(envs.reset())[0].tolist() == [numbers] * 4
 
 
+@pytest.mark.exhaustive
 def test_a_model_file_has_the_rule_whose_choice_is_a_feature_and_plays_in_other_networks(
     tmp_path: Path,
 ) -> None:

@@ -99,6 +99,7 @@ run_application("flowsched-train", "train", job)
 """Runs jobs that do not end, and that tell that they were asked to."""
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.exhaustive)])
 def test_a_sweep_that_is_asked_to_end_ends_its_workers_and_lets_them_clean_up(number, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -131,6 +132,7 @@ def log_of(folder: Path, seed: int) -> str:
     return log.read_text(encoding="utf-8")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("lost", ["worker", pytest.param("node", marks=pytest.mark.exhaustive)])
 def test_a_sweep_on_a_cluster_of_ray_that_loses_a_part_ends_complete(lost, tmp_path) -> None:
     words = (*SWEEP, "launcher=ray", "seed=0,1")
@@ -160,6 +162,7 @@ def test_a_killed_sweep_goes_on_where_it_stopped_and_runs_nothing_twice(tmp_path
     assert lines[-1][:2] == ["a2c", "3"]
 
 
+@pytest.mark.exhaustive
 def test_the_agents_of_the_suite_are_one_sweep_that_can_be_interrupted_and_leaves_models(tmp_path, monkeypatch) -> None:
     """The sweep loses its process at the second of four trainings, and what keeps the models goes on with it."""
     small = (

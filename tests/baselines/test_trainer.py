@@ -353,6 +353,7 @@ def test_environments_go_on_as_if_they_had_never_stopped(steps: int, way: Vector
     assert act(others, np.random.default_rng(2), 80) == act(envs, np.random.default_rng(2), 80)
 
 
+@pytest.mark.exhaustive
 def test_all_ways_to_step_environments_give_the_same() -> None:
     # Three times 0.3 is another number in single precision, of rewards here, than in double, of those of processes.
     for one, other, scale in ((native, dummy, 0.3), (dummy, subproc, 1.0)):

@@ -26,6 +26,7 @@ from flowsched_gym.packets.schedulers import SCHEDULERS
 from flowsched_gym.registration import ENVIRONMENTS, find_environment, load_target
 from flowsched_gym.topology import TOPOLOGIES
 from flowsched_gym.workload import WORKLOADS
+from tests.cases import few_of
 from tests.processes import check_refusal, heavy_imports, run
 
 INTERRUPTED = """
@@ -107,7 +108,7 @@ def test_an_error_that_nobody_foresaw_is_one_line_too_and_the_traceback_is_shown
     assert "Traceback" in flowsched("list").err
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", few_of([signal.SIGINT, signal.SIGTERM, signal.SIGHUP], [signal.SIGTERM]))
 def test_a_request_to_end_leaves_with_its_status_and_nothing_half_written(number: int, tmp_path: Path) -> None:
     words = "workload", "gather-a1", "--flows", "200000", "--out", str(tmp_path / "flows.csv")
     outcome = run(sys.executable, "-c", INTERRUPTED, str(tmp_path), str(int(number)), *words, status=128 + number)

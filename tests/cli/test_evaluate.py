@@ -150,6 +150,7 @@ def model(tmp_path: Path) -> Path:
     return tmp_path / "model.zip"
 
 
+@pytest.mark.exhaustive
 def test_a_file_of_stable_baselines3_plays_the_same_where_it_is_trusted(flowsched, model: Path, tmp_path: Path) -> None:
     foreign = tmp_path / "foreign.zip"
     untrained().save(foreign)

@@ -60,6 +60,7 @@ def test_a_policy_of_ones_own_gets_onto_a_leaderboard_and_is_verified(flowsched,
     assert {each["policy"] for each in json.loads(table.out)["results"]} == {"Oldest", "edf"}
 
 
+@pytest.mark.exhaustive
 def test_results_of_a_setting_in_one_file_are_read_verified_marked_and_replaced_there(flowsched, folder: Path) -> None:
     run = ("leaderboard", "run", "--suite", "tiny-v1.json", "--policy", "edf", "--policy", "own:Oldest")
     verify = ("leaderboard", "verify", "--suite", "tiny-v1.json", "--fresh", 10)
@@ -182,6 +183,7 @@ def test_settings_are_listed_so_that_no_two_look_alike(flowsched, folder: Path) 
     assert "actions: grant, postpone; information: sizes" in flowsched("leaderboard", "run", "--list").out
 
 
+@pytest.mark.exhaustive
 def test_a_policy_file_plays_by_its_path_and_again_when_it_has_changed(flowsched, folder: Path) -> None:
     (folder / "other").mkdir()
     (folder / "helper.py").write_text("SLOT = 1")

@@ -46,6 +46,7 @@ def test_a_policy_has_a_score_beside_random_and_the_best_rule(flowsched, tiny: P
     assert score(flowsched, tiny, "pass", "return 0, state", "--seed", 100) == first
 
 
+@pytest.mark.exhaustive
 def test_the_seeds_are_drawn_unless_they_are_named_and_told_afterwards(flowsched, tiny: Path) -> None:
     # So many bursts that the reference and random play never have one mean, whatever is drawn.
     short = TINY["settings"]["short"]
@@ -64,6 +65,7 @@ def test_the_seeds_are_drawn_unless_they_are_named_and_told_afterwards(flowsched
     assert f"(seeds {first} to {last})" in flowsched(*words, "--seed", first).out
 
 
+@pytest.mark.exhaustive
 def test_what_fails_in_the_file_is_text_and_the_command_goes_on(flowsched, tiny: Path) -> None:
     cases = (
         ("pass", "raise KeyError('slots')", "raised KeyError: 'slots'"),

@@ -3,7 +3,7 @@
 import dataclasses
 import hashlib
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
@@ -119,18 +119,18 @@ def case(spec: EnvironmentSpec, arguments: Mapping[str, Any], *, exhaustive: boo
     return pytest.param(spec, arguments, id=name, marks=pytest.mark.exhaustive if exhaustive else ())
 
 
-def each_combination(
-    specs: Iterable[EnvironmentSpec] = ENVIRONMENTS, *, discipline: str | None = None
-) -> pytest.MarkDecorator:
+def each_combination(specs: Iterable[EnvironmentSpec] = ENVIRONMENTS, **only: Container[str]) -> pytest.MarkDecorator:
     """Parametrises a test with few combinations that have each value of each argument; all the others are exhaustive.
 
     Args:
         specs: The environments.
-        discipline: The only discipline of combinations that are not, where each has to be compiled.
+        **only: The only values of an argument in combinations that are not, where each other one has to be compiled.
     """
     cases = []
     for spec in specs:
-        few = [each for each in combinations(spec) if discipline in (None, each.get("discipline", discipline))]
+        few = [
+            each for each in combinations(spec) if all(each[name] in only[name] for name in only.keys() & each.keys())
+        ]
         few = _covering(few, 1)
         cases += [case(spec, each, exhaustive=each not in few) for each in combinations(spec)]
     return pytest.mark.parametrize(("spec", "arguments"), cases)

@@ -69,7 +69,7 @@ def small_env(
     return env
 
 
-@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+@pytest.mark.parametrize("engine", ["simpy", pytest.param("compiled", marks=pytest.mark.exhaustive)])
 def test_a_step_lasts_until_something_is_to_be_decided_and_the_first_is_paid_for_all_before_it(engine: str) -> None:
     hosts = {"source": [0, 1, 0, 1, 0], "destination": [2, 2, 2, 3, 3]}
     flows = make_flows([0.0, 5.0, 8.0, 8.0, 1e6], [1.0, 1.0, 4.0, 4.0, 1.0], **hosts)

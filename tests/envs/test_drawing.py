@@ -24,6 +24,8 @@ from tests.envs.episodes import SHORT, core
 from tests.envs.pictures import Recorder, cells, moments
 from tests.simulate import make_flows
 
+FEW: Final = ("flowsched/Artemis-v0", "flowsched/MERPOrder-v0", "flowsched/TAFETasks-v0")
+"""Environments of which a picture is read in each run."""
 WIDEST: Final = 100
 """Columns of a text."""
 
@@ -108,7 +110,12 @@ def make(env_id: str, **arguments: Any) -> FlowSchedEnv[Any]:
 
 
 @pytest.mark.parametrize(
-    ("env_id", "setting"), [(env_id, setting) for env_id, cases in CASES.items() for setting in cases.pictures]
+    ("env_id", "setting"),
+    [
+        pytest.param(env_id, setting, marks=pytest.mark.exhaustive if number or env_id not in FEW else ())
+        for env_id, cases in CASES.items()
+        for number, setting in enumerate(cases.pictures)
+    ],
 )
 def test_what_is_written_can_be_read(env_id: str, setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
     env = make(env_id, render_mode="rgb_array", **CASES[env_id].pictures[setting])

@@ -48,6 +48,7 @@ def test_so_do_those_of_episodes_with_a_long_tail():
     assert covered([bootstrap_interval(each, **HOW) for each in drawn]) >= 0.94
 
 
+@pytest.mark.exhaustive
 def test_so_do_those_of_differences_and_at_most_one_p_value_in_twenty_is_below_a_twentieth():
     rules = 2.0 * np.random.default_rng(12).normal(size=(NUM_EXPERIMENTS, NUM_EPISODES))
     agents = experiments(training=0.3, episode=0.0) + rules[:, None]

@@ -13,6 +13,7 @@ from tests.evaluation.test_evaluate import ARTEMIS
 SETTING = {"workload": "gather-heavy", "k": 3, "f": 10, "bursts": 30}
 
 
+@pytest.mark.exhaustive
 def test_numbers_that_hurt_are_replaced_by_better_ones_the_same_for_the_same_seed() -> None:
     told: list[tuple[int, int]] = []
     wrong = "skip-late:base=feasible-first,margin_ms=20"

@@ -129,7 +129,7 @@ def test_a_handshake_waits_in_a_full_buffer() -> None:
         assert simulation.state.rate[1] == 0.0
 
 
-@pytest.mark.parametrize("num_tokens", [None, 1, 3])
+@pytest.mark.parametrize("num_tokens", [pytest.param(None, marks=pytest.mark.exhaustive), 1, 3])
 @settings(max_examples=25)
 @given(
     workload=random_flows() | simultaneous_flows(),

@@ -72,6 +72,7 @@ def test_its_hooks_do_what_they_say() -> None:
     assert turns.completion_time.tolist() == [4.0, 7.0]
 
 
+@pytest.mark.exhaustive
 def test_an_environment_plays_it_on_both_engines_and_many_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The toy system, on a network of a discipline that the package does not know."""
     own = {"new_discipline": partial(InTurns, 1e-4), "num_tokens": 3}
@@ -96,6 +97,7 @@ def test_a_discipline_that_changes_a_hook_of_another_does_not_change_the_other()
     assert flat == ps != sjf
 
 
+@pytest.mark.exhaustive
 def test_a_hook_that_cannot_be_compiled_is_named_with_its_line_and_what_is_wrong(monkeypatch) -> None:
     colour = "\x1b[1m"  # as on a terminal
     monkeypatch.setattr(NumbaError, "__str__", lambda fault: "\n".join(colour + line for line in fault.msg.split("\n")))

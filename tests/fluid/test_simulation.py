@@ -140,6 +140,7 @@ def test_requests_may_be_postponed_as_often_as_one_likes() -> None:
     assert [row for _, kind, row in simulation.log if kind is DECISION] == [*queue, 3]
 
 
+@pytest.mark.exhaustive
 def test_a_slot_in_which_no_request_waits_is_refused_and_nothing_happens_on_both_engines() -> None:
     workload = make_flows([0.0, 0.0], [1.0] * 2, source=[1, 2])
     batch = BatchSimulation(1, 2, SWITCH, Ps(), num_tokens=1)

@@ -75,6 +75,7 @@ def test_what_a_policy_starts_counts_and_ends_with_it_wherever_it_is(
         os.kill(int(Path("pid.txt").read_text()), 0)
 
 
+@pytest.mark.exhaustive
 def test_a_policy_that_sleeps_ends_as_the_judge_waits_no_longer_and_no_other_setting_is_played(
     flowsched,  # noqa: F811
     tiny,  # noqa: F811
@@ -143,6 +144,7 @@ def test_planners_do_not_play_where_agents_are_not_told_the_sizes_of_flows(flows
     make_policy("search", make_environment("flowsched/TAFETasks-v0", {"information": "full"}))
 
 
+@pytest.mark.exhaustive
 def test_a_model_of_few_weights_plays_without_torch(tmp_path: Path) -> None:
     for name in ("torch", "stable_baselines3", "sb3_contrib"):
         (tmp_path / f"{name}.py").write_text(f"raise ModuleNotFoundError('no {name}', name='{name}')")

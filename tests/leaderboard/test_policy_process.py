@@ -153,7 +153,7 @@ def run_of(name):
     return play(suite, setting, player)
 
 
-@pytest.mark.parametrize("name", ["CheatsInAllWays", "LooksAhead"])
+@pytest.mark.parametrize("name", ["CheatsInAllWays", pytest.param("LooksAhead", marks=pytest.mark.exhaustive)])
 def test_a_policy_that_cheats_gets_what_it_would_get_without(folder, name):
     honest, cheat = run_of("First"), run_of(name)
     assert repr(cheat.episodes) == repr(honest.episodes)
@@ -181,12 +181,12 @@ def rare(*values):
     ("name", "message"),
     [
         ("Exits", "policy 'Exits' called sys.exit(0) (theirs.py:"),
-        ("Raises", r"policy 'Raises' raised KeyError: 'no\x1b[2Jsuch' (theirs.py:"),
-        ("Refuses", "policy 'Refuses': not this"),
+        rare("Raises", r"policy 'Raises' raised KeyError: 'no\x1b[2Jsuch' (theirs.py:"),
+        rare("Refuses", "policy 'Refuses': not this"),
         rare("Speechless", "policy 'Speechless' raised Unspeakable: "),
         ("Dies", "policy 'Dies' ended its process with exit status 3"),
         rare("IsKilled", "policy 'IsKilled' ended its process"),
-        ("Fraction", "policy 'Fraction' chose array(1.7): it must be an integer"),
+        rare("Fraction", "policy 'Fraction' chose array(1.7): it must be an integer"),
         rare("Word", r"policy 'Word' chose '\x1b[2J': it must be numbers"),
         rare("Large", "policy 'Large' action is 1000000: it must be an integer from 0 to 9"),
         rare("Nothing", "policy 'Nothing' raised TypeError"),
@@ -213,10 +213,10 @@ def test_what_a_policy_prints_is_text_beside_the_output(flowsched, folder):  # n
 @pytest.mark.parametrize(
     ("action", "name", "number", "status"),
     [
-        ("run", "Sleeps", signal.SIGTERM, 143),
+        rare("run", "Sleeps", signal.SIGTERM, 143),
         ("run", "Sleeps", signal.SIGKILL, -signal.SIGKILL),
         rare("verify", "Sleeps", signal.SIGTERM, 143),
-        ("run", "Loops", signal.SIGINT, 130),
+        rare("run", "Loops", signal.SIGINT, 130),
     ],
 )
 def test_an_end_takes_along_a_policy_even_if_it_never_answers(folder, action, name, number, status):

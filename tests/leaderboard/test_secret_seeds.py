@@ -174,6 +174,7 @@ def models(tiny: Path) -> Path:  # noqa: F811
     return first.parent
 
 
+@pytest.mark.exhaustive
 def test_one_network_in_three_archives_is_one_training_and_named(flowsched, models):  # noqa: F811
     assert len({path.read_bytes() for path in models.iterdir()}) == 3
     assert len({model_digest(path) for path in models.iterdir()}) == 1
@@ -212,6 +213,7 @@ def test_one_network_in_three_archives_is_one_training_and_named(flowsched, mode
     assert outcome.status == 1
 
 
+@pytest.mark.exhaustive
 def test_the_best_of_several_trainings_in_each_episode_are_actions_only_or_not_those_of_the_model(flowsched, models):  # noqa: F811
     content = read_archive(models / "seed0.zip", "model", "flowsched-model/2")
     weights = {name: value + 0.1 * torch.randn(value.shape) for name, value in content["weights"].items()}
@@ -232,6 +234,7 @@ def test_the_best_of_several_trainings_in_each_episode_are_actions_only_or_not_t
         assert (caught.status, "THEY ARE NOT ITS OWN" in caught.out) == (1, True), caught.out
 
 
+@pytest.mark.exhaustive
 def test_a_model_that_was_replaced_under_its_path_is_played_again(flowsched, models):  # noqa: F811
     run = ("leaderboard", "run", "--suite", "tiny-v1.json", "--policy", "mine/seed0.zip")
     assert flowsched(*run).status == 0

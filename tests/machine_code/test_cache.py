@@ -204,6 +204,7 @@ def test_with_machine_code_switched_off_vectors_and_the_compiled_engine_say_that
     assert not has_vector(find_environment("flowsched/Artemis-v0"))
 
 
+@pytest.mark.exhaustive
 def test_an_environment_can_be_debugged_with_numba_switched_off() -> None:
     program = """
 from flowsched_gym.registration import find_environment
@@ -238,6 +239,7 @@ def test_an_edited_rule_is_not_served_from_the_cache_of_a_rule_in_another_file_t
     assert outcomes(tmp_path, "print(outer(0))", *inner) == ["10", "20"]
 
 
+@pytest.mark.exhaustive
 def test_machine_code_of_a_release_whose_classes_have_moved_is_compiled_anew(tmp_path: Path) -> None:
     rest = "(NamedTuple):\n    x: int\n@engine_function\ndef outer(pair):\n    return pair.x\n"
     outer = [{"outer": f"class {name}{rest}Pair = {name}"} for name in ("Before", "After")]

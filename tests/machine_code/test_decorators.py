@@ -56,6 +56,7 @@ def files_of(folder: Path) -> dict[str, int]:
     return {str(path.relative_to(folder)): path.stat().st_mtime_ns for path in folder.rglob("*.nb*")}
 
 
+@pytest.mark.exhaustive
 def test_the_first_episodes_wait_for_no_compilation_and_a_process_loads_what_another_has_compiled(tmp_path) -> None:
     first, *uncompiled = play(USUAL, ARTEMIS, stride=50, NUMBA_CACHE_DIR=str(tmp_path))
     assert uncompiled == [0, [0, 0]]

@@ -14,6 +14,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook
 
 from flowsched_gym.leaderboard import group_results, load_suite, published_results
+from tests.cases import few_of
 from tests.leaderboard.test_forged_files import TINY
 from tests.processes import PATIENCE
 from tests.repository import ROOT
@@ -113,7 +114,12 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
         kernel.manager.shutdown_kernel(now=True)
 
 
-@each_notebook
+# The others train, or compile what no other test needs.
+@pytest.mark.parametrize(
+    "path",
+    few_of(NOTEBOOKS, [path for path in NOTEBOOKS if path.stem[:2] in ("01", "03", "04")]),
+    ids=lambda path: path.stem,
+)
 def test_a_notebook_runs_without_a_warning_and_shows_pictures(path: Path, kernel: Kernel) -> None:
     outputs = list(outputs_of(kernel.run(read(path))))
     assert [output.text for output in outputs if output.get("name") == "stderr"] == []

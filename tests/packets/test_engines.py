@@ -29,10 +29,10 @@ CASES = [
     ("pias", {"thresholds": THRESHOLDS}),
     ("pias", {"thresholds": THRESHOLDS, "messages": "time", "message_gap": 3e-4, **ROUNDS}),
     ("qcluster", {"rule": "adaptive", "disorder": "las", **SMALL_SKETCH}),
-    ("qcluster", {"goal": "fq", "disorder": "fq", **SMALL_SKETCH}),
     *(
         pytest.param(*case, marks=pytest.mark.exhaustive)
         for case in (
+            ("qcluster", {"goal": "fq", "disorder": "fq", **SMALL_SKETCH}),
             ("qcluster", {"goal": "srpt", "rule": "harmonic", "dequeue": "wrr"}),
             ("qcluster", {"goal": "deadline", "conservative": True, **SMALL_SKETCH}),
             ("qcluster", {"goal": "fq", "others": "sjf", "min_rate": 1e5, **SMALL_SKETCH}),
@@ -154,6 +154,7 @@ def equal_flows(num_flows: int, size: int, packet: float, header: float, apart: 
     return PacketFlows(ids // 3 * apart, ids, ids, ids + 1, first, table, ids, wire, wire, late)
 
 
+@pytest.mark.exhaustive
 def test_a_run_that_is_cut_into_periods_is_the_same_run() -> None:
     packets = equal_flows(9, 12, packet=10.0, header=0.0, apart=20.0)
     setup = PacketSetup(

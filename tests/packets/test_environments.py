@@ -16,11 +16,13 @@ from flowsched_gym.flows.precedence import Precedence
 from flowsched_gym.packets.presets import PRESETS
 from flowsched_gym.systems.auto.thresholds.config import SCALE
 from flowsched_gym.workload import Workload
-from tests.environments import OVER_PACKETS
+from tests.cases import few_of
+from tests.environments import FEW_OVER_PACKETS, OVER_PACKETS
 
 PAYLOAD, HEADER, ACK = 1_460.0, 42.0, 58.0
 """Bytes of a packet of the presets, of its header, and of an acknowledgement or a packet of a handshake."""
 RATE = 125e6
+each_over_packets = pytest.mark.parametrize("case", few_of(OVER_PACKETS, FEW_OVER_PACKETS))
 
 
 def make(case: str, **arguments: Any) -> Any:
@@ -57,7 +59,7 @@ def play_on(env: Any, seed: int) -> list[Any]:
     return [*found, info["episode_metrics"], env.records().completion_time.tolist()]
 
 
-@pytest.mark.parametrize("case", OVER_PACKETS)
+@each_over_packets
 def test_engines_agree_bit_for_bit_and_states_and_copies_go_on_so(case: str) -> None:
     told = []
     for engine in ("simpy", "compiled"):
@@ -76,7 +78,7 @@ def test_engines_agree_bit_for_bit_and_states_and_copies_go_on_so(case: str) -> 
     assert told[0] == told[1]
 
 
-@pytest.mark.parametrize("case", OVER_PACKETS)
+@each_over_packets
 def test_vector_environments_are_many_single_ones(case: str) -> None:
     env_id, arguments = OVER_PACKETS[case]
     vector = gym.make_vec(env_id, 2, "vector_entry_point", **arguments)
@@ -89,7 +91,7 @@ def test_vector_environments_are_many_single_ones(case: str) -> None:
             assert (mine == other).all()
 
 
-@pytest.mark.parametrize("case", OVER_PACKETS)
+@each_over_packets
 def test_the_checker_of_gymnasium_finds_nothing_and_pictures_are_drawn(case: str) -> None:
     check_env(make(case, engine="compiled"), skip_render_check=True)
     env = make(case, engine="compiled", render_mode="rgb_array")
@@ -97,6 +99,7 @@ def test_the_checker_of_gymnasium_finds_nothing_and_pictures_are_drawn(case: str
     assert env.render().shape[-1] == 3
 
 
+@pytest.mark.exhaustive
 def test_thresholds_that_never_move_serve_as_a_replay_by_pias_does() -> None:
     thresholds = np.array([[20_000.0, 200_000.0, 2_000_000.0]])
     env = make("thresholds", clusters=1, initial_thresholds=thresholds[0].tolist(), engine="compiled")
@@ -248,7 +251,7 @@ def test_a_flow_alone_takes_its_cpu_work_and_then_the_time_of_its_packets(packet
     assert env.records().slowdown == pytest.approx(1.0, abs=0.05)
 
 
-@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+@pytest.mark.parametrize("engine", ["simpy", pytest.param("compiled", marks=pytest.mark.exhaustive)])
 def test_a_cpu_runs_the_flow_that_is_served_first_alone_and_then_the_other(engine: str) -> None:
     two_links = {"engine": engine, "topology": "one-link"}
     assert play_tasks([3.0, 5.0], min, **two_links)[0] == pytest.approx([3 * MS + SENDING, 8 * MS + SENDING], abs=1e-12)

@@ -104,7 +104,12 @@ def failing(flows: Workload, seed: int) -> Workload:
 
 @pytest.mark.parametrize(
     ("scheduler", "change"),
-    [("fifo", {"transport": "dctcp"}), ("pfabric", {"transport": "cubic", "acks": "free", "handshake": False})],
+    [
+        ("fifo", {"transport": "dctcp"}),
+        pytest.param(
+            "pfabric", {"transport": "cubic", "acks": "free", "handshake": False}, marks=pytest.mark.exhaustive
+        ),
+    ],
 )
 def test_both_engines_lose_the_same_packets_of_links_that_fail(scheduler: str, change: dict[str, Any]) -> None:
     steady = on_both(mixed_flows(8), SMALL, scheduler, **{**HARSH, **change})
@@ -136,6 +141,7 @@ def play(env: Any, seed: int = 0, decisions: float = math.inf) -> tuple[list[lis
     return masks, env.records().completion_time.tolist()
 
 
+@pytest.mark.exhaustive
 def test_an_agent_chooses_among_the_paths_that_are_up_and_states_go_on_to_the_same_failures() -> None:
     ends = []
     for engine in ("simpy", "compiled"):

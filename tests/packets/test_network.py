@@ -229,7 +229,7 @@ def check_every_event(network: PacketNetwork) -> None:
         {"transport": "dctcp"},
         {"transport": "cubic", "acks": "free"},
         {"transport": "reno", "ack_every": 2, "ack_delay": 1e-4, "receive_window": 20},
-        {"transport": "fixed", "handshake": False, "acks": "free"},
+        pytest.param({"transport": "fixed", "handshake": False, "acks": "free"}, marks=pytest.mark.exhaustive),
         {"transport": "dctcp", "handshake": False, "acks": "free", "paths": "packet"},
     ],
     ids=str,
@@ -320,7 +320,10 @@ def test_acknowledgements_do_not_wait_for_the_data_of_others(scheduler: str, par
     assert records.fct[0] < 1.1 * records.ideal_fct[0]
 
 
-@pytest.mark.parametrize("topology", ["one-link", SMALL], ids=["one-link", "leaf-spine"])
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(
+    "topology", [pytest.param("one-link", marks=pytest.mark.exhaustive), SMALL], ids=["one-link", "leaf-spine"]
+)
 def test_fixed_windows_take_packets_as_lost_where_a_port_may_drop_one_and_nowhere_else(topology: Any) -> None:
     flows = mixed_flows(4)
     # Far below what packets wait in a buffer without end.

@@ -46,6 +46,7 @@ def test_the_papers_agents_act_in_their_environments(name):
     assert env.action_space.contains(AGENTS[name].policy(env).predict(observation, deterministic=True, **masks)[0])
 
 
+@pytest.mark.exhaustive
 def test_evaluate_plays_an_agent_with_the_arguments_of_its_training(capsys):
     agent = AGENTS[ARTEMIS]
     pairs = [word for key, value in agent.kwargs.items() for word in ("--kwarg", f"{key}={value}")]

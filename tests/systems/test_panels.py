@@ -176,7 +176,15 @@ def test_the_queues_of_clusters_add_up_to_those_of_all() -> None:
 FEW = {"hosts": 8, "flows": 200, "thresholds": (1e4, 1e5)}
 
 
-@pytest.mark.parametrize("setting", [{"flows": 600}, FEW, FEW | {"scope": "network", "n_l": 64}, FEW | {"paths": 1}])
+@pytest.mark.parametrize(
+    "setting",
+    [
+        pytest.param({"flows": 600}, marks=pytest.mark.exhaustive),
+        FEW,
+        FEW | {"scope": "network", "n_l": 64},
+        FEW | {"paths": 1},
+    ],
+)
 def test_long_flows_are_shown_as_the_simulation_holds_them(setting: dict[str, Any]) -> None:
     env = AuTOLongFlowsEnv(**setting)
     for _ in moments(env, every=11):
@@ -243,6 +251,7 @@ def test_an_order_is_shown_as_the_simulation_holds_it(setting: dict[str, Any]) -
         assert [float(row[-1]) for row in contest[: env.config.f]] == pytest.approx(seen, rel=0.01)
 
 
+@pytest.mark.exhaustive
 def test_counts_of_a_fabric_are_those_of_the_records() -> None:
     env = MERPRouteEnv(flows=200, failures=2)
     for _ in moments(env):

@@ -43,6 +43,7 @@ def test_all_that_the_packet_simulator_ran_with_losses_is_compared_with_the_tran
     assert figures["transports"] == losses.figures_of_transports()
 
 
+@pytest.mark.exhaustive
 def test_a_policy_and_a_start_of_ten_flows_are_measured_again(figures) -> None:
     name = "2018a_v1 ssdf"
     measured = losses.measure_policy(*name.split(), 1)

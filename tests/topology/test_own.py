@@ -193,6 +193,7 @@ def racks_of(hosts: int, spines: int, *, twice: int = 0) -> dict:
     return {"hosts": names, "links": links}
 
 
+@pytest.mark.exhaustive
 def test_a_replay_lists_the_paths_of_its_flows_alone_and_gives_the_same_bits() -> None:
     racks = racks_of(60, 3, twice=5)
     flows = make_workload("poisson-tree", num_hosts=60, num_flows=80).draw(2)

@@ -146,6 +146,7 @@ def test_named_ones_are_changed_in_each_of_their_sources_and_what_a_source_lacks
     assert make_workload("artemis-changing", each_for_ms=100).each_for == 0.1  # type: ignore[union-attr]
 
 
+@pytest.mark.exhaustive
 def test_a_search_plays_it_and_a_future_keeps_its_tasks_apart() -> None:
     kwargs = {"workload": {"overlay": [BURSTS, SINGLE]}, "k": 3, "max_decisions": 8}
     played = evaluate("flowsched/Artemis-v0", "search", episodes=1, seed=0, kwargs=kwargs)

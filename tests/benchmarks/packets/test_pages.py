@@ -107,6 +107,7 @@ def test_the_figures_beside_ns3_are_those_of_todays_model(setting: str, name: st
             assert kept[label][key] == pytest.approx(values, rel=1e-3, abs=1e-4), (label, key)
 
 
+@pytest.mark.exhaustive
 def test_the_figures_beside_the_fluid_are_those_of_todays_model() -> None:
     name = "merp-order-pareto"
     figures, setting = read_json(FROM_FLUID), SUITE.settings[name]

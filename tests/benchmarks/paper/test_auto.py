@@ -42,6 +42,7 @@ each_part = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.exhaustive
 @each_part
 def test_every_study_of_auto_runs(part, tmp_path):
     for name, study in auto.studies(60).items():
@@ -102,6 +103,7 @@ def test_the_phases_of_auto_are_those_of_todays_model():
         assert found[metric] == pytest.approx(values[0], rel=1e-5), metric
 
 
+@pytest.mark.exhaustive
 def test_the_counts_of_long_flows_are_those_of_todays_model():
     limits = auto_long_flows.THRESHOLDS["3 MB"]
     flows = auto_long_flows.workload_of(auto.FLOWS).draw(merp.SEEDS[0])

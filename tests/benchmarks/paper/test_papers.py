@@ -34,6 +34,7 @@ from flowsched_gym.core.files import read_json
 from flowsched_gym.flows.metrics import task_completion_times
 from flowsched_gym.leaderboard import Table
 from flowsched_gym.workload import coflow_sample, read_coflows
+from tests.cases import few_of
 
 PAGES = {
     "auto": (partial(read_json, auto.RESULTS), auto_tables.auto_markdown, None, auto_tables.draw),
@@ -117,7 +118,7 @@ def test_the_motivating_example_is_the_papers() -> None:
     assert found["PS"]["slowdown"] == pytest.approx([2.5, 7 / 3, 2.375])
 
 
-@pytest.mark.parametrize("name", merp.STUDIES)
+@pytest.mark.parametrize("name", few_of(merp.STUDIES, ("routes", "failures", "packets")))
 def test_each_study_of_merp_runs(name) -> None:
     study = merp.STUDIES[name]
     point, fields = list(study.points.items())[-1]
@@ -165,8 +166,8 @@ def test_the_changes_are_as_large_as_independent_simulators_give_them(study, poi
 @pytest.mark.parametrize(
     ("paper", "name", "key", "schemes"),
     [
-        ("qcluster", "W1, lossless", "0.9", ("PIAS-OPT",)),
-        ("qcluster", "W6, DCTCP", "0.9", ("QC-LAS", "QC-SRPT with PDA")),
+        pytest.param("qcluster", "W1, lossless", "0.9", ("PIAS-OPT",), marks=pytest.mark.exhaustive),
+        pytest.param("qcluster", "W6, DCTCP", "0.9", ("QC-LAS", "QC-SRPT with PDA"), marks=pytest.mark.exhaustive),
         ("tafe", "log", "load 0.8", ("TAFE", "TAFE, serial", "FIFO-LM")),
         ("tafe", "packets, load 0.9", "tafe-short", ("D2TCP", "TAFE, both")),
         pytest.param("tafe", "log", "load 0.8", ("D2TCP", "STF", "TAFE, 3 queues"), marks=pytest.mark.exhaustive),

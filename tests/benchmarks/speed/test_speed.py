@@ -22,6 +22,7 @@ def test_a_play_takes_exactly_the_steps_asked_for_through_the_ends_of_episodes()
     assert seconds > 0
 
 
+@pytest.mark.exhaustive
 def test_every_case_runs_and_stands_in_the_table():
     work = cases(100)
     rates = measure(work, repetitions=1)

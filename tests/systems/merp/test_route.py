@@ -192,7 +192,12 @@ def forecast(simulation: Simulation, path_links: dict[int, list[int]]) -> dict[i
 
 @pytest.mark.parametrize(
     ("discipline", "arguments"),
-    [("merp", {}), ("ps", {"failures": 3}), ("srpt", {"arity": 6, "flows": 60, "link_gbps": 10.0}), ("fifo", {})],
+    [
+        ("merp", {}),
+        ("ps", {"failures": 3}),
+        ("srpt", {"arity": 6, "flows": 60, "link_gbps": 10.0}),
+        pytest.param("fifo", {}, marks=pytest.mark.exhaustive),
+    ],
     ids=str,
 )
 def test_the_observation_says_what_the_simulation_knows(discipline: str, arguments: dict[str, Any]) -> None:

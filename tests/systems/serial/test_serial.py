@@ -30,7 +30,7 @@ def registered() -> None:
     gym.register(SPEC.id, entry_point=SPEC.entry_point, vector_entry_point=SPEC.vector_entry_point)
 
 
-@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+@pytest.mark.parametrize("engine", ["simpy", pytest.param("compiled", marks=pytest.mark.exhaustive)])
 def test_the_shortest_first_is_best(engine: str) -> None:
     returns = {}
     for actions in ([0, 0, 0], [1, 0, 0], [1, 1, 0]):
@@ -44,7 +44,7 @@ def test_the_shortest_first_is_best(engine: str) -> None:
     assert max(returns, key=returns.__getitem__) == (1, 0, 0)
 
 
-@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+@pytest.mark.parametrize("engine", ["simpy", pytest.param("compiled", marks=pytest.mark.exhaustive)])
 def test_it_shows_sizes_masks_and_pictures(engine: str) -> None:
     env = gym.make(SPEC.id, workload=THREE, engine=engine, render_mode="ansi").unwrapped
     assert isinstance(env, SerialEnv)
