@@ -9,7 +9,7 @@ from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.flows.state import FlowState
 from flowsched_gym.machine_code.decorators import inlined_part
 from flowsched_gym.packets.compiled.heaps import Heap, new_heap, next_time, set_time
-from flowsched_gym.packets.compiled.links import KINDS, send, travel
+from flowsched_gym.packets.compiled.links import KINDS, NOTHING, Sending, send, travel
 from flowsched_gym.packets.compiled.state import COMPLETED, DELIVERED, NONE, SENT, Tables, Underway, whole
 from flowsched_gym.packets.network import ACK, DATA, READY, SYN, SYN_ACK, PacketNetwork, Ways
 from flowsched_gym.packets.parameters import Acks
@@ -99,33 +99,47 @@ def new_detecting(network: PacketNetwork) -> DetectingSenders:
 
 
 @inlined_part
-def _begin(now: float, row: int, t: Tables, u: Underway, s: DetectingSenders) -> None:
+def _begin(now: float, row: int, s: DetectingSenders) -> Sending:
     sender = s.rows[row]
-    if s.handshake:
-        sender.syn_time = now
-        sender.deadline = now + sender.rto
-        set_time(row, sender.deadline, s.timers)
-        send(now, _new_slot(row, SYN, 0, False, t, s), row, s.there, t, u, s)
-    else:
+    if not s.handshake:
         tcp.connect(now, sender)
-        _send(now, row, t, u, s)
+        return row, DATA, 0, False
+    sender.syn_time = now
+    sender.deadline = now + sender.rto
+    set_time(row, sender.deadline, s.timers)
+    return row, SYN, 0, False
 
 
 @inlined_part
-def _send(now: float, row: int, t: Tables, u: Underway, s: DetectingSenders) -> None:
-    """Sends the segments that a flow's window has room for, and its pace time."""
-    sender = s.rows[row]
+def _send(
+    now: float, row: int, kind: int, number: int, echo: bool, t: Tables, u: Underway, s: DetectingSenders
+) -> None:
+    """Sends a packet; of ``DATA``, and after ``READY``, the segments that the window has room for, and its pace time.
+
+    What answers a packet queues on its way back, or takes the propagation delay alone.
+    """
+    sender, answers = s.rows[row], kind in (ACK, SYN_ACK)
     while True:
-        if len(s.pace_time) > 0 and s.pace_time[row] > now:
-            set_time(2 * len(s.rows) + row, s.pace_time[row], s.timers)
+        if kind == DATA:
+            if len(s.pace_time) > 0 and s.pace_time[row] > now:
+                set_time(2 * len(s.rows) + row, s.pace_time[row], s.timers)
+                break
+            number = tcp.next_segment(sender, s.segments)
+            if number == tcp.NO_SEGMENT:
+                break
+            tcp.note_segment(now, number, sender, s.segments)
+        p = _new_slot(row, kind, number, echo, t, s)
+        if answers and not s.acks_are_packets:
+            u.counts[SENT] += 1
+            t.packets.hop[p] = s.behind
+            travel(now, p, u.delays.of_flow[row], t, u)
+        else:
+            send(now, p, row, s.back if answers else s.there, t, u, s)
+        if kind not in (DATA, READY):
             break
-        q = tcp.next_segment(sender, s.segments)
-        if q == tcp.NO_SEGMENT:
-            break
-        tcp.note_segment(now, q, sender, s.segments)
-        send(now, _new_slot(row, DATA, q, False, t, s), row, s.there, t, u, s)
-        if len(s.pace_time) > 0:
-            s.pace_time[row] = now + s.size[q] / s.rate_cap[row]
+        if kind == DATA and len(s.pace_time) > 0:
+            s.pace_time[row] = now + s.size[number] / s.rate_cap[row]
+        kind = DATA
     if sender.deadline < s.timers.time[row]:
         set_time(row, sender.deadline, s.timers)
 
@@ -172,8 +186,8 @@ def _leave(now: float, port: int, p: int, t: Tables, u: Underway, s: DetectingSe
 
 
 @inlined_part
-def _take(now: float, p: int, t: Tables, u: Underway, s: DetectingSenders) -> None:
-    """Takes a packet at its host, and sends what answers it."""
+def _take(now: float, p: int, t: Tables, u: Underway, s: DetectingSenders) -> Sending:
+    """Takes a packet at its host; returns what is to be sent now."""
     row, kind, number, marked, echo = t.table.flow[p], s.kind[p], s.number[p], t.packets.marked[p], s.echo[p]
     sender = s.rows[row]
     u.counts[DELIVERED] += 1
@@ -191,53 +205,37 @@ def _take(now: float, p: int, t: Tables, u: Underway, s: DetectingSenders) -> No
         receiver = len(s.rows) + row
         if at_once:
             set_time(receiver, np.inf, s.timers)
-            _answer(now, row, ACK, tcp.told(s.transport, sender), marked, t, u, s)
-        elif s.timers.time[receiver] == np.inf:
+            return row, ACK, tcp.told(s.transport, sender), marked
+        if s.timers.time[receiver] == np.inf:
             set_time(receiver, now + s.ack_delay, s.timers)
     elif kind == ACK:
         tcp.acknowledge(now, number, echo, s.min_rto, s.transport, sender, s.segments)
-        _send(now, row, t, u, s)
+        return row, DATA, 0, False
     elif kind == SYN:
-        _answer(now, row, SYN_ACK, 0, False, t, u, s)
+        return row, SYN_ACK, 0, False
     elif kind == SYN_ACK and sender.connected == 0:
         tcp.connect(now, sender)
-        send(now, _new_slot(row, READY, 0, False, t, s), row, s.there, t, u, s)
-        _send(now, row, t, u, s)
+        return row, READY, 0, False
+    return row, NOTHING, 0, False
 
 
 @inlined_part
-def _answer(
-    now: float, row: int, kind: int, number: int, echo: bool, t: Tables, u: Underway, s: DetectingSenders
-) -> None:
-    """Sends a packet back, which queues or takes the propagation delay alone."""
-    p = _new_slot(row, kind, number, echo, t, s)
-    if s.acks_are_packets:
-        send(now, p, row, s.back, t, u, s)
-    else:
-        u.counts[SENT] += 1
-        t.packets.hop[p] = s.behind
-        travel(now, p, u.delays.of_flow[row], t, u)
-
-
-@inlined_part
-def _timer_time(t: Tables, u: Underway, s: DetectingSenders) -> float:
+def _timer_time(s: DetectingSenders) -> float:
     return next_time(s.timers)
 
 
 @inlined_part
-def _end_timer(now: float, t: Tables, u: Underway, s: DetectingSenders) -> None:
-    """Looks at the first timer: it may have been set to a later time meanwhile."""
+def _end_timer(now: float, s: DetectingSenders) -> Sending:
+    """Looks at the first timer, which may have been set to a later time meanwhile; returns what is to be sent now."""
     row = s.timers.items[0]
     if row >= 2 * len(s.rows):
         set_time(row, np.inf, s.timers)
-        _send(now, row - 2 * len(s.rows), t, u, s)
-        return
+        return row - 2 * len(s.rows), DATA, 0, False
     if row >= len(s.rows):
         set_time(row, np.inf, s.timers)
         row -= len(s.rows)
         s.rows[row].unanswered = 0
-        _answer(now, row, ACK, tcp.told(s.transport, s.rows[row]), False, t, u, s)
-        return
+        return row, ACK, tcp.told(s.transport, s.rows[row]), False
     sender = s.rows[row]
     expired = sender.deadline <= now
     if expired:
@@ -246,11 +244,9 @@ def _end_timer(now: float, t: Tables, u: Underway, s: DetectingSenders) -> None:
         else:
             tcp.expire(now, s.transport, sender, s.segments)
     set_time(row, sender.deadline, s.timers)
-    if expired:
-        if sender.connected == 0:
-            send(now, _new_slot(row, SYN, 0, False, t, s), row, s.there, t, u, s)
-        else:
-            _send(now, row, t, u, s)
+    if not expired:
+        return row, NOTHING, 0, False
+    return row, SYN if sender.connected == 0 else DATA, 0, False
 
 
 @inlined_part
@@ -274,6 +270,7 @@ def pace(row: int, rate_cap: float, s: DetectingSenders) -> None:
 
 KINDS[DetectingSenders] = {
     "begin": _begin,
+    "send_now": _send,
     "lose": _lose,
     "leave": _leave,
     "take": _take,

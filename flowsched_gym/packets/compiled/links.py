@@ -15,6 +15,12 @@ KINDS: Final[dict[type, dict[str, Any]]] = {}
 """What senders of each kind do: functions by name, found by the type of their record."""
 
 
+NOTHING: Final = -1
+"""The kind of a packet where none is to be sent."""
+Sending = tuple[int, int, int, bool]
+"""What an event leads to, so that all is sent in one place: row of a flow; kind, number and echo of a packet."""
+
+
 def of_senders(function: Any) -> Any:
     """Calls, in place of a function, the one of that name that fits the kind of its last argument: the senders."""
 
@@ -30,8 +36,14 @@ def of_senders(function: Any) -> Any:
 
 
 @of_senders
-def begin(now: float, row: int, t: Tables, u: Underway, s: Any) -> None:
-    """Lets a flow arrive."""
+def begin(now: float, row: int, s: Any) -> Sending:
+    """Lets a flow arrive; returns what is to be sent now."""
+    raise NotImplementedError
+
+
+@of_senders
+def send_now(now: float, row: int, kind: int, number: int, echo: bool, t: Tables, u: Underway, s: Any) -> None:
+    """Sends what an event has led to: see ``Sending``."""
 
 
 @of_senders
@@ -128,7 +140,12 @@ class GivenPackets(NamedTuple):
 
 
 @inlined_part
-def _arrive(now: float, p: int, t: Tables, u: Underway, s: GivenPackets) -> None:
+def _arrive(now: float, p: int, s: GivenPackets) -> Sending:
+    return p, 0, 0, False
+
+
+@inlined_part
+def _send(now: float, p: int, kind: int, number: int, echo: bool, t: Tables, u: Underway, s: GivenPackets) -> None:
     send(now, p, p, s.there, t, u, s)
 
 
@@ -143,20 +160,27 @@ def _end(now: float, p: int, t: Tables, u: Underway, s: GivenPackets) -> None:
 
 
 @inlined_part
-def _never(t: Tables, u: Underway, s: GivenPackets) -> float:
+def _take(now: float, p: int, t: Tables, u: Underway, s: GivenPackets) -> Sending:
+    t.counts[COMPLETED] += 1
+    return p, NOTHING, 0, False
+
+
+@inlined_part
+def _never(s: GivenPackets) -> float:
     return np.inf
 
 
 @inlined_part
-def _nothing(now: float, t: Tables, u: Underway, s: GivenPackets) -> None:
-    return
+def _nothing(now: float, s: GivenPackets) -> Sending:
+    return NONE, NOTHING, 0, False
 
 
 KINDS[GivenPackets] = {
     "begin": _arrive,
+    "send_now": _send,
     "lose": _end,
     "leave": _go,
-    "take": _end,
+    "take": _take,
     "timer_time": _never,
     "end_timer": _nothing,
 }

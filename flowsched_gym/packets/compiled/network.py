@@ -9,7 +9,7 @@ import numpy as np
 
 from flowsched_gym.flows.decisions import DecisionKind
 from flowsched_gym.flows.state import new_controls
-from flowsched_gym.machine_code.decorators import chosen_by_type, threaded_function
+from flowsched_gym.machine_code.decorators import chosen_by_type, pasted_rule, threaded_function
 from flowsched_gym.packets.compiled.asking import (
     Asking,
     Unasked,
@@ -31,13 +31,16 @@ from flowsched_gym.packets.compiled.changes import (
 from flowsched_gym.packets.compiled.detecting import new_detecting
 from flowsched_gym.packets.compiled.heaps import next_time
 from flowsched_gym.packets.compiled.links import (
+    NOTHING,
     GivenPackets,
+    Sending,
     begin,
     choose,
     depart,
     enter,
     is_behind,
     of_senders,
+    send_now,
 )
 from flowsched_gym.packets.compiled.state import (
     ARRIVED,
@@ -62,19 +65,21 @@ from flowsched_gym.packets.network import PacketNetwork
 
 
 @of_senders
-def take(now: float, p: int, t: Tables, u: Underway, s: Any) -> None:
-    """Takes a packet, or an acknowledgement, that has ended its travel behind its last port."""
+def take(now: float, p: int, t: Tables, u: Underway, s: Any) -> Sending:
+    """Takes a packet, or an acknowledgement, behind its last port; returns what is to be sent now."""
+    raise NotImplementedError
 
 
 @of_senders
-def timer_time(t: Tables, u: Underway, s: Any) -> float:
+def timer_time(s: Any) -> float:
     """Returns when the next timer is to be looked at, in s, or inf."""
     raise NotImplementedError
 
 
 @of_senders
-def end_timer(now: float, t: Tables, u: Underway, s: Any) -> None:
-    """Looks at the first timer, whose time has come."""
+def end_timer(now: float, s: Any) -> Sending:
+    """Looks at the first timer, whose time has come; returns what is to be sent now."""
+    raise NotImplementedError
 
 
 _ASKERS: Final[dict[type, dict[str, Any]]] = {
@@ -159,6 +164,12 @@ def new_network(network: PacketNetwork, *, num_rows: int = 0, counted: bool = Fa
 
 @threaded_function
 def run_network(network: Network, goal: int, until: float) -> None:
+    """Does what ``run`` does; for Python."""
+    run(network, goal, until)
+
+
+@pasted_rule
+def run(network: Network, goal: int, until: float) -> None:
     """Runs until so many flows are over, this time in s, an agent is asked, or rows of the trace may not suffice.
 
     At the end all happens but the choice of idle ports, so that an agent can decide before it.
@@ -171,7 +182,7 @@ def run_network(network: Network, goal: int, until: float) -> None:
     now, arrived = t.clock[0], t.counts[ARRIVED]
     while True:
         arrival = u.arrival_time[u.arrivals[arrived]] if arrived < num_flows else np.inf
-        end, timer = next_time(u.busy), timer_time(t, u, s)
+        end, timer = next_time(u.busy), timer_time(s)
         hop, which = np.inf, 0
         for index in range(len(u.delays.time)):
             if u.lists[0, index] != NONE and t.packets.time[u.lists[0, index]] < hop:
@@ -191,29 +202,34 @@ def run_network(network: Network, goal: int, until: float) -> None:
             break
         if t.rows.kept and t.rows.written[0] + t.rows.most > len(t.rows.trace):
             break
-        now = time
+        now, takes, starts = time, False, NONE
+        row, kind, number, echo = NONE, NOTHING, 0, False
         if hop <= now:
             p = u.lists[0, which]
             u.lists[0, which] = t.packets.after[p]
-            if is_behind(p, t, u):
-                take(now, p, t, u, s)
-                note_over(now, t, s, asker)
+            takes = is_behind(p, t, u)
+            if takes:
+                row, kind, number, echo = take(now, p, t, u, s)
             else:
                 enter(now, p, t, u, s)
         elif end <= now:
             depart(now, t, u, s)
         elif timer <= now:
-            end_timer(now, t, u, s)
+            row, kind, number, echo = end_timer(now, s)
         elif change <= now:
             change_links(now, arrived, t, u, s, asker, changes)
         elif arrival <= now:
             find_way(u.arrivals[arrived], s, asker, changes)
             if not waits(now, u.arrivals[arrived], asker):
-                begin(now, u.arrivals[arrived], t, u, s)
+                starts = u.arrivals[arrived]
             arrived += 1
         else:
-            row = take_start(now, t, s, asker)
-            if row != NONE:
-                begin(now, row, t, u, s)
+            starts = take_start(now, t, s, asker)
+        if starts != NONE:
+            row, kind, number, echo = begin(now, starts, s)
+        if kind != NOTHING:
+            send_now(now, row, kind, number, echo, t, u, s)
+        if takes:
+            note_over(now, t, s, asker)
     t.clock[0] = now
     t.counts[ARRIVED] = arrived

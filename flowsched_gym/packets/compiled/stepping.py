@@ -22,7 +22,7 @@ from flowsched_gym.flows.decisions import (
     reward,
     take,
 )
-from flowsched_gym.machine_code.decorators import chosen_by_type, inlined_part, threaded_function
+from flowsched_gym.machine_code.decorators import chosen_by_type, inlined_part, pasted_rule, threaded_function
 from flowsched_gym.packets.compiled.asking import (
     ACTIVE,
     ASKED,
@@ -35,7 +35,7 @@ from flowsched_gym.packets.compiled.asking import (
     next_period_time,
     show_work,
 )
-from flowsched_gym.packets.compiled.network import Network, run_network
+from flowsched_gym.packets.compiled.network import Network, run
 from flowsched_gym.packets.compiled.state import COMPLETED
 from flowsched_gym.packets.compiled.tokens import ASKING, LAST_ASKING, Tokens, give_order
 from flowsched_gym.packets.decision import PacketDecision, show_rates
@@ -171,13 +171,13 @@ def _any_time(asker: Tokens) -> float:
 _next_time = _by_asker(_any_time, next_period_time)
 
 
-@inlined_part
+@pasted_rule
 def _run(network: Network, columns: Rows, played: Played, n: int, rules: Any) -> PacketDecision:
     """Runs a network until there is something to decide, or all flows are over."""
     tables, net = network.tables, played.networks[n]
     while True:
         if not net["waits"] and tables.counts[COMPLETED] < net["num_flows"]:
-            run_network(network, net["num_flows"], _next_time(network.asker))
+            run(network, net["num_flows"], _next_time(network.asker))
             net["waits"] = _waits(tables.counts[COMPLETED], net["num_flows"], network.asker)
         decision = decision_of(network, columns, played, n)
         if not net["waits"] or asks(rules, decision):
