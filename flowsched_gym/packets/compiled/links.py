@@ -13,8 +13,6 @@ from flowsched_gym.packets.network import BEHIND, Ways
 
 KINDS: Final[dict[type, dict[str, Any]]] = {}
 """What senders of each kind do: functions by name, found by the type of their record."""
-
-
 NOTHING: Final = -1
 """The kind of a packet where none is to be sent."""
 Sending = tuple[int, int, int, bool]
