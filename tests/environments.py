@@ -3,7 +3,7 @@
 import importlib
 from typing import Any, Final
 
-from flowsched_gym.packets.presets import PRESETS
+from flowsched_gym.packets.parameters import PRESETS
 from flowsched_gym.registration import SYSTEMS
 from tests.cases import Cases
 

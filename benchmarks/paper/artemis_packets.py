@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.paper.losses import STALLED, TOKENS, ns3_mean, read_figures, root_mean_square
 from benchmarks.paper.ns3 import gather, play
-from flowsched_gym.packets.presets import PRESETS
+from flowsched_gym.packets.parameters import PRESETS
 
 SETTINGS: Final[dict[str, dict[str, Any]]] = {
     "2018": {**PRESETS["reno"], "initial_window": 2, "ack_every": 2},

@@ -5,7 +5,7 @@ from typing import Final
 
 from docs.catalogue_pages.markdown import example, table, write_page
 from flowsched_gym.topology import ROUTINGS, TOPOLOGIES, make_topology
-from flowsched_gym.topology.routing import DESCRIPTIONS
+from flowsched_gym.topology.routes import DESCRIPTIONS
 
 __all__ = ["write_networks"]
 

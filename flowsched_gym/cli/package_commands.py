@@ -23,7 +23,7 @@ from flowsched_gym.packets.schedulers import SCHEDULERS
 from flowsched_gym.players.kept import agent_of, card_text, export_card, kept_agents, load_agent
 from flowsched_gym.registration import ENVIRONMENTS, check_arguments, find_environment, load_target
 from flowsched_gym.topology import TOPOLOGIES
-from flowsched_gym.topology.routing import DESCRIPTIONS, ROUTINGS
+from flowsched_gym.topology.routes import DESCRIPTIONS, ROUTINGS
 from flowsched_gym.workload import WORKLOADS
 
 Entries = list[dict[str, str]]

@@ -123,6 +123,8 @@ def open_to_read(
         yield path
     except FileNotFoundError:
         raise error(f"{path} does not exist: {needed} is needed") from None
+    except UnicodeDecodeError as fault:
+        raise error(f"{path} is not UTF-8 text: {fault.reason}") from None
     except OSError as fault:
         raise error(f"{path} cannot be read: {fault.strerror or fault}") from None
 

@@ -26,8 +26,7 @@ from typing import (
 from flowsched_gym.core.checks import COUNT_END, check_choice, check_integer, check_number
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.units import SECONDS_PER_MICROSECOND, gbps_to_capacity
-from flowsched_gym.packets.parameters import NetworkParameters
-from flowsched_gym.packets.presets import preset_or_parameters
+from flowsched_gym.packets.parameters import NetworkParameters, preset_or_parameters
 from flowsched_gym.workload import ReadWorkload, WorkloadSource, read_workload
 from flowsched_gym.workload.source import MOST_FLOWS
 

@@ -204,22 +204,22 @@ def _by_setting(claims: Iterable[Claim]) -> list[list[Claim]]:
     return list(agents.values())
 
 
-def share_of(claims: Sequence[Claim], tier: str = HEADLINE) -> Interval | None:
-    """Returns the share of the room in a tier: the mean over settings with room of all trainings that count there."""
-    counted = _by_setting(each for each in counted_in(claims, tier) if each.shared is not None)
+def share_of(claims: Sequence[Claim]) -> Interval | None:
+    """Returns the share of the room: the mean over headline settings with room of all trainings that count there."""
+    counted = _by_setting(each for each in counted_in(claims, HEADLINE) if each.shared is not None)
     shared = [group[0].compared.shares(*(each.row.policy for each in group)) for group in counted]
     known = [each for each in shared if each is not None]
     return suite_score(known, mean_score) if known else None
 
 
-def share_line(settings: Sequence[ComparedSetting], claims: Sequence[Claim], tier: str = HEADLINE) -> str:
-    """Writes the share of the room in a tier in one line: of agents by their names, and the extremes."""
-    of_tier = [each for each in settings if tier_of(each) == tier]
-    counted = [each for each in counted_in(claims, tier) if each.shared is not None]
+def share_line(settings: Sequence[ComparedSetting], claims: Sequence[Claim]) -> str:
+    """Writes the share of the room in headline settings in one line: of agents by their names, and the extremes."""
+    of_tier = [each for each in settings if tier_of(each) == HEADLINE]
+    counted = [each for each in counted_in(claims, HEADLINE) if each.shared is not None]
     if not counted:
-        return f"Search finds no more than the best rule in the {len(of_tier)} {tier} settings, or was not measured."
+        return f"Search finds no more than the best rule in the {len(of_tier)} headline settings, or was not measured."
     kinds = Counter(each.row.policy for each in counted)
-    shares = {name: share_of([each for each in counted if each.row.policy == name], tier) for name in kinds}
+    shares = {name: share_of([each for each in counted if each.row.policy == name]) for name in kinds}
     won = ", ".join(
         f"{code_span(name)} **{format_interval(share, digits=2)}** in {kinds[name]}"
         for name, share in sorted(shares.items(), key=lambda each: -kinds[each[0]])
@@ -231,8 +231,8 @@ def share_line(settings: Sequence[ComparedSetting], claims: Sequence[Claim], tie
     told = {each.compared.setting.name for each in counted if (room := room_of(each.compared)) and room[0].apart}
     more = f" In {len(told)} of them search sees more than agents do." if told else ""
     return (
-        f"In {len(names)} of {len(of_tier)} {tier} settings, search is at least {100 * LEAST_ROOM:g} % better than the "
-        f"best rule. Agents win of that room (0: rule, 1: search): {won}; from {least} to {most}.{more}"
+        f"In {len(names)} of {len(of_tier)} headline settings, search is at least {100 * LEAST_ROOM:g} % better than "
+        f"the best rule. Agents win of that room (0: rule, 1: search): {won}; from {least} to {most}.{more}"
     )
 
 

@@ -22,7 +22,7 @@ from flowsched_gym.topology.own import (
     read_network,
     write_network,
 )
-from flowsched_gym.topology.routing import DEFAULT_FLOWLET_GAP, ROUTINGS, Routing, RoutingKind, make_routing
+from flowsched_gym.topology.routes import DEFAULT_FLOWLET_GAP, ROUTINGS, Routing, RoutingKind, make_routing
 from flowsched_gym.topology.to_htsim import write_htsim_network
 from flowsched_gym.topology.topology import DEFAULT_CAPACITY, Topology, crossing_shares
 

@@ -77,9 +77,7 @@ def read_graphml(path: Path) -> Graph:
     graphs = len(root.findall("{*}graph"))
     if graphs > 1:
         raise ConfigError(f"{path} has {graphs} graphs: it must have one")
-    ids = (str(node.get("id")) for node in root.iterfind(".//{*}node"))
-    edges = root.iterfind(".//{*}edge")
-    _check_nodes(ids, ((str(each.get("source")), str(each.get("target"))) for each in edges), str(path))
+    _check_nodes(root.iterfind(".//{*}node"), root.iterfind(".//{*}edge"), str(path))
     return graph
 
 
@@ -99,8 +97,7 @@ def read_node_link(content: Mapping[str, Any], where: str) -> Graph:
     except Exception as error:  # noqa: BLE001 - KeyError, TypeError, NetworkXError and more
         what = str(error) or type(error).__name__
         raise ConfigError(f"{where}: this is no mapping of networkx.node_link_data: {what}") from None
-    ids = (str(each.get("id", number)) for number, each in enumerate(content["nodes"]))
-    _check_nodes(ids, ((str(each["source"]), str(each["target"])) for each in content[edges]), where)
+    _check_nodes(content["nodes"], content[edges], where)
     return graph
 
 
@@ -122,25 +119,24 @@ def mapping_of(graph: Graph, where: str, told: list[str], *, beside: bool = Fals
         given = data.get("host", graph.graph.get("node_default", {}).get("host"))
         if beside and given is not None:
             raise ConfigError(f"{where}, node {node} has the attribute host: hosts beside nodes are for graphs without")
-        if str(given or False).lower() not in TRUTHS:
+        if (text := str(given or False).lower()) not in TRUTHS:
             raise ConfigError(f"{where}, node {node}: host is {shown(given)}: it must be true or false")
-        if TRUTHS[str(given or False).lower()]:
-            hosts.append(names[node])
+        hosts += [names[node]] * TRUTHS[text]
     if not hosts and not beside:
         raise ConfigError(
             f"{where}: no node is a host: the boolean attribute host must be true of those that send; or add one "
             "beside each node: read_network(FILE, hosts='beside'), flowsched import-network FILE --hosts beside"
         )
     links: list[dict[str, Any]] = []
-    guessed, loops = dict[str, None](), 0
+    guessed = dict[str, None]()
     for source, target, data in edges:
-        if source == target:
-            loops += 1
-            continue
-        at = f"{where}, edge from {source} to {target}"
-        values = _values(data, (nodes[source], nodes[target]), usual, at, guessed)
-        links.append({"ends": [names[source], names[target]], **values})
-    told += [*([f"ignored: {loops} edge{'s' * (loops > 1)} from a node to itself"] * (loops > 0)), *guessed]
+        if source != target:
+            at = f"{where}, edge from {source} to {target}"
+            values = _values(data, (nodes[source], nodes[target]), usual, at, guessed)
+            links.append({"ends": [names[source], names[target]], **values})
+    if loops := len(edges) - len(links):
+        told.append(f"ignored: {loops} edge{'s' * (loops > 1)} from a node to itself")
+    told += guessed
     directed = graph.is_directed() and not undirected
     if graph.is_directed() and undirected:
         links = _cables(links, where)
@@ -156,16 +152,16 @@ def mapping_of(graph: Graph, where: str, told: list[str], *, beside: bool = Fals
     return {**named, "hosts": hosts, "links": links, "directed": directed, **usual}
 
 
-def _check_nodes(ids: Iterable[str], edges: Iterable[tuple[str, str]], where: str) -> None:
+def _check_nodes(nodes: Iterable[Any], edges: Iterable[Any], where: str) -> None:
     """Refuses nodes of one id, which networkx would merge, and edges to none, for which it would make one."""
-    count = Counter(ids)
+    count = Counter(str(node.get("id", number)) for number, node in enumerate(nodes))
     for node, times in count.items():
         if times > 1:
             raise ConfigError(f"{where}: node {node} is listed {times} times: each must have an id of its own")
-    for source, target in edges:
-        for end in (source, target):
+    for edge in edges:
+        for end in (ends := [str(edge.get(name)) for name in ("source", "target")]):
             if end not in count:
-                raise ConfigError(f"{where}: an edge joins {source} and {target}: there is no node {end}")
+                raise ConfigError(f"{where}: an edge joins {' and '.join(ends)}: there is no node {end}")
 
 
 def _networkx(purpose: str) -> Any:

@@ -40,10 +40,7 @@ def read_hpcc_network(path: Path, told: list[str]) -> dict[str, object]:
     Raises:
         ConfigError: Something in the file is not allowed; the message names the line, the value and what is allowed.
     """
-    try:
-        lines = enumerate(path.read_text(encoding="utf-8-sig").splitlines(), start=1)
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} is not UTF-8 text: {error.reason}") from None
+    lines = enumerate(path.read_text(encoding="utf-8-sig").splitlines(), start=1)
     filled = ((f"{path}, line {number}", line.split()) for number, line in lines if line.strip())
     at, words = next(filled, (str(path), []))
     if len(words) not in COUNTS:

@@ -19,14 +19,15 @@ from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS, NANOSECONDS_PER_
 from flowsched_gym.topology.shortest import MOST_HOSTS
 
 HEAD: Final = ("Nodes", "Tiers", "Podsize")
-SPEED: Final = "Downlink_speed_Gbps"
-OF_TIER: Final = (SPEED, "Downlink_Latency_ns", "Radix_Down", "Radix_Up")
+SPEED, LATENCY = "Downlink_speed_Gbps", "Downlink_Latency_ns"
+OF_TIER: Final = (SPEED, LATENCY, "Radix_Down", "Radix_Up")
 OPTIONAL: Final = {"Oversubscribed": 0, "Bundle": 1, "Switch_Latency_ns": 0}
 IGNORED: Final = ("Queue_Up", "Queue_Down")
 READ: Final = (*HEAD, *OF_TIER, *OPTIONAL)
 KNOWN: Final = {name.lower(): name for name in (*READ, *IGNORED)}
 COUNT: Final = re.compile(r"\d{1,9}", re.ASCII)
 TIERS: Final = (2, 3)
+ABOVE: Final = -1  # the lines above the first tier
 MOST_LINKS: Final = 1_000_000
 
 Tier = dict[str, int]
@@ -38,59 +39,39 @@ def read_htsim_network(path: Path, told: list[str]) -> dict[str, object]:
     Raises:
         ConfigError: Something in the file is not allowed, or the numbers of a tier do not fit those of another.
     """
-    head, tiers = _parsed(path, told)
-    for name in HEAD:
-        if not head.get(name):
-            raise ConfigError(f"{path} has no {name}, or 0: a .topo file of htsim must have {', '.join(HEAD)}")
-    nodes, count, pod = (head[name] for name in HEAD)
-    if count not in TIERS:
-        raise ConfigError(f"{path}: Tiers is {count}: it must be 2 or 3")
-    for index in range(count):
-        for name in OF_TIER[: 4 - (index == count - 1)]:
-            if not tiers.get(index, {}).get(name):
-                raise ConfigError(f"{path}: tier {index} has no {name}, or 0: it must be > 0")
-        tiers[index] = {**OPTIONAL, **tiers[index]}
-    _check(path, nodes, pod, [tiers[index] for index in range(count)])
-    lower, upper = tiers[0], tiers[1]
+    (nodes, count, pod), tiers = _parsed(path, told)
+    _check(path, nodes, pod, tiers)
+    lower, upper = tiers[:2]
     num_links = nodes + nodes // lower["Radix_Down"] * lower["Radix_Up"] * (1 + upper.get("Radix_Up", 0))
     if nodes > MOST_HOSTS or num_links > MOST_LINKS:
-        raise ConfigError(
-            f"{path}: Nodes is {nodes}, {num_links} links: at most {MOST_HOSTS} and {MOST_LINKS} are allowed"
-        )
+        allowed = f"at most {MOST_HOSTS} and {MOST_LINKS} are allowed"
+        raise ConfigError(f"{path}: Nodes is {nodes}, {num_links} links: {allowed}")
     tors, uppers = pod // lower["Radix_Down"], lower["Radix_Up"] // upper["Bundle"]
     joined = [(0, f"{host}", f"LS{host // lower['Radix_Down']}") for host in range(nodes)]
     for switch in range(nodes // lower["Radix_Down"]):
         for other in range(uppers):
             joined += [(1, f"LS{switch}", f"US{switch // tors * uppers + other}")] * upper["Bundle"]
-    if count == TIERS[1]:
-        for switch in range(nodes // pod * uppers):
-            for step in range(upper["Radix_Up"] // tiers[2]["Bundle"]):
-                joined += [(2, f"US{switch}", f"CS{switch % uppers + uppers * step}")] * tiers[2]["Bundle"]
-    links = []
-    for tier, first, second in joined:
-        # A path crosses each switch from one link to another: half of its latency belongs to each.
-        halves = tiers[tier]["Switch_Latency_ns"] + (tiers[tier - 1]["Switch_Latency_ns"] if tier else 0)
-        delay = (tiers[tier]["Downlink_Latency_ns"] + halves / 2) / NANOSECONDS_PER_SECOND
-        links.append(
-            {"ends": [first, second], "capacity": tiers[tier][SPEED] * BYTES_PER_SECOND_PER_GBPS, "delay": delay}
-        )
-    if any(tier["Switch_Latency_ns"] for tier in tiers.values()):
+    for switch in range(nodes // pod * uppers if count == TIERS[1] else 0):
+        for step in range(upper["Radix_Up"] // tiers[2]["Bundle"]):
+            joined += [(2, f"US{switch}", f"CS{switch % uppers + uppers * step}")] * tiers[2]["Bundle"]
+    capacity = [tier[SPEED] * BYTES_PER_SECOND_PER_GBPS for tier in tiers]
+    # A path crosses each switch from one link to another: half of its latency belongs to each.
+    halves = [0.0, *(tier["Switch_Latency_ns"] / 2 for tier in tiers)]
+    if any(halves):
         told.append(
             "guessed: half of a switch's latency is delay of each link beside it, so that those of paths are whole"
         )
+    latency = [tier[LATENCY] + below + above for tier, (below, above) in zip(tiers, pairwise(halves), strict=True)]
+    delay = [nanoseconds / NANOSECONDS_PER_SECOND for nanoseconds in latency]
+    links = [{"ends": [*ends], "capacity": capacity[tier], "delay": delay[tier]} for tier, *ends in joined]
     return {"hosts": [str(host) for host in range(nodes)], "links": links}
 
 
-def _parsed(path: Path, told: list[str]) -> tuple[Tier, dict[int, Tier]]:
-    """Reads the numbers of the head and of each tier by their names."""
-    head: Tier = {}
-    tiers: dict[int, Tier] = {}
-    here, ignored = head, dict[str, None]()
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} is not UTF-8 text: {error.reason}") from None
-    for number, line in enumerate(lines, start=1):
+def _parsed(path: Path, told: list[str]) -> tuple[list[int], list[Tier]]:
+    """Reads the numbers of the head and of each tier by their names, and refuses a file that lacks one."""
+    parts: dict[int, Tier] = {ABOVE: {}}
+    here, ignored = ABOVE, dict[str, None]()
+    for number, line in enumerate(path.read_text(encoding="utf-8-sig").splitlines(), start=1):
         words, at = line.partition("#")[0].split(), f"{path}, line {number}"
         if not words:
             continue
@@ -99,36 +80,43 @@ def _parsed(path: Path, told: list[str]) -> tuple[Tier, dict[int, Tier]]:
             raise ConfigError(f"{at} is {shown(line.strip())}: it must be a name and a whole number")
         value = int(words[1])
         if name.lower() == "tier":
-            if value not in range(TIERS[1]) or value in tiers:
+            if value not in range(TIERS[1]) or value in parts:
                 raise ConfigError(f"{at}: Tier is {value}: it must be 0, 1 or 2, each once")
-            here = tiers[value] = {}
-        elif name in here:
+            here, parts[value] = value, {}
+        elif name in parts[here]:
             raise ConfigError(f"{at}: {name} is given twice")
-        elif (name in HEAD) != (here is head):
-            raise ConfigError(
-                f"{at}: {name}: before the first Tier there must be {', '.join(HEAD)} alone, and not behind"
-            )
+        elif (name in HEAD) != (here == ABOVE):
+            allowed = f"before the first Tier there must be {', '.join(HEAD)} alone, and not behind"
+            raise ConfigError(f"{at}: {name}: {allowed}")
         elif name in IGNORED or name not in KNOWN.values():
             ignored[name] = None
-        here[name] = value
+        parts[here][name] = value
     if ignored:
         told.append(f"ignored: {', '.join(ignored)} (read are {', '.join(READ)})")
+    head = [parts[ABOVE].get(name, 0) for name in HEAD]
+    for name, value in zip(HEAD, head, strict=True):
+        if not value:
+            raise ConfigError(f"{path} has no {name}, or 0: a .topo file of htsim must have {', '.join(HEAD)}")
+    if head[1] not in TIERS:
+        raise ConfigError(f"{path}: Tiers is {head[1]}: it must be 2 or 3")
+    tiers = [{**OPTIONAL, **parts.get(index, {})} for index in range(head[1])]
+    for index, tier in enumerate(tiers):
+        for name in OF_TIER[: 4 - (tier is tiers[-1])]:
+            if not tier.get(name):
+                raise ConfigError(f"{path}: tier {index} has no {name}, or 0: it must be > 0")
     return head, tiers
 
 
 def _check(path: Path, nodes: int, pod: int, tiers: list[Tier]) -> None:
     """Refuses numbers that do not fit: they must be multiples of others, or equal."""
-    lower, upper, core = tiers[0], tiers[1], tiers[2:]
-    multiples = {"Nodes": (nodes, pod), "Podsize": (pod, lower["Radix_Down"])}
-    multiples["Radix_Up of tier 0"] = lower["Radix_Up"], upper["Bundle"]
-    equal: dict[str, tuple[int, float]] = {"Bundle of tier 0": (lower["Bundle"], 1)}
-    equal["Radix_Down of tier 1"] = upper["Radix_Down"], pod // lower["Radix_Down"] * upper["Bundle"]
-    if core:
-        multiples["Radix_Up of tier 1"] = upper["Radix_Up"], core[0]["Bundle"]
-        equal["Radix_Down of tier 2"] = core[0]["Radix_Down"], nodes // pod * core[0]["Bundle"]
-    else:
+    multiples = {"Nodes": (nodes, pod), "Podsize": (pod, tiers[0]["Radix_Down"])}
+    equal: dict[str, tuple[int, float]] = {"Bundle of tier 0": (tiers[0]["Bundle"], 1)}
+    if len(tiers) < TIERS[1]:
         equal["Podsize, with two tiers,"] = pod, nodes
+    below = pod // tiers[0]["Radix_Down"], nodes // pod
     for index, (tier, above) in enumerate(pairwise(tiers)):
+        multiples[f"Radix_Up of tier {index}"] = tier["Radix_Up"], above["Bundle"]
+        equal[f"Radix_Down of tier {index + 1}"] = above["Radix_Down"], below[index] * above["Bundle"]
         down, up = (tier[name] * at[SPEED] for name, at in (("Radix_Down", tier), ("Radix_Up", above)))
         if given := tier["Oversubscribed"]:
             equal[f"Oversubscribed of tier {index}"] = given, down // up if down % up == 0 else down / up

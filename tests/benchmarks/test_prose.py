@@ -1,4 +1,4 @@
-"""Holds figures in sentences of the README, and of the page on packets, to the results that they come from."""
+"""Holds figures in sentences of the README and of pages, and the page on trainings, to what they come from."""
 
 import re
 from collections.abc import Iterator
@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import papers_tier
+from benchmarks import papers_tier, training_studies
 from benchmarks.packets.from_fluid import PAPERS, SETTINGS
 from benchmarks.packets.page import FROM_FLUID
-from benchmarks.registry_tables import ROOT
+from benchmarks.registry_tables import ROOT, with_part
 from flowsched_gym.core.files import read_json
 from flowsched_gym.evaluation import paired_difference
 from flowsched_gym.flows.metrics import merit
 
 README, PACKETS = "README.md", "benchmarks/packets/README.md"
+STUDIES, TRAINING = "docs/training-studies.md", "docs/training.md"
 WORDS = {
     **dict(enumerate(("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"))),
     16: "sixteen",
@@ -24,6 +25,13 @@ WORDS = {
     30: "thirty",
 }
 TUNED = "paced-in-time"
+EVOLVED = ("cmaes", "static")
+METRICS = {
+    **{"deadlines met, %": "deadline_hit_ratio", "p99 slowdown": "p99_slowdown", "mean slowdown": "mean_slowdown"},
+    **{"mean TCT, ms": "mean_tct", "mean FCT, ms": "mean_fct"},
+}
+NO_FIGURE = re.compile(r"`[^`]*`|\]\([^)]*\)|\b[A-Z]+ \d{4}\b|\b[A-Za-z]\d+")
+"""Code, addresses, conferences and names: what has digits that are no figures."""
 
 
 def in_words(count: int) -> str:
@@ -105,11 +113,63 @@ def of_packets() -> Iterator[tuple[str, str]]:
     yield PACKETS, f"{told} our packets"
 
 
+def of_trainings() -> Iterator[tuple[str, str]]:
+    """Yields what the pages on training say of trainings, and of PPO beside evolution on the leaderboard."""
+    yield STUDIES, f"the same {training_studies.EPISODES} episodes, from seed {training_studies.FIRST_SEED:,} on"
+    rows = {row.command: row for row in training_studies.read_rows()}
+    plain = " policy.standardise=false"
+    for name in ("merp_route", "tafe_tasks"):
+        assert each_less(rows[f"experiment={name}"], rows[f"experiment={name}{plain}"])
+    plain = f"experiment=fast{plain} algorithm.learning_rate=2e-3"
+    for less, more in ((plain, "experiment=fast"), (f"{plain} start=feasible-first", "experiment=fast")):
+        assert each_less(rows[less], rows[more])
+    assert each_less(rows["experiment=fast start=feasible-first"], rows["experiment=fast"])
+    assert each_less(rows[plain], rows[f"{plain} start=feasible-first"])
+    yield STUDIES, "with each seed, on Artemis, MERPRoute and TAFETasks"
+    ahead = [row for row in rows.values() if "ratio" in row.metric and min(row.values) > float(row.by_rule)]
+    (evolved,) = ahead
+    yield STUDIES, "**CMA-ES** (`algorithm=cmaes`), the only one ahead of the rule on Artemis with each seed"
+    leads = [value - float(evolved.by_rule) for value in evolved.values]
+    told = f"its rules meet {min(leads):.1f} to {max(leads):.1f} points more deadlines than `{evolved.rule}`"
+    decisions = f"{int(evolved.decisions) // 10**6} million decisions"
+    yield TRAINING, f"{decisions} in about {float(evolved.cpu_s):.0f} CPU-seconds"
+    yield TRAINING, f"With training seeds 0 to {len(leads) - 1}, {told}"
+    cells = [line.split(" | ") for line in (ROOT / "benchmarks/README.md").read_text(encoding="utf-8").splitlines()]
+    means = {
+        (row[0], row[2].partition(" ")[0]): merit(METRICS[metric], float(value))
+        for row in cells
+        if len(row) > 5 and (metric := row[4].partition(": ")[0]) in METRICS and (value := row[4].partition(": ")[2])
+    }
+    beside = [
+        (means[name, "ppo"], means[name, other])
+        for name, agent in means
+        if agent == "ppo"
+        for other in EVOLVED
+        if (name, other) in means
+    ]
+    assert len(beside) > 3
+    assert all(ppo <= other for ppo, other in beside)
+    yield STUDIES, "it is ahead of evolution in no setting"
+
+
+def each_less(less: training_studies.Row, more: training_studies.Row) -> bool:
+    return all(one < other for one, other in zip(less.values, more.values, strict=True))
+
+
 def flat(page: str) -> str:
     return re.sub(r"\s+", " ", (ROOT / page).read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("statements", [of_papers, of_packets])
+@pytest.mark.parametrize("statements", [of_papers, of_packets, of_trainings])
 def test_figures_in_sentences_are_those_of_the_results(statements: Any) -> None:
     for page, sentence in statements():
         assert sentence in flat(page), f"{page}: {sentence}"
+
+
+def test_the_page_on_trainings_is_its_data_and_has_no_figure_of_which_no_test_knows() -> None:
+    page = training_studies.PAGE.read_text(encoding="utf-8")
+    assert page == training_studies.page(), "stale: python -m benchmarks.training_studies"
+    prose = re.sub(r"\s+", " ", with_part(page, training_studies.PART, ""))
+    for name, sentence in of_trainings():
+        prose = prose.replace(sentence, "") if name == STUDIES else prose
+    assert re.findall(r"\d[\d,.]*", NO_FIGURE.sub("", prose)) == []

@@ -11,8 +11,7 @@ from flowsched_gym.fluid import Controls, FlowState, new_controls, new_flow_stat
 from flowsched_gym.fluid.rules.routing.choose_path import choose_path, review_paths
 from flowsched_gym.topology import fat_tree
 from flowsched_gym.topology.network import Network
-from flowsched_gym.topology.routes import NetworkState, Routes, new_chooser, new_routes
-from flowsched_gym.topology.routing import RoutingKind
+from flowsched_gym.topology.routes import NetworkState, Routes, RoutingKind, new_chooser, new_routes
 
 GAP = 1.0
 """Pause in s after which flows choose anew, unless said."""

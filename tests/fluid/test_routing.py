@@ -17,7 +17,7 @@ from flowsched_gym.fluid.rules.routing.memr import (
     pick_whole_path,
 )
 from flowsched_gym.topology.network import Network
-from flowsched_gym.topology.routing import RoutingKind
+from flowsched_gym.topology.routes import RoutingKind
 from tests.exact import TOLERANCE, cases_of
 from tests.fluid.crossroads import Flow, crossroads, random_crossroads
 from tests.processes import run_python
@@ -116,7 +116,7 @@ def test_links_that_all_paths_share_do_not_drown_what_tells_them_apart(kind: Rou
 
 PROGRAM: Final = """
 import json
-from flowsched_gym.topology.routing import RoutingKind
+from flowsched_gym.topology.routes import RoutingKind
 from tests.fluid.crossroads import random_crossroads
 found = []
 for seed in range(4):

@@ -13,7 +13,7 @@ import flowsched_gym
 from flowsched_gym.core.errors import ConfigError, WorkloadError
 from flowsched_gym.flows.metrics import task_completion_times
 from flowsched_gym.flows.precedence import Precedence
-from flowsched_gym.packets.presets import PRESETS
+from flowsched_gym.packets.parameters import PRESETS
 from flowsched_gym.systems.auto.thresholds.config import SCALE
 from flowsched_gym.workload import Workload
 from tests.cases import few_of

@@ -221,7 +221,6 @@ class Scene:
         *,
         title: str = "Just finished",
         note: str | None = None,
-        height: int = 0,
         rows: IntArray | None = None,
         with_ids: bool = True,
     ) -> Table:
@@ -239,7 +238,7 @@ class Scene:
         if note is None and len(rows) and with_ids and not self.has_deadlines:
             note = f"mean {self.results(rows)[1]}, largest x {ratio_text(float(self.records.slowdown[rows].max()))}"
         shown = Rows(rows[::-1], self._outcome)
-        return Table(title=title, note=note or "", height=height, columns=columns, rows=shown, text_rows=6)
+        return Table(title=title, note=note or "", columns=columns, rows=shown, text_rows=6)
 
     def _outcome(self, number: int, row: int) -> Row:
         records = self.records

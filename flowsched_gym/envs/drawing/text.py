@@ -43,13 +43,13 @@ def text_bar(share: float, width: int = BAR) -> str:
     return f"[{'#' * filled}{'.' * (width - filled)}]"
 
 
-def aligned(rows: Sequence[Sequence[str]], alignment: str, *, indent: str = "  ") -> list[str]:
+def aligned(rows: Sequence[Sequence[str]], alignment: str) -> list[str]:
     """Writes a table as lines of text; ``alignment`` has a letter, ``l`` or ``r``, for each column."""
     columns = []
     for cells, side in zip(zip(*rows, strict=True), alignment, strict=False):
         if width := max(map(len, cells)):
             columns.append([cell.rjust(width) if side == "r" else cell.ljust(width) for cell in cells])
-    return [(indent + "  ".join(cells)).rstrip() for cells in zip(*columns, strict=True)]
+    return [f"  {'  '.join(cells)}".rstrip() for cells in zip(*columns, strict=True)]
 
 
 def _cell(cell: panels.Cell) -> str:

@@ -25,8 +25,8 @@ from flowsched_gym.packets.parameters import (
     MessageRule,
     NetworkParameters,
     PacketTransport,
+    preset_or_parameters,
 )
-from flowsched_gym.packets.presets import preset_or_parameters
 from flowsched_gym.packets.schedulers import PacketSetup, make_scheduler
 from flowsched_gym.packets.schedulers.parameters import Disorder
 from flowsched_gym.packets.schedulers.qcluster import Goal
