@@ -6,7 +6,7 @@ VENV ?= .venv
 RLLIB ?= .venv-rllib
 WORKERS ?= 2
 ORDER ?= $(shell date +%s)
-PARTS ?= 1 2 3 4 5 6 7 8
+PARTS ?= 1 2 3 4 5 6
 PYTHON ?=
 PIP_OPTIONS ?=
 

@@ -51,7 +51,7 @@ ARTEMIS, ROUTE, LONG_FLOWS = (
 NEXT_STEP, SAME_STEP, DISABLED = AutoresetMode
 
 
-@each_combination(NATIVE, discipline=("merp",), transport=("ideal", "tcp", "fixed"))
+@each_combination(NATIVE, discipline=("merp",), transport=("ideal", "tcp", "fixed"), goal=("las", "fq", "sjf"))
 def test_a_native_vector_gives_what_single_environments_give(spec: EnvironmentSpec, arguments: dict[str, Any]) -> None:
     whole = Pair(spec, **(SHORT[spec.id] | arguments))
     whole.reset(seed=40)

@@ -92,6 +92,7 @@ def test_the_results_of_auto_are_those_of_todays_model(name, part):
             assert found[scheme][metric][0] == pytest.approx(values[0], rel=1e-5), (scheme, metric)
 
 
+@pytest.mark.exhaustive
 def test_the_phases_of_auto_are_those_of_todays_model():
     study = auto.changing(2.0, auto.FLOWS)
     committed = results_of_auto()["studies"]["figures 9 to 12"]["changing every 2 s"][auto.TOLD]

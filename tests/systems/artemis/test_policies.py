@@ -129,6 +129,7 @@ def test_rules_wait_postpone_and_skip_as_they_say(policy: str, defer: str, actio
     assert all(before.info["action_mask"][after.action] for before, after in itertools.pairwise(steps))
 
 
+@pytest.mark.exhaustive
 def test_fewer_flows_at_once_meet_far_more_deadlines_where_a_buffer_overflows() -> None:
     kwargs = {"workload": "artemis-thesis", "k": 10, "f": 5, "transport": "tcp-lossy-2018a"}
     kwargs |= {"bursts": 20, "defer": "wait"}
