@@ -100,7 +100,7 @@ def write_picture(path: Path) -> None:
     """Writes the richest moment of an episode."""
     picture, *_ = max(play(PICTURE), key=lambda moment: richness(*moment[1:]))
     temporary = path.with_suffix(".tmp")
-    picture.save(temporary, format="PNG", optimize=True)
+    in_few_colours(np.asarray(picture)).save(temporary, format="PNG", optimize=True)
     os.replace(temporary, path)
 
 

@@ -15,9 +15,9 @@ import gymnasium
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.pictures import save
 from benchmarks.speed.page import benchmark_options, described, machine_of, publish
 from benchmarks.speed.run import ARTEMIS, Case, rates_of, resident_megabytes, say
-from flowsched_gym.core.files import replace_when_written
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE
 from flowsched_gym.evaluation.figures import CURVES
 
@@ -204,8 +204,7 @@ def draw(figures: Mapping[str, Any], path: Path) -> None:
     for axes in (left, *others):
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(alpha=0.25)
-    with replace_when_written(path) as temporary:
-        figure.savefig(temporary, dpi=130)
+    save(figure, path, dpi=130)
 
 
 def soak(decisions: int) -> str:
