@@ -37,10 +37,10 @@ PICTURE: Final = {"bursts": 60, "k": 3, "f": 10}
 """The episode that the picture is taken from."""
 ANIMATION: Final = {"bursts": 10, "k": 3, "f": 6}
 """The episode that is animated."""
-SKIPPED: Final = 42
+SKIPPED: Final = 62
 """Decisions before it begins: its first frame, all that is seen where pictures do not move, has something to show."""
 ANIMATION_SIZE: Final = (750, 450)
-FRAME_MS: Final = 130
+FRAME_MS: Final = 150
 """How long the animation shows each decision."""
 REST_MS: Final = 2500
 """How long it shows the end."""

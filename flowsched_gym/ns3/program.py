@@ -16,7 +16,7 @@ from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.core.errors import ConfigError, MissingDependencyError, SimulationError
 from flowsched_gym.machine_code.messages import HINT, ONCE, tell
 from flowsched_gym.topology import Topology
-from flowsched_gym.topology.ends import UNUSED, ends_of_links
+from flowsched_gym.topology.ends import UNUSED, ends_of_links, there_and_back
 
 SOURCE: Final = Path(__file__).with_name("network.cc")
 MODULES: Final = ("internet", "point-to-point", "traffic-control", "bridge", "network", "stats", "core")
@@ -147,18 +147,13 @@ class Cables:
     def __init__(self, topology: Topology) -> None:
         self._topology = topology
         tail, head = ends_of_links(topology)
-        waiting: dict[tuple[int, int], list[int]] = {}
-        self._pairs: list[tuple[int, int]] = []
-        for link in np.flatnonzero(tail != UNUSED).tolist():
-            ends = int(tail[link]), int(head[link])
-            if others := waiting.get(ends[::-1]):
-                self._pairs.append((others.pop(0), link))
-            else:
-                waiting.setdefault(ends, []).append(link)
+        used = np.flatnonzero(tail != UNUSED).tolist()
+        pairs, alone = there_and_back((tail[link], head[link]) for link in used)
+        self._pairs = [(used[there], used[back]) for there, back in pairs]
         name, names = topology.name, topology.link_names
-        if alone := [link for links in waiting.values() for link in links]:
+        if alone:
             raise ConfigError(
-                f"topology {name} has the link {names[alone[0]]!r} with none back: in ns-3, cables have both"
+                f"topology {name} has the link {names[used[alone[0]]]!r} with none back: in ns-3, cables have both"
             )
         for there, back in self._pairs:
             if topology.delay[there] != topology.delay[back]:

@@ -1,6 +1,7 @@
 """The nodes that links join, which a topology does not name: a link ends where the next one of a path begins."""
 
 from collections import defaultdict
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any, Final
 
@@ -63,3 +64,17 @@ def ends_of_links(topology: Topology) -> tuple[IntArray, IntArray]:
         for way, place in enumerate((begin + link, end + link)):
             ends[way, link] = number.setdefault(root(place), len(number))
     return ends[0], ends[1]
+
+
+def there_and_back(ends: Iterable[tuple[Any, Any]]) -> tuple[list[tuple[int, int]], list[int]]:
+    """Pairs links, each given by what it leads from and to, with the first free ones before them that lead back.
+
+    Returns the pairs of their numbers, and the numbers of links that are left alone, in ascending order.
+    """
+    pairs, waiting = [], defaultdict[tuple[Any, Any], list[int]](list)
+    for link, (begin, end) in enumerate(ends):
+        if back := waiting[end, begin]:
+            pairs.append((back.pop(0), link))
+        else:
+            waiting[begin, end].append(link)
+    return pairs, sorted(link for links in waiting.values() for link in links)

@@ -22,6 +22,7 @@ from flowsched_gym.core.units import (
     SECONDS_PER_MICROSECOND,
     SECONDS_PER_MILLISECOND,
 )
+from flowsched_gym.topology.ends import there_and_back
 
 EXTRA: Final = "networks"
 CAPACITY_KEYS: Final = {"capacity": 1.0, "capacity_gbps": BYTES_PER_SECOND_PER_GBPS}
@@ -224,20 +225,12 @@ def _delay(ends: tuple[Mapping[str, Any], ...], where: str) -> float:
 
 def _cables(links: list[dict[str, Any]], where: str) -> list[dict[str, Any]]:
     """Makes one cable of each link and one back, which must have the same values."""
-    waiting: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    cables = []
-    for link in links:
-        first, second = link["ends"]
-        if back := waiting.get((second, first)):
-            one = back.pop(0)
-            if {**one, "ends": ()} != {**link, "ends": ()}:
-                raise ConfigError(
-                    f"{where}: the edges between {first} and {second} have other values one way: no cable"
-                )
-        else:
-            waiting.setdefault((first, second), []).append(link)
-            cables.append(link)
-    return cables
+    pairs, alone = there_and_back(link["ends"] for link in links)
+    for there, back in pairs:
+        if {**links[there], "ends": ()} != {**links[back], "ends": ()}:
+            first, second = links[back]["ends"]
+            raise ConfigError(f"{where}: the edges between {first} and {second} have other values one way: no cable")
+    return [links[number] for number in sorted([*alone, *(there for there, _ in pairs)])]
 
 
 def _access_links(

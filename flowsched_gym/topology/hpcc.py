@@ -17,7 +17,7 @@ import numpy as np
 from flowsched_gym.core.errors import ConfigError, FlowSchedWarning, shown
 from flowsched_gym.core.files import replace_when_written
 from flowsched_gym.core.units import BITS_PER_BYTE
-from flowsched_gym.topology.ends import UNUSED, ends_of_links
+from flowsched_gym.topology.ends import UNUSED, ends_of_links, there_and_back
 from flowsched_gym.topology.topology import Topology
 
 PREFIXES: Final = {"": 0, "K": 3, "k": 3, "M": 6, "G": 9, "T": 12}
@@ -105,23 +105,17 @@ def write_hpcc_network(topology: Topology, path: str | PathLike[str]) -> None:
         raise ConfigError(f"topology {topology.name} has no hosts of its own: one with hosts and switches is needed")
     begins, ends = ends_of_links(topology)
     used, coarse = np.flatnonzero(begins != UNUSED).tolist(), False
-    waiting: dict[tuple[int, ...], list[int]] = {}
-    cables = []
-    for link in used:
-        begin, end = int(begins[link]), int(ends[link])
-        values = topology.capacity[link], topology.delay[link]
-        if back := waiting.get((end, begin, *values)):
-            cables.append((back.pop(0), link))
-        else:
-            waiting.setdefault((begin, end, *values), []).append(link)
-    for alone in waiting.values():
-        if alone:
-            name = topology.link_names[alone[0]]
-            raise ConfigError(
-                f"topology {topology.name}: link {name} has no link back with its capacity and delay: each must have"
-            )
+    values = [(topology.capacity[link], topology.delay[link]) for link in used]
+    pairs, alone = there_and_back(
+        ((begins[link], value), (ends[link], value)) for link, value in zip(used, values, strict=True)
+    )
+    if alone:
+        name = topology.link_names[used[alone[0]]]
+        raise ConfigError(
+            f"topology {topology.name}: link {name} has no link back with its capacity and delay: each must have"
+        )
     lines = []
-    for link, _ in sorted(cables):
+    for link in sorted(used[there] for there, _ in pairs):
         bits = Decimal(repr(float(topology.capacity[link]))) * BITS_PER_BYTE
         nanoseconds = Decimal(repr(float(topology.delay[link]))).scaleb(9)
         coarse |= bits != bits.to_integral_value() or nanoseconds != nanoseconds.to_integral_value()
