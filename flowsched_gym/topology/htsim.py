@@ -22,12 +22,9 @@ HEAD: Final = ("Nodes", "Tiers", "Podsize")
 SPEED, LATENCY = "Downlink_speed_Gbps", "Downlink_Latency_ns"
 OF_TIER: Final = (SPEED, LATENCY, "Radix_Down", "Radix_Up")
 OPTIONAL: Final = {"Oversubscribed": 0, "Bundle": 1, "Switch_Latency_ns": 0}
-IGNORED: Final = ("Queue_Up", "Queue_Down")
-READ: Final = (*HEAD, *OF_TIER, *OPTIONAL)
-KNOWN: Final = {name.lower(): name for name in (*READ, *IGNORED)}
+READ: Final = {name.lower(): name for name in (*HEAD, *OF_TIER, *OPTIONAL)}
 COUNT: Final = re.compile(r"\d{1,9}", re.ASCII)
 TIERS: Final = (2, 3)
-ABOVE: Final = -1  # the lines above the first tier
 MOST_LINKS: Final = 1_000_000
 
 Tier = dict[str, int]
@@ -57,10 +54,8 @@ def read_htsim_network(path: Path, told: list[str]) -> dict[str, object]:
     capacity = [tier[SPEED] * BYTES_PER_SECOND_PER_GBPS for tier in tiers]
     # A path crosses each switch from one link to another: half of its latency belongs to each.
     halves = [0.0, *(tier["Switch_Latency_ns"] / 2 for tier in tiers)]
-    if any(halves):
-        told.append(
-            "guessed: half of a switch's latency is delay of each link beside it, so that those of paths are whole"
-        )
+    whole = "guessed: half of a switch's latency is delay of each link beside it, so that those of paths are whole"
+    told += [whole] * any(halves)
     latency = [tier[LATENCY] + below + above for tier, (below, above) in zip(tiers, pairwise(halves), strict=True)]
     delay = [nanoseconds / NANOSECONDS_PER_SECOND for nanoseconds in latency]
     links = [{"ends": [*ends], "capacity": capacity[tier], "delay": delay[tier]} for tier, *ends in joined]
@@ -69,13 +64,13 @@ def read_htsim_network(path: Path, told: list[str]) -> dict[str, object]:
 
 def _parsed(path: Path, told: list[str]) -> tuple[list[int], list[Tier]]:
     """Reads the numbers of the head and of each tier by their names, and refuses a file that lacks one."""
-    parts: dict[int, Tier] = {ABOVE: {}}
-    here, ignored = ABOVE, dict[str, None]()
+    parts: dict[int | None, Tier] = {None: {}}
+    here, ignored = None, dict[str, None]()
     for number, line in enumerate(path.read_text(encoding="utf-8-sig").splitlines(), start=1):
         words, at = line.partition("#")[0].split(), f"{path}, line {number}"
         if not words:
             continue
-        name = KNOWN.get(words[0].lower(), words[0])
+        name = READ.get(words[0].lower(), words[0])
         if len(words) != 2 or not COUNT.fullmatch(words[1]):
             raise ConfigError(f"{at} is {shown(line.strip())}: it must be a name and a whole number")
         value = int(words[1])
@@ -85,15 +80,14 @@ def _parsed(path: Path, told: list[str]) -> tuple[list[int], list[Tier]]:
             here, parts[value] = value, {}
         elif name in parts[here]:
             raise ConfigError(f"{at}: {name} is given twice")
-        elif (name in HEAD) != (here == ABOVE):
-            allowed = f"before the first Tier there must be {', '.join(HEAD)} alone, and not behind"
-            raise ConfigError(f"{at}: {name}: {allowed}")
-        elif name in IGNORED or name not in KNOWN.values():
+        elif (name in HEAD) != (here is None):
+            raise ConfigError(f"{at}: {name}: before the first Tier must be {', '.join(HEAD)}, and nothing else")
+        elif name not in READ.values():
             ignored[name] = None
         parts[here][name] = value
     if ignored:
-        told.append(f"ignored: {', '.join(ignored)} (read are {', '.join(READ)})")
-    head = [parts[ABOVE].get(name, 0) for name in HEAD]
+        told.append(f"ignored: {', '.join(ignored)} (read are {', '.join(READ.values())})")
+    head = [parts[None].get(name, 0) for name in HEAD]
     for name, value in zip(HEAD, head, strict=True):
         if not value:
             raise ConfigError(f"{path} has no {name}, or 0: a .topo file of htsim must have {', '.join(HEAD)}")
