@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError, MissingDependencyError
 from flowsched_gym.evaluation import ModelFile, evaluate, read_result
 from flowsched_gym.leaderboard import claims_of, compare, compare_settings, group_results, load_suite, score_line
 from flowsched_gym.leaderboard.page import page_html, read_learning_curves, write_site
@@ -101,6 +102,12 @@ def page_of(*agents, rules=RULES):
     return {claim.row.policy: claim for claim in claims}, score_line(compared, claims), page
 
 
+def test_without_its_package_nothing_is_compared_and_the_error_says_what_to_install(monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(MissingDependencyError, match=re.escape("pip install 'flowsched-gym[plot]'")):
+        page_html([], suite="tiny-v1")
+
+
 def test_the_first_screen_has_the_score_of_the_tables_and_how_many_agents_win() -> None:
     strong, weak = (trained(name, *(gain + each for each in TRAININGS)) for name, gain in (("s", 0.2), ("w", -0.08)))
 
@@ -143,7 +150,7 @@ def test_a_page_has_every_result_with_its_number_and_no_link_outside(tmp_path: P
     for setting, members in groups:
         for row in compare(members, metric=setting.metric):
             scale, digits = (100, 1) if setting.name == "artemis-heavy" else (1, 2)
-            assert re.search(rf">{row.policy}\b.*?</th><td>{scale * row.estimate.mean:.{digits}f}\b", text)
+            assert re.search(rf">{row.policy}\b.*?</th>\s*<td>{scale * row.estimate.mean:.{digits}f}\b", text)
     assert all(link.startswith("#") and link[1:] in page.ids for link in page.links)
     assert "http" not in text
     assert text.count('class="film"') == 2, "an agent and what is yours, beside the best rule"

@@ -1,17 +1,17 @@
 """The page: what agents score, who wins and why others lose, then each setting with a film, curves and its table.
 
-What comes from result files is escaped: their labels may come from anybody. The page shows all there is without its
-script, which only sorts, filters and lets films be stopped.
+``page.html`` lays it out, with Jinja2, which escapes all but pictures: labels of result files may come from anybody.
+The page shows all there is without its script, which only sorts, filters and lets films be stopped.
 """
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from html import escape
 from importlib import resources
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
+from flowsched_gym.envs.drawing.render_modes import Package
 from flowsched_gym.evaluation import BOUND_POLICY, Progress, evaluate
 from flowsched_gym.flows.metrics import SMALLER_IS_BETTER
 from flowsched_gym.leaderboard import comparison
@@ -34,6 +34,7 @@ from flowsched_gym.leaderboard.page.charts import Curve, ScoreRow, draw_chart, d
 from flowsched_gym.leaderboard.page.episodes import COMPARED, Player, draw_film, lead, outcome_of, typical_episode
 from flowsched_gym.leaderboard.suite import HEADLINE, SHIFT, Groups, Setting
 
+JINJA: Final = Package("jinja2", "Jinja2", "plot", "write the page of a leaderboard")
 WORDS: Final = ("actions", "information")
 """Columns without numbers."""
 HEADS: Final = ("setting", "measure", "best rule", "difference", ON_SECRET_SEEDS, "score", "verdict")
@@ -49,6 +50,10 @@ VERDICTS: Final = {
     NO_RULE: ("alone", "Without a rule that has the same actions"),
 }
 """Verdicts by their class on the page, and what stands above their agents."""
+OTHER_LISTS: Final = {
+    "shift": "With traffic, tokens or visible requests unlike those of training",
+    "rest": "Not counted in the score",
+}
 REFERENCE: Final = (
     "A reference is a rule, a search that tries each choice before it takes one, or constants that evolution found "
     "(static)."
@@ -86,55 +91,62 @@ def page_html(
     ``yours`` are the settings and policies whose results are not published ones, ``learning`` the learning curves of
     agents by setting; ``progress`` is called with the number of settings that have been compared, and of all; ``home``
     is the address of the site that the page is part of, if any.
+
+    Raises:
+        MissingDependencyError: Jinja2 is not installed.
     """
+    jinja = JINJA.load()
     compared = comparison.compare_settings(groups, progress)
     claims = claims_of(compared)
-    claimed = dict(zip(map(id, claims), _cells_of(claims), strict=True))
     names = {id(each): f"setting-{number}" for number, each in enumerate(compared)}
+    told = _told(claims, names)
     sections = []
     for each in compared:
         name = each.setting.name
         mine = {policy for setting, policy in yours if setting == name}
-        own = [(claim, claimed[id(claim)]) for claim in claims if claim.compared is each]
+        own = [(claim, of) for claim, of in zip(claims, told, strict=True) if claim.compared is each]
         curves = (learning or {}).get(name, ())
-        sections.append(_section(names[id(each)], each, own, mine=mine, learning=curves, with_films=with_films))
-    environments = sorted({escape(setting.spec.id) for setting, _ in groups})
+        sections.append({"id": names[id(each)], **_section(each, own, mine, curves, with_films=with_films)})
     folder = resources.files("flowsched_gym.leaderboard.page")
-    template, style, script = ((folder / f"page.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js"))
-    return template.format(
-        suite=escape(suite),
-        home="" if home is None else f'<nav><a href="{escape(home)}">Documentation of flowsched-gym</a></nav>\n',
+    page, style, script = ((folder / f"page.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js"))
+    writer = jinja.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja.StrictUndefined)
+    text: str = writer.from_string(page).render(
+        suite=suite,
+        home=home,
         style=style,
         results=sum(len(members) for _, members in groups),
         settings=len(groups),
         episodes=len(groups[0][1][0].seeds),
         bound=BOUND_POLICY,
-        summary=_summary(compared, claims, names),
-        verdicts=_verdicts(compared, claims, claimed, names),
-        options="".join(f'<option value="{name}">{name}</option>' for name in environments),
-        body="".join(sections),
+        **_summary(compared, claims, names),
+        heads=HEADS,
+        lists=_lists(compared, claims, told),
+        environments=sorted({setting.spec.id for setting, _ in groups}),
+        sections=sections,
+        secret=ON_SECRET_SEEDS,
         script=script,
     )
+    return text
 
 
-def _cells_of(claims: Sequence[Claim]) -> list[dict[str, str]]:
-    """Returns the cells of the table of claims, by column, as plain text, and why an agent does not win."""
+def _told(claims: Sequence[Claim], names: Mapping[int, str]) -> list[dict[str, str]]:
+    """Returns the cells of the table of claims, by column, as plain text, where they are, and why one does not win."""
     table = learned_table(claims)
     rows = [dict(zip(table.columns, (ESCAPES.sub("", cell) for cell in row), strict=True)) for row in table.rows]
     for claim, row in zip(claims, rows, strict=True):
         row["why"] = f"{claim.reason}: {REASONS[claim.reason]}" if claim.verdict in (WORSE, OPEN) else ""
+        row |= {"kind": VERDICTS[claim.verdict][0], "section": names[id(claim.compared)]}
     return rows
 
 
-def _summary(compared: Sequence[ComparedSetting], claims: Sequence[Claim], names: Mapping[int, str]) -> str:
-    """Writes the score, how many agents are better and worse, and draws all trainings of the headline settings."""
+def _summary(compared: Sequence[ComparedSetting], claims: Sequence[Claim], names: Mapping[int, str]) -> dict[str, Any]:
+    """Returns the score, how many agents are better and worse, and a picture of trainings of the headline settings."""
     before, score, after = ([*score_line(compared, claims).split("**"), "", ""])[:3]
     number, _, interval = score.partition(" ")
     counted = counted_in(claims, HEADLINE)
-    figure = f"<strong>{number}</strong> <small>{interval}, 95 % interval</small><br>" if score else ""
     words = f"{before.rstrip(': ')}{after}" if score else before
-    told = [
-        f'<li class="{kind}"><a href="#{kind}"><b>{count}</b> {title[0].lower()}{title[1:]}</a></li>'
+    tally = [
+        (kind, count, title)
         for verdict, (kind, title) in VERDICTS.items()
         if (count := sum(claim.verdict == verdict for claim in counted))
     ]
@@ -148,68 +160,43 @@ def _summary(compared: Sequence[ComparedSetting], claims: Sequence[Claim], names
             instead = f"{each.setting.reference}: reference" if learned else "no agent yet"
             name, address = _name(each.setting), f"#{names[id(each)]}"
             rows.append(ScoreRow(name=name, address=address, scores=scores, rule=rule, instead=instead))
-    picture = _figure(draw_scores(rows), SCORES_CAPTION) if counted else ""
-    tally = f'<ul class="tally">{"".join(told)}</ul>' if told else ""
-    return f'<div><p class="score">{figure}{escape(words)} {REFERENCE}</p>{tally}</div>{picture}'
+    return {
+        "score": {"number": number, "interval": interval, "words": f"{words} {REFERENCE}"},
+        "tally": tally,
+        "scores": _figure(draw_scores(rows), SCORES_CAPTION) if counted else None,
+    }
 
 
-def _verdicts(
-    compared: Sequence[ComparedSetting],
-    claims: Sequence[Claim],
-    claimed: Mapping[int, Mapping[str, str]],
-    names: Mapping[int, str],
-) -> str:
+def _lists(
+    compared: Sequence[ComparedSetting], claims: Sequence[Claim], told: Sequence[dict[str, str]]
+) -> list[dict[str, Any]]:
     """Lists the agents of headline settings by their verdicts, then those on new traffic, then all others."""
-    headline, shift = counted_in(claims, HEADLINE), counted_in(claims, SHIFT)
-    counted = set(map(id, headline + shift))
-    others = [claim for claim in claims if id(claim) not in counted]
-    groups = [
-        (kind, title, [claim for claim in headline if claim.verdict == verdict])
-        for verdict, (kind, title) in VERDICTS.items()
+    headline, shift = (set(map(id, counted_in(claims, tier))) for tier in (HEADLINE, SHIFT))
+    members: dict[str, list[dict[str, str]]] = {}
+    for claim, of in zip(claims, told, strict=True):
+        counted = id(claim)
+        kind = of["kind"] if counted in headline else "shift" if counted in shift else "rest"
+        members.setdefault(kind, []).append(of)
+    titles = {**dict(VERDICTS.values()), **OTHER_LISTS}
+    notes = {"shift": score_line(compared, claims, SHIFT).replace("**", "")}
+    return [
+        {"kind": kind, "title": title, "open": kind in OPEN_LISTS, "note": notes.get(kind), "claims": members[kind]}
+        for kind, title in titles.items()
+        if kind in members
     ]
-    groups += [
-        ("shift", "With traffic, tokens or visible requests unlike those of training", shift),
-        ("rest", "Not counted in the score", others),
-    ]
-    parts = []
-    for kind, title, members in groups:
-        lines = []
-        for claim in members:
-            row = claimed[id(claim)]
-            link = f'<a href="#{names[id(claim.compared)]}">{escape(row["setting"])}</a>'
-            first = f"{link} <small>{escape(row['agent'])}, trainings: {escape(row['trainings'])}</small>"
-            why = f" <small>{escape(row['why'])}</small>" * bool(row["why"])
-            cells = [first, *(_cell(row[name]) for name in HEADS[1:])]
-            lines.append(_line([*cells[:-1], cells[-1] + why], heads=HEADS))
-        if lines:
-            note = f"<p>{escape(score_line(compared, claims, SHIFT).replace('**', ''))}</p>" if members is shift else ""
-            parts.append(
-                f'<section class="cards {kind}" id="{kind}"><details{" open" * (kind in OPEN_LISTS)}>'
-                f"<summary><h3>{title} <small>{len(lines)}</small></h3></summary>{note}"
-                f"{_table(HEADS, lines, title)}</details></section>\n"
-            )
-    return "".join(parts)
 
 
 def _section(
-    name: str,
     compared: ComparedSetting,
-    claims: Sequence[tuple[Claim, Mapping[str, str]]],
-    *,
+    claims: Sequence[tuple[Claim, dict[str, str]]],
     mine: Collection[str],
     learning: Sequence[Curve],
+    *,
     with_films: bool,
-) -> str:
-    """Lays out a setting: what is said of its agents, an episode, its curves and its table."""
+) -> dict[str, Any]:
+    """Returns what the page shows of a setting: what is said of its agents, an episode, its curves and its table."""
     setting, members, rows = compared
     shown = compared.column
-    said = [
-        f'<p class="{VERDICTS[claim.verdict][0]}"><b>{escape(of["agent"])}</b> (trainings: {escape(of["trainings"])}): '
-        f"{escape(of['measure'])}; {escape(of['best rule'] or 'no rule')}; difference {escape(of['difference'])}, "
-        f"{ON_SECRET_SEEDS} {escape(of[ON_SECRET_SEEDS])}: "
-        f"<b>{escape(of['verdict'])}</b>{escape(of['why'] and ' - ' + of['why'])}.</p>"
-        for claim, of in claims
-    ]
     figures = []
     agents = [claim.row for claim, _ in sorted(claims, key=lambda each: not each[0].counted)]
     foreign = {member.policy for member in members if member.source and not setting.spec.names(member.source)}
@@ -232,24 +219,26 @@ def _section(
     order = sorted(range(1, len(table.columns)), key=lambda column: table.columns[column] in WORDS)
     lines = []
     for row, texts in zip(rows, table.rows, strict=True):
-        notes = [*row.notes] + ["with more actions or information"] * row.apart
-        notes += ["yours"] * (row.policy in mine)
-        note = f" <small>{', '.join(notes)}</small>" if notes else ""
-        cells = [f"{escape(row.policy)}{note}", *(_cell(texts[column]) for column in order)]
-        lines.append(_line(cells, kind="learned" if row.learned else "bound" if row.policy == BOUND_POLICY else ""))
-    heads = ("policy", *(table.columns[column] for column in order))
+        kind = "learned" if row.learned else "bound" if row.policy == BOUND_POLICY else ""
+        notes = [*row.notes] + ["with more actions or information"] * row.apart + ["yours"] * (row.policy in mine)
+        cells = [texts[column] for column in order]
+        lines.append({"kind": kind, "policy": row.policy, "notes": notes, "cells": cells})
     direction = "less is better" if setting.metric in SMALLER_IS_BETTER else "more is better"
     names = () if setting.ability is None else zip(("Actions", "Told"), setting.ability, strict=True)
     about = [f"What is decided: {setting.spec.description}."]
     about += [f"{word}: {', '.join(words) or 'nothing'}." for word, words in names]
     about.append(f"Measure: {shown.label}; {direction}.")
-    return (
-        f'<section class="setting" id="{name}" data-environment="{escape(setting.spec.id)}" '
-        f'data-learned="{int(bool(claims))}">\n<h2>{escape(_name(setting))} <small>{tier_of(compared)}</small></h2>\n'
-        f"<p>{escape(' '.join(about))} <small>{escape(f'{setting.spec.id}: {setting.title}')}</small></p>\n"
-        f'{"".join(said)}<div class="charts">{"".join(figures)}</div>\n<details><summary>All policies</summary>\n'
-        f"{_table(heads, lines, _name(setting))}</details></section>\n"
-    )
+    return {
+        "environment": setting.spec.id,
+        "name": _name(setting),
+        "title": setting.title,
+        "tier": tier_of(compared),
+        "about": " ".join(about),
+        "claims": [of for _, of in claims],
+        "figures": figures,
+        "heads": ("policy", *(table.columns[column] for column in order)),
+        "rows": lines,
+    }
 
 
 def _level(compared: ComparedSetting, played: Collection[range | None]) -> tuple[str, float] | None:
@@ -262,7 +251,7 @@ def _level(compared: ComparedSetting, played: Collection[range | None]) -> tuple
     return result.policy, compared.column.scale * float(again.samples(compared.setting.metric).mean())
 
 
-def _episode(compared: ComparedSetting, row: ComparisonRow) -> list[str]:
+def _episode(compared: ComparedSetting, row: ComparisonRow) -> list[dict[str, str]]:
     """Draws the first test episode of a policy and the best rule; nothing where one cannot be played again."""
     metric, rule, shown = compared.setting.metric, compared.row(row.reference) or compared.best_rule, compared.column
     if rule is None or metric not in COMPARED:
@@ -296,31 +285,8 @@ def _episode(compared: ComparedSetting, row: ComparisonRow) -> list[str]:
     return [_figure(film, told, title="An episode", kind="film"), _figure(chart, caption, title="Who is ahead in it")]
 
 
-def _cell(text: str) -> str:
-    """Writes an estimate with its interval smaller; words as they are."""
-    value, _, interval = text.partition(" [")
-    return f"{escape(value)} <small>[{escape(interval)}</small>" if interval else escape(value)
-
-
-def _line(cells: Sequence[str], *, heads: Sequence[str] = (), kind: str = "") -> str:
-    """Writes a row; on a narrow screen, the ``heads`` name its cells."""
-    first, *others = cells
-    named = [f' data-head="{escape(head)}"' for head in heads[1:]] or [""] * len(others)
-    columns = "".join(f"<td{head}>{cell}</td>" for head, cell in zip(named, others, strict=True))
-    return f'<tr class="{kind}"><th scope="row">{first}</th>{columns}</tr>\n'
-
-
-def _table(heads: Sequence[str], lines: Sequence[str], name: str) -> str:
-    columns = "".join(f'<th scope="col">{escape(head)}</th>' for head in heads)
-    return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="Table: {escape(name)}"><table>\n'
-        f"<thead><tr>{columns}</tr></thead>\n<tbody>\n{''.join(lines)}</tbody></table></div>\n"
-    )
-
-
-def _figure(chart: str, caption: str, *, title: str = "", kind: str = "") -> str:
-    head = f"<h3>{title}</h3>" if title else ""
-    return f'<figure class="{kind}">{head}{chart}<figcaption>{escape(caption)}</figcaption></figure>'
+def _figure(chart: str, caption: str, *, title: str = "", kind: str = "") -> dict[str, str]:
+    return {"chart": chart, "caption": caption, "title": title, "kind": kind}
 
 
 def _name(setting: Setting) -> str:
