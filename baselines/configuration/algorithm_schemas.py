@@ -159,9 +159,10 @@ class RolloutConfig(GradientConfig):
         return self.num_envs * self.n_steps
 
     def _first_update(self) -> tuple[int, str]:
-        rounds = self._rounds_needed()
-        reason = f"algorithm.num_envs * algorithm.n_steps = {self.num_envs} * {self.n_steps}"
-        return rounds * self.steps_per_update, f"{rounds} rollouts of {reason}" if rounds > 1 else reason
+        # The last rollout takes what is left, so that one is learned from however short it is.
+        whole = self._rounds_needed() - 1
+        reason = f"{whole} of algorithm.num_envs * algorithm.n_steps = {self.num_envs} * {self.n_steps}, and more"
+        return whole * self.steps_per_update + 1, reason
 
 
 @dataclass(frozen=True, kw_only=True)

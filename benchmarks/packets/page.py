@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from benchmarks import pictures
 from benchmarks.packets import survivors
 from benchmarks.registry_tables import ROOT, with_part
 from flowsched_gym.core.files import read_json, write_text
@@ -246,9 +247,7 @@ def draw(figures: Mapping[str, Any], folder: Path) -> Path:
     axes_list = list(figure.axes)
     axes_list[0].set_ylabel("slowdown: mean (bar), p99 (line)")
     axes_list[0].legend(fontsize=8)
-    path = folder / PICTURE
-    figure.savefig(path, dpi=110)
-    return path
+    return pictures.save(figure, folder / PICTURE, dpi=110)
 
 
 LEFT: Final = """\

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from datetime import UTC, datetime
 from inspect import signature
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -78,16 +79,15 @@ def run_workload(options: argparse.Namespace) -> None:
 
 def run_import_flows(options: argparse.Namespace) -> None:
     """Makes a flow file of what others recorded, and tells what was guessed and left out."""
-    targets = [check_target(each) for each in (options.out, options.sizes) if each is not None]
-    if targets[1:] == targets[:1]:
-        raise ConfigError(f"--out and --sizes are both {options.out}: two files are needed")
+    targets = _targets(options, options.file, "out", "sizes")
     hosts_of = None if options.topology is None else read_network(options.topology).hosts
     imported = import_flows(options.file, format=options.format, num_hosts=options.hosts, hosts=hosts_of)
     workload, addresses = imported.workload, imported.addresses
     hosts = options.hosts or len(addresses)
     with ExitStack() as all_or_nothing:
         temporary = [all_or_nothing.enter_context(replace_when_written(each)) for each in targets]
-        workloads.write_flows(workload, temporary[0])
+        with ProgressBar("writing flows") as progress:
+            workloads.write_flows(workload, temporary[0], progress=progress)
         if options.sizes is not None:
             write_sizes(workload, temporary[1])
     if options.json:
@@ -113,9 +113,7 @@ def run_import_flows(options: argparse.Namespace) -> None:
 
 def run_export(options: argparse.Namespace) -> None:
     """Writes flows, and the network of their paths, as another simulator reads them."""
-    targets = [check_target(each) for each in (options.out, options.topology_out) if each is not None]
-    if targets[1:] == targets[:1]:
-        raise ConfigError(f"--out and --topology-out are both {options.out}: two files are needed")
+    targets = _targets(options, options.flows, "out", "topology_out")
     if (options.topology_out is None) != (options.topology is None):
         raise ConfigError("--topology and --topology-out belong together: give both or none")
     capacity = DEFAULT_CAPACITY if options.link_gbps is None else gbps_to_capacity(options.link_gbps)
@@ -138,7 +136,7 @@ def run_export(options: argparse.Namespace) -> None:
 
 def run_import_network(options: argparse.Namespace) -> None:
     """Makes a network file of another program's, and tells what was guessed and ignored."""
-    check_target(options.out)
+    _targets(options, options.file, "out")
     how = {"format": options.format, "hosts": options.hosts, "undirected": options.undirected}
     network, told = import_network(options.file, **how)
     facts = _facts(network)
@@ -199,7 +197,7 @@ def run_replay(options: argparse.Namespace) -> None:
     names = list(dict.fromkeys(options.discipline))
     if len(names) > 1 and options.out is not None:
         raise ConfigError("--out is given, for the records of one discipline: name one --discipline alone")
-    capacity, arguments = _arguments(options, DEFAULT_CAPACITY, options.out)
+    capacity, arguments = _arguments(options, DEFAULT_CAPACITY, options.flows, "out", "plot")
     given, found = arguments.pop("parameters"), {}
     with standard_output_kept_clean():
         workload = _read_flows(options, capacity)
@@ -221,7 +219,7 @@ def run_replay_packets(options: argparse.Namespace) -> None:
     """Runs a scheduler on flows that are sent in packets, and writes and prints the results."""
     if options.plot is not None:
         check_plot(options.plot)
-    capacity, arguments = _arguments(options, DEFAULT_CAPACITY, options.out, options.trace)
+    capacity, arguments = _arguments(options, DEFAULT_CAPACITY, options.flows, "out", "trace", "plot")
     arguments["keep_trace"] = options.trace is not None
     with standard_output_kept_clean():
         workload = _read_flows(options, capacity)
@@ -241,7 +239,7 @@ def run_replay_packets(options: argparse.Namespace) -> None:
 
 def run_serve_packets(options: argparse.Namespace) -> None:
     """Runs a scheduler on packets at one port, and writes and prints the results."""
-    _, arguments = _arguments(options, DEFAULT_CAPACITY, options.out)
+    _, arguments = _arguments(options, DEFAULT_CAPACITY, options.packets, "out")
     with standard_output_kept_clean():
         trace = serve_packets(options.packets, scheduler=options.scheduler, **arguments)
         _write("the trace", options.out, trace_columns(trace))
@@ -302,7 +300,24 @@ def trace_columns(trace: PacketTrace) -> dict[str, TableColumn]:
     }
 
 
-def _arguments(options: argparse.Namespace, capacity: float, *targets: str | None) -> tuple[float, dict[str, Any]]:
+def _targets(options: argparse.Namespace, source: str, *names: str) -> list[Path]:
+    """Checks the files that options name, and refuses one that is read, or written by another option."""
+    taken: dict[str, str | None] = {os.path.realpath(source): None} if os.path.isfile(source) else {}
+    targets = []
+    for name in (each for each in names if getattr(options, each) is not None):
+        option, path = f"--{name.replace('_', '-')}", getattr(options, name)
+        targets.append(check_target(path))
+        if (target := str(targets[-1])) in taken:
+            if (other := taken[target]) is None:
+                raise ConfigError(f"{option} is {path}, the file that is read: another one is needed")
+            raise ConfigError(f"{other} and {option} are both {path}: two files are needed")
+        taken[target] = option
+    return targets
+
+
+def _arguments(
+    options: argparse.Namespace, capacity: float, source: str, *targets: str
+) -> tuple[float, dict[str, Any]]:
     """Returns the capacity in B/s, a default where none is given, and arguments of all simulations; checks targets."""
     if os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())  # where ``module:Class`` is looked for last
@@ -313,9 +328,7 @@ def _arguments(options: argparse.Namespace, capacity: float, *targets: str | Non
     arguments = {"parameters": key_values("--param", options.param), "seed": options.seed, "engine": options.engine}
     if "topology" in options:
         arguments |= {"topology": options.topology, "num_hosts": options.hosts}
-    for target in targets:
-        if target is not None:
-            check_target(target)
+    _targets(options, source, *targets)
     return capacity, {"capacity": capacity, **arguments}
 
 

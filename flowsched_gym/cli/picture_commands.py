@@ -8,10 +8,11 @@ from typing import Any, Final
 
 import gymnasium
 import numpy as np
+from gymnasium.envs.registration import parse_env_id
 
 from flowsched_gym.cli.arguments import key_values
 from flowsched_gym.cli.evaluate_command import players_of
-from flowsched_gym.cli.output import standard_output_kept_clean
+from flowsched_gym.cli.output import ProgressBar, standard_output_kept_clean
 from flowsched_gym.core.arrays import BoolArray, IntArray
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.tables import Table
@@ -50,20 +51,25 @@ def run_plot(options: argparse.Namespace) -> None:
 
 def run_record(options: argparse.Namespace) -> None:
     """Plays an episode, as far as it is shown, and writes it."""
-    check_film(options.out)
-    with _playing(options) as (env, policy):
-        frames = record_film(env, policy, options.out, seed=options.seed, frames=options.frames)
-    print(f"{options.out}: {options.policy[0]} on {options.environment}, {frames} decisions of seed {options.seed}")
+    out = options.out or f"{parse_env_id(find_environment(options.environment).id)[1].lower()}.gif"
+    check_film(out)
+    with _playing(options) as (env, policy), ProgressBar("drawing") as progress:
+        frames = record_film(env, policy, out, seed=options.seed, frames=options.frames, progress=progress)
+    print(f"{out}: {options.policy[0]} on {options.environment}, {frames} decisions of seed {options.seed}")
 
 
 def run_watch(options: argparse.Namespace) -> None:
     """Plays an episode in a window, and prints how it went."""
     check_display()
+    if options.out is not None:
+        check_film(options.out)
     with _playing(options, render_mode=HUMAN) as (env, policy):
         played = rollout(_UntilClosed(env), policy, seed=options.seed)
     metric = find_environment(options.environment).metric
     shown = column_of(metric)
     print(f"{shown.label}: {shown.write(played.metrics[metric])} after {played.num_decisions} decisions")
+    if options.out is not None:
+        run_record(options)
 
 
 def run_play(options: argparse.Namespace) -> None:

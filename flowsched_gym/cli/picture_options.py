@@ -13,14 +13,13 @@ def _add_record(parser: argparse.ArgumentParser) -> None:
         "out. A .png has the frame in the middle. .mp4 needs the extra video."
     )
     _add_player(parser)
-    frames = "number of frames, that is of decisions, at most (150)"
-    parser.add_argument("--frames", type=positive_integer, default=150, metavar="N", help=frames)
-    parser.add_argument("--out", required=True, metavar="FILE", help="file to write (.gif, .mp4 or .png)")
+    _add_film(parser, "file to write, .gif, .mp4 or .png (named as the environment, such as artemis.gif)")
 
 
 def _add_watch(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "Plays one episode; close the window to stop. Without a display, use `flowsched record`."
     _add_player(parser)
+    _add_film(parser, "file to write besides, .gif, .mp4 or .png, as `flowsched record` does (none)")
 
 
 def _add_demo(parser: argparse.ArgumentParser) -> None:
@@ -58,6 +57,12 @@ def _add_player(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--policy", nargs=1, required=True, metavar="POLICY", help=policy)
     _add_episode(parser)
     add_trust(parser)
+
+
+def _add_film(parser: argparse.ArgumentParser, out: str) -> None:
+    frames = "number of frames of the file, that is of decisions, at most (150)"
+    parser.add_argument("--frames", type=positive_integer, default=150, metavar="N", help=frames)
+    parser.add_argument("--out", metavar="FILE", help=out)
 
 
 def _add_episode(parser: argparse.ArgumentParser) -> None:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from gymnasium.wrappers import TimeLimit
 
 from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.core.files import check_target, replace_when_written
+from flowsched_gym.core.files import Progress, check_target, replace_when_written
 from flowsched_gym.envs.drawing import draw_frame
 from flowsched_gym.envs.drawing.canvas import Colours
 from flowsched_gym.envs.drawing.render_modes import PILLOW, Package
@@ -41,9 +41,10 @@ SHADES: Final = 5
 class _Filmed(gymnasium.Wrapper[Any, Any, Any, Any]):
     """Draws each decision of an episode, and keeps the last ones."""
 
-    def __init__(self, env: gymnasium.Env[Any, Any], most: int) -> None:
+    def __init__(self, env: gymnasium.Env[Any, Any], most: int, progress: Progress | None) -> None:
         super().__init__(env)
         self.frames: deque[PillowImage.Image] = deque(maxlen=most)
+        self._progress, self._num_drawn, self._most = progress, 0, SKIPPED + most
 
     def reset(self, **how: Any) -> tuple[Any, dict[str, Any]]:
         begun = super().reset(**how)
@@ -58,6 +59,9 @@ class _Filmed(gymnasium.Wrapper[Any, Any, Any, Any]):
     def _draw(self) -> None:
         # Now, because panels look at the episode as it is when they are drawn.
         self.frames.append(in_few_colours(draw_frame(self.get_wrapper_attr("panels")())))
+        self._num_drawn += 1
+        if self._progress is not None:
+            self._progress(self._num_drawn, self._most)
 
 
 def check_film(path: str | PathLike[str]) -> None:
@@ -72,15 +76,22 @@ def check_film(path: str | PathLike[str]) -> None:
 
 
 def record_film(
-    env: gymnasium.Env[Any, Any], policy: Policy, path: str | PathLike[str], *, seed: int, frames: int = FRAMES
+    env: gymnasium.Env[Any, Any],
+    policy: Policy,
+    path: str | PathLike[str],
+    *,
+    seed: int,
+    frames: int = FRAMES,
+    progress: Progress | None = None,
 ) -> int:
     """Plays an episode and writes its film, or of a ``.png`` its middle frame; returns its number of frames.
 
     Of a long episode, the first ``SKIPPED`` decisions and those after the last frame are left out; of one that is
-    shorter than both, the end is shown. Raises what `check_film` and `rollout` raise.
+    shorter than both, the end is shown. ``progress`` is called with the number of decisions that are drawn, and their
+    largest number. Raises what `check_film` and `rollout` raise.
     """
     check_film(path)
-    filmed = _Filmed(env, frames)
+    filmed = _Filmed(env, frames, progress)
     rollout(TimeLimit(filmed, SKIPPED + frames - 1), policy, seed=seed)
     drawn, suffix = list(filmed.frames), Path(path).suffix.lower()
     with replace_when_written(path) as temporary:

@@ -39,7 +39,7 @@ import numpy.typing as npt
 from flowsched_gym.core.arrays import is_whole, to_float
 from flowsched_gym.core.errors import ConfigError, FlowSchedError, listed, shown
 from flowsched_gym.core.files import check_path, read_json, write_text
-from flowsched_gym.core.packed import SUFFIX, files_in, folder_of, is_folder
+from flowsched_gym.core.packed import SUFFIX, files_in, folder_of, is_file, is_folder
 from flowsched_gym.evaluation import results
 from flowsched_gym.evaluation.actions import FIELDS as ACTION_FIELDS
 from flowsched_gym.evaluation.actions import pack_actions, unpack_actions
@@ -141,6 +141,8 @@ def result_paths(path: str | Path) -> list[Path]:
     """Lists the result files of a folder and of the settings packed in it, or of one packed setting; else the path."""
     path = folder_of(check_path("path of results", path))
     if not is_folder(path):
+        if not is_file(path):
+            raise FileNotFoundError(f"{path} does not exist: a result file, or a folder of them, is needed")
         return [path]
     settings = map(folder_of, path.glob(f"*{SUFFIX}"))
     return sorted(

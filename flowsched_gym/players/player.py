@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from inspect import signature
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, cast
@@ -137,14 +138,18 @@ class Player:
         if not self.target:
             return cast(Policy, load_target(MODEL_READER)(self.model, env, trust=trust))
         kind = load_target(self.target)
-        if not hasattr(kind, "for_env"):
-            raise ConfigError(f"policy is {self.source!r}: the class needs a class method for_env(env, *, seed)")
         for name, value in self.settings.items():
             if (given := getattr(attribute_of(env, "config"), name)) != value:
                 raise ConfigError(f"policy is {self.source!r}: it needs {name}={value}, the environment has {given}")
-        made = kind.for_env(env, seed=seed, **self.options)
-        if not hasattr(made, "predict"):
-            raise ConfigError(f"policy is {self.source!r}: what its for_env returns has no predict method")
+        if hasattr(kind, "for_env"):
+            made = kind.for_env(env, seed=seed, **self.options)
+            if not hasattr(made, "predict"):
+                raise ConfigError(f"policy is {self.source!r}: what its for_env returns has no predict method")
+        elif hasattr(kind, "predict") and not _needs_arguments(kind):
+            made = kind()
+        else:
+            allowed = "a class method for_env(env, *, seed), or a method predict and no arguments"
+            raise ConfigError(f"policy is {self.source!r}: the class must have {allowed}")
         return cast(Policy, made)
 
 
@@ -210,6 +215,14 @@ def find_player(
         f"{argument} is {shown(policy)}: {spec.id} has {named}; it may also be module:Class, file.py, model.zip or "
         "model:NAME"
     )
+
+
+def _needs_arguments(kind: Any) -> bool:
+    try:
+        signature(kind).bind()
+    except TypeError:
+        return True
+    return False
 
 
 def make_policy(policy: str | Policy, env: Any, *, seed: int = 0) -> Any:

@@ -31,6 +31,13 @@ DELAY_KEYS: Final = {"delay": 1.0, "delay_ms": SECONDS_PER_MILLISECOND, "delay_u
 OF_LINKS: Final = (*CAPACITY_KEYS, *DELAY_KEYS)
 TRUTHS: Final = {"true": True, "1": True, "false": False, "0": False}
 """What the attribute ``host`` may be, as text in lower case."""
+NUMBER: Final = (float, "a number")
+WHOLE: Final = (int, "a whole number")
+TYPES: Final[dict[str, tuple[Callable[[str], object], str]]] = {
+    **{"float": NUMBER, "double": NUMBER, "int": WHOLE, "long": WHOLE},
+    "boolean": (lambda text: TRUTHS[text.lower()], "true or false"),
+}
+"""How values of GraphML's types are read, and what they must be."""
 SPEED: Final = "LinkSpeedRaw"
 COORDINATES: Final = {"Latitude": 90.0, "Longitude": 180.0}
 """Coordinates in degrees, and their largest absolute values."""
@@ -68,10 +75,11 @@ def read_graphml(path: Path) -> Graph:
     networkx = _networkx("read GraphML files")
     try:
         root = ElementTree.parse(path).getroot()
+        _check_data(root, str(path))
         for number, edge in enumerate(root.iterfind(".//{*}edge")):
             edge.set("id", str(number))  # of parallel edges with one id networkx would keep the last
         graph: Graph = networkx.parse_graphml(ElementTree.tostring(root, encoding="unicode"))
-    except OSError:
+    except (OSError, ConfigError):
         raise
     except Exception as error:  # noqa: BLE001 - of what is no GraphML it raises ParseError, KeyError, ValueError and more
         raise ConfigError(f"{path}: this is not GraphML: {str(error) or type(error).__name__}") from None
@@ -151,6 +159,22 @@ def mapping_of(graph: Graph, where: str, told: list[str], *, beside: bool = Fals
     name = graph.graph.get("name") or graph.graph.get("Network")
     named = {"name": str(name)} if name else {}
     return {**named, "hosts": hosts, "links": links, "directed": directed, **usual}
+
+
+def _check_data(root: ElementTree.Element, where: str) -> None:
+    """Refuses values of nodes and edges that are none of their type; networkx would not say whose they are."""
+    keys = {key.get("id"): (key.get("attr.name"), key.get("attr.type", "")) for key in root.iterfind("{*}key")}
+    for kind, ends in (("node", ("id",)), ("edge", ("source", "target"))):
+        for each in root.iterfind(f".//{{*}}{kind}"):
+            for data in each.iterfind("{*}data"):
+                name, type_name = keys.get(data.get("key"), ("", ""))
+                text = (data.text or "").strip()
+                read, allowed = TYPES.get(type_name, (str, ""))
+                try:
+                    read(text)
+                except (KeyError, ValueError):
+                    of = " to ".join(str(each.get(end)) for end in ends)
+                    raise ConfigError(f"{where}, {kind} {of}: {name} is {shown(text)}: it must be {allowed}") from None
 
 
 def _check_nodes(nodes: Iterable[Any], edges: Iterable[Any], where: str) -> None:

@@ -13,7 +13,13 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from flowsched_gym.baselines.applications.training_run import train_and_compare
-from flowsched_gym.baselines.configuration.algorithm_schemas import A2CConfig, PPOConfig, SACConfig, TD3Config
+from flowsched_gym.baselines.configuration.algorithm_schemas import (
+    A2CConfig,
+    PPOConfig,
+    SACConfig,
+    TD3Config,
+    ThesisA2CConfig,
+)
 from flowsched_gym.baselines.configuration.hydra_store import environment_arguments
 from flowsched_gym.baselines.training.algorithms import build_model
 from flowsched_gym.baselines.training.callbacks import Schedules
@@ -122,8 +128,11 @@ def test_all_algorithms_make_the_same_number_of_decisions_and_none_that_learns_f
     assert {each.decisions(10_000) for each in configs} == {10_048}
     sac, td3 = SACConfig(name="sac", learning_starts=1000), TD3Config(name="td3", gradient_steps=1, policy_delay=40)
     for config, total, message in (
-        (PPOConfig(name="ppo"), 4096, r"total_timesteps is 4,096: ppo first updates .* after 8,192 .*64 \* 128"),
-        (A2CConfig(name="a2c", n_steps=16), 960, r"a2c first updates .* after 1,024 .*64 \* 16"),
+        (
+            ThesisA2CConfig(name="a2c_thesis", n_steps=16),
+            960,
+            r"a2c_thesis first .* after 1,025 .*1 of .*64 \* 16, and",
+        ),
         (sac, 960, r"after 1,008 .*learning_starts = 1,000, .*16 \* 1"),
         (td3, 576, r"td3 first .* after 640 "),
     ):

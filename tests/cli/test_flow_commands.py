@@ -210,10 +210,25 @@ def test_several_disciplines_are_one_table_and_one_figure(flowsched, flows: Path
     check_refusal(flowsched(*words, "--out", tmp_path / "records.csv"), "--out is given, for the records of one disci")
 
 
-def test_the_flow_file_may_be_replaced_by_its_records_columns(flowsched, flows: Path) -> None:
-    assert flowsched("replay", flows, "--discipline", "srpt", "--out", flows).status == 0
-    outcome = flowsched("replay", flows, "--discipline", "srpt")
+def test_the_file_that_is_read_is_never_replaced_and_records_are_no_flows(flowsched, flows: Path, monkeypatch) -> None:
+    monkeypatch.chdir(flows.parent)
+    before, srpt = flows.read_bytes(), ("--discipline", "srpt")
+    Path("link.csv").symlink_to(flows)
+    for out in (flows, f"./{flows.name}", "link.csv"):
+        check_refusal(flowsched("replay", flows, *srpt, "--out", out), "the file that is read: another one is needed")
+    packets = ("replay-packets", flows, "--scheduler", "fifo", "--out", "a.csv", "--trace", "a.csv")
+    check_refusal(flowsched(*packets), "--out and --trace are both a.csv: two files are needed")
+    check_refusal(flowsched("export", flows, "--format", "hpcc", "--out", "link.csv"), "the file that is read")
+    assert flows.read_bytes() == before
+
+    assert flowsched("replay", flows, *srpt, "--out", "records.csv").status == 0
+    outcome = flowsched("replay", "records.csv", *srpt)
     check_refusal(outcome, "unknown columns 'completion_s', 'fct_s', 'slowdown', 'deadline_met'")
+
+
+def test_one_threshold_alone_is_a_list_of_one(flowsched, flows: Path) -> None:
+    words = ("replay", flows, "--discipline", "mlfq", "--param")
+    assert flowsched(*words, "thresholds=1e5").out == flowsched(*words, "thresholds=[1e5]").out
 
 
 def test_bad_input_is_one_line_and_writes_nothing(flowsched, flows: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,6 +45,7 @@ def test_an_import_writes_all_its_files_or_none(flowsched, tmp_path: Path, monke
         assert "line 3" in result.err
     Path("records.csv").write_text(records)
     assert "two files are needed" in flowsched(*words[:-1], "./flows.csv").err
+    assert "the file that is read: another one is needed" in flowsched(*words[:-1], "records.csv").err
 
     def full_disk(*_) -> None:
         raise OSError(28, "No space left on device", "sizes.csv")

@@ -145,7 +145,7 @@ def test_bad_input_ends_with_status_2_and_a_clear_line(flowsched, folder: Path) 
         ("run --policy nobody --env artemis-heavy", "policy is 'nobody': flowsched/Artemis-v0 has random"),
         ("run --policy edf --env artemis-heavy --kwarg k=4", "would change the setting"),
         ("table none", "there is no such folder"),
-        ("verify none.json", "none.json"),
+        ("verify none.json", "none.json does not exist: a result file, or a folder of them, is needed"),
     ):
         outcome = flowsched("leaderboard", *words.split())
         assert (outcome.status, outcome.out, message in outcome.err) == (2, "", True), words

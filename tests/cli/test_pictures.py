@@ -14,8 +14,13 @@ def test_an_episode_is_recorded_and_watched(flowsched, tmp_path, monkeypatch) ->
     assert outcome.out == f"{film}: edf on flowsched/Artemis-v0, 2 decisions of seed 5\n"
     assert film.read_bytes().startswith(b"GIF89a")
 
+    monkeypatch.chdir(tmp_path)
+    assert flowsched("record", *EDF, "--frames", 2).out.startswith("artemis.gif: edf on ")
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     monkeypatch.setattr(render_modes.Window, "show", lambda *_: None)
+    watched = flowsched("watch", *EDF, "--frames", 2, "--seed", 5, "--out", "watched.gif").out.splitlines()
+    assert watched[0].startswith("deadlines met, %: 100.0 after ")
+    assert (tmp_path / "watched.gif").read_bytes() == film.read_bytes()
     assert flowsched("watch", *EDF).out == "deadlines met, %: 100.0 after 20 decisions\n"
     monkeypatch.setattr("flowsched_gym.cli.picture_commands.window_is_closed", lambda: True)
     assert flowsched("watch", *EDF).out.endswith(" after 1 decisions\n")

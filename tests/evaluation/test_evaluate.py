@@ -75,6 +75,13 @@ class LastAllowed:
         return masks.shape[-1] - 1 - np.argmax(masks[..., ::-1], axis=-1), state
 
 
+class LastOfSome(LastAllowed):
+    """Cannot be made without a number."""
+
+    def __init__(self, number):
+        self.number = number
+
+
 @pytest.fixture(autouse=True)
 def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner_module, "has_machine_code", lambda *_: True)
@@ -157,7 +164,10 @@ def test_an_argument_that_is_not_allowed_is_named():
         ({"kwargs": {"render_mode": "gif"}}, "render_mode is 'gif': it must be None or one of human, rgb_array, ansi"),
         ({"policy": "..policies:FirstSlot"}, r"target is '\.\.policies:FirstSlot': it must have the form module:name"),
         ({"policy": "fastest"}, "policy is 'fastest'"),
-        ({"policy": f"{__name__}:LastAllowed"}, "needs a class method for_env"),
+        (
+            {"policy": f"{__name__}:LastOfSome"},
+            "must have a class method for_env.* or a method predict and no arguments",
+        ),
         ({"policy": f"{__name__}:Missing"}, "has no 'Missing'"),
     ):
         arguments = {"environment": ARTEMIS, "policy": "edf", "episodes": 1, "seed": 0, "kwargs": EIGHT} | change

@@ -129,7 +129,7 @@ def test_what_is_none_is_refused_in_one_line(text: str, message: str, folder: Pa
     [
         (BOUND_POLICY, "it takes no actions"),
         ("no_such_module:Class", "No module named 'no_such_module'"),
-        ("json:loads", r"the class needs a class method for_env"),
+        ("json:loads", r"the class must have a class method for_env"),
         ("none.zip", r"model is 'none\.zip': there is no such file"),
     ],
 )

@@ -197,3 +197,18 @@ def test_a_network_that_is_written_reads_back_equal(name: str, tmp_path: Path) -
         ConfigError, match=r"extension of a network file is '.txt': it must be one of .yaml, .yml, .json"
     ):
         write_network(network, tmp_path / "network.txt")
+
+
+def test_a_value_of_a_graphml_file_that_is_none_of_its_type_is_named_with_whose_it_is(tmp_path: Path) -> None:
+    keys = '<key id="c" for="edge" attr.name="capacity" attr.type="double"/>'
+    keys += '<key id="h" for="node" attr.name="host" attr.type="boolean"/>'
+    for host, capacity, message in (
+        ("maybe", "1e9", "node a: host is 'maybe': it must be true or false"),
+        ("true", "fast", "edge a to b: capacity is 'fast': it must be a number"),
+    ):
+        nodes = f'<node id="a"><data key="h">{host}</data></node><node id="b"><data key="h">true</data></node>'
+        edge = f'<edge source="a" target="b"><data key="c">{capacity}</data></edge>'
+        text = f'<graphml xmlns="http://graphml.graphdrawing.org/xmlns">{keys}<graph>{nodes}{edge}</graph></graphml>'
+        (tmp_path / "pair.graphml").write_text(text)
+        with pytest.raises(ConfigError, match=message):
+            read_network(tmp_path / "pair.graphml")

@@ -210,6 +210,7 @@ def test_addresses_share_the_hosts_of_a_network_in_turns(tmp_path: Path) -> None
         ("nfdump", gzip.compress(NEW.encode())[:-20], "this gzip file is cut or damaged"),
         ("nfdump", NEW.partition("\n")[0], "has no flow: of 0 records"),
         ("zeek", ZEEK.replace("\t301\t", "\t-3\t"), "line 8, column orig_bytes is '-3'"),
+        ("zeek", ZEEK.replace("\t301\t", "\t\t"), "line 8, column orig_bytes is ''"),
         ("zeek", "1258531221.4\ta\tb", "line 1: no line #fields"),
         ("zeek", '{"ts": 1}', "line 1: no id.orig_h"),
         ("zeek", "{", "line 1: this is not JSON"),

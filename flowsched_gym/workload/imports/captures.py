@@ -111,6 +111,8 @@ def _pcapng_packets(file: BufferedIOBase, path: Path, told: Told) -> Iterator[Pa
     while head:
         try:
             if head.startswith(PCAPNG) and len(head) == 12:  # a section begins, with its own byte order
+                if head[8:] not in BYTE_ORDERS:
+                    raise ValueError(f"its byte order is {head[8:].hex()}: it must be 1a2b3c4d or 4d3c2b1a")
                 order, interfaces = BYTE_ORDERS[head[8:]], []
             kind, length = struct.unpack_from(order + "II", head) if len(head) == 12 else (0, 12)
             body = head[8:] + file.read(max(length - 12, 0))
@@ -121,7 +123,8 @@ def _pcapng_packets(file: BufferedIOBase, path: Path, told: Told) -> Iterator[Pa
                 raise ValueError(f"its length is {length}, and another one at its end")
             packet = _block(kind, body[:-4], order, interfaces)
         except (LookupError, ValueError, struct.error) as error:
-            raise FlowFileError(f"{path} is damaged in the block at byte {position}: {error}") from None
+            why = error if isinstance(error, ValueError) else "it is too short for what it must have"
+            raise FlowFileError(f"{path} is damaged in the block at byte {position}: {why}") from None
         if isinstance(packet, str):
             told.left_out[packet] += 1
         elif packet is not None:

@@ -228,4 +228,4 @@ def _zeek_flows(record: Mapping[str, Any], at: str, place: str, told: Told) -> I
     when = time_of(time, f"{at}, column ts", told)
     first, second = (host_of(each, f"{at}, column {name}") for each, name in zip(hosts, ZEEK_COLUMNS[1:3], strict=True))
     for name, ends, value in (("orig_bytes", (first, second), values[3]), ("resp_bytes", (second, first), values[4])):
-        yield Record(when, *ends, size_of(value or "0", f"{at}, column {name}"), place)
+        yield Record(when, *ends, size_of("0" if value is None else value, f"{at}, column {name}"), place)

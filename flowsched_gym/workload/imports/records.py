@@ -140,7 +140,7 @@ def time_of(text: str, where: str, told: Told, *, milliseconds: bool = False) ->
     time = _number_of(text)
     if time is not None:
         if milliseconds or SECONDS_END <= time < MILLISECONDS_PER_SECOND * SECONDS_END:
-            told.guess("times of 12 to 14 digits are milliseconds since 1970")
+            told.guess(f"times {'of 12 to 14 digits ' * (time >= SECONDS_END)}are milliseconds since 1970")
             time /= MILLISECONDS_PER_SECOND
     else:
         try:
