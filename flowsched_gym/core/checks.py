@@ -77,11 +77,8 @@ def check_one_of_two(first: str, first_value: object, second: str, second_value:
 
 
 def check_numbers(name: str, values: object, *, count: int | None = None, at_least: float | None = None) -> FloatArray:
-    """Makes an array of a list of numbers: ``count`` of them, finite and >= ``at_least``, where these are given.
-
-    One number alone is a list of one.
-    """
-    numbers = as_numbers(values if is_sequence(values) else [values])
+    """Makes an array of a list of numbers: ``count`` of them, finite and >= ``at_least``, where these are given."""
+    numbers = as_numbers(values)
     if numbers is None:
         raise ConfigError(f"{name} is {shown(values)}: it must be a list of numbers, such as [1, 2.5]")
     if at_least is not None and not (np.isfinite(numbers) & (numbers >= at_least)).all():

@@ -226,11 +226,6 @@ def test_the_file_that_is_read_is_never_replaced_and_records_are_no_flows(flowsc
     check_refusal(outcome, "unknown columns 'completion_s', 'fct_s', 'slowdown', 'deadline_met'")
 
 
-def test_one_threshold_alone_is_a_list_of_one(flowsched, flows: Path) -> None:
-    words = ("replay", flows, "--discipline", "mlfq", "--param")
-    assert flowsched(*words, "thresholds=1e5").out == flowsched(*words, "thresholds=[1e5]").out
-
-
 def test_bad_input_is_one_line_and_writes_nothing(flowsched, flows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(flows.parent)
     for words, message in (
