@@ -9,6 +9,7 @@ import pytest
 
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.envs.policies import FirstSlot
+from flowsched_gym.evaluation import evaluate
 from flowsched_gym.players import BOUND_POLICY, Kind, find_player, make_policy, told_apart
 from flowsched_gym.systems import Action, Information
 
@@ -136,6 +137,19 @@ def test_what_is_none_is_refused_in_one_line(text: str, message: str, folder: Pa
 def test_what_cannot_be_made_says_why(text: str, message: str, folder: Path) -> None:
     with pytest.raises(ConfigError, match=message):
         make_policy(text, gym.make(ARTEMIS))
+
+
+class Plain:
+    """Has what Stable-Baselines3's models have, and nothing else."""
+
+    def predict(self, observation, state=None, episode_start=None, deterministic=False):
+        return np.array(0), state
+
+
+def test_a_class_that_only_predicts_plays_by_its_name_as_the_first_slot_does() -> None:
+    short = {"workload": "gather-heavy", "bursts": 2}
+    found = [evaluate(ARTEMIS, name, episodes=1, seed=0, kwargs=short) for name in (f"{__name__}:Plain", "fifo")]
+    assert repr(found[0].episodes[0].metrics) == repr(found[1].episodes[0].metrics)
 
 
 def test_an_environment_without_an_id_has_no_policies() -> None:
