@@ -73,15 +73,17 @@ def read_graphml(path: Path) -> Graph:
         MissingDependencyError: networkx is not installed.
     """
     networkx = _networkx("read GraphML files")
+    root: ElementTree.Element | None = None
     try:
         root = ElementTree.parse(path).getroot()
-        _check_data(root, str(path))
         for number, edge in enumerate(root.iterfind(".//{*}edge")):
             edge.set("id", str(number))  # of parallel edges with one id networkx would keep the last
         graph: Graph = networkx.parse_graphml(ElementTree.tostring(root, encoding="unicode"))
-    except (OSError, ConfigError):
+    except OSError:
         raise
     except Exception as error:  # noqa: BLE001 - of what is no GraphML it raises ParseError, KeyError, ValueError and more
+        if root is not None:
+            _check_data(root, str(path))
         raise ConfigError(f"{path}: this is not GraphML: {str(error) or type(error).__name__}") from None
     graphs = len(root.findall("{*}graph"))
     if graphs > 1:
@@ -162,7 +164,7 @@ def mapping_of(graph: Graph, where: str, told: list[str], *, beside: bool = Fals
 
 
 def _check_data(root: ElementTree.Element, where: str) -> None:
-    """Refuses values of nodes and edges that are none of their type; networkx would not say whose they are."""
+    """Names the value of a node or an edge that is none of its type, if there is one: networkx does not say whose."""
     keys = {key.get("id"): (key.get("attr.name"), key.get("attr.type", "")) for key in root.iterfind("{*}key")}
     for kind, ends in (("node", ("id",)), ("edge", ("source", "target"))):
         for each in root.iterfind(f".//{{*}}{kind}"):

@@ -212,3 +212,7 @@ def test_a_value_of_a_graphml_file_that_is_none_of_its_type_is_named_with_whose_
         (tmp_path / "pair.graphml").write_text(text)
         with pytest.raises(ConfigError, match=message):
             read_network(tmp_path / "pair.graphml")
+    unused = text.replace('attr.name="capacity"', 'attr.name="weight"').replace(">fast</data>", "/>")
+    (tmp_path / "pair.graphml").write_text(unused)
+    network, _ = import_network(tmp_path / "pair.graphml")
+    assert [each.capacity for each in network.cables] == [None], "an empty value that nobody reads is no fault"
