@@ -13,7 +13,7 @@ sys.path.insert(0, str(ROOT))
 import flowsched_gym
 from benchmarks.leaderboard import RESULTS, SUITE
 from benchmarks.papers_tier import kept_digests
-from docs.catalogue_pages.writing import write_catalogue
+from docs.catalogue_pages import write_catalogue
 from flowsched_gym.leaderboard import group_results, read_results
 from flowsched_gym.leaderboard.page import write_site
 

@@ -1,15 +1,27 @@
-"""What tests are told of each environment, and the flows that several of them are shown with."""
+"""What tests are told of each environment, the flows that several are shown with, and those solved exactly."""
 
 from collections.abc import Container, Iterable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pytest
 
+from flowsched_gym.core.files import read_json
 from flowsched_gym.workload import Workload
+from tests.repository import ROOT
 from tests.simulate import make_flows
 
 Arguments = dict[str, Any]
+
+FOLDER: Final = ROOT / "tests" / "data" / "exact"
+TOLERANCE: Final = 1e-9
+"""Relative. The exact solutions are rational; float64 keeps them to a few units in the sixteenth digit."""
+
+
+def exact_cases(name: str) -> list[dict[str, Any]]:
+    """Reads flow sets that were solved in rational arithmetic, by other programs."""
+    cases: list[dict[str, Any]] = read_json(FOLDER / f"{name}.json")["cases"]
+    return cases
 
 
 class Cases(NamedTuple):

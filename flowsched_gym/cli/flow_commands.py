@@ -43,9 +43,9 @@ from flowsched_gym.topology import (
     write_network,
 )
 from flowsched_gym.workload import Workload
+from flowsched_gym.workload.exported import write_cm, write_hpcc
 from flowsched_gym.workload.flow_file import TableColumn, flow_columns, write_table
 from flowsched_gym.workload.imported import import_flows, write_sizes
-from flowsched_gym.workload.imports.simulators import write_cm, write_hpcc
 
 COUNTS: Final = ("packets", "drops", "marks", "disordered", "timeouts")
 """Columns that records of packets have besides."""

@@ -3,6 +3,7 @@
 from functools import partial
 
 from flowsched_gym.topology.cpus import add_cpus, cpu_path, machine_mix
+from flowsched_gym.topology.exported import write_hpcc_network, write_htsim_network
 from flowsched_gym.topology.fabrics import (
     TOPOLOGIES,
     big_switch,
@@ -13,8 +14,8 @@ from flowsched_gym.topology.fabrics import (
     one_link,
     tree9,
 )
-from flowsched_gym.topology.hpcc import NetworkFileWarning, write_hpcc_network
 from flowsched_gym.topology.own import (
+    NetworkFileWarning,
     OwnNetwork,
     TopologyLike,
     import_network,
@@ -23,7 +24,6 @@ from flowsched_gym.topology.own import (
     write_network,
 )
 from flowsched_gym.topology.routes import DEFAULT_FLOWLET_GAP, ROUTINGS, Routing, RoutingKind, make_routing
-from flowsched_gym.topology.to_htsim import write_htsim_network
 from flowsched_gym.topology.topology import DEFAULT_CAPACITY, Topology, crossing_shares
 
 __all__ = [

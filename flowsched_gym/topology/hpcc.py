@@ -1,4 +1,4 @@
-"""Networks as HPCC's ns-3 has them, in ``topology.txt``: reads them, and writes any topology.
+"""Networks as HPCC's ns-3 has them, in ``topology.txt``.
 
 The first line counts nodes, switches and links; PowerTCP's also counts racks, before the links. The second line has the
 switches; all other nodes are hosts. Each link has a line: its two ends, rate, delay and error rate, such as ``0 4
@@ -6,19 +6,12 @@ switches; all other nodes are hosts. Each link has a line: its two ends, rate, d
 """
 
 import re
-import warnings
 from decimal import Decimal
-from os import PathLike
 from pathlib import Path
 from typing import Final
 
-import numpy as np
-
-from flowsched_gym.core.errors import ConfigError, FlowSchedWarning, shown
-from flowsched_gym.core.files import replace_when_written
+from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.units import BITS_PER_BYTE
-from flowsched_gym.topology.ends import UNUSED, ends_of_links, there_and_back
-from flowsched_gym.topology.topology import Topology
 
 PREFIXES: Final = {"": 0, "K": 3, "k": 3, "M": 6, "G": 9, "T": 12}
 RATE: Final = re.compile(r"(\d+\.?\d{0,30}|\.\d{1,30})(?:([KkMGT]?)(bps|b/s|Bps|B/s))?", re.ASCII)
@@ -28,10 +21,6 @@ SHARE: Final = re.compile(r"0?\.\d{1,30}|[01]\.?|[01]\.\d{1,30}|\d(\.\d{1,30})?[
 COUNT: Final = re.compile(r"\d{1,9}", re.ASCII)
 LINK_WORDS: Final = 5
 COUNTS: Final = {3: ("nodes", "switches", "links"), 4: ("nodes", "switches", "racks", "links")}
-
-
-class NetworkFileWarning(FlowSchedWarning):
-    """Something of a network file is ignored, or has no place in one that is written."""
 
 
 def read_hpcc_network(path: Path, told: list[str]) -> dict[str, object]:
@@ -91,56 +80,7 @@ def read_hpcc_network(path: Path, told: list[str]) -> dict[str, object]:
     return {"hosts": hosts, "links": links}
 
 
-def write_hpcc_network(topology: Topology, path: str | PathLike[str]) -> None:
-    """Writes a topology; host i is node i, switches follow. Whole or not at all.
-
-    Raises:
-        ConfigError: It has no hosts of its own, or a link without one back of the same capacity and delay.
-        OSError: The file cannot be written.
-
-    Warns:
-        NetworkFileWarning: Links that no path takes are left out, or values are finer than 1 bit/s or 1 ns.
-    """
-    if not topology.num_hosts:
-        raise ConfigError(f"topology {topology.name} has no hosts of its own: one with hosts and switches is needed")
-    begins, ends = ends_of_links(topology)
-    used, coarse = np.flatnonzero(begins != UNUSED).tolist(), False
-    values = [(topology.capacity[link], topology.delay[link]) for link in used]
-    pairs, alone = there_and_back(
-        ((begins[link], value), (ends[link], value)) for link, value in zip(used, values, strict=True)
-    )
-    if alone:
-        name = topology.link_names[used[alone[0]]]
-        raise ConfigError(
-            f"topology {topology.name}: link {name} has no link back with its capacity and delay: each must have"
-        )
-    lines = []
-    for link in sorted(used[there] for there, _ in pairs):
-        bits = Decimal(repr(float(topology.capacity[link]))) * BITS_PER_BYTE
-        nanoseconds = Decimal(repr(float(topology.delay[link]))).scaleb(9)
-        coarse |= bits != bits.to_integral_value() or nanoseconds != nanoseconds.to_integral_value()
-        rate = f"{_plain(bits.scaleb(-9))}Gbps" if bits.scaleb(-9) % 1 == 0 else f"{_plain(bits)}bps"
-        lines.append(f"{begins[link]} {ends[link]} {rate} {_plain(nanoseconds)}ns 0\n")
-    nodes = 1 + int(max(begins.max(), ends.max()))
-    switches = " ".join(str(node) for node in range(topology.num_hosts, nodes))
-    lost = [f"{topology.num_links - len(used)} links that no path takes are left out"] * (
-        len(used) < topology.num_links
-    )
-    lost += ["ns-3 rounds rates to bit/s and delays to ns"] * coarse
-    if lost:
-        warnings.warn(NetworkFileWarning(f"network for HPCC: {'; '.join(lost)}"), stacklevel=2)
-    with replace_when_written(path) as temporary:
-        head = f"{nodes} {nodes - topology.num_hosts} {len(lines)}\n{switches}\n"
-        temporary.write_text(head + "".join(lines), encoding="utf-8", newline="\n")
-
-
 def _number(word: str, what: str, at: str, below: int = 1_000_000) -> int:
     if COUNT.fullmatch(word) and int(word) < below:
         return int(word)
     raise ConfigError(f"{at}: {what} is {shown(word)}: it must be a whole number from 0 to {below - 1}")
-
-
-def _plain(number: Decimal) -> str:
-    """Writes a number without an exponent, which old versions of ns-3 do not read."""
-    text = f"{number:f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text

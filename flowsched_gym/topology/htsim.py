@@ -26,7 +26,6 @@ READ: Final = {name.lower(): name for name in (*HEAD, *OF_TIER, *OPTIONAL)}
 COUNT: Final = re.compile(r"\d{1,9}", re.ASCII)
 TIERS: Final = (2, 3)
 MOST_LINKS: Final = 1_000_000
-
 Tier = dict[str, int]
 
 
@@ -85,8 +84,7 @@ def _parsed(path: Path, told: list[str]) -> tuple[list[int], list[Tier]]:
         elif name not in READ.values():
             ignored[name] = None
         parts[here][name] = value
-    if ignored:
-        told.append(f"ignored: {', '.join(ignored)} (read are {', '.join(READ.values())})")
+    told += [f"ignored: {', '.join(ignored)} (read are {', '.join(READ.values())})"] * bool(ignored)
     head = [parts[None].get(name, 0) for name in HEAD]
     for name, value in zip(HEAD, head, strict=True):
         if not value:

@@ -35,19 +35,11 @@ import numpy as np
 
 from flowsched_gym.core.arrays import is_sequence
 from flowsched_gym.core.checks import check_between, check_choice, check_flag, check_number
-from flowsched_gym.core.errors import ConfigError, listed, shown
+from flowsched_gym.core.errors import ConfigError, FlowSchedWarning, listed, shown
 from flowsched_gym.core.files import open_to_read, read_json, read_yaml, replace_when_written
-from flowsched_gym.topology.graphs import (
-    CAPACITY_KEYS,
-    DELAY_KEYS,
-    EXTRA,
-    OF_LINKS,
-    Graph,
-    mapping_of,
-    read_graphml,
-    read_node_link,
-)
-from flowsched_gym.topology.hpcc import NetworkFileWarning, read_hpcc_network
+from flowsched_gym.topology.graphml import EXTRA, Graph, read_graphml, read_node_link
+from flowsched_gym.topology.graphs import CAPACITY_KEYS, DELAY_KEYS, OF_LINKS, mapping_of
+from flowsched_gym.topology.hpcc import read_hpcc_network
 from flowsched_gym.topology.htsim import read_htsim_network
 from flowsched_gym.topology.shortest import MOST_HOSTS, Pairs, ShortestPaths, check_paths, path_table
 from flowsched_gym.topology.topology import Topology
@@ -58,6 +50,10 @@ SUFFIXES: Final = (*FORMATS.values(), ".yaml", ".yml")
 """Extensions of network files."""
 OTHERS: Final = " (flowsched import-network FILE --format reads others; GML: networkx.read_gml makes a graph of it)"
 BESIDE: Final = "beside"
+
+
+class NetworkFileWarning(FlowSchedWarning):
+    """Something of a network file is ignored, or has no place in one that is written."""
 
 
 class Cable(NamedTuple):

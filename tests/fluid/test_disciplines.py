@@ -11,7 +11,7 @@ from flowsched_gym.fluid.disciplines import DISCIPLINES, Ranked, make_discipline
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.topology import big_switch, one_link
 from flowsched_gym.workload import Workload
-from tests.exact import cases_of
+from tests.cases import exact_cases
 from tests.simulate import VARIANTS, make_flows, parameters_for
 
 
@@ -139,7 +139,7 @@ def test_a_wrong_name_or_parameter_is_refused_with_what_is_allowed() -> None:
         )
 
 
-@pytest.mark.parametrize("case", cases_of("tafe_levels"), ids=lambda case: case["id"])
+@pytest.mark.parametrize("case", exact_cases("tafe_levels"), ids=lambda case: case["id"])
 def test_levels_are_those_of_the_exact_cases(case: dict) -> None:
     tasks, sizes = zip(*case["arrivals"], strict=True)
     levels = task_levels(tasks, sizes, case["thresholds"])

@@ -18,7 +18,7 @@ from flowsched_gym.fluid.rules.routing.memr import (
 )
 from flowsched_gym.topology.network import Network
 from flowsched_gym.topology.routes import RoutingKind
-from tests.exact import TOLERANCE, cases_of
+from tests.cases import TOLERANCE, exact_cases
 from tests.fluid.crossroads import Flow, crossroads, random_crossroads
 from tests.processes import run_python
 
@@ -169,7 +169,7 @@ def test_a_flow_that_has_paused_or_not_sent_yet_leaves_its_path_for_a_better_one
         assert crossroads(THREE, flows).review(kind, now=5.0) == []
 
 
-@pytest.mark.parametrize("case", cases_of("memr"), ids=lambda case: case["id"])
+@pytest.mark.parametrize("case", exact_cases("memr"), ids=lambda case: case["id"])
 def test_ratios_rates_and_choices_are_exact(case: dict[str, Any]) -> None:
     now, capacity, num_ports = case["now"], case["capacity"], len(case["ports"])
     new = {"aT": now, "size": case["new_size"], "rs": case["new_size"], "dst": case["dst"], "esr": np.inf}

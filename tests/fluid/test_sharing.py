@@ -19,7 +19,7 @@ from flowsched_gym.fluid.compiled.incremental import DIRTY, leave, share_increme
 from flowsched_gym.fluid.rules.sharing import new_filling, share_links
 from flowsched_gym.machine_code.decorators import engine_function
 from flowsched_gym.topology.network import Network as Links
-from tests.exact import TOLERANCE, cases_of
+from tests.cases import TOLERANCE, exact_cases
 
 ROUNDING = 1e-9
 
@@ -158,7 +158,7 @@ def test_light_flows_share_what_heavy_ones_leave() -> None:
     assert rates(network).tolist() == [0.5, 0.5, 0.125, 0.125]
 
 
-@pytest.mark.parametrize("case", cases_of("maxmin"), ids=lambda case: case["id"])
+@pytest.mark.parametrize("case", exact_cases("maxmin"), ids=lambda case: case["id"])
 def test_flows_share_as_solved_exactly_max_min_fair_and_in_the_order_of_their_priorities(case: dict[str, Any]) -> None:
     weights = {} if case["weights"] is None else {"weight": case["weights"]}
     network = Network.plain(case["caps"], case["paths"], **weights)

@@ -10,7 +10,7 @@ from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.packets.state import PacketRecords, PacketTrace
 from flowsched_gym.queueing import cluster_thresholds
 from flowsched_gym.workload import Workload
-from tests.exact import TOLERANCE, cases_of
+from tests.cases import TOLERANCE, exact_cases
 from tests.simulate import each_engine, make_flows
 
 
@@ -272,7 +272,7 @@ def sketch_of(case: dict[str, Any]) -> dict[str, object]:
 
 
 @each_engine
-@pytest.mark.parametrize("case", cases_of("scm_sketch"), ids=lambda case: str(case["id"]))
+@pytest.mark.parametrize("case", exact_cases("scm_sketch"), ids=lambda case: str(case["id"]))
 def test_the_sketch_counts_as_solved_exactly(case: dict[str, Any], engine: str) -> None:
     trace = serve(
         [row[:3] for row in case["trace"]],
@@ -291,7 +291,7 @@ def test_the_sketch_counts_as_solved_exactly(case: dict[str, Any], engine: str) 
 
 
 @each_engine
-@pytest.mark.parametrize("case", cases_of("qc_pda"), ids=lambda case: str(case["id"]))
+@pytest.mark.parametrize("case", exact_cases("qc_pda"), ids=lambda case: str(case["id"]))
 def test_packets_take_the_queues_that_avoid_disorder(case: dict[str, Any], engine: str) -> None:
     trace = serve(
         [[time, flow, 100] for time, flow, *_ in case["trace"]],
@@ -307,7 +307,7 @@ def test_packets_take_the_queues_that_avoid_disorder(case: dict[str, Any], engin
     assert trace.queue.tolist() == [row[3] for row in case["trace"]]
 
 
-@pytest.mark.parametrize("case", cases_of("qc_thresholds"), ids=lambda case: str(case["id"]))
+@pytest.mark.parametrize("case", exact_cases("qc_thresholds"), ids=lambda case: str(case["id"]))
 def test_thresholds_lie_where_solved_exactly(case: dict[str, Any]) -> None:
     for rule, solved in (("arithmetic", "arith"), ("geometric", "geo"), ("harmonic", "harm")):
         thresholds = cluster_thresholds(case["m"], rule=rule)
@@ -320,7 +320,7 @@ def test_thresholds_lie_where_solved_exactly(case: dict[str, Any]) -> None:
 
 
 @each_engine
-@pytest.mark.parametrize("case", cases_of("qc_port"), ids=lambda case: str(case["id"]))
+@pytest.mark.parametrize("case", exact_cases("qc_port"), ids=lambda case: str(case["id"]))
 def test_a_port_serves_as_solved_exactly(case: dict[str, Any], engine: str) -> None:
     trace = serve(
         case["packets"],

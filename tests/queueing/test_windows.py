@@ -6,7 +6,7 @@ import pytest
 
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.queueing import WindowKind, window_after_round
-from tests.exact import TOLERANCE, cases_of
+from tests.cases import TOLERANCE, exact_cases
 
 TRACES = {
     "tafe": ("tafe", 0.0),
@@ -18,7 +18,7 @@ TRACES = {
 """Kind and least window of each trace."""
 
 
-@pytest.mark.parametrize("case", cases_of("tafe_window"), ids=lambda case: case["id"])
+@pytest.mark.parametrize("case", exact_cases("tafe_window"), ids=lambda case: case["id"])
 def test_windows_follow_the_exact_traces(case: dict) -> None:
     for name, (kind, least) in TRACES.items():
         alpha, window = case["alpha0"], case["W0"]

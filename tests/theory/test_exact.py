@@ -13,13 +13,13 @@ from flowsched_gym.fluid import Records
 from flowsched_gym.fluid.disciplines import DISCIPLINES
 from flowsched_gym.topology import Topology, big_switch, fat_tree, one_link, tree9
 from flowsched_gym.workload import Workload
-from tests.exact import FOLDER, TOLERANCE, cases_of
+from tests.cases import FOLDER, TOLERANCE, exact_cases
 from tests.simulate import COMPILED, OF_TASKS, VARIANTS, Variant, each_engine, on_each_engine, parameters_for
 from tests.strategies import NUM_HOSTS, simultaneous_flows
 from tests.theory.rational import Flow, finish_times
 
 ONE_LINK = [
-    case for path in files_in(FOLDER, ".json") if path.stem.startswith("onelink_") for case in cases_of(path.stem)
+    case for path in files_in(FOLDER, ".json") if path.stem.startswith("onelink_") for case in exact_cases(path.stem)
 ]
 
 ON_ONE_LINK = tuple(variant for variant in VARIANTS if variant.discipline not in OF_TASKS)
@@ -60,10 +60,14 @@ def one_path_per_pair(case: dict[str, Any]) -> bool:
 NETWORKS = [
     *(
         (big_switch(num_hosts=case["hosts"], capacity=np.array(case["caps"])), case)
-        for case in cases_of("net_bigswitch")
+        for case in exact_cases("net_bigswitch")
     ),
-    *((with_paths_of(tree9(), case), case) for case in cases_of("net_tree9")),
-    *((with_paths_of(fat_tree(arity=4), case), case) for case in cases_of("net_fattree4") if one_path_per_pair(case)),
+    *((with_paths_of(tree9(), case), case) for case in exact_cases("net_tree9")),
+    *(
+        (with_paths_of(fat_tree(arity=4), case), case)
+        for case in exact_cases("net_fattree4")
+        if one_path_per_pair(case)
+    ),
 ]
 
 
@@ -134,7 +138,7 @@ def test_networks_finish_each_flow_of_merp_when_the_exact_solution_does(mode: st
 
 @on_each_engine("ps", "fifo", "srpt", "psjf", "sjf", "las", "merp")
 def test_the_worked_examples_of_the_merp_paper_come_out(discipline: str, engine: str) -> None:
-    for case in cases_of("named"):
+    for case in exact_cases("named"):
         for name, expected in case["result"].items():
             if name.partition("_alpha")[0] == discipline:
                 alpha = {"alpha": float(name.partition("_alpha")[2])} if "alpha" in name else {}

@@ -10,7 +10,7 @@ import pytest
 
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.fluid.rules.ordering.virtual_deadlines import MATCH, virtual_deadlines, virtual_deadlines_of_many
-from tests.exact import TOLERANCE, cases_of
+from tests.cases import TOLERANCE, exact_cases
 from tests.theory.rational import Flow, place_by_expansion
 
 
@@ -21,7 +21,7 @@ def order_of(now: float, capacity: float, *columns: Sequence[Any]) -> tuple[list
     return rows.tolist(), deadline
 
 
-@pytest.mark.parametrize("case", cases_of("vdg"), ids=lambda case: case["id"])
+@pytest.mark.parametrize("case", exact_cases("vdg"), ids=lambda case: case["id"])
 def test_the_order_is_that_of_the_exact_solution(case: dict[str, Any]) -> None:
     order, deadline = order_of(case["now"], case["capacity"], case["size"], case["arrival"], case["remaining"])
     assert order == case["order_first_to_last"]

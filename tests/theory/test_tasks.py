@@ -15,7 +15,7 @@ from flowsched_gym.fluid.disciplines import Ps
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.topology import one_link
 from flowsched_gym.workload import workload_from_columns
-from tests.exact import TOLERANCE, cases_of
+from tests.cases import TOLERANCE, exact_cases
 
 ENGINES: Final = ("simpy", "compiled")
 WAYS: Final[Mapping[str, tuple[str, dict[str, object]]]] = {
@@ -66,7 +66,7 @@ def test_the_papers_two_tasks_of_two_flows(engine: str, disciplines: tuple[str, 
 
 
 @EACH_ENGINE
-@pytest.mark.parametrize("case", cases_of("tafe_tandem"), ids=lambda case: str(case["id"]))
+@pytest.mark.parametrize("case", exact_cases("tafe_tandem"), ids=lambda case: str(case["id"]))
 def test_flows_in_tandem_end_when_exact_solutions_say(
     case: dict[str, Any], engine: str, disciplines: tuple[str, ...]
 ) -> None:
@@ -88,7 +88,7 @@ def test_flows_in_tandem_end_when_exact_solutions_say(
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("case", cases_of("tafe_share"), ids=lambda case: str(case["id"]))
+@pytest.mark.parametrize("case", exact_cases("tafe_share"), ids=lambda case: str(case["id"]))
 def test_flows_that_share_by_what_is_left_end_when_exact_solutions_say(case: dict[str, Any], engine: str) -> None:
     columns = flows([*range(len(case["size"]))], case["size"], arrival_s=case["arrival"])
     parameters = {"within": "remaining"}

@@ -9,8 +9,8 @@ import pytest
 
 from flowsched_gym.core.errors import ConfigError, FlowFileError
 from flowsched_gym.workload import NO_TASK, Workload, coflow_sample, make_workload, read_coflows
+from flowsched_gym.workload.exported import ExportWarning, write_cm, write_hpcc
 from flowsched_gym.workload.imported import import_flows
-from flowsched_gym.workload.imports.simulators import ExportWarning, write_cm, write_hpcc
 
 OLD = """\
 ts,te,td,sa,da,sp,dp,pr,flg,fwd,stos,ipkt,ibyt,opkt,obyt,in,out

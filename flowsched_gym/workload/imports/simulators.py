@@ -1,4 +1,4 @@
-"""Reads and writes the flows of packet simulators: ``flow.txt`` of HPCC's ns-3, connection matrices (``.cm``) of htsim.
+"""Reads the flows of packet simulators: ``flow.txt`` of HPCC's ns-3, connection matrices (``.cm``) of htsim.
 
 ``flow.txt`` begins with the number of flows. Each has a line: source, destination, priority group, port of the
 destination, bytes and start in s; ConWeave's has no port. Lines after the last flow explain the file.
@@ -8,18 +8,12 @@ such as ``id 1 start 0 size 1000``, with the start in ps.
 """
 
 import re
-import warnings
 from collections.abc import Iterator
 from decimal import Decimal
-from os import PathLike
 from pathlib import Path
 from typing import Final
 
-import numpy as np
-
-from flowsched_gym.core.errors import FlowFileError, FlowSchedWarning, WorkloadError, shown
-from flowsched_gym.core.files import replace_when_written
-from flowsched_gym.flows.workload import NO_TASK, Workload
+from flowsched_gym.core.errors import FlowFileError, shown
 from flowsched_gym.workload.imports.records import Record, Told, Words, text_lines
 from flowsched_gym.workload.source import MOST_FLOWS
 
@@ -27,20 +21,12 @@ HPCC_COLUMNS: Final[tuple[str, ...]] = ("source", "destination", "priority group
 CONWEAVE_COLUMNS: Final = tuple(each for each in HPCC_COLUMNS if each != "port")
 NODES_END: Final = 1_000_000
 """Numbers of nodes are below."""
-PRIORITY_GROUP, PORT = 3, 100
-"""What HPCC's own files have for all flows."""
 START: Final = "a finite time in s >= 0"
 CONNECTION: Final = re.compile(r"(\d+)->(\d+)", re.ASCII)
 PICOSECOND_DIGITS: Final = 12
 REFUSED: Final = ("trigger", "send_done_trigger", "recv_done_trigger", "addon", "failure")
 """Words of a matrix by which connections wait for others, or links fail."""
 CM_NEEDED: Final = "a connection matrix of htsim"
-LARGEST_SIZE: Final = 2**31 - 1
-"""Bytes of a connection that htsim reads at most."""
-
-
-class ExportWarning(FlowSchedWarning):
-    """A file of another simulator that cannot have all that is written."""
 
 
 def read_hpcc(path: Path, told: Told) -> Iterator[Record]:
@@ -122,77 +108,3 @@ def read_cm(path: Path, told: Told) -> Iterator[Record]:
         raise FlowFileError(f"{path}: Connections is {stated} and the file has {found}: both must agree, and not be 0")
     for name in sorted(ignored):
         told.guess(f"ignored: {name} of connections" + "; flows are numbered by their arrival" * (name == "id"))
-
-
-def write_hpcc(workload: Workload, path: str | PathLike[str]) -> None:
-    """Writes ``flow.txt`` of HPCC, from which `read_hpcc` reads the same flows; whole or not at all.
-
-    Raises:
-        OSError: The file cannot be written.
-        WorkloadError: The workload has no flows.
-
-    Warns:
-        ExportWarning: Sizes are rounded to whole bytes, or the file has no place for all that flows have.
-    """
-    lines = [f"{workload.num_flows}\n"]
-    for source, destination, size, arrival in _rows(workload, "HPCC"):
-        lines.append(f"{source} {destination} {PRIORITY_GROUP} {PORT} {size} {arrival:f}\n")
-    _write(lines, path)
-
-
-def write_cm(workload: Workload, path: str | PathLike[str], *, num_hosts: int = 0) -> None:
-    """Writes a connection matrix of htsim, from which `read_cm` reads the same flows; whole or not at all.
-
-    Args:
-        workload: The flows.
-        path: The file.
-        num_hosts: Nodes of htsim's network; at least as many as flows run between.
-
-    Raises:
-        OSError: The file cannot be written.
-        WorkloadError: The workload has no flows.
-
-    Warns:
-        ExportWarning: Sizes are rounded to whole bytes, or the file has no place for all that flows have.
-    """
-    lines = [f"Nodes {max(num_hosts, workload.num_hosts)}\n", f"Connections {workload.num_flows}\n"]
-    for number, (source, destination, size, arrival) in enumerate(_rows(workload, "htsim"), start=1):
-        start = f"{arrival.scaleb(PICOSECOND_DIGITS):f}"
-        start = start.rstrip("0").rstrip(".") if "." in start else start
-        lines.append(f"{source}->{destination} id {number} start {start} size {size}\n")
-    if workload.size.max(initial=0) > LARGEST_SIZE:
-        _warn("htsim", f"it reads sizes up to {LARGEST_SIZE} B, and a flow has {workload.size.max():g} B")
-    _write(lines, path)
-
-
-def _rows(workload: Workload, where: str) -> Iterator[tuple[int, int, int, Decimal]]:
-    """Yields source, destination, whole bytes and arrival by arrival, and warns of what is lost."""
-    if not workload.num_flows:
-        raise WorkloadError(f"flows for {where}: the workload has none, at least one is needed")
-    assert workload.deadline_span is not None
-    assert workload.task_id is not None
-    size = np.maximum(np.rint(workload.size), 1.0)
-    order = np.lexsort((workload.flow_id, workload.arrival_time))
-    lost = {
-        "sizes are rounded to whole bytes": (size != workload.size).any(),
-        "flows are numbered by their arrival": (workload.flow_id[order] != np.arange(workload.num_flows)).any(),
-        "deadlines are left out": np.isfinite(workload.deadline_span).any(),
-        "tasks are left out": (workload.task_id != NO_TASK).any(),
-        "work on CPUs is left out": workload.has_cpu_work,
-        "flows do not wait for others, but begin when they arrive": workload.after is not None,
-        "link changes are left out": workload.link_changes is not None,
-    }
-    if any(lost.values()):
-        _warn(where, "; ".join(reason for reason, happens in lost.items() if happens))
-    columns = workload.source, workload.destination, size, workload.arrival_time
-    for source, destination, whole, arrival in zip(*(column[order].tolist() for column in columns), strict=True):
-        yield source, destination, int(whole), Decimal(repr(arrival))
-
-
-def _warn(where: str, what: str) -> None:
-    warnings.warn(ExportWarning(f"flows for {where}: {what}"), stacklevel=3)
-
-
-def _write(lines: list[str], path: str | PathLike[str]) -> None:
-    with replace_when_written(path) as temporary:
-        temporary.write_text("".join(lines), encoding="utf-8", newline="\n")

@@ -16,8 +16,8 @@ from flowsched_gym.players import make_policy
 from flowsched_gym.systems.merp.order.env import MERPOrderEnv
 from flowsched_gym.systems.merp.order.policies import MostDelayed
 from flowsched_gym.workload import Workload
+from tests.cases import exact_cases
 from tests.envs.episodes import core, following, play
-from tests.exact import cases_of
 from tests.simulate import make_flows
 
 ID = "flowsched/MERPOrder-v0"
@@ -185,7 +185,7 @@ def test_slowdowns_count_delays_and_what_they_are_if_last_does_not() -> None:
     assert env.records().slowdown.tolist() == pytest.approx([1.0, 4.0 / 3.0])
 
 
-VDG = [case for case in cases_of("vdg") if len(case["size"]) > 1]
+VDG = [case for case in exact_cases("vdg") if len(case["size"]) > 1]
 DISCIPLINES = {"fifo": "fifo", "sjf": "psjf", "srpt": "srpt", "vdg": "merp"}
 """What each heuristic is on one link while all flows are seen."""
 
