@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from os import PathLike
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -34,9 +34,6 @@ from flowsched_gym.packets.simpy import DetectingReplay, Network, PacketLog, Pac
 from flowsched_gym.packets.state import FlowOutcomes, PacketRecords, PacketTrace, trace_of
 from flowsched_gym.topology import DEFAULT_CAPACITY, Topology, TopologyLike, make_topology, one_link
 from flowsched_gym.workload import Workload
-
-DENSE: Final = 4
-"""Identifiers are keys themselves where the largest is at most so many times the number of packets."""
 
 Columns = Mapping[str, Sequence[object] | npt.NDArray[np.generic]]
 
@@ -225,9 +222,6 @@ def _capacity(capacity: object) -> float:
 
 def _keys(ids: IntArray) -> tuple[IntArray, IntArray]:
     """Numbers flows: returns the number of each packet's flow, and the identifier of each number."""
-    largest = int(ids.max())
-    if largest < DENSE * len(ids):
-        return ids, np.arange(largest + 1)
     known, number = np.unique(ids, return_inverse=True)
     return number.reshape(-1), known
 

@@ -15,7 +15,7 @@ from flowsched_gym.core.errors import WorkloadError, shown
 AFTER: Final = "after"
 """Column of the flow file that lists, for each flow, those that must have finished."""
 ALLOWED: Final = "ids of other flows of the same episode, separated by spaces, or empty"
-WHOLE_NUMBER: Final = re.compile(r"\d{1,18}", re.ASCII)
+WHOLE_NUMBER: Final = re.compile(r"\d{1,19}", re.ASCII)
 SHOWN_FLOWS: Final = 6
 """Flows of a cycle that a message lists at most."""
 

@@ -23,10 +23,11 @@ def ideal_times(
 ) -> FloatArray:
     """Returns ideal flow completion times in s, CPU work included, (num_flows,), of flows with these bytes on the wire.
 
-    Where it ``needs_token``, a request and a token travel before the first byte.
+    They are those of the path that is best for each. Where it ``needs_token``, a request and a token travel before the
+    first byte.
     """
-    path = topology.ideal_path(flows.source, flows.destination)
-    delay = topology.path_delay(path)
+    flow, path = topology.rival_paths(flows.source, flows.destination)
+    delay, volume = topology.path_delay(path), volume[flow]
     round_trip = round_trip_time(topology, delay, transport)
     sending = np.empty(len(path))
     capacity = topology.path_capacity(path)
@@ -45,7 +46,8 @@ def ideal_times(
         )
     waits = (2.0 if needs_token else 0.0) * delay
     waits += transport.handshake_round_trips * round_trip
-    fct: FloatArray = sending + waits + delay
+    fct = np.full(flows.num_flows, np.inf)
+    np.minimum.at(fct, flow, sending + waits + delay)
     assert flows.cpu_time is not None
     return fct + cpu_seconds(topology, flows.source, flows.cpu_time) if flows.cpu_time.any() else fct
 

@@ -130,12 +130,14 @@ class Scheduler(ABC):
         num_queues: Queues of a port.
         needs_remaining: Whether it must know how much a flow has left to send.
         drops: Whether ``arrive`` may drop packets.
+        reads_tags: Whether it chooses by the bytes that hosts have tagged packets with.
         sketch_bytes: Memory of its sketch at each port, where it has one.
     """
 
     record_type: ClassVar[type[Any]]
     order: ClassVar[Order] = Order.ARRIVAL
     drops: ClassVar[bool] = False
+    reads_tags: ClassVar[bool] = False
     num_queues: int = 1
     needs_remaining: bool = False
     sketch_bytes: int = 0

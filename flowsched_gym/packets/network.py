@@ -248,20 +248,43 @@ class PacketNetwork(NamedTuple):
         return self.scheduler.make_record(traffic, len(self.capacity))
 
     def ideal_fct(self) -> FloatArray:
-        """Returns the least times in s that flows take alone, (num_flows,), if their windows make nothing wait."""
-        first, last = self.flows.first_packet[:-1], self.flows.first_packet[1:] - 1
+        """Returns the least times in s that flows take alone, (num_flows,), if their windows make nothing wait.
+
+        They are those of the path that is best for each; where packets take paths in turns, a bound that ports of one
+        capacity reach.
+        """
+        flow, there = self._apart(self.there)
+        first, last = self.flows.first_packet[flow], self.flows.first_packet[flow + 1] - 1
         size = self.flows.table.size
-        ideal = _through(self, self.there, self.flows.wire, size[first], size[last])
+        ack = np.full(len(flow), self.parameters.ack_size if self.parameters.handshake else 0.0)
+        times = _through(self, there, self.flows.wire[flow], size[first], size[last], lead=ack)
         if self.parameters.handshake:
-            ack = np.full(len(first), self.parameters.ack_size)
-            are_packets = self.parameters.acks == Acks.PACKETS
-            ideal += _through(self, self.there, ack, ack, ack)
-            ideal += _through(self, self.back, ack, ack, ack) if are_packets else self.back_delay
-            if not self.there.step:  # the third packet goes first, through the same port
-                ideal += ack / self.capacity[self.path_ports[self.path_start[self.there.first + self.there.turn]]]
+            times += _through(self, there, ack, ack, ack)
+            times += self._least_back()[flow]
+            if not there.step:  # the third packet goes first, through the same port
+                times += ack / self.capacity[self.path_ports[self.path_start[there.first]]]
+        ideal = np.full(self.flows.num_flows, np.inf)
+        np.minimum.at(ideal, flow, times)
         if self.stages is not None:
             ideal += cpu_seconds(self.topology, self.flows.source, self.stages.cpu_time)
         return ideal if self.num_tokens is None else ideal + 2.0 * self.token_time
+
+    def _least_back(self) -> FloatArray:
+        """Returns the least times in s that an acknowledgement takes back, (num_flows,)."""
+        flow, back = self._apart(self.back)
+        ack = np.full(len(flow), self.parameters.ack_size if self.parameters.acks == Acks.PACKETS else 0.0)
+        least = np.full(self.flows.num_flows, np.inf)
+        np.minimum.at(least, flow, _through(self, back, ack, ack, ack))
+        return least
+
+    def _apart(self, ways: Ways) -> tuple[IntArray, Ways]:
+        """Takes paths that are not alike apart: the row of the flow, and each path of it by itself, (num_rivals,)."""
+        flow = np.arange(len(ways.first))
+        if ways.step or self.topology.paths_are_alike:
+            return flow, ways if ways.step else Ways(ways.first + ways.turn, np.ones_like(flow), np.zeros_like(flow), 0)
+        behind = np.cumsum(ways.number)
+        path = np.arange(ways.number.sum()) + np.repeat(ways.first + ways.number - behind, ways.number)
+        return np.repeat(flow, ways.number), Ways(path, np.ones_like(path), np.zeros_like(path), 0)
 
     def _parts(self, *, by_size: bool) -> tuple[FloatArray, float]:
         """Returns the bytes of each flow, (num_flows,), and of a full packet, over those of the largest flow."""
@@ -278,22 +301,39 @@ def too_many_underway(slots: int) -> SimulationError:
     return SimulationError(f"more than {slots} packets are on their way")
 
 
-def _through(network: PacketNetwork, ways: Ways, wire: FloatArray, first: FloatArray, last: FloatArray) -> FloatArray:
+def _through(
+    network: PacketNetwork,
+    ways: Ways,
+    wire: FloatArray,
+    first: FloatArray,
+    last: FloatArray,
+    *,
+    lead: FloatArray | float = 0.0,
+) -> FloatArray:
     """Returns the least times in s in which so many bytes pass along the paths of flows, (num_flows,).
 
-    At the slowest port all of them pass; at those before it the first packet, at those behind it the last one. Packets
-    that take several paths in turns share the ports in which these differ.
+    Of flows are given the bytes on the wire and the first and last packets, in B. At the slowest port all of them pass;
+    at those before it the first packet, at those behind it the last one, or that before it where the last is so short
+    that it catches up. A packet of ``lead`` bytes has left the first port before them. Packets that take several paths
+    in turns share the ports in which these differ.
     """
     paths, other = ways.first + ways.turn, ways.first + (ways.turn + ways.step) % ways.number
     start, end = network.path_start[paths], network.path_start[paths + 1] - 1
     other_start, other_end = network.path_start[other], network.path_start[other + 1] - 1
-    least, before, delay = np.zeros((3, len(paths)))
+    least, before, ahead, delay = np.zeros((4, len(paths)))
+    slowest = np.full(len(paths), np.inf)
     for hop in range(int((end - start).max(initial=0))):
         port = network.path_ports[np.minimum(start + hop, end - 1)]
         shared = network.path_ports[np.minimum(other_start + hop, other_end - 1)] == port
         capacity = np.where(start + hop < end, network.capacity[port], np.inf)
         delay += np.where(start + hop < end, network.delay[port], 0.0)
         passing = np.where(shared, wire, np.maximum(wire / ways.number, last))
+        ahead += lead / capacity if hop else 0.0
+        before = np.maximum(before, ahead)
         least = np.maximum(least + last / capacity, before + passing / capacity)
         before += np.where(shared, first, last) / capacity
+        if not ways.step:
+            after = before + np.maximum(wire - first - last, 0.0) / slowest + last / capacity
+            least = np.where((capacity > slowest) & (wire > first), np.maximum(least, after), least)
+            slowest = np.minimum(slowest, capacity)
     return least + delay

@@ -236,6 +236,12 @@ def new_packet_network(
     number[order] = np.arange(len(order))
     step = int(parameters.paths == Paths.PACKET)
     along = np.add.reduceat(delay[path_links], path_start[:-1])
+    inner = np.intersect1d(begins, np.delete(path_links, path_start[:-1]))
+    if scheduler.reads_tags and len(inner):
+        raise ConfigError(
+            f"topology {topology.name}: link {topology.link_names[inner[0]]} begins a path and lies within another: a "
+            "scheduler that reads what hosts have tagged packets with needs hosts that forward nothing"
+        )
     # Hosts tag packets for the ports behind theirs, where there are any.
     num_senders = len(begins) if len(begins) < len(order) else 0
     num_packets = len(flows.table.flow)

@@ -147,19 +147,31 @@ class Topology:
             )
         return first, last
 
-    def ideal_path(self, source: IntArray, destination: IntArray) -> IntArray:
-        """Finds the path that is best on the empty network: largest capacity, then least delay, then the first."""
+    def rival_paths(self, source: IntArray, destination: IntArray) -> tuple[IntArray, IntArray]:
+        """Lists the paths of which one is the best on the empty network: all of a pair, or the first of equal ones.
+
+        Returns the row of the flow, and a path of it, for each: (num_rivals,) int64, flow by flow.
+        """
         first, last = self.candidates(source, destination)
-        links = slice(self.num_links - self.num_cpus)
-        alike = (self.capacity[links] == self.capacity[0]).all() and (self.delay[links] == self.delay[0]).all()
-        if alike or not len(first):
-            return first
+        flow = np.arange(len(first))
+        if self.paths_are_alike or not len(first):
+            return flow, first
         count = last - first
-        flow = np.repeat(np.arange(len(first)), count)
-        path = np.arange(len(flow)) + np.repeat(last - np.cumsum(count), count)
-        order = np.lexsort((path, self.path_delay(path), -self.path_capacity(path), flow))
-        best: IntArray = path[order][np.cumsum(count) - count]
-        return best
+        return np.repeat(flow, count), np.arange(count.sum()) + np.repeat(last - np.cumsum(count), count)
+
+    @cached_property
+    def paths_are_alike(self) -> bool:
+        """Whether the paths of each pair of hosts have the same capacities and delays, link by link."""
+        if self.pair_start is None:
+            return True
+        first = np.repeat(self.pair_start[:-1], np.diff(self.pair_start))  # of the pair of each path
+        length = np.diff(self.path_start)[: len(first)]
+        if (length != length[first]).any():
+            return False
+        here = np.arange(self.path_start[len(first)])
+        there = here + np.repeat(self.path_start[first] - self.path_start[: len(first)], length)
+        one, other = self.path_links[here], self.path_links[there]
+        return all(np.array_equal(values[one], values[other]) for values in (self.capacity, self.delay))
 
     def ecmp(self, source: IntArray, destination: IntArray, flow_id: IntArray, *, seed: int) -> IntArray:
         """Finds paths that spread flows over those of their pairs by a hash (equal-cost multi-path, RFC 2992).

@@ -338,6 +338,10 @@ def test_a_port_serves_as_solved_exactly(case: dict[str, Any], engine: str) -> N
     np.testing.assert_allclose(served, case["service"], rtol=TOLERANCE)
 
 
+def test_ranks_are_given_for_each_flow_whatever_their_ids() -> None:
+    assert served(serve([(0, 1, 10), (0, 2, 10), (0, 4, 10)], scheduler="ranked", ranks=[3, 1, 2])) == [1, 2, 0]
+
+
 def test_what_is_not_allowed_is_an_error_that_says_so() -> None:
     for scheduler, parameters, message in (
         ("fifi", {}, "did you mean 'fifo'"),

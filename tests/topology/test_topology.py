@@ -17,6 +17,7 @@ from flowsched_gym.topology import (
     Routing,
     RoutingKind,
     Topology,
+    add_cpus,
     big_switch,
     crossing_shares,
     fat_tree,
@@ -82,32 +83,22 @@ def test_every_topology_is_made_by_name_with_a_gigabit_unless_told_otherwise(nam
     assert make_topology(name, num_hosts=4).name == name
 
 
-def test_the_ideal_path_is_the_widest_then_the_shortest_then_the_first() -> None:
-    def fabric(capacity: list[float], delay: list[float]) -> Topology:
-        """Builds two leaves of one host each and three spines; these are the values of the links up to the spines."""
-        rest = [9.0] * 4, [1.0] * 4
-        return leaf_spine(
-            num_leaves=2,
-            num_spines=3,
-            hosts_per_leaf=1,
-            capacity=np.array([*rest[0], *capacity, *[9.0] * 9]),
-            delay=np.array([*rest[1], *delay, *[1.0] * 9]),
-        )
-
-    there, back = np.array([0, 0, 1]), np.array([1, 1, 0])
-    first = fabric([9.0] * 3, [1.0] * 3).ideal_path(there, back)
-    for best, (capacity, delay) in enumerate(
-        [([9.0, 5.0, 9.0], [1.0, 1.0, 1.0]), ([5.0, 9.0, 9.0], [1.0, 1.0, 2.0]), ([5.0, 5.0, 9.0], [1.0, 1.0, 9.0])]
-    ):
-        assert (fabric(capacity, delay).ideal_path(there, back) - first).tolist() == [best, best, 0]
-
-
-def test_slowdowns_are_measured_against_the_ideal_path_on_both_engines() -> None:
-    wide_spine = leaf_spine(num_leaves=2, num_spines=2, hosts_per_leaf=1, capacity=np.array([4.0] * 4 + [1.0, 4.0] * 4))
+@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+def test_slowdowns_are_measured_against_the_path_that_is_best_for_a_flow_of_this_size(engine: str) -> None:
+    spines = np.tile([1.0, 4.0, 3.0], 4)
+    fabric = leaf_spine(
+        num_leaves=2,
+        num_spines=3,
+        hosts_per_leaf=1,
+        capacity=np.array([4.0] * 4 + spines.tolist()),
+        delay=np.array([0.0] * 4 + [0.0, 1.5, 0.0] * 4),
+    )
+    two = make_flows([0.0, 500.0], [96.0, 12.0], source=[0] * 2, destination=[1] * 2)
+    records = replay(two, discipline="ps", topology=fabric, engine=engine)
+    assert records.ideal_fct.tolist() == [24.0 + 3.0, 12.0 / 3.0]  # fast and far; slower and near
     flows = make_flows(np.arange(20) * 100.0, [8.0] * 20, source=[0] * 20, destination=[1] * 20)
-    for engine in ("simpy", "compiled"):
-        slowdown = replay(flows, discipline="ps", topology=wide_spine, engine=engine).slowdown
-        assert set(slowdown.tolist()) == {1.0, 4.0}
+    slowdown = replay(flows, discipline="ps", topology=fabric, engine=engine).slowdown
+    assert sorted(set(slowdown.round(9).tolist())) == [1.0, 5.0 / (8.0 / 3.0), 3.0]
 
 
 def mine(**changes: object) -> Topology:
@@ -128,6 +119,12 @@ def mine(**changes: object) -> Topology:
 def test_a_topology_of_ones_own_carries_flows_between_its_hosts() -> None:
     flows = make_flows([0.0, 0.0], [6.0, 6.0], source=[0, 1], destination=[1, 0])
     assert replay(flows, discipline="ps", topology=mine()).fct.tolist() == [6.0, 3.0]
+    for parameters, message in (
+        ({"delay": 1.0}, "num_hosts and delay belong to"),
+        ({"cpus": [1.0, 1.0]}, "only one of"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            replay(flows, discipline="ps", topology=add_cpus(mine(), 1.0), parameters=parameters)
     one_way = mine(path_start=np.array([0, 1]), path_links=np.array([1]), pair_start=np.array([0, 0, 0, 1, 1]))
     with pytest.raises(WorkloadError, match="row 1 goes from host 0 to host 1: topology mine has no path between them"):
         one_way.path_of(np.array([1, 0]), np.array([0, 1]))

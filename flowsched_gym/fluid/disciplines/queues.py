@@ -78,6 +78,9 @@ class _Grouped(Discipline):
 class Mlfq(_Grouped):
     """Multi-level feedback queues: a flow is demoted when it has attained a threshold; queue 0 is the highest.
 
+    Seconds on a CPU count there as bytes do on links: no work but that of as many seconds as a threshold has bytes is
+    demoted.
+
     Args:
         thresholds: Demotion thresholds in B, increasing, (num_queues - 1,), or such a row for each group of hosts.
         within: ``ps`` to share inside a queue, ``fifo`` to serve in the order of entry.

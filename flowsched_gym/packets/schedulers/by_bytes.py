@@ -63,6 +63,7 @@ class Pias(MessageScheduler):
     """
 
     record_type = _Levels
+    reads_tags = True
 
     def __init__(
         self,
@@ -120,6 +121,7 @@ class PifoLas(MessageScheduler):
     """
 
     record_type = _Pifo
+    reads_tags = True
     order = Order.RANK
 
     def __init__(

@@ -91,6 +91,7 @@ class FeedbackQueues(MessageScheduler):
     """
 
     record_type = _Feedback
+    reads_tags = True
 
     def __init__(self, thresholds: FloatArray, groups: IntArray | None = None) -> None:
         super().__init__()
@@ -167,6 +168,7 @@ class TaskLevels(MessageScheduler):
     """
 
     record_type = _TaskLevels
+    reads_tags = True
     order: ClassVar[Order] = Order.RANK
 
     def __init__(self, thresholds: FloatArray, within: str, first_cpu_path: int) -> None:

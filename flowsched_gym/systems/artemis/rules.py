@@ -39,7 +39,7 @@ REQUEST: Final = (
 )
 PAPER: Final = (SIZE, DEADLINE_SPAN)
 SOURCE_LOAD: Final = Column.squashed(
-    "source_load", "bytes that its source has yet to send, of all requests that have come", "B", SIZE_SCALE
+    "source_load", "bytes that its source has yet to send, of all flows that have come there", "B", SIZE_SCALE
 )
 write_destination, write_request, write_sizes = writer(DESTINATION), writer(REQUEST), writer(PAPER)
 write_load = writer((SOURCE_LOAD,))

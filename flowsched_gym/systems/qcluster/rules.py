@@ -10,6 +10,7 @@ from flowsched_gym.core.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE
 from flowsched_gym.envs.columns import Column, Layout, named, writer
 from flowsched_gym.envs.thresholds import ThresholdScale, height_of, write_thresholds
 from flowsched_gym.flows.decisions import DecisionRules, Order
+from flowsched_gym.flows.records import latest_completion
 from flowsched_gym.flows.thresholds import RULES
 from flowsched_gym.machine_code.decorators import allocating_part
 from flowsched_gym.machine_code.numerics import natural_log, pairwise_sum
@@ -194,7 +195,7 @@ def _rate_messages(decision: PacketDecision, rows: IntArray, terms: FloatArray) 
     for row in rows:
         if span[row] < np.inf:
             num_limited += 1
-            num_met += decision.completion_time[row] <= decision.arrival_time[row] + span[row]
+            num_met += decision.completion_time[row] <= latest_completion(decision.arrival_time[row] + span[row])
     if num_limited > 0:
         terms[DEADLINES] = num_met / num_limited
 

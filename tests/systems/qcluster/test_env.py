@@ -140,6 +140,12 @@ def test_deadlines_are_rewarded_by_the_share_that_is_met_and_have_queues_of_thei
     assert env.action_space.shape == (2,)
     assert env.step(np.zeros(2, dtype=np.float32))[1:3] == (0.5, True)
     assert env.records().completion_time[2] == 3.0
+    # Messages one after the other, each due when it ends, to the last bit or beside it.
+    exact = make_flows(np.arange(200) * 1e-4, [1460.0] * 200, span=[2.12e-5] * 200)
+    env = make(exact, period_us=1e6, reward="deadlines")
+    env.reset(seed=0)
+    _, reward, _, _, info = env.step(np.zeros(env.action_space.shape, dtype=np.float32))
+    assert reward == info["episode_metrics"]["deadline_hit_ratio"] == 1.0
 
 
 def test_bad_thresholds_are_bad_and_the_best_ones_good() -> None:

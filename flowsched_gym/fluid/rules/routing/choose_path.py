@@ -15,8 +15,9 @@ its links, rates over capacity; a new flow takes the least congested path, at ra
 that has paused for the flowlet gap chooses anew, but leaves its path only for a less congested one (sections 3.4 and
 3.5). Lost: flowlets inside a flow that sends without a pause; the decay of the estimate and the age of the feedback, as
 rates are known at once and exactly; quantisation to three bits. Flows that choose at one instant all see the rates
-before it. A flow without a rate pauses, whatever the reason: one that an ordered discipline keeps waiting moves to a
-path as soon as one is idle, which serves such disciplines better than packets could that must find the path first.
+before it. A flow without a rate pauses, whatever the reason: one that an ordered discipline keeps waiting for the gap
+moves to an idle path, which serves such disciplines better than packets could that must find the path first. Paused
+flows are looked at when some flow begins or ends or a link changes, not at the moment at which the gap is over.
 """
 
 from collections.abc import Mapping

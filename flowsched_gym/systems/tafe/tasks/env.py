@@ -44,7 +44,8 @@ class TAFETasksEnv(DecisionEnv[TaskRules]):
     ## Observation Space
     ``Box`` of float32: 4 columns of the contest, then 8 for each slot, (4 + 8 f,); with ``information="full"`` 13,
     (4 + 13 f,). Empty slots are 0. Squashed means ``x / (x + scale)``; ``layout`` decodes it, to six digits. Scales are
-    those of ``typical_kb=1000`` and ``link_gbps=1``.
+    those of ``typical_kb=1000`` and ``link_gbps=1``. With ``barrier="task"``, a flow without CPU work that waits for
+    its task counts as ready, here and in the reward, when it may send.
 
     {columns}
 
