@@ -42,6 +42,8 @@ SUFFIX: Final = "_mining"
 TRAINED: Final = {"web search": "", "data mining": SUFFIX}
 """Endings of the names of sweeps, by the sizes that they are trained on."""
 EXPERIMENTS: Final = {SRLA: "thresholds alone (sRLA)", LRLA: "long flows alone (lRLA)", BOTH: "both at once"}
+SIZES: Final = {BOTH: "web_search", BOTH + SUFFIX: "data_mining"}
+"""Sizes for which QSJF has the best thresholds, by the sweep that it stands beside."""
 REMEDIES: Final = {
     f"{SRLA}_start": "`policy.start=qlas`: begins at QLAS's thresholds",
     f"{SRLA}_reward": "`env.reward=log_fct algorithm.gamma=0`: our reward, no discount",
@@ -91,8 +93,8 @@ def gather(folder: Path, kept: dict[str, Any]) -> dict[str, Any]:
             found[name]["thresholds"] = SCALE.thresholds_of(medians).tolist()
         else:
             found[name]["spread"] = [rounded(-_curve(run, ENTROPY)[-1][1]) for run in runs]
-        if name in (BOTH, BOTH + SUFFIX):
-            found[name]["pairs"] = _pairs([_of(run) for run in runs])
+        if name in SIZES:
+            found[name]["pairs"] = _pairs([_of(run) for run in runs], SIZES[name])
     return found
 
 
@@ -107,10 +109,10 @@ def with_ending(name: str, ending: str) -> str:
     return base + ending + name.removeprefix(base)
 
 
-def _pairs(both: list[dict[str, Any]]) -> dict[str, list[list[float]]]:
+def _pairs(both: list[dict[str, Any]], sizes: str) -> dict[str, list[list[float]]]:
     pairs = {name: [[rounded(value) for value in each["pairs"][name]] for each in both] for name in both[0]["pairs"]}
     seeds = range(both[0]["evaluation"]["seed"], both[0]["evaluation"]["seed"] + both[0]["evaluation"]["episodes"])
-    return pairs | {"qsjf": [[_qsjf(both[0]["kwargs"], seed) for seed in seeds]]}
+    return pairs | {"qsjf": [[_qsjf(both[0]["kwargs"], seed, sizes) for seed in seeds]]}
 
 
 def _of(run: Path) -> dict[str, Any]:
@@ -127,12 +129,12 @@ def _played(run: Path, policy: str) -> EvaluationResult:
     return next(each for file in (run / "results").glob("*.json") if (each := read_result(file)).policy == policy)
 
 
-def _qsjf(kwargs: dict[str, Any], seed: int) -> float:
-    """Serves the flows of an episode of long flows by QSJF, on its links; returns the mean FCT in s."""
+def _qsjf(kwargs: dict[str, Any], seed: int, sizes: str) -> float:
+    """Serves the flows of an episode of long flows by QSJF for these sizes, on its links; returns the mean FCT in s."""
     with closing(make_environment("flowsched/AuTOLongFlows-v0", kwargs)) as env:
         env.reset(seed=seed)
         env_: Any = env.unwrapped
-        limits = optimal_thresholds("qsjf", "web_search", kwargs["load"], 4).tolist()
+        limits = optimal_thresholds("qsjf", sizes, kwargs["load"], 4).tolist()
         network: Any = {"topology": "multi-plane", "num_hosts": env_.config.hosts, "engine": "compiled"}
         own = {"thresholds": limits, "delay": DELAY}
         return rounded(flowsched_gym.replay(env_.workload, discipline="qsjf", parameters=own, **network).fct.mean())

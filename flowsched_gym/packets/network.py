@@ -257,11 +257,12 @@ class PacketNetwork(NamedTuple):
         first, last = self.flows.first_packet[flow], self.flows.first_packet[flow + 1] - 1
         size = self.flows.table.size
         ack = np.full(len(flow), self.parameters.ack_size if self.parameters.handshake else 0.0)
-        times = _through(self, there, self.flows.wire[flow], size[first], size[last], lead=ack)
+        lead = 0.0 if there.step else ack  # the third packet of the handshake leaves by the same port before the data
+        times = _through(self, there, self.flows.wire[flow], size[first], size[last], lead=lead)
         if self.parameters.handshake:
             times += _through(self, there, ack, ack, ack)
             times += self._least_back()[flow]
-            if not there.step:  # the third packet goes first, through the same port
+            if not there.step:
                 times += ack / self.capacity[self.path_ports[self.path_start[there.first]]]
         ideal = np.full(self.flows.num_flows, np.inf)
         np.minimum.at(ideal, flow, times)
