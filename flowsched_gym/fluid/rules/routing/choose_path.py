@@ -6,7 +6,8 @@ Ties go to the lower path, unless said.
 ECMP: the hash of the flow modulo the number of paths that are up counts them (equal-cost multi-path, RFC 2992).
 
 Least-loaded: the load of a link is the bytes that the active flows on it have left, then the number of these flows. The
-load of a path is that of its most loaded link, links that all paths that are up share left out. The least load wins.
+load of a path is that of its most loaded link; those at its ends that all paths that are up share do not count. The
+least load wins.
 
 MEMR: see ``memr.py``.
 
