@@ -23,7 +23,7 @@ from flowsched_gym.fluid.compiled.snapshot import blocks_of, branch, copy, put, 
 from flowsched_gym.fluid.compiled.stepping import play, step
 from flowsched_gym.fluid.compiled.tables import NOBODY, Tables, new_tables
 from flowsched_gym.fluid.compiled.threads import Result, Threads
-from flowsched_gym.fluid.contract import Discipline, check_discipline, wrong_review_time
+from flowsched_gym.fluid.contract import Discipline, check_discipline, check_priorities, wrong_review_time
 from flowsched_gym.fluid.isolation import ideal_times
 from flowsched_gym.fluid.rules.transport.lossy_senders import begin_senders
 from flowsched_gym.fluid.rules.transport.senders import wire_volume
@@ -283,7 +283,8 @@ class BatchSimulation:
     def share_out(self, work: Callable[[Tables, IntArray], Result], numbers: IntArray) -> list[Result]:
         """Lets each thread do a part of the work; see ``Threads.share_out``.
 
-        Raises a ``SimulationError`` if the discipline's ``review_time`` returns a time that is not later than now.
+        Raises a ``SimulationError`` if the discipline's ``review_time`` returns a time that is not later than now, or
+        a discipline of a user's own sets a priority outside of its ``num_priorities``.
         """
         try:
             return self._threads.share_out(work, numbers)
@@ -298,6 +299,7 @@ class BatchSimulation:
         networks = self.tables.networks
         for wrong in networks[~(networks["wake"] > networks["now"]) & (networks["num_active"] > 0)]:
             return wrong_review_time(self.discipline, wrong["wake"].item(), wrong["now"].item())
+        check_priorities(self.discipline, self.tables.flows["priority"])
         return error
 
     def run_until(self, number: int, num_delivered: int) -> None:
