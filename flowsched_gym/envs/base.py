@@ -246,6 +246,7 @@ class FlowSchedEnv(Documented, Restored, gymnasium.Env[Observation, Action], Gen
         simulation = self._simulation
         if state.network is not None and self._batch is not None:
             self._batch.put(ONLY, state.network)
+            self._flow_columns, self._episodes = self._batch.columns(0), self._batch.episodes  # it may have made room
             simulation.workload = workload
             self._decisions = list[Any](state.decisions)
             self._over = not simulation.awaits_decision or len(self._decisions) >= self._max_decisions
