@@ -48,7 +48,14 @@ class SmallRules(NamedTuple):
 
 
 def small_env(
-    flows: Workload, period: Period, engine: str, least: int = 0, *, pinned: int = -1, threshold: int = 0
+    flows: Workload,
+    period: Period,
+    engine: str,
+    least: int = 0,
+    *,
+    pinned: int = -1,
+    threshold: int = 0,
+    rate_caps: bool = False,
 ) -> DecisionEnv[SmallRules]:
     """Makes an environment of four hosts with links of 1 B/s, and begins its episode."""
     network = NetworkSetup(
@@ -56,6 +63,7 @@ def small_env(
         new_discipline=lambda: Mlfq([3.0]),
         asks=DecisionKind.PERIOD,
         period=period,
+        rate_caps=rate_caps,
     )
     env = DecisionEnv(
         SmallRules(least, pinned, threshold),
@@ -102,6 +110,21 @@ def test_an_action_holds_from_its_period_on(engine: str) -> None:
             assert info.keys().isdisjoint({"action_mask", "empty_slot_choices"})
         done.append(env.records().completion_time.tolist())
     assert done == [[5.5, 3.0], [5.5, 4.0]]
+
+
+def test_a_largest_rate_is_refused_where_the_network_was_not_made_for_any(monkeypatch: pytest.MonkeyPatch) -> None:
+    def cap(self: SmallRules, decision: Decision, action: npt.NDArray[np.float64]) -> tuple[int, int, bool]:
+        decision.controls.rate_cap[decision.first_row] = 0.5
+        return GO_ON, 0, False
+
+    monkeypatch.setattr(SmallRules, "act", cap)
+    flows = make_flows([0.0], [4.0], source=[0], destination=[2])
+    action = np.array([0.0], dtype=np.float32)
+    with pytest.raises(SimulationError, match=r"SmallRules\.act sets largest rates .* with rate_caps=True"):
+        small_env(flows, Period(seconds=1.0), "simpy").step(action)
+    env = small_env(flows, Period(seconds=20.0), "simpy", rate_caps=True)
+    env.step(action)
+    assert env.records().completion_time.tolist() == [8.5]
 
 
 @pytest.mark.parametrize("engine", ["simpy", "compiled"])
