@@ -59,6 +59,7 @@ class DecisionEnv(FlowSchedEnv[Any], Generic[Rules]):
             render_mode=render_mode,
             max_decisions=max_decisions,
             engine=engine,
+            skips_empty=hasattr(rules, "asks"),
         )
         if engine == NS3 and not self.is_of_packets:
             raise ConfigError("engine is 'ns3' and packets is None: ns-3 sends packets; give packets='dctcp' or others")

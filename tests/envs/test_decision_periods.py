@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pytest
 from gymnasium import spaces
 
-from flowsched_gym.core.errors import SimulationError
+from flowsched_gym.core.errors import ConfigError, SimulationError
 from flowsched_gym.core.periods import Period
 from flowsched_gym.envs import DecisionEnv, NetworkSetup
 from flowsched_gym.envs.columns import Column, Layout
@@ -125,6 +125,19 @@ def test_a_largest_rate_is_refused_where_the_network_was_not_made_for_any(monkey
     env = small_env(flows, Period(seconds=20.0), "simpy", rate_caps=True)
     env.step(action)
     assert env.records().completion_time.tolist() == [8.5]
+
+
+def test_periods_without_flows_do_not_count_where_rules_say_that_nothing_is_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    flows = make_flows([0.0, 1e9], [1.0, 1.0], source=[0, 1], destination=[2, 3])
+    env = small_env(flows, Period(seconds=1.0), "simpy", least=1)
+    while not env.step(np.array([0.0], dtype=np.float32))[2]:
+        pass
+    assert env.simulation.now == 1e9 + 1.5
+    monkeypatch.delattr(SmallRules, "asks")
+    with pytest.raises(ConfigError, match="an episode would have about 1e\\+09"):
+        small_env(flows, Period(seconds=1.0), "simpy")
 
 
 @pytest.mark.parametrize("engine", ["simpy", "compiled"])
