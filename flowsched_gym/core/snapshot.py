@@ -66,6 +66,8 @@ def pack(record: Record) -> tuple[Record, npt.NDArray[np.uint8]]:
 
     def move(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
         begin = next(begins)
+        if not array.dtype.itemsize:  # rows without fields
+            return array
         view = packed[begin : begin + array.nbytes].view(array.dtype).reshape(array.shape)
         if array.reshape(-1).view(np.uint8).any():  # else no memory is taken before it is written
             view[...] = array

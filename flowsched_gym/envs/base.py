@@ -61,6 +61,7 @@ class FlowSchedEnv(Documented, Restored, gymnasium.Env[Observation, Action], Gen
         render_mode: ``human``, ``rgb_array``, ``ansi`` or ``None``.
         max_decisions: Decisions after which an episode is truncated; ``None`` for no limit.
         engine: ``simpy``, or ``compiled``, which is faster and gives the same bits; or another of ``engines``.
+        skips_empty: Whether periods in which no flow is active are left out.
 
     Attributes:
         config: The arguments, checked, as a frozen dataclass; the system sets it.
@@ -81,8 +82,6 @@ class FlowSchedEnv(Documented, Restored, gymnasium.Env[Observation, Action], Gen
     """Names of what the last info tells besides."""
     engines: ClassVar[tuple[str, ...]] = ENGINES
     """Engines on which its episodes can be played."""
-    _skips_empty_periods: ClassVar[bool] = False
-    """Whether nothing is asked wherever no flow is active, so that periods before the next arrival are left out."""
     metadata: ClassVar[dict[str, Any]] = {"render_modes": RENDER_MODES, "render_fps": 10}  # type: ignore[misc]  # no instance has its own
 
     def __init__(
@@ -94,6 +93,7 @@ class FlowSchedEnv(Documented, Restored, gymnasium.Env[Observation, Action], Gen
         render_mode: str | None,
         max_decisions: int | None,
         engine: str,
+        skips_empty: bool = False,
     ) -> None:
         check_render_mode(render_mode)
         check_choice("engine", engine, self.engines)
@@ -116,7 +116,7 @@ class FlowSchedEnv(Documented, Restored, gymnasium.Env[Observation, Action], Gen
         self._max_decisions = np.inf if max_decisions is None else float(max_decisions)
         check_source(source, network)
         argument = "period_us" if hasattr(getattr(self, "config", None), "period_us") else "period_ms"
-        check_periods(source, network, argument, skips_empty=self._skips_empty_periods)
+        check_periods(source, network, argument, skips_empty=skips_empty)
 
     @property
     def simulation(self) -> Any:
@@ -246,6 +246,7 @@ class FlowSchedEnv(Documented, Restored, gymnasium.Env[Observation, Action], Gen
         simulation = self._simulation
         if state.network is not None and self._batch is not None:
             self._batch.put(ONLY, state.network)
+            self._flow_columns, self._episodes = self._batch.columns(0), self._batch.episodes  # it may have made room
             simulation.workload = workload
             self._decisions = list[Any](state.decisions)
             self._over = not simulation.awaits_decision or len(self._decisions) >= self._max_decisions

@@ -117,12 +117,23 @@ class Layout:
         context, slot: Columns that describe the whole, and those of each slot, in order.
         num_slots: Slots, >= 1.
         rows: What comes behind the slots, group by group.
+
+    Raises:
+        ConfigError: A scale is the name of a field of the rules, which ``scaled`` has not set.
     """
 
     context: tuple[Column, ...]
     slot: tuple[Column, ...]
     num_slots: int
     rows: tuple[Rows, ...] = ()
+
+    def __post_init__(self) -> None:
+        for column in self.columns:
+            if isinstance(column.scale, str):
+                raise ConfigError(
+                    f"column {column.name} has the scale {column.scale!r}, a field of the rules: a layout needs "
+                    f"a number, which scaled(columns, scales) sets"
+                )
 
     @property
     def num_context(self) -> int:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
-from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError, SimulationError
 from flowsched_gym.envs.actions import no_actions, num_options, read_action, read_actions
 from flowsched_gym.envs.base import NS3, ONLY, FlowSchedEnv, Observation
 from flowsched_gym.envs.columns import Layout
@@ -59,6 +59,7 @@ class DecisionEnv(FlowSchedEnv[Any], Generic[Rules]):
             render_mode=render_mode,
             max_decisions=max_decisions,
             engine=engine,
+            skips_empty=hasattr(rules, "asks"),
         )
         if engine == NS3 and not self.is_of_packets:
             raise ConfigError("engine is 'ns3' and packets is None: ns-3 sends packets; give packets='dctcp' or others")
@@ -162,7 +163,14 @@ class _OnSimpy:
     def step(self, action: Any) -> tuple[Sequence[int], float, bool]:
         """Applies an action; returns the rows of flows that have finished, the reward, and whether nothing is asked."""
         simulation, rules = self._simulation, self._env.rules
+        rate_cap = self._decision.controls.rate_cap
+        before = rate_cap.copy()
         order, index = take(rules, self._decision, action)
+        if not (self._period is None or self._env._network.rate_caps or np.array_equal(rate_cap, before)):
+            raise SimulationError(
+                f"{type(rules).__name__}.act sets largest rates (rate_cap), which this network does not heed: make its "
+                f"NetworkSetup with rate_caps=True, or ports of packets with steers=True"
+            )
         if self._decision.is_due:
             simulation.give(order, index)
         self.run()

@@ -45,6 +45,7 @@ class EpisodeSetup(ABC):
     Attributes:
         period: When a period ends, where the agent is asked after each.
         num_tokens: Tokens of each destination; ``None`` where flows need none.
+        rate_caps: Whether the agent may set largest rates of flows.
         flow_fields: What the environment keeps of each flow; see ``fill_flow_fields``.
         episode_fields: What it keeps of each episode, 0 at the beginning.
     """
@@ -52,6 +53,7 @@ class EpisodeSetup(ABC):
     topology: Topology
     period: Period | None
     num_tokens: int | None
+    rate_caps: bool
     flow_fields: Fields
     episode_fields: Fields
 

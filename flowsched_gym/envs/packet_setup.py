@@ -56,6 +56,11 @@ class PortsSetup(EpisodeSetup):
         """When a period ends, where the agent is asked after each."""
         return self.port.period
 
+    @property
+    def rate_caps(self) -> bool:  # type: ignore[override]  # not to be set
+        """Whether flows may get largest rates."""
+        return self.port.steers
+
     def check(self, workload: Workload) -> None:
         """Checks that the packets of the flows are not too many and can be delivered, and that links stay up."""
         self.check_links(workload)

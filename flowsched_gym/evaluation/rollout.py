@@ -11,7 +11,7 @@ import numpy.typing as npt
 from gymnasium.vector import VectorEnv
 
 from flowsched_gym.core.arrays import BoolArray, IntArray
-from flowsched_gym.core.errors import ConfigError, InvalidAction
+from flowsched_gym.core.errors import ConfigError, InvalidAction, shown
 from flowsched_gym.envs.policies import Planner, Policy
 from flowsched_gym.evaluation.actions import ActionLog, check_action
 from flowsched_gym.flows.metrics import summary
@@ -76,7 +76,7 @@ def rollout(env: gymnasium.Env[Any, Any], policy: Policy, *, seed: int, determin
     while not (over or truncated):
         how: dict[str, Any] = {"action_masks": info[MASK].astype(np.bool_)} if with_masks else {}
         how |= {"state": state, "episode_start": start, "deterministic": deterministic}
-        action, state = policy.predict(observation, **how)
+        action, state = _predicted(policy, observation, **how)
         taken = check_action(action, env.action_space)
         observation, reward, over, truncated, info = env.step(int(taken) if discrete else taken)
         log.add(taken)
@@ -151,7 +151,7 @@ def rollout_vector(
                 offered = infos[MASK].astype(np.bool_)
                 masks = np.where(over[:, np.newaxis], offered, offered if masks is None else masks)
         arguments = {} if masks is None else {"action_masks": masks}
-        actions, _ = policy.predict(observations, deterministic=True, **arguments)
+        actions, _ = _predicted(policy, observations, deterministic=True, **arguments)
         taken = check_action(actions, space, num_envs=num_envs)
         observations, rewards, terminated, truncated, infos = envs.step(taken)
         log.add(taken)
@@ -194,7 +194,7 @@ class Watched:
         """Asks the policy; returns its action, or the next one that was given."""
         how: dict[str, Any] = {"action_masks": action_masks} if self._with_masks and action_masks is not None else {}
         how |= {"state": state, "episode_start": episode_start, "deterministic": deterministic}
-        action, after = self._policy.predict(observation, **how)
+        action, after = _predicted(self._policy, observation, **how)
         self.observations.append(observation)
         self.masks.append(action_masks)
         self.actions.append(action)
@@ -216,6 +216,16 @@ class _Recorded:
             raise InvalidAction(f"the episode goes on after its {len(self._actions)} actions")
         self._num_taken += 1
         return self._actions[self._num_taken - 1], state
+
+
+def _predicted(policy: Policy, observation: npt.NDArray[Any], **how: Any) -> tuple[npt.NDArray[Any], Any]:
+    """Asks a policy for its action and state; raises an ``InvalidAction`` if it returns anything but these two."""
+    answer = policy.predict(observation, **how)
+    if not (isinstance(answer, tuple) and len(answer) == 2):
+        raise InvalidAction(
+            f"{type(policy).__name__}.predict returned {shown(answer)}: it must be an action and a state, None for none"
+        )
+    return answer
 
 
 def _metrics(env: gymnasium.Env[Any, Any], info: dict[str, Any], *, truncated: bool) -> dict[str, float]:

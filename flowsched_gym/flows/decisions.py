@@ -13,6 +13,7 @@ from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray, Observati
 from flowsched_gym.machine_code.decorators import chosen_by_type, engine_function, inlined_part
 
 Rows = npt.NDArray[Any]
+RULES_BEYOND_END: Final = "the environment's rules read or write beyond the end of an array: SimPy shows it"
 NOBODY: Final = -1
 """In place of a destination that asks."""
 
@@ -188,7 +189,12 @@ def _method(name: str, record: type) -> Any:
     return getattr(record, name, None) or getattr(OptionalRules, name)
 
 
-_of_rules = chosen_by_type(_method, index=0)
+def _is_own(record: type) -> bool:
+    """Returns whether rules are a user's own: indices of the package's are tested, and not checked."""
+    return not record.__module__.startswith("flowsched_gym.")
+
+
+_of_rules = chosen_by_type(_method, index=0, checked=_is_own)
 act = _of_rules(DecisionRules.act)
 observe = _of_rules(DecisionRules.observe)
 reward = _of_rules(DecisionRules.reward)

@@ -53,6 +53,8 @@ class Discipline:
         shares_equally: Whether it leaves all controls as they are, so that flows share equally.
         num_priorities: The compiled engine shares links incrementally where flows share within so many priorities, from
             0 on, and have no largest rates; with 0 it shares them anew at each event.
+
+    A class that defines hooks does not inherit ``shares_equally`` and ``num_priorities``: it names them itself.
     """
 
     record_type: ClassVar[type[Any]] = Nothing
@@ -135,6 +137,10 @@ class Discipline:
         """Gives a class that defines hooks a type of record of its own, by which the compiled engine finds them."""
         super().__init_subclass__()
         check_hooks(cls, HOOKS)
+        if not vars(cls).keys().isdisjoint(HOOKS):
+            for name in ("shares_equally", "num_priorities"):
+                if name not in vars(cls):
+                    setattr(cls, name, getattr(Discipline, name))
         if not vars(cls).keys().isdisjoint((*HOOKS, "record_type")):
             derive_record_type(cls, "discipline")
         for name in (*cls.kept, *cls.kept_once):
@@ -181,12 +187,12 @@ def _hook(name: str, record: Any) -> Any:
     return getattr(hook, "py_func", hook)
 
 
-def _is_own(record: Any) -> bool:
+def is_own(record: Any) -> bool:
     """Returns whether a discipline is a user's own: indices of the package's hooks are tested, and not checked."""
     return not getattr(record, "discipline", Discipline).__module__.startswith("flowsched_gym.")
 
 
-of_discipline = chosen_by_type(_hook, checked=_is_own)
+of_discipline = chosen_by_type(_hook, checked=is_own)
 """Calls, in place of a hook, that of the discipline whose record is the last argument."""
 moved = of_discipline(Discipline.moved)
 
@@ -197,6 +203,17 @@ def wrong_review_time(discipline: Discipline, time: object, now: float) -> Simul
         f"{type(discipline).__name__}.review_time returned {shown(time)} when it was {now!r} s: it must be a time in s "
         f"later than that, or inf for never"
     )
+
+
+def check_priorities(discipline: Discipline, priority: IntArray) -> None:
+    """Refuses priorities, (count,), outside of the ``num_priorities`` of a discipline that has some."""
+    most = discipline.num_priorities
+    wrong = priority[(priority < 0) | (priority >= most)]
+    if most and len(wrong):
+        raise SimulationError(
+            f"{type(discipline).__name__} has set priority {wrong[0]}: with num_priorities {most} it must be 0 to "
+            f"{most - 1}; with num_priorities 0, any is allowed"
+        )
 
 
 def check_discipline(

@@ -20,6 +20,8 @@ FAILURE: Final = re.compile(r"Failed in nopython mode pipeline.*\n(?=( *)\S)")
 """Above what Numba says is wrong, which is indented as the place where it is."""
 COLOUR: Final = re.compile(r"\x1b\[[\d;]*m")
 """With colorama installed, Numba colours what it says."""
+UNBOUND: Final = re.compile(r'due to "TypeError: (.+?)"')
+"""Which argument a call lacks, or has too many, behind what Numba says of the types of all of them."""
 MAKES_ARRAYS: Final = ("NRT required", "Only accept returning of array passed")
 """What Numba says of code that makes an array or list, where it counts no references."""
 RETURNED: Final = {float: types.Number, int: types.Integer, bool: types.Boolean}
@@ -60,6 +62,8 @@ def _told(function: Callable[..., object], fault: Exception) -> ConfigError:
         line = getattr(getattr(fault, "loc", None), "line", line)
     said = [each.strip() for each in FAILURE.sub("", text[begin:]).splitlines() if each.strip()]
     reason = " ".join(said[: 2 if said[1:] and said[1].startswith(">>>") else 1])
+    if unbound := UNBOUND.search(text):
+        reason = f"{unbound[1]}: {reason}"
     if any(each in text for each in MAKES_ARRAYS):
         reason += " (hooks make no arrays or lists)"
     where = f"{function.__qualname__} cannot be compiled: {path}, line {line}"

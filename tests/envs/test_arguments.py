@@ -177,6 +177,13 @@ OBSERVATION = np.array(
 443 with 0.1 and 0 s, and 0.02, 0 and -0.02 s late."""
 
 
+def test_a_layout_refuses_a_scale_that_is_still_the_name_of_a_field() -> None:
+    aged = Column.squashed("age", "age of the oldest flow", "s", "age_scale")
+    with pytest.raises(ConfigError, match=r"column age has the scale 'age_scale', a field of the rules: .* scaled"):
+        Layout(context=(FREE,), slot=(aged,), num_slots=3)
+    assert Layout(context=scaled((aged,), {"age_scale": 2.0}), slot=(), num_slots=1).context[0].scale == 2.0
+
+
 def test_a_column_is_read_by_name_in_its_unit_and_a_batch_like_its_rows() -> None:
     batch = np.stack([OBSERVATION, np.zeros(14, dtype=np.float32), OBSERVATION])
     for read, name, values in (

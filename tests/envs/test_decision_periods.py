@@ -7,6 +7,7 @@ import numpy.typing as npt
 import pytest
 from gymnasium import spaces
 
+from flowsched_gym.core.errors import ConfigError, SimulationError
 from flowsched_gym.core.periods import Period
 from flowsched_gym.envs import DecisionEnv, NetworkSetup
 from flowsched_gym.envs.columns import Column, Layout
@@ -23,18 +24,18 @@ LIVE = Column.squashed("live", "active flows", "flows", 10.0)
 
 
 class SmallRules(NamedTuple):
-    """Sets a threshold of 1 to 5 B where at least ``least`` flows are active, and may hold flow 0 in the last queue."""
+    """Sets a threshold of 1 to 5 B where at least ``least`` flows are active, and may hold flow 0 in a queue."""
 
     least: int
-    pins_oldest: bool
+    pinned: int
+    threshold: int
 
     def asks(self, decision: Decision) -> bool:
         return decision.num_active >= self.least
 
     def act(self, decision: Decision, action: npt.NDArray[np.float64]) -> tuple[int, int, bool]:
-        decision.record.thresholds[decision.number, 0] = 3.0 + 2.0 * action[0]
-        if self.pins_oldest:
-            decision.record.pinned[decision.first_row] = 1
+        decision.record.thresholds[decision.number, self.threshold] = 3.0 + 2.0 * action[0]
+        decision.record.pinned[decision.first_row] = self.pinned
         decision.record.changed[decision.number] = 1
         return GO_ON, 0, False
 
@@ -47,7 +48,14 @@ class SmallRules(NamedTuple):
 
 
 def small_env(
-    flows: Workload, period: Period, engine: str, least: int = 0, *, pins_oldest: bool = False
+    flows: Workload,
+    period: Period,
+    engine: str,
+    least: int = 0,
+    *,
+    pinned: int = -1,
+    threshold: int = 0,
+    rate_caps: bool = False,
 ) -> DecisionEnv[SmallRules]:
     """Makes an environment of four hosts with links of 1 B/s, and begins its episode."""
     network = NetworkSetup(
@@ -55,9 +63,10 @@ def small_env(
         new_discipline=lambda: Mlfq([3.0]),
         asks=DecisionKind.PERIOD,
         period=period,
+        rate_caps=rate_caps,
     )
     env = DecisionEnv(
-        SmallRules(least, pins_oldest),
+        SmallRules(least, pinned, threshold),
         spaces.Box(-1.0, 1.0, (1,), np.float32),
         source=FixedWorkload(workload=flows),
         network=network,
@@ -103,11 +112,55 @@ def test_an_action_holds_from_its_period_on(engine: str) -> None:
     assert done == [[5.5, 3.0], [5.5, 4.0]]
 
 
+def test_a_largest_rate_is_refused_where_the_network_was_not_made_for_any(monkeypatch: pytest.MonkeyPatch) -> None:
+    def cap(self: SmallRules, decision: Decision, action: npt.NDArray[np.float64]) -> tuple[int, int, bool]:
+        decision.controls.rate_cap[decision.first_row] = 0.5
+        return GO_ON, 0, False
+
+    monkeypatch.setattr(SmallRules, "act", cap)
+    flows = make_flows([0.0], [4.0], source=[0], destination=[2])
+    action = np.array([0.0], dtype=np.float32)
+    with pytest.raises(SimulationError, match=r"SmallRules\.act sets largest rates .* with rate_caps=True"):
+        small_env(flows, Period(seconds=1.0), "simpy").step(action)
+    env = small_env(flows, Period(seconds=20.0), "simpy", rate_caps=True)
+    env.step(action)
+    assert env.records().completion_time.tolist() == [8.5]
+
+
+def test_periods_without_flows_do_not_count_where_rules_say_that_nothing_is_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    flows = make_flows([0.0, 1e9], [1.0, 1.0], source=[0, 1], destination=[2, 3])
+    env = small_env(flows, Period(seconds=1.0), "simpy", least=1)
+    while not env.step(np.array([0.0], dtype=np.float32))[2]:
+        pass
+    assert env.simulation.now == 1e9 + 1.5
+    monkeypatch.delattr(SmallRules, "asks")
+    with pytest.raises(ConfigError, match="an episode would have about 1e\\+09"):
+        small_env(flows, Period(seconds=1.0), "simpy")
+
+
+@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+def test_an_action_that_writes_where_nothing_is_raises_an_error(engine: str) -> None:
+    flows = make_flows([0.0], [4.0], source=[0], destination=[2])
+    message = "index 1 is out of bounds" if engine == "simpy" else "^the environment's rules read or write beyond"
+    for wrong, error, told in (
+        ({"threshold": 1}, IndexError, message),
+        (
+            {"pinned": 2},
+            SimulationError,
+            "pinned is beyond the last queue: it must be -1, or 0 to the number of thresholds",
+        ),
+    ):
+        with pytest.raises(error, match=told):
+            small_env(flows, Period(seconds=1.0), engine, **wrong).step(np.array([0.0], dtype=np.float32))
+
+
 @pytest.mark.parametrize("engine", ["simpy", "compiled"])
 def test_a_decision_shows_the_flows_as_they_are(engine: str) -> None:
     # Host 0 sends 4 B and host 1 sends 2 B to host 2, and flow 0 is held behind flow 1; delays are 0.25 s a link.
     flows = make_flows([0.0, 0.0, 50.0], [4.0, 2.0, 1.0], source=[0, 1, 0], destination=[2, 2, 3])
-    env = small_env(flows, Period(flows=1), engine, pins_oldest=True)
+    env = small_env(flows, Period(flows=1), engine, pinned=1)
     first = env.decision()
     assert (first.is_due, first.now, first.num_periods, first.num_delivered) == (True, 0.0, 1, 0)
     assert sorted(first.active[: first.num_active].tolist()) == [0, 1]

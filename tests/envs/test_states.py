@@ -89,6 +89,17 @@ def test_an_environment_goes_on_from_any_state_as_it_went_on_before(spec, argume
             assert remainder(each, place) == expected[place:]
 
 
+def test_the_count_of_empty_slots_goes_on_from_a_state_with_more_flows_than_there_was_room_for() -> None:
+    large, small = (core(gym.make("flowsched/TAFETasks-v0", engine="compiled", tasks=10)) for _ in range(2))
+    for env, seed in ((large, 0), (small, 99)):
+        env.reset(seed=seed)
+    assert large.workload.num_flows > small.workload.num_flows
+    empty = large.num_actions - 1
+    large.step(empty)
+    small.set_state(large.get_state())
+    assert [each.step(empty)[4]["empty_slot_choices"] for each in (large, small)] == [2, 2]
+
+
 @each_environment
 def test_taking_a_state_leaves_no_trace_and_branches_from_it_keep_the_flows_and_do_not_touch_each_other(spec) -> None:
     env, other = started(spec, SEED), started(spec, SEED)

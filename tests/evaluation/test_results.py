@@ -243,6 +243,19 @@ def test_what_is_no_action_is_refused_before_it_is_taken():
             check_action(row, BOX)
 
 
+def test_a_policy_that_returns_an_action_without_a_state_is_named():
+    class ActionAlone:
+        """Returns both actions of two environments, and no state."""
+
+        def predict(self, observation, state=None, episode_start=None, deterministic=False):
+            return np.zeros(len(observation), dtype=np.int64) if observation.ndim > 1 else 0
+
+    kwargs = {"workload": "gather-heavy", "bursts": 2}
+    env = evaluation.make_environment("flowsched/Artemis-v0", kwargs)
+    with pytest.raises(InvalidAction, match=r"ActionAlone\.predict returned 0: it must be an action and a state"):
+        evaluation.rollout(env, ActionAlone(), seed=0)
+
+
 def test_actions_that_do_not_reach_the_end_or_pass_it_are_refused():
     kwargs = {"workload": "gather-heavy", "k": 3, "f": 10, "bursts": 2}
     episode = evaluate("flowsched/Artemis-v0", "edf", episodes=1, seed=0, kwargs=kwargs).episodes[0]

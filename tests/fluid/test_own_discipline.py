@@ -12,7 +12,7 @@ import flowsched_gym
 from flowsched_gym.core.errors import ConfigError, SimulationError
 from flowsched_gym.envs import NetworkSetup
 from flowsched_gym.fluid import Discipline
-from flowsched_gym.fluid.disciplines import Sjf
+from flowsched_gym.fluid.disciplines import Mlfq, Ps, Sjf
 from flowsched_gym.packets.schedulers import Scheduler
 from flowsched_gym.workload import draw_flows as draw
 from flowsched_gym.workload import make_workload
@@ -95,6 +95,56 @@ def test_a_discipline_that_changes_a_hook_of_another_does_not_change_the_other()
     flat, sjf = (replay(each, "simpy").completion_time.tobytes() for each in (Flat(), Sjf()))
     ps = flowsched_gym.replay(WORKLOAD, discipline="ps", topology="big-switch").completion_time.tobytes()
     assert flat == ps != sjf
+
+
+class Weighted(Ps):
+    """Gives larger flows more."""
+
+    @staticmethod
+    def control(now, n, active, count, state, controls, network, record):
+        for row in active[:count]:
+            controls.weight[row] = state.size[row]
+
+
+def test_a_discipline_with_hooks_of_its_own_does_not_inherit_how_another_one_shares() -> None:
+    class Inverted(Mlfq):
+        """Serves the larger flow first, by priorities that no queue has."""
+
+        control = staticmethod(LargestFirst.control)
+
+    class Named(Weighted):
+        """Tells itself how it shares."""
+
+        control = staticmethod(Discipline.control)
+        num_priorities = 1
+        shares_equally = True
+
+    for own, priorities, equal in ((Weighted(), 0, False), (Inverted([1e5]), 0, False), (Named(), 1, True)):
+        assert (own.num_priorities, own.shares_equally) == (priorities, equal)
+    assert Mlfq([1e5]).num_priorities == 2
+
+
+@pytest.mark.exhaustive
+def test_weights_on_top_of_processor_sharing_count_on_both_engines() -> None:
+    simpy, compiled = (replay(Weighted(), engine).completion_time.tobytes() for engine in ("simpy", "compiled"))
+    assert simpy == compiled != replay(Ps(), "simpy").completion_time.tobytes()
+
+
+class TooMany(Discipline):
+    """Sets priority 2 of two, 0 and 1."""
+
+    num_priorities = 2
+
+    @staticmethod
+    def control(now, n, active, count, state, controls, network, record):
+        for row in active[:count]:
+            controls.priority[row] = 2
+
+
+@pytest.mark.parametrize("engine", ["simpy", pytest.param("compiled", marks=pytest.mark.exhaustive)])
+def test_a_priority_outside_of_those_that_a_discipline_names_is_refused(engine: str) -> None:
+    with pytest.raises(SimulationError, match="TooMany has set priority 2: with num_priorities 2 it must be 0 to 1;"):
+        replay(TooMany(), engine)
 
 
 @pytest.mark.exhaustive

@@ -183,6 +183,15 @@ def returns_a_text(record, values):
     return "never"
 
 
+def lacks_an_argument(record, values):
+    return takes_both(first_argument=values[0])
+
+
+@inlined_part
+def takes_both(first_argument, second_argument):
+    return first_argument + second_argument
+
+
 def run_with(function: Callable[..., object]) -> float:
     """Runs an engine with a hook, as it finds those of a user's own class."""
     record = type(f"Record of {function.__name__}", (NamedTuple("Record", [("kept", int)]),), {"hook": function})
@@ -198,6 +207,7 @@ def run_with(function: Callable[..., object]) -> float:
         (makes_an_array, 1, r"No implementation of function .*zeros.*\(hooks make no arrays or lists\)"),
         (takes_too_little, 0, "Signature mismatch: 2 argument types given, but function takes 1 argument"),
         (opens_a_file, 0, "The 'with .* construct is not supported"),
+        (lacks_an_argument, 1, "missing a required argument: 'second_argument': No implementation of"),
         (returns_a_text, 0, r"it returns .*never.*, and must return float"),
     ],
 )

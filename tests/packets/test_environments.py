@@ -1,6 +1,7 @@
 """Holds environments over packets to sums by hand and to a replay, and their engines to each other."""
 
 import pickle
+from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ from gymnasium.utils.env_checker import check_env
 
 import flowsched_gym
 from flowsched_gym.core.errors import ConfigError, WorkloadError
+from flowsched_gym.core.snapshot import pack
 from flowsched_gym.flows.metrics import task_completion_times
 from flowsched_gym.flows.precedence import Precedence
 from flowsched_gym.packets.parameters import PRESETS
@@ -97,6 +99,11 @@ def test_the_checker_of_gymnasium_finds_nothing_and_pictures_are_drawn(case: str
     env = make(case, engine="compiled", render_mode="rgb_array")
     env.reset(seed=0)
     assert env.render().shape[-1] == 3
+
+
+def test_flows_of_which_an_environment_keeps_nothing_are_packed() -> None:
+    kept = namedtuple("Kept", "columns rows times")(np.zeros(3, dtype=[]), np.arange(4), np.arange(2.0))
+    assert [each.tolist() for each in pack(kept)[0]] == [[(), (), ()], [0, 1, 2, 3], [0.0, 1.0]]
 
 
 @pytest.mark.exhaustive

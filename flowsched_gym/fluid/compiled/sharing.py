@@ -4,13 +4,16 @@ In compiled code there is the one discipline that is used, which the type of its
 the allocation cache besides: where it is ``None``, compiled code has nothing of it.
 """
 
+from typing import Any
+
 from flowsched_gym.core.arrays import IntArray
+from flowsched_gym.core.errors import SimulationError
 from flowsched_gym.fluid.compiled.allocation_cache import AllocationCache, forget, mark_stale
 from flowsched_gym.fluid.compiled.incremental import leave, share_incrementally
 from flowsched_gym.fluid.compiled.tables import Tables, controls_of, network_of
-from flowsched_gym.fluid.contract import Discipline, of_discipline
+from flowsched_gym.fluid.contract import Discipline, is_own, of_discipline
 from flowsched_gym.fluid.rules.sharing import share_links, sort_by_priority
-from flowsched_gym.machine_code.decorators import chosen_by_presence, inlined_part
+from flowsched_gym.machine_code.decorators import chosen_by_presence, chosen_by_type, inlined_part
 
 begin_flow = of_discipline(Discipline.begin_flow)
 control = of_discipline(Discipline.control)
@@ -29,11 +32,25 @@ def _share_anew(t: Tables, n: int, rows: IntArray, count: int, cache: None) -> N
     net.served = share_links(active, net.num_active, controls, network, t.flows["rate"], t.filling, served, net.served)
 
 
+def _trust(rows: IntArray, count: int, priority: IntArray, most: int, record: Any) -> None:
+    pass
+
+
+def _check(rows: IntArray, count: int, priority: IntArray, most: int, record: Any) -> None:
+    for index in range(count):
+        if not 0 <= priority[rows[index]] < most:
+            raise SimulationError("the discipline has set a priority outside of its num_priorities")
+
+
+_check_priorities = chosen_by_type(lambda _, record: _check if is_own(record) else _trust)(_check)
+
+
 def _share_changes(t: Tables, n: int, rows: IntArray, count: int, cache: AllocationCache) -> None:
     net = t.networks[n]
     active = t.active[n * t.most_active : (n + 1) * t.most_active]
     served = t.served[n * t.most_active : (n + 1) * t.most_active]
     controls, network = controls_of(t.flows), network_of(t, n, t.data_capacity)
+    _check_priorities(rows, count, controls.priority, cache.num_priorities, t.record)
     # As ``share_links`` leaves them: whoever adds up over these flows must do it in one order.
     sort_by_priority(active, net.num_active, controls.priority)
     net.served = share_incrementally(n, rows, count, controls, network, t.flows["rate"], served, net.served, cache)

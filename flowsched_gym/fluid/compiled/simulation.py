@@ -11,7 +11,7 @@ from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.errors import ConfigError, SimulationError
 from flowsched_gym.core.periods import Period
 from flowsched_gym.core.snapshot import Snapshot
-from flowsched_gym.flows.decisions import DecisionKind, Environments, Order, Results
+from flowsched_gym.flows.decisions import RULES_BEYOND_END, DecisionKind, Environments, Order, Results
 from flowsched_gym.flows.fields import OF_TASK, Fields, fill_flow_fields
 from flowsched_gym.flows.hashing import flow_keys
 from flowsched_gym.flows.records import Records, complete_records
@@ -23,7 +23,7 @@ from flowsched_gym.fluid.compiled.snapshot import blocks_of, branch, copy, put, 
 from flowsched_gym.fluid.compiled.stepping import play, step
 from flowsched_gym.fluid.compiled.tables import NOBODY, Tables, new_tables
 from flowsched_gym.fluid.compiled.threads import Result, Threads
-from flowsched_gym.fluid.contract import Discipline, check_discipline, wrong_review_time
+from flowsched_gym.fluid.contract import Discipline, check_discipline, check_priorities, is_own, wrong_review_time
 from flowsched_gym.fluid.isolation import ideal_times
 from flowsched_gym.fluid.rules.transport.lossy_senders import begin_senders
 from flowsched_gym.fluid.rules.transport.senders import wire_volume
@@ -283,7 +283,8 @@ class BatchSimulation:
     def share_out(self, work: Callable[[Tables, IntArray], Result], numbers: IntArray) -> list[Result]:
         """Lets each thread do a part of the work; see ``Threads.share_out``.
 
-        Raises a ``SimulationError`` if the discipline's ``review_time`` returns a time that is not later than now.
+        Raises a ``SimulationError`` if the discipline's ``review_time`` returns a time that is not later than now, or
+        a discipline of a user's own sets a priority outside of its ``num_priorities``.
         """
         try:
             return self._threads.share_out(work, numbers)
@@ -291,13 +292,14 @@ class BatchSimulation:
             raise self._explained(error) from None
 
     def _explained(self, error: Exception) -> Exception:
-        """Returns an error that says what is wrong with a user's own discipline: machine code names no values."""
+        """Returns an error that says what is wrong with a user's own code: machine code names no values."""
         if isinstance(error, IndexError):
-            name = type(self.discipline).__name__
-            return IndexError(f"a hook of {name} reads or writes beyond the end of an array: SimPy shows it")
+            hooks = f"a hook of {type(self.discipline).__name__}, or " if is_own(self.discipline.record) else ""
+            return IndexError(hooks + RULES_BEYOND_END)
         networks = self.tables.networks
         for wrong in networks[~(networks["wake"] > networks["now"]) & (networks["num_active"] > 0)]:
             return wrong_review_time(self.discipline, wrong["wake"].item(), wrong["now"].item())
+        check_priorities(self.discipline, self.tables.flows["priority"])
         return error
 
     def run_until(self, number: int, num_delivered: int) -> None:

@@ -46,7 +46,9 @@ class _Grouped(Discipline):
     ) -> None:
         self._thresholds = _rows(thresholds)
         self._share = check_choice("within", within, Within) is Within.PS
-        self.num_priorities = self.num_queues if self._share else 0
+        # Another ``control`` may set other priorities, or weights.
+        if self._share and type(self).control in (Mlfq.control, Qsjf.control):
+            self.num_priorities = self.num_queues
         self._groups = None if groups is None else check_whole_numbers("groups", groups)
         if self._groups is not None and len(self._groups):
             least, most = int(self._groups.min()), int(self._groups.max())

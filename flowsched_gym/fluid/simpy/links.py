@@ -16,7 +16,7 @@ from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.simpy_environment import NetworkEnvironment
 from flowsched_gym.flows.hashing import flow_keys
 from flowsched_gym.flows.state import Controls, FlowState
-from flowsched_gym.fluid.contract import Discipline, wrong_review_time
+from flowsched_gym.fluid.contract import Discipline, check_priorities, is_own, wrong_review_time
 from flowsched_gym.fluid.isolation import round_trip_time
 from flowsched_gym.fluid.rules.sharing import new_filling, share_links
 from flowsched_gym.fluid.rules.transport.lossy_ports import deliver, next_change
@@ -184,6 +184,8 @@ class SharedLinks:
     def _control(self, now: float) -> None:
         rules, flows = self._discipline, (self._state, self._controls)
         rules.control(now, 0, self.active, self.num_active, *flows, self._network, rules.record)
+        if is_own(rules.record):
+            check_priorities(rules, self._controls.priority[self.active[: self.num_active]])
 
     def _review_time(self, now: float) -> float:
         """Returns when these controls would change although no flow begins, ends or crosses ``review_at``."""

@@ -14,7 +14,7 @@ from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.snapshot import Snapshot, like, pack, shapes_in
 from flowsched_gym.core.threads import Pool
-from flowsched_gym.flows.decisions import NOBODY, Environments, Results
+from flowsched_gym.flows.decisions import NOBODY, RULES_BEYOND_END, Environments, Results
 from flowsched_gym.flows.fields import EPISODE_FIELDS, Fields, fill_flow_fields
 from flowsched_gym.flows.records import Records
 from flowsched_gym.flows.state import FlowState
@@ -23,6 +23,7 @@ from flowsched_gym.machine_code.decorators import compiled_for, compiles
 from flowsched_gym.packets.compiled.asking import PERIODS, Asking
 from flowsched_gym.packets.compiled.detecting import NO_SLOT, DetectingSenders
 from flowsched_gym.packets.compiled.network import Network, new_network, run_network
+from flowsched_gym.packets.compiled.queues import is_own
 from flowsched_gym.packets.compiled.state import COMPLETED, HOPS, Tables
 from flowsched_gym.packets.compiled.stepping import NETWORK, Played, decision_of, play, step
 from flowsched_gym.packets.compiled.tokens import ASKING, Tokens
@@ -97,13 +98,15 @@ def flow_outcomes(senders: Any) -> FlowOutcomes | None:
 
 @contextmanager
 def hook_errors(scheduler: Scheduler, tables: Tables) -> Iterator[None]:
-    """Turns what machine code raises where a hook is at fault, or there is no slot, into the error that says so."""
+    """Turns what machine code raises where a hook or rule is at fault, or no slot, into the error that says so."""
     try:
         yield
     except IndexError:
         hook, wrong, queue = tables.ports.fault.tolist()
         if wrong == NO_SLOT:
             raise too_many_underway(len(tables.table.flow)) from None
+        if not (wrong or is_own(tables.record)):
+            raise IndexError(RULES_BEYOND_END) from None
         raise hook_error(scheduler, HOOKS[hook], queue if wrong else None) from None
 
 

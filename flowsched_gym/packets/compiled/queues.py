@@ -19,7 +19,8 @@ def _scheduler(record: Any) -> type[Scheduler]:
     return scheduler
 
 
-def _is_own(record: Any) -> bool:
+def is_own(record: Any) -> bool:
+    """Returns whether the scheduler that keeps a record is a user's own."""
     return not _scheduler(record).__module__.startswith("flowsched_gym.")
 
 
@@ -31,12 +32,12 @@ def _no(record: Any) -> bool:
     return False
 
 
-_hook = chosen_by_type(lambda name, record: getattr(_scheduler(record), name), checked=_is_own)
+_hook = chosen_by_type(lambda name, record: getattr(_scheduler(record), name), checked=is_own)
 _arrive = _hook(Scheduler.arrive)
 _choose = _hook(Scheduler.choose)
 
 
-@chosen_by_type(lambda _, record: _yes if _is_own(record) else _no)
+@chosen_by_type(lambda _, record: _yes if is_own(record) else _no)
 def _is_checked(record: Any) -> bool:
     """Returns whether what hooks do is checked: the package's own are tested, and pay nothing for it."""
     raise NotImplementedError

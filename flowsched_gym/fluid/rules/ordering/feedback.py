@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.core.errors import SimulationError
 from flowsched_gym.flows.state import Controls
 from flowsched_gym.fluid.rules.ordering.keys import number_rows, sort_rows
 from flowsched_gym.fluid.rules.transport.progress import TIME_TOLERANCE, time_after
@@ -92,6 +93,7 @@ def level_by_attained(
 
     After new thresholds a flow may find itself in a higher queue again, as its next packets would. Writes the levels as
     ``priority`` and the next threshold as ``review_at``: inf in the last level and where it is pinned, 0 if it is new.
+    Raises a ``SimulationError`` if a flow is pinned to a level that is not there.
     """
     thresholds, level, review_at = record.thresholds, record.level, controls.review_at
     last = thresholds.shape[1]
@@ -111,6 +113,10 @@ def level_by_attained(
                 new_level -= 1
             review_at[row] = thresholds[limits, new_level] if new_level < last else np.inf
         else:
+            if new_level > last:
+                raise SimulationError(
+                    "pinned is beyond the last queue: it must be -1, or 0 to the number of thresholds"
+                )
             review_at[row] = np.inf
         controls.priority[row] = new_level
         if new_level != level[row]:

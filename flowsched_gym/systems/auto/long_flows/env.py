@@ -113,7 +113,6 @@ class AuTOLongFlowsEnv(DecisionEnv[LongFlowRules]):
     """
 
     config: AuTOLongFlowsConfig
-    _skips_empty_periods = True
 
     @configured_by(AuTOLongFlowsConfig, long_flows_layout)
     def __init__(
