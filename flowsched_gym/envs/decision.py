@@ -163,13 +163,13 @@ class _OnSimpy:
     def step(self, action: Any) -> tuple[Sequence[int], float, bool]:
         """Applies an action; returns the rows of flows that have finished, the reward, and whether nothing is asked."""
         simulation, rules = self._simulation, self._env.rules
-        rate_cap = self._decision.controls.rate_cap
-        before = rate_cap.copy()
+        caps = self._decision.controls.rate_cap
+        before = None if self._period is None or self._env._network.rate_caps else caps.copy()
         order, index = take(rules, self._decision, action)
-        if not (self._period is None or self._env._network.rate_caps or np.array_equal(rate_cap, before)):
+        if before is not None and not np.array_equal(caps, before):
             raise SimulationError(
                 f"{type(rules).__name__}.act sets largest rates (rate_cap), which this network does not heed: make its "
-                f"NetworkSetup with rate_caps=True, or ports of packets with steers=True"
+                "NetworkSetup with rate_caps=True, or ports of packets with steers=True"
             )
         if self._decision.is_due:
             simulation.give(order, index)
